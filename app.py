@@ -1,0 +1,20 @@
+"""PILLAR explorer: `streamlit run app.py`. Page configuration, frame and navigation; the pages are in pages/."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from pages.frame import chips, looks, navigation, session, sidebar
+
+st.set_page_config(page_title="PILLAR explorer", page_icon=looks.ICON, layout="wide")
+looks.apply()
+session.synchronise()
+page = st.navigation(list(navigation.pages().values()), position="hidden")
+with st.sidebar:
+    navigation.brand()
+navigation.bar()
+settings = sidebar.draw(knows_data=page.url_path != "")
+chips.draw(settings)
+session.publish()
+session.show_notes()
+navigation.run(page)

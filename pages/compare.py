@@ -1,0 +1,30 @@
+"""Compare: every learner at one budget, on the same rows, with the same preprocessing."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from pages.frame import failures, looks, navigation, session
+from pages.panels import comparison
+
+navigation.begin()
+settings = session.current()
+
+looks.title(
+    "Same budget, same rows: which learner?",
+    "Every learner is trained within the <b>same ε</b>. What differs is the idea, and which <b>public</b> data it may look at.",
+)
+
+with failures.shown("The comparison could not be drawn."):
+    comparison.advice(settings)
+    learners = comparison.choose(settings)
+    measured = comparison.read(settings, learners)
+    comparison.panel(measured)
+    comparison.draw(measured, settings)
+
+with st.expander("How this was computed", icon=":material/experiment:"):
+    st.markdown(
+        "Every cell is one training run with the learner's own default settings, which follow from n, d, C and ε alone; seed s sets split, "
+        "sampling and noise. Test accuracy is a non-private release of the test rows. The same table from a terminal: "
+        "`python -m pillar_core compare --dataset … --epsilon 0.1,0.3,0.7 --seeds 3`."
+    )

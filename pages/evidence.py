@@ -1,0 +1,50 @@
+"""Evidence: attack the model, see who is exposed, audit the code, and break it on purpose to see the audit notice."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from pages.frame import failures, looks, navigation, session
+from pages.panels import evidence_attacks, evidence_audits, local
+
+navigation.begin()
+settings = session.current()
+
+looks.title(
+    "Is the promise kept?",
+    "A guarantee is a proof about an algorithm; the <b>code</b> may still be wrong. Attack the model, look at who is exposed, audit the "
+    "code, then break it on purpose and see whether the audit notices.",
+)
+
+VIEWS = {
+    "attack": "Attack the model",
+    "rows": "Who is exposed",
+    "audit": "Audit the code",
+    "sabotage": "Break it on purpose",
+    "blind": "What no audit sees",
+}
+with failures.shown("This evidence could not be gathered."):
+    view = local.one("View", list(VIEWS), "attack", name="evidence-view", words=VIEWS.__getitem__, help="Five kinds of evidence.")
+    match view:
+        case "attack":
+            evidence_attacks.attack(settings)
+        case "rows":
+            evidence_attacks.exposed(settings)
+        case "audit":
+            evidence_audits.audit(settings)
+        case "sabotage":
+            evidence_audits.sabotage()
+        case _:
+            evidence_audits.blind_spots()
+
+with st.expander("How this was computed", icon=":material/science:"):
+    st.markdown(
+        "- **Attacks** read private and test rows without noise. The loss threshold is AdaMix's: AUC of the loss, train rows 0, test rows "
+        "1. LiRA (Carlini et al. 2022) compares with shadow heads, each on a random half of a pool of private and test rows.\n"
+        "- **Ceiling**: the trade-off curve of what the run declares it spends. A failed attack proves nothing; one above the ceiling "
+        "would prove the claim wrong.\n"
+        "- **Realised ε of a row**: μᵢ² adds up the squared clipped gradients of that row along the released steps, over the noise "
+        "variance. The steps depend on the data, so this is no guarantee, and it is private itself.\n"
+        "- **Audits** train with a canary and without, project every release on the canary's gradient, and test the claimed *curve* by "
+        "exact binomial counts. Testing one (ε, δ) point would miss a budget spent twice."
+    )

@@ -1,0 +1,27 @@
+"""Explore k × ε: a model is trained when a slider is released; around it the curves, the plane and what they mean."""
+
+from __future__ import annotations
+
+from pages.frame import core, failures, looks, navigation, session, trail
+from pages.panels import curves, lesson, live, release, views
+
+navigation.begin()
+settings = session.current()
+
+looks.title(
+    "Find the sweet spot",
+    "Move <b>k</b> or <b>ε</b> in the sidebar and a private model is trained as soon as you let go. "
+    "Too few directions starve it, too many drown it in noise.",
+)
+lesson.banner(settings)
+
+with failures.shown("This run could not be trained."):
+    record = core.run(settings)
+    trail.add(settings, record)
+    live.summary(record, settings)
+    view = views.choice(settings)
+    measured = curves.read(settings)
+    views.draw(view, measured, record, settings)
+    if view in views.NEEDS_CURVES:
+        curves.panel(measured, record, settings)
+    release.panel(settings)

@@ -1,0 +1,61 @@
+"""Below the sidebar's controls: odds, device and cache, pin as A, copy link, jobs."""
+
+from __future__ import annotations
+
+import os
+from urllib.parse import urlencode, urlsplit, urlunsplit
+
+import streamlit as st
+
+import pillar_core as pc
+from pages.frame import exports, jobs, odds, session
+from pages.frame import settings as codec
+from pages.frame.settings import Settings
+
+
+def draw(settings: Settings) -> None:
+    """Draws all of them into the sidebar."""
+    with st.sidebar:
+        st.html(f'<div class="pillar-odds">{odds.sentence(settings)}</div>')
+        _pin(settings)
+        _link(settings)
+        jobs.chip()
+        _machine()
+
+
+def _pin(settings: Settings) -> None:
+    pinned = codec.unpin(settings.a)
+    with st.container(horizontal=True, gap="small"):
+        st.button(
+            "Pin as A" if pinned is None else "Pin anew",
+            icon=":material/push_pin:",
+            key="pin",
+            help="Keeps the present settings as A: figures show A as a ghost line, Explore compares it with what you change.",
+            on_click=session.change,
+            kwargs={"a": codec.pin(settings)},
+        )
+        if pinned is not None:
+            st.button("Unpin", key="unpin", help="Forgets A.", on_click=session.change, kwargs={"a": ""})
+    if pinned is not None:
+        changed = exports.differences(pinned, settings)
+        words = "; ".join(f"{row.setting} {row.A} → {row.B}" for row in changed.itertuples()) or "nothing yet"
+        st.caption(f"Changed since A: {words}")
+
+
+def _link(settings: Settings) -> None:
+    words = "A link holds every setting, defaults too, so it shows the same view on any machine that has the data."
+    with st.popover("Copy link", icon=":material/link:", help=words):
+        st.code(address(settings), language=None, wrap_lines=True)
+        st.caption(words + " It also holds the seed: runs that it shows are experiments, not releases.")
+
+
+def address(settings: Settings) -> str:
+    """The present page's address with every setting."""
+    parts = urlsplit(st.context.url or "http://localhost:8501/")
+    return urlunsplit((parts.scheme, parts.netloc, parts.path, urlencode(codec.to_query(settings)), ""))
+
+
+def _machine() -> None:
+    cores = os.cpu_count() or 1
+    root = pc.store.default().root
+    st.caption(f":material/memory: {cores} CPU core{'' if cores == 1 else 's'} · :material/folder: cache `{root.name}/`")

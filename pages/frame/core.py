@@ -1,0 +1,208 @@
+"""The library's calls that pages share, cached: what a slider touches finds features, basis and noise ready.
+
+Everything is keyed on a fingerprint string; the objects travel as `_`-arguments, because Streamlit would hash dataclasses
+by their fields alone. Large shared objects are resources (never copied, never changed), bounded in number.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+import pillar_core as pc
+from pages.frame.settings import AUTO, PART, Settings
+from pillar_core.errors import PillarError
+from pillar_core.experiments import splitting, starter
+from pillar_core.fingerprint import fingerprint
+from pillar_core.params import params_of
+from pillar_core.types import Dataset, FeatureSet, RunRecord, SemiPrivateSplit
+
+_DATA = ("data", "backbone")
+_SPLIT = (*_DATA, "public", "public_fraction", "seed")
+_RUN = (*_SPLIT, "method", "k", "epsilon", "delta", "accountant", "relation")
+
+
+def key(settings: Settings, fields: tuple[str, ...]) -> str:
+    """The fingerprint of some of the settings, by name."""
+    return fingerprint({name: getattr(settings, name) for name in fields})
+
+
+def dataset(settings: Settings) -> Dataset:
+    """The raw rows of the private data set."""
+    return _dataset(settings.data)
+
+
+def features(settings: Settings) -> FeatureSet:
+    """The features of the private data set."""
+    return _features(key(settings, _DATA), settings)
+
+
+def split(settings: Settings) -> SemiPrivateSplit:
+    """Private, public and test rows."""
+    return _split(key(settings, _SPLIT), settings)
+
+
+def run(settings: Settings) -> RunRecord:
+    """One experiment, trained now or a moment ago."""
+    return _run(key(settings, _RUN), settings)
+
+
+def run_key(settings: Settings) -> str:
+    """The fingerprint of everything that decides a run."""
+    return key(settings, _RUN)
+
+
+def release(settings: Settings) -> RunRecord:
+    """One run with secret noise; never cached, never repeatable."""
+    return pc.run(settings.method, split(settings), seed=None, **run_arguments(settings))
+
+
+def run_arguments(settings: Settings) -> dict[str, Any]:
+    """The keyword arguments of `pc.run`, without the seed; k only where the learner has one and no rule chooses it."""
+    arguments: dict[str, Any] = {name: getattr(settings, name) for name in ("epsilon", "delta", "accountant", "relation")}
+    if has_k(settings.method) and not settings.is_rule_k:
+        arguments["k"] = settings.k
+    return arguments if pc.METHODS[settings.method].is_private else {}
+
+
+def split_arguments(settings: Settings) -> dict[str, Any]:
+    """The axes of a sweep that say which rows are public."""
+    return {"public_fraction": settings.public_fraction} if settings.public == PART else {"public": settings.public}
+
+
+def has_k(method: str) -> bool:
+    """Whether a learner projects to k directions."""
+    return "k" in params_of(pc.METHODS[method].settings)
+
+
+def n_test(settings: Settings) -> int:
+    """How many test rows there are."""
+    rows = features(settings).x_test
+    return 0 if rows is None else len(rows)
+
+
+def largest_k(settings: Settings) -> int:
+    """The most directions that the public rows span."""
+    return int(_spectrum(key(settings, _SPLIT), settings).shape[0])
+
+
+def spectrum(settings: Settings) -> pd.DataFrame:
+    """Eigenvalues of the standardised, centred public rows: columns component, eigenvalue. Public only."""
+    return _spectrum(key(settings, _SPLIT), settings)
+
+
+def public_map(settings: Settings) -> pd.DataFrame:
+    """Public rows in their first two directions: columns x, y, class. Public only."""
+    return _public_map(key(settings, _SPLIT), settings)
+
+
+def forget() -> None:
+    """Drops every cached object of this process: rows, splits, runs."""
+    for cached in (_dataset, _features, _split, _run, _spectrum, _public_map, _class_counts):
+        cached.clear()
+
+
+def backbone(settings: Settings) -> str | None:
+    """The backbone's name, None where the data decide."""
+    return None if settings.backbone == AUTO else settings.backbone
+
+
+def per_class(record: RunRecord, settings: Settings, reference: list[float | None] | None) -> pd.DataFrame | None:
+    """Recall by class of a run: columns class, accuracy, rows and, where another model's recalls are given, reference."""
+    shares = record.metrics.get("per_class")
+    if not shares:
+        return None
+    counts = class_counts(settings)
+    rows = counts[counts["part"] == "test"]["rows"]
+    table = pd.DataFrame({"class": split(settings).features.classes, "accuracy": shares, "rows": list(rows)})
+    return (table if reference is None else table.assign(reference=reference)).dropna()
+
+
+def class_counts(settings: Settings) -> pd.DataFrame:
+    """Rows by class and part: columns class, part, rows. A non-private diagnostic."""
+    return _class_counts(key(settings, _SPLIT), settings)
+
+
+def hero_table() -> pd.DataFrame | None:
+    """The starter records behind Home's figure; None where they are missing."""
+    return _hero_table()
+
+
+def card_facts(name: str) -> Mapping[str, str]:
+    """A data set's card as words for people."""
+    card = pc.DATASETS[name]
+    return {"rows": f"{card.n_train} train, {card.n_test} test", "features": card.d, "classes": card.n_classes, "licence": card.licence}
+
+
+@st.cache_data(max_entries=1, show_spinner=False)
+def _hero_table() -> pd.DataFrame | None:
+    try:
+        table = starter.hero_table()
+    except PillarError:
+        return None
+    return table if len(table) else None
+
+
+@st.cache_resource(max_entries=3, show_spinner="Reading the data set …")
+def _dataset(name: str) -> Dataset:
+    return pc.load_dataset(name)
+
+
+@st.cache_resource(max_entries=3, show_spinner="Reading features …")
+def _features(fingerprint_: str, _settings: Settings) -> FeatureSet:
+    return splitting.named_features(_settings.data, backbone(_settings))
+
+
+@st.cache_resource(max_entries=3, show_spinner="Setting public rows apart and finding their directions …")
+def _split(fingerprint_: str, _settings: Settings) -> SemiPrivateSplit:
+    data = features(_settings)
+    if _settings.public == PART:
+        return pc.split(data, public_fraction=_settings.public_fraction, seed=_settings.seed)
+    other = features(dataclasses.replace(_settings, data=_settings.public))
+    return pc.split(data, public=other, seed=_settings.seed)
+
+
+@st.cache_resource(max_entries=64, show_spinner=False)
+def _run(fingerprint_: str, _settings: Settings) -> RunRecord:
+    return pc.run(_settings.method, split(_settings), seed=_settings.seed, **run_arguments(_settings))
+
+
+@st.cache_data(max_entries=8, show_spinner=False)
+def _spectrum(fingerprint_: str, _settings: Settings) -> pd.DataFrame:
+    values = _basis(_settings).eigenvalues
+    return pd.DataFrame({"component": range(1, len(values) + 1), "eigenvalue": values})
+
+
+@st.cache_data(max_entries=8, show_spinner=False)
+def _public_map(fingerprint_: str, _settings: Settings) -> pd.DataFrame:
+    parts = split(_settings)
+    shown = parts.public_x[:2000]
+    places = _basis(_settings).transform(2, normalise=False)(shown)
+    names = parts.features.classes
+    labels = [""] * len(shown) if parts.public_y is None else [names[label] for label in parts.public_y[:2000]]
+    return pd.DataFrame({"x": places[:, 0], "y": places[:, 1], "class": labels})
+
+
+@st.cache_data(max_entries=8, show_spinner=False)
+def _class_counts(fingerprint_: str, _settings: Settings) -> pd.DataFrame:
+    parts = split(_settings)
+    names, data = parts.features.classes, parts.features
+    labels = {"private": None if data.y_train is None else data.y_train[parts.private], "public": parts.public_y, "test": data.y_test}
+    rows = [
+        (name, part, int((values == index).sum()))
+        for part, values in labels.items()
+        if values is not None
+        for index, name in enumerate(names)
+    ]
+    return pd.DataFrame(rows, columns=["class", "part", "rows"])
+
+
+def _basis(settings: Settings) -> Any:
+    from pillar_core.splits import view_of
+    from pillar_core.types import PublicUse
+
+    return view_of(split(settings), PublicUse.UNLABELLED).basis(standardise=None, centre=None)

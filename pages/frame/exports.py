@@ -1,0 +1,58 @@
+"""What leaves the app with a figure: settings as YAML, the command that repeats it, the table as CSV."""
+
+from __future__ import annotations
+
+import dataclasses
+import shlex
+
+import pandas as pd
+import yaml
+
+import pillar_core as pc
+from pages.frame import core
+from pages.frame.settings import AUTO, PART, PINNED, VERSION, Settings
+
+
+def settings_yaml(settings: Settings) -> str:
+    """Every setting with the scheme's version, readable by `yaml.safe_load`."""
+    return yaml.safe_dump({"version": VERSION, **dataclasses.asdict(settings)}, sort_keys=False, allow_unicode=True)
+
+
+def settings_from_yaml(text: str) -> dict[str, str]:
+    """The query parameters that `settings_yaml` text stands for, to be read as a link's are.
+
+    Raises:
+        ValueError: not a mapping of names to values.
+    """
+    try:
+        loaded = yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        raise ValueError(f"this is no YAML: {error}") from error
+    if not isinstance(loaded, dict):
+        raise ValueError("the settings must be a YAML mapping of names to values.")
+    return {"v" if name == "version" else str(name): str(value) for name, value in loaded.items()}
+
+
+def command_line(settings: Settings) -> str:
+    """The shell command that trains the same run."""
+    words = ["python", "-m", "pillar_core", "run", "--method", settings.method, "--dataset", settings.data]
+    if settings.backbone != AUTO:
+        words += ["--backbone", settings.backbone]
+    words += ["--public-fraction", f"{settings.public_fraction:g}"] if settings.public == PART else ["--public", settings.public]
+    if pc.METHODS[settings.method].is_private:
+        words += ["--epsilon", f"{settings.epsilon:g}", "--delta", f"{settings.delta:g}"]
+        words += ["--accountant", settings.accountant, "--relation", settings.relation]
+    if not settings.is_rule_k and core.has_k(settings.method):
+        words += ["--set", f"k={settings.k}"]
+    return shlex.join([*words, "--seed", str(settings.seed)])
+
+
+def csv(table: pd.DataFrame) -> bytes:
+    """The table as UTF-8 CSV."""
+    return table.to_csv(index=False).encode()
+
+
+def differences(a: Settings, b: Settings) -> pd.DataFrame:
+    """One row per setting that differs between A and B."""
+    pairs = [(name, getattr(a, name), getattr(b, name)) for name in PINNED]
+    return pd.DataFrame([(name, str(x), str(y)) for name, x, y in pairs if x != y], columns=["setting", "A", "B"])

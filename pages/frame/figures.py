@@ -1,0 +1,74 @@
+"""A figure as every page shows it: badges, the drawing, then its table, alt text and exports one click away."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from pages.frame import badges, exports
+from pages.frame.settings import Settings
+from pillar_core.types import Provenance
+
+_CONFIG: dict[str, Any] = {
+    "displaylogo": False,
+    "responsive": True,
+    "modeBarButtonsToRemove": ["select2d", "lasso2d", "autoScale2d", "zoomIn2d", "zoomOut2d"],
+}
+
+
+def show(
+    figure: Any,
+    table: pd.DataFrame,
+    *,
+    name: str,
+    kinds: tuple[Provenance, ...],
+    settings: Settings,
+    seeds: int | None = None,
+    is_experiment: bool = False,
+    is_synthetic: bool = False,
+    is_theory: bool = False,
+    on_select: Any = "ignore",
+) -> Any:
+    """Draws `figure` under its badges with `table`, alt text and downloads below; returns the chart's selection.
+
+    name: what files are called and what keys the elements, in snake_case, unique on a page.
+    """
+    with st.container(key=f"figure-{name}", border=True):
+        badges.provenance_row(*kinds, seeds=seeds, is_experiment=is_experiment, is_synthetic=is_synthetic, is_theory=is_theory)
+        chosen = st.plotly_chart(
+            figure,
+            theme=None,
+            key=f"chart-{name}",
+            on_select=on_select,
+            selection_mode="points",
+            alt=figure.layout.meta["alt"],
+            config=_CONFIG | {"toImageButtonOptions": {"format": "svg", "filename": name}},
+        )
+        _below(figure, table, name=name, settings=settings)
+    return chosen
+
+
+def _below(figure: Any, table: pd.DataFrame, *, name: str, settings: Settings) -> None:
+    with st.expander("Table, description and exports", icon=":material/table_view:"):
+        st.caption(figure.layout.meta["alt"])
+        st.dataframe(table, hide_index=True, key=f"table-{name}", height=min(38 + 35 * max(len(table), 1), 320))
+        with st.container(horizontal=True):
+            _download("CSV", exports.csv(table), f"{name}.csv", "text/csv", "The numbers behind this figure, one row per run or point.")
+            _download(
+                "Settings",
+                exports.settings_yaml(settings).encode(),
+                f"{name}.yaml",
+                "text/yaml",
+                "Every setting as YAML; the Data page reads it back.",
+            )
+            page = figure.to_html(include_plotlyjs="cdn", full_html=True)
+            _download("HTML", page.encode(), f"{name}.html", "text/html", "The figure as a page of its own that still zooms and hovers.")
+        st.caption("SVG: the camera at the figure's top right. The same run from a terminal:")
+        st.code(exports.command_line(settings), language="bash", wrap_lines=True)
+
+
+def _download(label: str, data: bytes, name: str, mime: str, help_text: str) -> None:
+    icon = ":material/download:"
+    st.download_button(label, data, name, mime, key=f"download-{name}", help=help_text, on_click="ignore", icon=icon)

@@ -1,0 +1,133 @@
+"""Work that outlives the page: its state, one Run button, progress, stop, and what went wrong.
+
+A page shows one of: ready (nothing), missing (a Run button with time and cost), running, failed (cause, what to try).
+Only while a job lives does a fragment look at it again, every second.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import streamlit as st
+
+import pillar_core as pc
+from pages.frame import session
+from pillar_core.errors import PillarError
+
+_LIVE = ("queued", "running")
+Spec = Mapping[str, Any]
+
+
+def panel(specs: Sequence[Spec], *, what: str, seconds: float, cost: str, found: int, total: int) -> None:
+    """The state of the jobs that `specs` describe, and what can be done about it.
+
+    what: the work in words; seconds: how long it should take; cost: what it would spend on real private data.
+    found of total results are in the cache already.
+    """
+    statuses = [status for spec in specs if (status := _status(spec)) is not None]
+    live = [status.job_id for status in statuses if status.state in _LIVE]
+    if live:
+        _running(" ".join(live), what, sum(status.done for status in statuses if status.state in _LIVE))
+        return
+    with st.container(border=True, key="job-panel"):
+        for status in statuses:
+            if status.state == "failed":
+                st.error(f"**{what} failed.** {status.cause}", icon=":material/error:")
+                st.markdown(status.advice or "Run it again; if it fails again, lower the number of seeds or choose a smaller data set.")
+        if any(status.state == "cancelled" for status in statuses):
+            st.caption(":material/stop_circle: Stopped. What was finished is kept.")
+        words, button = st.columns([5, 1], vertical_alignment="center")
+        kept = f" {found} of {total} are in the cache." if found else ""
+        words.markdown(f"**{what}** · {total - found} models · {duration(seconds)} on this machine.{kept} {cost}")
+        button.button(
+            "Run the rest" if found else "Run",
+            type="primary",
+            icon=":material/play_arrow:",
+            key="job-run",
+            on_click=_submit,
+            args=([dict(spec) for spec in specs],),
+            help="Runs in the background and survives reload; you can go on meanwhile.",
+        )
+
+
+def chip() -> None:
+    """The sidebar's list of jobs that live now."""
+    live = [status for status in _all() if status.state in _LIVE]
+    if not live:
+        return
+    label = f"{len(live)} job{'' if len(live) == 1 else 's'} running"
+    with st.popover(label, icon=":material/sync:", help="Jobs go on when you leave the page, in this and every other tab."):
+        for status in live:
+            st.progress(_share(status), text=f"{status.kind}: {_share(status):.0%}")
+            stop = {"key": f"chip-stop-{status.job_id}", "on_click": _stop, "args": (status.job_id,), "help": "Keeps what is finished."}
+            st.button("Stop", **stop)
+
+
+def duration(seconds: float) -> str:
+    """“a few seconds”, “about 40 s”, “about 3 min”."""
+    if seconds < 5:
+        return "a few seconds"
+    return f"about {max(10, round(seconds, -1)):.0f} s" if seconds < 90 else f"about {seconds / 60:.0f} min"
+
+
+@st.fragment(run_every=1.0)
+def _running(job_ids: str, what: str, done_when_drawn: int) -> None:
+    """Progress, looked at again every second; the whole page is drawn anew when a further part is there to be seen."""
+    statuses = [pc.jobs.status(job_id) for job_id in job_ids.split()]
+    live = [status for status in statuses if status.state in _LIVE]
+    if len(live) < len(statuses) or sum(status.done for status in statuses) > done_when_drawn:
+        st.rerun()
+    with st.container(border=True, key="job-panel"):
+        share = sum(_share(status) for status in statuses) / len(statuses)
+        waiting = " · starting the workers" if all(status.state == "queued" for status in live) else ""
+        lefts = [status.seconds_left for status in live if status.seconds_left is not None]
+        left = f" · {duration(max(lefts))} left" if lefts else ""
+        bar, button = st.columns([5, 1], vertical_alignment="center")
+        bar.progress(share, text=f"{what}: {share:.0%}{waiting}{left}")
+        button.button("Stop", icon=":material/stop:", key="job-stop", on_click=_stop, args=(job_ids,), help="Keeps what is finished.")
+
+
+def _submit(specs: list[dict[str, Any]]) -> None:
+    try:
+        for spec in specs:
+            pc.jobs.submit(spec)
+    except PillarError as error:
+        session.note(f"The job could not be started: {error}")
+
+
+def _stop(job_ids: str) -> None:
+    for job_id in job_ids.split():
+        pc.jobs.cancel(job_id)
+
+
+def _share(status: Any) -> float:
+    """How much of a job is done, in [0, 1]."""
+    return 1.0 if status.state == "done" else min(max(float(status.fraction), 0.0), 1.0)
+
+
+def _status(spec: Spec) -> Any:
+    """The newest job with this specification, None where there was none."""
+    wanted = _text(spec)
+    matches = (status for status in _all() if status.kind == spec["kind"] and _spec_text(status.job_id) == wanted)
+    return next(matches, None)
+
+
+def _all() -> tuple[Any, ...]:
+    try:
+        return tuple(pc.jobs.status())
+    except PillarError:
+        return ()
+
+
+def _text(spec: Spec) -> str:
+    return json.dumps(spec, sort_keys=True, default=str)
+
+
+@st.cache_data(max_entries=2000, show_spinner=False)
+def _spec_text(job_id: str) -> str:
+    try:
+        return _text(pc.jobs.spec(job_id))
+    except PillarError:
+        return ""

@@ -1,0 +1,68 @@
+"""Light or dark, and the little styling that the theme file cannot say."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import streamlit as st
+
+from pillar_core.plots import Mode
+
+ICON = str(Path(__file__).with_name("icon.svg"))
+"""The browser tab's icon: a file of ours, because Streamlit's named icons are fetched from a public server."""
+
+_STYLE = """
+<style>
+  [data-testid="stMainBlockContainer"] { padding-top: 1rem; padding-bottom: 4rem; max-width: 1280px; }
+  [data-testid="stSidebarHeader"] { height: 2.4rem; padding-bottom: 0; }
+  [data-testid="stSidebarUserContent"] { padding-top: 0; }
+  [data-testid="stSidebarUserContent"] [data-testid="stVerticalBlock"] { gap: 0.7rem; }
+  [data-testid="stMain"] h4 { font-size: 1.18rem; padding: 0.2rem 0 0.5rem; }
+  [data-testid="stMain"] h1 { letter-spacing: -0.015em; line-height: 1.12; text-wrap: balance; }
+  [data-testid="stMain"] h2, [data-testid="stMain"] h3 { letter-spacing: -0.01em; }
+  .pillar-lede { font-size: 1.22rem; line-height: 1.5; max-width: 46rem; opacity: 0.86;
+    margin: 0.2rem 0 0.4rem; text-wrap: pretty; padding-top: 0.6rem; }
+  .st-key-samples [data-testid="stImage"] img, .st-key-samples img { image-rendering: pixelated; }
+  .st-key-samples [data-testid="stImage"] { gap: 0.5rem; }
+  .pillar-rule { height: 4px; width: 9rem; border-radius: 2px; margin: 0.4rem 0 0.2rem;
+    background: linear-gradient(90deg, #4B2A8C, #2F5FB3, #16889B, #3D9A57); }
+  .pillar-ends { display: flex; justify-content: space-between; font-size: 0.82rem; opacity: 0.75; margin-top: -0.55rem; }
+  .pillar-odds { font-size: 0.95rem; line-height: 1.45; border-left: 3px solid #7C6CDC; padding-left: 0.8rem; }
+  .st-key-page-title [data-testid="stMarkdownContainer"], .st-key-front-title [data-testid="stMarkdownContainer"] { margin-bottom: 0; }
+  .st-key-page-title h1 { font-size: 1.9rem; padding: 0.3rem 0 0; }
+  .st-key-page-title .pillar-lede { font-size: 1.05rem; max-width: 62rem; margin: 0; padding-top: 0.45rem; }
+  [data-testid="stMainBlockContainer"] > div > [data-testid="stVerticalBlock"] { gap: 0.8rem; }
+  .st-key-brand { margin-top: -1.9rem; width: max-content; }
+  .st-key-navigation { row-gap: 0.1rem; }
+  .st-key-navigation [data-testid="stPageLink-NavLink"] { padding: 0.2rem 0.45rem; }
+  .st-key-brand [data-testid="stMarkdown"] p { font-family: "Source Serif", Georgia, serif; font-weight: 650; font-size: 1.15rem; }
+  [class*="st-key-door-"] { min-height: 100%; }
+  [class*="st-key-figure-"] { padding-bottom: 0.4rem; }
+  [data-testid="stMetricValue"] { font-variant-numeric: tabular-nums; }
+</style>
+"""
+
+
+def apply() -> None:
+    """Adds the styling to the page."""
+    st.html(_STYLE)
+
+
+def mode() -> Mode:
+    """The browser's colour scheme, for the figures."""
+    return "dark" if st.context.theme.type == "dark" else "light"
+
+
+def title(text: str, lede: str) -> None:
+    """The page's title with its one-sentence answer to “what can I do here?”."""
+    with st.container(key="page-title", gap=None):
+        st.title(text, anchor=False)
+        st.html(f'<p class="pillar-lede">{lede}</p>')
+
+
+def front(text: str, lede: str) -> None:
+    """The front page's title: larger, under the colours of the budgets."""
+    with st.container(key="front-title", gap=None):
+        st.html('<div class="pillar-rule"></div>')
+        st.title(text, anchor=False)
+        st.html(f'<p class="pillar-lede">{lede}</p>')

@@ -1,0 +1,77 @@
+"""The pages, one line each, and the guard that a page starts with."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from contextvars import ContextVar
+from typing import Any
+
+import streamlit as st
+
+from pages.frame import session
+from pages.frame import settings as codec
+from pages.frame.settings import Value
+
+_INSIDE_FRAME: ContextVar[bool] = ContextVar("inside_frame", default=False)
+
+PAGES: tuple[tuple[str, str, str], ...] = (
+    ("home", "Home", ":material/home:"),
+    ("data", "Data & backbone", ":material/database:"),
+    ("explore", "Explore k × ε", ":material/tune:"),
+    ("compare", "Compare", ":material/leaderboard:"),
+    ("geometry", "Geometry", ":material/square_foot:"),
+    ("screen", "Screen public data", ":material/filter_alt:"),
+    ("accounting", "Accounting", ":material/calculate:"),
+    ("evidence", "Evidence", ":material/fact_check:"),
+    ("theory", "Theory lab", ":material/function:"),
+    ("runs", "Runs", ":material/inventory_2:"),
+)
+"""File in pages/ without its ending, title, icon. The first is the default and lives at `/`."""
+
+
+def pages() -> dict[str, Any]:
+    """Streamlit's page objects by name."""
+    return {
+        name: st.Page(f"pages/{name}.py", title=title, url_path=None if place == 0 else name, default=place == 0)
+        for place, (name, title, _) in enumerate(PAGES)
+    }
+
+
+def bar() -> None:
+    """The row of page links at the top. They carry every setting, so that a page change is one step of the history."""
+    with st.container(horizontal=True, vertical_alignment="center", gap="xsmall", key="navigation"):
+        for name, title, icon in PAGES:
+            link(name, title, icon=icon)
+
+
+def brand() -> None:
+    """The app's name, at the top of the sidebar."""
+    with st.container(key="brand"):
+        st.markdown(":violet[:material/shield_lock:] PILLAR explorer")
+
+
+def link(name: str, label: str, *, icon: str | None = ":material/arrow_forward:", changes: Mapping[str, Value] | None = None) -> None:
+    """A link to a page with the present settings, some of them changed."""
+    settings = dataclasses.replace(session.current(), **(changes or {}))
+    st.page_link(pages()[name], label=label, icon=icon, query_params=codec.to_query(settings))
+
+
+def run(page: Any) -> None:
+    """Runs a page inside the frame."""
+    token = _INSIDE_FRAME.set(True)
+    try:
+        page.run()
+    finally:
+        _INSIDE_FRAME.reset(token)
+
+
+def begin() -> None:
+    """The first line of every page: makes sure that the frame runs around it.
+
+    The first request after a server start may be a deep link, and Streamlit then runs that page's file alone, without
+    sidebar and settings. Calling the navigation registers the pages; the rerun goes through app.py.
+    """
+    if not _INSIDE_FRAME.get():
+        st.navigation(list(pages().values()), position="hidden")
+        st.rerun()

@@ -1,0 +1,53 @@
+"""Privacy as odds: what a budget lets the best attacker gain over a coin flip, with unit, adjacency and sampling beside it."""
+
+from __future__ import annotations
+
+import math
+
+import pandas as pd
+
+from pages.frame.settings import Settings
+from pillar_core import accounting, plots
+from pillar_core.methods import METHODS
+from pillar_core.types import RunRecord
+
+_RELATIONS = {"add_or_remove_one": "one row added or removed", "replace_one": "one row replaced"}
+
+
+def sentence(settings: Settings) -> str:
+    """One sentence of HTML for the sidebar, from the trade-off curve of the Gaussian run that this budget buys."""
+    if math.isinf(settings.epsilon):
+        return "<b>ε = ∞</b> adds no noise and promises nothing: an attacker may find out with certainty who took part."
+    share = advantage_of(settings.epsilon, settings.delta) / 2
+    return (
+        f"At <b>ε = {settings.epsilon:g}</b>, seeing the model turns at most <b>{plots.one_in(share).rstrip('.')}</b> guesses about "
+        f"whether a given row took part from wrong to right. "
+        f"<span style='opacity:0.7'>Best attacker, prior 50:50, {_RELATIONS[settings.relation]}, "
+        f"δ = {settings.delta:g}, every row in every step.</span>"
+    )
+
+
+def relation_words(relation: str) -> str:
+    """The adjacency in words."""
+    return _RELATIONS[relation]
+
+
+def advantage_of(epsilon: float, delta: float) -> float:
+    """The best membership advantage against a Gaussian run calibrated to (ε, δ): the trade-off curve's δ at ε = 0."""
+    return float(accounting.delta_of(0.0, accounting.mu_of(epsilon, delta)))
+
+
+def table(record: RunRecord) -> pd.DataFrame | None:
+    """One row with the run's largest membership advantage, from the trade-off curve of what it really released.
+
+    None where nothing is promised, and for subsampled runs, whose curve has no closed form.
+    """
+    method = METHODS[record.method]
+    if not record.guarantee.is_private or record.guarantee.epsilon.upper == 0:
+        return None
+    event = method.cost(method.settings(**record.settings), record.facts)
+    reading = accounting.read(event, record.guarantee.relation)
+    if not all(release.is_full_gaussian for release in reading.releases) or reading.foreign:
+        return None
+    advantage = float(accounting.delta_of(0.0, reading.gaussian_mu))
+    return pd.DataFrame({"epsilon": [record.guarantee.epsilon.upper], "advantage": [advantage]})

@@ -1,0 +1,100 @@
+"""Settings between browser, session and URL. The session holds primitives only; widgets write through callbacks.
+
+A widget's own key lives as long as the widget is drawn, so the settings are kept under keys of their own (`set.*`): no
+page change and no hidden control resets them. A query string that the app did not write itself is a link, Back or
+Forward, and wins; after a widget was touched the widget wins, because the browser may still send the older address.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from urllib.parse import urlencode
+
+import streamlit as st
+
+from pages.frame import settings as codec
+from pages.frame.settings import PARAMS, Settings, Value
+
+_SET, _WIDGET = "set.", "control."
+_WRITTEN, _TOUCHED, _NOTES = "url.written", "url.touched", "url.notes"
+
+
+def synchronise() -> None:
+    """Takes the settings from the URL where it is news: on the first run, after Back and Forward, on a new link."""
+    query = st.query_params.to_dict()
+    first = _SET + "data" not in st.session_state
+    touched = st.session_state.pop(_TOUCHED, False)
+    news = bool(query) and urlencode(query) != st.session_state.get(_WRITTEN) and not touched
+    if first or news:
+        found, notes = codec.from_query(query)
+        put(found)
+        st.session_state[_NOTES] = "\n".join(notes)
+
+
+def publish() -> None:
+    """Writes every setting to the URL, if it changed."""
+    query = codec.to_query(current())
+    if query != st.query_params.to_dict():
+        st.query_params.from_dict(query)
+    st.session_state[_WRITTEN] = urlencode(query)
+
+
+def current() -> Settings:
+    """The settings of this run."""
+    return Settings(**{name: st.session_state[_SET + name] for name in PARAMS if _SET + name in st.session_state})
+
+
+def put(settings: Settings) -> None:
+    """Stores settings; the sidebar shows them in the next run."""
+    for name, value in dataclasses.asdict(settings).items():
+        st.session_state[_SET + name] = value
+
+
+def change(**values: Value) -> None:
+    """A callback for buttons and charts: sets some settings and leaves all others as they are."""
+    for name, value in values.items():
+        allowed, message = codec.checked(name, value)
+        st.session_state[_SET + name] = allowed
+        if message:
+            note(message)
+    st.session_state[_TOUCHED] = True
+
+
+def adopt(settings: Settings, notes: list[str]) -> None:
+    """A callback's way to replace every setting, with messages for the top of the page."""
+    put(settings)
+    st.session_state[_NOTES] = "\n".join(notes)
+    st.session_state[_TOUCHED] = True
+
+
+def control(name: str) -> str:
+    """The key for the widget of a setting, filled with the setting's value."""
+    key = _WIDGET + name
+    st.session_state[key] = st.session_state[_SET + name]
+    return key
+
+
+def released(name: str) -> None:
+    """The callback of the widget of a setting."""
+    value = st.session_state[_WIDGET + name]
+    if value is not None:
+        change(**{name: value})
+
+
+def note(message: str) -> None:
+    """Adds a message for the top of the page."""
+    notes = [line for line in st.session_state.get(_NOTES, "").split("\n") if line]
+    if message not in notes:
+        st.session_state[_NOTES] = "\n".join([*notes, message])
+
+
+def take_notes() -> list[str]:
+    """The messages that wait, each shown once."""
+    return [line for line in st.session_state.pop(_NOTES, "").split("\n") if line]
+
+
+def show_notes() -> None:
+    """Draws the messages that wait above the page."""
+    notes = take_notes()
+    if notes:
+        st.warning("\n\n".join(notes), icon=":material/info:")

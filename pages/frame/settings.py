@@ -1,0 +1,233 @@
+"""The settings that a link carries: one frozen record of primitives, to and from the query string.
+
+Every setting is in the URL, defaults too, with the scheme's version, so that a link keeps its view when defaults change.
+What arrives from a URL is hostile until checked: a value that is out of range is moved to the nearest allowed one, one
+that cannot be read falls back to the default, and each such step leaves a message. Nothing here raises.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import math
+import re
+from collections.abc import Iterable, Mapping
+
+import pillar_core as pc
+from pillar_core import params, plots
+from pillar_core.errors import SettingError
+from pillar_core.params import Param
+
+VERSION = 1
+RULE = 0
+"""The value of k that stands for “let the rule choose”."""
+PART = "part"
+"""The value of `public` that stands for “a part of the private data set's own train rows”."""
+AUTO = "auto"
+"""The value of `backbone` that takes images as pixels and numbers as they are."""
+STORED = "stored:"
+"""How the name of features begins that a user brought; the rest is their key in the store."""
+EPSILONS = (0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 5.0, 8.0, math.inf)
+KS = (1, 2, 3, 5, 8, 10, 15, 20, 30, 40, 60, 80, 120, 160, 200, 280, 360, 440, 520, 768, 1028, 1284, 1540, 2048)
+VIEWS = ("k", "plane", "classes", "odds", "solve", "why")
+_LONGEST_SHOWN = 40
+_SAFE = re.compile(r"[^A-Za-z0-9_.:;,+-]")
+
+Value = str | int | float
+
+
+@dataclasses.dataclass(frozen=True)
+class Settings:
+    """Everything that decides what a page shows. Field order is the order in the URL and in a pinned setting."""
+
+    data: str = params.setting(Param("data", str, "spiked_features", "The data set whose rows are private: ε protects its train rows."))
+    public: str = params.setting(
+        Param("public", str, PART, "Where public rows come from: a part of the same data set, or another one of equal width.")
+    )
+    public_fraction: float = params.setting(
+        Param(
+            "public_fraction",
+            float,
+            0.1,
+            "Share of the train rows that is public (unprotected). PILLAR looks at no label of them.",
+            low=0.01,
+            high=0.9,
+        )
+    )
+    backbone: str = params.setting(
+        Param("backbone", str, AUTO, "The frozen map from raw rows to features; it must not have seen the private rows.")
+    )
+    method: str = params.setting(Param("method", str, "pillar", "The learner that is trained when a slider is released."))
+    k: int = params.setting(
+        Param(
+            "k",
+            int,
+            RULE,
+            "How many public directions the private model may use; 0 lets a rule choose from n and ε.",
+            low=RULE,
+            high=100_000,
+        )
+    )
+    epsilon: float = params.setting(
+        Param(
+            "epsilon", float, 1.0, "Privacy budget: what the model may reveal about any one row, at most. Smaller protects more.", low=0.01
+        )
+    )
+    delta: float = params.setting(params.DELTA, low=1e-12, low_open=False, high=0.1, high_open=False)
+    seed: int = params.setting(
+        Param("seed", int, 0, "Names the random streams of the experiment: same seed, same split, same noise.", low=0, high=10**6)
+    )
+    seeds: int = params.setting(Param("seeds", int, 3, "Runs per point of a curve; the band is a 95 % interval over them.", low=1, high=20))
+    accountant: str = params.setting(
+        Param("accountant", str, "auto", "How the privacy of all steps is added up; auto takes the tightest sound bound.")
+    )
+    relation: str = params.setting(
+        Param(
+            "relation",
+            str,
+            "add_or_remove_one",
+            "Which two data sets must look alike: with and without one row, or with one row replaced.",
+            choices=("add_or_remove_one", "replace_one"),
+        )
+    )
+    target: int = params.setting(Param("target", int, 80, "Test accuracy to reach, when solving for ε, k or n.", low=1, high=100, unit="%"))
+    view: str = params.setting(Param("view", str, "k", "What Explore draws below the result.", choices=VIEWS))
+    learners: str = params.setting(Param("learners", str, "", "Learners that Compare draws, separated by commas; none: a first choice."))
+    runs: str = params.setting(Param("runs", str, "", "What Runs keeps: column:value,value;column:value; none: everything."))
+    a: str = params.setting(Param("a", str, "", "The settings pinned as A, to compare with."))
+    hide: str = params.setting(Param("hide", str, "", "Names of settings that the sidebar leaves out, separated by commas."))
+    lesson: int = params.setting(Param("lesson", int, 0, "The step of a lesson that the link opens.", low=0, high=99))
+
+    @property
+    def is_rule_k(self) -> bool:
+        """Whether k is left to the rule."""
+        return self.k == RULE
+
+    @property
+    def hidden(self) -> frozenset[str]:
+        """Names of the settings that the sidebar leaves out."""
+        return frozenset(part.strip() for part in self.hide.split(",") if part.strip())
+
+
+PARAMS: dict[str, Param] = params.params_of(Settings)
+PINNED = tuple(name for name in PARAMS if name not in ("target", "view", "learners", "runs", "a", "hide", "lesson"))
+
+
+def choices(name: str) -> tuple[str, ...]:
+    """The names that a setting allows, () where it is not a choice."""
+    match name:
+        case "data":
+            return tuple(pc.DATASETS)
+        case "public":
+            return (PART, *pc.DATASETS)
+        case "backbone":
+            return (AUTO, *pc.BACKBONES)
+        case "method":
+            return tuple(plots.in_order(pc.METHODS))
+        case "accountant":
+            return tuple(pc.ACCOUNTANTS)
+    return PARAMS[name].choices
+
+
+def to_query(settings: Settings) -> dict[str, str]:
+    """The query parameters of a link, version first."""
+    return {"v": str(VERSION)} | {name: _written(getattr(settings, name)) for name in PARAMS}
+
+
+def from_query(query: Mapping[str, str]) -> tuple[Settings, list[str]]:
+    """(settings, messages): whatever the query says that can be used, defaults for the rest, a message for each repair."""
+    notes: list[str] = []
+    version = query.get("v", str(VERSION))
+    if version != str(VERSION):
+        notes.append(
+            f"This link was made for version {_shown(version)} of the settings, this app reads version {VERSION}: values may differ."
+        )
+    unknown = [name for name in query if name not in PARAMS and name != "v" and not name.startswith("embed")]
+    if unknown:
+        notes.append(f"Ignored in the link: {', '.join(map(_shown, unknown[:5]))}{' …' if len(unknown) > 5 else ''}.")
+    values = {name: _read(name, query[name], notes) for name in PARAMS if name in query}
+    return Settings(**values), notes
+
+
+def pin(settings: Settings) -> str:
+    """The settings as one word for the `a` parameter: values in field order."""
+    return "~".join(_written(getattr(settings, name)) for name in PINNED)
+
+
+def unpin(word: str) -> Settings | None:
+    """The settings that `pin` wrote, None for an empty or foreign word."""
+    parts = word.split("~")
+    if not word or len(parts) != len(PINNED):
+        return None
+    settings, notes = from_query(dict(zip(PINNED, parts, strict=True)))
+    return None if notes else settings
+
+
+def checked(name: str, value: Value) -> tuple[Value, str]:
+    """(allowed value, message): the value itself with an empty message, or the nearest allowed one and why."""
+    param, allowed = PARAMS[name], choices(name)
+    if allowed and value not in allowed and not is_stored(name, value):
+        near = difflib.get_close_matches(str(value), allowed, n=1, cutoff=0.6)
+        chosen = near[0] if near else param.default
+        return _value(chosen), f"{name} was {_shown(value)}, which is none of {_listed(allowed)}: {chosen} is used."
+    try:
+        return _value(param.check(value)), ""
+    except SettingError:
+        nearest = _nearest(param, value)
+        return nearest, f"{name} must be {param.range}; the link said {_shown(value)}: {_written(nearest)} is used."
+
+
+def is_stored(name: str, value: object) -> bool:
+    """Whether `value` names rows that a user brought; whether they are on this machine shows on loading."""
+    tail = str(value).removeprefix(STORED)
+    return name in ("data", "public") and tail != value and len(tail) == 32 and all(sign in "0123456789abcdef" for sign in tail)
+
+
+def _read(name: str, text: str, notes: list[str]) -> Value:
+    param = PARAMS[name]
+    try:
+        value: Value = text if param.kind is str else param.kind(float(text))
+    except (ValueError, OverflowError):
+        notes.append(f"{name} must be {param.range}; the link said {_shown(text)}: {_written(_value(param.default))} is used.")
+        return _value(param.default)
+    if name == "a" and value and unpin(str(value)) is None:
+        notes.append("The pinned settings in the link could not be read: nothing is pinned.")
+        return ""
+    if name == "learners":
+        return ",".join(part for part in dict.fromkeys(str(value)[:800].split(",")) if part in pc.METHODS)
+    if name == "runs":
+        return _SAFE.sub("", str(value)[:600])
+    if name == "hide":
+        return ",".join(sorted(part for part in str(value)[:400].split(",") if part in PARAMS))
+    value, note = checked(name, value)
+    if note:
+        notes.append(note)
+    return value
+
+
+def _nearest(param: Param, value: Value) -> Value:
+    if isinstance(value, str) or math.isnan(value):
+        return _value(param.default)
+    return param.kind(min(max(value, param.low), param.high))  # type: ignore[no-any-return]  # kind is one of int and float here
+
+
+def _value(value: object) -> Value:
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        raise TypeError(f"a setting of a link must be text or a number; got {value!r}.")
+    return value
+
+
+def _written(value: Value) -> str:
+    if isinstance(value, float):
+        return "inf" if math.isinf(value) else f"{value:.12g}"
+    return str(value)
+
+
+def _shown(value: object) -> str:
+    text = "".join(sign for sign in str(value) if sign.isprintable() and sign not in "`<>[]$*_\\")
+    return f"“{text[:_LONGEST_SHOWN]}{'…' if len(text) > _LONGEST_SHOWN else ''}”"
+
+
+def _listed(names: Iterable[str]) -> str:
+    shown = list(names)
+    return ", ".join(shown[:8]) + (" …" if len(shown) > 8 else "")

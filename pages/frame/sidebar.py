@@ -1,0 +1,164 @@
+"""The sidebar: what is private, what is public, how far to look, how much to protect. Widgets come from the parameters."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import streamlit as st
+
+import pillar_core as pc
+from pages.frame import core, session
+from pages.frame.settings import EPSILONS, KS, PARAMS, PART, RULE, Settings, choices
+from pillar_core.errors import PillarError
+
+_LABELS = {
+    "data": "Private data",
+    "public": "Public data",
+    "public_fraction": "Share that is public",
+    "backbone": "Backbone",
+    "method": "Learner",
+    "k": "k, directions kept",
+    "epsilon": "ε, privacy budget",
+    "delta": "δ, chance that ε fails",
+    "seed": "Seed",
+    "seeds": "Seeds per point",
+    "accountant": "Accountant",
+    "relation": "Adjacency",
+    "target": "Accuracy wanted, %",
+}
+
+
+def draw(*, knows_data: bool) -> Settings:
+    """Draws the controls and returns the settings, moved into what the data allow.
+
+    A page that shows no data of its own (`knows_data` false) must not wait for them: its k is limited later, where it counts.
+    """
+    settings = session.current()
+    with st.sidebar:
+        _data(settings)
+        limit = _limit(session.current()) if knows_data else None
+        settings = _clamped(session.current(), limit)
+        if "k" not in settings.hidden:
+            select_slider("k", [RULE, *_ladder(KS, settings.k, limit)], _k_words)
+        if "epsilon" not in settings.hidden:
+            select_slider("epsilon", _ladder(EPSILONS, settings.epsilon, math.inf), _epsilon_words)
+            st.html('<div class="pillar-ends"><span>◀ more privacy</span><span>more accuracy ▶</span></div>')
+        _advanced(settings, knows_data=limit is not None)
+    return session.current()
+
+
+def select(name: str, words: Callable[[str], str]) -> None:
+    """A choice from the names that a setting allows."""
+    if name not in session.current().hidden:
+        allowed = list(choices(name))
+        now = str(getattr(session.current(), name))
+        options = allowed if now in allowed else [*allowed, now]
+        st.selectbox(
+            _LABELS[name],
+            options,
+            key=session.control(name),
+            format_func=words,
+            help=PARAMS[name].help,
+            on_change=session.released,
+            args=(name,),
+        )
+
+
+def select_slider(name: str, options: Sequence[int | float], words: Callable[[Any], str]) -> None:
+    """A slider over the values worth trying."""
+    st.select_slider(
+        _LABELS[name],
+        options,
+        key=session.control(name),
+        format_func=words,
+        help=PARAMS[name].help,
+        on_change=session.released,
+        args=(name,),
+    )
+
+
+def number(name: str, **looks: Any) -> None:
+    """A number field with the parameter's own limits."""
+    if name in session.current().hidden:
+        return
+    param = PARAMS[name]
+    st.number_input(
+        _LABELS[name],
+        min_value=param.kind(param.low),
+        max_value=param.kind(param.high),
+        key=session.control(name),
+        help=f"{param.help} Allowed: {param.range}.",
+        on_change=session.released,
+        args=(name,),
+        **looks,
+    )
+
+
+def _data(settings: Settings) -> None:
+    select("data", _dataset_title)
+    select("public", lambda name: "A part of the private data set" if name == PART else _dataset_title(name))
+    if settings.public == PART and "public_fraction" not in settings.hidden:
+        param = PARAMS["public_fraction"]
+        st.slider(
+            _LABELS["public_fraction"],
+            param.low,
+            param.high,
+            step=0.01,
+            format="percent",
+            key=session.control("public_fraction"),
+            help=param.help,
+            on_change=session.released,
+            args=("public_fraction",),
+        )
+    select("backbone", lambda name: pc.BACKBONES[name].title if name in pc.BACKBONES else "Automatic")
+
+
+def _advanced(settings: Settings, *, knows_data: bool) -> None:
+    if {"delta", "seed", "seeds", "accountant", "relation"} <= settings.hidden:
+        return
+    with st.expander("Advanced", icon=":material/settings:"):
+        number("delta", format="%.1e", step=1e-6)
+        if knows_data and settings.delta * core.split(settings).facts.n_private >= 1:
+            st.caption(":red[δ is at least 1/n: such a guarantee would allow publishing a whole row now and then. Lower it.]")
+        number("seed", step=1)
+        number("seeds", step=1)
+        select("accountant", lambda name: pc.ACCOUNTANTS[name].title)
+        select("relation", lambda name: {"add_or_remove_one": "Add or remove one row", "replace_one": "Replace one row"}[name])
+
+
+def _limit(settings: Settings) -> int | None:
+    """The largest k of the data at hand; None where they cannot be loaded, which the page then explains."""
+    try:
+        return core.largest_k(settings)
+    except PillarError:
+        return None
+
+
+def _clamped(settings: Settings, limit: int | None) -> Settings:
+    """`settings` with k at most `limit`, which is stored and said."""
+    if limit is not None and settings.k > limit:
+        session.note(f"k was {settings.k}; the public rows span {limit} directions, so k = {limit} is used.")
+        session.put(dataclasses.replace(settings, k=limit))
+    return session.current()
+
+
+def _ladder(values: Sequence[Any], now: Any, limit: float | None) -> list[Any]:
+    """The offered values up to `limit`, the present one and the limit itself among them."""
+    top = math.inf if limit is None else limit
+    ends = [] if math.isinf(top) else [int(top)]
+    return sorted({value for value in [*values, now, *ends] if 0 < value <= top})
+
+
+def _dataset_title(name: str) -> str:
+    return pc.DATASETS[name].title.split(" (")[0] if name in pc.DATASETS else "Your upload"
+
+
+def _k_words(k: int) -> str:
+    return "rule" if k == RULE else f"{k:,}"
+
+
+def _epsilon_words(epsilon: float) -> str:
+    return "∞" if math.isinf(epsilon) else f"{epsilon:g}"

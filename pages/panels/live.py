@@ -1,0 +1,103 @@
+"""The result of the run that the sliders describe, trained when one is released, and its comparison with the pinned A."""
+
+from __future__ import annotations
+
+import math
+
+import pandas as pd
+import streamlit as st
+
+import pillar_core as pc
+from pages.frame import badges, core, exports, odds, sidebar
+from pages.frame import settings as codec
+from pages.frame.settings import Settings
+from pillar_core import plots
+from pillar_core.errors import PillarError
+from pillar_core.types import Provenance, RunRecord
+
+
+def learner() -> None:
+    """The choice of the learner."""
+    sidebar.select("method", lambda name: pc.METHODS[name].title)
+
+
+def summary(record: RunRecord, settings: Settings) -> None:
+    """Four numbers with their badges: accuracy, ε spent, odds, directions."""
+    pinned = pinned_run(settings)
+    guarantee = record.guarantee
+    with st.container(border=True, key="live-result"):
+        one, two, three, four, five = st.columns([1.5, 1, 1.15, 1, 1])
+        with one:
+            _accuracy(record, pinned, core.n_test(settings))
+        two.metric(
+            "ε, upper bound",
+            _epsilon(guarantee.epsilon.upper),
+            help=f"What really ran, at δ = {guarantee.delta:g}, counted by “{guarantee.accountant}”: {'; '.join(guarantee.events)}. "
+            f"Adjacency: {odds.relation_words(str(guarantee.relation))}.",
+        )
+        words = "Guesses about one row's presence that the model turns from wrong to right, at most; the attacker starts at 50:50."
+        three.metric("Attacker's gain", _odds(record), help=words)
+        four.metric("Directions", _directions(record), help=f"Used by the model, of {record.facts.d:,} features.")
+        five.metric("Trained in", f"{1000 * record.seconds:.0f} ms", help="Time of the last training of these settings on this machine.")
+        _badges(record, settings)
+    if pinned is not None:
+        _comparison(settings, record, pinned)
+
+
+def _badges(record: RunRecord, settings: Settings) -> None:
+    with st.container(horizontal=True, gap="small"):
+        if record.guarantee.is_private:
+            badges.provenance(Provenance.PRIVATE)
+            badges.experiment()
+        words = "Accuracy is read from test rows without noise: not covered by ε, not for release."
+        st.badge("accuracy: non-private", icon=":material/visibility_lock:", color="orange", help=words)
+        st.badge(f"{record.facts.n_private:,} private · {record.facts.n_public:,} public rows", color="gray")
+        if settings.data in pc.DATASETS and pc.DATASETS[settings.data].synthetic:
+            badges.synthetic()
+
+
+def pinned_run(settings: Settings) -> RunRecord | None:
+    """A's run, None where nothing is pinned or A cannot run here."""
+    a = codec.unpin(settings.a)
+    try:
+        return None if a is None else core.run(a)
+    except PillarError:
+        return None
+
+
+def _accuracy(record: RunRecord, pinned: RunRecord | None, rows: int) -> None:
+    if record.accuracy is None:
+        st.metric("Test accuracy", "no test rows", help="Bring test rows to see how good the model is.")
+        return
+    low, high = plots.wilson(record.accuracy, rows)
+    change = None if pinned is None or pinned.accuracy is None else f"{100 * (record.accuracy - pinned.accuracy):+.1f} points against A"
+    words = f"95 % Wilson interval over {rows:,} test rows: {100 * low:.1f} to {100 * high:.1f} %. One run."
+    st.metric(f"Test accuracy ({100 * low:.1f}–{100 * high:.1f})", f"{100 * record.accuracy:.1f} %", delta=change, help=words)
+
+
+def _comparison(settings: Settings, record: RunRecord, pinned: RunRecord) -> None:
+    changed = exports.differences(codec.unpin(settings.a) or settings, settings)
+    if changed.empty:
+        return
+    rows = [("test accuracy", _percent(pinned.accuracy), _percent(record.accuracy)), ("attacker's gain", _odds(pinned), _odds(record))]
+    with st.expander(f"A against B: {', '.join(changed['setting'])} changed", icon=":material/compare_arrows:"):
+        st.dataframe(pd.concat([changed, pd.DataFrame(rows, columns=["setting", "A", "B"])]), hide_index=True, key="a-against-b")
+
+
+def _percent(share: float | None) -> str:
+    return "none" if share is None else f"{100 * share:.1f} %"
+
+
+def _epsilon(value: float) -> str:
+    return "∞" if math.isinf(value) else f"{value:.4g}"
+
+
+def _odds(record: RunRecord) -> str:
+    table = odds.table(record)
+    if table is None:
+        return "nothing" if record.guarantee.epsilon.upper == 0 else "see ε" if record.guarantee.is_private else "everything"
+    return plots.one_in(float(table["advantage"].iloc[0]) / 2).rstrip(".")
+
+
+def _directions(record: RunRecord) -> str:
+    return f"{record.settings['k']:,}" if record.settings.get("k") else f"all {record.facts.d:,}"

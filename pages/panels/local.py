@@ -1,0 +1,75 @@
+"""Controls that belong to one page: their values outlive a page change in the session, as text and numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import streamlit as st
+
+from pillar_core.params import Param
+
+_KEPT, _WIDGET, _SEPARATOR = "local.", "local-widget.", ","
+
+
+def value(name: str, default: Any) -> Any:
+    """The value kept under `name`, else `default`."""
+    return st.session_state.get(_KEPT + name, default)
+
+
+def put(name: str, new: Any) -> None:
+    """Keeps a value; its widget shows it in the next run."""
+    st.session_state[_KEPT + name] = new
+
+
+def key(name: str, default: Any) -> str:
+    """The key for a widget, filled with the value kept."""
+    st.session_state[_WIDGET + name] = value(name, default)
+    return _WIDGET + name
+
+
+def released(name: str) -> None:
+    """The callback of a widget: keeps what it shows; a choice that was emptied stays as it was."""
+    new = st.session_state[_WIDGET + name]
+    if new is not None:
+        put(name, new)
+
+
+def several(label: str, options: list[str], default: list[str], *, name: str, words: Any, help: str) -> list[str]:
+    """A choice of one or more names, kept as text."""
+    kept = [item for item in str(value(name, _SEPARATOR.join(default))).split(_SEPARATOR) if item in options]
+    widget = _WIDGET + name
+    st.session_state[widget] = kept or default
+
+    def keep() -> None:
+        put(name, _SEPARATOR.join(st.session_state[widget]))
+
+    return st.pills(label, options, selection_mode="multi", key=widget, format_func=words, help=help, on_change=keep) or default
+
+
+def one(label: str, options: list[Any], default: Any, *, name: str, words: Any, help: str) -> Any:
+    """A choice of one among a few."""
+    now = value(name, default)
+    put(name, now if now in options else default)
+    st.segmented_control(label, options, key=key(name, default), format_func=words, help=help, on_change=released, args=(name,))
+    return value(name, default)
+
+
+def slider(label: str, options: list[Any], default: Any, *, name: str, words: Any = str, help: str) -> Any:
+    """A slider over values worth trying."""
+    now = value(name, default)
+    put(name, now if now in options else default)
+    st.select_slider(label, options, key=key(name, default), format_func=words, help=help, on_change=released, args=(name,))
+    return value(name, default)
+
+
+def field(param: Param, *, name: str, label: str) -> Any:
+    """An input made from a parameter: a choice, a whole number or a number."""
+    words = f"{param.help} Allowed: {param.range}."
+    shared: dict[str, Any] = {"help": words, "on_change": released, "args": (name,)}
+    if param.choices:
+        st.selectbox(label, list(param.choices), key=key(name, param.default), **shared)
+    elif param.kind is int:
+        st.number_input(label, step=1, key=key(name, param.default), **shared)
+    else:
+        st.number_input(label, step=None, format="%.6g", key=key(name, param.default), **shared)
+    return value(name, param.default)

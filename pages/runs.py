@@ -1,0 +1,39 @@
+"""Runs: plan a grid, watch its jobs, read what the cache holds, and lay it beside the papers' tables."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from pages.frame import failures, looks, navigation, session
+from pages.panels import local, runs_jobs, runs_papers, runs_plan, runs_results
+from pillar_core.experiments import records
+
+navigation.begin()
+settings = session.current()
+
+looks.title(
+    "Runs, from plan to paper",
+    "A grid is <b>counted before it starts</b>, goes on without this window, and ends in a cache that you can carry away as one file.",
+)
+
+VIEWS = {"results": "Results", "plan": "Plan", "jobs": "Jobs", "papers": "Papers"}
+
+with failures.shown("The runs could not be read."):
+    runs = records.all_runs()
+    start = "plan" if runs.empty else "results"
+    view = local.one("View", list(VIEWS), start, name="runs-view", words=VIEWS.__getitem__, help="Plan, watch, read, compare.")
+    if view == "plan":
+        runs_plan.panel(settings, runs)
+    elif view == "jobs":
+        runs_jobs.panel()
+    elif view == "papers":
+        runs_papers.panel(settings, runs)
+    else:
+        runs_results.panel(settings, runs)
+
+with st.expander("How this is kept", icon=":material/inventory_2:"):
+    st.markdown(
+        "A run's name in the cache is the fingerprint of its settings and of the versions of the code that made it, so a change of code "
+        "never shows old numbers as new. `python -m pillar_core cache export runs.zip` carries records to another machine; features stay "
+        "unless they are asked for. Intervals are 95 % Student t over seeds."
+    )

@@ -1,0 +1,28 @@
+"""The command line: `python -m pillar_core <command>`, over the same functions as the app."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+from pillar_core.commands import parser
+from pillar_core.errors import Cancelled, PillarError
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The exit status: 0, 2 for a refusal (its message on standard error), 130 when stopped."""
+    options = parser().parse_args(arguments)
+    try:
+        return int(options.command(options) or 0)
+    except Cancelled as stopped:
+        print(f"stopped: {stopped}", file=sys.stderr)
+        return 130
+    except KeyboardInterrupt:
+        return 130
+    except PillarError as refusal:
+        print(f"error: {refusal}", file=sys.stderr)
+        return 2
+
+
+if __name__ == "__main__":
+    sys.exit(main())

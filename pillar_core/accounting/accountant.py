@@ -1,0 +1,85 @@
+"""What an accountant is, and the registry of all of them."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from pillar_core.accounting.memo import Memo
+from pillar_core.accounting.reading import Reading, read
+from pillar_core.errors import UnsupportedError
+from pillar_core.ledger import DpEvent
+from pillar_core.params import DELTA
+from pillar_core.registry import Registry
+from pillar_core.types import EpsilonBounds, NeighboringRelation
+
+Array = np.ndarray[Any, Any]
+Profile = Callable[[Reading, Callable[[float], Array]], tuple[Array, Array]]
+
+MEMORY = 8192
+
+
+@dataclasses.dataclass(frozen=True)
+class Accountant:
+    """Turns spending into ε at a δ. `bounds(reading, delta)` is called only where `refusal(reading)` is empty.
+
+    `profile(reading, deltas)`, where an accountant has a quicker way than one δ at a time, gives upper ends of ε at the δ
+    that `deltas` picks once it knows δ at ε = 0.
+
+    `is_bound` is False for an approximation, which is shown for teaching and never calibrates.
+    """
+
+    name: str
+    title: str
+    source: str
+    is_bound: bool
+    version: int
+    bounds: Callable[[Reading, float], EpsilonBounds]
+    refusal: Callable[[Reading], str]
+    profile: Profile | None = None
+
+    def supports(self, event: DpEvent, relation: NeighboringRelation) -> str:
+        """Empty where this accountant covers `event` under `relation`, else the reason why not."""
+        return self.refusal(read(event, NeighboringRelation.of(relation)))
+
+    def epsilon(self, event: DpEvent, *, delta: float, relation: NeighboringRelation) -> EpsilonBounds:
+        """ε of `event` at `delta` under `relation`: inf for a release without noise, 0 for no release.
+
+        Raises:
+            SettingError: δ outside (0, 1), or an event with NaN or negative numbers.
+            UnsupportedError: no sound bound here; the message says why and what covers it.
+        """
+        return self.epsilon_of(read(event, NeighboringRelation.of(relation)), delta=delta)
+
+    def epsilon_of(self, reading: Reading, *, delta: float) -> EpsilonBounds:
+        """The same, of an event that was read before."""
+        delta = float(DELTA.check(delta) or math.nan)
+        if reading.is_empty:
+            return EpsilonBounds(0.0, 0.0, 0.0, is_bound=self.is_bound)
+        if reading.is_non_private:
+            return EpsilonBounds(math.inf, math.inf, math.inf, is_bound=self.is_bound)
+        reason = self.refusal(reading)
+        if reason:
+            raise UnsupportedError(f"accountant {self.name!r} has no sound bound here: {reason}. Use accountant='auto', or another.")
+        if reading.foreign:
+            return self.bounds(reading, delta)
+        key = (self.name, self.version, reading, delta)
+        return _MEMO.get(key) or _MEMO.put(key, self.bounds(reading, delta))
+
+
+ACCOUNTANTS: Registry[Accountant] = Registry("accountant")
+_MEMO: Memo[EpsilonBounds] = Memo(MEMORY)
+
+
+def forget_epsilons() -> None:
+    """Empty the memory of answers, for benchmarks and tests that time them."""
+    _MEMO.clear()
+
+
+def foreign_names(reading: Reading) -> str:
+    """The classes of the events outside our vocabulary, for messages."""
+    return ", ".join(sorted({type(event).__name__ for event, _ in reading.foreign}))

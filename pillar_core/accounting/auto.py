@@ -1,0 +1,57 @@
+"""The tightest sound accountant for a run, chosen from what the run is made of."""
+
+from __future__ import annotations
+
+from pillar_core.accounting.accountant import ACCOUNTANTS, Accountant
+from pillar_core.accounting.reading import Reading, read
+from pillar_core.errors import UnsupportedError
+from pillar_core.ledger import DpEvent
+from pillar_core.types import EpsilonBounds, NeighboringRelation
+
+PREFERENCE = ("analytic_gaussian", "pillar", "pld", "rdp", "basic")
+"""Exact first; the central limit approximation is never chosen."""
+
+
+def resolve(event: DpEvent, *, relation: NeighboringRelation, accountant: str = "auto") -> Accountant:
+    """The accountant that answers for `event`: the named one, or auto's choice.
+
+    Raises:
+        UnknownNameError: no accountant of that name.
+        UnsupportedError: auto finds no sound bound.
+    """
+    if accountant != "auto":
+        return ACCOUNTANTS[accountant]
+    return _choice(read(event, NeighboringRelation.of(relation)))
+
+
+def _choice(reading: Reading) -> Accountant:
+    reasons = {}
+    for name in PREFERENCE:
+        if name in ACCOUNTANTS:
+            reasons[name] = ACCOUNTANTS[name].refusal(reading)
+            if not reasons[name]:
+                return ACCOUNTANTS[name]
+    raise UnsupportedError("no sound bound under this relation: " + "; ".join(f"{name}: {why}" for name, why in reasons.items()) + ".")
+
+
+def _bounds(reading: Reading, delta: float) -> EpsilonBounds:
+    return _choice(reading).epsilon_of(reading, delta=delta)
+
+
+def _refusal(reading: Reading) -> str:
+    try:
+        _choice(reading)
+    except UnsupportedError as error:
+        return str(error)
+    return ""
+
+
+AUTO = Accountant(
+    name="auto",
+    title="Tightest sound bound",
+    source="analytic Gaussian, else ours, else PLD, else RDP",
+    is_bound=True,
+    version=1,
+    bounds=_bounds,
+    refusal=_refusal,
+)

@@ -1,0 +1,205 @@
+"""Certified ends of ε for one direction of a composition: lattice and window chosen, laws moved up or merged, roots taken.
+
+docs/accounting.md has the argument that every error lands on the safe side.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Callable, Sequence
+
+from pillar_core.accounting.composition import Composition, compose, infinite_mass
+from pillar_core.accounting.lattice import Law, cells, merge, slip, spread
+from pillar_core.accounting.loss import Pair
+from pillar_core.accounting.saddle import Moments, Saddle
+
+Direction = Sequence[tuple[Pair, int]]
+
+
+@dataclasses.dataclass(frozen=True)
+class Grid:
+    """One attempt: what the lattice may add to ε, relatively, by a second-order estimate; how far its steps may carry one
+    merged loss, relative to ε and by the root of the number of releases; loss intervals a release."""
+
+    error: float
+    step: float
+    points: int
+
+
+REFINEMENTS = (Grid(1e-4, math.inf, 4096), Grid(1e-5, 1e-3, 16384), Grid(1e-6, 2e-4, 16384))
+CLOSE_ENOUGH = 4e-3
+"""Relative distance of the two ends that needs no finer lattice."""
+SMALLEST_SIZE, LARGEST_SIZE = 2**10, 2**20
+TAIL_SHARE = 1e-8
+"""Share of δ that all cut-off tails together may hold."""
+LEAST_DEPTH, DEPTH = 20.0, 16.0
+"""The window leaves at most about e^−20 of the tilted mass outside, and e^−16 of what decides δ."""
+LOWER_SHARE = 1e-3
+"""Share of δ that the lower end gives up for the drift of merged outcomes."""
+ROOT_TOLERANCE = 1e-9
+
+
+@dataclasses.dataclass(frozen=True)
+class Window:
+    """A tilt and a lattice of `size` steps h that starts near `low`."""
+
+    theta: float
+    h: float
+    low: float
+    high: float
+    size: int
+
+    def compose(self, laws: Sequence[Law]) -> Composition:
+        offset = self.h * math.fsum(law.count * law.offset for law in laws)
+        return compose(laws, h=self.h, theta=self.theta, start=math.floor((self.low - offset) / self.h), size=self.size)
+
+
+def direction_bounds(direction: Direction, delta: float, *, known: float) -> tuple[float, float, float]:
+    """(lower, estimate, upper) of ε for one direction, again on a better lattice while the two ends lie apart.
+
+    A direction whose upper end is at most the `known` one of another direction decides nothing: its lower end stays 0.
+    """
+    rest = delta - infinite_mass((pair.infinite, count) for pair, count in direction)
+    if not rest > 0:
+        return 0.0, math.inf, math.inf
+    steps = sum(count for _, count in direction)
+    lower, estimate, upper = 0.0, math.inf, math.fsum(count * pair.range[1] for pair, count in direction)
+    tail = min(TAIL_SHARE * rest / steps, 1e-9)
+    moments = Moments(direction, tail)
+    if upper <= known or moments.is_empty:
+        return lower, upper, upper
+    saddle, depth = moments.saddle(rest), LEAST_DEPTH
+    for grid in REFINEMENTS:
+        window = window_for(moments, saddle, depth, grid, steps)
+        if window is None:
+            break
+        found = [cells(pair, count, h=window.h, points=grid.points, tail=tail) for pair, count in direction]
+        spreads = window.compose([spread(part, window.h) for part in found])
+        upper = min(upper, upper_end(spreads, saddle.centre, delta))
+        if upper <= known:
+            break
+        certified, merged = lower_ends(window, [merge(part, window.h) for part in found], saddle.centre, delta)
+        lower, estimate = max(lower, certified), merged
+        if upper - lower <= CLOSE_ENOUGH * upper:
+            break
+        depth = max(LEAST_DEPTH, spreads.depth(min(upper, window.high), rest) + DEPTH)
+        saddle = moments.saddle_at(merged) if 0 < merged < math.inf else moments.tilted(saddle.theta / 8)
+    return lower, min(max((2 * estimate + upper) / 3, lower), upper), upper
+
+
+def upper_composition(direction: Direction, delta: float) -> tuple[Composition, float] | None:
+    """The upper law composed around ε(δ), good for all δ within a few factors of e, and that ε; None where δ is spent."""
+    rest = delta - infinite_mass((pair.infinite, count) for pair, count in direction)
+    steps = sum(count for _, count in direction)
+    tail = min(TAIL_SHARE * rest / steps, 1e-9)
+    moments = Moments(direction, tail) if rest > 0 else None
+    if moments is None or moments.is_empty:
+        return None
+    saddle, depth = moments.saddle(rest), LEAST_DEPTH
+    while True:
+        window = window_for(moments, saddle, depth, REFINEMENTS[0], steps)
+        if window is None:
+            return None
+        composed = _spread_composition(direction, window, tail)
+        upper = upper_end(composed, saddle.centre, delta)
+        needed = composed.depth(min(upper, window.high), rest) + DEPTH
+        if needed <= depth + 1 or depth > LEAST_DEPTH:
+            return composed, upper
+        saddle, depth = moments.saddle_at(upper) if 0 < upper < math.inf else moments.tilted(saddle.theta / 8), needed
+
+
+def delta_at_zero(direction: Direction) -> float:
+    """An upper bound, tight for runs of moderate ε, of δ at ε = 0: the total variation of the composed pair."""
+    steps = sum(count for _, count in direction)
+    tail = 1e-13 / steps
+    moments = Moments(direction, tail)
+    if moments.is_empty:
+        return 1.0
+    window = window_for(moments, moments.saddle_at(0.0), LEAST_DEPTH, REFINEMENTS[0], steps)
+    if window is None:
+        return 1.0
+    composed = _spread_composition(direction, window, tail)
+    if composed.start * composed.h + composed.offset > 0:
+        return 1.0
+    return min(1.0, composed.infinite + math.exp(min(composed.log_delta(0.0, is_upper=True), 0.0)))
+
+
+def _spread_composition(direction: Direction, window: Window, tail: float) -> Composition:
+    points = REFINEMENTS[0].points
+    return window.compose([spread(cells(pair, count, h=window.h, points=points, tail=tail), window.h) for pair, count in direction])
+
+
+def window_for(moments: Moments, saddle: Saddle, depth: float, grid: Grid, steps: int) -> Window | None:
+    """The lattice: fine enough for the error wanted (a spread over h adds T(1 + θ)h²/12 to ε), wide enough for the tilted mass.
+
+    None where losses are so large that no step can be told from 0 in float64; the bounds without sampling then stand.
+    """
+    low, high = moments.window(saddle, depth)
+    scale = max(saddle.centre, 0.02 * saddle.spread)
+    second_order = math.sqrt(12 * grid.error * scale / (steps * (1 + saddle.theta)))
+    h = min(second_order, 0.25 / (1 + saddle.theta), grid.step * scale / math.sqrt(steps))
+    # moving losses onto the lattice widens their sum by up to a step each, mostly by the root of their number
+    margin = (2 + min(steps, 4 * math.sqrt(steps))) * h
+    low, high = low - margin, high + margin
+    if not (h > 0 and high > low and math.isfinite((high - low) / h)):
+        return None
+    size = min(max(2 ** math.ceil(math.log2((high - low) / h)), SMALLEST_SIZE), LARGEST_SIZE)
+    return Window(saddle.theta, (high - low) / size, low, high, size)
+
+
+def upper_end(composed: Composition, start: float, delta: float) -> float:
+    rest = delta - composed.infinite
+    if not rest > 0:
+        return math.inf
+    target = math.log(rest)
+    return _root(lambda epsilon: composed.log_delta(epsilon, is_upper=True) - target, composed, start, is_upper=True)
+
+
+def lower_ends(window: Window, laws: Sequence[Law], start: float, delta: float) -> tuple[float, float]:
+    """The certified lower end, and where δ would be met if what merging moved averaged out exactly.
+
+    Merging moves each loss by a bounded independent error of mean 0; but for a share of δ, they sum to at least −slip.
+    """
+    composed = window.compose(laws)
+
+    def crossing(share: float) -> float:
+        rest = (1 + share) * delta - composed.infinite
+        if not rest > 0:
+            return math.inf
+        target = math.log(rest)
+        return _root(lambda epsilon: composed.log_delta(epsilon, is_upper=False) - target, composed, start, is_upper=False)
+
+    return max(0.0, crossing(LOWER_SHARE) - slip(laws, math.log(LOWER_SHARE * delta))), max(0.0, crossing(0.0))
+
+
+def _root(excess: Callable[[float], float], composed: Composition, start: float, *, is_upper: bool) -> float:
+    """Where the falling `excess` crosses 0, at its safe end: at most 0 there for an upper end, at least 0 for a lower one.
+
+    An upper end of inf, or a lower one of −inf, says that the window does not hold the crossing.
+    """
+    edge = composed.start * composed.h + composed.offset
+    low, high = (max(edge, 0.0) if is_upper else edge), edge + composed.size * composed.h
+    if is_upper and low == 0 and not excess(0.0) > 0:
+        return 0.0
+    above, below = math.inf, -math.inf
+    x = last_x = min(max(start, low), high)
+    last, slope = math.nan, -composed.theta
+    for _ in range(60):
+        value = excess(x)
+        if value > 0:
+            low, above = x, value
+        else:
+            high, below = x, value
+        tolerance = ROOT_TOLERANCE * max(abs(x), composed.h)
+        if math.isfinite(below) and high - low <= tolerance:
+            break
+        if x != last_x and math.isfinite(value) and math.isfinite(last) and (value - last) / (x - last_x) < 0:
+            slope = (value - last) / (x - last_x)
+        last_x, last = x, value
+        root = x - value / slope
+        root += tolerance / 3 if high - root > tolerance / 2 else -tolerance / 3
+        x = root if low < root < high else (low + high) / 2
+    if is_upper:
+        return high if math.isfinite(below) else math.inf
+    return low if math.isfinite(above) else -math.inf

@@ -1,0 +1,282 @@
+"""Privacy loss of one release: the law of L = log dP/dQ under P and Q, for each dominating pair (P, Q) and direction.
+
+Each pair gives the masses of an increasing list of loss intervals under both laws, accurate in the tails, because the
+composition needs relative, not absolute, precision. Sources: Zhu, Dong & Wang 2022 (Theorem 11: Poisson sampling of a
+dominating pair, removal and addition); docs/accounting.md for the replace-one pairs.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import Any, Protocol
+
+import numpy as np
+from scipy.special import expit, ndtr, ndtri
+
+from pillar_core.accounting.reading import REPLACE_ONE, Kind, Reading, Release
+
+Array = np.ndarray[Any, Any]
+
+
+class Pair(Protocol):
+    """A dominating pair. `infinite` is P's mass where Q has none; `range` holds every finite loss."""
+
+    @property
+    def infinite(self) -> float: ...
+
+    @property
+    def range(self) -> tuple[float, float]: ...
+
+    def grid(self, n: int, tail: float) -> Array:
+        """(n,) increasing losses, all but about `tail` of P outside on either side; denser where P changes."""
+        ...
+
+    def masses(self, edges: Array) -> tuple[Array, Array]:
+        """(m + 1,) masses of (−inf, e₁), [e₁, e₂) … [e_m, inf) under P and under Q, from edges (m,)."""
+        ...
+
+
+@dataclasses.dataclass(frozen=True)
+class GaussianPair:
+    """N(μ²/2, μ²) against N(−μ²/2, μ²): one Gaussian release of sensitivity μ standard deviations."""
+
+    mu: float
+    infinite: float = 0.0
+
+    @property
+    def range(self) -> tuple[float, float]:
+        return -math.inf, math.inf
+
+    def grid(self, n: int, tail: float) -> Array:
+        reach = -float(ndtri(tail))
+        return self.mu * (np.linspace(-reach - self.mu, reach, n) + self.mu / 2)
+
+    def masses(self, edges: Array) -> tuple[Array, Array]:
+        z = edges / self.mu
+        return _normal(z - self.mu / 2), _normal(z + self.mu / 2)
+
+
+@dataclasses.dataclass(frozen=True)
+class LaplacePair:
+    """Laplace noise at distance `epsilon` scales: atoms at ±ε and a density between."""
+
+    epsilon: float
+    infinite: float = 0.0
+
+    @property
+    def range(self) -> tuple[float, float]:
+        return -self.epsilon, self.epsilon
+
+    def grid(self, n: int, tail: float) -> Array:
+        return np.linspace(-self.epsilon, self.epsilon, n)
+
+    def masses(self, edges: Array) -> tuple[Array, Array]:
+        walls = np.concatenate([[-np.inf], edges, [np.inf]])
+        left, right = np.clip(walls[:-1], -self.epsilon, self.epsilon), np.clip(walls[1:], -self.epsilon, self.epsilon)
+        top = (walls[:-1] <= self.epsilon) & (self.epsilon < walls[1:])
+        bottom = (walls[:-1] <= -self.epsilon) & (-self.epsilon < walls[1:])
+        share = -np.expm1((left - right) / 2) / 2
+        small = math.exp(-self.epsilon) / 2
+        p = np.exp((right - self.epsilon) / 2) * share + 0.5 * top + small * bottom
+        q = np.exp((-left - self.epsilon) / 2) * share + small * top + 0.5 * bottom
+        return p, q
+
+
+@dataclasses.dataclass(frozen=True)
+class AtomPair:
+    """Finitely many outcomes with masses `p` and `q`, in order of their loss."""
+
+    p: tuple[float, ...]
+    q: tuple[float, ...]
+    infinite: float = 0.0
+
+    @property
+    def losses(self) -> Array:
+        losses: Array = np.log(np.asarray(self.p)) - np.log(np.asarray(self.q))
+        return losses
+
+    @property
+    def range(self) -> tuple[float, float]:
+        return (float(self.losses[0]), float(self.losses[-1])) if self.p else (0.0, 0.0)
+
+    def grid(self, n: int, tail: float) -> Array:
+        return self.losses
+
+    def masses(self, edges: Array) -> tuple[Array, Array]:
+        bins = np.searchsorted(edges, self.losses, side="right")
+        size = len(edges) + 1
+        return np.bincount(bins, self.p, size), np.bincount(bins, self.q, size)
+
+
+@dataclasses.dataclass(frozen=True)
+class RemovalPair:
+    """((1−q)·Q + q·P, Q): the base pair on a Poisson sample, the row present against absent."""
+
+    base: GaussianPair | LaplacePair
+    probability: float
+    infinite: float = 0.0
+
+    @property
+    def range(self) -> tuple[float, float]:
+        low, high = _sampled_loss(np.array(self.base.range), self.probability)
+        return float(low), float(high)
+
+    def grid(self, n: int, tail: float) -> Array:
+        base = self.base.grid(n, tail)
+        return _sampled_loss(base, self.probability)
+
+    def masses(self, edges: Array) -> tuple[Array, Array]:
+        p, q = self.base.masses(_base_loss(edges, self.probability))
+        return (1 - self.probability) * q + self.probability * p, q
+
+
+@dataclasses.dataclass(frozen=True)
+class OpposedPair:
+    """(1−q)N(0) + qN(μ) against (1−q)N(0) + qN(−μ): a sampled Gaussian sum under replace-one, the worst two rows."""
+
+    mu: float
+    probability: float
+    infinite: float = 0.0
+
+    @property
+    def range(self) -> tuple[float, float]:
+        return -math.inf, math.inf
+
+    def grid(self, n: int, tail: float) -> Array:
+        reach = self.mu - float(ndtri(tail))
+        ell = self.mu * np.linspace(-reach, reach, n)
+        half = self.mu * self.mu / 2
+        return _sampled_loss(ell - half, self.probability) - _sampled_loss(-ell - half, self.probability)
+
+    def masses(self, edges: Array) -> tuple[Array, Array]:
+        z = self._position(edges) / self.mu
+        middle, up, down = _normal(z), _normal(z - self.mu), _normal(z + self.mu)
+        q = self.probability
+        return (1 - q) * middle + q * up, (1 - q) * middle + q * down
+
+    def _position(self, loss: Array) -> Array:
+        """x/σ² where the loss is reached: L/2 + asinh((1−q)/q · e^{μ²/2} · sinh(L/2)), in logs where that overflows."""
+        half = np.abs(loss) / 2
+        with np.errstate(divide="ignore"):
+            scale = math.log1p(-self.probability) - math.log(self.probability) + self.mu * self.mu / 2
+            log_a = scale + half + np.log(-np.expm1(-2 * half)) - math.log(2)
+        inverse = np.where(log_a > 18, log_a + math.log(2), np.arcsinh(np.exp(np.minimum(log_a, 18.0))))
+        return np.sign(loss) * (half + inverse)
+
+
+@dataclasses.dataclass(frozen=True)
+class SwappedPair:
+    """(Q, P) of a pair without infinite losses: the other direction."""
+
+    base: Pair
+    infinite: float = 0.0
+
+    @property
+    def range(self) -> tuple[float, float]:
+        low, high = self.base.range
+        return -high, -low
+
+    def grid(self, n: int, tail: float) -> Array:
+        return -self.base.grid(n, tail)[::-1]
+
+    def masses(self, edges: Array) -> tuple[Array, Array]:
+        p, q = self.base.masses(-edges[::-1])
+        return q[::-1], p[::-1]
+
+
+@dataclasses.dataclass(frozen=True)
+class CoinPair:
+    """The base pair with probability q, nothing otherwise, and the coin told: sampling under replace-one, any release.
+
+    H_α((1−q)A + qB ‖ (1−q)A + qC) ≤ (1−q)·H_α(A ‖ A) + q·H_α(B ‖ C) by joint convexity.
+    """
+
+    base: LaplacePair
+    probability: float
+    infinite: float = 0.0
+
+    @property
+    def range(self) -> tuple[float, float]:
+        return self.base.range
+
+    def grid(self, n: int, tail: float) -> Array:
+        return self.base.grid(n, tail)
+
+    def masses(self, edges: Array) -> tuple[Array, Array]:
+        p, q = self.base.masses(edges)
+        idle = np.zeros(len(edges) + 1)
+        idle[np.searchsorted(edges, 0.0, side="right")] = 1 - self.probability
+        return idle + self.probability * p, idle + self.probability * q
+
+
+def directions(reading: Reading) -> tuple[tuple[tuple[Pair, int], ...], ...]:
+    """For each direction of the relation, the pair of every release with its count; one direction where they mirror."""
+    both = [_pairs(release, reading) for release in reading.releases]
+    forward = tuple((pair, release.count) for (pair, _), release in zip(both, reading.releases, strict=True))
+    backward = tuple((pair, release.count) for (_, pair), release in zip(both, reading.releases, strict=True))
+    return (forward,) if forward == backward else (forward, backward)
+
+
+def _pairs(release: Release, reading: Reading) -> tuple[Pair, Pair]:
+    """(removal, addition): equal for symmetric pairs."""
+    q = release.sampling_probability
+    replaced = reading.relation is REPLACE_ONE
+    pair: Pair
+    match release.kind:
+        case Kind.GAUSSIAN | Kind.LAPLACE:
+            base = GaussianPair(release.loss) if release.kind is Kind.GAUSSIAN else LaplacePair(release.loss)
+            if q == 1:
+                return base, base
+            if not replaced:
+                pair = RemovalPair(base, q)
+                return pair, SwappedPair(pair)
+            pair = OpposedPair(release.loss, q) if isinstance(base, GaussianPair) else CoinPair(base, q)
+            return pair, pair
+    return _randomised_response(release.loss, release.delta, q, revealed=replaced)
+
+
+def _randomised_response(epsilon: float, delta: float, probability: float, *, revealed: bool) -> tuple[Pair, Pair]:
+    """The worst (ε, δ)-DP release (Kairouz, Oh & Viswanath 2015), on a Poisson sample or, `revealed`, after a told coin.
+
+    Outcomes by (P, Q): (0, δ), ((1−δ)s, (1−δ)e^ε s), ((1−δ)e^ε s, (1−δ)s), (δ, 0) with s = 1/(1 + e^ε).
+    """
+    low, high = (1 - delta) * float(expit(-epsilon)), (1 - delta) * float(expit(epsilon))
+    p, q = np.array([0.0, low, high, delta]), np.array([delta, high, low, 0.0])
+    if revealed and probability < 1:
+        idle = np.array([1 - probability])
+        p, q = np.concatenate([idle, probability * p]), np.concatenate([idle, probability * q])
+    elif probability < 1:
+        p = (1 - probability) * q + probability * p
+    return _atoms(p, q), _atoms(q, p)
+
+
+def _atoms(p: Array, q: Array) -> AtomPair:
+    shared = (p > 0) & (q > 0)
+    order = np.argsort(np.log(p[shared]) - np.log(q[shared]), kind="stable")
+    return AtomPair(tuple(p[shared][order].tolist()), tuple(q[shared][order].tolist()), float(p[q == 0].sum()))
+
+
+def _sampled_loss(base: Array, probability: float) -> Array:
+    """log(1 − q + q·e^ℓ), accurate near 0 and without overflow."""
+    small = np.log1p(probability * np.expm1(np.minimum(base, 1.0)))
+    large = np.logaddexp(math.log1p(-probability), math.log(probability) + np.maximum(base, 1.0))
+    return np.where(base < 1, small, large)
+
+
+def _base_loss(loss: Array, probability: float) -> Array:
+    """The inverse: log(1 + (e^L − 1)/q); −inf at and below log(1 − q)."""
+    small = np.maximum(np.expm1(np.minimum(loss, 1.0)) / probability, -1.0)
+    large = np.maximum(loss, 1.0)
+    with np.errstate(divide="ignore"):
+        return np.where(loss < 1, np.log1p(small), large + np.log1p(-(1 - probability) * np.exp(-large)) - math.log(probability))
+
+
+def _normal(z: Array) -> Array:
+    """(m + 1,) masses of the standard normal between the walls −inf, z₁ … z_m, inf, from the nearer tail each."""
+    tail = np.concatenate([[0.0], ndtr(-np.abs(z)), [0.0]])
+    side = np.concatenate([[-1.0], np.sign(z), [1.0]])
+    left, right = tail[:-1], tail[1:]
+    straddling = (side[:-1] < 0) & (side[1:] >= 0)
+    masses: Array = np.where(straddling, 1 - left - right, np.abs(right - left))
+    return masses

@@ -1,0 +1,90 @@
+"""Our accountant: numerical composition with certified lower and upper ends, for every release of the ledger.
+
+Each direction of the relation is composed by itself; ε is the larger of the two, and never more than what holds without
+sampling. docs/accounting.md has the argument that every error lands on the safe side.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from pillar_core.accounting.accountant import Accountant, foreign_names
+from pillar_core.accounting.analytic_gaussian import ANALYTIC_GAUSSIAN
+from pillar_core.accounting.basic import BASIC
+from pillar_core.accounting.ends import Direction, delta_at_zero, direction_bounds, upper_composition, upper_end
+from pillar_core.accounting.gaussian_dp import epsilon_of_mu
+from pillar_core.accounting.loss import directions
+from pillar_core.accounting.reading import REPLACE_ONE, Kind, Reading
+from pillar_core.types import EpsilonBounds
+
+Array = np.ndarray[Any, Any]
+
+ANCHORS = 8
+"""Compositions a direction that serve a whole profile; each answers for the δ nearest to its own."""
+
+
+def _bounds(reading: Reading, delta: float) -> EpsilonBounds:
+    if not ANALYTIC_GAUSSIAN.refusal(reading):
+        return ANALYTIC_GAUSSIAN.bounds(reading, delta)
+    ceiling = _without_sampling(reading, delta)
+    if ceiling == 0:
+        return EpsilonBounds(0.0, 0.0, 0.0)
+    lower = estimate = upper = 0.0
+    for direction in directions(reading):
+        ends = direction_bounds(direction, delta, known=upper)
+        lower, estimate, upper = max(lower, ends[0]), max(estimate, ends[1]), max(upper, ends[2])
+    upper = min(upper, ceiling)
+    lower = min(lower, upper)
+    return EpsilonBounds(lower, min(max(estimate, lower), upper), upper)
+
+
+def _without_sampling(reading: Reading, delta: float) -> float:
+    """An upper bound in closed form: all Gaussians at full size, or composition of the parts' own ε."""
+    if all(release.kind is Kind.GAUSSIAN for release in reading.releases):
+        doubled = 2.0 if reading.relation is REPLACE_ONE else 1.0
+        losses = ((release.loss * (doubled if release.sampling_probability < 1 else 1.0), release.count) for release in reading.releases)
+        return epsilon_of_mu(math.sqrt(math.fsum(count * loss * loss for loss, count in losses)), delta)
+    return BASIC.bounds(reading, delta).upper
+
+
+def _profile(reading: Reading, deltas: Callable[[float], Array]) -> tuple[Array, Array]:
+    """Upper ends of ε at `deltas(δ at ε = 0)`, from a few compositions instead of one for each δ."""
+    every = directions(reading)
+    asked = deltas(max(delta_at_zero(direction) for direction in every))
+    epsilons = np.zeros(len(asked))
+    for direction in every:
+        epsilons = np.maximum(epsilons, _direction_profile(direction, asked))
+    epsilons[0] = 0.0
+    return epsilons, asked
+
+
+def _direction_profile(direction: Direction, deltas: Array) -> Array:
+    groups = np.array_split(np.arange(len(deltas)), ANCHORS)
+    epsilons = np.full(len(deltas), np.inf)
+    for group in groups:
+        anchored = upper_composition(direction, float(np.exp(np.log(deltas[group]).mean())))
+        if anchored is not None:
+            composed, start = anchored
+            for i in group:
+                epsilons[i] = upper_end(composed, start, float(deltas[i]))
+    return epsilons
+
+
+def _refusal(reading: Reading) -> str:
+    return f"no loss distribution here for {foreign_names(reading)}" if reading.foreign else ""
+
+
+PILLAR = Accountant(
+    name="pillar",
+    title="Certified numerical composition (ours)",
+    source="after Gopi, Lee & Wutschitz 2021; Doroshenko et al. 2022; Zhu, Dong & Wang 2022",
+    is_bound=True,
+    version=1,
+    bounds=_bounds,
+    refusal=_refusal,
+    profile=_profile,
+)

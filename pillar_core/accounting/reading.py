@@ -1,0 +1,188 @@
+"""What an accountant reads: a privacy event flattened, under one relation, to elementary releases in units of sensitivity.
+
+The ledger speaks `dp_accounting` events. Here they become numbers once, with the sensitivity factor that each event
+records for its relation, so that no accountant guesses one (two libraries disagree by a factor of two).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+import math
+from collections.abc import Iterator
+
+from dp_accounting import dp_event
+
+from pillar_core.errors import SettingError
+from pillar_core.fingerprint import fingerprint
+from pillar_core.ledger import DpEvent, ExponentialMechanismEvent, GaussianRelease, PureEvent
+from pillar_core.types import NeighboringRelation
+
+REPLACE_ONE = NeighboringRelation.REPLACE_ONE
+
+
+class Kind(enum.Enum):
+    """Families of releases that have a closed-form privacy loss."""
+
+    GAUSSIAN = "Gaussian"
+    LAPLACE = "Laplace"
+    EXPONENTIAL = "exponential mechanism"
+    PURE = "(ε, δ)-DP release"
+
+
+@dataclasses.dataclass(frozen=True)
+class Release:
+    """`count` equal releases. `loss` is sensitivity / noise scale (Gaussian: std, Laplace: scale) or the pure ε.
+
+    With `sampling_probability` < 1 under replace-one, a Gaussian's `loss` is one row's largest norm / std: the pair is
+    then (1−q)N(0) + qN(±loss), whatever the two rows are (docs/accounting.md, "Replace-one").
+    """
+
+    kind: Kind
+    loss: float
+    count: int = 1
+    sampling_probability: float = 1.0
+    delta: float = 0.0
+
+    @property
+    def is_full_gaussian(self) -> bool:
+        """Whether this is a Gaussian release of all rows, which composes in closed form."""
+        return self.kind is Kind.GAUSSIAN and self.sampling_probability == 1.0
+
+
+@dataclasses.dataclass(frozen=True)
+class Reading:
+    """An event under `relation`: elementary releases in a fixed order, full Gaussians merged into one.
+
+    `foreign` holds events outside our vocabulary with their counts; only the accountants of their library know them.
+    """
+
+    relation: NeighboringRelation
+    releases: tuple[Release, ...]
+    foreign: tuple[tuple[DpEvent, int], ...] = ()
+    is_non_private: bool = False
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing was spent."""
+        return not (self.releases or self.foreign or self.is_non_private)
+
+    @property
+    def gaussian_mu(self) -> float:
+        """μ of all full Gaussians together, √Σ μᵢ² (Dong, Roth & Su 2022, Corollary 3.3); 0 without any."""
+        return math.sqrt(math.fsum(release.count * release.loss * release.loss for release in self.releases if release.is_full_gaussian))
+
+    @property
+    def key(self) -> str:
+        """Content hash: equal spending hashes equal however the event was written."""
+        parts = [(release.kind, release.loss, release.count, release.sampling_probability, release.delta) for release in self.releases]
+        return fingerprint(self.relation, parts, [(repr(event), count) for event, count in self.foreign], self.is_non_private)
+
+
+def read(event: DpEvent, relation: NeighboringRelation) -> Reading:
+    """`event` under `relation`, canonical.
+
+    Raises:
+        SettingError: NaN or negative noise, counts or probabilities.
+    """
+    counts: dict[Release, int] = {}
+    foreign: dict[str, tuple[DpEvent, int]] = {}
+    is_non_private = False
+    for elementary, times in _elementary(event, 1):
+        release = _release(elementary, relation)
+        if release is None:
+            _, before = foreign.get(repr(elementary), (elementary, 0))
+            foreign[repr(elementary)] = (elementary, before + times)
+            continue
+        is_non_private = is_non_private or math.isinf(release.loss) or release.delta >= 1
+        if release.loss > 0 or release.delta > 0:
+            counts[release] = counts.get(release, 0) + times
+    return Reading(relation, _canonical(counts), tuple(foreign[name] for name in sorted(foreign)), is_non_private)
+
+
+def _elementary(event: DpEvent, times: int) -> Iterator[tuple[DpEvent, int]]:
+    match event:
+        case dp_event.NoOpDpEvent():
+            return
+        case dp_event.ComposedDpEvent():
+            for part in event.events:
+                yield from _elementary(part, times)
+        case dp_event.SelfComposedDpEvent():
+            count = event.count
+            if not (count >= 0 and count == int(count)):
+                raise SettingError(f"an event's count must be a whole number of at least 0; got {count!r}.")
+            if count:
+                yield from _elementary(event.event, times * int(count))
+        case dp_event.PoissonSampledDpEvent():
+            probability = event.sampling_probability
+            if not 0 <= probability <= 1:
+                raise SettingError(f"sampling_probability must be in [0, 1]; got {probability!r}.")
+            if probability == 1:
+                yield from _elementary(event.event, times)
+            elif probability > 0:
+                yield event, times
+        case _:
+            yield event, times
+
+
+def _release(event: DpEvent, relation: NeighboringRelation) -> Release | None:
+    """One elementary event as a release; None for an event outside our vocabulary."""
+    replace = relation is REPLACE_ONE
+    match event:
+        case dp_event.NonPrivateDpEvent():
+            return Release(Kind.PURE, math.inf)
+        case dp_event.GaussianDpEvent():
+            return Release(Kind.GAUSSIAN, _ratio(2.0 if replace else 1.0, event.noise_multiplier))
+        case GaussianRelease():
+            factor = _at_least_zero(event.replace_one_factor, "replace_one_factor")
+            return Release(Kind.GAUSSIAN, _ratio(factor if replace else 1.0, event.noise_multiplier))
+        case dp_event.LaplaceDpEvent():
+            return Release(Kind.LAPLACE, _ratio(2.0 if replace else 1.0, event.noise_multiplier))
+        case ExponentialMechanismEvent():
+            return Release(Kind.EXPONENTIAL, _epsilon(event, replace))
+        case PureEvent():
+            return Release(Kind.PURE, _epsilon(event, replace), delta=_at_least_zero(event.delta, "delta"))
+        case dp_event.PoissonSampledDpEvent():
+            return _sampled(event, relation)
+    return None
+
+
+def _sampled(event: dp_event.PoissonSampledDpEvent, relation: NeighboringRelation) -> Release | None:
+    """One release made of everything that was computed from one Poisson sample; None where no formula covers it."""
+    probability = float(event.sampling_probability)
+    parts = list(_elementary(event.event, 1))
+    if parts and all(isinstance(part, dp_event.GaussianDpEvent | GaussianRelease) for part, _ in parts):
+        # Gaussians of one sample are one joint Gaussian; its loss is one row's norm / std under both relations.
+        ratios = [(_ratio(1.0, part.noise_multiplier), times) for part, times in parts]
+        loss = math.sqrt(math.fsum(times * ratio * ratio for ratio, times in ratios))
+        return Release(Kind.GAUSSIAN, loss, sampling_probability=probability)
+    if not parts:
+        return Release(Kind.PURE, 0.0)
+    if len(parts) == 1 and parts[0][1] == 1:
+        inner = _release(parts[0][0], relation)
+        if inner is not None and inner.sampling_probability == 1.0:
+            return dataclasses.replace(inner, sampling_probability=probability)
+    return None
+
+
+def _canonical(counts: dict[Release, int]) -> tuple[Release, ...]:
+    full = math.fsum(times * release.loss * release.loss for release, times in counts.items() if release.is_full_gaussian)
+    others = [dataclasses.replace(release, count=times) for release, times in counts.items() if not release.is_full_gaussian]
+    others.sort(key=lambda release: (release.kind.value, release.loss, release.sampling_probability, release.delta))
+    return tuple(others) if full == 0 else (Release(Kind.GAUSSIAN, math.sqrt(full)), *others)
+
+
+def _epsilon(event: ExponentialMechanismEvent | PureEvent, replace: bool) -> float:
+    add_remove, replace_one = (_at_least_zero(value, "epsilon") for value in (event.epsilon_add_remove, event.epsilon_replace_one))
+    return replace_one if replace else add_remove
+
+
+def _ratio(sensitivity: float, noise: float) -> float:
+    checked = _at_least_zero(noise, "noise_multiplier")
+    return sensitivity / checked if checked > 0 else math.inf
+
+
+def _at_least_zero(value: float, name: str) -> float:
+    if not value >= 0:
+        raise SettingError(f"{name} of a privacy event must be at least 0; got {value!r}.")
+    return float(value)

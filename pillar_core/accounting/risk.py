@@ -1,0 +1,178 @@
+"""What a guarantee means for one person: the trade-off curve of any attacker, and odds in whole people.
+
+Never from one (ε, δ) point, which overstates several times: Gaussian runs by their μ, one pure release by its ε, all
+others by the whole privacy profile.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import Any
+
+import numpy as np
+from scipy.special import ndtr, ndtri
+
+from pillar_core.accounting.profile import profile
+from pillar_core.accounting.reading import Kind, read
+from pillar_core.errors import SettingError
+from pillar_core.ledger import DpEvent
+from pillar_core.types import NeighboringRelation
+
+Array = np.ndarray[Any, Any]
+
+
+@dataclasses.dataclass(frozen=True)
+class TradeOff:
+    """The most that any membership attack can do: at false-positive rate α it misses at least f(α) of the members.
+
+    `kind` is "gaussian" (μ; inf for a run without protection), "pure" (ε), or "profile" (many (ε, δ) pairs).
+    """
+
+    kind: str
+    mu: float = 0.0
+    epsilon: float = 0.0
+    epsilons: tuple[float, ...] = ()
+    deltas: tuple[float, ...] = ()
+
+    @property
+    def source(self) -> str:
+        """Where the curve comes from, for captions."""
+        return {
+            "gaussian": f"exact for a Gaussian run, μ = {self.mu:.4g} (Dong, Roth & Su 2022)",
+            "pure": f"exact for one release of pure ε = {self.epsilon:.4g}",
+            "profile": f"from {len(self.deltas)} certified (ε, δ) pairs",
+        }[self.kind]
+
+    def miss_rate(self, false_positive_rate: Array | float) -> Array:
+        """f(α), float64 of α's shape: the least share of members that an attack with that false-positive rate misses.
+
+        Raises:
+            SettingError: a rate outside [0, 1].
+        """
+        alpha = np.asarray(false_positive_rate, dtype=np.float64)
+        if not np.all((alpha >= 0) & (alpha <= 1)):
+            raise SettingError("false_positive_rate must be in [0, 1].")
+        if self.kind == "gaussian":
+            missed: Array = ndtr(-ndtri(alpha) - self.mu) if math.isfinite(self.mu) else np.zeros_like(alpha)
+            return missed
+        missed = np.zeros_like(alpha)
+        pairs = [(self.epsilon, 0.0)] if self.kind == "pure" else list(zip(self.epsilons, self.deltas, strict=True))
+        for epsilon, delta in pairs:
+            scale = math.exp(-epsilon)
+            # a false-positive rate of 0 stays worth 0 however large e^ε is
+            steep = np.where(alpha > 0, 1 - delta - np.where(alpha > 0, alpha, 1.0) / max(scale, 1e-300), 1 - delta)
+            missed = np.maximum(missed, np.maximum(steep, scale * (1 - delta - alpha)))
+        return missed
+
+
+def trade_off(event: DpEvent, *, relation: str = "add_or_remove_one", accountant: str = "auto") -> TradeOff:
+    """The trade-off curve of a run.
+
+    Guarantee: a bound for every attacker who knows all but whether (add/remove) or which (replace-one) one row is in
+    the data; exact for Gaussian runs and one pure release, a certified bound elsewhere.
+
+    Raises:
+        UnsupportedError: no accountant bounds this event, or the one named does not.
+    """
+    reading = read(event, NeighboringRelation.of(relation))
+    releases = reading.releases
+    if reading.is_non_private:
+        return TradeOff("gaussian", mu=math.inf)
+    if not reading.foreign and all(release.is_full_gaussian for release in releases):
+        return TradeOff("gaussian", mu=reading.gaussian_mu)
+    if not reading.foreign and len(releases) == 1 and _is_pure(releases[0].kind) and releases[0].count == 1:
+        only = releases[0]
+        if only.delta == 0 and only.sampling_probability == 1:
+            return TradeOff("pure", epsilon=only.loss)
+    epsilons, deltas = profile(event, relation=relation, accountant=accountant)
+    return TradeOff("profile", epsilons=tuple(epsilons.tolist()), deltas=tuple(deltas.tolist()))
+
+
+def advantage(curve: TradeOff) -> float:
+    """The largest true-positive minus false-positive rate, in [0, 1]: 2Φ(μ/2) − 1, tanh(ε/2), or δ at ε = 0."""
+    if curve.kind == "gaussian":
+        return float(2 * ndtr(curve.mu / 2) - 1)
+    if curve.kind == "pure":
+        return math.tanh(curve.epsilon / 2)
+    return min(max(delta + (1 - delta) * math.tanh(epsilon / 2), 0.0) for epsilon, delta in _pairs(curve))
+
+
+def tpr_at(curve: TradeOff, false_positive_rate: float) -> float:
+    """The largest share of members found by an attack that accuses `false_positive_rate` of the others wrongly."""
+    return float(1 - curve.miss_rate(false_positive_rate))
+
+
+def reconstruction(curve: TradeOff, candidates: int) -> float:
+    """The largest chance to name the right one of `candidates` equally likely records: TPR at 1/candidates.
+
+    Hayes, Mahloujifar & Balle 2023: an attacker who guesses a record of prior chance 1/m succeeds at most so often.
+    """
+    if not candidates >= 2:
+        raise SettingError(f"candidates must be at least 2; got {candidates!r}.")
+    return tpr_at(curve, 1 / candidates)
+
+
+@dataclasses.dataclass(frozen=True)
+class Odds:
+    """A risk as odds for people: `chance` with the data used, `baseline` without any, and a sentence that says both."""
+
+    name: str
+    chance: float
+    baseline: float
+    sentence: str
+
+    @property
+    def one_in(self) -> float:
+        """N of "1 in N" with the data used; inf for no chance."""
+        return 1 / self.chance if self.chance > 0 else math.inf
+
+
+def odds(curve: TradeOff, *, false_positive_rate: float = 1e-3, candidates: int = 1000) -> tuple[Odds, ...]:
+    """Three odds of the worst attacker: a coin-flip bet on membership, a confident accusation, a record picked from a list."""
+    bet = (1 + advantage(curve)) / 2
+    found = tpr_at(curve, false_positive_rate)
+    picked = reconstruction(curve, candidates)
+    innocent = 1 / false_positive_rate
+    return (
+        Odds(
+            "bet",
+            bet,
+            0.5,
+            f"Betting whether one person's row was used, the best attacker wins at most {_per(bet, 100)} bets of 100; a coin wins 50.",
+        ),
+        Odds(
+            "accusation",
+            found,
+            false_positive_rate,
+            f"An attacker who wrongly accuses at most 1 in {innocent:,.0f} people who were not used "
+            f"finds at most {_one_in(found)} of those who were.",
+        ),
+        Odds(
+            "pick",
+            picked,
+            1 / candidates,
+            f"Picking a person's record from {candidates:,} equally likely ones succeeds at most {_one_in(picked)} times; "
+            f"blind, 1 in {candidates:,}.",
+        ),
+    )
+
+
+def _per(chance: float, total: int) -> str:
+    """At most so many of `total`, rounded up."""
+    return f"{math.ceil(min(chance, 1.0) * total * 10 - 1e-9) / 10:g}"
+
+
+def _one_in(chance: float) -> str:
+    """"1 in N" with N rounded down, so that the risk is never understated; in 100 for likely events."""
+    if chance >= 0.1:
+        return f"{_per(chance, 100)} in 100"
+    return f"1 in {math.floor(1 / chance):,}" if chance > 0 else "none"
+
+
+def _is_pure(kind: Kind) -> bool:
+    return kind in (Kind.PURE, Kind.EXPONENTIAL)
+
+
+def _pairs(curve: TradeOff) -> list[tuple[float, float]]:
+    return list(zip(curve.epsilons, curve.deltas, strict=True)) or [(math.inf, 1.0)]

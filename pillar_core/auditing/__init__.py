@@ -1,0 +1,39 @@
+"""Attacks, audits and realised losses: what evidence can show about a guarantee, and what it cannot."""
+
+from __future__ import annotations
+
+from pillar_core.auditing import claims, lira, membership, one_run, sabotage, trajectory
+from pillar_core.auditing.blind_spots import BLIND_SPOTS, BlindSpot
+from pillar_core.auditing.claims import Counts, noticed_epsilon, power
+from pillar_core.auditing.membership import Rate, auc, clopper_pearson, loss_threshold_auc, roc, tpr_at_fpr
+from pillar_core.auditing.sabotage import FAULT_WORDS, Audit, Fault, Finding, audit
+from pillar_core.auditing.trajectory import ReleaseTape, Rows, canary_scores, realised_mu
+
+__all__ = [
+    "BLIND_SPOTS",
+    "FAULT_WORDS",
+    "Audit",
+    "BlindSpot",
+    "Counts",
+    "Fault",
+    "Finding",
+    "Rate",
+    "ReleaseTape",
+    "Rows",
+    "auc",
+    "audit",
+    "canary_scores",
+    "claims",
+    "clopper_pearson",
+    "lira",
+    "loss_threshold_auc",
+    "membership",
+    "noticed_epsilon",
+    "one_run",
+    "power",
+    "realised_mu",
+    "roc",
+    "sabotage",
+    "tpr_at_fpr",
+    "trajectory",
+]

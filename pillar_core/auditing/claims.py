@@ -1,0 +1,146 @@
+"""Testing a claimed trade-off curve with many redraws: how often an attack is right in the world with a canary and without.
+
+H₀: every attack misses at least f(α) of the worlds with the canary when it is wrong in a share α of those without. With
+a threshold fixed beforehand both counts are binomial, and the p-value below is exact: no normal approximation.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from scipy.special import ndtr, ndtri
+
+from pillar_core.accounting import TradeOff, epsilon_of_mu
+from pillar_core.auditing import binomial
+from pillar_core.auditing.membership import lower_end, upper_end
+from pillar_core.errors import DataError, SettingError
+
+Array = np.ndarray[Any, Any]
+
+GRID = np.concatenate(
+    [[0.0], ndtr(np.linspace(-5.0, -2.0, 20)), ndtr(np.linspace(-1.98, 1.98, 199)), ndtr(np.linspace(2.0, 5.0, 20)), [1.0]]
+)
+"""False-positive rates at which the worst case is sought; between two of them the p-value is bounded, not interpolated."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Counts:
+    """What an attack with a fixed threshold said: alarms in `redraws` worlds each, with the canary and without."""
+
+    hits: int
+    false_alarms: int
+    redraws: int
+
+    def __post_init__(self) -> None:
+        if not (0 <= self.hits <= self.redraws and 0 <= self.false_alarms <= self.redraws and self.redraws >= 1):
+            raise SettingError(f"counts must lie between 0 and redraws, which is at least 1; got {self}.")
+
+
+def counts_of(scores_with: Array, scores_without: Array, *, threshold: float) -> Counts:
+    """Scores above a threshold that was fixed before they were drawn.
+
+    Raises:
+        DataError: NaN scores, or worlds of unequal number.
+    """
+    inside, outside = np.asarray(scores_with, dtype=np.float64), np.asarray(scores_without, dtype=np.float64)
+    if len(inside) != len(outside) or np.isnan(inside).any() or np.isnan(outside).any():
+        raise DataError("an audit needs as many scores with the canary as without, none of them NaN.")
+    return Counts(int((inside > threshold).sum()), int((outside > threshold).sum()), len(inside))
+
+
+def p_value(counts: Counts, curve: TradeOff) -> float:
+    """The largest probability, under any attack that `curve` allows, of hits − false alarms as large as seen.
+
+    Guarantee: exact test; rejecting a true claim where this is at most α happens with probability at most α.
+    """
+    excess = counts.hits - counts.false_alarms
+    pmf, survival = _tables(counts.redraws, curve)
+    places = np.arange(counts.redraws + 1) + excess
+    # survival[:, j] = P(hits >= j), for j in 0 … redraws + 1
+    reached = survival[:, np.clip(places, 0, counts.redraws + 1)]
+    return float(min(1.0, (pmf * reached).sum(axis=1).max()))
+
+
+def mu_lower_bound(counts: Counts, *, significance: float = 0.05) -> float:
+    """The largest μ whose Gaussian trade-off curve is rejected at `significance`, to 0.01 from below; 0 where none is."""
+    low, high = 0.0, 8.0
+    while high - low > 0.01:
+        middle = (low + high) / 2
+        if p_value(counts, TradeOff("gaussian", mu=middle)) <= significance:
+            low = middle
+        else:
+            high = middle
+    return low
+
+
+def epsilon_lower_bound(counts: Counts, *, delta: float, significance: float = 0.05) -> float:
+    """`mu_lower_bound` as ε at δ: what these redraws prove, for Gaussian runs."""
+    return epsilon_of_mu(mu_lower_bound(counts, significance=significance), delta)
+
+
+def power(claimed: TradeOff, *, true_mu: float, redraws: int, significance: float) -> float:
+    """The probability to reject `claimed` when the truth is μ = `true_mu` and the attack is ideal, threshold in the middle."""
+    least = rejecting_excess(claimed, redraws=redraws, significance=significance)
+    chance, false_chance = ndtr([true_mu / 2]), ndtr([-true_mu / 2])
+    needed = np.clip(np.arange(redraws + 1) + least, 0, redraws + 1)
+    return float((binomial.mass(redraws, false_chance)[0] * binomial.survival(redraws, chance)[0][needed]).sum())
+
+
+@functools.lru_cache(maxsize=64)
+def rejecting_excess(claimed: TradeOff, *, redraws: int, significance: float) -> int:
+    """The smallest hits − false alarms that rejects; redraws + 1 where nothing can."""
+    low, high = -1, redraws + 1
+    while high - low > 1:
+        middle = (low + high) // 2
+        if p_value(Counts(middle, 0, redraws), claimed) <= significance:
+            high = middle
+        else:
+            low = middle
+    return high
+
+
+def noticed_epsilon(claimed: TradeOff, *, redraws: int, significance: float, delta: float, wanted: float = 0.9) -> float:
+    """The smallest true ε of a Gaussian run that would be noticed with probability `wanted`; inf where none would."""
+    low, high = 0.0, 16.0
+    if power(claimed, true_mu=high, redraws=redraws, significance=significance) < wanted:
+        return float("inf")
+    while high - low > 0.005:
+        middle = (low + high) / 2
+        if power(claimed, true_mu=middle, redraws=redraws, significance=significance) < wanted:
+            low = middle
+        else:
+            high = middle
+    return epsilon_of_mu(high, delta)
+
+
+def epsilon_from_thresholds(
+    members: Array, others: Array, *, thresholds: Sequence[float], delta: float, significance: float = 0.05
+) -> tuple[float, float]:
+    """(ε, μ) certified by Clopper–Pearson ends at thresholds fixed beforehand, significance shared between all of them.
+
+    ε = log((TPR − δ)/FPR) is the (ε, δ) test's; μ = Φ⁻¹(TPR) − Φ⁻¹(FPR) holds for Gaussian runs. Choosing thresholds
+    from the same scores voids both.
+    """
+    share = significance / (2 * len(thresholds))
+    epsilon = mu = 0.0
+    for threshold in thresholds:
+        hits = lower_end(int((np.asarray(members) >= threshold).sum()), len(members), share)
+        alarms = upper_end(int((np.asarray(others) >= threshold).sum()), len(others), share)
+        mu = max(mu, float(ndtri(hits) - ndtri(alarms)))
+        if hits > delta:
+            epsilon = max(epsilon, float(np.log((hits - delta) / alarms)))
+    return epsilon, mu
+
+
+@functools.lru_cache(maxsize=16)
+def _tables(redraws: int, curve: TradeOff) -> tuple[Array, Array]:
+    """For each cell of GRID: the law of false alarms at its low end and P(hits ≥ j) at its high end: a bound inside it.
+
+    Fewer false alarms and more hits both raise the excess, so the ends dominate every rate in the cell.
+    """
+    largest = np.clip(1.0 - curve.miss_rate(GRID[1:]), 0.0, 1.0)
+    return binomial.mass(redraws, GRID[:-1]), binomial.survival(redraws, largest)

@@ -1,0 +1,67 @@
+"""LiRA: a row's likelihood under models that saw it against models that did not (Carlini et al. 2022).
+
+Confidences are logit-scaled, where they are close to normal. Shadow models come from outside; this file only compares.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from pillar_core.errors import DataError
+
+Array = np.ndarray[Any, Any]
+
+SMALLEST_STD = 1e-6
+FEWEST_FOR_OWN_SPREAD = 32
+"""With fewer shadow models on a side, one spread is shared by all rows, as in the paper's section VI-B."""
+
+
+def logit_confidences(scores: Array, y: Array) -> Array:
+    """(n,) float64 log p_y − log(1 − p_y) of rows' own labels. scores: (n, C), softmaxed here; y: (n,) int64."""
+    values = np.asarray(scores, dtype=np.float64)
+    own = values[np.arange(len(y)), y]
+    rest = values.copy()
+    rest[np.arange(len(y)), y] = -np.inf
+    top = rest.max(axis=1)
+    others: Array = top + np.log(np.exp(rest - top[:, None]).sum(axis=1))
+    return own - others
+
+
+def online(target: Array, shadows: Array, included: Array) -> Array:
+    """(n,) log-likelihood ratios, higher for likelier members.
+
+    target: (n,) confidences of the attacked model; shadows: (H, n) those of the shadow models; included: (H, n) bool,
+    whether the model was trained on the row.
+
+    Raises:
+        DataError: a row that no shadow model saw, or that all saw.
+    """
+    inside, outside = _moments(shadows, included), _moments(shadows, ~included)
+    return _log_density(target, *inside) - _log_density(target, *outside)
+
+
+def offline(target: Array, shadows: Array, included: Array) -> Array:
+    """(n,) one-sided scores from models that never saw the row: how far above them the attacked model is, in deviations."""
+    mean, std = _moments(shadows, ~included)
+    score: Array = (target - mean) / std
+    return score
+
+
+def _moments(shadows: Array, chosen: Array) -> tuple[Array, Array]:
+    counts = chosen.sum(axis=0)
+    if not (counts >= 1).all():
+        raise DataError("every row needs a shadow model with it and one without; train more shadow models.")
+    mean = np.where(chosen, shadows, 0.0).sum(axis=0) / counts
+    squares = np.where(chosen, (shadows - mean) ** 2, 0.0)
+    if counts.min() >= FEWEST_FOR_OWN_SPREAD:
+        variance = squares.sum(axis=0) / (counts - 1)
+    else:
+        variance = np.full(len(mean), squares.sum() / max(counts.sum() - len(mean), 1))
+    return mean, np.maximum(np.sqrt(variance), SMALLEST_STD)
+
+
+def _log_density(values: Array, mean: Array, std: Array) -> Array:
+    density: Array = -0.5 * ((values - mean) / std) ** 2 - np.log(std)
+    return density

@@ -1,0 +1,127 @@
+"""Membership inference: how well scores tell rows that were trained on from rows that were not.
+
+A score is higher for likelier members. All of this reads private rows without noise: a non-private diagnostic. An attack
+that fails proves nothing; one that succeeds beyond the claimed trade-off curve disproves the claim.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+
+from pillar_core.errors import DataError, SettingError
+
+Array = np.ndarray[Any, Any]
+
+LEVEL = 0.95
+
+
+@dataclasses.dataclass(frozen=True)
+class Rate:
+    """A share with its two-sided Clopper–Pearson interval at 95 %, all in [0, 1]."""
+
+    value: float
+    low: float
+    high: float
+
+
+def log_losses(scores: Array, y: Array) -> Array:
+    """(n,) float64 cross-entropy of each row. scores: (n, C), softmaxed here; y: (n,) int64."""
+    values = np.asarray(scores, dtype=np.float64)
+    top = values.max(axis=1)
+    normaliser = top + np.log(np.exp(values - top[:, None]).sum(axis=1))
+    losses: Array = normaliser - values[np.arange(len(y)), y]
+    return losses
+
+
+def auc(members: Array, others: Array) -> float:
+    """P(a member scores above a non-member) + half of the ties, in [0, 1]; 0.5 tells nothing (Mann & Whitney 1947)."""
+    inside, outside = _finite(members), np.sort(_finite(others))
+    below, upto = np.searchsorted(outside, inside, side="left"), np.searchsorted(outside, inside, side="right")
+    return float((below + upto).sum() / (2 * len(inside) * len(outside)))
+
+
+def loss_threshold_auc(train_losses: Array, test_losses: Array) -> float:
+    """AdaMix's attack: AUC of the loss with train rows as class 0 and test rows as class 1 (Golatkar et al., section 5)."""
+    return auc(-np.asarray(train_losses), -np.asarray(test_losses))
+
+
+def roc(members: Array, others: Array) -> tuple[Array, Array]:
+    """(false-positive rates, true-positive rates), float64 rising from (0, 0) to (1, 1), one point per distinct score."""
+    inside, outside = np.sort(_finite(members)), np.sort(_finite(others))
+    thresholds = np.unique(np.concatenate([inside, outside]))[::-1]
+    hits = len(inside) - np.searchsorted(inside, thresholds, side="left")
+    alarms = len(outside) - np.searchsorted(outside, thresholds, side="left")
+    return np.concatenate([[0.0], alarms / len(outside)]), np.concatenate([[0.0], hits / len(inside)])
+
+
+def hull(members: Array, others: Array) -> tuple[Array, Array]:
+    """The upper concave hull of the ROC: what an attacker reaches who may toss a coin between two thresholds."""
+    kept: list[tuple[float, float]] = []
+    for point in zip(*(values.tolist() for values in roc(members, others)), strict=True):
+        while len(kept) >= 2 and _turns_left(kept[-2], kept[-1], point):
+            kept.pop()
+        kept.append(point)
+    return np.array([x for x, _ in kept]), np.array([y for _, y in kept])
+
+
+def hull_auc(members: Array, others: Array) -> float:
+    """Area under the hull, in [0.5, 1]."""
+    x, y = hull(members, others)
+    return float(((x[1:] - x[:-1]) * (y[1:] + y[:-1])).sum() / 2)
+
+
+def tpr_at_fpr(members: Array, others: Array, *, false_positive_rate: float) -> Rate:
+    """The share of members above the lowest threshold that flags at most that share of the others; its interval.
+
+    The threshold is read from the same others, so the interval is that of the members' share alone.
+
+    Raises:
+        SettingError: a rate outside [0, 1).
+    """
+    if not 0 <= false_positive_rate < 1:
+        raise SettingError(f"false_positive_rate must be in [0, 1); got {false_positive_rate!r}.")
+    inside, outside = _finite(members), np.sort(_finite(others))[::-1]
+    allowed = int(np.floor(false_positive_rate * len(outside) + 1e-9))
+    found = int((inside > outside[allowed]).sum())
+    return clopper_pearson(found, len(inside))
+
+
+def clopper_pearson(successes: int, trials: int, *, level: float = LEVEL) -> Rate:
+    """The exact binomial interval (Clopper & Pearson 1934): each end misses with probability at most (1 − level)/2.
+
+    Raises:
+        SettingError: counts that are none, or a level outside (0, 1).
+    """
+    if not 0 <= successes <= trials or not trials > 0 or not 0 < level < 1:
+        raise SettingError(f"need 0 <= successes <= trials, trials > 0, level in (0, 1); got {successes}, {trials}, {level}.")
+    share = (1 - level) / 2
+    return Rate(successes / trials, lower_end(successes, trials, share), upper_end(successes, trials, share))
+
+
+def lower_end(successes: int, trials: int, significance: float) -> float:
+    """The share that the true one lies below with probability at most `significance`."""
+    from scipy.special import betaincinv
+
+    return 0.0 if successes == 0 else float(betaincinv(successes, trials - successes + 1, significance))
+
+
+def upper_end(successes: int, trials: int, significance: float) -> float:
+    """The share that the true one lies above with probability at most `significance`."""
+    from scipy.special import betaincinv
+
+    return 1.0 if successes == trials else float(betaincinv(successes + 1, trials - successes, 1 - significance))
+
+
+def _turns_left(a: tuple[float, float], b: tuple[float, float], c: tuple[float, float]) -> bool:
+    """Whether b lies on or below the line from a to c."""
+    return (b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0]) >= 0
+
+
+def _finite(values: Array) -> Array:
+    numbers = np.asarray(values, dtype=np.float64)
+    if not numbers.size or not np.isfinite(numbers).all():
+        raise DataError("an attack needs at least one finite score on each side; drop rows whose score is NaN or infinite.")
+    return numbers

@@ -1,0 +1,150 @@
+"""What a run's releases say about one row, recomputed from the released trajectory: realised loss and canary scores.
+
+Full-batch descent on a linear softmax head is a deterministic function of its releases, so each step's weights, and from
+them each row's clipped gradient, can be had again in closed form. `head` axes hold many redraws at once.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import torch
+
+from pillar_core.engine import HeadPlan
+from pillar_core.engine.gradient import clipped_sum, cross_entropy_residuals
+from pillar_core.errors import UnsupportedError
+from pillar_core.ledger import Call
+
+Array = np.ndarray[Any, Any]
+Aggregate = Callable[[torch.Tensor], torch.Tensor]
+"""From weights (H, C, k + bias) to the sum that a step would release without noise, in the same shape."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Rows:
+    """Rows in the space of the head. z: (n, k) float32; y: (n,) int64."""
+
+    z: torch.Tensor
+    y: torch.Tensor
+
+    @classmethod
+    def of(cls, z: Array, y: Array) -> Rows:
+        """From arrays."""
+        return cls(torch.from_numpy(np.ascontiguousarray(z, dtype=np.float32)), torch.from_numpy(np.asarray(y, dtype=np.int64)))
+
+
+class ReleaseTape:
+    """A tape at the ledger's gate that keeps what was released, in order, and lets everything happen."""
+
+    def __init__(self) -> None:
+        self.released: list[Any] = []
+
+    def release(self, call: Call, value: Any, draw: Callable[[], Any]) -> Any:
+        """The draw, remembered."""
+        released = draw()
+        self.released.append(released)
+        return released
+
+    def sample(self, probability: float, n_rows: int, draw: Callable[[], Array]) -> Array:
+        """The sample as drawn."""
+        return draw()
+
+
+def states(released: torch.Tensor, plan: HeadPlan) -> Iterator[torch.Tensor]:
+    """Weights (H, C, k + bias) before each step, from the releases (T, H, C, k + bias).
+
+    Raises:
+        UnsupportedError: a run on Poisson samples, whose losses do not add up along a trajectory.
+    """
+    return iter(_visited(released, plan)[:-1])
+
+
+def final_state(released: torch.Tensor, plan: HeadPlan) -> torch.Tensor:
+    """Weights (H, C, k + bias) after the last step; errors as `states`."""
+    return _visited(released, plan)[-1]
+
+
+def gradient_norms(rows: Rows, state: torch.Tensor, plan: HeadPlan) -> torch.Tensor:
+    """(H, n) float32 norms of the rows' gradients, weights and bias together, before any clipping."""
+    residuals = _residuals(rows, state, plan)
+    lengths = torch.linalg.vector_norm(rows.z, dim=1).square() + float(plan.bias)
+    return residuals.square().sum(1).mul(lengths).sqrt()
+
+
+def realised_mu(released: torch.Tensor, rows: Rows, plan: HeadPlan) -> Array:
+    """(n,) float64 μ_i = √Σ_t min(‖g_i,t‖, C)² / (σC) of each row along one released trajectory (T, C, k + bias).
+
+    Realised, not a guarantee: the trajectory depends on the data, plain composition does not cover it, and the numbers
+    themselves are computed from private rows and must not be released. After Golatkar et al., AdaMix, Proposition 14.
+    """
+    if plan.noise_multiplier == 0:
+        return np.full(len(rows.y), np.inf)
+    stack = released[:, None]
+    squares = np.zeros(len(rows.y))
+    for state in states(stack, plan):
+        clipped = gradient_norms(rows, state, plan)[0].clamp(max=plan.l2_clip_norm)
+        squares += clipped.double().square().numpy()
+    mu: Array = np.sqrt(squares) / (plan.noise_multiplier * plan.l2_clip_norm)
+    return mu
+
+
+def canary_scores(released: torch.Tensor, canary: Rows, plan: HeadPlan, *, without: Aggregate) -> Array:
+    """(H,) float64: each run's releases, less what all other rows gave, projected on the canary's clipped gradient.
+
+    released: (T, H, C, k + bias). `without` is the sum over all other rows at given weights: the attacker of differential
+    privacy knows them. In units of the claimed noise: about N(0, 1) without the canary, N(μ_i, 1) with it.
+    """
+    projections = torch.zeros(released.shape[1], dtype=torch.float64)
+    squares = torch.zeros_like(projections)
+    for state, step in zip(states(released, plan), released, strict=True):
+        direction = clipped_gradient(canary, state, plan).double()
+        left_over = step.double() - without(state).double()
+        projections += (left_over * direction).sum((1, 2))
+        squares += direction.square().sum((1, 2))
+    scale = (plan.noise_multiplier * plan.l2_clip_norm) * squares.sqrt().clamp(min=1e-12)
+    scores: Array = (projections / scale).numpy()
+    return scores
+
+
+def clipped_gradient(rows: Rows, state: torch.Tensor, plan: HeadPlan) -> torch.Tensor:
+    """Σ clip(g_i) over `rows` for every head, in the shape of `state` (H, C, k + bias), by the engine's own kernel.
+
+    The precision is the engine's: what a real step would release.
+    """
+    k = rows.z.shape[1]
+    bias = state[..., k] if plan.bias else None
+    clip = torch.full((state.shape[0],), plan.l2_clip_norm)
+    squared = torch.linalg.vector_norm(rows.z, dim=1).square()
+    weight_sum, bias_sum = clipped_sum(rows.z, squared, rows.y, state[..., :k], bias, clip)
+    return torch.cat([weight_sum, bias_sum[..., None]], dim=-1) if plan.bias else weight_sum
+
+
+def plain_gradient(rows: Rows, state: torch.Tensor, plan: HeadPlan) -> torch.Tensor:
+    """Σ g_i over `rows` without any clipping, in the shape of `state`."""
+    residuals = _residuals(rows, state, plan)
+    heads, classes = residuals.shape[:2]
+    weight_sum = (residuals.reshape(heads * classes, -1) @ rows.z).view(heads, classes, -1)
+    return torch.cat([weight_sum, residuals.sum(-1)[..., None]], dim=-1) if plan.bias else weight_sum
+
+
+def _visited(released: torch.Tensor, plan: HeadPlan) -> list[torch.Tensor]:
+    if plan.sampling_probability < 1:
+        raise UnsupportedError("realised losses and canary scores need full batches: set batch_size to none.")
+    visited = [torch.zeros_like(released[0], dtype=torch.float32)]
+    velocity = torch.zeros_like(visited[0])
+    for step in released.float():
+        velocity = plan.momentum * velocity + step / plan.n_private + plan.weight_decay * visited[-1]
+        visited.append(visited[-1] - plan.learning_rate * velocity)
+    return visited
+
+
+def _residuals(rows: Rows, state: torch.Tensor, plan: HeadPlan) -> torch.Tensor:
+    k = rows.z.shape[1]
+    heads, classes = state.shape[:2]
+    logits = (state[..., :k].reshape(heads * classes, k) @ rows.z.T).view(heads, classes, -1)
+    if plan.bias:
+        logits = logits + state[..., k, None]
+    return cross_entropy_residuals(logits, rows.y)

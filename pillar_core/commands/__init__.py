@@ -1,0 +1,18 @@
+"""Commands of `python -m pillar_core`, one file each: `add(subparsers)` declares it, `command(options)` does it."""
+
+from __future__ import annotations
+
+import argparse
+
+from pillar_core.commands import cache, compare, doctor, documents, epsilon, jobs, listing, papers, predict, run, screen, starter, sweep
+
+COMMANDS = (run, compare, sweep, papers, screen, listing, epsilon, predict, starter, jobs, cache, doctor, documents)
+
+
+def parser() -> argparse.ArgumentParser:
+    """The parser of every command."""
+    top = argparse.ArgumentParser(prog="python -m pillar_core", description="Semi-private learning from the command line.")
+    subparsers = top.add_subparsers(required=True, metavar="command")
+    for module in COMMANDS:
+        module.add(subparsers)
+    return top

@@ -1,0 +1,110 @@
+"""`cache`: list, check, shrink, carry away and take in what the cache holds."""
+
+from __future__ import annotations
+
+import argparse
+import time
+
+import pandas as pd
+
+from pillar_core import store
+from pillar_core.errors import StoreError
+
+UNITS = {"kB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
+
+
+def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Declares the command."""
+    parser = subparsers.add_parser("cache", help="list, verify, prune, export or import cached results")
+    actions = parser.add_subparsers(required=True, metavar="action")
+    listing = actions.add_parser("ls", help="what the cache holds, by kind")
+    listing.add_argument("--kind", choices=store.KINDS, help="its entries one by one, longest unused first")
+    listing.set_defaults(command=_ls)
+    verify = actions.add_parser("verify", help="compare every entry with its checksum; 1 where one is damaged")
+    verify.add_argument("--remove", action="store_true", help="remove damaged entries; they are computed again when asked for")
+    verify.set_defaults(command=_verify)
+    prune = actions.add_parser("prune", help="remove the longest unused entries, features first, records last")
+    prune.add_argument("--to", required=True, metavar="SIZE", help="the size to keep at most, such as 500MB or 5GB")
+    prune.set_defaults(command=_prune)
+    export = actions.add_parser("export", help="write records into one zip file, for another machine")
+    export.add_argument("file", help="the zip file to write")
+    _add_arrays(export, "take features along as well; they may be private")
+    export.set_defaults(command=_export)
+    import_ = actions.add_parser("import", help="take in a zip file that `export` wrote; each entry is checked")
+    import_.add_argument("file", help="the zip file to read, from somebody you trust")
+    _add_arrays(import_, "accept features as well")
+    import_.set_defaults(command=_import)
+
+
+def byte_count(text: str) -> int:
+    """A size in words, such as 500MB or 5 GB or 1000000, as bytes.
+
+    Raises:
+        StoreError: it is no size.
+    """
+    words = text.strip().replace(" ", "")
+    unit = next((name for name in UNITS if words.lower().endswith(name.lower())), "")
+    number = words[: len(words) - len(unit)].removesuffix("B")
+    try:
+        count = float(number) * UNITS.get(unit, 1)
+    except ValueError:
+        count = -1.0
+    if not 0 <= count < 10**18:
+        raise StoreError(f"a size is a number from 0 with kB, MB, GB or TB, such as 500MB; got {text!r}.")
+    return int(count)
+
+
+def size_words(count: int) -> str:
+    """Bytes in words."""
+    for name, unit in reversed(UNITS.items()):
+        if count >= unit:
+            return f"{count / unit:.1f} {name}"
+    return f"{count} bytes"
+
+
+def _add_arrays(parser: argparse.ArgumentParser, words: str) -> None:
+    parser.add_argument("--features", action="store_true", help=words)
+
+
+def _ls(options: argparse.Namespace) -> int:
+    cache = store.default()
+    if options.kind is None:
+        rows = [(kind, len(found), size_words(sum(item.size for item in found))) for kind in store.KINDS for found in [cache.ls(kind)]]
+        print(f"{cache.root}\n{pd.DataFrame(rows, columns=['kind', 'entries', 'size']).to_string(index=False)}")
+        return 0
+    for item in cache.ls(options.kind):
+        print(f"{item.key}  {size_words(item.size):>10}  {time.strftime('%Y-%m-%d %H:%M', time.localtime(item.last_used))}")
+    return 0
+
+
+def _verify(options: argparse.Namespace) -> int:
+    report = store.default().verify(remove=options.remove)
+    for path, problem in report.damaged:
+        print(f"{'removed' if options.remove else 'damaged'}: {path}: {problem}")
+    print(f"{report.whole} whole, {len(report.damaged)} damaged")
+    return 1 if report.damaged else 0
+
+
+def _prune(options: argparse.Namespace) -> int:
+    report = store.default().prune(byte_count(options.to))
+    print(f"{len(report.removed)} entries removed, {size_words(report.freed)} freed")
+    return 0
+
+
+def _export(options: argparse.Namespace) -> int:
+    count = store.default().export(options.file, kinds=_kinds(options))
+    print(f"{count} entries written to {options.file}")
+    return 0
+
+
+def _import(options: argparse.Namespace) -> int:
+    report = store.default().import_(options.file, kinds=_kinds(options))
+    for problem in report.refused:
+        print(problem)
+    left = f", {report.skipped} left out (features: --features)" if report.skipped else ""
+    print(f"{report.added} added, {report.present} were there{left}, {len(report.refused)} refused")
+    return 1 if report.refused else 0
+
+
+def _kinds(options: argparse.Namespace) -> tuple[str, ...]:
+    return ("record", "arrays") if options.features else ("record",)

@@ -1,0 +1,19 @@
+"""`documents`: write the generated tables of the documentation again."""
+
+from __future__ import annotations
+
+import argparse
+
+from pillar_core.experiments.documents import write_readme
+
+
+def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Declares the command."""
+    parser = subparsers.add_parser("documents", help="write the README's generated table again")
+    parser.set_defaults(command=command)
+
+
+def command(options: argparse.Namespace) -> int:
+    """Writes it."""
+    write_readme()
+    return 0

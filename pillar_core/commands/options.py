@@ -1,0 +1,100 @@
+"""Options that commands share: data, split, budget, and a method's own settings, made from its parameters."""
+
+from __future__ import annotations
+
+import argparse
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from pillar_core import params
+from pillar_core.data import DATASETS
+from pillar_core.errors import SettingError
+from pillar_core.experiments.loading import load_features
+from pillar_core.experiments.splitting import named_features, split
+from pillar_core.methods import METHODS
+from pillar_core.types import FeatureSet, SemiPrivateSplit
+
+
+def add_data(parser: argparse.ArgumentParser) -> None:
+    """Options that name features and their split."""
+    group = parser.add_argument_group("data")
+    group.add_argument("--dataset", default="digits", help="a registered data set, or a file: npz, csv, parquet, folder or zip of images")
+    group.add_argument("--dataset-setting", action="append", default=[], metavar="NAME=VALUE", help="a setting of a generated data set")
+    group.add_argument("--backbone", help="features of images: a registered backbone (default: the data's own numbers)")
+    group.add_argument("--public-fraction", type=float, help="share of the train rows that is public, in (0, 1)")
+    group.add_argument("--public-per-class", type=int, help="public rows a class, instead")
+    group.add_argument("--public", help="another data set or file whose train rows are public, instead")
+    group.add_argument("--allow-overlap", action="store_true", help="accept public rows that are private rows")
+    group.add_argument("--split-seed", type=int, help="seed of the split (default: the run's seed)")
+
+
+def add_budget(parser: argparse.ArgumentParser) -> None:
+    """Options that name a budget."""
+    group = parser.add_argument_group("privacy")
+    group.add_argument("--epsilon", type=float, help=f"{params.EPSILON.help} ({params.EPSILON.range}; inf: no noise)")
+    group.add_argument("--delta", type=float, default=params.DELTA.default, help=f"{params.DELTA.help} ({params.DELTA.range})")
+    group.add_argument("--relation", default="add_or_remove_one", help="add_or_remove_one or replace_one")
+    group.add_argument("--accountant", default="auto", help="see `list accountants`")
+
+
+def load_split(options: argparse.Namespace, *, seed: int) -> SemiPrivateSplit:
+    """The split that the options describe."""
+    return split(
+        _features(options.dataset, options.backbone, assignments(options.dataset_setting)),
+        public_fraction=options.public_fraction,
+        public_per_class=options.public_per_class,
+        public=None if options.public is None else _features(options.public, options.backbone, {}),
+        allow_overlap=options.allow_overlap,
+        seed=seed if options.split_seed is None else options.split_seed,
+    )
+
+
+def method_settings(method: str, given: list[str]) -> dict[str, Any]:
+    """NAME=VALUE pairs as the method's settings, each read as its parameter's type.
+
+    Raises:
+        SettingError: a name that the method does not have, or a value that cannot be read.
+    """
+    known = params.params_of(METHODS[method].settings)
+    values = assignments(given)
+    for name in values:
+        if name not in known:
+            raise SettingError(f"{method} has no setting {name}; it has {', '.join(known)}.")
+    return {name: known[name].check(value) for name, value in values.items()}
+
+
+def assignments(given: list[str]) -> dict[str, Any]:
+    """NAME=VALUE pairs as a mapping; numbers, true, false and none are read as such."""
+    values: dict[str, Any] = {}
+    for pair in given:
+        name, equals, text = pair.partition("=")
+        if not equals or not name:
+            raise SettingError(f"settings are written NAME=VALUE; got {pair!r}.")
+        values[name.strip().replace("-", "_")] = _value(text.strip())
+    return values
+
+
+def as_lines(values: Mapping[str, Any]) -> str:
+    """Two aligned columns."""
+    width = max(map(len, values), default=0)
+    return "\n".join(f"{name:<{width}}  {value}" for name, value in values.items())
+
+
+def _features(name: str, backbone: str | None, settings: Mapping[str, Any]) -> FeatureSet:
+    if name not in DATASETS and Path(name).exists():
+        return load_features(name, backbone)
+    return named_features(name, backbone, settings)
+
+
+def _value(text: str) -> Any:
+    words = {"true": True, "false": False, "none": None, "inf": math.inf}
+    if text.lower() in words:
+        return words[text.lower()]
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text

@@ -1,0 +1,80 @@
+"""`run`: train one learner and print what it reached and what it spent."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+from typing import Any
+
+from pillar_core.commands import options as shared
+from pillar_core.experiments.models import guarantee_card, save_model
+from pillar_core.experiments.run import run
+from pillar_core.methods import METHODS
+from pillar_core.types import RunRecord
+
+
+def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Declares the command."""
+    parser = subparsers.add_parser("run", help="train one learner within a privacy budget")
+    parser.add_argument("--method", default="pillar", help="see `list methods`")
+    shared.add_data(parser)
+    shared.add_budget(parser)
+    parser.add_argument("--seed", type=int, default=0, help="seed of an experiment")
+    parser.add_argument("--release", action="store_true", help="secret noise from the operating system instead of a seed")
+    parser.add_argument("--preset", help="named settings of the method, such as paper")
+    parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="a setting of the method, such as k=40")
+    parser.add_argument("--export", metavar="FILE", help="write the model (release runs only)")
+    parser.add_argument("--json", action="store_true", help="print the record as JSON")
+    parser.set_defaults(command=command)
+
+
+def command(options: argparse.Namespace) -> int:
+    """Runs it."""
+    METHODS[options.method]
+    split = shared.load_split(options, seed=options.seed)
+    record = run(
+        options.method,
+        split,
+        epsilon=options.epsilon,
+        delta=options.delta,
+        relation=options.relation,
+        accountant=options.accountant,
+        seed=None if options.release else options.seed,
+        preset=options.preset,
+        **shared.method_settings(options.method, options.set),
+    )
+    print(json.dumps(_plain(record), indent=2, ensure_ascii=False) if options.json else _words(record))
+    if options.export:
+        print(f"model written to {save_model(record, options.export, classes=split.features.classes)}")
+    return 0
+
+
+def _plain(record: RunRecord) -> dict[str, Any]:
+    return {
+        "method": record.method,
+        "accuracy": record.accuracy,
+        "metrics": dict(record.metrics),
+        "guarantee": guarantee_card(record.guarantee),
+        "settings": dict(record.settings),
+        "why": list(record.why),
+        "notes": list(record.notes),
+        "seconds": record.seconds,
+    }
+
+
+def _words(record: RunRecord) -> str:
+    guarantee = record.guarantee
+    upper = guarantee.epsilon.upper
+    budget = "no guarantee (ε = ∞)" if math.isinf(upper) else f"ε ≤ {upper:.6g} at δ = {guarantee.delta:g}, {guarantee.relation}"
+    accuracy = "no test rows" if record.accuracy is None else f"{100 * record.accuracy:.2f} % (non-private release of the test rows)"
+    lines = {
+        "method": METHODS[record.method].title,
+        "accuracy": accuracy,
+        "guarantee": f"{budget}, accountant {guarantee.accountant}",
+        "spent": "; ".join(guarantee.events),
+        "settings": ", ".join(f"{name}={value}" for name, value in record.settings.items()),
+        "time": f"{record.seconds:.2f} s",
+    }
+    extra = [f"why  {line}" for line in record.why] + [f"note {line}" for line in record.notes]
+    return "\n".join([shared.as_lines(lines), *extra])

@@ -1,0 +1,99 @@
+"""`screen`: rank public sets for a private one, into a table and an HTML report."""
+
+from __future__ import annotations
+
+import argparse
+import html
+import math
+import sys
+from pathlib import Path
+
+import pandas as pd
+
+from pillar_core import plots
+from pillar_core.experiments.screening import candidate
+from pillar_core.screening import MODELS, SCORES, screen
+from pillar_core.types import Dataset
+
+
+def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Declares the command."""
+    parser = subparsers.add_parser("screen", help="rank public sets for a private one")
+    parser.add_argument("--private", required=True, help="a registered data set, or a npz, folder or zip of images")
+    parser.add_argument(
+        "--public", required=True, nargs="+", help="candidates: the same, name~0.5 for a shifted drawn set, a+b for a mixture"
+    )
+    parser.add_argument("--score", nargs="+", default=["gsd"], help=f"any of {', '.join(SCORES)}")
+    parser.add_argument("--model", default="probe", help=f"{', '.join(MODELS)}, or timm:NAME?weights=FILE")
+    parser.add_argument("--k", type=int, default=16, help="directions that are compared")
+    parser.add_argument("--examples", type=int, default=2000, help="rows of each set")
+    parser.add_argument("--repeats", type=int, default=3, help="draws of rows and labels, for intervals")
+    parser.add_argument("--epsilon", type=float, help="rank from one private release at this ε (default: a non-private diagnostic)")
+    parser.add_argument("--delta", type=float, default=1e-5)
+    parser.add_argument("--seed", type=int, default=0, help="of everything public, and of the noise unless --release")
+    parser.add_argument("--release", action="store_true", help="draw the noise from the operating system: for a ranking that is published")
+    parser.add_argument("--allow-overlap", action="store_true", help="accept public rows that are private rows")
+    parser.add_argument("--output", help="CSV file of the table")
+    parser.add_argument("--report", help="HTML file with the ranking as a figure")
+    parser.set_defaults(command=command)
+
+
+def command(options: argparse.Namespace) -> int:
+    """Prints the table, best first; writes what was asked for."""
+    private = candidate(options.private)
+    public = {name: candidate(name, seed=1 if name == options.private else 0) for name in options.public}
+    table = screen(
+        private,
+        public,
+        scores=options.score,
+        model=options.model,
+        k=options.k,
+        n_examples=options.examples,
+        repeats=options.repeats,
+        epsilon=options.epsilon,
+        delta=options.delta,
+        seed=None if options.release else options.seed,
+        allow_overlap=options.allow_overlap,
+        progress=_progress,
+    )
+    notes = [*table.attrs["notes"], *(note for data in (private, *public.values()) for note in data.notes), _provenance(table, options)]
+    print(table.drop(columns=["provenance"]).to_string(index=False, float_format=lambda value: f"{value:.4g}"))
+    for note in notes:
+        print(f"note: {note}", file=sys.stderr)
+    if options.output:
+        table.to_csv(options.output, index=False)
+    if options.report:
+        Path(options.report).write_text(report(table, private, notes), encoding="utf-8")
+        print(f"written: {options.report}", file=sys.stderr)
+    return 0
+
+
+def report(table: pd.DataFrame, private: Dataset, notes: list[str]) -> str:
+    """The page: one figure a score, the table, and the notes."""
+    parts: list[str] = []
+    for score in dict.fromkeys(table["score"]):
+        one = table[table["score"] == score]
+        figure = plots.ranking(one, private=private.title or private.name, random_subspaces=table.attrs["random_subspaces"])
+        parts.append(
+            f"<h2>{html.escape(SCORES[score].title)}</h2>{figure.to_html(include_plotlyjs='cdn' if not parts else False, full_html=False)}"
+        )
+    lines = "".join(f"<li>{html.escape(note)}</li>" for note in notes)
+    style = "body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;color:#23233A}"
+    style += "table{border-collapse:collapse}td,th{padding:.3rem .8rem;border-bottom:1px solid #E4E5EE;text-align:left}"
+    return (
+        f"<!doctype html><html lang='en'><meta charset='utf-8'><title>Public data for {html.escape(private.name)}</title>"
+        f"<style>{style}</style><h1>Which public data for {html.escape(private.title or private.name)}?</h1>{''.join(parts)}"
+        f"<h2>Table</h2>{table.to_html(index=False, border=0)}<h2>Notes</h2><ul>{lines}</ul></html>"
+    )
+
+
+def _provenance(table: pd.DataFrame, options: argparse.Namespace) -> str:
+    spent = float(table["epsilon_upper"].max())
+    if math.isinf(spent):
+        return "This ranking reads private rows without noise: a diagnostic for your eyes, not for release. --epsilon makes it private."
+    secret = "noise from the operating system" if options.release else "the seed of the noise is known: an experiment, not for release"
+    return f"Everything above reveals at most ({spent:.4g}, {options.delta:g}) in all, whatever the number of candidates; {secret}."
+
+
+def _progress(done: int, total: int, message: str) -> None:
+    print(f"\r{done}/{total} {message:<40}", end="\n" if done == total else "", file=sys.stderr, flush=True)

@@ -1,0 +1,30 @@
+"""`starter`: rebuild the records that ship with the repository for the first paint."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from pillar_core.experiments import starter
+
+
+def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Declares the command."""
+    parser = subparsers.add_parser("starter", help="rebuild the starter records from embedded data")
+    parser.add_argument("--check", action="store_true", help="only say whether every record is there for the current code")
+    parser.set_defaults(command=command)
+
+
+def command(options: argparse.Namespace) -> int:
+    """Rebuilds, or checks: exit status 1 where records are missing."""
+    if not options.check:
+        count = starter.rebuild(progress=lambda done, total, message: print(f"\r{done}/{total}", end="", file=sys.stderr, flush=True))
+        print(f"\n{count} starter records written", file=sys.stderr)
+        return 0
+    missing = starter.missing()
+    print(
+        "every starter record is there"
+        if not missing
+        else f"{len(missing)} starter records are missing; run `python -m pillar_core starter`"
+    )
+    return 1 if missing else 0

@@ -1,0 +1,36 @@
+"""Datasets, generators and the user's own data, checked."""
+
+from pillar_core.data import breast_cancer, digits, disjunctions, drawn, gaussian_mixture, spiked_features
+from pillar_core.data.arrays import features
+from pillar_core.data.candidates import load_candidate
+from pillar_core.data.cards import DATASETS, DatasetCard, NoSettings, load_dataset
+from pillar_core.data.files import checked_features, read_features, read_parts
+from pillar_core.data.images import checked_images, load_images, read_images
+from pillar_core.data.matching import duplicates
+from pillar_core.data.reports import Report, dry_run
+from pillar_core.data.rows import read_rows
+
+__all__ = [
+    "DATASETS",
+    "DatasetCard",
+    "NoSettings",
+    "Report",
+    "breast_cancer",
+    "checked_features",
+    "checked_images",
+    "digits",
+    "disjunctions",
+    "drawn",
+    "dry_run",
+    "duplicates",
+    "features",
+    "gaussian_mixture",
+    "load_candidate",
+    "load_dataset",
+    "load_images",
+    "read_features",
+    "read_images",
+    "read_parts",
+    "read_rows",
+    "spiked_features",
+]

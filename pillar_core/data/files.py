@@ -1,0 +1,166 @@
+"""Feature files (npz, csv, parquet), from a path or as uploaded bytes. Pickle is never read."""
+
+from __future__ import annotations
+
+import dataclasses
+import io
+import json
+import zipfile
+import zlib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from pillar_core.data import arrays
+from pillar_core.data.wording import listed
+from pillar_core.errors import DataError
+from pillar_core.types import FeatureSet
+
+Array = np.ndarray[Any, Any]
+KEYS = ("x_train", "y_train", "x_test", "y_test", "classes")
+IMAGE_KEYS = {"train_images": "x_train", "train_labels": "y_train", "test_images": "x_test", "test_labels": "y_test"}
+LARGEST = 16 * 2**30
+UNREADABLE = (ValueError, OSError, EOFError, KeyError, NotImplementedError, RuntimeError, zipfile.BadZipFile, zlib.error, MemoryError)
+SUFFIXES = (".npz", ".csv", ".parquet")
+
+
+@dataclasses.dataclass(frozen=True)
+class Parts:
+    """What a file holds, unchecked; `notes` say what was decided while reading."""
+
+    x_train: Any
+    y_train: Any = None
+    x_test: Any = None
+    y_test: Any = None
+    classes: Sequence[Any] | None = None
+    notes: tuple[str, ...] = ()
+
+    @property
+    def holds_images(self) -> bool:
+        """Whether the train rows are images, not vectors."""
+        return np.ndim(self.x_train) >= 3
+
+
+def read_features(source: str | Path | bytes, *, filename: str = "") -> FeatureSet:
+    """The feature set in a npz, csv or parquet file, checked.
+
+    Args:
+        source: a path, or the file's bytes.
+        filename: the file's name, needed with bytes; its ending says the format.
+
+    Raises:
+        DataError: unreadable or pickled file, images instead of features, or anything that `features` refuses.
+    """
+    name = filename or ("upload" if isinstance(source, bytes) else str(source))
+    return checked_features(read_parts(source, filename=filename), name=Path(name).stem)
+
+
+def checked_features(parts: Parts, *, name: str) -> FeatureSet:
+    """The parts of a file as a feature set.
+
+    Raises:
+        DataError: images instead of features, or anything that `features` refuses.
+    """
+    if parts.holds_images:
+        shape = np.shape(parts.x_train)[1:]
+        raise DataError(f"the file holds images of shape {shape}, not features: read it with load_images, then choose a backbone.")
+    found = arrays.features(parts.x_train, parts.y_train, parts.x_test, parts.y_test, parts.classes)
+    return dataclasses.replace(found, name=name, notes=parts.notes + found.notes)
+
+
+def read_parts(source: str | Path | bytes, *, filename: str = "") -> Parts:
+    """The arrays of a npz, csv or parquet file, unchecked.
+
+    Raises:
+        DataError: no such file, another ending, or contents that cannot be read.
+    """
+    from pillar_core.data.tables import read_table
+
+    ending = Path(filename or (source if not isinstance(source, bytes) else "")).suffix.lower()
+    if ending not in SUFFIXES:
+        raise DataError(f"a feature file must end in one of {', '.join(SUFFIXES)}; got {ending or 'no ending'!r}.")
+    content = opened(source)
+    return read_npz(content) if ending == ".npz" else read_table(content, ending=ending)
+
+
+def opened(source: str | Path | bytes) -> io.BytesIO | Path:
+    """Something that readers accept: bytes as a stream, or a path to a file that exists.
+
+    Raises:
+        DataError: no such file.
+    """
+    if isinstance(source, bytes):
+        return io.BytesIO(source)
+    path = Path(source).expanduser()
+    if not path.is_file():
+        raise DataError(f"there is no file {path}: check the path (embedded sets are loaded by name, with load_dataset).")
+    return path
+
+
+def read_npz(content: io.BytesIO | Path) -> Parts:
+    """The arrays of a npz, by the names of `KEYS` (or medmnist's), without ever unpickling.
+
+    Raises:
+        DataError: not a npz, pickled, truncated, too large, or without x_train.
+    """
+    found, others = arrays_of(content)
+    found = {IMAGE_KEYS.get(key, key): value for key, value in found.items()}
+    if "x_train" not in found:
+        keys = listed([*found, *others])
+        raise DataError(f"the npz must hold x_train (and y_train, x_test, y_test, classes where there are any); it holds {keys}.")
+    notes = [f"Keys left aside: {listed(others)}."] if others else []
+    if "meta" in found:
+        notes.append(f"Made by: {_meta(found['meta'])}")
+    classes = None if "classes" not in found else np.atleast_1d(found["classes"]).tolist()
+    return Parts(found["x_train"], found.get("y_train"), found.get("x_test"), found.get("y_test"), classes, tuple(notes))
+
+
+def arrays_of(content: io.BytesIO | Path, *, also: tuple[str, ...] = ()) -> tuple[dict[str, Array], list[str]]:
+    """The arrays of a npz under the keys that are read (and those in `also`), and the names of its other ones."""
+    wanted = {*KEYS, *IMAGE_KEYS, "meta", *also}
+    try:
+        _refuse_other_formats(content)
+        with zipfile.ZipFile(content) as archive:
+            size = sum(member.file_size for member in archive.infolist())
+        if not size <= LARGEST:
+            sizes = f"{size / 2**30:.1f} GiB; the limit is {LARGEST // 2**30} GiB"
+            raise DataError(f"the npz would unpack to {sizes}. Store fewer rows, or float16.")
+        if isinstance(content, io.BytesIO):
+            content.seek(0)
+        with np.load(content, allow_pickle=False) as archive:
+            others = [key for key in archive.files if key not in wanted]
+            return {key: archive[key] for key in archive.files if key in wanted}, others
+    except UNREADABLE as error:
+        if isinstance(error, DataError):
+            raise
+        if "pickle" in str(error):
+            raise DataError(
+                "the npz holds Python objects (pickle), which can run code when read: refused. "
+                "Save words as a string array (dtype 'U') and numbers as numbers."
+            ) from error
+        raise DataError(f"the npz cannot be read ({error}): it is damaged or incomplete. Save it again with numpy.savez.") from error
+
+
+def _refuse_other_formats(content: io.BytesIO | Path) -> None:
+    if isinstance(content, io.BytesIO):
+        start = content.getvalue()[:6]
+    else:
+        with content.open("rb") as stream:
+            start = stream.read(6)
+    if start.startswith(b"\x80"):
+        raise DataError("the file is a pickle, which can run code when read: refused. Save arrays with numpy.savez.")
+    if start == b"\x93NUMPY":
+        raise DataError("the file is one bare array (npy): save x_train, y_train, … together with numpy.savez.")
+    if not start.startswith(b"PK"):
+        raise DataError("the file is no npz: it is damaged or another format. Save it again with numpy.savez.")
+
+
+def _meta(value: Array) -> str:
+    text = str(value)
+    try:
+        entries = json.loads(text)
+    except ValueError:
+        return text[:300]
+    return ", ".join(f"{key} {entry}" for key, entry in entries.items())[:300] if isinstance(entries, dict) else text[:300]

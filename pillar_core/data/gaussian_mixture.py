@@ -1,0 +1,161 @@
+"""PILLAR's Example 1: two Gaussian classes on a line, one nuisance direction, and geometry known in closed form.
+
+A label y in {−1, 1} is uniform; a row is x = y·μ + θ·u·w* + σ·z with unit vectors μ ⊥ w*, u and z standard normal. θ and
+σ are standard deviations: with the variances that the paper prints, the noise has norm about 3.4 at d = 512 and there is
+no margin. The separating direction is μ (the paper's w* is the nuisance). The second moment has eigenvalues
+1 + σ² (along μ), θ² + σ² (along w*) and σ² (d − 2 times), so with θ < 1:
+
+    Δ_1 = 1 − θ²,   Δ_2 = θ²,   Δ_k = 0 beyond;   ξ_k = 0 for μ at every k ≥ 1;   y⟨μ, x⟩ ~ N(1, σ²).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from statistics import NormalDist
+from typing import Any
+
+import numpy as np
+
+from pillar_core import rng
+from pillar_core.data.cards import DATASETS, DatasetCard
+from pillar_core.errors import SettingError
+from pillar_core.params import Param, setting
+from pillar_core.types import Dataset
+
+__all__ = ["GaussianMixtureSettings", "bayes_accuracy", "distance_margin", "eigengap", "eigenvalues", "paper_margin", "xi", "xi_nuisance"]
+
+Array = np.ndarray[Any, Any]
+QUANTILE = 0.01
+
+N = Param("n", int, 10_000, "Train rows.", low=4, high=1_000_000, unit="rows", log=True)
+N_TEST = Param("n_test", int, 2_000, "Test rows.", low=2, high=1_000_000, unit="rows", log=True)
+D = Param("d", int, 512, "Dimension.", low=2, high=4_096, unit="features", log=True)
+RULE = "1/(2√d), as in the paper"
+THETA = Param("theta", float, None, "Standard deviation along the nuisance direction.", low=0, high=1, high_open=True, none_means=RULE)
+SIGMA = Param("sigma", float, None, "Standard deviation of the isotropic noise.", low=0, low_open=True, high=10, none_means=RULE)
+
+
+@dataclasses.dataclass(frozen=True)
+class GaussianMixtureSettings:
+    """Sizes, and the two standard deviations; Corollary 2's scale 1/(2√d) where None."""
+
+    n: int = setting(N)
+    n_test: int = setting(N_TEST)
+    d: int = setting(D)
+    theta: float | None = setting(THETA)
+    sigma: float | None = setting(SIGMA)
+
+    @property
+    def deviations(self) -> tuple[float, float]:
+        """(θ, σ) with the rule filled in."""
+        rule = 1 / (2 * math.sqrt(self.d))
+        return rule if self.theta is None else self.theta, rule if self.sigma is None else self.sigma
+
+
+def eigenvalues(d: int, *, theta: float, sigma: float) -> Array:
+    """(d,) float64 eigenvalues of E[xxᵀ], largest first, for 0 ≤ θ < 1."""
+    values = np.full(d, sigma**2)
+    values[0] += 1.0
+    values[1] += theta**2
+    return values
+
+
+def eigengap(k: int, *, theta: float) -> float:
+    """Δ_k = λ_k − λ_{k+1} for k ≥ 1: 1 − θ², θ², then 0 (equation 36 gives k = 2)."""
+    _at_least_one(k)
+    return {1: 1 - theta**2, 2: theta**2}.get(k, 0.0)
+
+
+def xi(k: int) -> float:
+    """ξ_k = 1 − ‖A_kA_kᵀμ‖ of the separating direction μ, in [0, 1]: the first eigenvector, so 0 for every k ≥ 1."""
+    _at_least_one(k)
+    return 0.0
+
+
+def xi_nuisance(k: int) -> float:
+    """ξ_k of the nuisance w*, the second eigenvector where θ > 0: 1 at k = 1, 0 beyond (equation 37 has k = 2)."""
+    _at_least_one(k)
+    return 1.0 if k == 1 else 0.0
+
+
+def distance_margin(quantile: float = QUANTILE, *, sigma: float) -> float:
+    """The γ that y⟨μ, x⟩ falls below with probability `quantile` in (0, 1): 1 + σ·Φ⁻¹(quantile), exact.
+
+    Raises:
+        SettingError: `quantile` outside (0, 1).
+    """
+    if not 0 < quantile < 1:
+        raise SettingError(f"quantile must be in (0, 1); got {quantile!r}.")
+    return 1 + sigma * NormalDist().inv_cdf(quantile)
+
+
+def bayes_accuracy(*, sigma: float) -> float:
+    """Accuracy of the best classifier sign⟨μ, x⟩: Φ(1/σ)."""
+    return NormalDist().cdf(1 / sigma)
+
+
+def paper_margin(n: int, *, d: int, theta: float, sigma: float, beta: float = 0.05) -> tuple[float, float, float]:
+    """(γ, M, γ/M) of Corollary 2: with probability 1 − β, n rows lie in a ball of radius M with distance margin γ.
+
+    A loose bound (Lemma 8's constants), often negative where `distance_margin` is near 1; θ and σ as standard deviations.
+    """
+    radius = (4 * math.sqrt(d) + 2 * math.sqrt(math.log(2 * n / beta))) * (sigma + theta)
+    return 1 - radius, 1 + radius, (1 - radius) / (1 + radius)
+
+
+def _at_least_one(k: int) -> None:
+    if not k >= 1:
+        raise SettingError(f"k must be at least 1; got {k!r}.")
+
+
+def _read(settings: GaussianMixtureSettings, seed: int, download: bool) -> Dataset:
+    theta, sigma = settings.deviations
+    frame = rng.stream(seed, "gaussian_mixture", "directions").standard_normal((settings.d, 2))
+    directions, _ = np.linalg.qr(frame)
+    mu, nuisance = directions[:, 0], directions[:, 1]
+    x_train, y_train = _rows(settings.n, mu, nuisance, theta, sigma, rng.stream(seed, "gaussian_mixture", "train"))
+    x_test, y_test = _rows(settings.n_test, mu, nuisance, theta, sigma, rng.stream(seed, "gaussian_mixture", "test"))
+    values = eigenvalues(settings.d, theta=theta, sigma=sigma)
+    known = {
+        "mu": mu,
+        "w_star": nuisance,
+        "theta": theta,
+        "sigma": sigma,
+        "basis": directions,
+        "eigenvalues": values,
+        "eigengap": {k: eigengap(k, theta=theta) for k in range(1, settings.d)},
+        "xi": {k: xi(k) for k in range(1, settings.d + 1)},
+        "gamma": distance_margin(sigma=sigma),
+        "gamma_quantile": QUANTILE,
+        "bayes_accuracy": bayes_accuracy(sigma=sigma),
+    }
+    return Dataset("gaussian_mixture", x_train, y_train, x_test, y_test, classes=("-1", "1"), known=known)
+
+
+def _rows(n: int, mu: Array, nuisance: Array, theta: float, sigma: float, generator: np.random.Generator) -> tuple[Array, Array]:
+    labels = generator.integers(0, 2, n)
+    labels[:2] = (0, 1)
+    x = generator.standard_normal((n, len(mu)), dtype=np.float32)
+    x *= np.float32(sigma)
+    coefficients = np.stack([2.0 * labels - 1.0, theta * generator.standard_normal(n)], axis=1).astype(np.float32)
+    x += coefficients @ np.stack([mu, nuisance]).astype(np.float32)
+    return x, labels
+
+
+DATASETS.register(
+    DatasetCard(
+        name="gaussian_mixture",
+        title="Gaussian mixture (PILLAR, Example 1)",
+        source="PILLAR, appendix E, Example 1; geometry in closed form",
+        licence="generated here, no restriction",
+        kind="generator",
+        n_train="10,000 (setting n)",
+        n_test="2,000 (setting n_test)",
+        n_classes="2",
+        d="512 (setting d)",
+        read=_read,
+        settings=GaussianMixtureSettings,
+        synthetic=True,
+    )
+)

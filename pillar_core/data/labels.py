@@ -1,0 +1,94 @@
+"""Labels of any kind to codes 0 … C − 1, and what is wrong with those that cannot be mapped."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from pillar_core.data.wording import listed
+
+Array = np.ndarray[Any, Any]
+MISSING = -1
+LARGEST_WHOLE = 2.0**53
+
+
+@dataclasses.dataclass(frozen=True)
+class Plain:
+    """Labels as one clean vector of numbers or words; `missing` marks rows without a label."""
+
+    values: Array
+    missing: Array
+
+
+def plain(labels: Any, *, name: str) -> tuple[Plain | None, list[str]]:
+    """Labels as a vector (n,) of int64 or str, and the problems that prevent it."""
+    array = np.asarray(labels)
+    if array.ndim == 2 and array.shape[1] == 1:
+        array = array[:, 0]
+    if array.ndim != 1:
+        return None, [f"{name} must be one label per row, shape (n,); got shape {array.shape}. For one-hot labels pass the column number."]
+    if array.dtype.kind in "biu":
+        return Plain(array.astype(np.int64), np.zeros(len(array), dtype=bool)), []
+    if array.dtype.kind == "f":
+        return _from_floats(array, name)
+    if array.dtype.kind in "OUS":
+        return _from_objects(array, name)
+    return None, [f"{name} must hold whole numbers or words; got dtype {array.dtype}."]
+
+
+def names_and_order(train: Plain, classes: Sequence[Any] | None) -> tuple[tuple[str, ...], Array, list[str], list[str]]:
+    """(class names, label values in the order of their codes, problems, notes); the values are what `codes` looks up."""
+    present = np.unique(train.values[~train.missing])
+    numeric = present.dtype.kind == "i"
+    if classes is None:
+        names = tuple(str(value) for value in present)
+        identity = numeric and np.array_equal(present, np.arange(len(present)))
+        mapping = ", ".join(f"{value} → {code}" for code, value in enumerate(names[:20])) + (" …" if len(names) > 20 else "")
+        return names, present, [], [] if identity else [f"Labels were mapped in sorted order: {mapping}."]
+    names = tuple(str(value) for value in classes)
+    if len(set(names)) < len(names):
+        return names, present, [f"classes must differ from each other; got {listed(names)}."], []
+    order = np.arange(len(names)) if numeric else np.array(names, dtype=str)
+    problems = []
+    unknown = [str(value) for value in present[~np.isin(present, order)]]
+    if unknown:
+        allowed = f"0 … {len(names) - 1} (one number per class)" if numeric else f"one of {listed(names)}"
+        problems.append(f"y_train must be {allowed}; got {listed(unknown)}. Correct the labels or the list of classes.")
+    absent = [name for name, value in zip(names, order, strict=True) if value not in set(present.tolist())]
+    return names, order, problems, [f"No train row has the class {listed(absent)}."] if absent else []
+
+
+def codes(labels: Plain, order: Array) -> Array:
+    """(n,) int64 position of each label in `order`; `MISSING` where it is absent from it or has another type."""
+    if labels.values.dtype.kind != order.dtype.kind or not len(order):
+        return np.full(len(labels.values), MISSING, dtype=np.int64)
+    by_value = np.argsort(order, kind="stable")
+    place = np.minimum(np.searchsorted(order[by_value], labels.values), len(order) - 1)
+    found = by_value[place]
+    return np.where((order[found] == labels.values) & ~labels.missing, found, MISSING).astype(np.int64)
+
+
+def _from_floats(array: Array, name: str) -> tuple[Plain | None, list[str]]:
+    missing = np.isnan(array)
+    bad = ~missing & ((array != np.rint(array)) | (np.abs(array) > LARGEST_WHOLE))
+    if bad.any():
+        rows = listed(np.flatnonzero(bad))
+        return None, [
+            f"{name} must hold whole numbers or words; rows {rows} hold others. A regression target is no class: cut it into bins."
+        ]
+    return Plain(np.where(missing, 0, array).astype(np.int64), missing), []
+
+
+def _from_objects(array: Array, name: str) -> tuple[Plain | None, list[str]]:
+    values = [value.decode("utf-8", "replace") if isinstance(value, bytes) else value for value in array.tolist()]
+    missing = np.array([value is None or value == "" or (isinstance(value, float) and np.isnan(value)) for value in values], dtype=bool)
+    present = [value for value, gone in zip(values, missing, strict=True) if not gone]
+    if all(isinstance(value, str) for value in present):
+        return Plain(np.array(["" if gone else value for value, gone in zip(values, missing, strict=True)], dtype=str), missing), []
+    if all(isinstance(value, int | float | np.number) for value in present):
+        return _from_floats(np.array([np.nan if gone else value for value, gone in zip(values, missing, strict=True)], dtype=float), name)
+    kinds = sorted({type(value).__name__ for value in present})
+    return None, [f"{name} must hold words or numbers, not both; got {', '.join(kinds)}."]

@@ -1,0 +1,150 @@
+"""Tables (csv, parquet): one row per example, a label column, an optional column that says train or test."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from pillar_core.data.arrays import not_finite
+from pillar_core.data.files import Parts
+from pillar_core.data.labels import plain
+from pillar_core.data.partition import stratified
+from pillar_core.data.wording import listed
+from pillar_core.errors import DataError
+
+Array = np.ndarray[Any, Any]
+LABEL_NAMES = ("label", "y")
+
+
+def read_table(content: io.BytesIO | Path, *, ending: str) -> Parts:
+    """The parts of a csv or parquet table; row numbers in messages count from 0, without the header.
+
+    The label column is the one named label or y, else the last that is not numeric. An empty label column means
+    unlabelled rows. Without a split column a stratified fifth of the labelled rows becomes the test rows; the notes say so.
+
+    Raises:
+        DataError: unreadable, no label column, text among the numbers, values that are missing, or an unknown split.
+    """
+    frame = frame_of(content, ending)
+    notes: list[str] = []
+    frame = without_row_numbers(frame, notes)
+    split = taken(frame, ("split",))
+    label = _label_column(frame, split)
+    inputs = [column for column in frame.columns if column not in (split, label)]
+    x = numbers_of(frame, inputs)
+    notes.append(f"Labels come from column {label!r}; {len(inputs)} feature columns.")
+    y = None if frame[label].isna().all() else _labels(frame[label])
+    if y is None:
+        notes.append(f"Column {label!r} is empty: the rows are unlabelled.")
+    train, test = _partition(frame, split, y, notes)
+    if not len(train):
+        raise DataError("the split column must call at least one row train; got none.")
+    x_test = x[test] if len(test) else None
+    if y is None:
+        return Parts(x[train], None, x_test, None, None, tuple(notes))
+    return Parts(x[train], y[train], x_test, y[test] if len(test) else None, None, tuple(notes))
+
+
+def frame_of(content: io.BytesIO | Path, ending: str) -> Any:
+    import pandas as pd
+
+    try:
+        frame = pd.read_csv(content, low_memory=False, skipinitialspace=True) if ending == ".csv" else pd.read_parquet(content)
+    except (ValueError, OSError, KeyError, TypeError, NotImplementedError) as error:  # pandas and pyarrow derive theirs from these
+        raise DataError(f"the {ending[1:]} table cannot be read ({error}): it is damaged, empty or another format.") from error
+    frame.columns = [str(column) for column in frame.columns]
+    repeated = frame.columns[frame.columns.duplicated()]
+    if len(repeated) or not len(frame) or len(frame.columns) < 2:
+        raise DataError(
+            f"a table must have rows, at least two columns and each column name once; got {len(frame)} rows, {len(frame.columns)} columns"
+            + (f", {listed(repeated)} repeated." if len(repeated) else ".")
+        )
+    return frame.reset_index(drop=True)
+
+
+def without_row_numbers(frame: Any, notes: list[str]) -> Any:
+    """Drops the unnamed first column that spreadsheets and pandas write for the row number."""
+    first = frame.columns[0]
+    if first.startswith("Unnamed: 0") and np.array_equal(frame[first].to_numpy(), np.arange(len(frame))):
+        notes.append("The unnamed first column holds row numbers and was left out.")
+        return frame.drop(columns=first)
+    return frame
+
+
+def taken(frame: Any, names: tuple[str, ...]) -> str | None:
+    by_lower = {column.strip().lower(): column for column in frame.columns}
+    return next((by_lower[name] for name in names if name in by_lower), None)
+
+
+def _label_column(frame: Any, split: str | None) -> str:
+    named = taken(frame, LABEL_NAMES)
+    if named is not None:
+        return named
+    words = [column for column in frame.columns if column != split and _is_text(frame[column]) and not _mostly_numbers(frame[column])]
+    if not words:
+        raise DataError("the table has no label column: name it label or y (leave it empty for unlabelled rows).")
+    return str(words[-1])
+
+
+def _is_text(column: Any) -> bool:
+    import pandas as pd
+
+    return not pd.api.types.is_numeric_dtype(column)
+
+
+def _mostly_numbers(column: Any) -> bool:
+    import pandas as pd
+
+    return bool(pd.to_numeric(column, errors="coerce").notna().mean() > 0.5)
+
+
+def numbers_of(frame: Any, columns: list[str]) -> Array:
+    import pandas as pd
+
+    if not columns:
+        raise DataError("the table has no feature columns beside label and split.")
+    problems = []
+    for column in columns:
+        if not _is_text(frame[column]):
+            continue
+        if not _mostly_numbers(frame[column]):
+            problems.append(f"column {column!r} holds words, not numbers: encode it as numbers, drop it, or name the label column label.")
+            continue
+        parsed = pd.to_numeric(frame[column], errors="coerce")
+        for row in np.flatnonzero(parsed.isna() & frame[column].notna())[:20]:
+            problems.append(f"table row {row}: column {column!r} holds {str(frame[column].iloc[row])!r}, not a number.")
+    if problems:
+        raise DataError("\n".join(problems))
+    x = np.ascontiguousarray(frame[columns].to_numpy(dtype=np.float32, na_value=np.nan))
+    problems = not_finite(x, "table", columns=columns)
+    if problems:
+        raise DataError("\n".join(problems))
+    return x
+
+
+def _labels(column: Any) -> Array:
+    values = column.astype(object).to_numpy() if _is_text(column) else column.to_numpy(dtype=np.float64, na_value=np.nan)
+    vector, problems = plain(values, name="label column")
+    if vector is None:
+        raise DataError("\n".join(problems))
+    if vector.missing.any():
+        raise DataError(f"label column has no label in table rows {listed(np.flatnonzero(vector.missing))}: fill them, or remove the rows.")
+    return vector.values
+
+
+def _partition(frame: Any, split: str | None, y: Array | None, notes: list[str]) -> tuple[Array, Array]:
+    if split is not None:
+        words = frame[split].astype(str).str.strip().str.lower().to_numpy()
+        unknown = np.flatnonzero(~np.isin(words, ("train", "test")))
+        if len(unknown):
+            others = listed(sorted(set(words[unknown].tolist())))
+            raise DataError(f"column {split!r} must say train or test; rows {listed(unknown)} say {others}.")
+        notes.append(f"Train and test rows are those that column {split!r} names.")
+        return np.flatnonzero(words == "train"), np.flatnonzero(words == "test")
+    if y is None:
+        return np.arange(len(frame)), np.arange(0)
+    notes.append("No column says train or test: a stratified fifth of the rows became the test rows (the same fifth every time).")
+    return stratified(np.unique(y, return_inverse=True)[1], seed=0, name="table")

@@ -1,0 +1,35 @@
+"""A linear classifier on the original features: a public row-wise transform, then weights and biases."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+
+from pillar_core.splits import Transform
+
+Array = np.ndarray[Any, Any]
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class LinearClassifier:
+    """scores(x) = transform(x) · weights + bias. weights: (k, C) float32, bias: (C,) float32."""
+
+    transform: Transform
+    weights: Array
+    bias: Array
+
+    def scores(self, x: Array) -> Array:
+        """(n, C) float32 scores of rows x (n, d).
+
+        Raises:
+            DataError: rows of another dimension.
+        """
+        scores: Array = self.transform(x) @ self.weights + self.bias
+        return scores
+
+    def predict(self, x: Array) -> Array:
+        """(n,) int64 labels, ties to the lower one."""
+        labels: Array = np.argmax(self.scores(x), axis=1)
+        return labels

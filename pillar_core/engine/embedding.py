@@ -1,0 +1,74 @@
+"""Gradient embedding of linear heads: each row's gradient split on a basis of anchor gradients, both parts clipped and summed.
+
+A row's gradient is r ⊗ z and a basis vector a combination Σ_l A_lj r_l ⊗ z_l of m anchors, so the embedding of a row is
+c = Aᵀ[(r_l·r)(z_l·z)]_l and its residual has squared norm ‖r‖²‖z‖² − ‖c‖²: an n × m product, never n × (d·C).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+
+import torch
+
+from pillar_core.engine.gradient import clip_factors, row_sum
+from pillar_core.engine.preconditioned import head_residuals
+
+CHUNK_ROWS = 2048
+RESIDUAL_MARGIN = 1e-4
+"""Added to a residual's squared norm, as a share of the gradient's, before clipping: float32 embeddings are off by up to a
+few 1e-5 of the gradient's norm, and the norm that is clipped must not be below the true one."""
+
+
+@dataclasses.dataclass(frozen=True)
+class AnchorBasis:
+    """V = Σ_l A_l r_l ⊗ z_l. residuals: (C, m); z: (m, d); coefficients A: (m, k), all float32."""
+
+    residuals: torch.Tensor
+    z: torch.Tensor
+    coefficients: torch.Tensor
+
+    def expand(self, embedding: torch.Tensor) -> torch.Tensor:
+        """(C, d) Σ_j V_j e_j for an embedding (k,)."""
+        inside = self.coefficients.to(embedding.dtype) @ embedding
+        return (self.residuals.to(embedding.dtype) * inside) @ self.z.to(embedding.dtype)
+
+
+def embedded_sums(
+    z: torch.Tensor,
+    products: torch.Tensor,
+    labels: torch.Tensor,
+    weights: torch.Tensor,
+    basis: AnchorBasis,
+    *,
+    embedding_clip: float,
+    residual_clip: float,
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """(Σ clip(c_i), Σ clip(g_i − V c_i)): (k,) and (C, d) float64; the residual is that of the unclipped embedding.
+
+    z: (n, d) float32; products: (n, m) float32, z · basis.zᵀ; labels: (n,) int64; weights: (C, d).
+    A row with a norm that is not finite adds 0.
+    """
+    clips = torch.tensor([embedding_clip, residual_clip], dtype=torch.float32)
+    embedding = torch.zeros(basis.coefficients.shape[1], dtype=torch.float64)
+    kept, total = torch.zeros_like(embedding), torch.zeros_like(weights, dtype=torch.float64)
+    for start in range(0, len(z), CHUNK_ROWS):
+        part = slice(start, start + CHUNK_ROWS)
+        residuals = head_residuals(z[part], labels[part], weights)
+        rows = ((residuals.T @ basis.residuals).mul_(products[part])) @ basis.coefficients
+        squared_norms = residuals.square().sum(0) * torch.linalg.vector_norm(z[part], dim=1).square_()
+        inner, outer = part_factors(rows, squared_norms, clips)
+        finite = (inner > 0) & (outer > 0)
+        rows, residuals = torch.where(finite[:, None], rows, 0.0), torch.where(finite, residuals, 0.0)
+        inner, outer = (torch.where(finite, factors, 0.0) for factors in (inner, outer))
+        embedding += inner.double() @ rows.double()
+        kept += outer.double() @ rows.double()
+        total += row_sum(residuals * outer, z[part])
+    return embedding, total - basis.expand(kept)
+
+
+def part_factors(rows: torch.Tensor, squared_norms: torch.Tensor, clips: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """Clip factors (n,) of embeddings and of residuals. rows: (n, k) embeddings; squared_norms: (n,) of gradients; clips: (2,)."""
+    inside = rows.square().sum(1)
+    outside = (squared_norms - inside).clamp_(min=0) + RESIDUAL_MARGIN * squared_norms
+    inner, outer = clip_factors(torch.stack([inside, outside]), clips)
+    return inner, outer

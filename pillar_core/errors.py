@@ -1,0 +1,50 @@
+"""The exception tree: everything the library refuses, each also the builtin that a caller would expect."""
+
+from __future__ import annotations
+
+
+class PillarError(Exception):
+    """Root of every error that the library raises on purpose."""
+
+
+class SettingError(PillarError, ValueError):
+    """A setting lies outside its range; the message names setting, range, value and what to do."""
+
+
+class DataError(PillarError, ValueError):
+    """Data that cannot be used as given: wrong shape, NaN rows, one class, duplicates."""
+
+
+class BudgetError(PillarError, ValueError):
+    """A privacy budget that no noise can meet under the settings given; the message says what would."""
+
+
+class UnsupportedError(PillarError, ValueError):
+    """No sound bound, or no implementation, exists for what was asked; the message says why."""
+
+
+class UnknownNameError(PillarError, KeyError):
+    """A name that a registry does not hold; the message lists the nearest names."""
+
+    def __str__(self) -> str:
+        return str(self.args[0]) if self.args else ""
+
+
+class MissingDependencyError(PillarError, ImportError):
+    """An optional package is absent; the message says how to get it."""
+
+
+class LedgerError(PillarError, RuntimeError):
+    """A method spent privacy that it had not declared: a bug, and the run is refused."""
+
+
+class StoreError(PillarError, OSError):
+    """The cache could not be read or written."""
+
+
+class JobError(PillarError, RuntimeError):
+    """A job failed; the message carries the cause."""
+
+
+class Cancelled(PillarError, RuntimeError):
+    """Work stopped because its cancel flag was set."""

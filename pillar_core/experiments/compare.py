@@ -1,0 +1,103 @@
+"""Every learner at one budget: which can run on a split, the grid that compares them, and one line per learner and ε."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pandas as pd
+
+from pillar_core import metrics
+from pillar_core.errors import DataError
+from pillar_core.methods import METHODS, Method
+from pillar_core.types import FeatureSet, PublicUse, SemiPrivateSplit
+
+CEILING, FLOOR, BASELINE = "non_private", "only_public", "dp_sgd"
+
+
+def applicable(split: SemiPrivateSplit) -> dict[str, str]:
+    """Every learner's name, with "" where it can run on this split and else the reason why not."""
+    return {name: _obstacle(method, split) for name, method in METHODS.items()}
+
+
+def compare_grid(shared: Mapping[str, Any], *, methods: Sequence[str], epsilons: Sequence[float], seeds: Sequence[int]) -> dict[str, Any]:
+    """A grid for `sweep`: every method with its own defaults, the same data, split and preprocessing, at each ε and seed.
+
+    Raises:
+        UnknownNameError: a method that is not registered.
+        DataError: nothing to compare.
+    """
+    for name in methods:
+        METHODS[name]
+    if not methods or not epsilons or not seeds:
+        raise DataError("a comparison needs at least one method, one ε and one seed.")
+    return {**shared, "method": list(methods), "epsilon": [float(epsilon) for epsilon in epsilons], "seed": list(seeds)}
+
+
+def summary(table: pd.DataFrame, *, score: str = "accuracy") -> pd.DataFrame:
+    """One row per (method, epsilon), best first: mean of `score` with its 95 % interval over seeds, seeds, public data, time.
+
+    Learners that spend nothing stand at every ε. Rows that could not run carry their reason in `error_message`.
+    `performance_boost` is (err_public − err_ceiling)/(err − err_ceiling): how much nearer the ceiling than the public rows
+    alone lead (Golatkar et al., AdaMix, Fig. 2); empty without both references.
+    """
+    table = _at_every_epsilon(table)
+    rows = [_line(group, score) for _, group in table.groupby(["method", "epsilon"], sort=False)]
+    lines = pd.DataFrame(rows)
+    lines["performance_boost"] = _boosts(lines)
+    return lines.sort_values(["epsilon", "mean"], ascending=[True, False], kind="stable", na_position="last").reset_index(drop=True)
+
+
+def _obstacle(method: Method, split: SemiPrivateSplit) -> str:
+    features: FeatureSet = split.features
+    if method.public_use in (PublicUse.UNLABELLED, PublicUse.LABELLED) and not len(split.public_x):
+        return "needs public rows"
+    if method.public_use is PublicUse.LABELLED and not split.has_public_labels:
+        return "needs labelled public rows of the same classes"
+    if method.public_use is PublicUse.TEXT and split.text_embeddings is None:
+        return "needs text embeddings of the class names"
+    return method.obstacle(features) if method.obstacle is not None else ""
+
+
+def _at_every_epsilon(table: pd.DataFrame) -> pd.DataFrame:
+    """The table with the runs of learners that spend nothing repeated at each budget of the others."""
+    spends = table["method"].map(lambda name: METHODS[name].is_private)
+    budgets = table.loc[spends, "epsilon"].unique()
+    if not len(budgets):
+        return table
+    free = [table[~spends].assign(epsilon=epsilon) for epsilon in budgets]
+    return pd.concat([table[spends], *free], ignore_index=True)
+
+
+def _line(group: pd.DataFrame, score: str) -> dict[str, Any]:
+    first = group.iloc[0]
+    method = METHODS[str(first["method"])]
+    values = group[score].dropna() if score in group else pd.Series(dtype=float)
+    mean, low, high = metrics.interval(values.to_list()) if len(values) else (math.nan, math.nan, math.nan)
+    if len(values) == 1:
+        low, high = math.nan, math.nan
+    failed = group["error_message"].dropna()
+    return {
+        "method": method.name,
+        "title": method.title,
+        "epsilon": first["epsilon"],
+        "mean": mean,
+        "low": low,
+        "high": high,
+        "seeds": len(values),
+        "public_data": str(method.public_use),
+        "epsilon_upper": group["epsilon_upper"].max() if "epsilon_upper" in group else math.nan,
+        "seconds": group["seconds"].mean() if "seconds" in group else math.nan,
+        "error_message": failed.iloc[0] if len(failed) else "",
+    }
+
+
+def _boosts(lines: pd.DataFrame) -> pd.Series[float]:
+    by_method = lines.drop_duplicates("method").set_index("method")["mean"]
+    if CEILING not in by_method or FLOOR not in by_method:
+        return pd.Series(math.nan, index=lines.index)
+    gap = by_method[CEILING] - by_method[FLOOR]
+    distance = by_method[CEILING] - lines["mean"]
+    boosts: pd.Series[float] = (gap / distance).where(distance > 0)
+    return boosts

@@ -1,0 +1,288 @@
+"""Jobs as files below `<cache>/jobs`: what the jobs process, its workers and every page agree on.
+
+`<id>/spec.json` is written once; `<id>/state.json` is replaced whole; `<id>/tasks.json` numbers the tasks;
+`<id>/parts/` has a file for each worker process with a line for each task that it finished, so that whoever was killed,
+the job goes on where it stopped; `<id>/running/` has a file for each task that runs now; `<id>/result.json` answers a
+job that needed no work; `<id>/cancel` asks it to stop; `queue/<id>` hands it to the jobs process.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import fcntl
+import json
+import os
+import platform
+import secrets
+import shutil
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final, Literal
+
+from pillar_core.errors import JobError, StoreError
+from pillar_core.store.codec import decode_json, encode_json
+from pillar_core.store.entry import make_private
+
+State = Literal["queued", "running", "done", "failed", "cancelled"]
+UNFINISHED: Final = ("queued", "running")
+KEEP_FINISHED = 500
+_APPEND = os.O_WRONLY | os.O_CREAT | os.O_APPEND
+
+
+@dataclasses.dataclass(frozen=True)
+class JobStatus:
+    """Where a job stands: `done` of `total` tasks are done, and `fraction` in [0, 1] of the work, running tasks counted in.
+
+    Times are seconds since 1970.
+    `cause` and `advice` say why a failed job failed and what to try.
+    """
+
+    job_id: str
+    kind: str
+    state: State
+    submitted: float
+    started: float | None = None
+    finished: float | None = None
+    done: int = 0
+    total: int = 0
+    failed: int = 0
+    fraction: float = 0.0
+    fraction_at_start: float = 0.0
+    message: str = ""
+    cause: str = ""
+    advice: str = ""
+
+    @property
+    def seconds_left(self) -> float | None:
+        """Time left at the pace since this start; None before anything is done."""
+        progress = self.fraction - self.fraction_at_start
+        if self.state != "running" or self.started is None or not progress > 0:
+            return None
+        return (time.time() - self.started) / progress * (1.0 - self.fraction)
+
+
+class Folder:
+    """The folder `<cache>/jobs` and what is in it. `root` is the cache's folder."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.jobs = root / "jobs"
+
+    def create(self) -> None:
+        """Make the folders, for their owner alone.
+
+        Raises:
+            StoreError: they belong to somebody else, or cannot be made.
+        """
+        try:
+            make_private(self.jobs / "queue", parents_of=self.root)
+            make_private(self.jobs, parents_of=self.root)
+        except StoreError:
+            raise
+        except OSError as error:
+            raise StoreError(f"{self.jobs} could not be made ({error}); set PILLAR_CACHE to a folder of your own.") from error
+
+    def job(self, job_id: str) -> Job:
+        """The job's files, whether or not they exist.
+
+        Raises:
+            JobError: no such name can exist.
+        """
+        if not isinstance(job_id, str) or not job_id.isalnum() or not job_id.isascii():
+            raise JobError(f"a job id is 32 hexadecimal digits; got {job_id!r}.")
+        return Job(self.jobs / job_id, self.jobs / "queue" / job_id)
+
+    def ids(self) -> list[str]:
+        """Every job there is."""
+        try:
+            return [item.name for item in os.scandir(self.jobs) if len(item.name) == 32 and item.is_dir()]
+        except FileNotFoundError:
+            return []
+
+    def statuses(self) -> list[JobStatus]:
+        """Where every job stands, in no order."""
+        found = (_status(f"{self.jobs}/{name}/state.json", name) for name in self.ids())
+        return [status for status in found if status is not None]
+
+    def queued(self) -> list[str]:
+        """Jobs handed to the jobs process, oldest first."""
+        items = []
+        for item in os.scandir(self.jobs / "queue"):
+            with contextlib.suppress(FileNotFoundError):
+                items.append((item.stat().st_mtime_ns, item.name))
+        return [name for _, name in sorted(items)]
+
+    @contextlib.contextmanager
+    def exclusive(self) -> Iterator[None]:
+        """Held while a job changes hands, by one process or thread at a time."""
+        with (self.jobs / "changes.lock").open("w") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            yield
+
+    def try_lock(self) -> int | None:
+        """A file descriptor that holds the jobs process's lock, or None while somebody else does.
+
+        The kernel drops the lock with its last holder, however that one ends.
+        """
+        descriptor = os.open(self.jobs / "server.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(descriptor)
+            return None
+        return descriptor
+
+    def drop_oldest_finished(self) -> None:
+        """Forget finished jobs beyond the newest `KEEP_FINISHED`; the records they wrote stay in the store."""
+        finished = [status for status in self.statuses() if status.state not in UNFINISHED]
+        for status in sorted(finished, key=lambda item: item.finished or 0.0, reverse=True)[KEEP_FINISHED:]:
+            shutil.rmtree(self.jobs / status.job_id, ignore_errors=True)
+
+
+class Job:
+    """The files of one job."""
+
+    def __init__(self, folder: Path, queue_mark: Path) -> None:
+        self.folder = folder
+        self.job_id = folder.name
+        self.cancel_flag = folder / "cancel"
+        self.running_folder = folder / "running"
+        self.parts_folder = folder / "parts"
+        self._state = folder / "state.json"
+        self._mark = queue_mark
+
+    def create(self, spec: Mapping[str, Any]) -> None:
+        """Write the specification and make the folders."""
+        for folder in (self.running_folder, self.parts_folder):
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        replace(self.folder / "spec.json", encode_json(spec))
+
+    def spec(self) -> dict[str, Any]:
+        """The specification.
+
+        Raises:
+            JobError: it is gone or unreadable.
+        """
+        try:
+            spec = decode_json((self.folder / "spec.json").read_bytes())
+        except (OSError, ValueError) as error:
+            raise JobError(f"job {self.job_id} has no readable specification ({error}); submit it again.") from error
+        if not isinstance(spec, dict):
+            raise JobError(f"job {self.job_id} has no readable specification; submit it again.")
+        return spec
+
+    def status(self) -> JobStatus | None:
+        """Where the job stands, or None when there is no such job."""
+        return _status(str(self._state), self.job_id)
+
+    def write(self, status: JobStatus) -> None:
+        """Replace the state."""
+        replace(self._state, json.dumps(dataclasses.asdict(status)).encode())
+
+    def enqueue(self, kind: str, *, again: JobStatus | None = None) -> None:
+        """Hand the job to the jobs process. `again` is where it stood when its process was killed: a wish to cancel stays."""
+        if again is None:
+            self.cancel_flag.unlink(missing_ok=True)
+        for mark in self.running_folder.glob("*"):
+            mark.unlink(missing_ok=True)
+        self.write(JobStatus(self.job_id, kind, "queued", time.time() if again is None else again.submitted))
+        self._mark.touch(mode=0o600)
+
+    def dequeue(self) -> None:
+        """Take the job out of the queue."""
+        self._mark.unlink(missing_ok=True)
+
+    def clear_parts(self) -> None:
+        """Forget what its tasks gave."""
+        for path in (self.folder / "tasks.json", self.folder / "result.json", *self.parts_folder.glob("*.jsonl")):
+            path.unlink(missing_ok=True)
+
+    def parts(self) -> dict[int, Any]:
+        """Results of finished tasks by number. A line that a killed process left unfinished does not count."""
+        found: dict[int, Any] = {}
+        for path in sorted(self.parts_folder.glob("*.jsonl")):
+            for line in path.read_bytes().splitlines():
+                with contextlib.suppress(ValueError, KeyError, TypeError):
+                    part = decode_json(line)
+                    found.setdefault(int(part["task"]), part["value"])
+        return found
+
+    def append_part(self, number: int, value: bytes) -> None:
+        """Keep one task's result, already JSON, on a line of its own in this process's file, in one write."""
+        descriptor = os.open(self.parts_folder / f"{platform.node() or 'host'}-{os.getpid()}.jsonl", _APPEND, 0o600)
+        try:
+            line = b'\n{"task":%d,"value":%s}\n' % (number, value)
+            if os.write(descriptor, line) != len(line):
+                raise StoreError(f"the result of task {number} did not fit on the disk of {self.folder}: free space and retry.")
+        finally:
+            os.close(descriptor)
+
+    def answered(self) -> dict[str, Any] | None:
+        """{"value": …} for a job that needed no work, or None."""
+        try:
+            answer = decode_json((self.folder / "result.json").read_bytes())
+        except (OSError, ValueError):
+            return None
+        return answer if isinstance(answer, dict) and "value" in answer else None
+
+    def answer(self, kind: str, value: Any) -> None:
+        """Finish a job that needed no work, with this result."""
+        now = time.time()
+        replace(self.folder / "result.json", encode_json({"value": value}))
+        self.write(JobStatus(self.job_id, kind, "done", now, now, now, done=1, total=1, fraction=1.0, message="from the store"))
+
+    def tasks(self) -> list[Any] | None:
+        """What the kind's `split` gave, or None when it has not run."""
+        try:
+            tasks = decode_json((self.folder / "tasks.json").read_bytes())
+        except (OSError, ValueError):
+            return None
+        return tasks if isinstance(tasks, list) else None
+
+    def write_tasks(self, tasks: bytes) -> None:
+        """Keep what `split` gave, already JSON, so that numbers mean the same after a restart."""
+        replace(self.folder / "tasks.json", tasks)
+
+    def running(self) -> dict[int, dict[str, Any]]:
+        """What runs now: by task, its process and progress."""
+        found = {}
+        with contextlib.suppress(FileNotFoundError):
+            for item in os.scandir(self.running_folder):
+                with contextlib.suppress(OSError, ValueError):
+                    found[int(item.name)] = json.loads(Path(item.path).read_bytes())
+        return found
+
+
+def replace(path: Path, content: bytes) -> None:
+    """Give `path` this content, whole at every moment."""
+    temporary = path.with_name(f".{path.name}-{secrets.token_hex(4)}")
+    try:
+        with os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+            file.write(content)
+        os.replace(temporary, path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+_PARSED: dict[str, tuple[tuple[int, int], JobStatus]] = {}
+
+
+def _status(path: str, job_id: str) -> JobStatus | None:
+    """The content of a state file, parsed once for each version of it; None when there is none."""
+    try:
+        about = os.stat(path)
+        stamp = (about.st_mtime_ns, about.st_ino)
+        known = _PARSED.get(path)
+        if known is not None and known[0] == stamp:
+            return known[1]
+        status = JobStatus(**json.loads(Path(path).read_bytes()))
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, TypeError) as error:
+        return JobStatus(job_id, "", "failed", 0.0, cause=f"its state is unreadable ({error})", advice="Retry it, or submit it again.")
+    if len(_PARSED) > 4 * KEEP_FINISHED:
+        _PARSED.clear()
+    _PARSED[path] = (stamp, status)
+    return status

@@ -1,0 +1,121 @@
+"""Sweeps as jobs: a grid cut into tasks that each share one split and learner; records go into the store as they finish."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pillar_core import store
+from pillar_core.errors import Cancelled, JobError, SettingError
+from pillar_core.experiments import jobs, splitting, sweep
+from pillar_core.experiments.jobs_kinds import JOB_KINDS, JobKind, Progress, Task
+from pillar_core.experiments.jobs_kinds import Cancelled as IsCancelled
+from pillar_core.experiments.jobs_state import UNFINISHED
+from pillar_core.types import FeatureSet
+
+POLL_SECONDS = 0.5
+TASK_CELLS = 96
+"""Cells of one task: few enough to share a group out over workers, many enough to train together."""
+BATCH_CELLS = 24
+"""Cells between two looks at the cancel flag; each batch's records are stored before the next one starts."""
+
+Answer = str | dict[str, Any]
+
+
+def run_through(grid: Mapping[str, Any], *, scheduler: str = "jobs", progress: sweep.Progress | None = None) -> list[dict[str, Any]]:
+    """The records of a grid, trained by the jobs process of this cache, on this machine ("jobs") or on a cluster (its address).
+
+    A FeatureSet in the grid is kept in the cache, where the workers find it. Interrupting the wait leaves the job running.
+
+    Raises:
+        JobError: the job failed or was cancelled, or a jobs process with another scheduler is at work.
+    """
+    jobs.use_scheduler(scheduler)
+    named = dict(grid)
+    if isinstance(named.get("dataset"), FeatureSet):
+        named["dataset"] = splitting.keep_features(named["dataset"])
+    job = jobs.submit({"kind": "sweep", "grid": named})
+    state = jobs.status(job)
+    while state.state in UNFINISHED:
+        state = jobs.wait(job, timeout=POLL_SECONDS)
+        if progress is not None:
+            progress(state.done, state.total, state.message)
+    if state.state != "done":
+        raise JobError(f"the sweep is {state.state}: {state.cause} {state.advice}".strip())
+    return records(jobs.result(job))
+
+
+def split(payload: Task) -> list[Task]:
+    """The grid's tasks: neighbours in k together, because those train in one batched call.
+
+    Raises:
+        SettingError: a grid that cannot be, or a run without seed, whose result may not be kept.
+    """
+    return [
+        {"cells": group[start : start + TASK_CELLS]} for group in _groups(payload) for start in range(0, len(group), TASK_CELLS)
+    ]
+
+
+def run(task: Task, progress: Progress, cancelled: IsCancelled) -> list[Answer]:
+    """For each cell the key of its record in the store, or its refusal as {"cell": …, "error": …}.
+
+    Raises:
+        Cancelled: asked to stop; the batches before are kept.
+    """
+    cells: Sequence[sweep.Cell] = task["cells"]
+    answers: list[Answer] = []
+    for start in range(0, len(cells), BATCH_CELLS):
+        if cancelled():
+            raise Cancelled(f"stopped after {start} of {len(cells)} cells.")
+        progress(start, len(cells), str(cells[start]["method"]))
+        batch = cells[start : start + BATCH_CELLS]
+        for cell, record in zip(batch, sweep.run_trials(batch), strict=True):
+            answers.append(dict(record) if record.get("error") is not None else sweep.cell_key(cell))
+    progress(len(cells), len(cells), str(cells[-1]["method"]))
+    return answers
+
+
+def cached(payload: Task) -> list[list[Answer]] | None:
+    """The whole answer when every record is in the store, else None.
+
+    Raises:
+        SettingError: as `split`.
+    """
+    cache, answers = store.default(), []
+    for task in split(payload):
+        keys: list[Answer] = []
+        for cell in task["cells"]:
+            key = sweep.cell_key(cell)
+            if not cache.has("record", key):
+                return None
+            keys.append(key)
+        answers.append(keys)
+    return answers
+
+
+def records(answers: Sequence[Sequence[Answer] | None]) -> list[dict[str, Any]]:
+    """Records in JSON form behind a job's (partial) result, refusals among them.
+
+    Raises:
+        JobError: a record has left the cache since.
+    """
+    cache, found = store.default(), []
+    for answer in (answer for task in answers if task is not None for answer in task):
+        record = cache.get_json("record", answer) if isinstance(answer, str) else answer
+        if record is None:
+            raise JobError(f"record {answer} has left the cache; retry the job.")
+        found.append(record)
+    return found
+
+
+def _groups(payload: Mapping[str, Any]) -> list[list[sweep.Cell]]:
+    grid = payload.get("grid")
+    if not isinstance(grid, Mapping):
+        raise SettingError(f"a sweep needs a mapping under 'grid'; got {grid!r:.200}.")
+    groups = sweep.trials(grid)
+    if any(cell["seed"] is None for group in groups for cell in group):
+        raise SettingError("a sweep needs known seeds: a run without one may not be kept. Give `seed` whole numbers.")
+    return [sorted(group, key=lambda cell: cell["settings"].get("k") or 0) for group in groups]
+
+
+JOB_KINDS.register(JobKind("sweep", "Sweep over a grid", run, split=split, cached=cached))

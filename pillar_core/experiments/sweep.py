@@ -1,0 +1,221 @@
+"""Grids: every combination of data, split, learner, budget, settings and seed; what one batched call can train goes together."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import pandas as pd
+
+from pillar_core import accounting, params, store
+from pillar_core.data import DATASETS
+from pillar_core.errors import PillarError, SettingError
+from pillar_core.experiments import run, splitting
+from pillar_core.experiments.tables import record_json, row_of
+from pillar_core.features import BACKBONES
+from pillar_core.fingerprint import fingerprint
+from pillar_core.memo import Memo
+from pillar_core.methods import METHODS
+from pillar_core.types import FeatureSet, SemiPrivateSplit
+
+Cell = dict[str, Any]
+Progress = Callable[[int, int, str], None]
+
+DATA_AXES = ("dataset", "backbone")
+SPLIT_AXES = ("public_fraction", "public_per_class", "public", "validation_fraction", "allow_overlap", "split_seed")
+RUN_AXES = ("method", "epsilon", "delta", "relation", "accountant", "preset", "seed")
+ENGINE_VERSION = 1
+
+_splits = Memo(slots=3)
+
+
+def sweep(grid: Mapping[str, Any], *, scheduler: str | None = None, progress: Progress | None = None) -> pd.DataFrame:
+    """One row per run, tidy, metrics as columns; runs that are in the cache are not run again.
+
+    grid: `dataset` (names, or one FeatureSet or SemiPrivateSplit), `dataset_settings` (a mapping for generators), `backbone`,
+    split settings, `method`, `epsilon`, `delta`, `relation`, `accountant`, `preset`, `seed`, `split_seed`, and any setting
+    of the methods; each a value or a list. A setting that a method lacks does not multiply its runs. Seed s sets split and
+    run; `split_seed` pins the split. scheduler: None trains here; "jobs" or an address hands the cells to `pc.jobs`.
+    A cell that cannot run (an infeasible budget, say) is a row with `error` and no metrics.
+
+    Raises:
+        SettingError: an axis that no method in the grid knows.
+    """
+    if scheduler is not None:
+        from pillar_core.experiments.jobs_sweep import run_through
+
+        return table(run_through(grid, scheduler=scheduler, progress=progress))
+    groups = trials(grid)
+    total, done = sum(len(group) for group in groups), 0
+    rows: list[dict[str, Any]] = []
+    for group in groups:
+        rows.extend(run_trials(group, source=_source(grid)))
+        done += len(group)
+        if progress is not None:
+            progress(done, total, group[0]["method"])
+    return table(rows)
+
+
+def table(rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
+    """The tidy table of records in JSON form."""
+    return pd.DataFrame([row_of(row) for row in rows])
+
+
+def trials(grid: Mapping[str, Any]) -> list[list[Cell]]:
+    """The grid's cells, grouped so that each group shares split and learner and trains in one batched call."""
+    groups: dict[str, list[Cell]] = {}
+    for cell in cells(grid):
+        shared = fingerprint(cell["data"], cell["split"], cell["method"])
+        groups.setdefault(shared, []).append(cell)
+    return list(groups.values())
+
+
+def cells(grid: Mapping[str, Any]) -> list[Cell]:
+    """Every run of the grid once, in order."""
+    grid = dict(grid)
+    dataset_settings = dict(grid.pop("dataset_settings", None) or {})
+    axes = {name: _values(value) for name, value in grid.items()}
+    axes.setdefault("seed", [0])
+    for needed in ("dataset", "method"):
+        if needed not in axes:
+            raise SettingError(f"a grid needs {needed}; got {', '.join(axes)}.")
+    _refuse_unknown(axes)
+    found: dict[str, Cell] = {}
+    for values in itertools.product(*axes.values()):
+        cell = _cell(dict(zip(axes, values, strict=True)), dataset_settings)
+        found.setdefault(cell_key(cell), cell)
+    return list(found.values())
+
+
+def cell_key(cell: Cell) -> str:
+    """The cache key of a cell: its content and the version of each part that makes its result."""
+    dataset, backbone = str(cell["data"]["dataset"]), cell["data"]["backbone"]
+    versions = {
+        "engine": ENGINE_VERSION,
+        "method": METHODS[cell["method"]].version,
+        "dataset": DATASETS[dataset].version if dataset in DATASETS else 0,
+        "backbone": BACKBONES[backbone].version if backbone in BACKBONES else 0,
+        "accountant": accounting.ACCOUNTANTS[cell["accountant"]].version,
+    }
+    return fingerprint("record", cell, versions)
+
+
+def cached(group: Sequence[Cell]) -> list[dict[str, Any] | None]:
+    """The cells' records from the store, None where there is none."""
+    cache = store.default()
+    return [cache.get_json("record", cell_key(cell)) for cell in group]
+
+
+def run_trials(
+    group: Sequence[Cell], *, source: FeatureSet | SemiPrivateSplit | None = None, use_cache: bool = True
+) -> list[dict[str, Any]]:
+    """Records in JSON form of cells that share split and learner, from the store or trained now and stored.
+
+    With `use_cache` false every cell is trained, and what the store holds stays as it is.
+    """
+    cache = store.default()
+    nothing: list[dict[str, Any] | None] = [None] * len(group)
+    records = cached(group) if use_cache else nothing
+    missing = [position for position, record in enumerate(records) if record is None]
+    if missing:
+        split = split_of(group[0], source)
+        solved, positions = [], []
+        for position in missing:
+            try:
+                solved.append(_solve(group[position], split))
+                positions.append(position)
+            except PillarError as refusal:
+                records[position] = {"cell": group[position], "error": str(refusal)}
+        finished = run.run_many(solved, split) if solved else []
+        for position, record in zip(positions, finished, strict=True):
+            records[position] = record_json(record, group[position])
+            if group[position]["seed"] is not None:
+                cache.put_json("record", cell_key(group[position]), records[position])
+    return [record for record in records if record is not None]
+
+
+def split_of(cell: Cell, source: FeatureSet | SemiPrivateSplit | None = None) -> SemiPrivateSplit:
+    """The split of a cell; the last few are kept in memory with their eigenbases."""
+    if isinstance(source, SemiPrivateSplit):
+        return source
+    key = fingerprint(cell["data"], cell["split"])
+    return _splits.get(key, lambda: _make_split(cell, source))
+
+
+def _make_split(cell: Cell, source: FeatureSet | None) -> SemiPrivateSplit:
+    data, settings = cell["data"], dict(cell["split"])
+    features = source if source is not None else splitting.named_features(data["dataset"], data["backbone"], data["dataset_settings"])
+    seed = settings.pop("split_seed")
+    public = settings.pop("public", None)
+    if public is not None:
+        public = splitting.named_features(public, data["backbone"], {})
+    return splitting.split(features, public=public, seed=seed, **settings)
+
+
+def _solve(cell: Cell, split: SemiPrivateSplit) -> run.Solved:
+    return run.solve(
+        cell["method"],
+        split,
+        epsilon=cell["epsilon"],
+        delta=cell["delta"],
+        relation=cell["relation"],
+        accountant=cell["accountant"],
+        seed=cell["seed"],
+        preset=cell["preset"],
+        **cell["settings"],
+    )
+
+
+def _source(grid: Mapping[str, Any]) -> FeatureSet | SemiPrivateSplit | None:
+    dataset = grid.get("dataset")
+    return dataset if isinstance(dataset, FeatureSet | SemiPrivateSplit) else None
+
+
+def _cell(values: dict[str, Any], dataset_settings: Mapping[str, Any]) -> Cell:
+    method = METHODS[values["method"]]
+    own = params.params_of(method.settings)
+    settings = {name: value for name, value in values.items() if name in own and value is not None}
+    epsilon = values.get("epsilon")
+    if not method.is_private:
+        epsilon = None
+    elif epsilon is not None:
+        epsilon = float(epsilon)
+    seed = values["seed"]
+    split = {name: values[name] for name in SPLIT_AXES if values.get(name) is not None}
+    split["split_seed"] = values["split_seed"] if values.get("split_seed") is not None else (0 if seed is None else seed)
+    return {
+        "data": _data(values, dataset_settings),
+        "split": split,
+        "method": method.name,
+        "epsilon": epsilon,
+        "delta": float(params.DELTA.default if values.get("delta") is None else values["delta"]),  # type: ignore[arg-type]  # the default is a number
+        "relation": values.get("relation") or "add_or_remove_one",
+        "accountant": values.get("accountant") or "auto",
+        "preset": values.get("preset") if values.get("preset") in method.presets else None,
+        "seed": seed,
+        "settings": settings,
+    }
+
+
+def _data(values: Mapping[str, Any], dataset_settings: Mapping[str, Any]) -> dict[str, Any]:
+    dataset = values["dataset"]
+    if isinstance(dataset, FeatureSet | SemiPrivateSplit):
+        return {"dataset": f"given:{dataset.fingerprint}", "backbone": "identity", "dataset_settings": {}}
+    return {"dataset": dataset, "backbone": values.get("backbone"), "dataset_settings": dict(dataset_settings)}
+
+
+def _values(value: Any) -> list[Any]:
+    """The values of an axis; "inf" in words is ∞, so that grids can be written as JSON or YAML."""
+    values = list(value) if isinstance(value, list | tuple | range) or hasattr(value, "tolist") else [value]
+    return [math.inf if item in ("inf", "∞") else item.item() if hasattr(item, "item") else item for item in values]
+
+
+def _refuse_unknown(axes: Mapping[str, Sequence[Any]]) -> None:
+    known = {*DATA_AXES, *SPLIT_AXES, *RUN_AXES}
+    for name in axes["method"]:
+        known.update(params.params_of(METHODS[name].settings))
+    unknown = [name for name in axes if name not in known]
+    if unknown:
+        raise SettingError(f"no method of this grid has a setting {', '.join(unknown)}; known axes: {', '.join(sorted(known))}.")

@@ -1,0 +1,88 @@
+"""Class names as vectors in an image backbone's feature space: by any open_clip model, or from an npz made elsewhere.
+
+What comes back goes to `split(..., text_embeddings=...)`. It belongs to image features of the same model; with others, the
+dimension mostly differs and the split refuses it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from pillar_core.errors import DataError, MissingDependencyError, SettingError
+
+Array = np.ndarray[Any, Any]
+
+OPEN_CLIP = "open_clip:"
+TEMPLATE = "a photo of a {}."
+KEYS = ("text_embeddings", "classes")
+
+
+def text_embeddings(classes: Sequence[str], source: str | Path, *, weights: str | Path | None = None, template: str = TEMPLATE) -> Array:
+    """(C, d) float32 unit vectors, one row a class, in the order of `classes`.
+
+    source: "open_clip:<model>" (such as open_clip:ViT-B-32), or the path of an npz with `text_embeddings` (C, d) and, where
+    the order could differ, `classes`. weights: a file of weights, or a tag that open_clip fetches from its hub; only for models.
+    template: the sentence around a class name, with {} in its place.
+
+    Raises:
+        SettingError: no class, a template without {}, a source of neither kind, or a model without weights.
+        MissingDependencyError: open_clip is not installed.
+        DataError: a file without these vectors, or vectors for other classes.
+    """
+    if not classes:
+        raise SettingError("classes must name at least one class; got none.")
+    if "{}" not in template:
+        raise SettingError(f"template must hold {{}} where the class name goes; got {template!r}.")
+    if str(source).startswith(OPEN_CLIP):
+        return _unit(_encoded([template.format(name) for name in classes], str(source).removeprefix(OPEN_CLIP), weights))
+    path = Path(source)
+    if path.suffix != ".npz":
+        raise SettingError(f"source must be open_clip:<model> or the path of an .npz file; got {str(source)!r}.")
+    if weights is not None:
+        raise SettingError("weights go with open_clip:<model>; an npz holds vectors already.")
+    return _unit(_stored(path, list(classes)))
+
+
+def _stored(path: Path, classes: list[str]) -> Array:
+    if not path.is_file():
+        raise DataError(f"there is no file {path}.")
+    with np.load(path, allow_pickle=False) as arrays:
+        if KEYS[0] not in arrays:
+            raise DataError(f"{path} must hold an array {KEYS[0]}; it holds {', '.join(arrays) or 'nothing'}.")
+        vectors = np.asarray(arrays[KEYS[0]], dtype=np.float32)
+        names = [str(name) for name in arrays[KEYS[1]]] if KEYS[1] in arrays else classes
+    if vectors.ndim != 2 or len(vectors) != len(names):
+        raise DataError(f"{KEYS[0]} must have one row a class, ({len(names)}, d); got {vectors.shape}.")
+    missing = [name for name in classes if name not in names]
+    if missing:
+        raise DataError(f"{path} has no vector for {', '.join(missing[:5])}; it names {', '.join(names[:5])}.")
+    return vectors[[names.index(name) for name in classes]]
+
+
+def _encoded(sentences: list[str], model_name: str, weights: str | Path | None) -> Array:
+    if weights is None:
+        raise SettingError(f"weights must be a file or a hub tag of {model_name}: class names mean nothing to random weights.")
+    try:
+        import open_clip
+    except ImportError as cause:
+        raise MissingDependencyError(
+            "class names need open_clip to be encoded here: `pip install open_clip_torch`, or pass an npz of text_embeddings."
+        ) from cause
+    import torch
+
+    model = open_clip.create_model(model_name, pretrained=str(weights)).eval()
+    with torch.no_grad():
+        vectors = model.encode_text(open_clip.get_tokenizer(model_name)(sentences))
+    encoded: Array = vectors.float().numpy()
+    return encoded
+
+
+def _unit(vectors: Array) -> Array:
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    if not np.isfinite(vectors).all() or not (lengths > 0).all():
+        raise DataError("text embeddings must be finite and not zero.")
+    return np.ascontiguousarray(vectors / lengths, dtype=np.float32)

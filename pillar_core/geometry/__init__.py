@@ -1,0 +1,48 @@
+"""When does projecting help? Spectrum, margins, ξ_k and a predicted best k. What reads private labels is non-private.
+
+Nothing here trains with privacy; whatever compares with measured accuracy gets it from `experiments`.
+"""
+
+from pillar_core.geometry.alignment import averaged, xi_of, xi_table
+from pillar_core.geometry.bases import BASIS_TITLES, Basis, BasisKind, basis_of
+from pillar_core.geometry.margins import QUANTILE, Coordinates, coordinates, margin_at, projected_margins, refitted_margins, smallest
+from pillar_core.geometry.prediction import ClassMoments, accuracy_drop, best_k, class_moments, predicted
+from pillar_core.geometry.rows import Rows, checked_ks, rows_of, thinned
+from pillar_core.geometry.separators import ONE_VERSUS_REST, REGULARISATION, REST, Separators, pairs_of, separators, separators_of
+from pillar_core.geometry.spectrum import projector_distance, spectrum, spectrum_of
+
+__all__ = [
+    "BASIS_TITLES",
+    "ONE_VERSUS_REST",
+    "QUANTILE",
+    "REGULARISATION",
+    "REST",
+    "Basis",
+    "BasisKind",
+    "ClassMoments",
+    "Coordinates",
+    "Rows",
+    "Separators",
+    "accuracy_drop",
+    "averaged",
+    "basis_of",
+    "best_k",
+    "checked_ks",
+    "class_moments",
+    "coordinates",
+    "margin_at",
+    "pairs_of",
+    "predicted",
+    "projected_margins",
+    "projector_distance",
+    "refitted_margins",
+    "rows_of",
+    "separators",
+    "separators_of",
+    "smallest",
+    "spectrum",
+    "spectrum_of",
+    "thinned",
+    "xi_of",
+    "xi_table",
+]

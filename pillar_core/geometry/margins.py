@@ -1,0 +1,143 @@
+"""Margins against k, under both conventions, at any quantile. Negative where rows lie on the wrong side: shown, not hidden.
+
+distance margin: y(⟨w, x⟩ + b)/‖w‖, in the rows' units (semi-private learning, appendix D). cosine margin: y⟨w, x⟩/(‖w‖‖x‖)
+(PILLAR, Definition 3), with the offset b taken in as a constant feature: for ‖w‖ = 1, rows of root mean square norm s and
+the constant √(|b|s), the rows become (x, √(|b|s)), the weights (w, ±√(|b|/s)), and
+
+    cosine = y(⟨w, x⟩ + b)/√((1 + |b|/s)(‖x‖² + |b|s)),
+
+which has the distance's sign, lies in [−1, 1] and is PILLAR's where b = 0. The margin at quantile q is the largest value
+that at least a share 1 − q of rows reach.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from pillar_core.errors import SettingError
+from pillar_core.geometry.bases import Basis
+from pillar_core.geometry.rows import Rows
+from pillar_core.geometry.separators import REST, Separators, pairs_of, separators_of
+from pillar_core.params import Param
+from pillar_core.splits.transform import Transform
+
+Array = np.ndarray[Any, Any]
+
+QUANTILE = Param(
+    "quantile", float, 0.01, "Share of rows allowed below the margin: 0.01 is “satisfied by 99 %”.", low=0, high=1, high_open=True
+)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Coordinates:
+    """Rows in a basis: z (n, r) float32, so that the first k columns serve every k; y (n,) and the classes' names."""
+
+    z: Array
+    y: Array
+    classes: tuple[str, ...]
+
+
+def coordinates(rows: Rows, basis: Basis, *, space: Transform | None = None) -> Coordinates:
+    """`rows` in `space`, then in `basis`."""
+    space = rows.space() if space is None else space
+    whole = Transform(space.mean, space.scale, basis.vectors)
+    return Coordinates(whole(rows.x), rows.y, rows.classes)
+
+
+def margin_at(values: Array, quantile: float) -> float:
+    """The largest v that at least a share 1 − quantile of `values` (n,) reach; the minimum for quantile 0.
+
+    Raises:
+        SettingError: quantile outside [0, 1), or no values.
+    """
+    share = float(QUANTILE.check(quantile))  # type: ignore[arg-type]  # a checked float parameter
+    if not len(values):
+        raise SettingError("a margin needs at least one row.")
+    place = min(int(np.floor(share * len(values) * (1 + 1e-12))), len(values) - 1)
+    return float(np.partition(values, place)[place])
+
+
+def refitted_margins(
+    rows: Coordinates,
+    ks: Sequence[int],
+    *,
+    quantile: float | Sequence[float] = 0.01,
+    regularisation: float = 1.0,
+    progress: Callable[[int, int], None] | None = None,
+    cancelled: Callable[[], bool] | None = None,
+) -> pd.DataFrame:
+    """One-versus-rest margins of separators trained anew in the first k directions (semi-private learning, Fig. 3).
+
+    Columns k, class, quantile, cosine_margin, distance_margin.
+    """
+    pairs = tuple(pair for pair in pairs_of(rows.classes, "one_versus_rest") if (rows.y == pair[0]).any())
+    lines: list[tuple[int, str, float, float, float]] = []
+    for done, k in enumerate(ks):
+        z = np.ascontiguousarray(rows.z[:, :k])
+        found = separators_of(z, rows.y, pairs, classes=rows.classes, regularisation=regularisation, cancelled=cancelled)
+        distances = z @ found.weights.T.astype(np.float32) + found.offsets
+        lines += _lines(k, distances, found.offsets, np.einsum("ij,ij->i", z, z), rows, found, quantile)
+        if progress is not None:
+            progress(done + 1, len(ks))
+    return pd.DataFrame(lines, columns=["k", "class", "quantile", "cosine_margin", "distance_margin"])
+
+
+def projected_margins(
+    rows: Coordinates, found: Separators, basis: Basis, ks: Sequence[int], *, quantile: float | Sequence[float] = 0.01
+) -> pd.DataFrame:
+    """Margins of one separator w*, projected: y⟨A_kᵀx, A_kᵀw*⟩ over lengths (PILLAR, equation 2), at every k at once.
+
+    Columns k, class, quantile, cosine_margin, distance_margin; with pairs the class reads "a – b" and only their rows count.
+    """
+    turned = found.weights @ basis.vectors.astype(np.float64)
+    lines: list[tuple[int, str, float, float, float]] = []
+    products = np.zeros((len(rows.z), len(found.pairs)))
+    row_squares, weight_squares, start = np.zeros(len(rows.z)), np.zeros(len(found.pairs)), 0
+    for k in sorted(ks):
+        part = rows.z[:, start:k]
+        products += part @ turned[:, start:k].T.astype(np.float32)
+        row_squares += np.einsum("ij,ij->i", part, part)
+        weight_squares += np.square(turned[:, start:k]).sum(axis=1)
+        lengths = np.sqrt(np.where(weight_squares > 0, weight_squares, 1.0))
+        distances = (products + found.offsets) / lengths
+        lines += _lines(k, distances, found.offsets / lengths, row_squares, rows, found, quantile)
+        start = k
+    return pd.DataFrame(lines, columns=["k", "class", "quantile", "cosine_margin", "distance_margin"])
+
+
+def smallest(table: pd.DataFrame) -> pd.DataFrame:
+    """The minimum over classes at each k: columns k, quantile, cosine_margin, distance_margin, class (of the smallest distance)."""
+    lines: dict[int, tuple[int, float, float, float, str]] = {}
+    columns = ("k", "class", "quantile", "cosine_margin", "distance_margin")
+    for k, name, quantile, cosine, distance in zip(*(table[column] for column in columns), strict=True):
+        _, _, best_cosine, best_distance, worst = lines.get(k, (k, quantile, np.inf, np.inf, name))
+        closer = distance < best_distance
+        lines[k] = (k, quantile, min(cosine, best_cosine), distance if closer else best_distance, name if closer else worst)
+    return pd.DataFrame([lines[k] for k in sorted(lines)], columns=["k", "quantile", "cosine_margin", "distance_margin", "class"])
+
+
+def _lines(
+    k: int, distances: Array, offsets: Array, squares: Array, rows: Coordinates, found: Separators, quantile: float | Sequence[float]
+) -> list[tuple[int, str, float, float, float]]:
+    quantiles = [quantile] if isinstance(quantile, int | float) else list(quantile)
+    lines = []
+    for place, (a, b) in enumerate(found.pairs):
+        part = slice(None) if b == REST else (rows.y == a) | (rows.y == b)
+        signed = np.where(rows.y[part] == a, 1.0, -1.0) * distances[part, place]
+        cosine = _cosines(signed, float(offsets[place]), squares[part])
+        name = rows.classes[a] if b == REST else f"{rows.classes[a]} – {rows.classes[b]}"
+        lines += [(k, name, share, margin_at(cosine, share), margin_at(signed, share)) for share in quantiles]
+    return lines
+
+
+def _cosines(distances: Array, offset: float, squares: Array) -> Array:
+    """Distances as cosines, the offset taken in as a constant feature; 0 for rows of length 0 without an offset."""
+    scale = float(np.sqrt(squares.mean()))
+    share = abs(offset) / scale if scale > 0 else 0.0
+    lengths = np.sqrt((1 + share) * (squares + abs(offset) * scale))
+    return np.divide(distances, lengths, out=np.zeros_like(distances), where=lengths > 0)

@@ -1,0 +1,93 @@
+"""Which rows a geometry question is about: labelled ones to separate, and those that may choose the directions."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from pillar_core import rng
+from pillar_core.errors import DataError, SettingError
+from pillar_core.splits.basis import moments
+from pillar_core.splits.transform import Transform
+from pillar_core.types import FeatureSet, SemiPrivateSplit
+
+Array = np.ndarray[Any, Any]
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Rows:
+    """x (n, d) float32 and y (n,) int64: the private rows of a split, or all train rows; `public` (m, d): the public ones.
+
+    `has_public` is False where there are none: the train rows then stand in, and what they choose is not private.
+    """
+
+    x: Array
+    y: Array
+    classes: tuple[str, ...]
+    public: Array
+    has_public: bool
+
+    def space(self, *, centre: bool = True, standardise: bool = False) -> Transform:
+        """The affine map that features pass before anything is measured: less the public mean, over the public deviation."""
+        mean, scale = moments(self.public, standardise=standardise, centre=centre)
+        return Transform(mean, scale)
+
+    def radius(self) -> float:
+        """The largest norm of a centred public row: what scales rows onto the unit ball of the theorems."""
+        return float(np.linalg.norm(self.space()(self.public), axis=1).max())
+
+
+def thinned(rows: Rows, per_class: int, *, seed: int = 0) -> Rows:
+    """At most `per_class` rows of each class, drawn by `seed`, in their old order; public rows stay.
+
+    Raises:
+        SettingError: per_class below 1.
+    """
+    if not per_class >= 1:
+        raise SettingError(f"per_class must be at least 1; got {per_class!r}.")
+    order = rng.stream(seed, "geometry", "thinned").permutation(len(rows.y))
+    ranked = order[np.argsort(rows.y[order], kind="stable")]
+    counts = np.bincount(rows.y)
+    place = np.arange(len(ranked)) - np.repeat(np.cumsum(counts) - counts, counts)
+    kept = np.sort(ranked[place < per_class])
+    return dataclasses.replace(rows, x=rows.x[kept], y=rows.y[kept])
+
+
+def rows_of(data: FeatureSet | SemiPrivateSplit) -> Rows:
+    """The rows of a feature set (all train rows) or of a split (private rows, public directions).
+
+    Raises:
+        DataError: no labels, or fewer than two classes with rows.
+    """
+    if isinstance(data, SemiPrivateSplit):
+        features, picked = data.features, data.private
+        x = features.x_train[picked]
+        y = None if features.y_train is None else features.y_train[picked]
+        public = data.public_x
+    elif isinstance(data, FeatureSet):
+        features, x, y, public = data, data.x_train, data.y_train, np.empty((0, data.d), dtype=np.float32)
+    else:
+        raise SettingError(f"data must be a FeatureSet or a SemiPrivateSplit; got {type(data).__name__}. Use load_features or split.")
+    if y is None:
+        raise DataError("margins and ξ need labels; these rows have none.")
+    if len(np.unique(y)) < 2:
+        raise DataError("margins and ξ need rows of at least two classes; these rows have one.")
+    return Rows(x, y, features.classes, public if len(public) else x, len(public) > 0)
+
+
+def checked_ks(k: int | Sequence[int], *, most: int, why: str) -> list[int]:
+    """One k or several as a sorted list without repeats.
+
+    Raises:
+        SettingError: no k, or one that is not a whole number in 1 … `most`; `why` says what limits it.
+    """
+    given = [k] if isinstance(k, int | float | np.number) else list(k)
+    for value in given:
+        if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not 1 <= value <= most or value != int(value):
+            raise SettingError(f"k must be a whole number in [1, {most}] ({why}); got {value!r}. Lower k or bring more public rows.")
+    if not given:
+        raise SettingError("k must be a whole number or several of them; got none.")
+    return sorted({int(value) for value in given})

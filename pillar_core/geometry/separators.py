@@ -1,0 +1,147 @@
+"""Linear separators w* of two classes, or of one against the rest: support vector machines with squared hinge loss.
+
+Non-private by nature: every w* is a function of the labelled rows without noise. scikit-learn's liblinear solves them,
+in its primal form where rows outnumber features, else in its dual form.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from pillar_core.errors import Cancelled, DataError, SettingError
+from pillar_core.geometry.rows import Rows
+from pillar_core.params import Param
+from pillar_core.splits.transform import Transform
+
+Array = np.ndarray[Any, Any]
+Pair = tuple[int, int]
+
+REST = -1
+"""Stands for all other classes in a pair."""
+ONE_VERSUS_REST = "one_versus_rest"
+TOLERANCE = 1e-4
+MOST_ITERATIONS = 20_000
+
+REGULARISATION = Param(
+    "regularisation",
+    float,
+    1.0,
+    "C of the support vector machine, on rows whose root mean square norm is 1: larger fits the rows more closely.",
+    low=0,
+    low_open=True,
+    high=1e6,
+    log=True,
+)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Separators:
+    """One hyperplane per pair (a, b): class a lies where ⟨w, x⟩ + offset is positive. b is REST for one-versus-rest.
+
+    weights: (P, d) float64 of unit norm, offsets: (P,) float64, so ⟨w, x⟩ + offset is a distance in the rows' own units.
+    converged: (P,) bool.
+    """
+
+    pairs: tuple[Pair, ...]
+    weights: Array
+    offsets: Array
+    converged: Array
+
+    def names(self, classes: Sequence[str]) -> list[tuple[str, str]]:
+        """The pairs in words; "rest" for REST."""
+        return [(classes[a], "rest" if b == REST else classes[b]) for a, b in self.pairs]
+
+
+def pairs_of(classes: Sequence[str], chosen: Any = None) -> tuple[Pair, ...]:
+    """Pairs of class indices: all for None, the pairs among some classes (names or numbers), or "one_versus_rest".
+
+    Raises:
+        SettingError: an unknown class, one named twice, or fewer than two.
+    """
+    if isinstance(chosen, str):
+        if chosen != ONE_VERSUS_REST:
+            raise SettingError(f"classes must be none, two or more classes, or {ONE_VERSUS_REST!r}; got {chosen!r}.")
+        return tuple((index, REST) for index in range(len(classes)))
+    picked = range(len(classes)) if chosen is None else [_class_index(classes, name) for name in chosen]
+    if len(picked) < 2 or len(set(picked)) < len(picked):
+        raise SettingError(f"classes must name two or more different classes; got {chosen!r}.")
+    return tuple(itertools.combinations(picked, 2))
+
+
+def separators(
+    rows: Rows,
+    pairs: Sequence[Pair],
+    *,
+    space: Transform | None = None,
+    regularisation: float = 1.0,
+    progress: Callable[[int, int], None] | None = None,
+    cancelled: Callable[[], bool] | None = None,
+) -> Separators:
+    """The separator of every pair, on `rows` in `space` (default: less the public mean).
+
+    Raises:
+        SettingError: regularisation out of range. DataError: a class without rows. Cancelled: `cancelled()` said so.
+    """
+    space = rows.space() if space is None else space
+    return separators_of(
+        space(rows.x), rows.y, pairs, classes=rows.classes, regularisation=regularisation, progress=progress, cancelled=cancelled
+    )
+
+
+def separators_of(
+    x: Array,
+    y: Array,
+    pairs: Sequence[Pair],
+    *,
+    classes: Sequence[str],
+    regularisation: float = 1.0,
+    progress: Callable[[int, int], None] | None = None,
+    cancelled: Callable[[], bool] | None = None,
+) -> Separators:
+    """The same from rows x (n, d) as they are and labels y (n,)."""
+    strength = float(REGULARISATION.check(regularisation))  # type: ignore[arg-type]  # a checked float parameter
+    for index in sorted({index for pair in pairs for index in pair if index != REST}):
+        if not (y == index).any():
+            raise DataError(f"class {classes[index]!r} has no rows here, so nothing separates it; leave it out of classes.")
+    found = []
+    for done, (a, b) in enumerate(pairs):
+        if cancelled is not None and cancelled():
+            raise Cancelled("stopped between two separators.")
+        part = np.ones(len(y), dtype=bool) if b == REST else (y == a) | (y == b)
+        found.append(_one(x[part], y[part] == a, strength))
+        if progress is not None:
+            progress(done + 1, len(pairs))
+    weights, offsets, converged = zip(*found, strict=True)
+    return Separators(tuple(pairs), np.stack(weights), np.array(offsets), np.array(converged))
+
+
+def _one(x: Array, is_positive: Array, strength: float) -> tuple[Array, float, bool]:
+    from sklearn.exceptions import ConvergenceWarning
+    from sklearn.svm import LinearSVC
+
+    scale = float(np.sqrt(np.einsum("ij,ij->", x, x, dtype=np.float64) / len(x))) or 1.0
+    machine = LinearSVC(C=strength, dual=len(x) < x.shape[1], tol=TOLERANCE, max_iter=MOST_ITERATIONS, random_state=0)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", ConvergenceWarning)
+        machine.fit(x / scale, is_positive)
+    w = machine.coef_[0].astype(np.float64) / scale
+    length = float(np.linalg.norm(w))
+    if not length > 0:
+        return np.zeros(x.shape[1]), 0.0, False
+    return w / length, float(machine.intercept_[0]) / length, not caught
+
+
+def _class_index(classes: Sequence[str], name: Any) -> int:
+    if isinstance(name, str) and name in classes:
+        return classes.index(name)
+    if isinstance(name, int | np.integer) and not isinstance(name, bool) and 0 <= name < len(classes):
+        return int(name)
+    raise SettingError(
+        f"classes must be among {', '.join(classes[:12])}{' …' if len(classes) > 12 else ''}, or their numbers; got {name!r}."
+    )

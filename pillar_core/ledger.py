@@ -1,0 +1,227 @@
+"""The ledger: every release of a run as `dp_accounting` events, and the one gate that noise passes through.
+
+A mechanism calls `ledger.release(...)`; the ledger charges the event, then draws, or lets a tape answer (the contract
+tests replay recorded releases through it). Nothing that touches private rows reaches a method's state in another way.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import math
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Protocol, TypeAlias
+
+import attr
+import numpy as np
+from dp_accounting import dp_event
+
+from pillar_core.errors import SettingError
+
+DpEvent: TypeAlias = dp_event.DpEvent
+Array = np.ndarray[Any, Any]
+
+WITHOUT_NOISE: DpEvent = dp_event.NonPrivateDpEvent()
+"""A release that protects nothing: ε is infinite."""
+
+
+@attr.s(frozen=True, slots=True, auto_attribs=True)
+class GaussianRelease(dp_event.DpEvent):
+    """A Gaussian event whose replace-one sensitivity is not twice, but `replace_one_factor` times, the add/remove one.
+
+    √2 for a second-moment matrix (PSD terms), √2 for votes of one teacher or neighbour under both relations, and so on.
+    `GaussianDpEvent`, factor 2, is the plain clipped sum.
+    """
+
+    noise_multiplier: float
+    replace_one_factor: float
+
+
+@attr.s(frozen=True, slots=True, auto_attribs=True)
+class ExponentialMechanismEvent(dp_event.DpEvent):
+    """A choice with probability ∝ exp(tilt · score): `range_add_remove` and `range_replace_one` bound, over candidates,
+    the spread of one neighbouring change of the scores, times the tilt, so each is the pure ε under its relation."""
+
+    epsilon_add_remove: float
+    epsilon_replace_one: float
+
+
+@attr.s(frozen=True, slots=True, auto_attribs=True)
+class PureEvent(dp_event.DpEvent):
+    """An (ε, δ)-DP release known only by its guarantee, under each relation; δ = 0 is pure ε."""
+
+    epsilon_add_remove: float
+    epsilon_replace_one: float
+    delta: float = 0.0
+
+
+@dataclasses.dataclass(frozen=True)
+class Call:
+    """What a mechanism is about to do, all of it public: the contract tests compare these to the last bit."""
+
+    kind: str
+    shape: tuple[int, ...]
+    noise_std: float
+    sensitivity: float
+    clip: float
+    sampling_probability: float = 1.0
+    detail: tuple[Any, ...] = ()
+
+
+class Tape(Protocol):
+    """A test's hook at the gate: it may record a release, or answer in its place."""
+
+    def release(self, call: Call, value: Any, draw: Callable[[], Any]) -> Any: ...
+    def sample(self, probability: float, n_rows: int, draw: Callable[[], Array]) -> Array: ...
+
+
+class Ledger:
+    """Charges of one run, in order. `spent` is canonical; equal spending compares equal however it was written."""
+
+    def __init__(self, tape: Tape | None = None) -> None:
+        self._events: list[DpEvent] = []
+        self._labels: list[str] = []
+        self._tape = tape
+        self._sampling: list[float] = []
+
+    @property
+    def spent(self) -> DpEvent:
+        """All charges as one canonical event."""
+        return compose(*self._events)
+
+    @property
+    def lines(self) -> tuple[tuple[str, DpEvent], ...]:
+        """(label, event) for each charge, for people."""
+        return tuple(zip(self._labels, self._events, strict=True))
+
+    def release(self, event: DpEvent, call: Call, value: Any, draw: Callable[[], Any], *, label: str = "") -> Any:
+        """The output of `draw`, after charging `event`, sampled at the probability of the enclosing `sample` block."""
+        probability = self._sampling[-1] if self._sampling else 1.0
+        self._events.append(subsampled(event, probability))
+        self._labels.append(label or call.kind)
+        if self._tape is None:
+            return draw()
+        return self._tape.release(dataclasses.replace(call, sampling_probability=probability), value, draw)
+
+    @contextlib.contextmanager
+    def poisson(self, probability: float, n_rows: int, draw: Callable[[], Array]) -> Iterator[Array]:
+        """Indices (m,) int64 of a Poisson sample; each release inside the block is charged as subsampled.
+
+        Two releases from one sample must be one joint release (`mechanisms.gaussian.release_joint`): charging two
+        subsampled events would claim independent samples, so a second release inside the block is refused.
+        """
+        indices = draw() if self._tape is None else self._tape.sample(probability, n_rows, draw)
+        before = len(self._events)
+        self._sampling.append(probability)
+        try:
+            yield indices
+        finally:
+            self._sampling.pop()
+        if probability < 1 and len(self._events) > before + 1:
+            raise SettingError("one Poisson sample fed two releases: make them one joint release.")
+
+
+def gaussian(noise_multiplier: float, *, replace_one_factor: float = 2.0) -> DpEvent:
+    """A Gaussian release of a query with add/remove sensitivity 1 and noise standard deviation `noise_multiplier`."""
+    if not noise_multiplier >= 0:
+        raise SettingError(f"noise_multiplier must be at least 0; got {noise_multiplier!r}.")
+    if noise_multiplier == 0:
+        return WITHOUT_NOISE
+    if replace_one_factor == 2.0:
+        return dp_event.GaussianDpEvent(float(noise_multiplier))
+    return GaussianRelease(float(noise_multiplier), float(replace_one_factor))
+
+
+def joint_noise_multiplier(noise_multipliers: Sequence[float]) -> float:
+    """The multiplier σ of several Gaussian releases made together from the same rows: 1/σ² = Σ 1/σᵢ²."""
+    if any(not value >= 0 for value in noise_multipliers):
+        raise SettingError(f"noise multipliers must be at least 0; got {list(noise_multipliers)}.")
+    if any(value == 0 for value in noise_multipliers):
+        return 0.0
+    return 1.0 / math.sqrt(math.fsum(1.0 / value**2 for value in noise_multipliers))
+
+
+def subsampled(event: DpEvent, probability: float) -> DpEvent:
+    """`event` on a Poisson sample of the rows."""
+    if not 0 < probability <= 1:
+        raise SettingError(f"sampling_probability must be in (0, 1]; got {probability!r}.")
+    if probability == 1 or isinstance(event, dp_event.NonPrivateDpEvent | dp_event.NoOpDpEvent):
+        return event
+    return dp_event.PoissonSampledDpEvent(float(probability), event)
+
+
+def repeated(event: DpEvent, times: int) -> DpEvent:
+    """`event`, `times` times over, composed."""
+    return compose(dp_event.SelfComposedDpEvent(event, int(times))) if times else dp_event.NoOpDpEvent()
+
+
+def selected(event: DpEvent, *, mean_trials: float, shape: float) -> DpEvent:
+    """The best of a random number of runs of `event`, each giving a model and its score (Papernot & Steinke 2022).
+
+    The number follows the truncated negative binomial law of that mean and `shape`: 0 is logarithmic, 1 geometric, inf
+    Poisson. It must be drawn from this law and never be looked at; only the best run is shown.
+
+    Raises:
+        SettingError: a mean below 1 or a shape below 0.
+    """
+    if not (1 <= mean_trials < math.inf and shape >= 0):
+        raise SettingError(f"mean_trials must be in [1, inf) and shape at least 0; got {mean_trials!r}, {shape!r}.")
+    return dp_event.RepeatAndSelectDpEvent(event, float(mean_trials), float(shape))
+
+
+def compose(*events: DpEvent) -> DpEvent:
+    """The canonical composition: flattened, equal events counted together, in a fixed order."""
+    counts: dict[DpEvent, int] = {}
+    for event in events:
+        _count(event, 1, counts)
+    parts = [
+        event if times == 1 else dp_event.SelfComposedDpEvent(event, times)
+        for event, times in sorted(counts.items(), key=lambda item: repr(item[0]))
+    ]
+    if not parts:
+        return dp_event.NoOpDpEvent()
+    return parts[0] if len(parts) == 1 else dp_event.ComposedDpEvent(parts)
+
+
+def counted(event: DpEvent) -> dict[DpEvent, int]:
+    """The elementary events of a composition with their multiplicities."""
+    counts: dict[DpEvent, int] = {}
+    _count(event, 1, counts)
+    return counts
+
+
+def describe(event: DpEvent) -> tuple[str, ...]:
+    """One line of plain words for each kind of elementary event."""
+    return tuple(f"{times} × {_words(part)}" for part, times in counted(event).items())
+
+
+def _words(event: DpEvent) -> str:
+    match event:
+        case dp_event.GaussianDpEvent():
+            return f"Gaussian, noise multiplier {event.noise_multiplier:.6g}"
+        case GaussianRelease():
+            return f"Gaussian, noise multiplier {event.noise_multiplier:.6g} (replace-one sensitivity × {event.replace_one_factor:.4g})"
+        case dp_event.PoissonSampledDpEvent():
+            return f"Poisson sample, q = {event.sampling_probability:.6g}, of {_words(event.event)}"
+        case ExponentialMechanismEvent():
+            return f"exponential mechanism, ε = {event.epsilon_add_remove:.6g} (replace-one {event.epsilon_replace_one:.6g})"
+        case PureEvent():
+            return f"({event.epsilon_add_remove:.6g}, {event.delta:.3g})-DP release"
+        case dp_event.RepeatAndSelectDpEvent():
+            return f"best of {event.mean:.4g} runs on average, each: {'; '.join(describe(event.event))}"
+        case dp_event.NonPrivateDpEvent():
+            return "release without noise"
+    return repr(event)
+
+
+def _count(event: DpEvent, times: int, counts: dict[DpEvent, int]) -> None:
+    match event:
+        case dp_event.NoOpDpEvent():
+            return
+        case dp_event.ComposedDpEvent():
+            for part in event.events:
+                _count(part, times, counts)
+        case dp_event.SelfComposedDpEvent():
+            _count(event.event, times * event.count, counts)
+        case _:
+            counts[event] = counts.get(event, 0) + times

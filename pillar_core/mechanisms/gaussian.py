@@ -1,0 +1,83 @@
+"""The Gaussian mechanism on sums of rows that were each clipped to an L2 norm.
+
+Guarantee: a sum Σ g_i with ‖g_i‖₂ ≤ C changes by at most C when one row is added or removed (public size), and by
+`replace_one_factor` · C (2 unless the query allows less) when one is replaced. Adding N(0, (σC)²) to every coordinate,
+once, is the event `ledger.gaussian(σ)`; on a Poisson sample the ledger charges the subsampled event. Exact.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+
+from pillar_core import ledger as events
+from pillar_core.errors import SettingError
+from pillar_core.ledger import Call, Ledger
+from pillar_core.rng import Stream
+
+Array = np.ndarray[Any, Any]
+
+
+@dataclasses.dataclass(frozen=True)
+class GaussianMechanism:
+    """Releases clipped sums with noise of standard deviation noise_multiplier · l2_clip_norm per coordinate."""
+
+    noise_multiplier: float
+    l2_clip_norm: float
+    stream: Stream
+    ledger: Ledger
+    replace_one_factor: float = 2.0
+    label: str = "noisy sum"
+
+    def __post_init__(self) -> None:
+        if not self.l2_clip_norm > 0 or not self.noise_multiplier >= 0:
+            raise SettingError(
+                f"l2_clip_norm must be above 0 and noise_multiplier at least 0; got {self.l2_clip_norm}, {self.noise_multiplier}."
+            )
+
+    def release(self, total: torch.Tensor) -> torch.Tensor:
+        """`total` (any shape) plus noise, after the charge. `total` is a sum of rows clipped to `l2_clip_norm`."""
+        std = self.noise_multiplier * self.l2_clip_norm
+        call = Call("gaussian", tuple(total.shape), std, self.l2_clip_norm, self.l2_clip_norm)
+        event = events.gaussian(self.noise_multiplier, replace_one_factor=self.replace_one_factor)
+        released: torch.Tensor = self.ledger.release(event, call, total, lambda: total + self._noise(total, std), label=self.label)
+        return released
+
+    def _noise(self, like: torch.Tensor, std: float) -> torch.Tensor:
+        if std == 0:
+            return torch.zeros_like(like)
+        return torch.from_numpy(std * self.stream.standard_normal(tuple(like.shape))).to(like)
+
+
+def release_joint(
+    totals: Sequence[torch.Tensor], mechanisms: Sequence[GaussianMechanism], *, label: str = "joint noisy sums"
+) -> list[torch.Tensor]:
+    """Several sums of the same rows, each with its own clip and noise, charged as one Gaussian at 1/σ² = Σ 1/σᵢ².
+
+    This is the right charge when the sums come from one Poisson sample (two subsampled events would claim two samples).
+
+    Raises:
+        SettingError: mechanisms on different ledgers.
+    """
+    first = mechanisms[0]
+    if any(mechanism.ledger is not first.ledger for mechanism in mechanisms):
+        raise SettingError("a joint release charges one ledger; got several.")
+    combined = events.joint_noise_multiplier([mechanism.noise_multiplier for mechanism in mechanisms])
+    factor = max(mechanism.replace_one_factor for mechanism in mechanisms)
+    stds = [mechanism.noise_multiplier * mechanism.l2_clip_norm for mechanism in mechanisms]
+    detail = tuple(
+        (tuple(total.shape), std, mechanism.l2_clip_norm) for total, std, mechanism in zip(totals, stds, mechanisms, strict=True)
+    )
+    call = Call("gaussian_joint", (len(totals),), combined, 1.0, 1.0, detail=detail)
+
+    def draw() -> list[torch.Tensor]:
+        return [total + mechanism._noise(total, std) for total, mechanism, std in zip(totals, mechanisms, stds, strict=True)]
+
+    released: list[torch.Tensor] = first.ledger.release(
+        events.gaussian(combined, replace_one_factor=factor), call, list(totals), draw, label=label
+    )
+    return released

@@ -1,0 +1,68 @@
+"""What a learner is: one frozen record a file, registered once, found by every page, command, sweep and contract test."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from pillar_core.ledger import DpEvent, Ledger
+from pillar_core.registry import Registry
+from pillar_core.rng import Streams
+from pillar_core.splits import View
+from pillar_core.types import FeatureSet, PrivacyBudget, PublicFacts, PublicUse, TrainResult
+
+Settings = Any
+"""A method's own settings dataclass, its fields made by `params.setting`."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Plan:
+    """Settings with every rule applied, and one line of reason for each value that a rule chose."""
+
+    settings: Settings
+    why: tuple[str, ...] = ()
+
+
+@dataclasses.dataclass(frozen=True)
+class Method:
+    """One learner.
+
+    prepare: fills, from public facts and the budget, what `cost` needs (steps …), before the noise is solved.
+    finish: fills the rest (k, learning_rate) once the noise is known; nothing that `cost` reads may change.
+    cost: the privacy event of `fit`, from settings and public facts alone.
+    measure: further public quantities for the facts (the rank of public rows …), from public data alone.
+    fit: trains on a view; every release passes the ledger, which must end equal to `cost`.
+    fit_many: the same for several settings on one view in one batched call, with the same results and events.
+    budget_setting: the setting that a privacy budget is solved for; None where nothing is spent.
+    presets: named settings, "paper" among them; they never change what a plain call does.
+    obstacle: why the learner cannot work on some features ("" where it can): needs images, boolean features …; `run` refuses.
+    preset_budget_settings: presets that fix the budget setting and solve a whole number instead (steps): the largest that fits.
+    """
+
+    name: str
+    title: str
+    source: str
+    idea: str
+    public_use: PublicUse
+    settings: type
+    cost: Callable[[Settings, PublicFacts], DpEvent]
+    fit: Callable[[Settings, View, Streams, Ledger], TrainResult]
+    prepare: Callable[[Settings, PublicFacts, PrivacyBudget | None], Plan]
+    finish: Callable[[Settings, PublicFacts], Plan]
+    measure: Callable[[Settings, View], Mapping[str, int | float]] | None = None
+    fit_many: Callable[[Sequence[Settings], View, Sequence[Streams], Sequence[Ledger]], list[TrainResult]] | None = None
+    budget_setting: str | None = "noise_multiplier"
+    presets: Mapping[str, Mapping[str, Any]] = dataclasses.field(default_factory=dict)
+    preset_budget_settings: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    obstacle: Callable[[FeatureSet], str] | None = None
+    assumptions: tuple[str, ...] = ()
+    version: int = 1
+
+    @property
+    def is_private(self) -> bool:
+        """Whether the method spends a budget at all."""
+        return self.budget_setting is not None
+
+
+METHODS: Registry[Method] = Registry("method")

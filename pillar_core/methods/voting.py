@@ -1,0 +1,104 @@
+"""What PATE and private-kNN share: private rows vote on public rows, the noisy votes teach a student that sees public rows only.
+
+One query's votes (C,) move by at most √2 in L2 norm when one voter changes its mind, whichever relation makes it: so a query
+is a Gaussian release with sensitivity √2 under both, and `noise_multiplier` is the votes' noise in units of √2.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import Any
+
+import numpy as np
+
+from pillar_core import ledger as events
+from pillar_core import params
+from pillar_core.engine import LinearClassifier
+from pillar_core.engine.ridge import cross_validated_ridge, shrunk_regression
+from pillar_core.ledger import DpEvent, Ledger
+from pillar_core.mechanisms import GaussianMechanism
+from pillar_core.methods.method import Plan
+from pillar_core.params import Param
+from pillar_core.rng import Stream
+from pillar_core.splits import Prepared, View
+from pillar_core.types import PrivacyBudget, PublicFacts, TrainResult
+
+Array = np.ndarray[Any, Any]
+
+VOTE_SENSITIVITY = math.sqrt(2.0)
+REPLACE_ONE_FACTOR = 1.0
+
+QUERIES = Param(
+    "queries",
+    int,
+    None,
+    "Public rows that are labelled by vote.",
+    low=1,
+    unit="rows",
+    log=True,
+    none_means="all public rows, at most 1,000",
+)
+STUDENT = Param(
+    "student",
+    str,
+    "votes",
+    "What the student learns: the noisy votes themselves (released anyway), or their argmax as in the papers.",
+    choices=("votes", "labels"),
+)
+MOST_QUERIES = 1000
+
+
+@dataclasses.dataclass(frozen=True)
+class VotingSettings:
+    """How many public rows are voted on, in how many dimensions, and what the student learns."""
+
+    queries: int | None = params.setting(QUERIES)
+    k: int | None = params.setting(params.K)
+    student: str = params.setting(STUDENT)
+    standardise: bool | None = params.setting(params.STANDARDISE)
+    centre: bool | None = params.setting(params.CENTRE)
+    normalise: bool = params.setting(params.NORMALISE)
+    noise_multiplier: float | None = params.setting(params.NOISE_MULTIPLIER, help="Noise of a query's votes, in units of √2.")
+
+
+def query_event(noise_multiplier: float) -> DpEvent:
+    """One answered query."""
+    return events.gaussian(noise_multiplier, replace_one_factor=REPLACE_ONE_FACTOR)
+
+
+def queries_of(settings: VotingSettings, facts: PublicFacts) -> int:
+    """How many public rows are asked about."""
+    return min(settings.queries or MOST_QUERIES, facts.n_public)
+
+
+def prepare(settings: Any, facts: PublicFacts, budget: PrivacyBudget | None) -> Plan:
+    """Fills `queries`."""
+    if settings.queries is not None:
+        return Plan(settings)
+    asked = queries_of(settings, facts)
+    return Plan(dataclasses.replace(settings, queries=asked), (f"queries = {asked}: all public rows, at most {MOST_QUERIES:,}.",))
+
+
+def project(settings: VotingSettings, view: View) -> Prepared:
+    """Private and public rows in k public directions."""
+    return view.prepare(standardise=settings.standardise, centre=settings.centre, normalise=settings.normalise, k=settings.k)
+
+
+def stable_ids(view: View) -> Array:
+    """(n,) int64 each private row's own number, which no other row's presence changes: its place in the loaded rows."""
+    return np.arange(len(view.x), dtype=np.int64) if view.rows is None else view.rows
+
+
+def vote_mechanism(noise_multiplier: float, stream: Stream, ledger: Ledger) -> GaussianMechanism:
+    """The release of one query's votes."""
+    return GaussianMechanism(noise_multiplier, VOTE_SENSITIVITY, stream, ledger, REPLACE_ONE_FACTOR, label="noisy votes")
+
+
+def student(z_asked: Array, noisy: Array, prepared: Prepared, *, learns: str, noise_std: float) -> TrainResult:
+    """The student of noisy votes (m, C) on public rows z_asked (m, k): post-processing of what was released."""
+    if learns == "votes":
+        weights, bias = shrunk_regression(z_asked, noisy, noise_std=noise_std)
+    else:
+        weights, bias = cross_validated_ridge(z_asked, np.eye(noisy.shape[1])[noisy.argmax(axis=1)])
+    return TrainResult(LinearClassifier(prepared.transform, weights, bias))

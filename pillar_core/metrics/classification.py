@@ -1,0 +1,105 @@
+"""Accuracy and its relatives, from scores (n, C) and labels (n,). Fractions in [0, 1]; percent only in pages."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any, Literal
+
+import numpy as np
+
+from pillar_core.errors import DataError
+from pillar_core.registry import Registry
+
+Array = np.ndarray[Any, Any]
+Value = float | list[float | None] | None
+
+
+@dataclasses.dataclass(frozen=True)
+class Metric:
+    """A number about scores: its direction, unit, and `function(scores, y)`; None where it is undefined."""
+
+    name: str
+    title: str
+    direction: Literal["higher", "lower"]
+    unit: str
+    function: Callable[[Array, Array], Value]
+
+
+METRICS: Registry[Metric] = Registry("metric")
+
+
+def evaluate(scores: Array, y: Array, *, n_classes: int) -> dict[str, Value]:
+    """Every registered metric of the scores, by name; a value is None where the rows do not define it.
+
+    Args:
+        scores: (n, C) finite, higher for likelier classes; ties are predicted as the first class.
+        y: (n,) int64 labels in 0 … C − 1.
+        n_classes: C, at least 2.
+
+    Raises:
+        DataError: shapes that do not fit, labels out of range, or scores that are not finite.
+    """
+    scores, y = np.asarray(scores), np.asarray(y)
+    if n_classes < 2 or scores.shape != (len(y), n_classes) or not len(y):
+        raise DataError(f"scores must have shape (rows, classes) = ({len(y)}, {n_classes}), with rows and two classes; got {scores.shape}.")
+    if not (y.min() >= 0 and y.max() < n_classes):
+        raise DataError(f"labels must lie in 0 … {n_classes - 1}; got {y.min()} … {y.max()}.")
+    bad = len(scores) - int(np.isfinite(scores).all(axis=1).sum())
+    if bad:
+        raise DataError(f"scores must be finite; {bad} of {len(scores)} rows are not. Training diverged: lower the learning rate.")
+    return {name: metric.function(scores, y) for name, metric in METRICS.items()}
+
+
+def accuracy(scores: Array, y: Array) -> float:
+    """Fraction of rows whose best score is their label's."""
+    return float(np.mean(scores.argmax(axis=1) == y))
+
+
+def error(scores: Array, y: Array) -> float:
+    """One minus the accuracy."""
+    return 1.0 - accuracy(scores, y)
+
+
+def recalls(scores: Array, y: Array) -> list[float | None]:
+    """Accuracy within each class; None for a class without rows."""
+    classes = scores.shape[1]
+    rows = np.bincount(y, minlength=classes)
+    hits = np.bincount(y[scores.argmax(axis=1) == y], minlength=classes)
+    return [float(hit / row) if row else None for hit, row in zip(hits, rows, strict=True)]
+
+
+def balanced_accuracy(scores: Array, y: Array) -> float:
+    """Mean recall over the classes that have rows."""
+    present = [value for value in recalls(scores, y) if value is not None]
+    return sum(present) / len(present)
+
+
+def auc(scores: Array, y: Array) -> float | None:
+    """Macro one-versus-rest area under the ROC curve, ties counted half (Mann & Whitney, 1947); None if a class is absent.
+
+    Each row's scores are centred first: what is added to all classes of a row changes no prediction and should change no
+    ranking. With two classes both areas are equal, that of the score difference (so of the probability of class 1); with
+    probabilities nothing changes.
+    """
+    sizes = np.bincount(y, minlength=scores.shape[1])
+    if not sizes.all():
+        return None
+    centred = scores - scores.mean(axis=1, dtype=np.float64, keepdims=True)
+    columns = np.ascontiguousarray(centred.T, dtype=np.float32)
+    return float(np.mean([_area(column, column[y == code]) for code, column in enumerate(columns)]))
+
+
+def _area(column: Array, positive: Array) -> float:
+    """P(positive above negative) + ½ P(tie), from mid-ranks: both lookups count rows of either kind."""
+    ordered = np.sort(column)
+    below = np.searchsorted(ordered, positive, side="left") + np.searchsorted(ordered, positive, side="right")
+    n_positive = len(positive)
+    return float((below.sum() / 2 - n_positive**2 / 2) / (n_positive * (len(column) - n_positive)))
+
+
+METRICS.register(Metric("accuracy", "Accuracy", "higher", "fraction", accuracy))
+METRICS.register(Metric("error", "Error", "lower", "fraction", error))
+METRICS.register(Metric("balanced_accuracy", "Balanced accuracy", "higher", "fraction", balanced_accuracy))
+METRICS.register(Metric("auc", "Area under the ROC curve (one versus rest)", "higher", "fraction", auc))
+METRICS.register(Metric("per_class", "Recall per class", "higher", "fraction", recalls))

@@ -1,0 +1,57 @@
+"""Safe-side bisection and log-space tools, in float64."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+from pillar_core.errors import BudgetError
+
+
+def smallest_passing(passes: Callable[[float], bool], *, start: float, low: float, high: float, relative_tolerance: float = 1e-4) -> float:
+    """The smallest x in [low, high], to the relative tolerance, for which the monotone test `passes` holds.
+
+    Always returns an x that was seen to pass: the safe end of the bracket. `start` > 0 is a guess near the answer.
+
+    Raises:
+        BudgetError: `high` itself does not pass.
+    """
+    if passes(low):
+        return low
+    factor, failing, passing = 1.02, low, math.nan
+    x = min(max(start, low * 1.0000001, 1e-12), high)
+    while math.isnan(passing):
+        if passes(x):
+            passing = x
+        elif x >= high:
+            raise BudgetError(f"no value up to {high:g} meets the budget")
+        else:
+            failing = x
+            x, factor = min(x * factor, high), factor**2
+    factor = 1.02
+    while failing == low and passing > low * (1 + relative_tolerance):
+        x = max(passing / factor, low)
+        if x == low or not passes(x):
+            failing = x
+            break
+        passing, factor = x, factor**2
+    while passing - failing > relative_tolerance * passing:
+        middle = math.sqrt(passing * failing) if failing > 0 else passing / 2
+        if passes(middle):
+            passing = middle
+        else:
+            failing = middle
+    return passing
+
+
+def geometric_grid(low: float, high: float, count: int) -> list[float]:
+    """`count` values from `low` to `high`, both above 0, evenly spaced in their logarithm."""
+    step = math.log(high / low) / (count - 1)
+    return [low * math.exp(step * place) for place in range(count - 1)] + [float(high)]
+
+
+def log_sub(a: float, b: float) -> float:
+    """log(exp(a) − exp(b)) for a ≥ b; −inf where they are equal."""
+    if b == -math.inf:
+        return a
+    return -math.inf if a <= b else a + math.log(-math.expm1(b - a))

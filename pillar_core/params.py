@@ -1,0 +1,184 @@
+"""A parameter declared once: guard, widget, command-line option, documentation, sweep axis and bad values come from it."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Iterator
+from typing import Any, TypeVar
+
+from pillar_core.errors import SettingError
+
+Scalar = bool | int | float | str | None
+S = TypeVar("S")
+
+
+@dataclasses.dataclass(frozen=True)
+class Param:
+    """One setting: its type, default, closed or open range, unit and help.
+
+    `kind` is bool, int, float or str. `none_means` is the text for None where None is allowed (a rule fills it in).
+    `low` and `high` are inclusive unless `low_open` / `high_open`. NaN never passes.
+    """
+
+    name: str
+    kind: type
+    default: Scalar
+    help: str
+    low: float = -math.inf
+    high: float = math.inf
+    low_open: bool = False
+    high_open: bool = False
+    unit: str = ""
+    log: bool = False
+    choices: tuple[str, ...] = ()
+    none_means: str = ""
+
+    def check(self, value: Any) -> Scalar:
+        """`value` as this parameter's type.
+
+        Raises:
+            SettingError: wrong type or outside the range.
+        """
+        if value is None and self.none_means:
+            return None
+        converted = self._convert(value)
+        if isinstance(converted, str):
+            if self.choices and converted not in self.choices:
+                raise self._refusal(value)
+        elif not isinstance(converted, bool) and not self._inside(converted):
+            raise self._refusal(value)
+        return converted
+
+    @property
+    def range(self) -> str:
+        """The allowed values in words, for messages, help texts and documentation."""
+        if self.choices:
+            words = "one of " + ", ".join(self.choices)
+        elif self.kind is bool:
+            words = "true or false"
+        elif self.kind is str:
+            words = "text"
+        else:
+            left = f"{'(' if self.low_open else '['}{self.low:g}" if self.low > -math.inf else "(-inf"
+            right = f"{self.high:g}{')' if self.high_open else ']'}" if self.high < math.inf else "inf)"
+            words = f"{'a whole number' if self.kind is int else 'a number'} in {left}, {right}"
+        return f"{words}, or none ({self.none_means})" if self.none_means else words
+
+    def bad_values(self) -> Iterator[Any]:
+        """Values that `check` must refuse; the contract tests try each of them on every method."""
+        if self.kind in (int, float):
+            yield math.nan
+            yield "many"
+            if self.low > -math.inf:
+                yield self.kind(self.low) if self.low_open else self.kind(self.low) - 1
+            if self.high < math.inf:
+                yield self.kind(self.high) if self.high_open else self.kind(self.high) + 1
+        if self.choices:
+            yield "no-such-choice"
+        if self.kind is int:
+            yield 1.5
+        if self.kind is bool:
+            yield "perhaps"
+        if not self.none_means:
+            yield None
+
+    def _convert(self, value: Any) -> bool | int | float | str:
+        if hasattr(value, "item") and not isinstance(value, str):
+            value = value.item()
+        if self.kind is bool and isinstance(value, bool):
+            return value
+        if self.kind is str and isinstance(value, str):
+            return value
+        if self.kind in (int, float) and isinstance(value, int | float) and not isinstance(value, bool):
+            if self.kind is float:
+                return float(value)
+            if math.isfinite(value) and value == int(value):
+                return int(value)
+        raise self._refusal(value)
+
+    def _inside(self, value: int | float) -> bool:
+        above = value > self.low if self.low_open else value >= self.low
+        below = value < self.high if self.high_open else value <= self.high
+        return above and below
+
+    def _refusal(self, value: Any) -> SettingError:
+        return SettingError(f"{self.name} must be {self.range}; got {value!r}.")
+
+
+def setting(param: Param, **changes: Any) -> Any:
+    """A dataclass field that carries `param`, with `changes` (default, help …) for this one owner."""
+    own = dataclasses.replace(param, **changes) if changes else param
+    return dataclasses.field(default=own.default, metadata={"param": own})
+
+
+def params_of(settings: Any) -> dict[str, Param]:
+    """The parameters of a settings dataclass (class or instance), by field name, in order."""
+    return {field.name: field.metadata["param"] for field in dataclasses.fields(settings)}
+
+
+def checked(settings: S) -> S:
+    """`settings` with every field checked against its parameter and converted to its type.
+
+    Raises:
+        SettingError: naming the first field that is out of range.
+    """
+    values = {name: param.check(getattr(settings, name)) for name, param in params_of(settings).items()}
+    return dataclasses.replace(settings, **values)  # type: ignore[type-var]
+
+
+EPSILON = Param(
+    "epsilon", float, None, "Privacy budget: smaller protects more.", low=0, low_open=True, log=True, none_means="set the noise instead"
+)
+DELTA = Param(
+    "delta", float, 1e-5, "Probability that the ε guarantee may fail; below 1/n.", low=0, low_open=True, high=1, high_open=True, log=True
+)
+SEED = Param(
+    "seed",
+    int,
+    0,
+    "Names the random streams of an experiment; none draws from the operating system.",
+    low=0,
+    high=2**63 - 1,
+    none_means="release",
+)
+NOISE_MULTIPLIER = Param(
+    "noise_multiplier",
+    float,
+    None,
+    "Noise standard deviation divided by the clip norm.",
+    low=0,
+    log=True,
+    none_means="solved from the budget",
+)
+K = Param("k", int, None, "Dimension of the projection.", low=1, unit="components", log=True, none_means="rule from the budget and n")
+STEPS = Param("steps", int, None, "Noisy gradient steps.", low=1, high=10**7, unit="steps", log=True, none_means="rule from the budget")
+BATCH_SIZE = Param(
+    "batch_size", int, None, "Expected rows in a Poisson batch.", low=1, unit="rows", log=True, none_means="all rows, every step"
+)
+LEARNING_RATE = Param(
+    "learning_rate", float, None, "Step size on the mean gradient.", low=0, low_open=True, log=True, none_means="rule from the noise and n"
+)
+L2_CLIP_NORM = Param(
+    "l2_clip_norm",
+    float,
+    1.0,
+    "Largest L2 norm of one row's gradient (weights and bias together).",
+    low=0,
+    low_open=True,
+    high=1e6,
+    log=True,
+)
+MOMENTUM = Param("momentum", float, 0.0, "Heavy-ball momentum on the noised gradient.", low=0, high=1, high_open=True)
+BIAS = Param(
+    "bias", bool, True, "Learn an intercept per class; clipped and noised with the weights, so it takes its share of the clip norm."
+)
+STANDARDISE = Param(
+    "standardise",
+    bool,
+    None,
+    "Divide each feature by its standard deviation over public rows.",
+    none_means="on where there are public rows",
+)
+CENTRE = Param("centre", bool, None, "Subtract the mean of the public rows.", none_means="on where there are public rows")
+NORMALISE = Param("normalise", bool, True, "Scale every row to unit L2 norm, after the projection.")

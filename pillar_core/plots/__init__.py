@@ -1,0 +1,80 @@
+"""Figures: a tidy table in, a plotly figure out. No page, no session, no files.
+
+Every figure carries `layout.meta["alt"]` and `layout.meta["caption"]`; colours, dashes and order come from `theme`.
+"""
+
+from __future__ import annotations
+
+from pillar_core.plots.accuracy import Here, accuracy_against_k
+from pillar_core.plots.bars import comparison
+from pillar_core.plots.budgets import error_against_epsilon
+from pillar_core.plots.classes import class_balance, per_class
+from pillar_core.plots.component_graph import component_graph, component_table
+from pillar_core.plots.evidence import audit_power, membership_roc, one_run_reach, realised_by_class, realised_losses, two_worlds
+from pillar_core.plots.geometry import BASES, margins_against_k, spectrum_and_gaps, xi_against_k
+from pillar_core.plots.heatmap import accuracy_heatmap
+from pillar_core.plots.hero import learning_hero
+from pillar_core.plots.intervals import over_seeds, wilson
+from pillar_core.plots.map2d import map_2d
+from pillar_core.plots.odds import odds_dots, one_in
+from pillar_core.plots.prediction import accuracy_drops, best_k_against_epsilon, predicted_accuracy
+from pillar_core.plots.privacy import bars_of_epsilon, epsilon_against_delta, epsilon_against_steps, noise_against_epsilon, trade_off_curve
+from pillar_core.plots.runs import overlay, parallel_coordinates
+from pillar_core.plots.screening import angles, distance_map, gradient_spectra, ranking, score_against_accuracy
+from pillar_core.plots.spectrum import spectrum
+from pillar_core.plots.theme import Mode, epsilon_colour, epsilon_label, in_order, method_style
+from pillar_core.plots.theory import choice_errors, mixture_errors, rates, rows_against_dimension, shift
+
+__all__ = [
+    "BASES",
+    "Here",
+    "Mode",
+    "accuracy_against_k",
+    "accuracy_drops",
+    "accuracy_heatmap",
+    "angles",
+    "audit_power",
+    "bars_of_epsilon",
+    "best_k_against_epsilon",
+    "choice_errors",
+    "class_balance",
+    "comparison",
+    "component_graph",
+    "component_table",
+    "distance_map",
+    "epsilon_against_delta",
+    "epsilon_against_steps",
+    "epsilon_colour",
+    "epsilon_label",
+    "error_against_epsilon",
+    "gradient_spectra",
+    "in_order",
+    "learning_hero",
+    "map_2d",
+    "margins_against_k",
+    "membership_roc",
+    "method_style",
+    "mixture_errors",
+    "noise_against_epsilon",
+    "odds_dots",
+    "one_in",
+    "one_run_reach",
+    "over_seeds",
+    "overlay",
+    "parallel_coordinates",
+    "per_class",
+    "predicted_accuracy",
+    "ranking",
+    "rates",
+    "realised_by_class",
+    "realised_losses",
+    "rows_against_dimension",
+    "score_against_accuracy",
+    "shift",
+    "spectrum",
+    "spectrum_and_gaps",
+    "trade_off_curve",
+    "two_worlds",
+    "wilson",
+    "xi_against_k",
+]

@@ -1,0 +1,272 @@
+"""Accuracy against k for several budgets: bands over seeds, ceiling, floor, best k, a pinned ghost and “you are here”."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import Any
+
+import pandas as pd
+import plotly.graph_objects as go
+
+from pillar_core.plots.intervals import best, over_seeds, unprojected
+from pillar_core.plots.theme import (
+    INK,
+    Mode,
+    end_labels,
+    epsilon_colour,
+    epsilon_label,
+    faded,
+    finished,
+    log_ticks,
+    method_style,
+    seeds_phrase,
+)
+
+_ROUND_KS = (1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0, 1000.0, 2000.0)
+_SYMBOLS = ("circle", "square", "diamond", "triangle-up", "triangle-down", "pentagon", "hexagon", "cross")
+
+
+@dataclasses.dataclass(frozen=True)
+class Here:
+    """One run to point at: k, ε and accuracy in [0, 1]."""
+
+    k: int
+    epsilon: float
+    accuracy: float
+    label: str = "you are here"
+
+
+def accuracy_against_k(
+    table: pd.DataFrame,
+    *,
+    mode: Mode = "light",
+    method: str = "pillar",
+    ceiling: str = "non_private",
+    floor: str = "dp_sgd",
+    here: Here | None = None,
+    pinned: pd.DataFrame | None = None,
+    trail: pd.DataFrame | None = None,
+    k_max: int | None = None,
+    title: str = "Accuracy against the number of directions kept",
+    height: int = 480,
+) -> Any:
+    """Lines of mean test accuracy (percent) over k (log axis), one per ε, from runs.
+
+    table, pinned: one row per run with columns method, k, epsilon, seed, accuracy in [0, 1]. Rows of `ceiling` and
+    `floor` become horizontal lines with their intervals; the floor is that of `here.epsilon`, else of the smallest ε. The
+    best k of each ε is ringed: chosen on test rows, so a non-private diagnostic. trail: single runs
+    (columns k, epsilon, accuracy), drawn as dots. k_max: the end of the k axis, where
+    it should not end at the largest k measured.
+    """
+    figure = go.Figure()
+    curves = over_seeds(table[table["method"] == method], by=["epsilon", "k"], value="accuracy", low=0, high=1)
+    span = _k_span(curves, pinned, here)
+    roof = unprojected(table, ceiling)
+    ends = _level(figure, roof, name="no privacy", colour=method_style(ceiling).colour(mode), dash="dash", span=span)
+    budgets = sorted(curves["epsilon"].unique())
+    _noiseless(figure, table[(table["method"] == ceiling) & table["k"].notna()], mode=mode)
+    if pinned is not None and len(pinned):
+        _ghost(figure, pinned, mode=mode)
+    bests: list[str] = []
+    for index, epsilon in enumerate(budgets):
+        curve = curves[curves["epsilon"] == epsilon].sort_values("k")
+        _curve(figure, curve, epsilon=float(epsilon), mode=mode, symbol=_SYMBOLS[index % len(_SYMBOLS)])
+        bests.append(_best(figure, curve, epsilon=float(epsilon), mode=mode))
+    ends += [_end(curves[curves["epsilon"] == epsilon].sort_values("k"), float(epsilon), mode) for epsilon in budgets]
+    focus = here.epsilon if here is not None and here.epsilon in budgets else min(budgets, default=math.inf)
+    rows = table[(table["method"] == floor) & (table["epsilon"] == focus)]
+    ends += _level(figure, rows, name=f"no projection, {epsilon_label(focus)}", colour=epsilon_colour(focus, mode), dash="dot", span=span)
+    drawn = [y for _, y, _, _ in ends] + [100 * float(mean) for mean in curves["mean"]]
+    end_labels(figure, ends, low=min(drawn, default=0.0), high=max(drawn, default=1.0), height=height - 150)
+    if trail is not None:
+        _trail(figure, trail, mode=mode)
+    if here is not None:
+        _here(figure, here, mode=mode)
+    ticks = log_ticks([float(k) for k in curves["k"]]) or [k for k in _ROUND_KS if k <= (k_max or span[1])]
+    figure.update_xaxes(type="log", title_text="k, directions kept (log scale)", tickvals=ticks, ticktext=[f"{k:g}" for k in ticks])
+    if curves.empty:
+        figure.update_xaxes(range=[-0.05, math.log10(k_max or span[1]) + 0.05])
+        figure.update_yaxes(range=[0, 102])
+    figure.update_yaxes(title_text="test accuracy, %", ticksuffix=" ")
+    figure.update_layout(margin_r=136, showlegend=False)
+    caption = f"{seeds_phrase(curves['seeds'])}. Rings: best k, chosen on test rows (a non-private diagnostic)."
+    return finished(figure, title=title, caption=caption, alt=_alt(budgets, bests, roof), mode=mode, height=height)
+
+
+def _k_span(curves: pd.DataFrame, pinned: pd.DataFrame | None, here: Here | None) -> tuple[float, float]:
+    values = [float(k) for k in curves["k"]]
+    if pinned is not None and len(pinned):
+        values += [float(k) for k in pinned["k"].dropna()]
+    if here is not None:
+        values.append(float(here.k))
+    return (min(values), max(values)) if values else (1.0, 10.0)
+
+
+def _curve(figure: Any, curve: pd.DataFrame, *, epsilon: float, mode: Mode, symbol: str) -> None:
+    colour = epsilon_colour(epsilon, mode)
+    band = curve.dropna(subset=["low", "high"])
+    if len(band):
+        figure.add_scatter(
+            x=[*band["k"], *band["k"][::-1]],
+            y=[*(100 * band["high"]), *(100 * band["low"][::-1])],
+            mode="lines",
+            fill="toself",
+            fillcolor=faded(colour, 0.16),
+            line_width=0,
+            hoverinfo="skip",
+            showlegend=False,
+            legendgroup=f"{epsilon:g}",
+        )
+    hover = [_hover(row) for row in curve.itertuples()]
+    figure.add_scatter(
+        x=curve["k"],
+        y=100 * curve["mean"],
+        mode="lines+markers",
+        name=epsilon_label(epsilon),
+        legendgroup=f"{epsilon:g}",
+        text=hover,
+        line={"color": colour, "width": 2.6},
+        marker={"symbol": symbol, "size": 7, "color": colour},
+        showlegend=False,
+        hovertemplate="%{text}<extra>" + epsilon_label(epsilon) + "</extra>",
+    )
+
+
+def _end(curve: pd.DataFrame, epsilon: float, mode: Mode) -> tuple[float, float, str, str]:
+    last = curve.iloc[-1]
+    return float(last["k"]), 100 * float(last["mean"]), epsilon_label(epsilon), epsilon_colour(epsilon, mode)
+
+
+def _best(figure: Any, curve: pd.DataFrame, *, epsilon: float, mode: Mode) -> str:
+    if curve.empty:
+        return ""
+    top = best(curve)
+    figure.add_scatter(
+        x=[top["k"]],
+        y=[100 * top["mean"]],
+        mode="markers",
+        showlegend=False,
+        hoverinfo="skip",
+        legendgroup=f"{epsilon:g}",
+        marker={"symbol": "circle-open", "size": 17, "line": {"width": 2.4}, "color": epsilon_colour(epsilon, mode)},
+    )
+    return f"{epsilon_label(epsilon)}: best k {top['k']:g} with {100 * top['mean']:.1f} percent"
+
+
+def _level(
+    figure: Any, rows: pd.DataFrame, *, name: str, colour: str, dash: str, span: tuple[float, float]
+) -> list[tuple[float, float, str, str]]:
+    """A horizontal line at the mean accuracy of `rows` with its interval as a thin band; returns its end, for the labels."""
+    level = over_seeds(rows.assign(group=0), by=["group"], value="accuracy", low=0, high=1)
+    if level.empty:
+        return []
+    mean, low, high = (100 * float(level[column].iloc[0]) for column in ("mean", "low", "high"))
+    if math.isfinite(low):
+        band = {"x": [span[0], span[1], span[1], span[0]], "y": [low, low, high, high], "mode": "lines", "line_width": 0}
+        figure.add_scatter(**band, fill="toself", fillcolor=faded(colour, 0.08), hoverinfo="skip", showlegend=False)
+    figure.add_scatter(
+        x=list(span),
+        y=[mean, mean],
+        mode="lines",
+        name=name,
+        line={"color": colour, "width": 1.6, "dash": dash},
+        hovertemplate=f"{name}: %{{y:.1f}} %<extra></extra>",
+    )
+    return [(span[1], mean, f"{name} {mean:.1f} %", colour)]
+
+
+def _noiseless(figure: Any, rows: pd.DataFrame, *, mode: Mode) -> None:
+    """What k directions could reach without any noise: the gap below it is the price of privacy, the gap above it of k."""
+    if rows.empty:
+        return
+    curve = over_seeds(rows, by=["k"], value="accuracy", low=0, high=1).sort_values("k")
+    ink = INK[mode]
+    errors = (100 * (curve["high"] - curve["mean"])).fillna(0)
+    figure.add_scatter(
+        x=curve["k"],
+        y=100 * curve["mean"],
+        mode="lines",
+        name="no noise",
+        line={"color": ink.muted, "width": 1.4},
+        error_y={"type": "data", "array": errors, "color": ink.muted, "thickness": 1, "width": 0},
+        hovertemplate="k = %{x} without noise: %{y:.1f} %<extra>non-private</extra>",
+    )
+
+
+def _ghost(figure: Any, pinned: pd.DataFrame, *, mode: Mode) -> None:
+    ink = INK[mode]
+    curve = over_seeds(pinned, by=["k"], value="accuracy", low=0, high=1).sort_values("k")
+    errors = (100 * (curve["high"] - curve["mean"])).fillna(0)
+    figure.add_scatter(
+        x=curve["k"],
+        y=100 * curve["mean"],
+        mode="lines+markers",
+        name="pinned A",
+        line={"color": ink.muted, "width": 2, "dash": "dot"},
+        marker={"symbol": "circle-open", "size": 8, "color": ink.muted},
+        error_y={"type": "data", "array": errors, "color": ink.muted, "thickness": 1},
+        hovertemplate="A, k = %{x}: %{y:.1f} %<extra>pinned A</extra>",
+        showlegend=False,
+    )
+    middle = curve.iloc[len(curve) // 2]
+    figure.add_annotation(
+        x=math.log10(middle["k"]),
+        y=100 * middle["mean"],
+        text="pinned A",
+        showarrow=False,
+        yshift=16,
+        bgcolor=faded(ink.surface, 0.7),
+        font={"color": ink.muted, "size": 13},
+    )
+
+
+def _trail(figure: Any, trail: pd.DataFrame, *, mode: Mode) -> None:
+    """Single runs by budget, joined in the order of k: a curve in the making."""
+    for epsilon, runs in trail.groupby("epsilon"):
+        curve, colour = runs.sort_values("k"), epsilon_colour(float(str(epsilon)), mode)
+        figure.add_scatter(
+            x=curve["k"],
+            y=100 * curve["accuracy"],
+            mode="lines+markers",
+            name=f"your runs, {epsilon_label(float(str(epsilon)))}",
+            line={"color": faded(colour, 0.35), "width": 1.4, "dash": "dot"},
+            marker={"size": 7, "color": faded(colour, 0.65), "symbol": "circle"},
+            hovertemplate="k = %{x}: %{y:.1f} %<extra>one run of yours, " + epsilon_label(float(str(epsilon))) + "</extra>",
+        )
+
+
+def _here(figure: Any, here: Here, *, mode: Mode) -> None:
+    ink = INK[mode]
+    figure.add_scatter(
+        x=[here.k],
+        y=[100 * here.accuracy],
+        mode="markers",
+        showlegend=False,
+        name=here.label,
+        marker={"symbol": "star", "size": 19, "color": epsilon_colour(here.epsilon, mode), "line": {"color": ink.surface, "width": 1.6}},
+        hovertemplate=f"{here.label}: k = %{{x}}, %{{y:.1f}} %<extra>one run</extra>",
+    )
+    figure.add_annotation(
+        x=math.log10(here.k),
+        y=100 * here.accuracy,
+        text=f"<b>{here.label}</b>",
+        bgcolor=faded(ink.surface, 0.7),
+        showarrow=True,
+        arrowhead=0,
+        arrowcolor=ink.muted,
+        ax=0,
+        ay=38,
+        font={"size": 13, "color": ink.text},
+    )
+
+
+def _hover(row: Any) -> str:
+    spread = f" [{100 * row.low:.1f}, {100 * row.high:.1f}]" if math.isfinite(row.low) else ""
+    return f"k = {row.k:g}: {100 * row.mean:.1f} %{spread}, n = {row.seeds}"
+
+
+def _alt(budgets: list[float], bests: list[str], roof: pd.DataFrame) -> str:
+    top = roof["accuracy"].dropna()
+    words = f" Without privacy: {100 * float(top.mean()):.1f} percent." if len(top) else ""
+    return f"Line chart of test accuracy against k for {len(budgets)} privacy budgets. {'; '.join(filter(None, bests))}.{words}"

@@ -1,0 +1,73 @@
+"""Methods side by side: one bar each, intervals over seeds, published values where they exist."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pandas as pd
+import plotly.graph_objects as go
+
+from pillar_core.plots.intervals import over_seeds
+from pillar_core.plots.theme import INK, Mode, faded, finished, in_order, method_style, seeds_phrase
+
+
+def comparison(
+    table: pd.DataFrame,
+    *,
+    mode: Mode = "light",
+    titles: dict[str, str] | None = None,
+    title: str = "Methods at one budget",
+    height: int | None = None,
+) -> Any:
+    """Mean test accuracy (percent) of each method with its interval, in the order of the pages.
+
+    table: one row per run with columns method, seed, accuracy in [0, 1], and optionally published in [0, 1]. `titles`
+    maps a method's name to its title for people.
+    """
+    names = in_order(table["method"])
+    means = over_seeds(table, by=["method"], value="accuracy", low=0, high=1).set_index("method").reindex(names)
+    labels = [(titles or {}).get(name, name) for name in names]
+    half = (100 * (means["high"] - means["low"]) / 2).fillna(0)
+    figure = go.Figure()
+    figure.add_bar(
+        x=100 * means["mean"],
+        y=labels,
+        orientation="h",
+        name="measured",
+        text=[_text(row) for row in means.itertuples()],
+        textposition="inside",
+        insidetextanchor="start",
+        textfont={"size": 13},
+        error_x={"type": "data", "array": half, "color": INK[mode].text, "thickness": 1.4, "width": 4},
+        marker={
+            "color": [faded(method_style(name).colour(mode), 0.75) for name in names],
+            "cornerradius": 4,
+            "line": {"color": [method_style(name).colour(mode) for name in names], "width": 1.5},
+        },
+        hovertemplate="%{y}: %{x:.1f} %<extra></extra>",
+    )
+    if "published" in table:
+        published = table.groupby("method")["published"].first().reindex(names)
+        figure.add_scatter(
+            x=100 * published,
+            y=labels,
+            mode="markers",
+            name="published",
+            marker={"symbol": "diamond-open", "size": 12, "color": INK[mode].text},
+            hovertemplate="%{y}: %{x:.1f} % published<extra></extra>",
+        )
+    figure.update_xaxes(title_text="test accuracy, %", rangemode="tozero")
+    figure.update_yaxes(type="category", categoryarray=labels[::-1], showgrid=False, ticksuffix="  ")
+    figure.update_layout(showlegend="published" in table, bargap=0.3)
+    order = means["mean"].sort_values(ascending=False)
+    words = "; ".join(f"{(titles or {}).get(str(name), str(name))} {100 * value:.1f} percent" for name, value in order.items())
+    caption = f"{seeds_phrase(means['seeds'].fillna(0))}."
+    return finished(
+        figure, title=title, caption=caption, alt=f"Bar chart of test accuracy: {words}.", mode=mode, height=height or 170 + 46 * len(names)
+    )
+
+
+def _text(row: Any) -> str:
+    spread = f" ± {50 * (row.high - row.low):.1f}" if math.isfinite(row.low) else ""
+    return f"{100 * row.mean:.1f} %{spread}"

@@ -1,0 +1,82 @@
+"""Test error against ε for several learners, between what public rows alone reach and the ceiling without privacy."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pandas as pd
+import plotly.graph_objects as go
+
+from pillar_core.plots.theme import INK, Mode, epsilon_label, faded, finished, in_order, method_style, seeds_phrase
+
+REFERENCES = {"non_private": "no privacy", "only_public": "public rows alone"}
+
+
+def error_against_epsilon(
+    lines: pd.DataFrame, *, mode: Mode = "light", title: str = "Test error against ε", height: int | None = None
+) -> Any:
+    """Mean test error (percent) of each learner over ε, with intervals over seeds; references as horizontal lines.
+
+    lines: one row per (method, epsilon) with columns method, title, epsilon, mean, low, high (accuracy in [0, 1]), seeds.
+    """
+    figure = go.Figure()
+    known = lines.dropna(subset=["mean"])
+    finite = sorted(epsilon for epsilon in known["epsilon"].unique() if math.isfinite(epsilon))
+    for name in in_order(known["method"]):
+        rows = known[(known["method"] == name) & known["epsilon"].isin(finite)].sort_values("epsilon")
+        if rows.empty:
+            continue
+        if name in REFERENCES:
+            _reference(figure, rows, name, mode)
+        else:
+            _learner(figure, rows, name, mode)
+    figure.update_xaxes(
+        title_text="ε, privacy budget (log scale)", type="log", tickvals=finite, ticktext=[epsilon_label(value) for value in finite]
+    )
+    figure.update_yaxes(title_text="test error, %", rangemode="tozero")
+    figure.update_layout(legend={"orientation": "v", "x": 1.02, "y": 1})
+    points = known[known["epsilon"].isin(finite)][["title", "mean", "epsilon"]].to_numpy()
+    words = "; ".join(f"{label} {100 - 100 * mean:.1f} percent at ε = {epsilon:g}" for label, mean, epsilon in points)
+    return finished(
+        figure,
+        title=title,
+        caption=f"{seeds_phrase(known['seeds'])}. Lower is better.",
+        alt=f"Line chart of test error against ε: {words}.",
+        mode=mode,
+        height=height or 520,
+    )
+
+
+def _learner(figure: go.Figure, rows: pd.DataFrame, name: str, mode: Mode) -> None:
+    style = method_style(name)
+    bounded = rows["low"].map(math.isfinite)
+    error = {
+        "type": "data",
+        "symmetric": False,
+        "array": (100 * (rows["mean"] - rows["low"])).where(bounded, 0.0),
+        "arrayminus": (100 * (rows["high"] - rows["mean"])).where(bounded, 0.0),
+        "thickness": 1.2,
+        "width": 3,
+        "color": faded(style.colour(mode), 0.7),
+    }
+    figure.add_scatter(
+        x=rows["epsilon"],
+        y=100 - 100 * rows["mean"],
+        error_y=error,
+        mode="lines+markers",
+        name=rows["title"].iloc[0],
+        line={"color": style.colour(mode), "dash": style.dash, "width": 2.2},
+        marker={"symbol": style.symbol, "size": 8},
+        hovertemplate="%{fullData.name}: %{y:.1f} % error at ε = %{x}<extra></extra>",
+    )
+
+
+def _reference(figure: go.Figure, rows: pd.DataFrame, name: str, mode: Mode) -> None:
+    level = 100 - 100 * float(rows["mean"].mean())
+    figure.add_hline(
+        y=level,
+        line={"color": INK[mode].muted, "dash": method_style(name).dash, "width": 1.3},
+        annotation={"text": f"{REFERENCES[name]}: {level:.1f} %", "font": {"color": INK[mode].muted, "size": 12}},
+        annotation_position="top left",
+    )

@@ -1,0 +1,99 @@
+"""Classes: how many rows each has, and how well each is recognised."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+import plotly.graph_objects as go
+
+from pillar_core.plots.intervals import wilson
+from pillar_core.plots.theme import INK, Mode, finished
+
+_MANY = 24
+
+
+def class_balance(table: pd.DataFrame, *, mode: Mode = "light", height: int | None = None) -> Any:
+    """Rows per class and part of the split, as bars.
+
+    table: columns class, part (for instance private, public, test), rows. Counts are exact, so no interval is drawn.
+    Counts of private rows are a non-private diagnostic.
+    """
+    order = list(dict.fromkeys(table["class"].astype(str)))
+    parts = list(dict.fromkeys(table["part"].astype(str)))
+    colours = dict(
+        zip(parts, [INK[mode].accent, "#3BD1A4" if mode == "dark" else "#008F68", INK[mode].muted, INK[mode].grid], strict=False)
+    )
+    figure = go.Figure()
+    for part in parts:
+        rows = table[table["part"] == part]
+        figure.add_bar(
+            x=rows["class"].astype(str),
+            y=rows["rows"],
+            name=part,
+            marker={"color": colours.get(part, INK[mode].muted), "cornerradius": 3},
+            hovertemplate="%{x}: %{y} rows<extra>" + part + "</extra>",
+        )
+    figure.update_layout(barmode="stack", bargap=0.25)
+    figure.update_xaxes(type="category", categoryarray=order, title_text="class", showticklabels=len(order) <= 40, showgrid=False)
+    figure.update_yaxes(title_text="rows")
+    totals = table.groupby("class")["rows"].sum()
+    caption = f"n = {int(table['rows'].sum()):,} rows, {len(order)} classes: exact counts, no interval. Non-private diagnostic."
+    alt = f"Bar chart of rows per class: from {int(totals.min())} to {int(totals.max())} rows over {len(order)} classes."
+    return finished(figure, title="Rows per class", caption=caption, alt=alt, mode=mode, height=height or 360, line=60)
+
+
+def per_class(table: pd.DataFrame, *, mode: Mode = "light", height: int | None = None) -> Any:
+    """Recall of each class with its 95 % Wilson interval, worst first; a reference where given.
+
+    table: columns class, accuracy in [0, 1], rows (test rows of the class), and optionally reference in [0, 1] (for
+    instance the non-private model).
+    """
+    ordered = table.sort_values("accuracy", kind="stable").reset_index(drop=True)
+    names = ordered["class"].astype(str)
+    ends = [wilson(float(share), int(count)) for share, count in zip(ordered["accuracy"], ordered["rows"], strict=True)]
+    ink = INK[mode]
+    figure = go.Figure()
+    if "reference" in ordered:
+        figure.add_scatter(
+            x=100 * ordered["reference"],
+            y=names,
+            mode="markers",
+            name="without privacy",
+            marker={"symbol": "line-ns", "size": 14, "line": {"width": 2.4, "color": ink.muted}},
+            hovertemplate="%{y}: %{x:.1f} %<extra>without privacy</extra>",
+        )
+    figure.add_scatter(
+        x=100 * ordered["accuracy"],
+        y=names,
+        mode="markers",
+        name="private model",
+        marker={"size": 9, "color": ink.accent},
+        error_x={
+            "type": "data",
+            "symmetric": False,
+            "color": ink.accent,
+            "thickness": 1.6,
+            "width": 0,
+            "array": [100 * (high - share) for share, (_, high) in zip(ordered["accuracy"], ends, strict=True)],
+            "arrayminus": [100 * (share - low) for share, (low, _) in zip(ordered["accuracy"], ends, strict=True)],
+        },
+        hovertemplate="%{y}: %{x:.1f} %<extra>private model</extra>",
+    )
+    figure.update_xaxes(title_text="recall, % of the class's test rows", range=[-2, 102])
+    figure.update_yaxes(
+        type="category", categoryarray=list(names)[::-1], dtick=1 if len(names) <= _MANY else None, showgrid=len(names) <= _MANY
+    )
+    worst, best = ordered.iloc[0], ordered.iloc[-1]
+    caption = f"n = {int(ordered['rows'].sum()):,} test rows, one run; bars: 95 % Wilson intervals from the rows of each class."
+    alt = (
+        f"Recall of {len(names)} classes: worst {worst['class']} with {100 * worst['accuracy']:.1f} percent, "
+        f"best {best['class']} with {100 * best['accuracy']:.1f} percent."
+    )
+    return finished(
+        figure, title="Who pays for privacy? Recall by class", caption=caption, alt=alt, mode=mode, height=height or _tall(len(names))
+    )
+
+
+def _tall(count: int) -> int:
+    return 190 + 26 * count if count <= _MANY else min(190 + 11 * count, 1100)

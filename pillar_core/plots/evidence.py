@@ -1,0 +1,254 @@
+"""Evidence drawn: attacks under the guarantee's ceiling, realised losses, redraws in two worlds, what an audit could notice."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
+
+from pillar_core.plots.theme import INK, Mode, categorical, faded, finished
+
+LEAST_RATE = 1e-3
+_DASHES = ("solid", "dash", "dot")
+_BINS = 40
+
+
+def membership_roc(roc: pd.DataFrame, bound: pd.DataFrame, *, mode: Mode = "light", epsilon: float, members: int, others: int) -> Any:
+    """Attacks on log axes under what the guarantee allows.
+
+    roc: columns attack, false_positive_rate, true_positive_rate; bound: columns false_positive_rate, true_positive_rate,
+    the most that any attack can reach.
+    """
+    figure, ink = go.Figure(), INK[mode]
+    forbidden = "#D55E00" if mode == "light" else "#FF9152"
+    ceiling = bound[bound["false_positive_rate"] >= LEAST_RATE / 3]
+    figure.add_scatter(
+        x=[*ceiling["false_positive_rate"], *ceiling["false_positive_rate"][::-1]],
+        y=[*ceiling["true_positive_rate"], *([1.0] * len(ceiling))],
+        fill="toself",
+        fillcolor=faded(forbidden, 0.13),
+        line={"width": 0},
+        hoverinfo="skip",
+        name="ruled out by the guarantee",
+    )
+    figure.add_scatter(
+        x=ceiling["false_positive_rate"],
+        y=ceiling["true_positive_rate"],
+        mode="lines",
+        name=f"ceiling at ε = {epsilon:.3g}",
+        line={"color": forbidden, "width": 2.2},
+        hovertemplate="at most %{y:.3g} of members at %{x:.3g} false alarms<extra></extra>",
+    )
+    diagonal = np.geomspace(LEAST_RATE, 1, 30)
+    figure.add_scatter(
+        x=diagonal, y=diagonal, mode="lines", name="coin flip", line={"color": ink.muted, "dash": "dash", "width": 1.2}, hoverinfo="skip"
+    )
+    for place, (name, rows) in enumerate(roc.groupby("attack", sort=False)):
+        kept = rows[(rows["false_positive_rate"] > 0) & (rows["true_positive_rate"] > 0)]
+        figure.add_scatter(
+            x=kept["false_positive_rate"],
+            y=kept["true_positive_rate"],
+            mode="lines",
+            name=str(name),
+            line={"color": categorical(7, mode)[(0, 5, 2)[place % 3]], "dash": _DASHES[place % 3], "width": 2, "shape": "hv"},
+            hovertemplate="%{fullData.name}: finds %{y:.3g} at %{x:.3g} false alarms<extra></extra>",
+        )
+    ticks = [1e-3, 1e-2, 1e-1, 1.0]
+    words = ["0.1 %", "1 %", "10 %", "100 %"]
+    figure.update_xaxes(title_text="people wrongly accused", type="log", range=[-3, 0], tickvals=ticks, ticktext=words)
+    figure.update_yaxes(title_text="members found", type="log", range=[-3, 0.02], tickvals=ticks, ticktext=words)
+    return finished(
+        figure,
+        title="What attackers find, and what the guarantee rules out",
+        caption=f"{members:,} scores of members, {others:,} of others. On the dashed line an attack is a coin flip; "
+        "at the far left few rows decide and lines jump.",
+        alt="Receiver operating curves on log axes: " + ", ".join(map(str, roc["attack"].unique())) + "; the shaded area is ruled out.",
+        mode=mode,
+        height=500,
+    )
+
+
+def realised_losses(table: pd.DataFrame, *, mode: Mode = "light", stated: float, delta: float) -> Any:
+    """Histogram of rows' realised ε beside the ε that is stated for all. table: column epsilon, one row per private row."""
+    figure, ink = go.Figure(), INK[mode]
+    values = table["epsilon"].to_numpy()
+    counts, edges = np.histogram(values, bins=_BINS, range=(0.0, max(stated, float(values.max())) * 1.02))
+    figure.add_bar(
+        x=(edges[:-1] + edges[1:]) / 2,
+        y=counts,
+        width=np.diff(edges) * 0.92,
+        name="rows",
+        marker={"color": faded(categorical(1, mode)[0], 0.75), "line": {"width": 0}},
+        hovertemplate="%{y:,} rows near ε = %{x:.2f}<extra></extra>",
+    )
+    median = float(np.median(values))
+    _mark(figure, median, f"half of the rows stay below {median:.2f}", ink.text, "dot", "left")
+    _mark(figure, stated, f"stated for all: {stated:.3g}", "#D55E00" if mode == "light" else "#FF9152", "solid", "right")
+    figure.update_xaxes(title_text="realised ε of a row", rangemode="tozero")
+    figure.update_yaxes(title_text="private rows")
+    figure.update_layout(showlegend=False, bargap=0)
+    return finished(
+        figure,
+        title="Most rows reveal far less than the ε stated for all",
+        caption=f"{len(values):,} private rows along one trajectory, at δ = {delta:g}. Realised, not a guarantee, and private itself.",
+        alt=f"Histogram of realised epsilon: median {median:.2f}, largest {values.max():.2f}, stated {stated:.2f}.",
+        mode=mode,
+        height=400,
+    )
+
+
+def realised_by_class(table: pd.DataFrame, *, mode: Mode = "light", stated: float) -> Any:
+    """Each class's rows: median and the range from 5 to 95 % of realised ε. table: columns class, epsilon."""
+    spread = table.groupby("class")["epsilon"].quantile(np.array([0.05, 0.5, 0.95])).unstack()
+    spread.columns = pd.Index(["low", "median", "high"])
+    spread = spread.sort_values("median")
+    shown = spread.tail(24)
+    figure = go.Figure()
+    figure.add_scatter(
+        x=shown["median"],
+        y=[str(name) for name in shown.index],
+        mode="markers",
+        marker={"size": 10, "color": categorical(1, mode)[0]},
+        error_x={
+            "type": "data",
+            "symmetric": False,
+            "array": shown["high"] - shown["median"],
+            "arrayminus": shown["median"] - shown["low"],
+            "color": faded(categorical(1, mode)[0], 0.55),
+            "thickness": 3,
+            "width": 0,
+        },
+        hovertemplate="%{y}: median ε %{x:.2f}<extra></extra>",
+    )
+    figure.add_vline(x=stated, line={"color": "#D55E00" if mode == "light" else "#FF9152", "width": 2})
+    figure.update_xaxes(title_text="realised ε: median, 5 to 95 % of the class's rows", rangemode="tozero")
+    figure.update_yaxes(type="category", showgrid=False, ticksuffix="  ")
+    figure.update_layout(showlegend=False)
+    note = "" if len(spread) == len(shown) else f" The {len(shown)} most exposed of {len(spread)} classes."
+    return finished(
+        figure,
+        title="Hard classes are more exposed",
+        caption=f"The line is the ε stated for all, {stated:.3g}.{note}",
+        alt="Realised epsilon by class: " + "; ".join(f"{name} {value:.2f}" for name, value in shown["median"].items()) + ".",
+        mode=mode,
+        height=400,
+        line=60,
+    )
+
+
+def two_worlds(table: pd.DataFrame, *, mode: Mode = "light", threshold: float, claimed_mu: float, title: str) -> Any:
+    """Scores of redraws with a canary and without, and where the claim says that the canary's world lies, at most.
+
+    table: columns world ("with the canary", "without"), score. Scores are in units of the claimed noise.
+    """
+    figure, ink = go.Figure(), INK[mode]
+    colours = {"without": categorical(7, mode)[0], "with the canary": categorical(7, mode)[1]}
+    low, high = (float(value) for value in np.quantile(table["score"], [0.001, 0.999]))
+    span = max(high - low, 0.5)
+    edges = np.linspace(low - 0.05 * span, high + 0.05 * span, _BINS + 1)
+    for world, colour in colours.items():
+        density, _ = np.histogram(table.loc[table["world"] == world, "score"], bins=edges, density=True)
+        figure.add_bar(
+            x=(edges[:-1] + edges[1:]) / 2,
+            y=density,
+            width=np.diff(edges),
+            name=f"redraws {world}",
+            marker={"color": faded(colour, 0.5), "line": {"width": 0}},
+            hovertemplate="%{fullData.name} near %{x:.2f}<extra></extra>",
+        )
+    grid = np.linspace(edges[0], edges[-1], 240)
+    for shift, name, dash in ((0.0, "claimed without", "dot"), (claimed_mu, "claimed with, at most", "solid")):
+        curve = np.exp(-0.5 * (grid - shift) ** 2) / np.sqrt(2 * np.pi)
+        figure.add_scatter(x=grid, y=curve, mode="lines", name=name, line={"color": ink.text, "dash": dash, "width": 1.6}, hoverinfo="skip")
+    figure.add_vline(x=threshold, line={"color": ink.muted, "dash": "dash", "width": 1.2})
+    figure.update_xaxes(title_text="score of a redraw, in standard deviations of the claimed noise")
+    figure.update_yaxes(title_text="density", showticklabels=False)
+    figure.update_layout(barmode="overlay", bargap=0)
+    half = len(table) // 2
+    return finished(
+        figure,
+        title=title,
+        caption=f"{half:,} redraws in each world. The further apart the two heaps, the easier the canary is told; "
+        f"the claim allows {claimed_mu:.2f}.",
+        alt=f"Two histograms of canary scores; the claimed distance is {claimed_mu:.2f} standard deviations.",
+        mode=mode,
+        height=430,
+    )
+
+
+def audit_power(table: pd.DataFrame, *, mode: Mode = "light", claimed: float, significance: float) -> Any:
+    """The chance to notice, against what the code would truly spend. table: columns redraws, epsilon, power."""
+    figure = go.Figure()
+    colours = categorical(7, mode)
+    for place, (redraws, rows) in enumerate(table.groupby("redraws")):
+        figure.add_scatter(
+            x=rows["epsilon"],
+            y=100 * rows["power"],
+            mode="lines",
+            name=f"{redraws:,} redraws",
+            line={"color": colours[(5, 0, 2)[place % 3]], "width": 2.4, "dash": ("dot", "dash", "solid")[place % 3]},
+            hovertemplate="%{fullData.name}: a true ε of %{x:.2f} is noticed with %{y:.0f} %<extra></extra>",
+        )
+    figure.add_vline(
+        x=claimed,
+        line={"color": INK[mode].text, "width": 1.6},
+        annotation={"text": f"claimed ε = {claimed:.3g}", "font": {"size": 13}, "xanchor": "right", "textangle": 0, "xshift": -6},
+    )
+    figure.update_xaxes(title_text="ε that the code would truly spend")
+    figure.update_yaxes(title_text="chance to notice, %", range=[0, 103])
+    return finished(
+        figure,
+        title="Before looking: what could this audit notice?",
+        caption=f"An ideal attack on a Gaussian run, false alarms at most {100 * significance:g} %. "
+        "Left of the line all is well and only false alarms remain.",
+        alt="Chance to notice against the true epsilon, for several numbers of redraws.",
+        mode=mode,
+        height=400,
+    )
+
+
+def one_run_reach(table: pd.DataFrame, *, mode: Mode = "light", canaries: int) -> Any:
+    """What a single run with canaries could certify at best. table: columns epsilon, plain, curve (certified ε)."""
+    figure, ink = go.Figure(), INK[mode]
+    figure.add_scatter(
+        x=table["epsilon"], y=table["epsilon"], mode="lines", name="the truth", line={"color": ink.muted, "dash": "dash", "width": 1.3}
+    )
+    for column, name, colour, dash in (
+        ("curve", "testing the whole curve (f-DP)", categorical(7, mode)[2], "solid"),
+        ("plain", "testing one (ε, δ) point", categorical(7, mode)[0], "dash"),
+    ):
+        figure.add_scatter(
+            x=table["epsilon"],
+            y=table[column],
+            mode="lines+markers",
+            name=name,
+            line={"color": colour, "dash": dash, "width": 2.2},
+            hovertemplate="true ε %{x:g}: certifies %{y:.2f}<extra></extra>",
+        )
+    figure.update_xaxes(title_text="true ε")
+    figure.update_yaxes(title_text="ε certified at best", rangemode="tozero")
+    return finished(
+        figure,
+        title="One run with many canaries certifies little at small ε",
+        caption=f"{canaries:,} independent canaries, an ideal attack at its expected score, 95 % confidence.",
+        alt="Certified epsilon against true epsilon for two one-run audits; both stay well below the diagonal.",
+        mode=mode,
+        height=400,
+    )
+
+
+def _mark(figure: go.Figure, x: float, text: str, colour: str, dash: str, side: str) -> None:
+    figure.add_vline(
+        x=x,
+        line={"color": colour, "dash": dash, "width": 2},
+        annotation={
+            "text": text,
+            "font": {"color": colour, "size": 13},
+            "xanchor": side,
+            "xshift": 6 if side == "left" else -6,
+            "y": 1.0,
+            "yanchor": "bottom" if side == "left" else "top",
+        },
+    )

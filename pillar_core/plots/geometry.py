@@ -1,0 +1,214 @@
+"""Geometry against k: what the first k directions miss of a separator (ξ_k), margins, and the spectrum with its gaps."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import pandas as pd
+import plotly.graph_objects as go
+from plotly.subplots import make_subplots
+
+from pillar_core.plots.theme import INK, Mode, end_labels, faded, finished, log_ticks, method_style
+
+BASES: dict[str, tuple[str, str, str]] = {
+    "public_pca": ("pillar", "solid", "public directions"),
+    "private_pca": ("dp_sgd", "dash", "private directions"),
+    "dp_pca": ("dp_pca", "dashdot", "noised private directions"),
+    "random": ("non_private", "dot", "random directions"),
+    "identity": ("jl", "longdash", "single features"),
+    "pinned": ("adamix_theory", "dot", "pinned A"),
+    "raw_pixels": ("noisy_gd", "longdash", "raw pixels"),
+}
+"""Basis → the method whose colour it wears, its dash, its name on the figure."""
+_MARK = {"light": "#D55E00", "dark": "#FF9152"}
+
+
+def xi_against_k(table: pd.DataFrame, *, mode: Mode = "light", k: int | None = None, subject: str = "", height: int = 480) -> Any:
+    """Mean ξ_k over pairs of classes with the range over pairs as a band, one line per basis; `k` is marked.
+
+    table: columns basis (a key of BASES), k, mean, low, high, pairs, in [0, 1]. The band is no interval of uncertainty: it
+    spans all pairs drawn. A non-private diagnostic.
+    """
+    figure = go.Figure()
+    names = [name for name in BASES if (table["basis"] == name).any()]
+    ends, words = [], []
+    for name in names:
+        style, dash, label = BASES[name]
+        colour = method_style(style).colour(mode)
+        rows = table[table["basis"] == name].sort_values("k")
+        if (rows["high"] > rows["low"]).any() and name == names[0]:
+            _band(figure, rows["k"], rows["low"], rows["high"], colour)
+        _line(figure, rows, colour=colour, dash=dash, name=label)
+        ends.append((float(rows["k"].iloc[-1]), float(rows["mean"].iloc[-1]), label, colour))
+        words.append(f"{label}: " + ", ".join(f"{row['mean']:.2f} at k = {row['k']:g}" for row in _picked(rows)))
+    end_labels(figure, ends, low=0.0, high=1.0, height=height - 130)
+    _beyond(figure, table, names[0], mode)
+    _mark(figure, k, mode, top=1.02)
+    _k_axis(figure, table["k"])
+    figure.update_yaxes(title_text="ξ, share of the separator missed", range=[-0.02, 1.03], tickformat=".1f")
+    figure.update_layout(margin_r=190, showlegend=False)
+    pairs = int(table["pairs"].max())
+    caption = f"{subject}Mean over {pairs} separator{'s' if pairs > 1 else ''}, the band spans all of them; one set of rows."
+    alt = f"Line chart of xi against k. {'; '.join(words)}."
+    return finished(
+        figure, title="How much of the classes' separator do k directions miss?", caption=caption, alt=alt, mode=mode, height=height
+    )
+
+
+def margins_against_k(
+    table: pd.DataFrame,
+    *,
+    mode: Mode = "light",
+    convention: str = "cosine_margin",
+    k: int | None = None,
+    subject: str = "",
+    height: int = 480,
+) -> Any:
+    """The margin of every class against the rest over k, and their minimum in bold; what lies below 0 is shaded.
+
+    table: columns k, class, quantile, cosine_margin, distance_margin. A non-private diagnostic.
+    """
+    ink = INK[mode]
+    figure = go.Figure()
+    lowest = table.groupby("k")[convention].min().reset_index()
+    low, high = float(table[convention].min()), float(table[convention].max())
+    pad = 0.06 * max(high - low, 1e-9)
+    if low < 0:
+        span = [math.log10(float(table["k"].min())), math.log10(float(table["k"].max()))]
+        figure.add_hrect(y0=low - pad, y1=0, fillcolor=faded(_MARK[mode], 0.06), line_width=0, layer="below")
+        figure.add_annotation(
+            x=span[1],
+            y=low - pad,
+            text="wrong side of the hyperplane",
+            showarrow=False,
+            xanchor="right",
+            yanchor="bottom",
+            font={"size": 12, "color": ink.muted},
+        )
+    for name, rows in table.groupby("class", sort=False):
+        figure.add_scatter(
+            x=rows["k"],
+            y=rows[convention],
+            mode="lines",
+            line={"color": faded(ink.accent, 0.35), "width": 1.3},
+            name=str(name),
+            hovertemplate=f"{name}: %{{y:.3f}} at k = %{{x}}<extra></extra>",
+        )
+    figure.add_scatter(
+        x=lowest["k"],
+        y=lowest[convention],
+        mode="lines+markers",
+        line={"color": ink.accent, "width": 3},
+        marker={"size": 8, "color": ink.accent},
+        name="minimum over classes",
+        hovertemplate="minimum over classes: %{y:.3f} at k = %{x}<extra></extra>",
+    )
+    end_labels(figure, [(float(lowest["k"].iloc[-1]), float(lowest[convention].iloc[-1]), "minimum", ink.accent)], low=low, high=high)
+    _mark(figure, k, mode, top=high + pad)
+    _k_axis(figure, table["k"])
+    unit = "cosine of the angle" if convention == "cosine_margin" else "distance, in the features' units"
+    figure.update_yaxes(title_text=f"margin ({unit})", range=[low - pad, high + 1.6 * pad])
+    figure.update_layout(margin_r=92, showlegend=False)
+    share = 1 - float(table["quantile"].iloc[0])
+    how = subject or "Each class against the rest, separators trained in k directions. "
+    caption = f"{how}Reached by {100 * share:.4g} % of the rows."
+    words = ", ".join(f"{value:.3f} at k = {k_:g}" for k_, value in zip(lowest["k"], lowest[convention], strict=True))
+    alt = f"Line chart of margins against k. Minimum over classes: {words}."
+    return finished(figure, title="Do the classes keep a margin in few directions?", caption=caption, alt=alt, mode=mode, height=height)
+
+
+def spectrum_and_gaps(table: pd.DataFrame, *, mode: Mode = "light", k: int | None = None, rows: int = 0, height: int = 420) -> Any:
+    """Three panels over k: eigenvalues, cumulative energy, gaps Δ_k; `k` is marked. table: see `geometry.spectrum`."""
+    ink = INK[mode]
+    figure = make_subplots(cols=3, horizontal_spacing=0.09)
+    hovers = ("direction %{x}: variance %{y:.3g}", "first %{x}: %{y:.1f} % of the energy", "Δ at k = %{x}: %{y:.3g}")
+    columns = (table["eigenvalue"], 100 * table["cumulative"], table["gap"].where(table["gap"] > 0))
+    for place, (values, hover) in enumerate(zip(columns, hovers, strict=True), start=1):
+        figure.add_scatter(
+            x=table["component"],
+            y=values,
+            mode="lines" if place < 3 else "markers",
+            line={"color": ink.accent, "width": 2.4},
+            marker={"size": 4, "color": faded(ink.accent, 0.7)},
+            fill="tozeroy" if place == 2 else None,
+            fillcolor=faded(ink.accent, 0.12),
+            hovertemplate=hover + "<extra></extra>",
+            row=1,
+            col=place,
+        )
+        figure.update_xaxes(type="log", dtick=1, title_text="k (log scale)", row=1, col=place)
+        if k is not None and 1 <= k <= len(table):
+            figure.add_vline(x=k, line={"color": _MARK[mode], "width": 1.6, "dash": "dot"}, row=1, col=place)
+    figure.update_yaxes(type="log", exponentformat="power", dtick=1, title_text="eigenvalue λ_k", row=1, col=1)
+    figure.update_yaxes(title_text="energy held, %", range=[0, 103], row=1, col=2)
+    figure.update_yaxes(type="log", exponentformat="power", dtick=1, title_text="gap Δ_k = λ_k − λ_k₊₁", row=1, col=3)
+    figure.update_layout(showlegend=False)
+    held = ""
+    if k is not None and 1 <= k <= len(table):
+        line = table.iloc[k - 1]
+        held = f" At k = {k}: {100 * line['cumulative']:.1f} % of the energy, gap {line['gap']:.2g}."
+    caption = f"{rows:,} rows, {len(table)} directions; one set, so no interval.{held}"
+    alt = f"Eigenvalues, cumulative energy and eigengaps over {len(table)} directions.{held}"
+    return finished(figure, title="The spectrum, and the gaps that theory asks for", caption=caption, alt=alt, mode=mode, height=height)
+
+
+def _beyond(figure: Any, table: pd.DataFrame, name: str, mode: Mode) -> None:
+    """Greys out the k that the first basis does not reach, and says why."""
+    last, top = float(table.loc[table["basis"] == name, "k"].max()), float(table["k"].max())
+    if top <= 1.3 * last:
+        return
+    ink = INK[mode]
+    figure.add_vrect(x0=last, x1=top, fillcolor=faded(ink.muted, 0.1), line_width=0, layer="below")
+    figure.add_annotation(
+        x=math.log10(math.sqrt(last * top)),
+        y=0.99,
+        text=f"beyond {last:g}:<br>no {BASES[name][2]} left",
+        showarrow=False,
+        yanchor="top",
+        font={"size": 12, "color": ink.muted},
+    )
+
+
+def _line(figure: Any, rows: pd.DataFrame, *, colour: str, dash: str, name: str) -> None:
+    figure.add_scatter(
+        x=rows["k"],
+        y=rows["mean"],
+        mode="lines",
+        line={"color": colour, "width": 2.8, "dash": dash},
+        name=name,
+        hovertemplate=f"{name}: ξ = %{{y:.3f}} at k = %{{x}}<extra></extra>",
+    )
+
+
+def _band(figure: Any, x: Sequence[float] | pd.Series, low: pd.Series, high: pd.Series, colour: str) -> None:
+    figure.add_scatter(
+        x=[*x, *list(x)[::-1]],
+        y=[*high, *list(low)[::-1]],
+        mode="lines",
+        fill="toself",
+        fillcolor=faded(colour, 0.14),
+        line_width=0,
+        hoverinfo="skip",
+        showlegend=False,
+    )
+
+
+def _mark(figure: Any, k: int | None, mode: Mode, *, top: float) -> None:
+    if k is None:
+        return
+    figure.add_vline(x=k, line={"color": _MARK[mode], "width": 1.6, "dash": "dot"})
+    label = {"text": f"<b>k = {k}</b>", "showarrow": False, "xanchor": "left", "xshift": 4, "yanchor": "top"}
+    figure.add_annotation(x=math.log10(k), y=top, font={"color": _MARK[mode], "size": 13}, **label)
+
+
+def _k_axis(figure: Any, ks: pd.Series) -> None:
+    ticks = [tick for tick in (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000) if float(ks.min()) <= tick <= float(ks.max())]
+    if not ticks:
+        ticks = [int(k) for k in log_ticks([float(k) for k in ks])]
+    figure.update_xaxes(type="log", title_text="k, directions kept (log scale)", tickvals=ticks, ticktext=[f"{tick:g}" for tick in ticks])
+
+
+def _picked(rows: pd.DataFrame) -> list[Any]:
+    return [rows.iloc[place] for place in sorted({0, len(rows) // 2, len(rows) - 1})]

@@ -1,0 +1,95 @@
+"""Accuracy over the whole (k, ε) plane, with the ridge k*(ε): the best k of each budget."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pandas as pd
+import plotly.graph_objects as go
+
+from pillar_core.plots.intervals import best, over_seeds
+from pillar_core.plots.theme import ACCURACY_SCALE, Mode, finished, seeds_phrase
+
+_MOST_LABELLED_CELLS = 120
+
+
+def accuracy_heatmap(
+    table: pd.DataFrame, *, mode: Mode = "light", method: str = "pillar", here: tuple[int, float] | None = None, height: int = 460
+) -> Any:
+    """Mean test accuracy (percent) by k and ε; each cell tells its half-width, frames mark the ridge k*(ε).
+
+    table: one row per run with columns method, k, epsilon, seed, accuracy in [0, 1]. `here` outlines one (k, ε) cell, dotted.
+    Clicking a cell gives its k and ε in `customdata`.
+    """
+    cells = over_seeds(table[table["method"] == method], by=["epsilon", "k"], value="accuracy", low=0, high=1)
+    ks, budgets = sorted(cells["k"].unique()), sorted(cells["epsilon"].unique())
+    columns, rows = [f"{k:g}" for k in ks], [_tick(epsilon) for epsilon in budgets]
+    rows_found: list[Any] = list(cells.itertuples())
+    found = {(float(row.epsilon), float(row.k)): row for row in rows_found}
+    grid = [[found.get((float(epsilon), float(k))) for k in ks] for epsilon in budgets]
+    figure = go.Figure(
+        go.Heatmap(
+            x=columns,
+            y=rows,
+            z=[[100 * cell.mean if cell else None for cell in line] for line in grid],
+            xgap=2,
+            ygap=2,
+            customdata=[[[float(k), float(epsilon)] for k in ks] for epsilon in budgets],
+            text=[[_label(cell) if len(cells) <= _MOST_LABELLED_CELLS else "" for cell in line] for line in grid],
+            texttemplate="%{text}",
+            hovertext=[[_hover(cell) for cell in line] for line in grid],
+            hovertemplate="%{hovertext}<extra></extra>",
+            colorscale=ACCURACY_SCALE,
+            colorbar={"title": {"text": "%"}, "thickness": 10, "outlinewidth": 0, "len": 0.9},
+        )
+    )
+    ridge = _ridge(cells, budgets)
+    _draw_ridge(figure, ridge, columns, rows)
+    if here is not None and f"{here[0]:g}" in columns and _tick(here[1]) in rows:
+        _outline(figure, columns.index(f"{here[0]:g}"), rows.index(_tick(here[1])), colour="#FF8A3C", dash="dot", inset=0.4)
+    figure.update_xaxes(title_text="k, directions kept", type="category", showgrid=False, categoryarray=columns)
+    figure.update_yaxes(title_text="ε  (more privacy is lower)", type="category", showgrid=False, categoryarray=rows)
+    caption = (
+        f"{seeds_phrase(cells['seeds'])} (± half-width). White frames: k*(ε), the best k, chosen on test rows (a non-private diagnostic)."
+    )
+    words = "; ".join(f"epsilon {epsilon:g}: best k {k:g}, {100 * mean:.1f} percent" for epsilon, k, mean in ridge)
+    alt = f"Heatmap of test accuracy over {len(ks)} values of k and {len(budgets)} budgets. {words}."
+    return finished(figure, title="Where accuracy lives: every k at every ε", caption=caption, alt=alt, mode=mode, height=height)
+
+
+def _ridge(cells: pd.DataFrame, budgets: list[float]) -> list[tuple[float, float, float]]:
+    """(ε, best k, its mean accuracy) for each budget."""
+    tops = [best(cells[cells["epsilon"] == epsilon]) for epsilon in budgets]
+    return [(float(row["epsilon"]), float(row["k"]), float(row["mean"])) for row in tops]
+
+
+def _draw_ridge(figure: Any, ridge: list[tuple[float, float, float]], columns: list[str], rows: list[str]) -> None:
+    """Frames around the best cells: white inside dark, so that they stand out from every colour of the scale."""
+    for epsilon, k, _ in ridge:
+        column, row = columns.index(f"{k:g}"), rows.index(_tick(epsilon))
+        _outline(figure, column, row, colour="#1B1033", dash="solid", inset=0.46, width=6)
+        _outline(figure, column, row, colour="#FFFFFF", dash="solid", inset=0.46, width=2.4)
+
+
+def _outline(figure: Any, column: int, row: int, *, colour: str, dash: str, inset: float, width: float = 2.6) -> None:
+    corners = {"x0": column - inset, "x1": column + inset, "y0": row - inset, "y1": row + inset}
+    figure.add_shape(type="rect", **corners, line={"color": colour, "width": width, "dash": dash})
+
+
+def _tick(epsilon: float) -> str:
+    return "∞" if math.isinf(epsilon) else f"{epsilon:g}"
+
+
+def _label(cell: Any) -> str:
+    if cell is None:
+        return ""
+    half = 50 * (cell.high - cell.low)
+    return f"{100 * cell.mean:.1f}<br>± {half:.1f}" if math.isfinite(half) else f"{100 * cell.mean:.1f}"
+
+
+def _hover(cell: Any) -> str:
+    if cell is None:
+        return "not run yet"
+    spread = f"<br>95 % interval [{100 * cell.low:.1f}, {100 * cell.high:.1f}]" if math.isfinite(cell.low) else "<br>one seed: no interval"
+    return f"k = {cell.k:g}, ε = {_tick(cell.epsilon)}<br><b>{100 * cell.mean:.1f} %</b>{spread}<br>{cell.seeds} seeds"

@@ -1,0 +1,205 @@
+"""The picture on the front page: why fewer directions make a private model better."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pandas as pd
+import plotly.graph_objects as go
+
+from pillar_core.plots.intervals import best, over_seeds, unprojected
+from pillar_core.plots.theme import INK, Mode, end_labels, epsilon_colour, epsilon_label, faded, finished, log_ticks, seeds_phrase
+
+
+def learning_hero(
+    table: pd.DataFrame,
+    *,
+    mode: Mode = "light",
+    method: str = "pillar",
+    ceiling: str = "non_private",
+    floor: str = "dp_sgd",
+    data: str = "",
+    height: int = 460,
+) -> Any:
+    """Accuracy over k at the tightest budget, bold, others faint; ceiling, floor, and the gain of projecting.
+
+    table: one row per run with columns method, k, epsilon, seed, accuracy in [0, 1]. `data` names the data set and says
+    where it is synthetic.
+    """
+    curves = over_seeds(table[table["method"] == method], by=["epsilon", "k"], value="accuracy", low=0, high=1)
+    budgets = sorted(epsilon for epsilon in curves["epsilon"].unique() if math.isfinite(epsilon))
+    tight = float(budgets[0])
+    figure = go.Figure()
+    for epsilon in reversed(budgets):
+        _line(figure, curves[curves["epsilon"] == epsilon].sort_values("k"), epsilon=float(epsilon), bold=epsilon == tight, mode=mode)
+    noiseless = over_seeds(table[(table["method"] == ceiling) & table["k"].notna()], by=["k"], value="accuracy", low=0, high=1)
+    _without_noise(figure, noiseless.sort_values("k"), mode=mode)
+    ends = [_end(curves[curves["epsilon"] == epsilon].sort_values("k"), float(epsilon), mode) for epsilon in budgets]
+    end_labels(figure, ends, low=100 * curves["mean"].min(), high=100 * curves["mean"].max(), bold=epsilon_label(tight))
+    main = curves[curves["epsilon"] == tight].sort_values("k")
+    top = best(main)
+    low_level = _mean(table[(table["method"] == floor) & (table["epsilon"] == tight)])
+    top_level = _mean(unprojected(table, ceiling))
+    span = (float(main["k"].min()), float(main["k"].max()))
+    _rule(figure, top_level, span=span, at=span[0], text="no privacy at all", mode=mode, dash="dash")
+    _rule(figure, low_level, span=span, at=float(top["k"]), text=f"{epsilon_label(tight)} without projection", mode=mode, dash="dot")
+    _story(figure, main, top=top, low_level=low_level, mode=mode)
+    ticks = log_ticks([float(k) for k in main["k"]])
+    figure.update_xaxes(
+        type="log",
+        title_text="k: how many directions, learned from public data, the private training may use",
+        tickvals=ticks,
+        ticktext=[f"{k:g}" for k in ticks],
+    )
+    figure.update_yaxes(title_text="test accuracy, %")
+    figure.update_layout(showlegend=False, margin_r=84)
+    gain = "" if low_level is None else f", {100 * (top['mean'] - low_level):.0f} points above training without projection"
+    alt = (
+        f"At {epsilon_label(tight)}, "
+        f"accuracy rises with k to {100 * top['mean']:.1f} percent at k = {top['k']:g}{gain}, and falls after it: "
+        "too few directions lose signal, too many add noise."
+    )
+    caption = f"{data + '. ' if data else ''}Test accuracy, {seeds_phrase(curves['seeds'])}."
+    return finished(figure, title="The sweet spot between signal and noise", caption=caption, alt=alt, mode=mode, height=height)
+
+
+def _line(figure: Any, curve: pd.DataFrame, *, epsilon: float, bold: bool, mode: Mode) -> None:
+    colour = epsilon_colour(epsilon, mode)
+    band = curve.dropna(subset=["low", "high"])
+    if len(band):
+        figure.add_scatter(
+            x=[*band["k"], *band["k"][::-1]],
+            y=[*(100 * band["high"]), *(100 * band["low"][::-1])],
+            mode="lines",
+            fill="toself",
+            fillcolor=faded(colour, 0.2 if bold else 0.08),
+            line_width=0,
+            hoverinfo="skip",
+        )
+    figure.add_scatter(
+        x=curve["k"],
+        y=100 * curve["mean"],
+        mode="lines+markers" if bold else "lines",
+        line={"color": colour if bold else faded(colour, 0.75), "width": 3.6 if bold else 2, "shape": "spline", "smoothing": 0.5},
+        marker={"size": 7, "color": colour},
+        hovertemplate="k = %{x}: %{y:.1f} %<extra>" + epsilon_label(epsilon) + "</extra>",
+    )
+
+
+def _without_noise(figure: Any, curve: pd.DataFrame, *, mode: Mode) -> None:
+    """What k directions hold: the signal, before any noise."""
+    if curve.empty:
+        return
+    muted = INK[mode].muted
+    errors = (100 * (curve["high"] - curve["mean"])).fillna(0)
+    figure.add_scatter(
+        x=curve["k"],
+        y=100 * curve["mean"],
+        mode="lines",
+        line={"color": muted, "width": 1.4, "shape": "spline", "smoothing": 0.5},
+        error_y={"type": "data", "array": errors, "color": muted, "thickness": 1, "width": 0},
+        hovertemplate="k = %{x} without noise: %{y:.1f} %<extra>non-private</extra>",
+    )
+    third = curve.iloc[len(curve) // 3]
+    figure.add_annotation(
+        x=math.log10(third["k"]),
+        y=100 * third["mean"],
+        text="<i>without noise</i>",
+        showarrow=False,
+        xanchor="right",
+        yanchor="bottom",
+        xshift=-8,
+        font={"size": 13, "color": muted},
+    )
+
+
+def _end(curve: pd.DataFrame, epsilon: float, mode: Mode) -> tuple[float, float, str, str]:
+    last = curve.iloc[-1]
+    return float(last["k"]), 100 * float(last["mean"]), epsilon_label(epsilon), epsilon_colour(epsilon, mode)
+
+
+def _rule(figure: Any, level: float | None, *, span: tuple[float, float], at: float, text: str, mode: Mode, dash: str) -> None:
+    if level is None:
+        return
+    muted = INK[mode].muted
+    figure.add_scatter(x=list(span), y=[100 * level] * 2, mode="lines", line={"color": muted, "width": 1.4, "dash": dash}, hoverinfo="skip")
+    figure.add_annotation(
+        x=math.log10(at),
+        y=100 * level,
+        text=f"{text}: {100 * level:.0f} %",
+        showarrow=False,
+        xanchor="left" if at == span[0] else "center",
+        yanchor="bottom" if at == span[0] else "top",
+        font={"size": 13, "color": muted},
+    )
+
+
+def _story(figure: Any, main: pd.DataFrame, *, top: Any, low_level: float | None, mode: Mode) -> None:
+    """The annotations that make the curve readable without any text around it."""
+    ink = INK[mode]
+    x, y = math.log10(top["k"]), 100 * float(top["mean"])
+    figure.add_scatter(
+        x=[top["k"]],
+        y=[y],
+        mode="markers",
+        hoverinfo="skip",
+        marker={"size": 18, "color": ink.accent, "symbol": "circle", "line": {"width": 3, "color": ink.surface}},
+    )
+    figure.add_annotation(
+        x=x,
+        y=y,
+        ax=0,
+        ay=-42,
+        text=f"<b>{y:.0f} % at k = {top['k']:g}</b>",
+        arrowcolor=ink.accent,
+        arrowwidth=1.4,
+        arrowhead=0,
+        bgcolor=faded(ink.surface, 0.82),
+        font={"size": 16, "color": ink.accent},
+    )
+    if low_level is not None and y - 100 * low_level > 4:
+        figure.add_annotation(
+            x=x,
+            y=y - 1.2,
+            ax=x,
+            ay=100 * low_level,
+            axref="x",
+            ayref="y",
+            text="",
+            arrowhead=2,
+            arrowsize=1.1,
+            arrowwidth=1.6,
+            arrowcolor=ink.accent,
+        )
+        figure.add_annotation(
+            x=x,
+            y=(y + 100 * low_level) / 2,
+            text=f"+{y - 100 * low_level:.0f} points",
+            bgcolor=faded(ink.surface, 0.82),
+            showarrow=False,
+            xanchor="left",
+            xshift=10,
+            align="left",
+            font={"size": 14, "color": ink.accent},
+        )
+    for place, text, anchor in (
+        (main.iloc[0], "too few directions:<br>signal is lost", "left"),
+        (main.iloc[-1], "too many:<br>noise wins", "right"),
+    ):
+        figure.add_annotation(
+            x=math.log10(place["k"]),
+            y=100 * place["mean"],
+            text=f"<i>{text}</i>",
+            showarrow=False,
+            xanchor=anchor,
+            yanchor="top",
+            yshift=-14,
+            align=anchor,
+            font={"size": 13, "color": ink.muted},
+        )
+
+
+def _mean(rows: pd.DataFrame) -> float | None:
+    values = rows["accuracy"].dropna()
+    return float(values.mean()) if len(values) else None

@@ -1,0 +1,53 @@
+"""Means with intervals: what figures draw instead of single runs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import pandas as pd
+from scipy import stats
+
+LEVEL = 0.95
+
+
+def over_seeds(table: pd.DataFrame, *, by: Sequence[str], value: str, low: float = -math.inf, high: float = math.inf) -> pd.DataFrame:
+    """One row per group: `by`, mean, low, high, seeds.
+
+    The interval is Student's t over seeds at 95 %, cut to [`low`, `high`]; with one seed its ends are NaN. Rows without
+    a value are left out.
+    """
+    kept = table.dropna(subset=[value])
+    groups = kept.groupby(list(by), sort=True, dropna=False)[value].agg(["mean", "std", "count"]).reset_index()
+    half = [_half_width(deviation, count) for deviation, count in zip(groups["std"], groups["count"], strict=True)]
+    groups["low"] = (groups["mean"] - pd.Series(half)).clip(lower=low)
+    groups["high"] = (groups["mean"] + pd.Series(half)).clip(upper=high)
+    return groups.rename(columns={"count": "seeds"})[[*by, "mean", "low", "high", "seeds"]]
+
+
+def unprojected(table: pd.DataFrame, method: str) -> pd.DataFrame:
+    """The rows of `method` that used every direction (no k), or all of its rows where each has a k."""
+    rows = table[table["method"] == method]
+    return rows[rows["k"].isna()] if rows["k"].isna().any() else rows
+
+
+def best(means: pd.DataFrame) -> pd.Series[Any]:
+    """The row of an `over_seeds` table with the largest mean; the first of equals."""
+    return means.sort_values("mean", ascending=False, kind="stable").iloc[0]
+
+
+def wilson(share: float, count: int) -> tuple[float, float]:
+    """The 95 % interval of a share of `count` independent trials (Wilson 1927); (0, 1) with no trials."""
+    if not count > 0:
+        return 0.0, 1.0
+    z = float(stats.norm.ppf(0.5 + LEVEL / 2))
+    centre = (share + z * z / (2 * count)) / (1 + z * z / count)
+    half = z * math.sqrt(share * (1 - share) / count + z * z / (4 * count * count)) / (1 + z * z / count)
+    return max(0.0, centre - half), min(1.0, centre + half)
+
+
+def _half_width(deviation: float, count: int) -> float:
+    if count < 2:
+        return math.nan
+    return float(stats.t.ppf(0.5 + LEVEL / 2, count - 1)) * float(deviation) / math.sqrt(count)

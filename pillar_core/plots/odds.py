@@ -1,0 +1,66 @@
+"""Odds as dots: of so many guesses about one person's presence, how many the training makes right."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pandas as pd
+import plotly.graph_objects as go
+
+from pillar_core.plots.theme import INK, Mode, finished
+
+ROWS, COLUMNS = 10, 40
+
+
+def odds_dots(table: pd.DataFrame, *, mode: Mode = "light", protected: str = "one row", height: int = 300) -> Any:
+    """An array of 400 guesses: right by luck, right because of the training, wrong.
+
+    table: one row with column advantage in [0, 1], the largest membership advantage that the guarantee allows an
+    attacker with even prior odds: the guess is right with probability (1 + advantage)/2.
+    """
+    advantage = float(table["advantage"].iloc[0])
+    if not 0 <= advantage <= 1:
+        raise ValueError(f"advantage must be in [0, 1]; got {advantage!r}.")
+    total = ROWS * COLUMNS
+    learned = round(total * advantage / 2)
+    groups = (
+        ("right by coin flip", total // 2, INK[mode].muted, "circle"),
+        ("right because of the training", learned, "#D55E00" if mode == "light" else "#FF9152", "circle"),
+        ("wrong", total - total // 2 - learned, INK[mode].grid, "circle"),
+    )
+    figure, start = go.Figure(), 0
+    for name, count, colour, symbol in groups:
+        places = range(start, start + count)
+        figure.add_scatter(
+            x=[place // ROWS for place in places],
+            y=[place % ROWS for place in places],
+            mode="markers",
+            name=f"{name}: {count}",
+            marker={"size": 10, "color": colour, "symbol": symbol},
+            hovertemplate=f"{name}<extra></extra>",
+        )
+        start += count
+    figure.update_xaxes(visible=False, range=[-0.8, COLUMNS - 0.2])
+    figure.update_yaxes(visible=False, range=[ROWS - 0.3, -0.7])
+    figure.update_layout(legend_y=-0.02)
+    title = f"Of {total} guesses whether {protected} took part, {learned} become right by seeing the model"
+    caption = "The strongest attacker the guarantee allows, prior 50:50. " + one_in(advantage / 2)
+    alt = f"Array of {total} dots: {total // 2} right by luck, {learned} right because of the training, the rest wrong."
+    return finished(figure, title=title, caption=caption, alt=alt, mode=mode, height=height)
+
+
+def one_in(share: float) -> str:
+    """“1 in 19” for a share in [0, 1]; never from one (ε, δ) point but from a trade-off curve's share."""
+    if not 0 <= share <= 1:
+        raise ValueError(f"share must be in [0, 1]; got {share!r}.")
+    if share == 0:
+        return "Not one."
+    count = 1 / share
+    return f"1 in {count:.1f}." if count < 10 else f"1 in {_rounded(count):,.0f}."
+
+
+def _rounded(value: float) -> float:
+    """Two significant digits: more would claim a precision that odds do not carry."""
+    digits = 1 - math.floor(math.log10(value))
+    return round(value, digits)

@@ -1,0 +1,242 @@
+"""Prediction beside measurement: where accuracy goes as k grows, the best k of each ε, and what privacy costs two backbones."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pandas as pd
+import plotly.graph_objects as go
+
+from pillar_core.plots.intervals import over_seeds
+from pillar_core.plots.theme import INK, Mode, epsilon_colour, epsilon_label, faded, finished, method_style, seeds_phrase
+
+_NOISE = {"light": "#6A4FB3", "dark": "#B7A6FF"}
+_LOSS = {"light": "#C98A00", "dark": "#F6BE4A"}
+
+
+def predicted_accuracy(
+    predicted: pd.DataFrame, measured: pd.DataFrame | None = None, *, mode: Mode = "light", k: int | None = None, height: int = 500
+) -> Any:
+    """Where 100 % goes at one ε: an area lost to the projection, one lost to the noise, the rest predicted right.
+
+    predicted: columns k, accuracy, lost_to_projection, lost_to_noise for one ε, with that column. measured: runs at that ε
+    (columns k, seed, accuracy), drawn as points with their intervals. Rings mark the best predicted and measured k.
+    """
+    ink, epsilon = INK[mode], float(predicted["epsilon"].iloc[0])
+    rows = predicted.sort_values("k", ignore_index=True)
+    peak = _highest(rows, "accuracy")
+    clean, noisy = 100 * (1 - rows["lost_to_projection"]), 100 * rows["accuracy"]
+    figure = go.Figure()
+    for top, bottom, colour in ((pd.Series(100.0, index=rows.index), clean, _LOSS[mode]), (clean, noisy, _NOISE[mode])):
+        figure.add_scatter(
+            x=[*rows["k"], *rows["k"][::-1]],
+            y=[*top, *bottom[::-1]],
+            mode="lines",
+            fill="toself",
+            fillcolor=faded(colour, 0.22),
+            line_width=0,
+            hoverinfo="skip",
+            showlegend=False,
+        )
+    _named(figure, rows["k"], clean, _LOSS[mode], "dash", "predicted without noise")
+    _named(figure, rows["k"], noisy, epsilon_colour(epsilon, mode), "solid", f"predicted at {epsilon_label(epsilon)}")
+    _ring(figure, float(peak["k"]), float(peak["accuracy"]), epsilon_colour(epsilon, mode), "best predicted k")
+    words, caption = (
+        f"Best predicted k {peak['k']:g}.",
+        "A model, not a bound. No run is drawn yet: measure the curves.",
+    )
+    low = float(noisy.min())
+    if measured is not None and len(measured):
+        inside = measured[measured["k"].between(float(rows["k"].iloc[0]), float(rows["k"].iloc[-1]))]
+        means = over_seeds(inside, by=["k"], value="accuracy", low=0, high=1).sort_values("k")
+        figure.add_scatter(
+            x=means["k"],
+            y=100 * means["mean"],
+            mode="markers",
+            name="measured",
+            marker={"size": 10, "color": ink.surface, "line": {"width": 2.4, "color": ink.text}},
+            error_y={
+                "type": "data",
+                "array": (100 * (means["high"] - means["mean"])).fillna(0),
+                "color": ink.text,
+                "thickness": 1.2,
+                "width": 4,
+            },
+            hovertemplate="measured: %{y:.1f} % at k = %{x}<extra></extra>",
+        )
+        top = _highest(means, "mean")
+        _ring(figure, float(top["k"]), float(top["mean"]), ink.text, "best measured k")
+        words += f" Best measured k {top['k']:g} with {100 * top['mean']:.1f} percent."
+        caption = f"Lines: a model, not a bound. Points: {seeds_phrase(means['seeds'])}; the best is chosen on test rows."
+        low = min(low, 100 * float(means["mean"].min()))
+    floor = max(0.0, low - 6)
+    _areas(figure, rows, clean, noisy, floor, mode)
+    if k is not None:
+        figure.add_vline(x=k, line={"color": ink.muted, "width": 1.2, "dash": "dot"})
+    first, last = float(rows["k"].iloc[0]), float(rows["k"].iloc[-1])
+    ticks = [tick for tick in (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000) if first <= tick <= last]
+    figure.update_xaxes(type="log", title_text="k, directions kept (log scale)", tickvals=ticks, ticktext=[f"{tick:g}" for tick in ticks])
+    figure.update_xaxes(range=[math.log10(first) - 0.03, math.log10(last) + 0.03])
+    figure.update_yaxes(title_text="accuracy, %", range=[floor, 100])
+    alt = f"Predicted accuracy against k at {epsilon_label(epsilon)}, split into what the projection and what the noise loses. {words}"
+    title = "What the projection loses, what the noise adds"
+    return finished(figure, title=title, caption=caption, alt=alt, mode=mode, height=height)
+
+
+def best_k_against_epsilon(
+    predicted: pd.DataFrame, measured: pd.DataFrame | None = None, *, mode: Mode = "light", height: int = 420
+) -> Any:
+    """The best k of each ε, predicted as a line and measured as points, with all k within one point of accuracy.
+
+    predicted, measured: columns epsilon, k, low, high; finite ε only are drawn.
+    """
+    ink = INK[mode]
+    line = predicted[predicted["epsilon"].map(math.isfinite)].sort_values("epsilon")
+    figure = go.Figure()
+    colour = method_style("pillar").colour(mode)
+    steps = _steps(line)
+    figure.add_scatter(
+        x=[*steps["epsilon"], *steps["epsilon"][::-1]],
+        y=[*steps["high"], *steps["low"][::-1]],
+        mode="lines",
+        fill="toself",
+        fillcolor=faded(colour, 0.13),
+        line_width=0,
+        hoverinfo="skip",
+        showlegend=False,
+    )
+    figure.add_scatter(
+        x=line["epsilon"],
+        y=line["k"],
+        mode="lines",
+        line={"color": colour, "width": 2.8, "shape": "hv"},
+        name="predicted",
+        hovertemplate="ε = %{x}: best k = %{y}<extra>predicted</extra>",
+    )
+    words = "; ".join(f"ε = {row.epsilon:g}: {row.k:g}" for row in line.itertuples())
+    caption = "The predicted best k, a model; the band holds every k within one point of its accuracy."
+    if measured is not None and len(measured):
+        points = measured[measured["epsilon"].map(math.isfinite)]
+        figure.add_scatter(
+            x=points["epsilon"],
+            y=points["k"],
+            mode="markers",
+            name="measured",
+            marker={
+                "size": 11,
+                "color": [epsilon_colour(float(value), mode) for value in points["epsilon"]],
+                "line": {"width": 2, "color": ink.surface},
+            },
+            error_y={
+                "type": "data",
+                "symmetric": False,
+                "array": points["high"] - points["k"],
+                "arrayminus": points["k"] - points["low"],
+                "color": ink.muted,
+                "thickness": 1.6,
+                "width": 5,
+            },
+            hovertemplate="ε = %{x}: best k = %{y}<extra>measured</extra>",
+        )
+        words += ". Measured: " + "; ".join(f"ε = {row.epsilon:g}: {row.k:g}" for row in points.itertuples())
+        caption = "Line: a model. Points: the best measured k, chosen on test rows. Band and bars: every k within one point of accuracy."
+    figure.update_xaxes(
+        type="log",
+        title_text="ε (log scale), more privacy to the left",
+        tickvals=[0.1, 0.3, 1, 3, 8],
+        ticktext=["0.1", "0.3", "1", "3", "8"],
+    )
+    ticks = [tick for tick in (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000) if tick <= 2 * float(line["k"].max())]
+    figure.update_yaxes(type="log", title_text="best k (log scale)", tickvals=ticks, ticktext=[f"{tick:g}" for tick in ticks])
+    title = "A larger budget pays for more directions"
+    return finished(figure, title=title, caption=caption, alt=f"Best k against epsilon. Predicted: {words}.", mode=mode, height=height)
+
+
+def accuracy_drops(table: pd.DataFrame, *, mode: Mode = "light", height: int = 400) -> Any:
+    """The fraction of its own accuracy without privacy that each side loses, as bars by ε. Columns side, epsilon, drop, seeds."""
+    figure = go.Figure()
+    sides = list(dict.fromkeys(table["side"]))
+    for side, colour in zip(sides, (method_style("pillar").colour(mode), method_style("noisy_gd").colour(mode)), strict=False):
+        rows = table[table["side"] == side].sort_values("epsilon")
+        figure.add_bar(
+            x=[f"{value:g}" for value in rows["epsilon"]],
+            y=100 * rows["drop"],
+            name=side,
+            marker={"color": faded(colour, 0.8), "cornerradius": 4},
+            text=[f"{100 * value:.1f} %" for value in rows["drop"]],
+            textposition="inside",
+            insidetextanchor="start",
+            textfont={"size": 13},
+            error_y={"type": "data", "array": 100 * rows["half"].fillna(0), "color": INK[mode].text, "thickness": 1.2, "width": 4},
+            hovertemplate=f"{side}, ε = %{{x}}: %{{y:.1f}} %<extra></extra>",
+        )
+    figure.update_layout(barmode="group", bargap=0.35, legend={"y": -0.25})
+    figure.update_xaxes(type="category", title_text="ε", showgrid=False)
+    figure.update_yaxes(title_text="drop, % of accuracy without privacy", rangemode="tozero")
+    triples = zip(table["side"], table["epsilon"], table["drop"], strict=True)
+    words = "; ".join(f"{side}, ε = {epsilon:g}: {100 * drop:.1f} percent" for side, epsilon, drop in triples)
+    caption = f"(accuracy without privacy − best private accuracy) / accuracy without privacy; {seeds_phrase(table['seeds'])}."
+    return finished(
+        figure, title="Which features lose less to privacy?", caption=caption, alt=f"Bar chart of drops: {words}.", mode=mode, height=height
+    )
+
+
+def _steps(line: pd.DataFrame) -> dict[str, list[float]]:
+    """The corners of a band that keeps each ε's limits until the next ε."""
+    rows = list(zip(line["epsilon"], line["low"], line["high"], strict=True))
+    corners: dict[str, list[float]] = {"epsilon": [], "low": [], "high": []}
+    for place, (epsilon, low, high) in enumerate(rows):
+        ends = [epsilon, rows[place + 1][0]] if place + 1 < len(rows) else [epsilon]
+        for x in ends:
+            for name, number in (("epsilon", x), ("low", low), ("high", high)):
+                corners[name].append(float(number))
+    return corners
+
+
+def _named(figure: Any, x: pd.Series, y: pd.Series, colour: str, dash: str, name: str) -> None:
+    figure.add_scatter(
+        x=x,
+        y=y,
+        mode="lines",
+        line={"color": colour, "width": 2.8, "dash": dash},
+        name=name,
+        hovertemplate=f"{name}: %{{y:.1f}} % at k = %{{x}}<extra></extra>",
+    )
+
+
+def _highest(rows: pd.DataFrame, column: str) -> Any:
+    """The row with the largest value; the first of equals."""
+    return rows.iloc[int(rows[column].to_numpy().argmax())]
+
+
+def _ring(figure: Any, k: float, accuracy: float, colour: str, name: str) -> None:
+    figure.add_scatter(
+        x=[k],
+        y=[100 * accuracy],
+        mode="markers",
+        showlegend=False,
+        hovertemplate=f"{name}: %{{x}}<extra></extra>",
+        marker={"symbol": "circle-open", "size": 20, "color": colour, "line": {"width": 2.4}},
+    )
+
+
+def _areas(figure: Any, rows: pd.DataFrame, clean: pd.Series, noisy: pd.Series, floor: float, mode: Mode) -> None:
+    """Names inside the two areas, where they are tallest."""
+    widest = int((clean - noisy).to_numpy().argmax())
+    lowest, top, bottom = float(clean.iloc[0]), float(clean.iloc[widest]), float(noisy.iloc[widest])
+    _area_name(figure, float(rows["k"].iloc[0]), (100 + max(lowest, floor)) / 2, "lost to projection", _LOSS[mode], "left")
+    if top - bottom >= 4:
+        _area_name(figure, float(rows["k"].iloc[widest]), (top + max(bottom, floor)) / 2, "lost to noise", _NOISE[mode], "right")
+
+
+def _area_name(figure: Any, k: float, y: float, text: str, colour: str, anchor: str) -> None:
+    figure.add_annotation(
+        x=math.log10(k),
+        y=y,
+        text=text,
+        showarrow=False,
+        xanchor=anchor,
+        xshift=8 if anchor == "left" else -8,
+        font={"size": 14, "color": colour, "weight": 600},
+    )

@@ -1,0 +1,101 @@
+"""Runs laid side by side: means with intervals and single seeds, and parallel coordinates over settings."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+import plotly.graph_objects as go
+
+from pillar_core.plots.theme import INK, Mode, epsilon_label, finished, method_style
+
+_COORDINATES = ("dataset", "method", "k", "epsilon", "public_fraction", "mean")
+
+
+def overlay(runs: pd.DataFrame, lines: pd.DataFrame, *, labels: dict[str, str], mode: Mode = "light") -> Any:
+    """Every seed as a dot and each setting's mean with its 95 % interval, in percent, one line per setting.
+
+    runs: columns group, method, accuracy in [0, 1]; lines: columns group, method, mean, low, high; labels: words by group.
+    """
+    figure = go.Figure()
+    for number, line in enumerate(lines.to_dict("records")):
+        colour = method_style(str(line["method"])).colour(mode)
+        own = 100 * runs.loc[runs["group"] == line["group"], "accuracy"].dropna()
+        name = f"{number + 1}. {labels[str(line['group'])]}"
+        reach = 0.0 if pd.isna(line["low"]) else 100 * (line["high"] - line["mean"])
+        figure.add_scatter(
+            x=own,
+            y=[name] * len(own),
+            mode="markers",
+            marker={"color": colour, "size": 7, "opacity": 0.4},
+            hovertemplate="%{x:.1f} %<extra>one seed</extra>",
+        )
+        figure.add_scatter(
+            x=[100 * line["mean"]],
+            y=[name],
+            mode="markers",
+            marker={"color": colour, "size": 13, "symbol": "diamond", "line": {"color": INK[mode].text, "width": 1}},
+            error_x={"type": "data", "array": [reach], "color": INK[mode].text, "thickness": 1.4},
+            hovertemplate="%{x:.1f} %<extra>mean</extra>",
+        )
+    figure.update_yaxes(autorange="reversed", automargin=True)
+    figure.update_xaxes(title="test accuracy, %")
+    figure.update_layout(showlegend=False)
+    best = lines.sort_values("mean").iloc[-1]
+    alt = f"{len(lines)} settings side by side; the best mean is {100 * best['mean']:.1f} %, {labels[str(best['group'])]}."
+    return finished(
+        figure,
+        mode=mode,
+        title="Chosen runs",
+        alt=alt,
+        caption="Dots are seeds, diamonds means, bars 95 % intervals.",
+        height=130 + 44 * len(lines),
+    )
+
+
+def parallel_coordinates(lines: pd.DataFrame, *, mode: Mode = "light") -> Any:
+    """Settings as lines through one axis per setting that varies, coloured by mean test accuracy in percent.
+
+    lines: columns of `_COORDINATES`, as far as there are.
+    """
+    shown = [name for name in _COORDINATES if name in lines and (name == "mean" or lines[name].nunique() > 1)]
+    ink = INK[mode]
+    figure = go.Figure(
+        go.Parcoords(
+            line={"color": 100 * lines["mean"], "colorscale": "Viridis", "showscale": True, "colorbar": {"title": {"text": "%"}}},
+            dimensions=[_dimension(lines[name], name) for name in shown],
+            labelfont={"color": ink.text},
+            tickfont={"color": ink.text},
+            rangefont={"color": "rgba(0,0,0,0)"},
+        )
+    )
+    words = ", ".join(_TITLES.get(name, name) for name in shown)
+    made = finished(
+        figure,
+        mode=mode,
+        title="Every setting as a line",
+        alt=f"Parallel coordinates of {len(lines)} settings over {words}; colour is mean test accuracy.",
+        caption="Drag along an axis to keep the lines that pass there.",
+        height=430,
+    )
+    made.update_layout(margin_t=130, margin_l=90)
+    return made
+
+
+_TITLES = {"epsilon": "ε", "mean": "accuracy, %", "public_fraction": "public share", "dataset": "data"}
+
+
+def _dimension(values: pd.Series[Any], name: str) -> dict[str, Any]:
+    if name == "mean":
+        return {"label": _TITLES[name], "values": 100 * values}
+    levels = sorted(values.dropna().unique(), key=lambda level: (isinstance(level, str), level))
+    words = [
+        epsilon_label(level).removeprefix("ε = ") if name == "epsilon" else f"{level:g}" if not isinstance(level, str) else level
+        for level in levels
+    ]
+    places = values.map({level: place for place, level in enumerate(levels)}).fillna(-1)
+    has_gap = bool((places < 0).any())
+    ticks, texts = list(range(len(levels))), words
+    if has_gap:
+        ticks, texts = [-1, *ticks], ["rule", *texts]
+    return {"label": _TITLES.get(name, name), "values": places, "tickvals": ticks, "ticktext": texts}

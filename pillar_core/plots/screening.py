@@ -1,0 +1,264 @@
+"""Figures of screening: the ranking with its nulls, angles, spectra, all pairs of sets, and scores beside measured accuracy."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import pandas as pd
+import plotly.graph_objects as go
+
+from pillar_core.plots.intervals import over_seeds
+from pillar_core.plots.theme import ACCURACY_SCALE, INK, Mode, categorical, class_symbols, faded, finished
+
+UNIT_SCORES = {"gsd": "gradient subspace distance", "gsd_pure": "gradient subspace distance", "missed_energy": "missed gradient energy"}
+LOW_IS_NEAR = "  (nearer is better)"
+
+
+def ranking(
+    table: pd.DataFrame,
+    *,
+    mode: Mode = "light",
+    titles: Mapping[str, str] | None = None,
+    private: str = "the private set",
+    random_subspaces: float | None = None,
+    noise_images: str = "",
+    height: int | None = None,
+) -> Any:
+    """One score's candidates, nearest on top: value, interval, and the values that tell nothing (dotted lines).
+
+    table: rows of one score as `screening.screen` returns them. `noise_images` names the candidate that is noise.
+    """
+    ink, names = INK[mode], list(table.sort_values("rank")["public"])
+    labels = [(titles or {}).get(name, name) for name in names]
+    rows = table.set_index("public").loc[names]
+    score = str(table["score"].iloc[0])
+    best, figure = rows["value"].iloc[0], go.Figure()
+    for place, (name, label) in enumerate(zip(names, labels, strict=True)):
+        row = rows.loc[name]
+        colour = ink.muted if name == noise_images else ink.accent
+        figure.add_scatter(
+            x=[0, row["value"]],
+            y=[label, label],
+            mode="lines",
+            line={"color": faded(colour, 0.28), "width": 9},
+            hoverinfo="skip",
+        )
+        half = row["value"] - row["low"] if math.isfinite(row["low"]) else 0.0
+        figure.add_scatter(
+            x=[row["value"]],
+            y=[label],
+            mode="markers",
+            marker={"size": 15 if place == 0 else 12, "color": colour, "symbol": "diamond" if place == 0 else "circle"},
+            error_x={
+                "type": "data",
+                "symmetric": False,
+                "array": [max(0.0, row["high"] - row["value"]) if math.isfinite(row["high"]) else 0.0],
+                "arrayminus": [half],
+                "color": ink.text,
+                "thickness": 1.6,
+                "width": 5,
+            },
+            hovertemplate=f"<b>{label}</b><br>{row['value']:.3f}{_ends(row)}<br>rank {row['rank']:.0f}<extra></extra>",
+        )
+        edge = row["high"] if math.isfinite(row["high"]) else row["value"]
+        figure.add_annotation(
+            x=edge,
+            y=label,
+            text=f"{row['value']:.2f}",
+            bgcolor=ink.surface,
+            showarrow=False,
+            xanchor="left",
+            xshift=12,
+            font={"size": 14, "color": ink.text, "weight": 700 if place == 0 else 500},
+        )
+    if score in UNIT_SCORES:
+        figure.update_xaxes(range=[0, 1.09])
+    if random_subspaces is not None and score.startswith("gsd"):
+        figure.add_vline(x=random_subspaces, line={"color": ink.muted, "width": 1.5, "dash": "dot"})
+        figure.add_annotation(
+            x=random_subspaces,
+            y=1,
+            yref="paper",
+            yanchor="bottom",
+            text="random subspaces",
+            showarrow=False,
+            xanchor="right",
+            font={"size": 12, "color": ink.muted},
+        )
+    figure.update_xaxes(title_text=UNIT_SCORES.get(score, score) + LOW_IS_NEAR, rangemode="tozero")
+    figure.update_yaxes(
+        type="category", categoryarray=labels[::-1], showgrid=False, ticksuffix="  ", tickfont={"size": 14, "color": ink.text}
+    )
+    figure.update_layout(showlegend=False)
+    words = "; ".join(f"{label} {rows.loc[name, 'value']:.2f}" for name, label in zip(names, labels, strict=True))
+    with_ends = bool(rows["low"].notna().all())
+    budget = float(table["epsilon_upper"].iloc[0])
+    cost = f"One release at ε ≤ {budget:.3g} ranks them all. " if math.isfinite(budget) else "Reads private rows without noise. "
+    caption = (
+        f"{cost}{'95 % intervals' if with_ends else 'One draw: no interval'}, up to {int(rows['n_examples'].max()):,} rows of each set."
+    )
+    return finished(
+        figure,
+        title=f"{labels[0]} {'lies nearest' if _is_clear(rows) else 'seems nearest'} to {private}",
+        caption=caption,
+        alt=f"Distances of {len(names)} public sets, nearest first: {words}. Nearest at {best:.2f}.",
+        mode=mode,
+        height=height or 190 + 44 * len(names),
+    )
+
+
+def angles(table: pd.DataFrame, *, mode: Mode = "light", titles: Mapping[str, str] | None = None, height: int = 420) -> Any:
+    """Principal angles with the private directions, one line a set. table: columns public, index, degrees."""
+    figure = _lines(table, "public", "degrees", mode, titles, "%{y:.0f}°")
+    figure.update_yaxes(title_text="angle, degrees", range=[0, 93], dtick=30)
+    figure.update_xaxes(title_text="direction, smallest angle first")
+    means = table.groupby("public")["degrees"].mean().sort_values()
+    words = "; ".join(f"{(titles or {}).get(str(name), str(name))} {value:.0f}" for name, value in means.items())
+    return finished(
+        figure,
+        title="How many directions are shared",
+        caption="Near 0° a direction is shared, at 90° it is lost. One draw of rows: no interval.",
+        alt=f"Principal angles between public and private gradient directions; mean degrees: {words}.",
+        mode=mode,
+        height=height,
+        line=70,
+    )
+
+
+def gradient_spectra(
+    table: pd.DataFrame, *, mode: Mode = "light", titles: Mapping[str, str] | None = None, k: int | None = None, height: int = 420
+) -> Any:
+    """Singular values of the gradients as shares of the largest, logarithmic. table: columns set, index, value."""
+    figure = _lines(table[table["value"] > 0], "set", "value", mode, titles, "%{y:.3g} of the largest")
+    figure.update_yaxes(type="log", title_text="singular value / largest", dtick=1, exponentformat="power")
+    figure.update_xaxes(type="log", title_text="direction (log scale)", dtick=1)
+    if k is not None:
+        figure.add_vline(x=k, line={"color": INK[mode].muted, "width": 1.5, "dash": "dot"})
+    return finished(
+        figure,
+        title="How quickly gradients run out of directions",
+        caption=f"Singular values of per-example gradients at the start{f'; dotted: k = {k}' if k else ''}. One draw: no interval.",
+        alt=f"Singular values of gradients of {table['set'].nunique()} sets, falling over {int(table['index'].max())} directions.",
+        mode=mode,
+        height=height,
+        line=70,
+    )
+
+
+def distance_map(table: pd.DataFrame, *, mode: Mode = "light", titles: Mapping[str, str] | None = None, height: int = 480) -> Any:
+    """All pairs of sets as a heatmap, similar sets side by side. table: columns first, second, value in [0, 1]."""
+    from scipy.cluster.hierarchy import leaves_list, linkage
+    from scipy.spatial.distance import squareform
+
+    square = table.pivot(index="first", columns="second", values="value")
+    square = square.loc[square.index, square.index]
+    order = (
+        leaves_list(linkage(squareform(square.to_numpy(), checks=False), "average", optimal_ordering=True))
+        if len(square) > 2
+        else range(len(square))
+    )
+    names = [square.index[place] for place in order]
+    labels = [(titles or {}).get(name, name) for name in names]
+    values = square.loc[names, names].to_numpy()
+    figure = go.Figure(
+        go.Heatmap(
+            x=labels,
+            y=labels,
+            z=values,
+            xgap=2,
+            ygap=2,
+            zmin=0,
+            zmax=1,
+            colorscale=[[1 - float(place), colour] for place, colour in reversed(ACCURACY_SCALE)],
+            texttemplate="%{z:.2f}",
+            hovertemplate="%{y} – %{x}: %{z:.3f}<extra></extra>",
+            colorbar={"thickness": 10, "outlinewidth": 0, "len": 0.9},
+        )
+    )
+    figure.update_xaxes(showgrid=False, tickangle=-30)
+    figure.update_yaxes(showgrid=False, autorange="reversed")
+    return finished(
+        figure,
+        title="Which sets resemble each other",
+        caption="Gradient subspace distance of every pair, similar sets side by side. One draw of rows: no interval.",
+        alt=f"Heatmap of distances between {len(names)} sets, in the order {', '.join(labels)}.",
+        mode=mode,
+        height=height,
+        line=70,
+    )
+
+
+def score_against_accuracy(
+    table: pd.DataFrame,
+    accuracy: pd.DataFrame,
+    agreement: pd.Series[Any],
+    *,
+    mode: Mode = "light",
+    titles: Mapping[str, str] | None = None,
+    baseline: float | None = None,
+    height: int = 440,
+) -> Any:
+    """Measured accuracy (percent) against one score, a point a public set; `agreement`: its row with spearman, p_value, sets."""
+    means = over_seeds(accuracy, by=["public"], value="accuracy", low=0, high=1).set_index("public")
+    rows = table[table["public"].isin(means.index)].sort_values("rank")
+    figure = go.Figure()
+    colours, symbols = categorical(len(rows), mode), class_symbols(len(rows))
+    for (_, row), colour, symbol in zip(rows.iterrows(), colours, symbols, strict=True):
+        found = means.loc[row["public"]]
+        spread = 50 * (found["high"] - found["low"])
+        label = (titles or {}).get(row["public"], row["public"])
+        figure.add_scatter(
+            x=[row["value"]],
+            y=[100 * found["mean"]],
+            mode="markers+text",
+            text=[label],
+            textposition="top center",
+            marker={"size": 13, "color": colour, "symbol": symbol},
+            error_y={"type": "data", "array": [spread if math.isfinite(spread) else 0.0], "color": faded(colour, 0.7), "thickness": 1.5},
+            hovertemplate=f"{label}<br>score %{{x:.3f}}<br>accuracy %{{y:.1f}} %<extra></extra>",
+        )
+    if baseline is not None:
+        figure.add_hline(y=100 * baseline, line={"color": INK[mode].muted, "width": 1.5, "dash": "dot"}, annotation_text="no public data")
+    score = str(rows["score"].iloc[0])
+    figure.update_xaxes(title_text=UNIT_SCORES.get(score, score) + LOW_IS_NEAR)
+    figure.update_yaxes(title_text="test accuracy with it, %")
+    figure.update_layout(showlegend=False)
+    verdict = f"Spearman {agreement['spearman']:.2f}, permutation p = {agreement['p_value']:.3f}, {agreement['sets']:.0f} sets"
+    caption = f"{verdict}. A handful of sets proves little. Accuracy is a non-private measurement on test rows."
+    return finished(
+        figure,
+        title="Does the ranking predict accuracy?",
+        caption=caption,
+        alt=f"Scatter of accuracy against score for {len(rows)} public sets. {verdict}.",
+        mode=mode,
+        height=height,
+        line=90,
+    )
+
+
+def _is_clear(rows: pd.DataFrame) -> bool:
+    """Whether no other interval reaches into that of the first."""
+    return bool((rows["low"].iloc[1:] > rows["high"].iloc[0]).all())
+
+
+def _lines(table: pd.DataFrame, by: str, value: str, mode: Mode, titles: Mapping[str, str] | None, hover: str) -> Any:
+    figure = go.Figure()
+    names = list(dict.fromkeys(table[by]))
+    for name, colour, symbol in zip(names, categorical(len(names), mode), class_symbols(len(names)), strict=True):
+        rows, label = table[table[by] == name], (titles or {}).get(name, name)
+        figure.add_scatter(
+            x=rows["index"],
+            y=rows[value],
+            mode="lines+markers" if len(rows) <= 24 else "lines",
+            name=label,
+            line={"color": colour, "width": 2},
+            marker={"size": 6, "symbol": symbol},
+            hovertemplate=f"{label}, direction %{{x}}: {hover}<extra></extra>",
+        )
+    return figure
+
+
+def _ends(row: pd.Series[Any]) -> str:
+    return f"<br>95 % interval [{row['low']:.3f}, {row['high']:.3f}]" if math.isfinite(row["low"]) else ""

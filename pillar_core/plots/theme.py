@@ -1,0 +1,290 @@
+"""Looks that every figure shares: colour, dash and order by method name, ε colours, light and dark templates.
+
+A colour belongs to a method's name on every page. Hues follow Okabe and Ito (2008), whose eight colours stay apart for
+the common kinds of colour blindness, each with a lighter twin for dark backgrounds; dash and symbol repeat the message.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import hashlib
+import itertools
+import math
+import textwrap
+from collections.abc import Iterable, Sequence
+from typing import Any, Literal
+
+import plotly.graph_objects as go
+
+Mode = Literal["light", "dark"]
+FONT = '"Source Sans", "Source Sans Pro", system-ui, sans-serif'
+HEADING_FONT = '"Source Serif", "Source Serif Pro", Georgia, serif'
+
+
+@dataclasses.dataclass(frozen=True)
+class Ink:
+    """Neutral colours of one mode."""
+
+    text: str
+    muted: str
+    grid: str
+    surface: str
+    accent: str
+
+
+@dataclasses.dataclass(frozen=True)
+class MethodStyle:
+    """How one method looks: a colour for each mode, a dash, a marker symbol and a place in the order."""
+
+    light: str
+    dark: str
+    dash: str
+    symbol: str
+    order: int
+
+    def colour(self, mode: Mode) -> str:
+        """The colour in `mode`, as #rrggbb."""
+        return self.dark if mode == "dark" else self.light
+
+
+INK: dict[Mode, Ink] = {
+    "light": Ink(text="#23233A", muted="#62637A", grid="#E4E5EE", surface="#FFFFFF", accent="#4C3FB1"),
+    "dark": Ink(text="#ECECF4", muted="#A3A5BA", grid="#2E3144", surface="#12131C", accent="#A99CF5"),
+}
+
+_HUES: dict[str, tuple[str, str]] = {
+    "blue": ("#0072B2", "#4FB3F0"),
+    "vermilion": ("#D55E00", "#FF9152"),
+    "green": ("#008F68", "#3BD1A4"),
+    "orange": ("#C98A00", "#F6BE4A"),
+    "pink": ("#B85A92", "#EBA3CF"),
+    "sky": ("#3A94CC", "#9BDBFF"),
+    "violet": ("#6A4FB3", "#B7A6FF"),
+    "grey": ("#5F6577", "#A9AEBF"),
+}
+_DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
+_SYMBOLS = ("circle", "square", "diamond", "triangle-up", "triangle-down", "pentagon", "hexagon", "star-triangle-up")
+
+_METHODS: tuple[tuple[str, str, str, str], ...] = (
+    ("non_private", "grey", "dash", "line-ew"),
+    ("only_public", "grey", "dot", "x"),
+    ("pillar", "blue", "solid", "circle"),
+    ("dp_raft", "sky", "solid", "square"),
+    ("dp_raft_pillar", "blue", "longdash", "star-triangle-up"),
+    ("pillar_one_shot", "violet", "solid", "diamond"),
+    ("pillar_noisy_sgd", "blue", "dot", "circle-open"),
+    ("semi_private_halfspace", "sky", "dot", "square-open"),
+    ("dp_sgd", "vermilion", "dash", "square"),
+    ("noisy_gd", "orange", "longdash", "diamond"),
+    ("jl", "green", "dashdot", "triangle-up"),
+    ("dp_pca", "pink", "dashdot", "triangle-down"),
+    ("gep", "green", "solid", "pentagon"),
+    ("gep_labelled", "green", "longdash", "pentagon-open"),
+    ("adadps", "pink", "solid", "hexagon"),
+    ("adamix", "vermilion", "solid", "star"),
+    ("adamix_theory", "vermilion", "dot", "star-open"),
+    ("ppgd", "orange", "dot", "diamond-open"),
+    ("pda_dpmd", "violet", "dash", "cross"),
+    ("dope_sgd", "orange", "solid", "cross-open"),
+    ("pate", "green", "dot", "hourglass"),
+    ("private_knn", "sky", "dash", "bowtie"),
+    ("second_phase", "violet", "dot", "star-square"),
+    ("private_fine_tuning", "blue", "dash", "star-diamond"),
+    ("from_scratch", "grey", "dashdot", "circle-x"),
+    ("disjunction", "pink", "dot", "square-x"),
+)
+METHOD_STYLES: dict[str, MethodStyle] = {
+    name: MethodStyle(*_HUES[hue], dash, symbol, order) for order, (name, hue, dash, symbol) in enumerate(_METHODS)
+}
+
+EPSILON_RANGE = (0.1, 8.0)
+_EPSILON_ANCHORS: dict[Mode, tuple[str, ...]] = {
+    "light": ("#4B2A8C", "#2F5FB3", "#16889B", "#3D9A57"),
+    "dark": ("#A48FF5", "#6AA8FA", "#3FCBD0", "#A6E37F"),
+}
+ACCURACY_SCALE: list[list[float | str]] = [
+    [0.0, "#2A1A54"],
+    [0.25, "#3B3F92"],
+    [0.5, "#2A7AA6"],
+    [0.75, "#3DB08C"],
+    [1.0, "#E9E36B"],
+]
+
+
+def method_style(name: str) -> MethodStyle:
+    """The style of a method; a name that is not listed gets one that depends on the name alone, after all others."""
+    known = METHOD_STYLES.get(name)
+    if known is not None:
+        return known
+    digest = hashlib.sha256(name.encode()).digest()
+    hues = [hue for key, hue in _HUES.items() if key != "grey"]
+    light, dark = hues[digest[0] % len(hues)]
+    order = len(METHOD_STYLES) + int.from_bytes(digest[3:5], "big")
+    return MethodStyle(light, dark, _DASHES[digest[1] % len(_DASHES)], _SYMBOLS[digest[2] % len(_SYMBOLS)], order)
+
+
+def in_order(names: Iterable[str]) -> list[str]:
+    """Method names, each once, in the order that every page uses."""
+    return sorted(set(names), key=lambda name: (method_style(name).order, name))
+
+
+def epsilon_colour(epsilon: float, mode: Mode) -> str:
+    """The colour of a budget: violet for much privacy through blue to green for little, grey for no privacy (∞)."""
+    if not math.isfinite(epsilon):
+        return INK[mode].muted
+    low, high = (math.log(value) for value in EPSILON_RANGE)
+    place = (math.log(min(max(epsilon, EPSILON_RANGE[0]), EPSILON_RANGE[1])) - low) / (high - low)
+    return _between(_EPSILON_ANCHORS[mode], place)
+
+
+def categorical(count: int, mode: Mode) -> list[str]:
+    """`count` colours for classes; they repeat after seven, so symbols must repeat at another length."""
+    hues = [pair[1 if mode == "dark" else 0] for key, pair in _HUES.items() if key != "grey"]
+    return [hues[index % len(hues)] for index in range(count)]
+
+
+def class_symbols(count: int) -> list[str]:
+    """`count` marker symbols for classes; with `categorical` they tell 56 classes apart."""
+    return [_SYMBOLS[index % len(_SYMBOLS)] for index in range(count)]
+
+
+def faded(colour: str, opacity: float) -> str:
+    """A #rrggbb colour as rgba at `opacity` in [0, 1]."""
+    red, green, blue = _rgb(colour)
+    return f"rgba({red}, {green}, {blue}, {opacity:g})"
+
+
+def epsilon_label(epsilon: float) -> str:
+    """ε as people read it: “ε = 0.3”, “ε = ∞”."""
+    return "ε = ∞ (no noise)" if math.isinf(epsilon) else f"ε = {epsilon:g}"
+
+
+@functools.cache
+def template(mode: Mode) -> Any:
+    """The plotly template of `mode`: transparent, light grid, no boxes, room for a title and a subtitle."""
+    ink = INK[mode]
+    axis = {
+        "gridcolor": ink.grid,
+        "gridwidth": 1,
+        "zeroline": False,
+        "showline": False,
+        "ticks": "",
+        "tickfont": {"size": 13, "color": ink.muted},
+        "automargin": True,
+        "title": {"font": {"size": 14, "color": ink.muted}, "standoff": 12},
+    }
+    layout = go.Layout(
+        font={"family": FONT, "size": 14, "color": ink.text},
+        title={
+            "font": {"family": HEADING_FONT, "size": 19, "color": ink.text, "weight": 600},
+            "subtitle": {"font": {"family": FONT, "size": 13, "color": ink.muted}},
+            "x": 0,
+            "xref": "container",
+            "xanchor": "left",
+            "yref": "container",
+            "y": 1,
+            "yanchor": "top",
+            "pad": {"t": 6, "l": 4},
+        },
+        paper_bgcolor="rgba(0,0,0,0)",
+        plot_bgcolor="rgba(0,0,0,0)",
+        colorway=categorical(7, mode),
+        xaxis=axis,
+        yaxis=axis,
+        hovermode="closest",
+        separators=". ",
+        hoverlabel={"bgcolor": ink.surface, "bordercolor": ink.grid, "font": {"family": FONT, "size": 13, "color": ink.text}},
+        legend={
+            "orientation": "h",
+            "y": -0.2,
+            "yanchor": "top",
+            "x": 0,
+            "font": {"size": 13, "color": ink.text},
+            "bgcolor": "rgba(0,0,0,0)",
+        },
+        margin={"l": 8, "r": 16, "t": 84, "b": 8},
+        uniformtext={"minsize": 10, "mode": "hide"},
+    )
+    return go.layout.Template(layout=layout)
+
+
+def finished(figure: Any, *, title: str, caption: str, alt: str, mode: Mode, height: int = 440, line: int = 112) -> Any:
+    """`figure` with the template, its title and caption drawn (exports keep them), and both texts in `layout.meta`.
+
+    The caption is broken into lines of at most `line` characters; plotly does not wrap.
+    """
+    if not alt.strip() or not caption.strip():
+        raise ValueError("a figure needs a caption and an alt text.")
+    lines = textwrap.wrap(caption, line, break_on_hyphens=False)
+    figure.update_layout(
+        template=template(mode),
+        height=height,
+        title={"text": title, "subtitle": {"text": "<br>".join(lines)}},
+        margin_t=84 + 17 * (len(lines) - 1),
+        meta={"alt": alt, "caption": caption},
+    )
+    return figure
+
+
+def log_ticks(values: Sequence[float], *, most: int = 9) -> list[float]:
+    """Some of the distinct `values`, evenly picked in their order, for the ticks of a logarithmic axis."""
+    distinct = sorted({value for value in values if value > 0})
+    if len(distinct) <= most:
+        return distinct
+    step = (len(distinct) - 1) / (most - 1)
+    return [distinct[round(index * step)] for index in range(most)]
+
+
+def spread(positions: Sequence[float], *, gap: float) -> list[float]:
+    """`positions`, in their order, moved up as little as keeps any two at least `gap` apart: places for labels."""
+    order = sorted(range(len(positions)), key=lambda index: positions[index])
+    moved = list(positions)
+    for lower, upper in itertools.pairwise(order):
+        moved[upper] = max(moved[upper], moved[lower] + gap)
+    return moved
+
+
+def end_labels(
+    figure: Any, ends: Sequence[tuple[float, float, str, str]], *, low: float, high: float, bold: str = "", height: int = 320
+) -> None:
+    """Writes each line's name at its right end, on a logarithmic x axis, apart from its neighbours.
+
+    ends: (x, y, text, colour) of each line's last point. `low` and `high` bound all y drawn; `height` is the plot's, in
+    pixels; the text equal to `bold` is larger.
+    """
+    scale = height / max(high - low, 1e-9)
+    places = spread([y * scale for _, y, _, _ in ends], gap=17)
+    for (x, y, text, colour), place in zip(ends, places, strict=True):
+        figure.add_annotation(
+            x=math.log10(x),
+            y=y,
+            text=text,
+            showarrow=False,
+            xanchor="left",
+            xshift=10,
+            yshift=place - y * scale,
+            font={"color": colour, "size": 15 if text == bold else 14, "weight": 700 if text == bold else 600},
+        )
+
+
+def seeds_phrase(counts: Iterable[int]) -> str:
+    """“5 seeds, 95 % intervals” for captions; one seed says that no interval exists."""
+    present = [int(count) for count in counts]
+    if not present:
+        return "Not measured yet"
+    low, high = min(present), max(present)
+    if high <= 1:
+        return "1 seed: no interval"
+    return f"{high} seeds, 95 % intervals" if low == high else f"{low} to {high} seeds, 95 % intervals"
+
+
+def _between(anchors: Sequence[str], place: float) -> str:
+    position = min(max(place, 0.0), 1.0) * (len(anchors) - 1)
+    index = min(int(position), len(anchors) - 2)
+    pairs = zip(_rgb(anchors[index]), _rgb(anchors[index + 1]), strict=True)
+    return "#" + "".join(f"{round(a + (b - a) * (position - index)):02x}" for a, b in pairs)
+
+
+def _rgb(colour: str) -> tuple[int, int, int]:
+    return int(colour[1:3], 16), int(colour[3:5], 16), int(colour[5:7], 16)

@@ -1,0 +1,294 @@
+"""Theory's pictures: competing rates, the mixture's errors, rows needed against d, directions under shift, errors of a choice."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
+
+from pillar_core.plots.intervals import over_seeds
+from pillar_core.plots.theme import INK, Mode, end_labels, epsilon_colour, epsilon_label, faded, finished, method_style, seeds_phrase
+
+_RATES = {
+    "PILLAR": ("pillar", "solid"),
+    "GEP": ("gep", "solid"),
+    "random projection (JL)": ("jl", "dashdot"),
+    "DP-SGD, restricted Lipschitz": ("noisy_gd", "longdash"),
+    "DP-SGD, no assumption": ("dp_sgd", "dash"),
+    "generic semi-private learner": ("pate", "dot"),
+}
+_SIDES = {"first public direction": ("pillar", "solid"), "none": ("dp_sgd", "dash")}
+_SIDE_WORDS = {"first public direction": "projected, k = 1", "none": "not projected"}
+_AXES = {
+    "k": "k, directions kept",
+    "d": "d, features",
+    "epsilon": "ε",
+    "gamma": "margin γ",
+    "alpha": "error α",
+    "xi": "ξ",
+    "n": "private rows n",
+    "low_rank": "c₁, c₂",
+}
+
+
+def rates(table: pd.DataFrame, *, mode: Mode = "light", here: float | None = None, height: int = 500) -> Any:
+    """Private rows that each approach needs along one input, on log axes. table: columns axis, x, method, form, rows."""
+    figure, ends, words = go.Figure(), [], []
+    axis = str(table["axis"].iloc[0])
+    finite = table[table["rows"].map(math.isfinite) & (table["rows"] > 0)]
+    for name, (style, dash) in _RATES.items():
+        rows = finite[finite["method"] == name]
+        if rows.empty:
+            continue
+        colour = method_style(style).colour(mode)
+        figure.add_scatter(
+            x=rows["x"],
+            y=rows["rows"],
+            mode="lines",
+            name=name,
+            line={"color": colour, "width": 3.4 if name == "PILLAR" else 2.2, "dash": dash},
+            hovertemplate=f"{name}: %{{y:.3g}} rows at %{{x:.3g}}<extra>{rows['form'].iloc[0]}</extra>",
+        )
+        last = rows.iloc[-1]
+        ends.append((float(last["x"]), math.log10(float(last["rows"])), name, colour))
+        words.append(f"{name} {float(last['rows']):.2g} at {float(last['x']):g}")
+    low, high = (math.log10(float(value)) for value in (finite["rows"].min(), finite["rows"].max())) if len(finite) else (0.0, 1.0)
+    end_labels(figure, ends, low=low, high=high, height=height - 140)
+    if here is not None:
+        figure.add_vline(x=here, line={"color": INK[mode].muted, "width": 1.4, "dash": "dot"})
+    figure.update_xaxes(type="log", title_text=f"{_AXES.get(axis, axis)} (log scale)", nticks=8)
+    figure.update_yaxes(type="log", title_text="private rows, up to constants (log scale)", exponentformat="power", dtick=1)
+    figure.update_layout(margin_r=225, showlegend=False)
+    caption = "Rates: constants and logarithms are unknown, so only slopes and far-apart crossings mean anything."
+    return finished(
+        figure,
+        title="How many private rows does each approach need?",
+        caption=caption,
+        alt=f"Rates: {'; '.join(words)}.",
+        mode=mode,
+        height=height,
+    )
+
+
+def mixture_errors(
+    table: pd.DataFrame, curve: pd.DataFrame | None = None, *, mode: Mode = "light", floor: float | None = None, height: int = 470
+) -> Any:
+    """Error against private rows, predicted as lines and measured as points with intervals, with and without projection.
+
+    table: columns projection, n_private, seed, error, predicted. curve: columns projection, n_private, predicted, for smooth lines
+    (default: those of `table`). floor: the best possible error.
+    """
+    figure, words, ends = go.Figure(), [], []
+    for name, (style, dash) in _SIDES.items():
+        rows, colour = table[table["projection"] == name], method_style(style).colour(mode)
+        drawn = rows if curve is None else curve[curve["projection"] == name]
+        line = drawn.groupby("n_private", as_index=False)["predicted"].mean()
+        figure.add_scatter(
+            x=line["n_private"],
+            y=100 * line["predicted"],
+            mode="lines",
+            line={"color": colour, "width": 2.8, "dash": dash},
+            name=f"{_SIDE_WORDS[name]}, predicted",
+            hovertemplate="predicted %{y:.2f} % at %{x:,} rows<extra></extra>",
+        )
+        means = over_seeds(rows, by=["n_private"], value="error", low=0, high=1)
+        figure.add_scatter(
+            x=means["n_private"],
+            y=100 * means["mean"],
+            mode="markers",
+            name=f"{_SIDE_WORDS[name]}, measured",
+            marker={"size": 10, "color": colour, "line": {"width": 1.6, "color": INK[mode].surface}},
+            error_y={
+                "type": "data",
+                "symmetric": False,
+                "array": (100 * (means["high"] - means["mean"])).fillna(0),
+                "arrayminus": (100 * (means["mean"] - means["low"])).fillna(0),
+                "color": colour,
+                "thickness": 1.4,
+                "width": 4,
+            },
+            hovertemplate="measured %{y:.2f} % at %{x:,} rows<extra></extra>",
+        )
+        words.append(f"{_SIDE_WORDS[name]}: {100 * float(means['mean'].iloc[0]):.1f} to {100 * float(means['mean'].iloc[-1]):.1f} percent")
+        ends.append((float(line["n_private"].iloc[-1]), 100 * float(line["predicted"].iloc[-1]), _SIDE_WORDS[name], colour))
+    if floor is not None:
+        figure.add_hline(y=100 * floor, line={"color": INK[mode].muted, "width": 1.4, "dash": "dot"})
+        figure.add_annotation(
+            x=1,
+            xref="paper",
+            y=100 * floor,
+            text=f"best possible: {100 * floor:.2g} %",
+            showarrow=False,
+            xanchor="right",
+            yanchor="top",
+            font={"size": 13, "color": INK[mode].muted},
+        )
+    end_labels(figure, ends, low=0, high=50, height=height - 130)
+    figure.update_xaxes(
+        type="log",
+        title_text="private rows (log scale)",
+        tickvals=sorted(set(table["n_private"])),
+        ticktext=[f"{n:,}" for n in sorted(set(table["n_private"]))],
+    )
+    figure.update_yaxes(title_text="error on new rows, %", rangemode="tozero", range=[-4, 60])
+    figure.update_layout(margin_r=150, showlegend=False)
+    seeds = table.groupby(["projection", "n_private"])["seed"].nunique()
+    caption = f"Lines: closed form. Points: one noisy step that really ran, {seeds_phrase(seeds)}."
+    alt = f"Error against private rows, with and without projection. {'; '.join(words)}."
+    return finished(
+        figure, title="Measured and predicted error, with and without projection", caption=caption, alt=alt, mode=mode, height=height
+    )
+
+
+def rows_against_dimension(table: pd.DataFrame, *, mode: Mode = "light", here: int | None = None, height: int = 420) -> Any:
+    """Private rows needed for one error against d, log-log. table: columns d, projection, rows; infinite rows are left out."""
+    figure, words = go.Figure(), []
+    finite = table[table["rows"].map(math.isfinite)]
+    ends = []
+    for name, (style, dash) in _SIDES.items():
+        rows = finite[finite["projection"] == name].sort_values("d")
+        if rows.empty:
+            continue
+        colour = method_style(style).colour(mode)
+        figure.add_scatter(
+            x=rows["d"],
+            y=rows["rows"],
+            mode="lines",
+            line={"color": colour, "width": 3, "dash": dash},
+            name=_SIDE_WORDS[name],
+            hovertemplate="d = %{x:,}: %{y:,.0f} rows<extra></extra>",
+        )
+        first, last = float(rows["rows"].iloc[0]), float(rows["rows"].iloc[-1])
+        ends.append((float(rows["d"].iloc[-1]), math.log10(last), _SIDE_WORDS[name], colour))
+        words.append(f"{_SIDE_WORDS[name]}: {first:.0f} rows at d = {rows['d'].iloc[0]:g}, {last:.0f} at {rows['d'].iloc[-1]:g}")
+    if len(finite):
+        end_labels(
+            figure, ends, low=math.log10(float(finite["rows"].min())), high=math.log10(float(finite["rows"].max())), height=height - 130
+        )
+    if here is not None:
+        figure.add_vline(x=here, line={"color": INK[mode].muted, "width": 1.4, "dash": "dot"})
+    figure.update_xaxes(
+        type="log",
+        title_text="d, dimension of the rows (log scale)",
+        tickvals=[8, 32, 128, 512, 2048],
+        ticktext=["8", "32", "128", "512", "2048"],
+    )
+    ticks = [10.0**power for power in range(9) if 10.0**power <= 2 * float(finite["rows"].max())]
+    figure.update_yaxes(
+        type="log", title_text="private rows needed (log scale)", tickvals=ticks, ticktext=[f"{tick:,.0f}" for tick in ticks]
+    )
+    figure.update_layout(margin_r=150, showlegend=False)
+    caption = (
+        "Closed form. Projected, the dimension drops out: O(1). Without, rows grow like √d, and like d once noise rules a row's length."
+    )
+    return finished(
+        figure,
+        title="From O(√d) to O(1)",
+        caption=caption,
+        alt=f"Rows needed against dimension. {'; '.join(words)}.",
+        mode=mode,
+        height=height,
+    )
+
+
+def shift(table: pd.DataFrame, *, mode: Mode = "light", eta: float | None = None, height: int = 460) -> Any:
+    """How much of w* shifted public directions hold, against η: population, a sample, and both bounds.
+
+    table: columns eta, population, sampled, bound, bound_printed, in [0, 1].
+    """
+    ink, figure = INK[mode], go.Figure()
+    wanted = np.linspace(float(table["eta"].min()), float(table["eta"].max()), 16)
+    marked = table.iloc[sorted({int((table["eta"] - eta_).abs().to_numpy().argmin()) for eta_ in wanted})]
+    lines = (
+        ("bound_printed", "bound as printed (7η)", faded(ink.muted, 0.9), "dot", 1.8),
+        ("bound", "bound, corrected (R²η)", method_style("dp_sgd").colour(mode), "dash", 2.4),
+        ("population", "true directions", method_style("pillar").colour(mode), "solid", 3.0),
+    )
+    for column, name, colour, dash, width in lines:
+        figure.add_scatter(
+            x=table["eta"],
+            y=table[column],
+            mode="lines",
+            name=name,
+            line={"color": colour, "dash": dash, "width": width},
+            hovertemplate=f"{name}: %{{y:.3f}} at η = %{{x:.3f}}<extra></extra>",
+        )
+    figure.add_scatter(
+        x=marked["eta"],
+        y=marked["sampled"],
+        mode="markers",
+        name="from sampled public rows",
+        marker={"size": 9, "color": ink.surface, "line": {"width": 2, "color": method_style("pillar").colour(mode)}},
+        hovertemplate="sampled: %{y:.3f} at η = %{x:.3f}<extra></extra>",
+    )
+    if eta is not None:
+        figure.add_vline(x=eta, line={"color": ink.muted, "width": 1.4, "dash": "dot"})
+    figure.update_xaxes(title_text="η, share of the public rows from elsewhere")
+    figure.update_yaxes(title_text="share of w* that k directions hold", range=[-0.03, 1.05])
+    figure.update_layout(legend={"y": -0.22})
+    caption = "Lines: exact second moments. Points: one draw of public rows. Bounds hold below the lines, where they say anything at all."
+    start, end, last = (float(value) for value in (table["population"].iloc[0], table["population"].iloc[-1], table["eta"].iloc[-1]))
+    alt = f"Share of the separator held against the shift: {start:.2f} without shift, {end:.2f} at η = {last:g}."
+    return finished(figure, title="Public rows from elsewhere turn the directions", caption=caption, alt=alt, mode=mode, height=height)
+
+
+def choice_errors(table: pd.DataFrame, *, mode: Mode = "light", height: int = 420) -> Any:
+    """Expected error of the exponential mechanism's choice against labelled rows, one line per ε.
+
+    table: columns epsilon, n_private, seed, error. NaN errors (too many components) are left out.
+    """
+    figure, ends, words = go.Figure(), [], []
+    means = over_seeds(table, by=["epsilon", "n_private"], value="error", low=0, high=1)
+    for epsilon in sorted(means["epsilon"].unique()):
+        rows, colour = means[means["epsilon"] == epsilon], epsilon_colour(float(epsilon), mode)
+        band = rows.dropna(subset=["low", "high"])
+        figure.add_scatter(
+            x=[*band["n_private"], *band["n_private"][::-1]],
+            y=[*(100 * band["high"]), *(100 * band["low"][::-1])],
+            mode="lines",
+            fill="toself",
+            fillcolor=faded(colour, 0.14),
+            line_width=0,
+            hoverinfo="skip",
+        )
+        figure.add_scatter(
+            x=rows["n_private"],
+            y=100 * rows["mean"],
+            mode="lines+markers",
+            line={"color": colour, "width": 2.6},
+            marker={"size": 7, "color": colour},
+            hovertemplate=f"{epsilon_label(float(epsilon))}: %{{y:.2f}} % with %{{x:,}} rows<extra></extra>",
+        )
+        first = rows.iloc[0]
+        ends.append((float(first["n_private"]), 100 * float(first["mean"]), epsilon_label(float(epsilon)), colour))
+        words.append(
+            f"{epsilon_label(float(epsilon))}: {100 * float(rows['mean'].iloc[0]):.1f} to {100 * float(rows['mean'].iloc[-1]):.2g} percent"
+        )
+    for x, y, text, colour in ends:
+        figure.add_annotation(
+            x=math.log10(x), y=y, text=text, showarrow=False, xanchor="right", xshift=-12, font={"color": colour, "size": 14, "weight": 600}
+        )
+    counts = sorted(set(table["n_private"]))
+    figure.update_xaxes(
+        type="log",
+        title_text="labelled private rows (log scale)",
+        tickvals=counts,
+        ticktext=[f"{n:,}" for n in counts],
+        range=[math.log10(min(counts)) - 0.45, math.log10(max(counts)) + 0.08],
+    )
+    figure.update_yaxes(title_text="expected error, %", rangemode="tozero")
+    figure.update_layout(showlegend=False)
+    caption = f"Exact average over the mechanism's choice; {seeds_phrase(means['seeds'])}."
+    title = "Few components leave little to learn in private"
+    return finished(
+        figure, title=title, caption=caption, alt=f"Expected error against labelled rows. {'; '.join(words)}.", mode=mode, height=height
+    )
+
+
+def circle(count: int, *, centre: tuple[float, float], radius: float) -> np.ndarray[Any, Any]:
+    """(count, 2) points evenly on a circle, from the top."""
+    angles = math.pi / 2 + 2 * math.pi * np.arange(count) / max(count, 1)
+    return np.stack([centre[0] + radius * np.cos(angles), centre[1] + radius * np.sin(angles)], axis=1)

@@ -1,0 +1,31 @@
+"""Screening public data: how near are candidate sets to a private one, what does finding out cost, and how sure is it?"""
+
+from pillar_core.screening.batches import mixture
+from pillar_core.screening.gsd import gsd
+from pillar_core.screening.inspection import angles, pairwise, reconstruction, spectra
+from pillar_core.screening.leep import negative_leep
+from pillar_core.screening.models import MODELS, GradientModel
+from pillar_core.screening.otdd import bures_wasserstein, otdd
+from pillar_core.screening.ranking import interval
+from pillar_core.screening.scores import SCORES, Score
+from pillar_core.screening.screen import screen
+from pillar_core.screening.task2vec import task2vec_distance
+
+__all__ = [
+    "MODELS",
+    "SCORES",
+    "GradientModel",
+    "Score",
+    "angles",
+    "bures_wasserstein",
+    "gsd",
+    "interval",
+    "mixture",
+    "negative_leep",
+    "otdd",
+    "pairwise",
+    "reconstruction",
+    "screen",
+    "spectra",
+    "task2vec_distance",
+]

@@ -1,0 +1,83 @@
+"""Batches for screening: m rows of a set and random labels, the same positions for every set, as a network takes them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+
+from pillar_core.errors import DataError
+from pillar_core.rng import stream
+from pillar_core.types import Dataset
+
+Array = np.ndarray[Any, Any]
+
+LABEL_CLASSES = 10
+"""Random labels are drawn over ten classes of the model, whatever the data's own classes (gsd, section 4.2)."""
+
+
+def chosen_rows(n_rows: int, m: int, *, seed: int, repeat: int = 0) -> Array:
+    """(min(m, n_rows),) row numbers: the head of a random order that depends on (seed, repeat, n_rows) alone, so that a smaller
+    m takes a prefix and equal sets get equal rows."""
+    return stream(seed, "screening rows", repeat).permutation(n_rows)[:m]
+
+
+def random_labels(m: int, *, seed: int, repeat: int = 0) -> torch.Tensor:
+    """(m,) int64 labels in 0 … 9: label i depends on (seed, repeat, i), so every set gets the same ones."""
+    return torch.from_numpy(stream(seed, "screening labels", repeat).integers(LABEL_CLASSES, size=m))
+
+
+def image_batches(rows: Array, size: int, *, channels: int = 3, batch: int = 64) -> Iterator[torch.Tensor]:
+    """(b, channels, size, size) float32 in [−1, 1] from uint8 images (n, h, w[, 3]): bilinear (with antialiasing when smaller).
+
+    Grey images become three equal channels; colour becomes grey by the mean of its channels where one is asked for.
+    """
+    for start in range(0, len(rows), batch):
+        part = torch.from_numpy(np.ascontiguousarray(rows[start : start + batch])).float()
+        part = part.unsqueeze(1) if part.ndim == 3 else part.permute(0, 3, 1, 2)
+        part = part.mean(dim=1, keepdim=True) if channels == 1 else part
+        if part.shape[-2:] != (size, size):
+            part = torch.nn.functional.interpolate(part, size=(size, size), mode="bilinear", antialias=part.shape[-1] > size)
+        yield part.expand(-1, channels, -1, -1) / 127.5 - 1.0
+
+
+def require_images(data: Dataset, model: str) -> None:
+    """Refuses sets of numbers where a network takes images.
+
+    Raises:
+        DataError: naming the model that takes numbers.
+    """
+    if not data.is_images:
+        raise DataError(f"the model {model!r} takes images; {data.name!r} holds numbers. Use model='linear_head'.")
+
+
+def preparation_notes(sets: Sequence[Dataset], size: int | None) -> tuple[str, ...]:
+    """What was done to make images comparable: sizes and grey or colour, in words."""
+    notes = []
+    shapes = {data.x_train.shape[1:3] for data in sets if data.is_images}
+    if size is not None and shapes != {(size, size)}:
+        words = ", ".join(f"{height} × {width}" for height, width in sorted(shapes))
+        notes.append(f"Images of {words} pixels were resized to {size} × {size}, the model's input.")
+    if len({data.x_train.ndim for data in sets if data.is_images}) > 1:
+        notes.append("Grey images were compared with colour ones as three equal channels.")
+    return tuple(notes)
+
+
+def mixture(sets: Sequence[Dataset], *, name: str, size: int = 32, seed: int = 0) -> Dataset:
+    """The rows of several image sets, equally many of each, shuffled, as colour images of one size; without labels.
+
+    Raises:
+        DataError: a set that holds no images.
+    """
+    for data in sets:
+        require_images(data, "mixture")
+    share = min(len(data.x_train) for data in sets)
+    parts = []
+    for number, data in enumerate(sets):
+        rows = data.x_train[stream(seed, "mixture", number).permutation(len(data.x_train))[:share]]
+        pixels = torch.cat(list(image_batches(rows, size))) * 127.5 + 127.5
+        parts.append(pixels.permute(0, 2, 3, 1).round().clamp(0, 255).byte().numpy())
+    rows = np.concatenate(parts)[stream(seed, "mixture order").permutation(share * len(sets))]
+    return Dataset(name, np.ascontiguousarray(rows), None, title=name, synthetic=all(data.synthetic for data in sets))

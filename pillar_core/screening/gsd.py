@@ -1,0 +1,158 @@
+"""Gradient subspace distance: how far the directions of public gradients lie from those of private ones.
+
+Per-example gradients of m private and m public rows under random labels, at the model's start; uncentred; their top k right
+singular directions; the projection metric, divided by √k (gsd, Algorithm 1; the paper's tables are the normalised form).
+A non-private diagnostic: it reads private rows without noise.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import torch
+
+from pillar_core.errors import DataError, SettingError
+from pillar_core.params import Param
+from pillar_core.screening.batches import chosen_rows, random_labels, require_images
+from pillar_core.screening.models import Chunks, GradientModel, Start, model_of
+from pillar_core.subspace import (
+    GRAM_PARAMETERS,
+    Directions,
+    gram,
+    projection_distance,
+    singular_values,
+    streamed_directions,
+    top_directions,
+)
+from pillar_core.types import Dataset
+
+Array = np.ndarray[Any, Any]
+
+K = Param("k", int, 16, "Directions that are compared.", low=1, high=1024, unit="directions", log=True)
+N_EXAMPLES = Param("n_examples", int, 2000, "Rows of each set (fewer where a set has fewer).", low=2, high=100_000, unit="rows", log=True)
+REPEATS = Param("repeats", int, 3, "Draws of rows, labels and network start, for intervals.", low=1, high=100)
+
+
+def gsd(
+    private: Dataset,
+    public: Dataset,
+    *,
+    model: str = "probe",
+    k: int = 16,
+    n_examples: int = 2000,
+    normalised: bool = True,
+    seed: int = 0,
+) -> float:
+    """The gradient subspace distance of two sets' train rows: in [0, 1], or [0, √k] where not normalised.
+
+    Both get the same random labels at the same positions and the same choice of rows, so a set and itself are at distance
+    0 exactly. The smaller set decides m where one has fewer than `n_examples` rows. A non-private diagnostic.
+
+    Raises:
+        SettingError: k or n_examples out of range. DataError: fewer rows than k, gradients that span fewer than k directions,
+        numbers where the model takes images. UnknownNameError: no such model.
+    """
+    count, size = whole(K, k), whole(N_EXAMPLES, n_examples)
+    chosen = model_of(model)
+    require_one_width([private, public], chosen)
+    m = min(size, len(private.x_train), len(public.x_train))
+    first, second = (Side(data, chosen, size, seed).gradients(0, m) for data in (private, public))
+    return projection_distance(first.directions(count).basis, second.directions(count).basis, normalised=normalised)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Gradients:
+    """The gradients of m rows: in memory with their Gram matrix where narrow, else made again for each pass."""
+
+    chunks: Chunks
+    m: int
+    seed: int = 0
+
+    @cached_property
+    def width(self) -> int:
+        """p, numbers in a gradient."""
+        return int(next(iter(self.chunks())).shape[1]) if "rows" not in self.__dict__ else int(self.rows.shape[1])
+
+    @property
+    def fits(self) -> bool:
+        """Whether the rows are kept in memory."""
+        return self.width <= GRAM_PARAMETERS
+
+    @cached_property
+    def rows(self) -> torch.Tensor:
+        """(m, p) float32; for p up to GRAM_PARAMETERS."""
+        return torch.cat(list(self.chunks()))
+
+    @cached_property
+    def products(self) -> torch.Tensor:
+        """(m, m) float32 Gram matrix."""
+        return gram(self.rows)
+
+    def directions(self, k: int, m: int | None = None) -> Directions:
+        """The top k directions of the first m rows: exact through the Gram matrix, or a randomised SVD of two passes where wide."""
+        count = self.m if m is None else m
+        if not self.fits:
+            return streamed_directions(lambda: _first(self.chunks(), count), k, seed=self.seed)
+        return top_directions(self.rows[:count], k, products=self.products[:count, :count])
+
+    def spectrum(self) -> Array:
+        """(m,) float64 singular values, falling."""
+        return singular_values(self.products)
+
+
+class Side:
+    """One set seen through one model: what no repeat changes is done once, for the rows that the repeats choose."""
+
+    def __init__(self, data: Dataset, model: GradientModel, n_examples: int, seed: int, repeats: int = 1) -> None:
+        if not model.takes_numbers:
+            require_images(data, model.name)
+        self.data, self.model, self.seed, self.n_examples = data, model, seed, n_examples
+        chosen = [chosen_rows(len(data.x_train), n_examples, seed=seed, repeat=repeat) for repeat in range(repeats)]
+        used = np.unique(np.concatenate(chosen))
+        self.prepared = model.prepare(data.x_train[used])
+        self.places = [np.searchsorted(used, rows) for rows in chosen]
+        self.chosen = chosen
+
+    def gradients(self, repeat: int = 0, m: int | None = None, *, start: int | None = None) -> Gradients:
+        """The gradients of the repeat's first m rows, at the network start of that repeat or of `start`."""
+        places = self.places[repeat][:m]
+        labels = random_labels(len(places), seed=self.seed, repeat=repeat)
+        chunks = self.model.chunks(self.prepared[places], labels, Start(self.seed, repeat if start is None else start))
+        return Gradients(chunks, len(places), self.seed)
+
+
+def require_one_width(sets: list[Dataset], model: GradientModel) -> None:
+    """Rows of numbers can be compared only where they have the same columns.
+
+    Raises:
+        DataError: naming the widths.
+    """
+    if not model.takes_numbers:
+        return
+    widths = {data.x_train.shape[1] if data.x_train.ndim == 2 else "images" for data in sets}
+    if len(widths) > 1:
+        raise DataError(f"rows must have the same columns to be compared; got {', '.join(map(str, sorted(map(str, widths))))}.")
+
+
+def whole(param: Param, value: int) -> int:
+    """`value` checked as a whole number.
+
+    Raises:
+        SettingError: out of range.
+    """
+    checked = param.check(value)
+    if not isinstance(checked, int):
+        raise SettingError(f"{param.name} must be {param.range}; got {value!r}.")
+    return checked
+
+
+def _first(chunks: Any, count: int) -> Any:
+    """The chunks of the first `count` rows."""
+    for chunk in chunks:
+        if count <= 0:
+            return
+        yield chunk[:count]
+        count -= len(chunk)

@@ -1,0 +1,88 @@
+"""The probe network's per-example gradients without autograd: it has no hidden non-linearity but max-pooling.
+
+Layers (gsd, Table 5b) on 3 × 224 × 224: convolution to 64 (8 × 8, stride 5), max-pool 2, convolution to 16 (4 × 4, stride 3),
+max-pool 2, linear 144 → 10, sigmoid, cross-entropy on top: 30,202 parameters. A max-pool passes a gradient back to the
+place of its maximum, so each weight gradient is one product of a sparse map with the layer's input patches.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import torch
+from torch.nn import functional
+
+from pillar_core.rng import stream
+from pillar_core.screening.batches import LABEL_CLASSES
+
+INPUT_SIZE = 224
+PARAMETERS = 30_202
+_FIRST, _SECOND = (64, 3, 8, 8), (16, 64, 4, 4)
+_FIRST_STRIDE, _SECOND_STRIDE, _FLAT = 5, 3, 144
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Probe:
+    """Weights, float32: each layer uniform in ±1/√fan-in, weights and biases, as these networks usually start."""
+
+    first: torch.Tensor
+    first_bias: torch.Tensor
+    second: torch.Tensor
+    second_bias: torch.Tensor
+    dense: torch.Tensor
+    dense_bias: torch.Tensor
+
+    @property
+    def parts(self) -> tuple[torch.Tensor, ...]:
+        """The parameters, in the order of a gradient row."""
+        return (self.first, self.first_bias, self.second, self.second_bias, self.dense, self.dense_bias)
+
+
+def probe(seed: int, repeat: int = 0) -> Probe:
+    """The network at its random start, named by (seed, repeat)."""
+    generator = stream(seed, "probe network", repeat)
+    shapes = (_FIRST, _FIRST[:1], _SECOND, _SECOND[:1], (LABEL_CLASSES, _FLAT), (LABEL_CLASSES,))
+    widths = (192, 192, 1024, 1024, _FLAT, _FLAT)
+    drawn = [generator.uniform(-1.0, 1.0, shape).astype(np.float32) for shape in shapes]
+    return Probe(*(torch.from_numpy(values / np.float32(np.sqrt(width))) for values, width in zip(drawn, widths, strict=True)))
+
+
+def forward(net: Probe, images: torch.Tensor) -> tuple[torch.Tensor, ...]:
+    """(first pool, its places, second pool, its places, logits' sigmoid (b, 10)) of images (b, 3, 224, 224)."""
+    one, at_one = functional.max_pool2d(functional.conv2d(images, net.first, net.first_bias, _FIRST_STRIDE), 2, return_indices=True)
+    two, at_two = functional.max_pool2d(functional.conv2d(one, net.second, net.second_bias, _SECOND_STRIDE), 2, return_indices=True)
+    outputs = torch.sigmoid(functional.linear(two.flatten(1), net.dense, net.dense_bias))
+    return one, at_one, two, at_two, outputs
+
+
+def probe_rows(net: Probe, images: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
+    """(b, 30202) float32 gradients of each image's own cross-entropy, in the order of `Probe.parts`."""
+    one, at_one, two, at_two, outputs = forward(net, images)
+    residual = torch.softmax(outputs, dim=1) - functional.one_hot(labels, LABEL_CLASSES)
+    on_logits = residual * outputs * (1 - outputs)
+    on_two = _unpooled((on_logits @ net.dense).view(two.shape), at_two, (7, 7))
+    on_one = functional.conv_transpose2d(on_two.view(-1, 16, 7, 7), net.second, stride=_SECOND_STRIDE)
+    on_first = _unpooled(on_one, at_one, (44, 44))
+    return torch.cat(
+        [
+            (on_first @ _patches(images, 8, _FIRST_STRIDE)).flatten(1),
+            on_first.sum(dim=2),
+            (on_two @ _patches(one, 4, _SECOND_STRIDE)).flatten(1),
+            on_two.sum(dim=2),
+            (on_logits.unsqueeze(2) * two.flatten(1).unsqueeze(1)).flatten(1),
+            on_logits,
+        ],
+        dim=1,
+    )
+
+
+def _unpooled(gradient: torch.Tensor, places: torch.Tensor, shape: tuple[int, int]) -> torch.Tensor:
+    """(b, channels, height · width): each number at the place that its pool took the maximum from."""
+    flat = torch.zeros(*gradient.shape[:2], shape[0] * shape[1])
+    return flat.scatter_(2, places.flatten(2), gradient.flatten(2))
+
+
+def _patches(maps: torch.Tensor, kernel: int, stride: int) -> torch.Tensor:
+    """(b, places, channels · kernel²) input patches of a convolution."""
+    return functional.unfold(maps, kernel, stride=stride).transpose(1, 2)

@@ -1,0 +1,108 @@
+"""Private forms of the distance: what is released about private gradients, once, so that any number of sets can be ranked.
+
+A public Gaussian projection takes each gradient to `SKETCH` numbers; then each sketched row is clipped to c, a quantile of the
+candidates' own sketched norms, so c is public. Two releases of the moment Σ y yᵀ of the private rows:
+
+- Gaussian: the whole moment, noise N(0, (σc²)²) a place, symmetrised. One row moves it by ‖y‖² ≤ c² in Frobenius norm under
+  add/remove, by √2 c² under replace-one (outer products are positive semidefinite). Every distance to every candidate, and
+  every share of energy that a candidate's directions hold, is then free.
+- Bingham (pure ε): k directions by the exact sampler, ε/k each.
+
+Guarantee: as `mechanisms`; the number of private rows is public; sketch, clip and model never read a private row.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+
+from pillar_core import accounting
+from pillar_core.ledger import Ledger
+from pillar_core.mechanisms import BinghamMechanism, GaussianMechanism
+from pillar_core.rng import Stream, stream
+
+Array = np.ndarray[Any, Any]
+
+SKETCH = 64
+"""Numbers of a sketched gradient: noise grows with them, the distance blurs without them."""
+CLIP_QUANTILE = 0.5
+REPLACE_ONE_FACTOR = float(np.sqrt(2.0))
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Release:
+    """What was released. moment: (s, s) float64 symmetric with its noise, None for Bingham; basis: (s, k) float64 orthonormal."""
+
+    basis: Array
+    moment: Array | None
+    noise_std: float
+
+
+def sketch_matrix(width: int, *, size: int = SKETCH, seed: int = 0) -> torch.Tensor:
+    """(width, size) float32 public Gaussian projection that keeps squared norms in expectation."""
+    draws = stream(seed, "screening sketch").standard_normal((width, size), dtype=np.float32)
+    return torch.from_numpy(draws / np.float32(np.sqrt(size)))
+
+
+def sketched(chunks: Iterable[torch.Tensor], matrix: torch.Tensor) -> Array:
+    """(m, s) float64 sketched gradients, not clipped yet."""
+    return torch.cat([chunk @ matrix for chunk in chunks]).double().numpy()
+
+
+def public_clip(candidates: Sequence[Array]) -> float:
+    """The clip norm: the median norm of the candidates' sketched rows, each candidate counted alike. Public only."""
+    norms = [float(np.quantile(np.linalg.norm(rows, axis=1), CLIP_QUANTILE)) for rows in candidates]
+    return max(float(np.median(norms)), float(np.finfo(np.float32).tiny))
+
+
+def clipped(rows: Array, l2_clip_norm: float) -> Array:
+    """Rows scaled down to at most the clip norm; a row that is not finite becomes 0."""
+    norms = np.linalg.norm(rows, axis=1, keepdims=True)
+    safe = np.where(np.isfinite(norms), rows, 0.0)
+    return safe * np.minimum(1.0, l2_clip_norm / np.maximum(np.where(np.isfinite(norms), norms, 0.0), 1e-300))
+
+
+def moment_of(rows: Array) -> Array:
+    """(s, s) float64 Σ y yᵀ."""
+    return np.asarray(rows.T @ rows)
+
+
+def top_of(moment: Array, k: int) -> Array:
+    """(s, k) float64 eigenvectors of the largest eigenvalues, largest first."""
+    return np.asarray(np.linalg.eigh((moment + moment.T) / 2)[1][:, ::-1][:, :k])
+
+
+def release_moment(rows: Array, *, k: int, l2_clip_norm: float, epsilon: float, delta: float, noise: Stream, ledger: Ledger) -> Release:
+    """The Gaussian form at (ε, δ) under add/remove. rows: (m, s) float64, private, sketched; they are clipped here."""
+    multiplier = accounting.noise_multiplier(epsilon, delta=delta)
+    sensitivity = l2_clip_norm**2
+    mechanism = GaussianMechanism(multiplier, sensitivity, noise, ledger, REPLACE_ONE_FACTOR, label="noised moment of sketched gradients")
+    drawn = mechanism.release(torch.from_numpy(moment_of(clipped(rows, l2_clip_norm)))).numpy()
+    symmetric = (drawn + drawn.T) / 2
+    return Release(top_of(symmetric, k), symmetric, multiplier * sensitivity)
+
+
+def release_directions(rows: Array, *, k: int, l2_clip_norm: float, epsilon: float, noise: Stream, ledger: Ledger) -> Release:
+    """The pure form: k exact Bingham draws at ε/k under add/remove. rows as for `release_moment`."""
+    mechanism = BinghamMechanism(epsilon / k, l2_clip_norm, noise, ledger, label="private gradient direction")
+    return Release(mechanism.directions(moment_of(clipped(rows, l2_clip_norm)), k), None, 0.0)
+
+
+def missed_energy(moment: Array, basis: Array) -> float:
+    """1 − tr(VᵀMV)/tr(M) in [0, 1]: the share of the private rows' energy outside the directions; 1 where the noise left none."""
+    total = float(np.trace(moment))
+    if not total > 0:
+        return 1.0
+    return float(np.clip(1.0 - np.trace(basis.T @ moment @ basis) / total, 0.0, 1.0))
+
+
+def noise_copy(release: Release, generator: Stream) -> Array:
+    """The released moment with fresh noise of the same law on top: for intervals, after the release and free."""
+    if release.moment is None:
+        raise ValueError("only the Gaussian form has a noise of known law.")
+    noise = release.noise_std * generator.standard_normal(release.moment.shape)
+    return np.asarray(release.moment + (noise + noise.T) / 2)

@@ -1,0 +1,110 @@
+"""Rank public sets for a private one: every score of every candidate, with intervals, without privacy or from one release."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import pandas as pd
+
+from pillar_core import params
+from pillar_core.data import duplicates
+from pillar_core.errors import DataError, SettingError
+from pillar_core.rng import stream
+from pillar_core.screening.batches import preparation_notes
+from pillar_core.screening.gsd import N_EXAMPLES, REPEATS, K, Side, require_one_width, whole
+from pillar_core.screening.models import model_of
+from pillar_core.screening.ranking import Progress, Task, with_noise, without_noise
+from pillar_core.screening.scores import SCORES
+from pillar_core.types import Dataset
+
+
+def screen(
+    private: Dataset,
+    public: Mapping[str, Dataset],
+    *,
+    scores: Sequence[str] = ("gsd",),
+    model: str = "probe",
+    k: int = 16,
+    n_examples: int = 2000,
+    repeats: int = 3,
+    epsilon: float | None = None,
+    seed: int | None = 0,
+    delta: float = 1e-5,
+    allow_overlap: bool = False,
+    progress: Progress | None = None,
+) -> pd.DataFrame:
+    """One row per candidate and score, best first: public, score, value, low, high, rank, n_examples, provenance, epsilon_upper.
+
+    value: mean over repeats (new rows, labels and network start each), smaller is closer; low and high: 95 % interval of it
+    (Student's t over repeats), NaN with one repeat. `attrs` holds notes, the random-subspace null and the gradients' width.
+
+    Without `epsilon` everything is a non-private diagnostic. With it, one release of the private rows' sketched gradients at
+    (epsilon, delta), add/remove, ranks all candidates; value, low and high then come from it, its noise and new public rows.
+
+    Guarantee: `epsilon_upper` bounds what the whole table reveals (public size, secret noise; a known seed is an experiment).
+
+    Raises:
+        SettingError, UnknownNameError: settings. DataError: sets that cannot be compared, too few rows, public rows that are
+        private rows (unless allow_overlap). UnsupportedError: ε for a score without a private form.
+    """
+    chosen = model_of(model)
+    names = tuple(SCORES[name].name for name in scores)
+    if not public or not names:
+        raise SettingError("screen needs at least one public set and one score.")
+    params.DELTA.check(delta)
+    params.SEED.check(seed)
+    require_one_width([private, *public.values()], chosen)
+    if not allow_overlap:
+        refuse_overlap(private, public)
+    size = whole(N_EXAMPLES, n_examples)
+    common = int(stream(None).integers(2**62)) if seed is None else seed
+    quiet: Progress = progress or (lambda done, total, words: None)
+    task = Task(private, public, names, whole(K, k), size, whole(REPEATS, repeats), seed, common, quiet)
+    require_rows(task)
+    sides = {name: Side(data, chosen, size, common, task.repeats) for name, data in public.items()}
+    own = Side(private, chosen, size, common, task.repeats if epsilon is None else 1)
+    found = without_noise(task, own, sides) if epsilon is None else with_noise(task, own, sides, epsilon, delta)
+    found.attrs["notes"] = (*preparation_notes([private, *public.values()], chosen.input_size), *_count_notes(task))
+    return found
+
+
+def refuse_overlap(private: Dataset, public: Mapping[str, Dataset]) -> None:
+    """Refuses public rows that are, bit by bit, private rows.
+
+    Raises:
+        DataError: naming the set and the first rows.
+    """
+    for name, data in public.items():
+        if data.x_train.shape[1:] != private.x_train.shape[1:]:
+            continue
+        pairs = duplicates(private.x_train.reshape(len(private.x_train), -1), data.x_train.reshape(len(data.x_train), -1))
+        if len(pairs):
+            rows = ", ".join(map(str, pairs[:5, 0]))
+            raise DataError(
+                f"{len(pairs)} rows of the public set {name!r} are, bit by bit, private rows (private rows {rows} …): its distance would "
+                "be too small and the rows are not public. Remove them, or allow overlap if that is what you want to study."
+            )
+
+
+def require_rows(task: Task) -> None:
+    """Refuses sets with fewer rows than k.
+
+    Raises:
+        DataError: naming the set.
+    """
+    for name, data in {task.private.name: task.private, **task.public}.items():
+        if min(len(data.x_train), task.n_examples) < task.k:
+            raise DataError(
+                f"{name!r} offers {min(len(data.x_train), task.n_examples)} rows, fewer than k = {task.k}: lower k or bring more rows."
+            )
+
+
+def _count_notes(task: Task) -> tuple[str, ...]:
+    """Which sets decided m."""
+    short = {name: len(data.x_train) for name, data in task.public.items() if len(data.x_train) < task.n_examples}
+    if len(task.private.x_train) < task.n_examples:
+        short[task.private.name] = len(task.private.x_train)
+    if not short:
+        return ()
+    words = ", ".join(f"{name} {count:,}" for name, count in short.items())
+    return (f"Fewer rows than the {task.n_examples:,} asked for: {words}. A pair uses the smaller count; repeats then differ in labels.",)

@@ -1,0 +1,101 @@
+"""The public eigenbasis: one eigendecomposition of the public rows serves every k, because top-k bases are prefixes."""
+
+from __future__ import annotations
+
+import dataclasses
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import torch
+
+from pillar_core.errors import DataError
+from pillar_core.splits.transform import Transform
+
+Array = np.ndarray[Any, Any]
+
+RANK_TOLERANCE = 1e-6
+"""Eigenvalues below this fraction of the largest count as zero: float32 features carry about seven digits."""
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class PublicBasis:
+    """Principal directions of public rows. vectors: (d, r) float32, orthonormal columns; eigenvalues: (r,) float64, falling.
+
+    mean, scale: (d,) float32 or None, what was subtracted and divided before. The sign of each direction is fixed
+    (largest coordinate positive); only the subspaces mean anything.
+    """
+
+    eigenvalues: Array
+    vectors: Array
+    mean: Array | None
+    scale: Array | None
+
+    @property
+    def rank(self) -> int:
+        """Number of directions that the public rows span; after centring at most m − 1."""
+        return len(self.eigenvalues)
+
+    @cached_property
+    def gaps(self) -> Array:
+        """(r,) eigengaps Δ_k = λ_k − λ_{k+1}, the last against 0."""
+        following: Array = np.append(self.eigenvalues[1:], 0.0)
+        return np.asarray(self.eigenvalues - following)
+
+    def transform(self, k: int | None, *, normalise: bool) -> Transform:
+        """The preprocessing onto the first k directions (k None: no projection).
+
+        Raises:
+            DataError: k above the rank.
+        """
+        if k is None:
+            return Transform(self.mean, self.scale, None, normalise)
+        if k > self.rank:
+            raise DataError(f"k must be at most {self.rank}, the rank of the public rows; got {k}. Lower k or bring more public rows.")
+        return Transform(self.mean, self.scale, self.vectors[:, :k], normalise)
+
+
+def moments(x: Array, *, standardise: bool, centre: bool) -> tuple[Array | None, Array | None]:
+    """(mean, scale) of public rows x (m, d), float32, None where not asked for; a constant feature gets scale 1."""
+    if not len(x) and (standardise or centre):
+        raise DataError("standardise and centre need public rows; this split has none. Set both to false, or split with public rows.")
+    mean = x.mean(axis=0, dtype=np.float64) if centre else None
+    scale = None
+    if standardise:
+        deviation = x.std(axis=0, dtype=np.float64)
+        scale = np.where(deviation > RANK_TOLERANCE * deviation.max(initial=0.0), deviation, 1.0).astype(np.float32)
+    return (None if mean is None else mean.astype(np.float32)), scale
+
+
+def public_basis(x: Array, *, standardise: bool, centre: bool) -> PublicBasis:
+    """The eigenbasis of the public second moment, after standardising and centring as asked.
+
+    Works on the smaller of the (d, d) moment and the (m, m) Gram matrix, in float64.
+
+    Raises:
+        DataError: no public rows, or rows that are all equal.
+    """
+    if not len(x):
+        raise DataError("a public projection needs public rows; split with public_fraction, public_per_class or public.")
+    mean, scale = moments(x, standardise=standardise, centre=centre)
+    rows = torch.from_numpy(Transform(mean, scale)(x)).double()
+    m, d = rows.shape
+    if m < d:
+        values, left = torch.linalg.eigh(rows @ rows.T / m)
+        values, keep = _positive(values)
+        vectors = rows.T @ left[:, keep] / torch.sqrt(values * m)
+    else:
+        values, all_vectors = torch.linalg.eigh(rows.T @ rows / m)
+        values, keep = _positive(values)
+        vectors = all_vectors[:, keep]
+    if not len(values):
+        raise DataError("the public rows are all equal, so they span no direction; bring other public rows.")
+    signs = torch.sign(vectors.gather(0, vectors.abs().argmax(0, keepdim=True)))
+    return PublicBasis(values.numpy(), np.ascontiguousarray((vectors * signs).float().numpy()), mean, scale)
+
+
+def _positive(values: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """The eigenvalues that count as positive, falling, and their positions."""
+    order = torch.argsort(values, descending=True)
+    keep = order[values[order] > RANK_TOLERANCE * values.max().clamp(min=0)]
+    return values[keep], keep

@@ -1,0 +1,102 @@
+"""Train rows → public, validation and private rows, by one seeded stratified draw."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from pillar_core import rng
+from pillar_core.errors import DataError, SettingError
+from pillar_core.types import FeatureSet, SemiPrivateSplit
+
+Array = np.ndarray[Any, Any]
+
+
+def split_features(
+    features: FeatureSet,
+    *,
+    public_fraction: float | None = None,
+    public_per_class: int | None = None,
+    public: FeatureSet | None = None,
+    validation_fraction: float = 0.0,
+    text_embeddings: Array | None = None,
+    seed: int = 0,
+) -> SemiPrivateSplit:
+    """The split of `features` by at most one of three sources of public rows; none leaves every train row private.
+
+    public_fraction: in (0, 1), of the train rows, stratified, at least one row a class. public_per_class: exactly that
+    many. public: another set's train rows. Validation rows are carved from the rest.
+
+    Raises:
+        SettingError: more than one source, or a fraction out of range.
+        DataError: too few rows of a class, another dimension, nothing left private.
+    """
+    chosen = {"public_fraction": public_fraction, "public_per_class": public_per_class, "public": public}
+    given = [name for name, value in chosen.items() if value is not None]
+    if len(given) > 1:
+        raise SettingError(f"give one of public_fraction, public_per_class and public; got {' and '.join(given)}.")
+    if not 0 <= validation_fraction < 1:
+        raise SettingError(f"validation_fraction must be in [0, 1); got {validation_fraction!r}.")
+    generator = rng.stream(seed, "split")
+    order = generator.permutation(len(features.x_train))
+    carved = _carved(features, order, public_fraction, public_per_class)
+    rest = order[~np.isin(order, carved)] if len(carved) else order
+    n_validation = round(validation_fraction * len(rest))
+    validation, private = np.sort(rest[:n_validation]), np.sort(rest[n_validation:])
+    if not len(private):
+        raise DataError("no row is left private; lower public_fraction, public_per_class or validation_fraction.")
+    public_x, public_y, notes = _public_rows(features, carved, public)
+    settings = {
+        "public_fraction": public_fraction,
+        "public_per_class": public_per_class,
+        "public": None if public is None else public.fingerprint,
+        "validation_fraction": validation_fraction,
+        "seed": seed,
+    }
+    text = None if text_embeddings is None else _checked_text(text_embeddings, features)
+    return SemiPrivateSplit(features, private, validation, public_x, public_y, settings, text, notes)
+
+
+def _carved(features: FeatureSet, order: Array, fraction: float | None, per_class: int | None) -> Array:
+    """Sorted indices of the rows that become public."""
+    if fraction is None and per_class is None:
+        return np.empty(0, dtype=np.int64)
+    if fraction is not None and not 0 < fraction < 1:
+        raise SettingError(f"public_fraction must be in (0, 1); got {fraction!r}.")
+    if per_class is not None and (isinstance(per_class, bool) or per_class != int(per_class) or per_class < 1):
+        raise SettingError(f"public_per_class must be a whole number of at least 1; got {per_class!r}.")
+    labels = features.y_train if features.y_train is not None else np.zeros(len(order), dtype=np.int64)
+    if per_class is not None and features.y_train is None:
+        raise DataError("public_per_class needs labels; these train rows have none. Use public_fraction.")
+    picked = []
+    for label in np.unique(labels):
+        rows = order[labels[order] == label]
+        wanted = per_class if per_class is not None else max(1, round((fraction or 0.0) * len(rows)))
+        if wanted > len(rows):
+            raise DataError(f"public_per_class is {wanted} and class {features.classes[label]!r} has {len(rows)} rows.")
+        picked.append(rows[:wanted])
+    return np.sort(np.concatenate(picked))
+
+
+def _public_rows(features: FeatureSet, carved: Array, public: FeatureSet | None) -> tuple[Array, Array | None, tuple[str, ...]]:
+    if public is None:
+        labels = None if features.y_train is None else features.y_train[carved]
+        return features.x_train[carved], labels, ()
+    if public.d != features.d:
+        raise DataError(f"public rows have {public.d} features and private rows {features.d}; extract both with one backbone.")
+    if public.y_train is None:
+        return public.x_train, None, ("The public rows have no labels: unlabelled methods only.",)
+    if set(public.classes) != set(features.classes):
+        return public.x_train, None, ("The public rows have other classes: their labels are set aside, unlabelled methods only.",)
+    position = np.array([features.classes.index(name) for name in public.classes])
+    return public.x_train, position[public.y_train], ()
+
+
+def _checked_text(text_embeddings: Array, features: FeatureSet) -> Array:
+    text = np.asarray(text_embeddings, dtype=np.float32)
+    if text.shape != (features.n_classes, features.d):
+        raise DataError(f"text_embeddings must have shape ({features.n_classes}, {features.d}), one row a class; got {text.shape}.")
+    if not np.isfinite(text).all():
+        raise DataError("text_embeddings hold NaN or infinite values.")
+    return text

@@ -1,0 +1,123 @@
+"""What a learner may see of a split: private rows through public preprocessing, and the public data that it declared."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+
+from pillar_core.errors import DataError
+from pillar_core.memo import Memo
+from pillar_core.splits.basis import PublicBasis, moments, public_basis
+from pillar_core.splits.transform import Transform, unit_rows
+from pillar_core.types import PublicFacts, PublicUse, SemiPrivateSplit
+
+Array = np.ndarray[Any, Any]
+
+PROJECTED_WIDTH = 512
+"""Private rows are projected once onto this many directions (or the rank); smaller k are prefixes."""
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Prepared:
+    """Rows ready for a linear head. z: (n, k) float32 private rows; z_public: (m, k) float32; transform: for new rows."""
+
+    z: Array
+    z_public: Array
+    transform: Transform
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class View:
+    """A learner's window on a split. `y_public` is None unless the method declared labelled public data.
+
+    x: (N, d) float32 with `rows` (n,) int64 the private ones among them (None: all); y: (n,) int64.
+    """
+
+    facts: PublicFacts
+    x: Array
+    rows: Array | None
+    y: Array
+    x_public: Array
+    y_public: Array | None
+    text_embeddings: Array | None = None
+    memo: Memo = dataclasses.field(default_factory=Memo)
+
+    @property
+    def n_rows(self) -> int:
+        """Private rows present: for loops over them only; every public quantity comes from `facts`."""
+        return len(self.y)
+
+    def basis(self, *, standardise: bool | None, centre: bool | None) -> PublicBasis:
+        """The public eigenbasis, computed once a split."""
+        settings = self.resolved(standardise, centre)
+        return self.memo.get(("basis", *settings), lambda: public_basis(self.x_public, standardise=settings[0], centre=settings[1]))
+
+    def moments(self, *, standardise: bool | None, centre: bool | None) -> tuple[Array | None, Array | None]:
+        """(mean, scale) of the public rows, (d,) float32 each or None, computed once a split."""
+        settings = self.resolved(standardise, centre)
+        return self.memo.get(("moments", *settings), lambda: moments(self.x_public, standardise=settings[0], centre=settings[1]))
+
+    def prepare(self, *, standardise: bool | None, centre: bool | None, normalise: bool, k: int | None = None) -> Prepared:
+        """Private and public rows standardised, centred, projected on the public top k (k None: not projected), normalised.
+
+        Raises:
+            DataError: k above the rank of the public rows, or a projection without public rows.
+        """
+        settings = self.resolved(standardise, centre)
+        if k is None:
+            return self.apply(Transform(*self.moments(standardise=standardise, centre=centre), None, normalise))
+        transform = self.basis(standardise=standardise, centre=centre).transform(k, normalise=normalise)
+        z = self._projected(settings, k)
+        z_public = Transform(transform.mean, transform.scale, transform.projection)(self.x_public)
+        if normalise:
+            z, z_public = unit_rows(z), unit_rows(z_public)
+        return Prepared(z, z_public, transform)
+
+    def apply(self, transform: Transform) -> Prepared:
+        """Private and public rows through any row-wise transform that public data (or public randomness) decides."""
+        return Prepared(transform.rows(self.x, self.rows), transform(self.x_public), transform)
+
+    def _projected(self, settings: tuple[bool, bool], k: int) -> Array:
+        """A fresh (n, k) copy of the first k coordinates of the projected private rows."""
+        basis = self.basis(standardise=settings[0], centre=settings[1])
+        width = min(basis.rank, max(k, PROJECTED_WIDTH))
+        key = ("projected", *settings, width)
+        wide = self.memo.get(key, lambda: basis.transform(width, normalise=False).rows(self.x, self.rows))
+        return np.array(wide[:, :k], order="C")
+
+    def resolved(self, standardise: bool | None, centre: bool | None) -> tuple[bool, bool]:
+        """(standardise, centre) with None settled: on where there are public rows."""
+        public = len(self.x_public) > 0
+        return (public if standardise is None else standardise), (public if centre is None else centre)
+
+
+def view_of(split: SemiPrivateSplit, use: PublicUse) -> View:
+    """The view of `split` for a method that declares `use`.
+
+    Unlabelled rows stay in the view of every method, because preprocessing needs them; labels only for labelled methods,
+    which also see text embeddings: class names are no more than labels say.
+
+    Raises:
+        DataError: the split lacks what the method declares, or private rows have no labels.
+    """
+    if split.features.y_train is None:
+        raise DataError("the private rows have no labels; learners need y_train.")
+    if use in (PublicUse.UNLABELLED, PublicUse.LABELLED) and not len(split.public_x):
+        raise DataError("this method needs public rows and the split has none; split with public_fraction, public_per_class or public.")
+    if use is PublicUse.LABELLED and split.public_y is None:
+        raise DataError("this method needs labelled public rows and these have no labels of the same classes; choose an unlabelled method.")
+    if use is PublicUse.TEXT and split.text_embeddings is None:
+        raise DataError("this method needs text embeddings of the class names; pass text_embeddings to split.")
+    labelled = use in (PublicUse.LABELLED, PublicUse.TEXT)
+    return View(
+        split.facts,
+        split.features.x_train,
+        split.private,
+        split.features.y_train[split.private],
+        split.public_x,
+        split.public_y if labelled else None,
+        split.text_embeddings if labelled else None,
+        split.memo,
+    )

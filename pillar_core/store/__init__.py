@@ -1,0 +1,265 @@
+"""Content-addressed bytes on disk: atomic, checksummed, indexed. The store knows no other noun.
+
+An entry has a kind and a key (the fingerprint of what made it). "record" and "calibration" hold JSON, "arrays" npz,
+"blob" bytes; nothing is ever pickled. What cannot be read as written is a miss with a note, never an error and never
+wrong data. The checksum guards against damage, not against somebody who can write to the cache.
+"""
+
+from __future__ import annotations
+
+import atexit
+import functools
+import os
+import threading
+import zipfile
+from collections import deque
+from collections.abc import Callable, Collection, Iterator, Sequence
+from pathlib import Path
+from typing import Any, BinaryIO, TypeVar
+
+import numpy as np
+
+from pillar_core.errors import StoreError
+from pillar_core.store import bundle, codec, entry, upkeep
+from pillar_core.store.bundle import ImportReport
+from pillar_core.store.entry import KINDS, Damaged, Entry
+from pillar_core.store.index import Index
+from pillar_core.store.upkeep import PruneReport, VerifyReport
+
+__all__ = ["KINDS", "Entry", "ImportReport", "PruneReport", "Store", "VerifyReport", "default"]
+
+Array = np.ndarray[Any, Any]
+T = TypeVar("T")
+
+DEFAULT_MAX_BYTES = 20 * 10**9
+_REPOSITORY = Path(__file__).resolve().parents[2]
+
+
+def default() -> Store:
+    """The cache of this user: PILLAR_CACHE, else `cache/` of the repository, over the starter records that ship with it.
+
+    PILLAR_CACHE_BYTES limits its size (20 GB unless set): features go before records.
+
+    Raises:
+        StoreError: PILLAR_CACHE_BYTES is not a whole number above 0.
+    """
+    root = os.environ.get("PILLAR_CACHE") or str(_REPOSITORY / "cache")
+    limit = os.environ.get("PILLAR_CACHE_BYTES") or str(DEFAULT_MAX_BYTES)
+    if not limit.isdecimal() or int(limit) == 0:
+        raise StoreError(f"PILLAR_CACHE_BYTES must be a whole number above 0; got {limit!r}. Unset it for {DEFAULT_MAX_BYTES}.")
+    return _shared(Path(root).expanduser().absolute(), int(limit))
+
+
+@functools.lru_cache(maxsize=8)
+def _shared(root: Path, max_bytes: int) -> Store:
+    store = Store(root, starter=_REPOSITORY / "cache" / "starter", max_bytes=max_bytes)
+    atexit.register(store.flush)
+    return store
+
+
+class Store:
+    """Entries below `root` (created on the first write, for its owner alone), over a read-only `starter` layer.
+
+    `max_bytes` bounds what lies in `root` after each `put_arrays`. Safe for many threads and processes at once: the
+    first writer of a key wins, and readers see whole entries or none.
+    """
+
+    def __init__(self, root: Path | str, *, starter: Path | str | None = None, max_bytes: int | None = None) -> None:
+        self.root = Path(root).expanduser().absolute()
+        self.starter = None if starter is None else Path(starter).absolute()
+        self.max_bytes = max_bytes
+        self._notes: deque[str] = deque(maxlen=50)
+        self._lock = threading.Lock()
+        self._checked: dict[tuple[str, int, int, int], None] = {}
+        self._index = Index(self.root / "index", self._note)
+
+    def notes(self) -> tuple[str, ...]:
+        """What went wrong in this process and was worked around: the last 50, oldest first."""
+        return tuple(self._notes)
+
+    def has(self, kind: str, key: str) -> bool:
+        """Whether there is such an entry; damage only shows when it is read."""
+        kind, key = entry.checked_name(kind, key)
+        return any(entry.entry_path(layer, kind, key).exists() for layer in self._layers())
+
+    def get_json(self, kind: str, key: str) -> Any | None:
+        """The value stored under `key`, or None."""
+        return self._get(kind, key, lambda path: codec.decode_json(entry.read_payload(path, kind, key)))
+
+    def put_json(self, kind: str, key: str, value: Any) -> bool:
+        """Whether `value` was stored now; False when the key was there (the first written wins).
+
+        Raises:
+            StoreError: NaN, a type that JSON lacks, or a disk that refuses.
+        """
+        payload = codec.encode_json(value)
+        return self._put(kind, key, lambda out: _write_all(out, payload))
+
+    def get_bytes(self, key: str) -> bytes | None:
+        """The blob stored under `key`, or None."""
+        return self._get("blob", key, lambda path: entry.read_payload(path, "blob", key))
+
+    def put_bytes(self, key: str, value: bytes) -> bool:
+        """Whether `value` was stored now, as a blob.
+
+        Raises:
+            StoreError: a disk that refuses.
+        """
+        return self._put("blob", key, lambda out: _write_all(out, value))
+
+    def get_arrays(self, key: str, *, mmap: bool = False) -> dict[str, Array] | None:
+        """The arrays stored under `key`, or None. With `mmap` they stay on disk until touched.
+
+        A file is checked in full on its first use by this process and again whenever it has changed.
+        """
+        return self._get("arrays", key, lambda path: self._read_arrays(path, key, mmap))
+
+    def put_arrays(self, key: str, **arrays: Any) -> bool:
+        """Whether `arrays` were stored now. May evict other entries, features first, to stay within `max_bytes`.
+
+        Raises:
+            StoreError: an array of Python objects, or a disk that refuses.
+        """
+        written = self._put("arrays", key, lambda out: codec.write_npz(arrays, out))
+        if written and self.max_bytes is not None:
+            self.prune(self.max_bytes)
+        return written
+
+    def delete(self, kind: str, key: str) -> bool:
+        """Whether an entry was removed. Starter entries stay."""
+        kind, key = entry.checked_name(kind, key)
+        try:
+            entry.entry_path(self.root, kind, key).unlink()
+        except FileNotFoundError:
+            return False
+        except OSError as error:
+            raise self._refusal(error) from error
+        self._index.forget([f"{kind}/{key}"])
+        return True
+
+    def ls(self, kind: str | None = None, *, starter: bool = False) -> list[Entry]:
+        """Entries in the cache (of one kind), longest unused first; with `starter` those of the starter layer instead."""
+        layer = self.starter if starter else self.root
+        if layer is None:
+            return []
+        return upkeep.entries_below(layer, kind, {} if starter else self._index.last_used())
+
+    def verify(self, *, remove: bool = False) -> VerifyReport:
+        """Every entry read and compared with its checksum, starter entries too; with `remove`, damaged ones are deleted."""
+        reports = {layer: upkeep.verified(layer) for layer in self._layers()}
+        if remove:
+            for path, _ in reports[self.root].damaged:
+                path.unlink(missing_ok=True)
+        return VerifyReport(
+            sum(report.whole for report in reports.values()), tuple(line for report in reports.values() for line in report.damaged)
+        )
+
+    def prune(self, max_bytes: int) -> PruneReport:
+        """Remove the longest unused entries until at most `max_bytes` are left: arrays, then blobs, calibrations, records.
+
+        Raises:
+            StoreError: a negative size.
+        """
+        upkeep.sweep_unfinished(self.root)
+        chosen = upkeep.evictable(self.ls(), max_bytes)
+        for item in chosen:
+            entry.entry_path(self.root, item.kind, item.key).unlink(missing_ok=True)
+        if chosen:
+            self._index.forget([f"{item.kind}/{item.key}" for item in chosen])
+        return PruneReport(tuple(chosen), sum(item.size for item in chosen))
+
+    def export(self, path: Path | str, *, kinds: Sequence[str] = ("record",), keys: Collection[str] | None = None) -> int:
+        """How many entries went into the one zip file at `path`: records only, unless other kinds are named.
+
+        Raises:
+            StoreError: an unknown kind, or a place that cannot be written.
+        """
+        chosen = [item for kind in kinds for item in self.ls(kind) if keys is None or item.key in keys]
+        try:
+            return bundle.write(Path(path), self.root, chosen, self._note)
+        except OSError as error:
+            raise self._refusal(error, place=Path(path)) from error
+
+    def import_(self, path: Path | str, *, kinds: Sequence[str] = ("record",)) -> ImportReport:
+        """What came of each entry in a file that `export` wrote; foreign and damaged ones are refused, one by one.
+
+        Raises:
+            StoreError: not such a file at all, or a disk that refuses.
+        """
+        try:
+            report = bundle.read(Path(path), self.root, tuple(kinds))
+        except (OSError, zipfile.BadZipFile) as error:
+            raise self._refusal(error, place=Path(path)) from error
+        for problem in report.refused:
+            self._note(f"import of {Path(path).name}: {problem}")
+        return report
+
+    def flush(self) -> None:
+        """Write the times of last use to the index."""
+        if self.root.exists():
+            self._index.flush()
+
+    def _layers(self) -> Iterator[Path]:
+        yield self.root
+        if self.starter is not None:
+            yield self.starter
+
+    def _get(self, kind: str, key: str, read: Callable[[Path], T]) -> T | None:
+        kind, key = entry.checked_name(kind, key)
+        for layer in self._layers():
+            path = entry.entry_path(layer, kind, key)
+            try:
+                value = read(path)
+                size = path.stat().st_size
+            except FileNotFoundError:
+                continue
+            except (Damaged, *codec.UNREADABLE) as error:
+                self._note(f"{kind} {key} in {layer} could not be used ({error}); it counts as missing and is computed again.")
+                continue
+            if layer == self.root:
+                self._index.touch(kind, key, size)
+            return value
+        return None
+
+    def _put(self, kind: str, key: str, fill: Callable[[BinaryIO], None]) -> bool:
+        kind, key = entry.checked_name(kind, key)
+        try:
+            written = entry.write_entry(self.root, kind, key, fill)
+            size = entry.entry_path(self.root, kind, key).stat().st_size
+        except StoreError:
+            raise
+        except FileNotFoundError:
+            return False
+        except OSError as error:
+            raise self._refusal(error) from error
+        self._index.touch(kind, key, size)
+        return written
+
+    def _read_arrays(self, path: Path, key: str, mmap: bool) -> dict[str, Array]:
+        status = path.stat()
+        stamp = (str(path), status.st_ino, status.st_mtime_ns, status.st_size)
+        if stamp not in self._checked:
+            entry.check_file(path, "arrays", key)
+            with self._lock:
+                self._checked[stamp] = None
+                while len(self._checked) > 1000:
+                    del self._checked[next(iter(self._checked))]
+        mapped = codec.map_npz(str(path))
+        return mapped if mmap else {name: np.array(value) for name, value in mapped.items()}
+
+    def _note(self, text: str) -> None:
+        with self._lock:
+            if text not in self._notes:
+                self._notes.append(text)
+
+    def _refusal(self, error: Exception, *, place: Path | None = None) -> StoreError:
+        if isinstance(error, StoreError):
+            return error
+        return StoreError(
+            f"{place or self.root} could not be read or written ({error}). Free space on that disk, for instance with "
+            "`pillar_core.store.default().prune(max_bytes)`, or set PILLAR_CACHE to a folder on another disk."
+        )
+
+
+def _write_all(out: BinaryIO, payload: bytes) -> None:
+    out.write(payload)

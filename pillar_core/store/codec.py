@@ -1,0 +1,145 @@
+"""Values to bytes and back without pickle: JSON with a tag for infinities, and npz members that can be memory-mapped."""
+
+from __future__ import annotations
+
+import io
+import json
+import math
+import struct
+import zipfile
+from collections.abc import Mapping
+from typing import Any, BinaryIO
+
+import numpy as np
+
+from pillar_core.errors import StoreError
+
+Array = np.ndarray[Any, Any]
+
+ALIGNMENT = 64
+UNREADABLE = (OSError, ValueError, zipfile.BadZipFile, struct.error, OverflowError, RecursionError, NotImplementedError, EOFError)
+_TAG = "$"
+_INFINITIES = {"$inf": math.inf, "$-inf": -math.inf}
+_PADDING_FIELD = 0xD935  # the zip extra-field id that the Android tools registered for alignment
+_LOCAL_HEADER = 30
+_ZIP64_FIELD = 20
+
+
+def encode_json(value: Any) -> bytes:
+    """UTF-8 JSON of None, bool, int, float, str, numpy scalars, sequences and mappings with string keys.
+
+    Infinities become "$inf" and "$-inf"; a string that starts with "$" gets a second one. Sequences come back as lists.
+
+    Raises:
+        StoreError: NaN, or a type that JSON does not have.
+    """
+    return json.dumps(_tagged(value), ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
+
+
+def decode_json(payload: bytes) -> Any:
+    """The value that `encode_json` wrote.
+
+    Raises:
+        ValueError, RecursionError: not such a text.
+    """
+    value = json.loads(payload.decode(), parse_constant=_no_constant)
+    return _untagged(value) if b'"$' in payload else value
+
+
+def write_npz(arrays: Mapping[str, Any], out: BinaryIO) -> None:
+    """Write `arrays` as an uncompressed npz at the position of `out`; the data start at multiples of 64 in the file.
+
+    Raises:
+        StoreError: an array of Python objects, or a name that is no plain identifier.
+    """
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_STORED, allowZip64=True) as archive:
+        for name, value in arrays.items():
+            array = np.asanyarray(value)
+            if array.dtype.hasobject:
+                raise StoreError(f"array {name!r} holds Python objects, which would need pickle; store numbers, booleans or text.")
+            if not name.isidentifier():
+                raise StoreError(f"array names must be plain identifiers; got {name!r}.")
+            array = np.ascontiguousarray(array).reshape(array.shape)
+            member = zipfile.ZipInfo(f"{name}.npy")
+            head = _npy_header(array)
+            start = out.tell() + _LOCAL_HEADER + len(member.filename) + _ZIP64_FIELD + 4 + len(head)
+            padding = -start % ALIGNMENT
+            member.extra = struct.pack("<HH", _PADDING_FIELD, padding) + bytes(padding)
+            with archive.open(member, "w", force_zip64=True) as sink:
+                sink.write(head)
+                sink.write(array.reshape(-1).view(np.uint8).data if array.size else b"")
+
+
+def map_npz(path: str) -> dict[str, Array]:
+    """Memory maps of the members of the npz that `path` ends with; writing to one changes this process's copy alone.
+
+    Raises:
+        one of `UNREADABLE`: not an npz of ours.
+    """
+    arrays: dict[str, Array] = {}
+    with open(path, "rb") as file, zipfile.ZipFile(file) as archive:
+        for member in archive.infolist():
+            if member.compress_type != zipfile.ZIP_STORED:
+                raise ValueError(f"member {member.filename} is compressed")
+            file.seek(member.header_offset + 26)
+            name_size, extra_size = struct.unpack("<HH", file.read(4))
+            file.seek(member.header_offset + _LOCAL_HEADER + name_size + extra_size)
+            arrays[member.filename.removesuffix(".npy")] = _map_member(path, file)
+    return arrays
+
+
+def _map_member(path: str, file: BinaryIO) -> Array:
+    major, _ = np.lib.format.read_magic(file)
+    read = np.lib.format.read_array_header_1_0 if major == 1 else np.lib.format.read_array_header_2_0
+    shape, fortran, dtype = read(file)
+    if dtype.hasobject or fortran:
+        raise ValueError("an array of Python objects, or in Fortran order")
+    if math.prod(shape) == 0:
+        return np.empty(shape, dtype)
+    return np.memmap(path, dtype=dtype, mode="c", offset=file.tell(), shape=shape)
+
+
+def _npy_header(array: Array) -> bytes:
+    buffer = io.BytesIO()
+    np.lib.format.write_array_header_1_0(buffer, np.lib.format.header_data_from_array_1_0(array))
+    return buffer.getvalue()
+
+
+def _tagged(value: Any) -> Any:
+    match value:
+        case np.generic():
+            return _tagged(value.item())
+        case None | bool() | int():
+            return value
+        case float():
+            if math.isnan(value):
+                raise StoreError("NaN cannot be stored: it equals nothing and means nothing; store None for a missing value.")
+            return value if math.isfinite(value) else f"{_TAG}{value}"
+        case str():
+            return _TAG + value if value.startswith(_TAG) else value
+        case list() | tuple():
+            return [_tagged(item) for item in value]
+        case Mapping():
+            if not all(isinstance(key, str) for key in value):
+                raise StoreError("mappings are stored with string keys only.")
+            return {key: _tagged(item) for key, item in value.items()}
+    raise StoreError(f"{type(value).__qualname__} cannot be stored as JSON; store numbers, text, lists and mappings.")
+
+
+def _untagged(value: Any) -> Any:
+    match value:
+        case str() if value.startswith(_TAG):
+            if value.startswith(_TAG * 2):
+                return value[1:]
+            if value not in _INFINITIES:
+                raise ValueError(f"unknown tag {value!r}")
+            return _INFINITIES[value]
+        case list():
+            return [_untagged(item) for item in value]
+        case dict():
+            return {key: _untagged(item) for key, item in value.items()}
+    return value
+
+
+def _no_constant(text: str) -> Any:
+    raise ValueError(f"{text} is not allowed in stored JSON")

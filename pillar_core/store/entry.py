@@ -1,0 +1,193 @@
+"""One entry is one file: a line that says what it is and its checksum, then the bytes. Written whole or not at all."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import errno
+import hashlib
+import os
+import re
+import secrets
+from collections.abc import Callable
+from pathlib import Path
+from typing import BinaryIO, Final
+
+from pillar_core.errors import StoreError
+
+HEADER_SIZE: Final = 256
+KINDS: Final = ("record", "arrays", "calibration", "blob")
+SUFFIX: Final = {"record": ".json", "arrays": ".npz", "calibration": ".json", "blob": ".bin"}
+TEMPORARY: Final = ".writing-"
+_MAGIC = "pillar-store-1"
+_KEY = re.compile(r"[a-z0-9][a-z0-9_-]{0,95}")
+_CHUNK = 1 << 20
+
+
+class Damaged(Exception):
+    """An entry that is not what its place and its checksum say; the store turns it into a miss with a note."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Entry:
+    """What `ls` tells: kind, key, size in bytes on disk and the time of the last use (seconds since 1970)."""
+
+    kind: str
+    key: str
+    size: int
+    last_used: float
+
+
+def checked_name(kind: str, key: str) -> tuple[str, str]:
+    """`(kind, key)`, safe as parts of a path.
+
+    Raises:
+        StoreError: an unknown kind, or a key that is not 1 to 96 of a-z, 0-9, "_" and "-".
+    """
+    checked_kind(kind)
+    if not isinstance(key, str) or not _KEY.fullmatch(key):
+        raise StoreError(f"a store key is 1 to 96 characters of a-z, 0-9, '_' and '-', such as a fingerprint; got {key!r}.")
+    return kind, key
+
+
+def checked_kind(kind: str) -> str:
+    """`kind`, one of `KINDS`.
+
+    Raises:
+        StoreError: another word.
+    """
+    if kind not in KINDS:
+        raise StoreError(f"kind must be one of {', '.join(KINDS)}; got {kind!r}.")
+    return kind
+
+
+def entry_path(root: Path, kind: str, key: str) -> Path:
+    """Where the entry lies below `root`."""
+    return root / kind / key[:2] / (key + SUFFIX[kind])
+
+
+def make_private(folder: Path, *, parents_of: Path) -> None:
+    """Create `folder` and what is missing between it and `parents_of`, each readable by its owner alone.
+
+    Raises:
+        StoreError: the folder belongs to somebody else.
+        OSError: it cannot be created.
+    """
+    for part in [*reversed(folder.relative_to(parents_of).parents), folder.relative_to(parents_of)]:
+        place = parents_of / part
+        with contextlib.suppress(FileExistsError):
+            place.mkdir(mode=0o700, parents=place == parents_of)
+            place.chmod(0o700)
+    status = folder.stat()
+    if status.st_uid != os.getuid():
+        raise StoreError(f"the cache folder {folder} belongs to another user; set PILLAR_CACHE to a folder of your own.")
+    if status.st_mode & 0o077:
+        folder.chmod(0o700)
+
+
+def read_payload(path: Path, kind: str, key: str) -> bytes:
+    """The bytes of the entry, checked.
+
+    Raises:
+        FileNotFoundError: no such entry.
+        Damaged: wrong kind, key, length or checksum.
+    """
+    with path.open("rb") as file:
+        size, checksum = _parse_header(file.read(HEADER_SIZE), kind, key)
+        payload = file.read()
+    if len(payload) != size or hashlib.sha256(payload).hexdigest() != checksum:
+        raise Damaged("its checksum does not match its content")
+    return payload
+
+
+def check_file(path: Path, kind: str, key: str) -> None:
+    """Nothing, when the entry is whole; reads it in pieces.
+
+    Raises:
+        FileNotFoundError, Damaged: as `read_payload`.
+    """
+    with path.open("rb") as file:
+        check_stream(file, kind, key)
+
+
+def check_stream(file: BinaryIO, kind: str, key: str) -> None:
+    """Like `check_file`, for an open file."""
+    size, checksum = _parse_header(file.read(HEADER_SIZE), kind, key)
+    digest, seen = hashlib.sha256(), 0
+    while chunk := file.read(_CHUNK):
+        digest.update(chunk)
+        seen += len(chunk)
+    if seen != size or digest.hexdigest() != checksum:
+        raise Damaged("its checksum does not match its content")
+
+
+def write_entry(root: Path, kind: str, key: str, fill: Callable[[BinaryIO], None]) -> bool:
+    """Whether this call's bytes became the entry; False when a whole one was there first.
+
+    `fill` writes the payload to a file that stands after the header. The file gets its name only when it is whole and
+    on the disk, by a hard link, which fails where a name is taken: the first writer wins, whatever the timing.
+
+    Raises:
+        OSError: nothing readable is left behind.
+    """
+    path = entry_path(root, kind, key)
+    make_private(path.parent, parents_of=root)
+    temporary = path.with_name(f"{TEMPORARY}{os.getpid()}-{secrets.token_hex(6)}")
+    try:
+        with os.fdopen(os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600), "w+b") as file:
+            _write_whole(file, kind, key, fill)
+        return _claim(temporary, path, kind, key)
+    finally:
+        with contextlib.suppress(FileNotFoundError):
+            temporary.unlink()
+
+
+def place_file(root: Path, kind: str, key: str, temporary: Path) -> bool:
+    """Like `write_entry` for a checked file that already carries its header and lies on the same disk."""
+    path = entry_path(root, kind, key)
+    make_private(path.parent, parents_of=root)
+    return _claim(temporary, path, kind, key)
+
+
+def _write_whole(file: BinaryIO, kind: str, key: str, fill: Callable[[BinaryIO], None]) -> None:
+    file.write(b" " * HEADER_SIZE)
+    fill(file)
+    size = file.seek(0, os.SEEK_END) - HEADER_SIZE
+    file.seek(HEADER_SIZE)
+    digest = hashlib.sha256()
+    while chunk := file.read(_CHUNK):
+        digest.update(chunk)
+    file.seek(0)
+    line = f"{_MAGIC} {kind} {key} {size} {digest.hexdigest()}"
+    file.write(line.ljust(HEADER_SIZE - 1).encode() + b"\n")
+    file.flush()
+    os.fsync(file.fileno())
+
+
+def _claim(temporary: Path, path: Path, kind: str, key: str) -> bool:
+    try:
+        os.link(temporary, path)
+    except FileExistsError:
+        try:
+            check_file(path, kind, key)
+        except (Damaged, FileNotFoundError):
+            os.replace(temporary, path)
+            return True
+        return False
+    except OSError as error:
+        # Some network and FAT disks have no hard links; a rename is atomic there too, and equal keys mean equal content.
+        if error.errno not in (errno.EPERM, errno.ENOTSUP, errno.ENOSYS, errno.EMLINK):
+            raise
+        if path.exists():
+            return False
+        os.replace(temporary, path)
+    return True
+
+
+def _parse_header(header: bytes, kind: str, key: str) -> tuple[int, str]:
+    fields = header.decode("ascii", errors="replace").split()
+    if len(header) != HEADER_SIZE or len(fields) != 5 or fields[0] != _MAGIC or not fields[3].isdecimal():
+        raise Damaged("it was not written by this store")
+    if (fields[1], fields[2]) != (kind, key):
+        raise Damaged(f"it says that it is {fields[1]} {fields[2]}")
+    return int(fields[3]), fields[4]

@@ -1,0 +1,95 @@
+"""What lies below a cache folder: listed, compared with its checksums, and cleared of what killed writers left."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+from pillar_core.errors import StoreError
+from pillar_core.store.entry import KINDS, SUFFIX, TEMPORARY, Damaged, Entry, check_file, checked_kind, checked_name
+
+EVICTION_ORDER = ("arrays", "blob", "calibration", "record")
+_STALE_SECONDS = 3600.0
+
+
+@dataclasses.dataclass(frozen=True)
+class PruneReport:
+    """Entries removed and bytes freed."""
+
+    removed: tuple[Entry, ...]
+    freed: int
+
+
+@dataclasses.dataclass(frozen=True)
+class VerifyReport:
+    """How many entries are whole, and what is wrong with the others, by file."""
+
+    whole: int
+    damaged: tuple[tuple[Path, str], ...]
+
+
+def entries_below(root: Path, kind: str | None, last_used: Mapping[str, float]) -> list[Entry]:
+    """Entries (of one kind), longest unused first; without a time in `last_used`, that of the writing counts."""
+    entries = []
+    for one in KINDS if kind is None else (checked_kind(kind),):
+        for path in (root / one).glob(f"??/[!.]*{SUFFIX[one]}"):
+            with contextlib.suppress(FileNotFoundError):
+                status = path.stat()
+                used = max(last_used.get(f"{one}/{path.stem}", 0.0), status.st_mtime)
+                entries.append(Entry(one, path.stem, status.st_size, used))
+    return sorted(entries, key=lambda item: (item.last_used, item.key))
+
+
+def evictable(entries: list[Entry], max_bytes: int) -> list[Entry]:
+    """Which of `entries` must go so that at most `max_bytes` stay: arrays, blobs, calibrations, records; oldest first.
+
+    Raises:
+        StoreError: a negative size.
+    """
+    if not max_bytes >= 0:
+        raise StoreError(f"max_bytes must be at least 0; got {max_bytes!r}.")
+    total = sum(item.size for item in entries)
+    chosen = []
+    for item in sorted(entries, key=lambda item: (EVICTION_ORDER.index(item.kind), item.last_used)):
+        if total <= max_bytes:
+            break
+        total -= item.size
+        chosen.append(item)
+    return chosen
+
+
+def verified(root: Path) -> VerifyReport:
+    """Every file below `root` compared with its name and its checksum."""
+    whole, damaged = 0, []
+    for kind in KINDS:
+        for path in sorted(path for path in (root / kind).glob("??/*") if path.is_file()):
+            problem = _problem(path, kind)
+            if problem:
+                damaged.append((path, problem))
+            whole += problem is None
+    return VerifyReport(whole, tuple(damaged))
+
+
+def sweep_unfinished(root: Path) -> None:
+    """Delete what killed processes left half-written, once nobody can still be writing it."""
+    for kind in KINDS:
+        for path in (root / kind).glob(f"??/{TEMPORARY}*"):
+            with contextlib.suppress(FileNotFoundError):
+                if time.time() - path.stat().st_mtime > _STALE_SECONDS:
+                    path.unlink()
+
+
+def _problem(path: Path, kind: str) -> str | None:
+    """None when whole, "" for a file that is being written or has gone, else what is wrong."""
+    if path.name.startswith(TEMPORARY):
+        return ""
+    try:
+        check_file(path, *checked_name(kind, path.name.removesuffix(SUFFIX[kind])))
+    except FileNotFoundError:
+        return ""
+    except (Damaged, OSError) as error:
+        return str(error)
+    return None

@@ -1,0 +1,40 @@
+"""Per-example gradients of any network, in chunks, by `torch.func`: one row of parameters for each example."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import torch
+from torch.func import functional_call, grad, vmap
+
+CHUNK_NUMBERS = 64_000_000
+"""Gradient numbers per chunk: a quarter of a gigabyte of float32."""
+LARGEST_CHUNK = 64
+
+
+def parameter_count(module: torch.nn.Module, names: Sequence[str] | None = None) -> int:
+    """How many numbers a gradient row has; `names` chooses parameters (None: all)."""
+    return sum(value.numel() for name, value in module.named_parameters() if names is None or name in names)
+
+
+def gradient_chunks(
+    module: torch.nn.Module, inputs: torch.Tensor, labels: torch.Tensor, *, names: Sequence[str] | None = None
+) -> Iterator[torch.Tensor]:
+    """(c, p) float32 gradients of each example's own cross-entropy, chunk after chunk.
+
+    module: a network without batch statistics; inputs: (m, …) float32; labels: (m,) int64; names: the parameters that are
+    differentiated (None: all), the others stay frozen.
+    """
+    every = dict(module.named_parameters())
+    chosen = {name: value.detach() for name, value in every.items() if names is None or name in names}
+    frozen = {name: value.detach() for name, value in every.items() if name not in chosen} | dict(module.named_buffers())
+
+    def loss(parameters: dict[str, torch.Tensor], x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        logits = functional_call(module, {**parameters, **frozen}, (x.unsqueeze(0),))
+        return torch.nn.functional.cross_entropy(logits, y.unsqueeze(0))
+
+    rows = vmap(grad(loss), in_dims=(None, 0, 0))
+    size = max(1, min(LARGEST_CHUNK, CHUNK_NUMBERS // max(1, sum(value.numel() for value in chosen.values()))))
+    for start in range(0, len(inputs), size):
+        parts = rows(chosen, inputs[start : start + size], labels[start : start + size])
+        yield torch.cat([parts[name].flatten(1) for name in chosen], dim=1)

@@ -1,0 +1,117 @@
+"""Disjunctions: which variables are active together, and what the exponential mechanism then chooses.
+
+Source: Hu, Pinto, Sanyal & Yang, section 3.1 and appendix B: an edge joins two variables that some row has both active;
+a disjunction compatible with the rows is a union of components.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import Any
+
+import numpy as np
+from scipy.sparse import csr_matrix
+from scipy.sparse.csgraph import connected_components
+from scipy.special import logsumexp
+
+from pillar_core.errors import DataError, SettingError
+
+Array = np.ndarray[Any, Any]
+
+MOST_COMPONENTS = 16
+"""2^Z hypotheses are scored one by one up to here."""
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class ComponentGraph:
+    """labels: (d,) component of each variable, 0 … count − 1, the largest component first; edges: (e, 2) pairs i < j."""
+
+    labels: Array
+    edges: Array
+    count: int
+
+    @property
+    def sizes(self) -> Array:
+        """(count,) variables in each component."""
+        return np.bincount(self.labels, minlength=self.count)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Choice:
+    """Unions of components, what each errs on the labelled rows, and how likely the exponential mechanism takes it.
+
+    unions: (2^Z, Z) bool; errors: (2^Z,) counts; probabilities: (2^Z,). `true_errors` where rows to test on were given.
+    """
+
+    unions: Array
+    errors: Array
+    probabilities: Array
+    true_errors: Array | None
+
+    @property
+    def expected_error(self) -> float | None:
+        """Mean error, over the mechanism's choice, on the rows to test on."""
+        return None if self.true_errors is None else float(self.probabilities @ self.true_errors)
+
+
+def component_graph(x: Array) -> ComponentGraph:
+    """The graph that boolean rows x (n, d) show.
+
+    Raises:
+        DataError: values other than 0 and 1.
+    """
+    active = _boolean(x)
+    together = active.T.astype(np.float32) @ active.astype(np.float32) > 0
+    first, second = np.nonzero(np.triu(together, 1))
+    count, labels = connected_components(csr_matrix(together), directed=False)
+    order = np.argsort(-np.bincount(labels, minlength=count), kind="stable")
+    position = np.empty(count, dtype=np.int64)
+    position[order] = np.arange(count)
+    return ComponentGraph(position[labels], np.stack([first, second], axis=1), int(count))
+
+
+def choice(
+    graph: ComponentGraph, x: Array, y: Array, *, epsilon: float, x_test: Array | None = None, y_test: Array | None = None
+) -> Choice:
+    """Every union of components with its probability ∝ exp(−ε·errors/2), exactly: nothing is sampled.
+
+    x (n, d) boolean, y (n,) bool or 0/1: whether the disjunction is true. With errors of range 1 per row this is ε-DP under
+    replace-one and ε/2 under add/remove.
+
+    Raises:
+        SettingError: epsilon not above 0, or more than MOST_COMPONENTS components (2^Z unions would be too many).
+    """
+    if not epsilon > 0:
+        raise SettingError(f"epsilon must be above 0; got {epsilon!r}.")
+    if graph.count > MOST_COMPONENTS:
+        raise SettingError(
+            f"{graph.count} components allow 2^{graph.count} disjunctions; at most {MOST_COMPONENTS} components are scored one by one. "
+            "Bring more unlabelled rows."
+        )
+    unions = (np.arange(2**graph.count)[:, None] >> np.arange(graph.count)) & 1 == 1
+    errors = _errors(graph, unions, x, y)
+    tilted = -errors * epsilon / 2 if math.isfinite(epsilon) else np.where(errors == errors.min(), 0.0, -math.inf)
+    true = None if x_test is None or y_test is None else _errors(graph, unions, x_test, y_test) / len(y_test)
+    return Choice(unions, errors, np.exp(tilted - logsumexp(tilted)), true)
+
+
+def _errors(graph: ComponentGraph, unions: Array, x: Array, y: Array) -> Array:
+    """(2^Z,) rows that each union labels wrongly; rows with the same active components are counted once."""
+    touched = np.zeros((len(x), graph.count), dtype=bool)
+    active = _boolean(x)
+    for component in range(graph.count):
+        touched[:, component] = active[:, graph.labels == component].any(axis=1)
+    codes = touched @ (1 << np.arange(graph.count))
+    kinds, where = np.unique(codes, return_inverse=True)
+    positive = np.bincount(where, weights=np.asarray(y, dtype=bool), minlength=len(kinds))
+    total = np.bincount(where, minlength=len(kinds))
+    says = (unions @ (1 << np.arange(graph.count)))[:, None] & kinds != 0
+    return np.asarray(np.where(says, total - positive, positive).sum(axis=1), dtype=np.float64)
+
+
+def _boolean(x: Array) -> Array:
+    values = np.asarray(x)
+    if values.ndim != 2 or not np.isin(values, (0, 1)).all():
+        raise DataError("disjunctions need rows of 0 and 1; load the data set “disjunctions”, or threshold your features first.")
+    return values.astype(bool)

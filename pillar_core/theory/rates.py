@@ -1,0 +1,95 @@
+"""PILLAR's Table V: how many private rows competing methods need, as rates, so that only growth and crossings mean anything."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Sequence
+
+import pandas as pd
+
+from pillar_core import params
+from pillar_core.errors import SettingError
+from pillar_core.params import Param, setting
+from pillar_core.theory.calculator import ALPHA, CALCULATORS, EPSILON, GAMMA, XI, Calculator, D, Form, K, Range, Value, ratio
+
+LOW_RANK = Param("low_rank", float, 0.05, "c₁, c₂: how far the gradients are from low rank (0 is exactly low rank).", low=0, high=1)
+N = Param("n", int, 45_000, "Private rows, for the JL target dimension log(n)/γ².", low=2, high=10**10, unit="rows", log=True)
+
+
+@dataclasses.dataclass(frozen=True)
+class RateSettings:
+    """Inputs of Table V."""
+
+    d: int = setting(D)
+    k: int = setting(K)
+    gamma: float = setting(GAMMA)
+    xi: float = setting(XI)
+    alpha: float = setting(ALPHA)
+    epsilon: float = setting(EPSILON)
+    low_rank: float = setting(LOW_RANK)
+    n: int = setting(N)
+
+
+def _table_v(s: RateSettings) -> tuple[Value, ...]:
+    unit, gamma = 1 / (s.alpha * s.epsilon), max(s.gamma, 0.0)
+    jl = math.sqrt(math.log(s.n)) * ratio(unit, gamma**2)
+    rlc = math.sqrt(s.k) * ratio(unit, gamma) + math.sqrt(s.low_rank * s.d / s.k)
+    gep = ratio(unit, gamma) + math.sqrt(s.k) + s.low_rank * math.sqrt(s.d)
+    rows = (
+        ("generic semi-private learner", Form.PRINTED, math.sqrt(s.d) * ratio(unit, gamma), r"\frac{\sqrt d}{\alpha\epsilon\gamma}"),
+        ("generic semi-private learner", Form.CORRECTED, s.d * unit, r"\frac{d}{\alpha\epsilon}"),
+        ("DP-SGD, restricted Lipschitz", Form.PRINTED, rlc, r"\frac{\sqrt k}{\alpha\epsilon\gamma}+\sqrt{\frac{c_2d}{k}}"),
+        ("DP-SGD, no assumption", Form.DERIVED, math.sqrt(s.d) * ratio(unit, gamma), r"\frac{\sqrt d}{\alpha\epsilon\gamma}"),
+        ("random projection (JL)", Form.PRINTED, ratio(unit, gamma**2), r"\frac{1}{\alpha\epsilon\gamma^2}"),
+        ("random projection (JL)", Form.CORRECTED, jl, r"\frac{\sqrt{\log n}}{\alpha\epsilon\gamma^2}"),
+        ("GEP", Form.PRINTED, gep, r"\frac{1}{\alpha\epsilon\gamma}+(\sqrt k+c_1\sqrt d)"),
+        ("PILLAR", Form.PRINTED, ratio(math.sqrt(s.k) * unit, gamma * (1 - s.xi)), r"\frac{\sqrt k}{\alpha\epsilon\gamma(1-\xi)}"),
+    )
+    return tuple(Value(name, form, value, rf"\tilde O\Bigl({latex}\Bigr)", "rows", True) for name, form, value, latex in rows)
+
+
+CURVES: tuple[tuple[str, Form], ...] = (
+    ("PILLAR", Form.PRINTED),
+    ("GEP", Form.PRINTED),
+    ("random projection (JL)", Form.CORRECTED),
+    ("DP-SGD, restricted Lipschitz", Form.PRINTED),
+    ("DP-SGD, no assumption", Form.DERIVED),
+    ("generic semi-private learner", Form.CORRECTED),
+)
+
+
+def rate_curves(axis: str, values: Sequence[float], **inputs: float) -> pd.DataFrame:
+    """Table V along one input: columns axis, x, method, form, rows. Infinite where a method needs what is not there.
+
+    Raises:
+        SettingError: `axis` is no input, or a value lies outside its range.
+    """
+    if axis not in params.params_of(RateSettings):
+        raise SettingError(f"axis must be one of {', '.join(params.params_of(RateSettings))}; got {axis!r}.")
+    calculator, lines = CALCULATORS["pillar_table_v"], []
+    for x in values:
+        outcome = calculator(**{**inputs, axis: x})
+        lines += [(axis, float(x), name, str(form), outcome.value(name, form)) for name, form in CURVES]
+    return pd.DataFrame(lines, columns=["axis", "x", "method", "form", "rows"])
+
+
+CALCULATORS.register(
+    Calculator(
+        name="pillar_table_v",
+        title="PILLAR, Table V (competing rates)",
+        source="PILLAR, Table V and section III-D",
+        says="Private rows that each approach needs, up to constants and logarithms.",
+        settings=RateSettings,
+        compute=_table_v,
+        ranges=lambda s: (
+            Range("ε < 1/√k", s.epsilon, 0, 1 / math.sqrt(s.k)),
+            Range("γ", s.gamma, 0, 1),
+            Range("k ≤ d", float(s.k), 0, float(s.d), high_open=False),
+        ),
+        corrections=(
+            "The generic learner of Alon, Bassily & Moran needs O(d/αε) by section III-D; the table prints √d/(αεγ).",
+            "JL's target dimension is O(log n/γ²), so its rate carries √(log n).",
+        ),
+    )
+)

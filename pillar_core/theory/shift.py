@@ -1,0 +1,86 @@
+"""Distribution shift with known truth: public rows of which a share η comes from elsewhere, and what that does to directions.
+
+The private rows have second moment Σ; a public row is, with probability η, ±R·u for a unit direction u, else a private
+one. Total variation is then exactly η (or less where the supports meet), the public moment Σ_U = (1 − η)Σ + ηR²uuᵀ.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from pillar_core import rng
+from pillar_core.errors import SettingError
+from pillar_core.theory.calculator import Form
+from pillar_core.theory.pillar_shift import ShiftSettings, margin_left
+
+Array = np.ndarray[Any, Any]
+
+PURPOSE = "shift"
+
+
+def shifted_moment(moment: Array, direction: Array, *, eta: float, radius: float = 1.0) -> Array:
+    """(d, d) second moment of the public rows."""
+    if not 0 <= eta <= 1:
+        raise SettingError(f"eta must be in [0, 1]; got {eta!r}.")
+    u = direction / np.linalg.norm(direction)
+    return np.asarray((1 - eta) * moment + eta * radius**2 * np.outer(u, u))
+
+
+def shifted_rows(rows: Array, direction: Array, *, eta: float, radius: float = 1.0, seed: int = 0) -> Array:
+    """`rows` (m, d) with each one, with probability η, replaced by ±R·u; streams nest, so a larger η replaces more."""
+    generator = rng.stream(seed, PURPOSE, "rows")
+    u = direction / np.linalg.norm(direction)
+    chosen = generator.random(len(rows)) < eta
+    signs = np.where(generator.random(len(rows)) < 0.5, -1.0, 1.0)
+    out = np.array(rows, dtype=np.float32)
+    out[chosen] = (radius * signs[chosen, None] * u).astype(np.float32)
+    return out
+
+
+def held(moment: Array, separator: Array, k: int) -> float:
+    """‖A_kᵀw*‖/‖w*‖ for the top k directions of a second moment: 1 − ξ_k."""
+    _, vectors = np.linalg.eigh(moment)
+    return float(np.linalg.norm(vectors[:, -k:].T @ separator) / np.linalg.norm(separator))
+
+
+def shift_curve(
+    etas: Sequence[float],
+    *,
+    eigenvalues: Array,
+    separator: Array,
+    direction: Array,
+    k: int,
+    rows: Array,
+    radius: float = 1.0,
+    seed: int = 0,
+) -> pd.DataFrame:
+    """Columns eta, population, sampled, bound, bound_printed: the share of w* that the public directions hold, against η.
+
+    eigenvalues (d,) of the private moment, in whose eigenbasis `separator` and `direction` (d,) are given; rows (m, d)
+    private-like rows in that basis, shifted by `shifted_rows`. Bounds: (1 − ξ) less 2R²η/Δ_k (14η/Δ_k as printed), floored at 0.
+    """
+    values = np.asarray(eigenvalues, dtype=np.float64)
+    moment, gap = np.diag(values), float(values[k - 1] - values[k])
+    base = held(moment, separator, k)
+    lines = []
+    for eta in etas:
+        shifted = shifted_rows(rows, direction, eta=eta, radius=radius, seed=seed).astype(np.float64)
+        lines.append(
+            (
+                float(eta),
+                held(shifted_moment(moment, direction, eta=eta, radius=radius), separator, k),
+                held(shifted.T @ shifted / len(shifted), separator, k),
+                *(_bound(base, gap, eta, radius, form) for form in (Form.CORRECTED, Form.PRINTED)),
+            )
+        )
+    return pd.DataFrame(lines, columns=["eta", "population", "sampled", "bound", "bound_printed"])
+
+
+def _bound(base: float, gap: float, eta: float, radius: float, form: Form) -> float:
+    """What Theorem 4 leaves of w*, before its 0.9 for sampling: 1 − ξ − 2·shift/Δ, at least 0."""
+    settings = ShiftSettings(k=1, gamma=1.0, xi=0.0, gap=min(max(gap, 0.0), 1.0), eta=eta, radius=radius)
+    return max(base - (0.9 - margin_left(settings, form)), 0.0)

@@ -1,0 +1,287 @@
+"""The nouns of the library, frozen: budgets, guarantees, data, splits' facts, results, specifications and records."""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+import math
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+
+from pillar_core.errors import BudgetError, DataError, SettingError
+from pillar_core.fingerprint import fingerprint
+from pillar_core.memo import Memo
+from pillar_core.params import DELTA
+
+Array = np.ndarray[Any, Any]
+
+
+class NeighboringRelation(enum.StrEnum):
+    """Which two data sets a guarantee compares; the number of rows is public under both."""
+
+    ADD_OR_REMOVE_ONE = "add_or_remove_one"
+    REPLACE_ONE = "replace_one"
+
+    @classmethod
+    def of(cls, value: str) -> NeighboringRelation:
+        """The relation named `value`.
+
+        Raises:
+            SettingError: another word.
+        """
+        try:
+            return cls(value)
+        except ValueError:
+            raise SettingError(f"relation must be one of {', '.join(cls)}; got {value!r}.") from None
+
+
+class PublicUse(enum.StrEnum):
+    """Which public data a method sees."""
+
+    NONE = "none"
+    UNLABELLED = "unlabelled"
+    LABELLED = "labelled"
+    TEXT = "text"
+
+
+class Provenance(enum.StrEnum):
+    """Where a number comes from; every figure and every field of a result wears one."""
+
+    PUBLIC = "public only"
+    PRIVATE = "DP: spends ε"
+    NON_PRIVATE = "non-private diagnostic, do not release"
+
+
+@dataclasses.dataclass(frozen=True)
+class PrivacyBudget:
+    """(ε, δ) under a relation. ε in (0, ∞], δ in (0, 1).
+
+    Raises:
+        BudgetError: outside those ranges, NaN included.
+    """
+
+    epsilon: float
+    delta: float = 1e-5
+    relation: NeighboringRelation = NeighboringRelation.ADD_OR_REMOVE_ONE
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.epsilon, int | float) or isinstance(self.epsilon, bool) or not self.epsilon > 0:
+            raise BudgetError(f"epsilon must be above 0 (math.inf for no noise); got {self.epsilon!r}.")
+        object.__setattr__(self, "delta", DELTA.check(self.delta))
+        object.__setattr__(self, "relation", NeighboringRelation.of(self.relation))
+
+
+@dataclasses.dataclass(frozen=True)
+class EpsilonBounds:
+    """lower ≤ true ε ≤ upper, and a best estimate; `lower` is 0 where an accountant gives none.
+
+    `is_bound` is False for approximations (CLT-GDP): their `upper` is not one and never calibrates.
+    """
+
+    lower: float
+    estimate: float
+    upper: float
+    is_bound: bool = True
+
+    def __post_init__(self) -> None:
+        if not self.lower <= self.estimate <= self.upper:
+            raise ValueError(f"bounds out of order: {self.lower}, {self.estimate}, {self.upper}")
+
+
+@dataclasses.dataclass(frozen=True)
+class Guarantee:
+    """What a run promises: (ε.upper, δ) under `relation`, if every assumption holds."""
+
+    epsilon: EpsilonBounds
+    delta: float
+    relation: NeighboringRelation
+    accountant: str
+    assumptions: tuple[str, ...]
+    events: tuple[str, ...]
+
+    @property
+    def is_private(self) -> bool:
+        """Whether any finite ε is promised."""
+        return self.epsilon.is_bound and math.isfinite(self.epsilon.upper)
+
+
+@dataclasses.dataclass(frozen=True)
+class Dataset:
+    """Train and test rows as loaded: images (n, h, w[, 3]) uint8 or numbers (n, d) float32, labels int64 or None."""
+
+    name: str
+    x_train: Array
+    y_train: Array | None
+    x_test: Array | None = None
+    y_test: Array | None = None
+    classes: tuple[str, ...] = ()
+    title: str = ""
+    synthetic: bool = False
+    notes: tuple[str, ...] = ()
+    known: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    version: int = 1
+
+    @property
+    def is_images(self) -> bool:
+        """Whether rows are uint8 images."""
+        return self.x_train.ndim >= 3
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Content hash of rows and labels."""
+        return fingerprint(self.x_train, self.y_train, self.x_test, self.y_test, self.classes)
+
+
+@dataclasses.dataclass(frozen=True)
+class FeatureSet:
+    """Frozen features: x (n, d) float32 C-contiguous and finite; y (n,) int64 in 0 … C−1, or None for unlabelled rows.
+
+    Build one with `pillar_core.features` or `load_features`, which check; this class only holds.
+    `images` keeps the uint8 originals where there are any (deep methods and thumbnails need them).
+    """
+
+    x_train: Array
+    y_train: Array | None
+    x_test: Array | None
+    y_test: Array | None
+    classes: tuple[str, ...]
+    name: str = "features"
+    backbone: str = "identity"
+    synthetic: bool = False
+    notes: tuple[str, ...] = ()
+    images: Dataset | None = dataclasses.field(default=None, compare=False, repr=False)
+    known: Mapping[str, Any] = dataclasses.field(default_factory=dict, compare=False)
+
+    @property
+    def d(self) -> int:
+        """Feature dimension."""
+        return int(self.x_train.shape[1])
+
+    @property
+    def n_classes(self) -> int:
+        """C, from the declared classes."""
+        return len(self.classes)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Content hash of features and labels."""
+        return fingerprint(self.x_train, self.y_train, self.x_test, self.y_test, self.classes)
+
+
+@dataclasses.dataclass(frozen=True)
+class PublicFacts:
+    """What a cost may depend on: all of it public. n_private is nominal, the same for neighbouring data sets."""
+
+    n_private: int
+    n_public: int
+    d: int
+    n_classes: int
+    extra: Mapping[str, int | float] = dataclasses.field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.n_private < 1 or self.d < 1 or self.n_classes < 2 or self.n_public < 0:
+            raise DataError(f"facts need at least one private row, one feature and two classes; got {self}.")
+
+
+@runtime_checkable
+class Classifier(Protocol):
+    """What training returns: scores for rows in the original feature space."""
+
+    def scores(self, x: Array) -> Array:
+        """(n, C) float32 scores, higher for likelier classes, from x (n, d)."""
+        ...
+
+    def predict(self, x: Array) -> Array:
+        """(n,) int64 labels from x (n, d)."""
+        ...
+
+
+@dataclasses.dataclass(frozen=True)
+class TrainResult:
+    """A classifier, and facts about its training by provenance.
+
+    `diagnostics` maps a name to (value, provenance); NON_PRIVATE values never enter a release.
+    """
+
+    classifier: Classifier
+    diagnostics: Mapping[str, tuple[Any, Provenance]] = dataclasses.field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+
+@dataclasses.dataclass(frozen=True)
+class RunSpec:
+    """Everything that decides a run's result; its fingerprint is the cache key. Settings are the solved values."""
+
+    data: str
+    split: Mapping[str, Any]
+    method: str
+    settings: Mapping[str, Any]
+    epsilon: float
+    delta: float
+    relation: str
+    accountant: str
+    seed: int
+    versions: Mapping[str, int]
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Content hash of the specification."""
+        return fingerprint(self)
+
+
+@dataclasses.dataclass(frozen=True)
+class RunRecord:
+    """One finished run. `metrics` are fractions on test rows, a non-private release of them; None without test rows."""
+
+    method: str
+    settings: Mapping[str, Any]
+    guarantee: Guarantee
+    accuracy: float | None
+    metrics: Mapping[str, Any]
+    seconds: float
+    seed: int | None
+    facts: PublicFacts
+    data: str
+    public_use: PublicUse
+    notes: tuple[str, ...] = ()
+    why: tuple[str, ...] = ()
+    diagnostics: Mapping[str, tuple[Any, Provenance]] = dataclasses.field(default_factory=dict)
+    classifier: Classifier | None = dataclasses.field(default=None, compare=False, repr=False)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class SemiPrivateSplit:
+    """One data set's rows by role. ε protects the private rows alone; validation and test rows are not protected.
+
+    `private` and `validation` index `features.x_train`. `public_x` (m, d) float32 and `public_y` (m,) int64 or None are
+    the public rows, carved from the same train rows or brought from elsewhere; m = 0 where there are none.
+    `memo` keeps what public rows decide (eigenbasis, projected rows) for as long as the split lives.
+    """
+
+    features: FeatureSet
+    private: Array
+    validation: Array
+    public_x: Array
+    public_y: Array | None
+    settings: Mapping[str, Any]
+    text_embeddings: Array | None = None
+    notes: tuple[str, ...] = ()
+    memo: Memo = dataclasses.field(default_factory=Memo, repr=False)
+
+    @property
+    def facts(self) -> PublicFacts:
+        """The public facts of this split; n_private is its nominal size."""
+        return PublicFacts(len(self.private), len(self.public_x), self.features.d, self.features.n_classes)
+
+    @property
+    def has_public_labels(self) -> bool:
+        """Whether labelled methods can use the public rows."""
+        return self.public_y is not None and len(self.public_x) > 0
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Content hash of the features and of how they were split."""
+        return fingerprint(self.features.fingerprint, self.private, self.validation, self.public_x, self.public_y, self.text_embeddings)

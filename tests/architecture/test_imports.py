@@ -1,0 +1,115 @@
+"""The house as drawn in docs/architecture.md: rows that import downwards only, and third parties where they belong."""
+
+from __future__ import annotations
+
+import ast
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+CORE = REPOSITORY / "pillar_core"
+ROWS = (
+    {"errors"},
+    {"params", "registry", "fingerprint", "rng", "numerics", "memo"},
+    {"types", "ledger", "store"},
+    {"data", "features", "splits", "mechanisms", "accounting", "metrics", "plots"},
+    {"engine", "subspace"},
+    {"methods", "screening", "geometry", "auditing", "theory"},
+    {"experiments"},
+    {"commands"},
+    {"__main__"},
+)
+ROW_OF = {name: row for row, names in enumerate(ROWS) for name in names}
+FACE = CORE / "__init__.py"
+ONLY_IN = {
+    "streamlit": ("app.py", "pages/"),
+    "plotly": ("pillar_core/plots/",),
+    "dp_accounting": ("pillar_core/ledger.py", "pillar_core/accounting/"),
+    "prv_accountant": ("pillar_core/accounting/",),
+    "diskcache": ("pillar_core/store/",),
+}
+LAZY = {"opacus", "peft", "ot", "open_clip", "timm", "torchvision", "sklearn", "datasets", "medmnist", "onnxruntime"}
+GENERATORS = {"default_rng", "Generator", "RandomState", "PCG64", "Philox", "MT19937", "SFC64"}
+FILES = sorted([*CORE.rglob("*.py"), *(REPOSITORY / "pages").rglob("*.py"), REPOSITORY / "app.py"])
+
+
+def imports(path: Path) -> list[tuple[str, bool]]:
+    """(absolute module name, whether it runs at import time) of every import in a file, lazy and relative ones too."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    lazy = {
+        id(node)
+        for function in ast.walk(tree)
+        if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
+        for node in ast.walk(function)
+    }
+    package = path.relative_to(REPOSITORY).with_suffix("").parts[:-1]
+    found: list[tuple[str, bool]] = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            found += [(alias.name, id(node) not in lazy) for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            base = list(package[: len(package) - node.level + 1]) if node.level else []
+            module = ".".join([*base, *([node.module] if node.module else [])])
+            found += [(f"{module}.{alias.name}", id(node) not in lazy) for alias in node.names]
+    return found
+
+
+def folder_of(path: Path) -> str:
+    parts = path.relative_to(CORE).parts
+    return parts[0] if len(parts) > 1 else path.stem
+
+
+@pytest.mark.parametrize("path", [path for path in CORE.rglob("*.py") if path != FACE], ids=lambda path: str(path.relative_to(CORE)))
+def test_imports_go_down(path):
+    folder = folder_of(path)
+    assert folder in ROW_OF, f"pillar_core/{folder} is in no row: add it to the architecture first"
+    for module, _ in imports(path):
+        parts = module.split(".")
+        if parts[0] != "pillar_core":
+            assert parts[0] not in ("pages", "app"), f"{path.name} imports {module}"
+            continue
+        target = parts[1] if len(parts) > 1 else "__init__"
+        assert target in ROW_OF, f"{path.name} imports {module}: take it from where it is defined"
+        allowed = target == folder or ROW_OF[target] < ROW_OF[folder]
+        assert allowed, f"{folder} (row {ROW_OF[folder]}) imports {target} (row {ROW_OF[target]})"
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(REPOSITORY)))
+def test_third_parties_stay_where_they_belong(path):
+    name = str(path.relative_to(REPOSITORY))
+    for module, runs_at_import in imports(path):
+        root = module.split(".")[0]
+        if root in ONLY_IN:
+            assert name.startswith(ONLY_IN[root]), f"{name} imports {root}"
+        assert not (root in LAZY and runs_at_import), f"{name} imports {root} at import time; import it in the function that needs it"
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(REPOSITORY)))
+def test_generators_are_made_in_rng_alone(path):
+    if path.name == "rng.py":
+        return
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Call):
+            called = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+            assert called not in GENERATORS, f"{path.name}:{node.lineno} makes a generator; take a stream from pillar_core.rng"
+
+
+@pytest.mark.parametrize("path", list((REPOSITORY / "pages").glob("*.py")), ids=lambda path: path.name)
+def test_pages_hold_no_mathematics(path):
+    assert not {module.split(".")[0] for module, _ in imports(path)} & {"numpy", "torch", "scipy", "sklearn"}
+
+
+def test_import_loads_no_optional_package():
+    code = "import json, sys, pillar_core; print(json.dumps(sorted({name.split('.')[0] for name in sys.modules})))"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=REPOSITORY)
+    assert not set(json.loads(loaded.stdout)) & (LAZY | {"streamlit", "distributed", "prv_accountant"})
+
+
+def test_the_readme_holds_the_test_command_of_continuous_integration():
+    readme, script = ((REPOSITORY / name).read_text(encoding="utf-8") for name in ("README.md", ".ci/run"))
+    command = next(line for line in script.splitlines() if "-m pytest" in line)
+    assert command.replace(" -q", "") in readme

@@ -1,0 +1,56 @@
+"""A small case for every learner: a hundred rows, three classes, a few noisy steps."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+
+from contract.checks import Case
+from pillar_core import params, rng
+from pillar_core.methods import Method
+from pillar_core.splits import split_features, view_of
+from pillar_core.types import FeatureSet, SemiPrivateSplit
+
+SMALL = {"steps": 3, "k": 4, "noise_multiplier": 1.0, "learning_rate": 0.5, "batch_size": None, "choice_epsilon": 1.0, "noise_scale": 60.0}
+VOTING = {"queries": 40, "teachers": 40, "neighbours": 7, "pca_noise_multiplier": 1.0}
+"""All 40 public rows are asked, so that a neighbour that copies one of them is seen."""
+PROBABILITY = 0.3
+BOOLEAN = ("disjunction",)
+"""Learners that refuse anything but boolean features of two classes."""
+
+
+def small_split(*, n: int = 160, d: int = 8, n_classes: int = 3, seed: int = 0) -> SemiPrivateSplit:
+    """Three noisy clusters; a quarter of the rows public and labelled."""
+    generator = rng.stream(seed, "contract case")
+    means = 2.0 * generator.standard_normal((n_classes, d))
+    y = np.arange(n) % n_classes
+    x = (means[y] + generator.standard_normal((n, d))).astype(np.float32)
+    classes = tuple(f"class {label}" for label in range(n_classes))
+    return split_features(FeatureSet(x, y, x[:50] + 0.1, y[:50], classes), public_fraction=0.25)
+
+
+def boolean_split(*, n: int = 160) -> SemiPrivateSplit:
+    """Eight variables in four pairs, one pair active in a row; the first and third pair say true. A quarter of the rows public."""
+    generator = rng.stream(0, "boolean case")
+    pair = generator.integers(0, 4, n)
+    x = np.repeat(np.eye(4)[pair], 2, axis=1).astype(np.float32)
+    y = (pair % 2 == 0).astype(np.int64)
+    return split_features(FeatureSet(x, y, x[:50], y[:50], ("false", "true")), public_fraction=0.25)
+
+
+def case_for(method: Method, *, sampled: bool = False, **changes: object) -> Case:
+    """The learner on the small split, on Poisson batches where asked; `changes` override settings that it has."""
+    view = view_of(boolean_split() if method.name in BOOLEAN else small_split(), method.public_use)
+    own = params.params_of(method.settings)
+    values = {**SMALL, **VOTING, **({"batch_size": int(PROBABILITY * view.facts.n_private)} if sampled else {}), **changes}
+    settings = params.checked(method.settings(**{name: value for name, value in values.items() if name in own}))
+    if method.measure is not None:
+        view = dataclasses.replace(view, facts=dataclasses.replace(view.facts, extra=dict(method.measure(settings, view))))
+    settings = method.finish(method.prepare(settings, view.facts, None).settings, view.facts).settings
+    return Case(method, settings, view)
+
+
+def can_sample(method: Method) -> bool:
+    """Whether the learner trains on Poisson batches."""
+    return "batch_size" in params.params_of(method.settings)

@@ -1,0 +1,88 @@
+"""Tapes at the ledger's gate: one records every release and sample of a fit, the others answer in the mechanisms' place."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import torch
+
+from pillar_core import rng
+from pillar_core.ledger import Call
+from pillar_core.mechanisms import poisson_sample
+
+
+class Recorder:
+    """Lets everything happen and keeps calls, pre-noise values, releases and samples."""
+
+    def __init__(self) -> None:
+        self.calls: list[Call] = []
+        self.values: list[Any] = []
+        self.released: list[Any] = []
+        self.samples: list[tuple[float, int, np.ndarray]] = []
+
+    def release(self, call: Call, value: Any, draw: Callable[[], Any]) -> Any:
+        self.calls.append(call)
+        self.values.append(copy.deepcopy(value))
+        released = self.answer(draw)
+        self.released.append(copy.deepcopy(released))
+        return released
+
+    def sample(self, probability: float, n_rows: int, draw: Callable[[], np.ndarray]) -> np.ndarray:
+        indices = self.choose(probability, n_rows, draw)
+        self.samples.append((probability, n_rows, indices))
+        return indices
+
+    def answer(self, draw: Callable[[], Any]) -> Any:
+        return draw()
+
+    def choose(self, probability: float, n_rows: int, draw: Callable[[], np.ndarray]) -> np.ndarray:
+        return draw()
+
+
+class Replay(Recorder):
+    """Answers with another fit's releases, and samples from a stream of its own."""
+
+    def __init__(self, tape: Recorder, *, sampling_seed: int) -> None:
+        super().__init__()
+        self._tape = tape
+        self._sampling = rng.stream(sampling_seed, "another sample")
+
+    def answer(self, draw: Callable[[], Any]) -> Any:
+        position = len(self.released)
+        if position >= len(self._tape.released):
+            raise AssertionError("one release more than on the tape: the number of releases depends on private rows")
+        return copy.deepcopy(self._tape.released[position])
+
+    def choose(self, probability: float, n_rows: int, draw: Callable[[], np.ndarray]) -> np.ndarray:
+        return poisson_sample(probability, n_rows, self._sampling)
+
+
+class Neighbour(Replay):
+    """Answers with another fit's releases and samples; a row that only this data set has is forced into each sample.
+
+    `position_of` maps a row of the recorded data set to its place here (a new row shifts those behind it).
+    """
+
+    def __init__(self, tape: Recorder, *, position_of: np.ndarray, forced: int | None) -> None:
+        super().__init__(tape, sampling_seed=0)
+        self._position_of = position_of
+        self._forced = forced
+
+    def choose(self, probability: float, n_rows: int, draw: Callable[[], np.ndarray]) -> np.ndarray:
+        recorded = self._tape.samples[len(self.samples)][2]
+        here = self._position_of[recorded]
+        here = here[here >= 0]
+        extra = [] if self._forced is None else [self._forced]
+        return np.sort(np.unique(np.concatenate([here, np.array(extra, dtype=np.int64)])))
+
+
+def distance(a: Any, b: Any, kind: str = "gaussian") -> list[float]:
+    """L2 distances between two pre-noise values, one for each part of a joint release; scores of a choice: the spread."""
+    if isinstance(a, list | tuple):
+        return [part for one, other in zip(a, b, strict=True) for part in distance(one, other)]
+    if kind == "exponential":
+        return [float(np.ptp(np.asarray(a) - np.asarray(b)))]
+    return [float(torch.linalg.vector_norm(torch.as_tensor(a).double() - torch.as_tensor(b).double()))]

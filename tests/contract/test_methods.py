@@ -1,0 +1,44 @@
+"""Every registered learner keeps the contract."""
+
+from __future__ import annotations
+
+import pytest
+
+from contract import checks
+from contract.cases import can_sample, case_for
+from pillar_core import params
+from pillar_core.errors import SettingError
+from pillar_core.methods import METHODS
+
+PRIVATE = [name for name, method in METHODS.items() if method.is_private]
+SAMPLED = [name for name in PRIVATE if can_sample(METHODS[name])]
+MODES = [(name, False) for name in PRIVATE] + [(name, True) for name in SAMPLED]
+
+
+@pytest.mark.parametrize(("name", "sampled"), MODES)
+@pytest.mark.parametrize("check", [checks.declared_is_spent, checks.replays, checks.is_within_sensitivity, checks.noise_is_as_charged])
+def test_privacy_contract(name, sampled, check):
+    check(case_for(METHODS[name], sampled=sampled))
+
+
+@pytest.mark.parametrize("name", SAMPLED)
+def test_samples_as_charged(name):
+    checks.samples_as_charged(case_for(METHODS[name], sampled=True, steps=200))
+
+
+@pytest.mark.parametrize("name", list(METHODS))
+def test_repeats_and_leaves_inputs(name):
+    checks.repeats_and_leaves_inputs(case_for(METHODS[name]))
+
+
+@pytest.mark.parametrize(("name", "sampled"), MODES)
+def test_grid_equals_single(name, sampled):
+    checks.grid_equals_single(case_for(METHODS[name], sampled=sampled))
+
+
+@pytest.mark.parametrize("name", list(METHODS))
+def test_bad_settings_are_refused_by_name(name):
+    method = METHODS[name]
+    for setting, value in checks.bad_settings(method):
+        with pytest.raises(SettingError, match=setting):
+            params.checked(method.settings(**{setting: value}))

@@ -1,0 +1,60 @@
+"""The flat names that outside code calls, with the signatures that it relies on."""
+
+from __future__ import annotations
+
+import inspect
+
+import pytest
+
+import pillar_core as pc
+
+SIGNATURES = {
+    "load_dataset": "(name, *, seed=0, download=False, **settings)",
+    "load_images": "(path)",
+    "load_features": "(source, backbone=None, *, weights=None, device='auto', batch_size=64)",
+    "features": "(x_train, y_train, x_test=None, y_test=None, classes=None)",
+    "split": "(data, *, public_fraction=None, public_per_class=None, public=None, validation_fraction=0.0, "
+    "text_embeddings=None, allow_overlap=False, seed=0)",
+    "sweep": "(grid, *, scheduler=None, progress=None)",
+    "epsilon": "(noise_multiplier, *, sampling_probability=1.0, steps=1, delta=1e-05, accountant='auto', relation='add_or_remove_one')",
+    "noise_multiplier": "(epsilon, *, delta=1e-05, sampling_probability=1.0, steps=1, accountant='auto', relation='add_or_remove_one')",
+    "load_model": "(path)",
+}
+
+
+def bare(function) -> str:
+    signature = inspect.signature(function)
+    parameters = [parameter.replace(annotation=inspect.Parameter.empty) for parameter in signature.parameters.values()]
+    return str(signature.replace(parameters=parameters, return_annotation=inspect.Signature.empty))
+
+
+@pytest.mark.parametrize("name", list(SIGNATURES))
+def test_signatures(name):
+    assert bare(getattr(pc, name)) == SIGNATURES[name]
+
+
+def test_run_takes_the_budget_and_any_setting():
+    parameters = inspect.signature(pc.run).parameters
+    names = ["method", "split", "epsilon", "delta", "relation", "accountant", "seed", "preset", "settings"]
+    assert list(parameters) == names
+    assert all(parameters[name].kind is inspect.Parameter.KEYWORD_ONLY for name in names[2:-1])
+
+
+@pytest.mark.parametrize("module", ["accounting", "plots", "store", "jobs"])
+def test_public_submodules_say_what_is_public(module):
+    found = getattr(pc, module)
+    assert all(hasattr(found, name) for name in found.__all__)
+
+
+def test_registries_are_mappings_by_name():
+    for registry in (pc.METHODS, pc.DATASETS, pc.BACKBONES, pc.ACCOUNTANTS):
+        assert all(registry[name].name == name for name in registry)
+        assert len({item.title for item in registry.values()}) == len(registry)
+    assert {"non_private", "dp_sgd", "pillar", "jl", "noisy_gd"} <= set(pc.METHODS)
+    assert {"digits", "breast_cancer", "gaussian_mixture", "spiked_features"} <= set(pc.DATASETS)
+    assert {"identity", "raw_pixels"} <= set(pc.BACKBONES)
+    assert {"auto", "pillar", "prv", "pld", "rdp", "gdp", "analytic_gaussian", "basic"} <= set(pc.ACCOUNTANTS)
+
+
+def test_documented_names_exist():
+    assert all(hasattr(pc, name) for name in pc.__all__)

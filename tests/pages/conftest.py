@@ -1,0 +1,33 @@
+"""The app run by Streamlit's own test driver, on a cache of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import streamlit as st
+from streamlit.testing.v1 import AppTest
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+Start = Callable[..., AppTest]
+
+
+@pytest.fixture
+def start(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Start:
+    """Opens a page with settings from a link, on an empty cache; the small real set `digits` unless the link says otherwise."""
+    monkeypatch.setenv("PILLAR_CACHE", str(tmp_path / "cache"))
+    monkeypatch.chdir(REPOSITORY)
+    st.cache_data.clear()
+    st.cache_resource.clear()
+
+    def open_page(page: str = "explore", **query: str) -> AppTest:
+        app = AppTest.from_file(str(REPOSITORY / "app.py"), default_timeout=20)
+        for name, value in ({"data": "digits"} | query).items():
+            app.query_params[name] = value
+        app.run()
+        if page != "home":
+            app.switch_page(f"pages/{page}.py").run()
+        return app
+
+    return open_page

@@ -1,0 +1,91 @@
+"""The Evidence and Accounting pages: every view draws, faults are caught on the page, numbers agree with the library."""
+
+from __future__ import annotations
+
+import pytest
+from page_reading import Start, metric, words
+
+import pillar_core as pc
+from pages.panels import accounting_views
+from pillar_core.auditing import Fault
+
+EVIDENCE = ("attack", "rows", "audit", "sabotage", "blind")
+ACCOUNTING = ("steps", "meaning", "noise", "rules", "sum")
+
+
+@pytest.mark.parametrize("view", EVIDENCE)
+def test_every_view_of_evidence_draws(start: Start, view: str) -> None:
+    app = start("evidence", epsilon="2", k="8")
+    app.session_state["local.evidence-view"] = view
+    app.run()
+    assert not app.exception
+    assert not app.error
+
+
+@pytest.mark.parametrize("view", ACCOUNTING)
+@pytest.mark.parametrize("relation", ["add_or_remove_one", "replace_one"])
+def test_every_view_of_accounting_draws(start: Start, view: str, relation: str) -> None:
+    app = start("accounting", relation=relation)
+    app.session_state["local.accounting-view"] = view
+    app.session_state["local.accounting-steps"] = 20
+    app.run()
+    assert not app.exception
+    assert not app.error
+
+
+def test_a_fault_is_caught_on_the_page_and_clean_code_is_not(start: Start) -> None:
+    app = start("evidence")
+    app.session_state["local.evidence-view"] = "sabotage"
+    for fault, said in ((Fault.BARE_BIAS, "Caught."), (Fault.NONE, "No alarm")):
+        app.session_state["local.fault"] = str(fault)
+        app.run()
+        assert said in " ".join(str(item.value) for item in app.success)
+
+
+def test_the_attack_shows_what_the_library_finds(start: Start) -> None:
+    from pillar_core.experiments import evidence
+
+    app = start("evidence", epsilon="2", k="8")
+    split = pc.split(pc.load_dataset("digits"), public_fraction=0.1, seed=0)
+    found = evidence.loss_attack(pc.run("pillar", split, epsilon=2.0, k=8), split)
+    assert metric(app, "Attack's AUC") == f"{found.auc:.3f}"
+
+
+def test_shadow_heads_join_when_asked(start: Start) -> None:
+    app = start("evidence", epsilon="2", k="8")
+    app.button(key="lira-run").click().run()
+    assert not app.exception
+    assert "LiRA, online" in app.dataframe[-1].value.index
+
+
+def test_learners_without_a_trajectory_are_told_why(start: Start) -> None:
+    app = start("evidence", method="pillar_one_shot")
+    assert not app.exception
+    assert "no full-batch descent" in words(app)
+
+
+def test_the_page_gives_the_librarys_epsilon(start: Start) -> None:
+    app = start("accounting", epsilon="2")
+    noise = accounting_views._noise(2.0, 1000, 0.0228, 1e-5, "add_or_remove_one")
+    upper = pc.epsilon(noise, sampling_probability=0.0228, steps=1000, delta=1e-5).upper
+    assert metric(app, "ε, upper bound") == f"{upper:.4g}"
+    assert upper <= 2.0
+
+
+def test_without_privacy_there_is_nothing_to_account_for(start: Start) -> None:
+    app = start("accounting", epsilon="inf")
+    assert not app.exception
+    assert "promises nothing" in words(app)
+
+
+def test_the_slow_accountants_join_when_asked(start: Start) -> None:
+    app = start("accounting", epsilon="2")
+    app.session_state["local.accounting-steps"] = 20
+    app.run()
+    app.button(key="slow").click().run()
+    assert not app.exception
+    shown = next(item.value for item in app.dataframe if "why" in item.value)
+    assert {"prv", "pld"} <= set(shown["name"])
+    # Bounds of the same run by three codes: none below our certified lower end.
+    bounds = shown[shown["is_bound"]]
+    assert (bounds["epsilon"] >= shown["lower"].iloc[0]).all()

@@ -1,0 +1,123 @@
+"""The geometry and theory pages: every view draws on an empty cache, numbers are those of the library, refusals are words."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+from page_reading import Start, metric, words
+
+import pillar_core as pc
+from pages.frame import settings as codec
+from pages.frame.settings import Settings
+from pages.panels import geometry_views, theorems
+from pillar_core import geometry, params
+from pillar_core.theory import CALCULATORS
+
+LABORATORIES = ("mixture", "theorems", "disjunctions", "shift")
+
+
+def view(start: Start, page: str, name: str, shown: str, **query: str):
+    app = start(page, **query)
+    app.session_state[f"local.{name}"] = shown
+    return app.run()
+
+
+@pytest.mark.parametrize("shown", geometry_views.VIEWS)
+def test_every_view_of_geometry_draws(start: Start, shown: str) -> None:
+    app = view(start, "geometry", "geometry-view", shown, k="8")
+    assert not app.exception
+    assert not app.error
+    assert "non-private diagnostic" in words(app) or app.info
+
+
+@pytest.mark.parametrize("shown", LABORATORIES)
+def test_every_laboratory_draws(start: Start, shown: str) -> None:
+    app = view(start, "theory", "theory-view", shown)
+    assert not app.exception
+    assert not app.error
+
+
+def test_the_numbers_above_are_the_librarys(start: Start) -> None:
+    app = start("geometry", k="8")
+    split = pc.split(pc.load_features(pc.load_dataset("digits")), public_fraction=0.1)
+    spectrum = geometry.spectrum(geometry.basis_of(geometry.rows_of(split)))
+    assert metric(app, "Energy in 8 directions") == f"{100 * spectrum['cumulative'].iloc[7]:.1f} %"
+    assert metric(app, "Gap Δ at k = 8") == f"{spectrum['gap'].iloc[7]:.2g}"
+
+
+def test_private_and_noised_directions_wear_their_badges(start: Start) -> None:
+    app = start("geometry", epsilon="0.5")
+    app.session_state["local.bases"] = "public_pca,private_pca,dp_pca,random,identity"
+    app.run()
+    assert not app.exception
+    assert "DP: spends ε" in words(app)
+    assert "an experiment, its noise is known" in words(app)
+
+
+def test_fewer_public_rows_are_a_slider(start: Start) -> None:
+    app = start("geometry")
+    app.session_state["local.n_public"] = 20
+    app.run()
+    assert not app.exception
+    assert app.session_state["local.n_public"] == 20
+
+
+def test_two_pinned_backbones_are_drawn_side_by_side(start: Start) -> None:
+    a = dataclasses.replace(Settings(), data="breast_cancer")
+    app = view(start, "geometry", "geometry-view", "pair", a=codec.pin(a))
+    assert not app.exception
+    assert "Drops need measured curves" in words(app)
+    app.session_state["local.geometry-view"] = "xi"
+    app.run()
+    assert not app.exception
+
+
+def test_every_theorem_has_labels_and_draws(start: Start) -> None:
+    for calculator in CALCULATORS.values():
+        assert set(params.params_of(calculator.settings)) <= set(theorems._LABELS)
+    app = view(start, "theory", "theory-view", "theorems")
+    for name in CALCULATORS:
+        app.session_state["local.theorem"] = name
+        app.run()
+        assert not app.exception, name
+        assert CALCULATORS[name].says in words(app)
+
+
+def test_a_broken_range_is_said_and_bad_input_is_refused_in_words(start: Start) -> None:
+    app = view(start, "theory", "theory-view", "theorems")
+    assert not app.warning
+    app.session_state["local.pillar_theorem_1.epsilon"] = 0.5
+    app.run()
+    assert "ε < 1/√k" in app.warning[0].value
+    app.session_state["local.pillar_theorem_1.beta"] = 2.0
+    app.run()
+    assert not app.exception
+    assert "beta must be" in app.error[0].value
+
+
+def test_inputs_are_filled_from_the_data_at_hand(start: Start) -> None:
+    app = view(start, "theory", "theory-view", "theorems", k="8", epsilon="0.3")
+    next(button for button in app.button if button.key == "fill").click().run()
+    assert not app.exception
+    assert app.session_state["local.pillar_theorem_1.k"] == 8
+    assert app.session_state["local.pillar_theorem_1.epsilon"] == 0.3
+    assert 0 < app.session_state["local.pillar_theorem_1.xi"] < 1
+    assert 0 < app.session_state["local.pillar_theorem_1.gap"] < 1
+
+
+def test_numbers_for_people() -> None:
+    assert theorems.shown(float("inf")) == "∞"
+    assert theorems.shown(1614894.03) == "1,614,895"
+    assert theorems.shown(0.15811) == "0.158"
+    assert theorems.shown(1.5e9) == "1.50 · 10⁹"
+    assert theorems.shown(2.5e-5) == "2.50 · 10⁻⁵"
+
+
+def test_components_that_are_too_many_are_explained(start: Start) -> None:
+    app = view(start, "theory", "theory-view", "disjunctions")
+    for name, value in (("graph.n", 2), ("graph.p", 0.002), ("graph.d", 100)):
+        app.session_state[f"local.{name}"] = value
+    app.run()
+    assert not app.exception
+    assert "More unlabelled rows join them" in words(app)

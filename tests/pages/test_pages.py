@@ -1,0 +1,324 @@
+"""Pages as a person meets them: first paint, controls that keep each other, refusals in words, nothing without help."""
+
+from __future__ import annotations
+
+import ast
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from page_reading import REPOSITORY, Start, metric, words
+
+from pages.frame import exports
+from pages.frame import settings as codec
+from pages.frame.navigation import PAGES
+from pages.frame.settings import Settings
+from pillar_core.errors import StoreError
+from pillar_core.experiments import starter
+
+NAMES = [name for name, _, _ in PAGES]
+LONGEST_PAGE = 100
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_page_opens_on_an_empty_cache(start: Start, name: str) -> None:
+    app = start(name)
+    assert not app.exception
+    assert not app.error
+    assert len(app.title) == 1
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_no_control_is_without_help(start: Start, name: str) -> None:
+    app = start(name)
+    controls: list[Any] = [
+        item for kind in (app.selectbox, app.slider, app.select_slider, app.number_input, app.button, app.metric) for item in kind
+    ]
+    assert len(controls) >= 8
+    assert [item.label for item in controls if not item.help] == []
+
+
+@pytest.mark.parametrize("view", codec.VIEWS)
+def test_every_view_of_explore_draws(start: Start, view: str) -> None:
+    app = start("explore", view=view)
+    assert not app.exception
+    assert not app.error
+
+
+def test_home_without_starter_records_says_how_to_get_them(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing() -> None:
+        raise StoreError("gone")
+
+    monkeypatch.setattr(starter, "hero_table", missing)
+    app = start("home")
+    assert not app.exception
+    assert "python -m pillar_core starter" in words(app)
+
+
+def test_a_slider_trains_another_model_and_moves_nothing_else(start: Start) -> None:
+    app = start("explore", epsilon="0.5", k="10", seed="3", delta="1e-6")
+    before = metric(app, "Test accuracy")
+    app.select_slider(key="control.k").set_value(2).run()
+    assert metric(app, "Directions") == "2"
+    assert metric(app, "Test accuracy") != before
+    link = app.query_params
+    assert {name: link[name] for name in ("k", "epsilon", "seed", "delta", "data")} == {
+        "k": "2",
+        "epsilon": "0.5",
+        "seed": "3",
+        "delta": "1e-06",
+        "data": "digits",
+    }
+
+
+def test_the_link_holds_every_setting(start: Start) -> None:
+    app = start("data")
+    assert list(app.query_params) == ["v", *codec.PARAMS]
+
+
+def test_settings_survive_a_change_of_page(start: Start) -> None:
+    app = start("explore", epsilon="0.3", k="5")
+    app.switch_page("pages/data.py").run()
+    app.switch_page("pages/explore.py").run()
+    assert metric(app, "Directions") == "5"
+    assert metric(app, "ε, upper bound") == "0.3"
+
+
+def test_a_k_above_the_rank_is_clamped_and_said(start: Start) -> None:
+    app = start("explore", k="5000")
+    assert not app.exception
+    assert "k was 5000" in words(app)
+    # 143 public digits, 64 pixels of which some never change: the rank is below 64.
+    assert int(metric(app, "Directions")) < 64
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        {"k": "nan", "epsilon": "nan", "delta": "nan"},
+        {"epsilon": "-1", "seeds": "1e9", "accountant": "🙂"},
+        {"data": "../../etc/passwd", "method": "<b>", "v": "99", "x": "y" * 5000},
+        {"data": "stored:" + "0" * 32},
+        {"public": "breast_cancer"},
+        {"backbone": "identity"},
+        {"accountant": "gdp", "method": "dp_sgd"},
+        {"a": "~" * 500, "hide": "k,epsilon,nothing", "lesson": "77"},
+    ],
+)
+def test_hostile_links_get_words_and_the_app_goes_on(start: Start, query: dict[str, str]) -> None:
+    app = start("explore", **query)
+    assert not app.exception
+    app.select_slider(key="control.epsilon").set_value(2.0).run() if app.select_slider else app.run()
+    assert not app.exception
+
+
+def test_what_is_wrong_with_a_data_set_is_said_in_its_place(start: Start) -> None:
+    app = start("explore", data="stored:" + "0" * 32)
+    assert "not in this cache" in words(app)
+
+
+def test_a_pinned_run_is_compared(start: Start) -> None:
+    app = start("explore", k="5", epsilon="0.5")
+    app.button(key="pin").click().run()
+    app.select_slider(key="control.k").set_value(20).run()
+    assert codec.unpin(app.query_params["a"]) == Settings(data="digits", k=5, epsilon=0.5)
+    assert "k 5 → 20" in words(app)
+    accuracy = next(item for item in app.metric if item.label.startswith("Test accuracy"))
+    assert "points against A" in accuracy.delta
+    app.button(key="unpin").click().run()
+    assert app.query_params["a"] == ""
+
+
+def test_a_lesson_hides_what_its_link_hides(start: Start) -> None:
+    app = start("explore", hide="delta,seed,seeds,accountant,relation,backbone", lesson="1")
+    assert not app.exception
+    assert "Step 1 of 3" in words(app)
+    assert not app.number_input
+    assert "Backbone" not in [item.label for item in app.selectbox]
+    app.button(key="lesson-2").click().run()
+    assert "Step 2 of 3" in words(app)
+
+
+def test_a_gallery_card_changes_the_data_and_keeps_the_budget(start: Start) -> None:
+    app = start("data", epsilon="0.3")
+    app.button(key="use-breast_cancer").click().run()
+    assert not app.exception
+    assert app.query_params["data"] == "breast_cancer"
+    assert app.query_params["epsilon"] == "0.3"
+    assert metric(app, "Classes") == "2"
+
+
+def test_moving_k_neither_loads_decomposes_nor_calibrates(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+    app = start("explore", k="5")
+    calls = counted(monkeypatch)
+    app.select_slider(key="control.k").set_value(10).run()
+    assert metric(app, "Directions") == "10"
+    assert calls == {"load": 0, "basis": 0, "calibrate": 0}
+    app.select_slider(key="control.epsilon").set_value(0.2).run()
+    assert calls == {"load": 0, "basis": 0, "calibrate": 1}
+    app.slider(key="control.public_fraction").set_value(0.2).run()
+    assert calls["basis"] == 1
+
+
+def counted(monkeypatch: pytest.MonkeyPatch) -> dict[str, int]:
+    """Counts of the three slow things from here on."""
+    from pillar_core import accounting
+    from pillar_core.experiments import splitting
+    from pillar_core.splits import view
+
+    calls = {"load": 0, "basis": 0, "calibrate": 0}
+
+    def counting(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+        def wrapped(*values: Any, **named: Any) -> Any:
+            calls[name] += 1
+            return function(*values, **named)
+
+        return wrapped
+
+    monkeypatch.setattr(splitting, "load_dataset", counting("load", splitting.load_dataset))
+    monkeypatch.setattr(view, "public_basis", counting("basis", view.public_basis))
+    monkeypatch.setattr(accounting, "calibrate", counting("calibrate", accounting.calibrate))
+    return calls
+
+
+@pytest.mark.parametrize("path", sorted((REPOSITORY / "pages").rglob("*.py")), ids=lambda path: f"{path.parent.name}/{path.stem}")
+def test_pages_are_short_and_hold_no_mathematics(path: Path) -> None:
+    text = path.read_text()
+    if path.parent.name == "pages" and path.stem != "__init__":
+        assert len(text.splitlines()) <= LONGEST_PAGE
+        assert "navigation.begin()" in text
+    modules = {alias.name.split(".")[0] for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Import) for alias in node.names}
+    modules |= {str(node.module).split(".")[0] for node in ast.walk(ast.parse(text)) if isinstance(node, ast.ImportFrom)}
+    assert not modules & {"numpy", "scipy", "torch", "plotly", "sklearn"}
+
+
+def test_the_session_holds_primitives_only(start: Start) -> None:
+    app = start("explore", a=codec.pin(Settings(data="digits", k=3)))
+    state = app.session_state._state.filtered_state
+    assert len(state) > 20
+    ours = {name: value for name, value in state.items() if not name.startswith(("chart-", "table-", "download-"))}
+    assert [name for name, value in ours.items() if not isinstance(value, str | int | float | bool)] == []
+
+
+def test_an_upload_in_the_cache_is_used_and_can_be_forgotten(start: Start) -> None:
+    from pillar_core.experiments import splitting
+
+    start("home")
+    name = splitting.keep_features(splitting.named_features("digits"))
+    app = start("data", data=name)
+    assert not app.exception
+    assert metric(app, "Features") == "64"
+    app.button(key="forget").click().run()
+    assert not splitting.is_known(name)
+    assert app.query_params["data"] == "spiked_features"
+
+
+def csv_upload(bad: bool = False) -> bytes:
+    """Forty rows of two separable classes as csv; with one value missing where `bad`."""
+    rows = [f"{index % 2 + 0.01 * index:.2f},{(index % 2) * 2 - 1},{'yes' if index % 2 else 'no'}" for index in range(40)]
+    if bad:
+        rows[6] = "nan,1,yes"
+    return ("a,b,label\n" + "\n".join(rows)).encode()
+
+
+def test_a_bad_file_is_told_row_by_row_and_not_taken(start: Start) -> None:
+    app = start("data")
+    app.file_uploader(key="upload").set_value([("rows.csv", csv_upload(bad=True), "text/csv")]).run()
+    assert not app.exception
+    assert "cannot be used yet" in words(app)
+    assert "6" in "".join(str(item.value) for item in app.markdown if "- " in str(item.value))
+    assert "use-upload" not in [item.key for item in app.button]
+
+
+def test_a_good_file_becomes_the_private_data(start: Start) -> None:
+    app = start("data")
+    app.file_uploader(key="upload").set_value([("rows.csv", csv_upload(), "text/csv")]).run()
+    assert "Ready." in "".join(str(item.value) for item in app.success)
+    app.button(key="use-upload").click().run()
+    assert not app.exception
+    assert codec.is_stored("data", app.query_params["data"])
+    assert metric(app, "Features") == "2"
+    app.switch_page("pages/explore.py").run()
+    assert not app.exception
+    assert metric(app, "Test accuracy").endswith(" %")
+
+
+def test_a_settings_file_restores_every_setting(start: Start) -> None:
+    wanted = Settings(data="breast_cancer", k=4, epsilon=0.3, view="why")
+    app = start("data")
+    app.file_uploader(key="upload-settings").set_value([("s.yaml", exports.settings_yaml(wanted).encode(), "text/yaml")]).run()
+    app.button(key="use-settings").click().run()
+    assert not app.exception
+    assert codec.from_query(app.query_params) == (wanted, [])
+
+
+JOB = {"done": 1, "total": 3, "fraction": 0.4, "fraction_at_start": 0.0, "failed": 0, "message": ""}
+
+
+@pytest.mark.parametrize(
+    ("state", "shown"),
+    [
+        ("running", "40%"),
+        ("queued", "starting the workers"),
+        ("failed", "the worker died"),
+        ("cancelled", "Stopped"),
+    ],
+)
+def test_a_job_shows_where_it_stands(start: Start, monkeypatch: pytest.MonkeyPatch, state: Any, shown: str) -> None:
+    from pages.panels import curves
+    from pillar_core import jobs
+    from pillar_core.experiments.jobs_state import JobStatus
+
+    now = time.time()
+    status = JobStatus("0" * 32, "sweep", state, now - 10, now - 5, cause="the worker died", advice="Lower the seeds.", **JOB)
+    spec: dict[str, Any] = {}
+    monkeypatch.setattr(jobs, "status", lambda job_id=None: (status,) if job_id is None else status)
+    monkeypatch.setattr(jobs, "spec", lambda job_id: spec)
+    spec |= {"kind": "sweep", "grid": None}
+    original = curves.grids_of
+
+    def remembered(settings: Settings) -> Any:
+        grids = original(settings)
+        spec["grid"] = grids[0]
+        return grids
+
+    monkeypatch.setattr(curves, "grids_of", remembered)
+    app = start("explore")
+    assert not app.exception
+    progress = [str(getattr(item, "text", "")) for item in app.get("progress")]
+    said = words(app) + " ".join(progress)
+    assert shown in said
+    assert ("job-run" in [item.key for item in app.button]) == (state in ("failed", "cancelled"))
+
+
+def test_the_run_button_hands_over_three_grids(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+    from pillar_core import jobs
+    from pillar_core.experiments import sweep
+
+    handed: list[Any] = []
+    monkeypatch.setattr(jobs, "submit", lambda spec: handed.append(spec) or "1" * 32)
+    app = start("explore", seeds="2")
+    app.button(key="job-run").click().run()
+    assert [spec["kind"] for spec in handed] == ["sweep"] * 3
+    counts = [len(sweep.cells(spec["grid"])) for spec in handed]
+    ks, budgets = len(handed[0]["grid"]["k"]), len(starter.HERO_EPSILONS)
+    assert counts == [ks * budgets * 2, budgets * 2, (ks + 1) * 2]
+
+
+def test_the_first_view_of_the_default_data_asks_for_the_starter_records() -> None:
+    from pages.panels import curves
+    from pillar_core.experiments import sweep
+
+    wanted = {sweep.cell_key(cell) for grid in starter.GRIDS for cell in sweep.cells(grid)}
+    asked = {sweep.cell_key(cell) for grid in curves.grids_of(Settings()) for cell in sweep.cells(grid)}
+    assert asked == wanted
+
+
+@pytest.mark.parametrize(("delta", "warned"), [("1e-5", False), ("1e-3", True)])
+def test_a_large_delta_is_shown_in_red(start: Start, delta: str, warned: bool) -> None:
+    # 1,295 private digits: δ = 1e-3 is above 1/n = 7.7e-4.
+    app = start("explore", delta=delta)
+    assert ("δ is at least 1/n" in words(app)) == warned
+    assert not any("epsilon" in str(item.value).lower() and "small" in str(item.value).lower() for item in app.warning)

@@ -1,0 +1,120 @@
+"""Runs: counted before it starts, filtered by the link, compared and exported; papers beside our own."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+
+import pandas as pd
+import pytest
+import yaml
+from page_reading import Start, metric, words
+
+import pillar_core as pc
+from pages.frame import core
+from pages.frame import settings as codec
+from pages.frame.settings import Settings
+from pages.panels import comparison, runs_exports
+from pages.panels.runs_results import read_filters
+from pillar_core.experiments import records
+
+GRID = {"dataset": "digits", "method": ["pillar", "dp_sgd"], "epsilon": [0.5, 2.0], "k": [5], "public_fraction": 0.1, "seed": [0, 1]}
+
+
+@pytest.fixture
+def runs(start: Start) -> pd.DataFrame:
+    """Eight runs in the page's cache."""
+    pc.sweep(GRID)
+    return records.all_runs()
+
+
+def test_an_empty_cache_opens_the_plan_with_its_count(start: Start) -> None:
+    app = start("runs")
+    assert not app.exception
+    assert metric(app, "Runs") == "27"
+    assert metric(app, "In the cache") == "0"
+
+
+def test_seeds_are_not_rows(runs: pd.DataFrame) -> None:
+    lines = records.lines(runs)
+    assert len(runs) == 8
+    assert len(lines) == 4
+    assert (lines["seeds"] == 2).all()
+    assert ((lines["low"] <= lines["mean"]) & (lines["mean"] <= lines["high"])).all()
+
+
+def test_the_estimate_knows_what_is_cached(runs: pd.DataFrame) -> None:
+    found = records.estimate(GRID | {"seed": [0, 1, 2]}, runs)
+    assert (found["cells"], found["cached"]) == (12, 8)
+    assert found["bytes"] == 4 * records.BYTES_A_RUN
+    assert records.estimate(GRID, runs)["seconds"] == 0
+
+
+def test_the_table_shows_settings_and_the_link_filters_them(start: Start, runs: pd.DataFrame) -> None:
+    app = start("runs")
+    assert not app.exception
+    assert "4 settings, 8 runs" in words(app)
+    app.multiselect(key="runs-filter-method").set_value(["pillar"]).run()
+    assert "2 settings, 4 runs" in words(app)
+    assert app.query_params["runs"] == "method:pillar"
+    again = start("runs", runs="method:pillar;epsilon:0.5")
+    assert "1 settings, 2 runs" in words(again)
+
+
+@pytest.mark.parametrize(
+    "hostile", ["method:<script>", "x:y;;:", "method:" + "a," * 2000, "dataset:__proto__;epsilon:nan", "](javascript:1)"]
+)
+def test_hostile_filters_keep_everything(start: Start, runs: pd.DataFrame, hostile: str) -> None:
+    settings, _ = codec.from_query({"runs": hostile})
+    assert set(settings.runs) <= set("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.:;,+-")
+    assert len(settings.runs) <= 600
+    app = start("runs", runs=hostile)
+    assert not app.exception
+    assert "4 settings, 8 runs" in words(app)
+
+
+def test_filters_are_read_by_column() -> None:
+    assert read_filters("method:pillar,gep;epsilon:0.1;secret:x") == {"method": ["pillar", "gep"], "epsilon": ["0.1"]}
+
+
+def test_exports_train_the_same_runs(runs: pd.DataFrame) -> None:
+    grids = list(yaml.safe_load_all(runs_exports.grid_yaml(runs)))
+    assert len(grids) == 4
+    keys = {pc_key for grid in grids for pc_key in _keys(grid)}
+    assert keys == set(runs["key"])
+    code = json.loads(runs_exports.notebook(runs))["cells"][1]["source"]
+    scope: dict[str, object] = {}
+    exec(compile(code.removesuffix("\ntable"), "notebook", "exec"), scope)
+    assert sorted(scope["table"]["accuracy"]) == sorted(runs["accuracy"])  # type: ignore[index]  # what the notebook left
+
+
+def test_the_report_asks_no_server(runs: pd.DataFrame) -> None:
+    text = runs_exports.report(records.lines(runs), runs, []).decode()
+    assert "<link" not in text
+    assert "src=" not in text
+    assert pc.__version__ in text
+    assert text.count("<tr") == 2 + 4 + 8
+
+
+def test_papers_stand_on_the_page(start: Start) -> None:
+    app = start("runs")
+    app.session_state["local.runs-view"] = "papers"
+    app.run()
+    assert not app.exception
+    assert "stand in for CIFAR-10" in words(app)
+    assert len(app.dataframe[0].value) == 18
+
+
+def _keys(grid: dict[str, object]) -> list[str]:
+    from pillar_core.experiments import sweep
+
+    return [sweep.cell_key(cell) for cell in sweep.cells(grid)]
+
+
+def test_compare_shows_a_papers_number_where_the_names_match(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+    pillar_alone = {"method": "pillar", "accuracy": [0.5], "seed": 0}
+    runs, settings = pd.DataFrame(pillar_alone), Settings(data="digits", epsilon=0.1)
+    assert "published" not in comparison._with_published(runs, settings)
+    named = dataclasses.replace(core.features(settings), name="cifar10_resnet50")
+    monkeypatch.setattr(core, "features", lambda _: named)
+    assert comparison._with_published(runs, settings)["published"].tolist() == pytest.approx([0.812])

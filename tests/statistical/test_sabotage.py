@@ -1,0 +1,25 @@
+"""Learners that are broken on purpose must be caught by testing the claimed trade-off curve at ε = 4, and clean ones left alone."""
+
+from __future__ import annotations
+
+import pytest
+
+from pillar_core.auditing import Fault, sabotage
+
+TRIALS, CLEAN_RUNS = 40, 200
+MOST_ALARMS = 10
+"""α = 2 % over three canaries: 4 expected at most in 200, and more than 10 with probability below 0.3 %."""
+FEWEST_CAUGHT = 38
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("fault", [fault for fault in Fault if fault is not Fault.NONE])
+def test_every_fault_is_caught(fault: Fault) -> None:
+    caught = sum(sabotage.audit(fault, epsilon=4.0, seed=seed).is_caught for seed in range(TRIALS))
+    assert caught >= FEWEST_CAUGHT
+
+
+@pytest.mark.slow
+def test_clean_runs_raise_few_alarms() -> None:
+    alarms = sum(sabotage.audit(Fault.NONE, epsilon=4.0, seed=10_000 + seed).is_caught for seed in range(CLEAN_RUNS))
+    assert alarms <= MOST_ALARMS

@@ -1,0 +1,165 @@
+"""What every accountant must do, and what each one refuses; who answers for "auto"."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from dp_accounting import dp_event
+
+from pillar_core import accounting, ledger
+from pillar_core.accounting import ACCOUNTANTS
+from pillar_core.errors import SettingError, UnknownNameError, UnsupportedError
+from pillar_core.types import NeighboringRelation
+
+ADD = NeighboringRelation.ADD_OR_REMOVE_ONE
+REPLACE = NeighboringRelation.REPLACE_ONE
+NAMES = ("auto", "pillar", "prv", "pld", "rdp", "opacus_rdp", "gdp", "analytic_gaussian", "basic")
+
+FULL = ledger.repeated(ledger.gaussian(5.0), 10)
+SAMPLED = ledger.repeated(ledger.subsampled(ledger.gaussian(2.0), 0.02), 50)
+MIXED = ledger.compose(SAMPLED, ledger.ExponentialMechanismEvent(0.1, 0.2), ledger.PureEvent(0.2, 0.4, 1e-7), dp_event.LaplaceDpEvent(8.0))
+SAMPLED_PURE = ledger.subsampled(ledger.PureEvent(0.5, 0.9), 0.1)
+SELECTION = dp_event.RepeatAndSelectDpEvent(SAMPLED, 10.0, 1.0)
+
+
+def test_names_are_in_menu_order() -> None:
+    assert tuple(ACCOUNTANTS) == NAMES
+    assert [name for name, item in ACCOUNTANTS.items() if not item.is_bound] == ["gdp"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("relation", list(NeighboringRelation))
+def test_nothing_costs_nothing_and_no_noise_costs_everything(name: str, relation: NeighboringRelation) -> None:
+    accountant = ACCOUNTANTS[name]
+    nothing = accountant.epsilon(dp_event.NoOpDpEvent(), delta=1e-5, relation=relation)
+    assert (nothing.lower, nothing.estimate, nothing.upper) == (0, 0, 0)
+    for event in (dp_event.NonPrivateDpEvent(), ledger.compose(FULL, ledger.gaussian(0.0)), dp_event.GaussianDpEvent(0.0)):
+        everything = accountant.epsilon(event, delta=1e-5, relation=relation)
+        assert (everything.lower, everything.estimate, everything.upper) == (math.inf, math.inf, math.inf)
+        assert everything.is_bound == accountant.is_bound
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("delta", [0.0, 1.0, -1e-5, math.nan])
+def test_delta_outside_its_range_is_refused(name: str, delta: float) -> None:
+    with pytest.raises(SettingError, match="delta"):
+        ACCOUNTANTS[name].epsilon(FULL, delta=delta, relation=ADD)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("event", [FULL, SAMPLED, MIXED, SAMPLED_PURE, SELECTION], ids=["full", "sampled", "mixed", "pure", "selection"])
+@pytest.mark.parametrize("relation", list(NeighboringRelation))
+def test_supports_says_what_epsilon_does(name: str, event: dp_event.DpEvent, relation: NeighboringRelation) -> None:
+    accountant = ACCOUNTANTS[name]
+    reason = accountant.supports(event, relation)
+    if reason:
+        with pytest.raises(UnsupportedError, match="no sound bound"):
+            accountant.epsilon(event, delta=1e-5, relation=relation)
+        return
+    bounds = accountant.epsilon(event, delta=1e-5, relation=relation)
+    assert 0 <= bounds.lower <= bounds.estimate <= bounds.upper < math.inf
+    assert bounds.is_bound == accountant.is_bound
+
+
+@pytest.mark.parametrize("event", [FULL, SAMPLED, MIXED, SAMPLED_PURE], ids=["full", "sampled", "mixed", "pure"])
+@pytest.mark.parametrize("relation", list(NeighboringRelation))
+def test_no_bound_lies_below_the_certified_lower_end(event: dp_event.DpEvent, relation: NeighboringRelation) -> None:
+    lower = ACCOUNTANTS["pillar"].epsilon(event, delta=1e-5, relation=relation).lower
+    assert lower > 0
+    for name, accountant in ACCOUNTANTS.items():
+        if accountant.is_bound and not accountant.supports(event, relation):
+            upper = accountant.epsilon(event, delta=1e-5, relation=relation).upper
+            assert upper >= lower, name
+            assert name in ("rdp", "opacus_rdp", "basic") or upper <= 1.02 * lower, name
+
+
+@pytest.mark.parametrize(
+    ("event", "relation", "expected"),
+    [
+        (FULL, ADD, "analytic_gaussian"),
+        (ledger.compose(FULL, ledger.gaussian(3.0, replace_one_factor=math.sqrt(2))), REPLACE, "analytic_gaussian"),
+        (SAMPLED, ADD, "pillar"),
+        (SAMPLED, REPLACE, "pillar"),
+        (MIXED, REPLACE, "pillar"),
+        (SAMPLED_PURE, REPLACE, "pillar"),
+        (SELECTION, ADD, "rdp"),
+    ],
+)
+def test_auto_takes_the_tightest_sound_bound(event: dp_event.DpEvent, relation: NeighboringRelation, expected: str) -> None:
+    assert accounting.resolve(event, relation=relation).name == expected
+    assert accounting.epsilon(event, delta=1e-5, relation=relation) == ACCOUNTANTS[expected].epsilon(event, delta=1e-5, relation=relation)
+
+
+def test_auto_says_why_nothing_bounds() -> None:
+    for event, relation in ((SELECTION, REPLACE), (dp_event.UnsupportedDpEvent(), ADD)):
+        with pytest.raises(UnsupportedError, match=r"pillar: .*pld: .*rdp: "):
+            accounting.epsilon(event, delta=1e-5, relation=relation)
+
+
+def test_words_that_are_no_accountant_or_relation_are_refused() -> None:
+    with pytest.raises(UnknownNameError, match="pld"):
+        accounting.epsilon(FULL, delta=1e-5, relation=ADD, accountant="pdl")
+    with pytest.raises(SettingError, match="relation"):
+        accounting.epsilon(FULL, delta=1e-5, relation="swap")
+
+
+def test_replacement_takes_the_factor_of_each_release() -> None:
+    """PITFALLS' table: the σ that gives 0.1, 0.3, 0.7, 1 and 3 under add/remove, under replace-one; and √2 for second moments."""
+    for add_remove, replace_one in ((0.1, 0.213), (0.3, 0.639), (0.7, 1.50), (1.0, 2.16), (3.0, 6.71)):
+        sigma = accounting.noise_multiplier(add_remove)
+        assert accounting.epsilon_of_gaussian(sigma, relation=REPLACE).upper == pytest.approx(replace_one, rel=5e-3)
+    event = ledger.gaussian(4.0, replace_one_factor=math.sqrt(2))
+    root_two = accounting.epsilon(event, delta=1e-5, relation=REPLACE).upper
+    assert root_two == accounting.epsilon_of_gaussian(4.0 / math.sqrt(2)).upper
+    for name in ("pld", "rdp", "opacus_rdp", "basic"):
+        assert ACCOUNTANTS[name].epsilon(event, delta=1e-5, relation=REPLACE).upper >= root_two * (1 - 1e-9)
+
+
+def test_rdp_under_replacement_is_no_longer_half_of_the_truth() -> None:
+    """σ = 20, T = 10: dp-accounting's RDP says 0.616, its PLD 1.20."""
+    event = ledger.repeated(ledger.gaussian(20.0), 10)
+    truth = accounting.epsilon(event, delta=1e-5, relation=REPLACE).upper
+    assert truth == pytest.approx(1.20, rel=5e-3)
+    assert truth <= ACCOUNTANTS["rdp"].epsilon(event, delta=1e-5, relation=REPLACE).upper <= 1.15 * truth
+
+
+def test_opacus_orders_reach_small_epsilon() -> None:
+    """Its own list stops at order 63 and refuses; here the bound stays within a third of the exact value."""
+    event = ledger.repeated(ledger.gaussian(200.0), 40)
+    exact = accounting.epsilon(event, delta=1e-5, relation=ADD).upper
+    assert exact < 0.11
+    assert exact <= ACCOUNTANTS["opacus_rdp"].epsilon(event, delta=1e-5, relation=ADD).upper <= 1.33 * exact
+
+
+def test_central_limit_is_no_bound() -> None:
+    """PITFALLS: q = 0.02, σ = 0.8, T = 200 gives 2.21 against 3.26."""
+    event = accounting.gaussian_run(0.8, sampling_probability=0.02, steps=200)
+    approximation = ACCOUNTANTS["gdp"].epsilon(event, delta=1e-5, relation=ADD)
+    assert not approximation.is_bound
+    assert approximation.upper == pytest.approx(2.21, abs=0.01)
+    bounds = accounting.epsilon(event, delta=1e-5, relation=ADD)
+    assert bounds.upper == pytest.approx(3.26, abs=0.01)
+    assert bounds.lower > approximation.upper
+
+
+def test_selection_costs_more_than_one_run_and_the_choice_of_runs_is_not_free() -> None:
+    one = accounting.epsilon(SAMPLED, delta=1e-5, relation=ADD, accountant="rdp").upper
+    selected = accounting.epsilon(SELECTION, delta=1e-5, relation=ADD).upper
+    assert one < selected < 4 * one
+    both = accounting.epsilon(ledger.compose(SELECTION, FULL), delta=1e-5, relation=ADD).upper
+    assert both > selected
+
+
+def test_delta_of_a_release_is_taken_from_the_budget() -> None:
+    event = ledger.PureEvent(0.5, 0.5, 1e-5)
+    assert accounting.epsilon(event, delta=1e-5, relation=ADD).upper == pytest.approx(0.5, rel=1e-12)
+    assert accounting.epsilon(event, delta=0.9e-5, relation=ADD).upper == math.inf
+    assert accounting.epsilon(ledger.repeated(event, 2), delta=1e-5, relation=ADD).upper == math.inf
+
+
+def test_why_words_name_the_library_and_the_event() -> None:
+    assert "add/remove" in ACCOUNTANTS["prv"].supports(SAMPLED, REPLACE)
+    assert "replace-one" in ACCOUNTANTS["rdp"].supports(SAMPLED, REPLACE)
+    assert "RepeatAndSelectDpEvent" in ACCOUNTANTS["pillar"].supports(SELECTION, ADD)
+    assert "Gaussian" in ACCOUNTANTS["analytic_gaussian"].supports(SAMPLED, ADD)

@@ -1,0 +1,191 @@
+"""From a budget to noise: never above the budget, close to it, and refused with what would do."""
+
+from __future__ import annotations
+
+import math
+import threading
+
+import pytest
+from dp_accounting import dp_event
+
+from pillar_core import accounting, ledger
+from pillar_core.errors import BudgetError, SettingError, UnsupportedError
+from pillar_core.types import NeighboringRelation, PrivacyBudget
+
+ADD = NeighboringRelation.ADD_OR_REMOVE_ONE
+REPLACE = NeighboringRelation.REPLACE_ONE
+
+
+@pytest.mark.parametrize("relation", [ADD, REPLACE])
+@pytest.mark.parametrize("epsilon", [0.01, 0.1, 1.0, 8.0, 50.0])
+@pytest.mark.parametrize("delta", [1e-5, 1e-12])
+def test_one_gaussian_is_solved_to_the_last_digits(epsilon: float, delta: float, relation: NeighboringRelation) -> None:
+    sigma = accounting.noise_multiplier(epsilon, delta=delta, relation=relation)
+    factor = 2.0 if relation is REPLACE else 1.0
+    assert sigma == pytest.approx(factor / accounting.mu_of(epsilon, delta), rel=2e-9)
+    assert accounting.epsilon_of_gaussian(sigma, delta=delta, relation=relation).upper <= epsilon
+
+
+@pytest.mark.parametrize("relation", [ADD, REPLACE])
+@pytest.mark.parametrize(("q", "steps"), [(1024 / 45000, 1000), (1024 / 45000, 6000), (0.001, 10_000), (0.3, 20), (0.05, 1)])
+@pytest.mark.parametrize("epsilon", [0.1, 2.0])
+def test_sampled_runs_meet_the_budget_closely(epsilon: float, q: float, steps: int, relation: NeighboringRelation) -> None:
+    sigma = accounting.noise_multiplier(epsilon, sampling_probability=q, steps=steps, relation=relation)
+    found = accounting.epsilon_of_gaussian(sigma, sampling_probability=q, steps=steps, relation=relation)
+    assert found.upper <= epsilon
+    # a tolerance of 1e-3 in σ, two ends within 4e-3 (2e-2 where refinement gives up): 3 % less noise must break the budget
+    less = accounting.epsilon_of_gaussian(0.97 * sigma, sampling_probability=q, steps=steps, relation=relation)
+    assert less.lower > epsilon
+
+
+def test_every_bounding_accountant_stays_within_the_budget() -> None:
+    for name in ("pld", "rdp", "opacus_rdp", "basic", "pillar"):
+        budget = PrivacyBudget(1.0, 1e-5)
+        sigma = accounting.calibrate(
+            lambda noise: accounting.gaussian_run(noise, sampling_probability=0.02, steps=100),
+            budget,
+            accountant=name,
+            relative_tolerance=0.05,
+        )
+        assert accounting.epsilon_of_gaussian(sigma, sampling_probability=0.02, steps=100, accountant=name).upper <= 1.0
+        assert accounting.epsilon_of_gaussian(sigma, sampling_probability=0.02, steps=100).upper <= 1.0
+
+
+def test_no_privacy_wanted_no_noise() -> None:
+    assert accounting.noise_multiplier(math.inf, sampling_probability=0.1, steps=100) == 0.0
+    assert accounting.epsilon_of_gaussian(0.0).upper == math.inf
+
+
+def test_no_release_needs_no_noise() -> None:
+    assert accounting.noise_multiplier(1.0, steps=0) < 1e-8
+
+
+def test_releases_share_the_budget_as_one_setting() -> None:
+    """Two Gaussians at fixed ratios and a pure part that takes its ε first."""
+    budget = PrivacyBudget(1.0, 1e-5)
+
+    def cost(noise: float) -> dp_event.DpEvent:
+        return ledger.compose(ledger.repeated(ledger.gaussian(noise), 10), ledger.gaussian(2 * noise), ledger.PureEvent(0.2, 0.4))
+
+    sigma = accounting.calibrate(cost, budget)
+    assert accounting.epsilon(cost(sigma), delta=1e-5, relation=ADD).upper <= 1.0
+    assert accounting.epsilon(cost(0.99 * sigma), delta=1e-5, relation=ADD).lower > 1.0
+
+
+def test_a_budget_that_other_parts_have_spent_is_refused_with_what_would_do() -> None:
+    def cost(noise: float) -> dp_event.DpEvent:
+        return ledger.compose(ledger.subsampled(ledger.gaussian(noise), 0.1), ledger.PureEvent(0.5, 1.0))
+
+    with pytest.raises(BudgetError, match=r"no noise meets epsilon = 0\.4 .*epsilon of at least 0\.5"):
+        accounting.calibrate(cost, PrivacyBudget(0.4, 1e-5))
+
+    def overspent(noise: float) -> dp_event.DpEvent:
+        return ledger.compose(ledger.gaussian(noise), ledger.PureEvent(0.1, 0.1, 1e-4))
+
+    with pytest.raises(BudgetError, match="a larger delta would"):
+        accounting.calibrate(overspent, PrivacyBudget(1.0, 1e-5))
+    with pytest.raises(BudgetError, match="releases without noise"):
+        accounting.calibrate(lambda noise: ledger.compose(ledger.gaussian(noise), ledger.gaussian(0.0)), PrivacyBudget(1.0, 1e-5))
+
+
+def test_an_approximation_never_sets_noise() -> None:
+    with pytest.raises(UnsupportedError, match="not a bound"):
+        accounting.noise_multiplier(1.0, sampling_probability=0.1, steps=10, accountant="gdp")
+    with pytest.raises(UnsupportedError, match="no sound bound"):
+        accounting.noise_multiplier(1.0, sampling_probability=0.1, steps=10, accountant="prv", relation=REPLACE)
+
+
+@pytest.mark.parametrize("bad", [0.0, -1.0, math.nan])
+def test_a_budget_that_is_none_is_refused(bad: float) -> None:
+    with pytest.raises(BudgetError):
+        accounting.noise_multiplier(bad)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"sampling_probability": 0.0},
+        {"sampling_probability": 1.5},
+        {"sampling_probability": math.nan},
+        {"steps": -1},
+        {"steps": 1.5},
+        {"delta": 0.0},
+        {"delta": math.nan},
+    ],
+)
+def test_settings_out_of_range_are_refused(settings: dict[str, float]) -> None:
+    with pytest.raises(SettingError):
+        accounting.epsilon_of_gaussian(1.0, **settings)
+    with pytest.raises((SettingError, BudgetError)):
+        accounting.noise_multiplier(1.0, **settings)
+
+
+@pytest.mark.parametrize("bad", [math.nan, -1.0, None])
+def test_noise_that_is_no_number_is_refused(bad: float) -> None:
+    with pytest.raises(SettingError, match="noise_multiplier"):
+        accounting.epsilon_of_gaussian(bad)
+
+
+def test_a_warm_calibration_asks_no_accountant(monkeypatch: pytest.MonkeyPatch) -> None:
+    first = accounting.noise_multiplier(0.9, sampling_probability=0.03, steps=123)
+
+    def asked(*_: object, **__: object) -> None:
+        raise AssertionError("the accountant was asked again")
+
+    monkeypatch.setattr(accounting.Accountant, "epsilon", asked)
+    assert accounting.noise_multiplier(0.9, sampling_probability=0.03, steps=123) == first
+    with pytest.raises(AssertionError, match="asked again"):
+        accounting.noise_multiplier(0.9, sampling_probability=0.03, steps=124)
+
+
+def test_the_memory_is_not_fooled_by_costs_that_agree_on_the_probes() -> None:
+    def plain(noise: float) -> dp_event.DpEvent:
+        return ledger.gaussian(noise)
+
+    def kinked(noise: float) -> dp_event.DpEvent:
+        return ledger.gaussian(noise if noise in (0.37, 1.0, 13.0) else noise / 2)
+
+    budget = PrivacyBudget(1.5, 1e-5)
+    assert accounting.calibration_key(plain, budget) == accounting.calibration_key(kinked, budget)
+    assert accounting.calibrate(kinked, budget) == pytest.approx(2 * accounting.calibrate(plain, budget), rel=1e-8)
+
+
+def test_keys_depend_on_everything_that_decides_the_answer() -> None:
+    def key(noise_scale: float = 1.0, **changes: object) -> str:
+        settings = {"epsilon": 1.0, "delta": 1e-5, "relation": ADD, "accountant": "auto", "relative_tolerance": 1e-3} | changes
+        budget = PrivacyBudget(settings["epsilon"], settings["delta"], settings["relation"])
+        return accounting.calibration_key(
+            lambda noise: ledger.gaussian(noise_scale * noise),
+            budget,
+            accountant=settings["accountant"],
+            relative_tolerance=settings["relative_tolerance"],
+        )
+
+    keys = [
+        key(),
+        key(2.0),
+        key(epsilon=2.0),
+        key(delta=1e-6),
+        key(relation=REPLACE),
+        key(accountant="rdp"),
+        key(relative_tolerance=1e-4),
+    ]
+    assert len(set(keys)) == len(keys)
+    assert key() == keys[0]
+    assert key(accountant="analytic_gaussian") == keys[0]
+
+
+def test_threads_get_the_same_answer() -> None:
+    accounting.forget_calibrations()
+    accounting.forget_epsilons()
+    answers: list[float] = []
+    threads = [
+        threading.Thread(target=lambda: answers.append(accounting.noise_multiplier(1.1, sampling_probability=0.01, steps=77)))
+        for _ in range(4)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(answers) == 4
+    assert len(set(answers)) == 1

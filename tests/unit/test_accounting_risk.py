@@ -1,0 +1,165 @@
+"""Odds from the whole trade-off curve: closed forms, an ideal attack that meets them, and no understatement."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from pillar_core import accounting, ledger
+from pillar_core.errors import SettingError, UnsupportedError
+from pillar_core.types import NeighboringRelation
+
+ADD = NeighboringRelation.ADD_OR_REMOVE_ONE
+REPLACE = NeighboringRelation.REPLACE_ONE
+RATES = np.array([0.0, 1e-4, 1e-3, 0.01, 0.1, 0.3, 0.5, 0.9, 1.0])
+
+
+def test_gaussian_curve_is_the_likelihood_ratio_test() -> None:
+    event = ledger.repeated(ledger.gaussian(8.0), 16)
+    curve = accounting.trade_off(event)
+    assert curve.kind == "gaussian"
+    assert curve.mu == pytest.approx(0.5, rel=1e-15)
+    assert curve.miss_rate(RATES) == pytest.approx(stats.norm.cdf(stats.norm.isf(RATES) - 0.5), abs=1e-14)
+    assert accounting.advantage(curve) == pytest.approx(2 * stats.norm.cdf(0.25) - 1, rel=1e-13)
+    assert accounting.tpr_at(curve, 0.01) == pytest.approx(stats.norm.cdf(stats.norm.ppf(0.01) + 0.5), rel=1e-12)
+    assert accounting.trade_off(event, relation=REPLACE).mu == pytest.approx(1.0, rel=1e-15)
+
+
+def test_pure_curve_is_the_hyperbolic_tangent() -> None:
+    curve = accounting.trade_off(ledger.PureEvent(1.0, 2.0))
+    assert accounting.advantage(curve) == pytest.approx(math.tanh(0.5), rel=1e-15)
+    assert accounting.advantage(curve) == pytest.approx(0.462, abs=5e-4)
+    # randomised response at ε = 1 attains it: FPR 1/(1+e), miss rate the same
+    corner = 1 / (1 + math.e)
+    assert float(curve.miss_rate(corner)) == pytest.approx(corner, rel=1e-12)
+    assert accounting.trade_off(ledger.ExponentialMechanismEvent(1.0, 2.0), relation=REPLACE).epsilon == 2.0
+
+
+@pytest.mark.parametrize(("sigma", "q", "steps"), [(2.0, 0.1, 50), (0.7, 0.01, 500)])
+def test_profile_curve_lies_below_every_attack_and_near_the_best(sigma: float, q: float, steps: int) -> None:
+    """The ideal attack on a sampled run thresholds the summed loss; its rates by simulation, at two standard errors and more."""
+    event = accounting.gaussian_run(sigma, sampling_probability=q, steps=steps)
+    curve = accounting.trade_off(event)
+    assert curve.kind == "profile"
+    generator = np.random.default_rng(11)
+    trials = 4000
+
+    def losses(included: bool) -> np.ndarray:
+        x = generator.normal(0, sigma, (trials, steps)) + included * (generator.random((trials, steps)) < q)
+        return np.log1p(q * np.expm1((2 * x - 1) / (2 * sigma**2))).sum(axis=1)
+
+    absent, present = losses(False), losses(True)
+    for rate in (0.05, 0.2, 0.5):
+        threshold = np.quantile(absent, 1 - rate)
+        missed = float((present <= threshold).mean())
+        bound = float(curve.miss_rate(rate))
+        # binomial error of the miss rate and of the threshold's false-positive rate, each below 0.008 at 4,000 trials: 5 of them
+        assert bound <= missed + 0.04
+        assert bound >= missed - 0.04
+    # a curve with half the noise is seen to be another one
+    half = accounting.trade_off(accounting.gaussian_run(sigma / 2, sampling_probability=q, steps=steps))
+    assert float(half.miss_rate(0.2)) < float((present <= np.quantile(absent, 0.8)).mean()) - 0.04
+
+
+def test_profile_of_a_gaussian_run_meets_its_exact_curve() -> None:
+    """The same run through its (ε, δ) pairs: never above the exact curve, and close to it."""
+    event = ledger.gaussian(1.0)
+    exact = accounting.trade_off(event)
+    epsilons, deltas = accounting.profile(event)
+    assert epsilons[0] == 0
+    assert np.all(np.diff(epsilons) >= 0)
+    assert np.all(np.diff(deltas) < 0)
+    for epsilon, delta in zip(epsilons, deltas, strict=True):
+        assert accounting.delta_of(float(epsilon), 1.0) <= delta * (1 + 1e-9)
+    curve = accounting.TradeOff("profile", epsilons=tuple(epsilons), deltas=tuple(deltas))
+    inner = RATES[1:-1]
+    assert np.all(curve.miss_rate(inner) <= exact.miss_rate(inner) + 1e-12)
+    assert curve.miss_rate(inner) == pytest.approx(exact.miss_rate(inner), abs=5e-3)
+    assert accounting.advantage(curve) == pytest.approx(accounting.advantage(exact), rel=2e-3)
+    assert accounting.advantage(curve) >= accounting.advantage(exact)
+
+
+def test_one_pair_overstates_several_times() -> None:
+    """Why risk never comes from one (ε, δ) point: at ε = 2, δ = 1e-5, TPR at 1 % is 7.4 % by the point, 3.5 % by the curve."""
+    curve = accounting.trade_off(ledger.gaussian(accounting.noise_multiplier(2.0)))
+    point = accounting.TradeOff("profile", epsilons=(2.0,), deltas=(1e-5,))
+    assert accounting.tpr_at(point, 0.01) == pytest.approx(0.01 * math.exp(2) + 1e-5, rel=1e-9)
+    assert accounting.tpr_at(point, 0.01) > 2 * accounting.tpr_at(curve, 0.01)
+    assert accounting.advantage(point) > 3 * accounting.advantage(curve)
+
+
+def test_ends() -> None:
+    nothing = accounting.trade_off(ledger.compose())
+    assert nothing.miss_rate(RATES) == pytest.approx(1 - RATES, abs=1e-15)
+    assert accounting.advantage(nothing) == 0
+    everything = accounting.trade_off(ledger.gaussian(0.0))
+    assert np.all(everything.miss_rate(RATES) == 0)
+    assert accounting.advantage(everything) == 1
+    unknown_delta = accounting.trade_off(ledger.PureEvent(0.5, 0.5, 1e-3))
+    assert unknown_delta.kind == "profile"
+    assert accounting.advantage(unknown_delta) >= 1e-3 + (1 - 1e-3) * math.tanh(0.25) - 1e-9
+    with pytest.raises(SettingError, match="false_positive_rate"):
+        nothing.miss_rate(math.nan)
+    with pytest.raises(SettingError, match="candidates"):
+        accounting.reconstruction(nothing, 1)
+    with pytest.raises(UnsupportedError, match="approximation"):
+        accounting.trade_off(accounting.gaussian_run(1.0, sampling_probability=0.1, steps=3), accountant="gdp")
+
+
+def test_odds_are_sentences_that_never_understate() -> None:
+    curve = accounting.trade_off(ledger.gaussian(accounting.noise_multiplier(0.5)))
+    bet, accusation, pick = accounting.odds(curve)
+    assert bet.chance == pytest.approx((1 + accounting.advantage(curve)) / 2)
+    assert bet.baseline == 0.5
+    assert "52.9 bets of 100" in bet.sentence  # advantage 2Φ(μ/2) − 1 at μ = 0.1422: 52.84 → rounded up
+    assert accusation.chance == accounting.tpr_at(curve, 1e-3)
+    assert 1 / accusation.one_in == pytest.approx(accusation.chance)
+    stated = int(accusation.sentence.rsplit("at most 1 in ", 1)[1].split(" ")[0].replace(",", ""))
+    assert 1 / stated >= accusation.chance
+    assert "1 in 1,000" in accusation.sentence
+    assert "1 in 1,000" in pick.sentence
+    assert pick.chance >= pick.baseline
+    strong = accounting.odds(accounting.trade_off(ledger.gaussian(0.2)))
+    assert "in 100" in strong[1].sentence
+
+
+def test_samplers_name_what_is_known() -> None:
+    rows = {(row.sampler, row.relation): row for row in accounting.samplers(2.0, sampling_probability=0.02, steps=500)}
+    poisson = rows["poisson", ADD].epsilon.upper
+    assert poisson < rows["poisson", REPLACE].epsilon.upper < rows["fixed_size", REPLACE].epsilon.upper
+    assert rows["shuffled", ADD].epsilon.upper == accounting.epsilon_of_gaussian(2.0, steps=10).upper
+    assert rows["shuffled", REPLACE].epsilon.upper == accounting.epsilon_of_gaussian(2.0, steps=10, relation=REPLACE).upper
+    assert "bug" in rows["shuffled", ADD].known
+    assert accounting.epochs(sampling_probability=0.02, steps=501) == 11
+    assert accounting.epochs(sampling_probability=0.3, steps=4) == 2
+    whole = accounting.samplers(2.0, sampling_probability=1.0, steps=5)
+    assert whole[0].epsilon.upper == whole[3].epsilon.upper
+
+
+@pytest.mark.parametrize("relation", [ADD, REPLACE])
+@pytest.mark.parametrize(("sigma", "q", "steps"), [(3.0, 0.02276, 1000), (0.8, 0.001, 1000), (1.0, 0.05, 1)])
+def test_the_quick_profile_agrees_with_one_delta_at_a_time(sigma: float, q: float, steps: int, relation: NeighboringRelation) -> None:
+    event = accounting.gaussian_run(sigma, sampling_probability=q, steps=steps)
+    epsilons, deltas = accounting.profile(event, relation=relation)
+    assert epsilons[0] == 0
+    for epsilon, delta in list(zip(epsilons, deltas, strict=True))[1::9]:
+        single = accounting.epsilon(event, delta=float(delta), relation=relation)
+        assert single.lower <= epsilon * (1 + 1e-9) + 1e-12
+        # the single answer is refined until its ends are within 0.4 %
+        assert epsilon <= single.upper * 1.01 + 1e-4
+    # δ at ε = 0 is tight: half a percent less is not enough
+    assert accounting.epsilon(event, delta=float(deltas[0]) * 0.99, relation=relation).upper > 0
+
+
+def test_other_bounds_have_profiles_too() -> None:
+    event = accounting.gaussian_run(3.0, sampling_probability=0.02, steps=300)
+    ours, _ = accounting.profile(event)
+    epsilons, deltas = accounting.profile(event, accountant="rdp")
+    assert len(epsilons) > 20
+    assert np.all(np.diff(epsilons) >= 0)
+    tight = [accounting.epsilon(event, delta=float(delta), relation=ADD).lower for delta in deltas[::8]]
+    assert np.all(epsilons[::8] >= np.array(tight) * (1 - 1e-9))
+    assert ours[-1] < epsilons[-1]

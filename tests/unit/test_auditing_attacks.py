@@ -1,0 +1,152 @@
+"""Membership scores against brute force, closed forms and scikit-learn; LiRA against normal densities; realised losses by hand."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import beta, norm
+from sklearn.metrics import log_loss, roc_auc_score
+
+from pillar_core import rng
+from pillar_core.auditing import ReleaseTape, Rows, canary_scores, lira, membership, realised_mu, trajectory
+from pillar_core.engine import Head, HeadPlan, train_heads
+from pillar_core.errors import DataError, SettingError, UnsupportedError
+from pillar_core.ledger import Ledger
+from pillar_core.rng import Streams
+
+FEW = st.lists(st.integers(-3, 3), min_size=1, max_size=12)
+
+
+@given(FEW, FEW)
+def test_auc_is_the_share_of_pairs_in_order(members: list[int], others: list[int]) -> None:
+    pairs = [1.0 if a > b else 0.5 if a == b else 0.0 for a in members for b in others]
+    # Sums of halves below 2^53 are exact; one division.
+    assert membership.auc(np.array(members), np.array(others)) == pytest.approx(np.mean(pairs), abs=1e-12)
+
+
+def test_auc_is_scikit_learns() -> None:
+    generator = rng.stream(0, "auc")
+    inside, outside = generator.standard_normal(50).round(1) + 0.5, generator.standard_normal(70).round(1)
+    labels = np.repeat([1, 0], [50, 70])
+    assert membership.auc(inside, outside) == pytest.approx(roc_auc_score(labels, np.concatenate([inside, outside])), abs=1e-12)
+
+
+def test_the_hull_is_concave_and_above_the_roc() -> None:
+    generator = rng.stream(1, "hull")
+    inside, outside = generator.standard_normal(80) + 1, generator.standard_normal(90)
+    x, y = membership.hull(inside, outside)
+    slopes = np.diff(y) / np.maximum(np.diff(x), 1e-15)
+    assert (np.diff(slopes) <= 1e-9).all()
+    fpr, tpr = membership.roc(inside, outside)
+    assert (np.interp(fpr, x, y) >= tpr - 1e-12).all()
+    assert membership.hull_auc(inside, outside) >= membership.auc(inside, outside)
+
+
+def test_the_low_rate_threshold_never_flags_more_than_allowed() -> None:
+    others, members = np.arange(100.0), np.array([98.5, 99.5, 97.0, 50.0])
+    assert membership.tpr_at_fpr(members, others, false_positive_rate=0.01).value == 0.5
+    assert membership.tpr_at_fpr(members, others, false_positive_rate=0.0).value == 0.25
+    with pytest.raises(SettingError):
+        membership.tpr_at_fpr(members, others, false_positive_rate=math.nan)
+
+
+def test_clopper_pearson_is_the_beta_quantile() -> None:
+    rate = membership.clopper_pearson(7, 30)
+    assert (rate.low, rate.high) == pytest.approx((beta.ppf(0.025, 7, 24), beta.ppf(0.975, 8, 23)), rel=1e-9)
+    assert membership.clopper_pearson(0, 5).low == 0.0
+    assert membership.clopper_pearson(5, 5).high == 1.0
+
+
+def test_losses_and_confidences() -> None:
+    scores = rng.stream(2, "scores").standard_normal((9, 4))
+    y = np.arange(9) % 4
+    shares = np.exp(scores) / np.exp(scores).sum(axis=1, keepdims=True)
+    assert membership.log_losses(scores, y).mean() == pytest.approx(log_loss(y, shares), rel=1e-12)
+    own = shares[np.arange(9), y]
+    assert lira.logit_confidences(scores, y) == pytest.approx(np.log(own / (1 - own)), rel=1e-9)
+
+
+def test_nan_scores_are_refused() -> None:
+    with pytest.raises(DataError):
+        membership.auc(np.array([math.nan]), np.array([0.0]))
+
+
+def test_lira_is_the_ratio_of_normal_densities() -> None:
+    generator = rng.stream(3, "lira")
+    included = np.repeat([[True], [False]], 40, axis=0).repeat(3, axis=1)
+    shadows = generator.standard_normal((80, 3)) + 2.0 * included
+    target = np.array([2.0, 0.0, 1.0])
+    inside, outside = shadows[included].reshape(40, 3), shadows[~included].reshape(40, 3)
+    wanted = norm.logpdf(target, inside.mean(0), inside.std(0, ddof=1)) - norm.logpdf(target, outside.mean(0), outside.std(0, ddof=1))
+    assert lira.online(target, shadows, included) == pytest.approx(wanted, rel=1e-9)
+    assert lira.offline(target, shadows, included) == pytest.approx((target - outside.mean(0)) / outside.std(0, ddof=1), rel=1e-9)
+    with pytest.raises(DataError):
+        lira.online(target, shadows, np.ones_like(included))
+
+
+PLAN = HeadPlan(steps=3, learning_rate=0.7, noise_multiplier=2.0, l2_clip_norm=0.5, n_private=20, momentum=0.3, bias=True, weight_decay=0.1)
+
+
+def trained(plan: HeadPlan = PLAN) -> tuple[Rows, torch.Tensor, tuple[np.ndarray, np.ndarray]]:
+    """Rows, the tape of one real training run (T, C, k + 1), and its weights and bias."""
+    z, y = rng.stream(4, "rows").standard_normal((20, 5)).astype(np.float32), np.arange(20) % 3
+    tape = ReleaseTape()
+    [head] = train_heads(z, y, [Head(plan, Streams(1), Ledger(tape))], n_classes=3)
+    return Rows.of(z, y), torch.stack(tape.released), head
+
+
+def test_the_trajectory_of_a_real_run_is_found_again() -> None:
+    _, released, (weights, bias) = trained()
+    final = trajectory.final_state(released[:, None], PLAN)[0]
+    # float32 sums in another order: a few units in the last place of numbers near 1
+    np.testing.assert_allclose(final[:, :5].T, weights, atol=1e-5)
+    np.testing.assert_allclose(final[:, 5], bias, atol=1e-5)
+
+
+def test_realised_mu_is_the_root_of_summed_squares_by_autograd() -> None:
+    rows, released, _ = trained()
+    squares = np.zeros(20)
+    for state in trajectory.states(released[:, None], PLAN):
+        for i in range(20):
+            leaf = state[0].clone().requires_grad_(True)
+            logits = leaf[:, :5] @ rows.z[i] + leaf[:, 5]
+            torch.nn.functional.cross_entropy(logits[None], rows.y[i : i + 1]).backward()
+            assert leaf.grad is not None
+            squares[i] += min(float(leaf.grad.norm()), 0.5) ** 2
+    # float32 gradients: relative error below 1e-5
+    np.testing.assert_allclose(realised_mu(released, rows, PLAN), np.sqrt(squares) / (2.0 * 0.5), rtol=1e-4)
+
+
+def test_realised_mu_never_exceeds_the_runs_own() -> None:
+    rows, released, _ = trained()
+    assert (realised_mu(released, rows, PLAN) <= math.sqrt(3) / 2.0 * (1 + 1e-6)).all()
+
+
+def test_poisson_runs_are_refused() -> None:
+    rows, released, _ = trained()
+    sampled = HeadPlan(steps=3, learning_rate=0.7, noise_multiplier=2.0, l2_clip_norm=0.5, n_private=20, batch_size=5)
+    with pytest.raises(UnsupportedError, match="full batches"):
+        realised_mu(released, rows, sampled)
+
+
+def test_canary_scores_are_standard_normal_without_the_canary_and_shifted_by_mu_with_it() -> None:
+    plan = HeadPlan(steps=4, learning_rate=1e-3, noise_multiplier=2.0, l2_clip_norm=1.0, n_private=20, bias=True)
+    z, y = rng.stream(5, "rows").standard_normal((20, 5)).astype(np.float32), np.arange(20) % 3
+    rows, canary = Rows.of(z, y), Rows.of(np.full((1, 5), 100.0), np.array([2]))
+    both = np.concatenate([z, canary.z.numpy()]), np.concatenate([y, [2]])
+    scores = []
+    for seed, (x, labels) in enumerate(((z, y), both)):
+        tapes = [ReleaseTape() for _ in range(400)]
+        heads = [Head(plan, Streams(1000 * seed + run), Ledger(tape)) for run, tape in enumerate(tapes)]
+        train_heads(x, labels, heads, n_classes=3)
+        released = torch.stack([torch.stack(tape.released) for tape in tapes], dim=1)
+        scores.append(canary_scores(released, canary, plan, without=lambda state: trajectory.clipped_gradient(rows, state, plan)))
+    # 400 normals: 5 standard errors of the mean are 0.25, of the standard deviation 0.18; μ = √4/2 = 1.
+    assert abs(scores[0].mean()) < 0.25
+    assert abs(scores[1].mean() - 1.0) < 0.25
+    assert all(abs(values.std() - 1.0) < 0.18 for values in scores)

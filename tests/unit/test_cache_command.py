@@ -1,0 +1,96 @@
+"""The `cache` command: what it prints, what it exits with, and that records alone travel unless features are asked for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from pillar_core import store
+from pillar_core.__main__ import main
+from pillar_core.commands.cache import byte_count, size_words
+from pillar_core.errors import StoreError
+
+
+@pytest.fixture
+def cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> store.Store:
+    """A cache with one record and one set of features."""
+    monkeypatch.setenv("PILLAR_CACHE", str(tmp_path / "cache"))
+    made = store.default()
+    made.put_json("record", "a1", {"accuracy": 0.5})
+    made.put_arrays("b2", x=np.zeros(1000))
+    return made
+
+
+def test_ls_counts_each_kind_and_lists_one(cache: store.Store, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["cache", "ls"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert {line.split()[0]: line.split()[1] for line in lines[2:]} == {"record": "1", "arrays": "1", "calibration": "0", "blob": "0"}
+    assert main(["cache", "ls", "--kind", "record"]) == 0
+    assert capsys.readouterr().out.startswith("a1 ")
+
+
+def test_verify_finds_and_removes_damage(cache: store.Store, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["cache", "verify"]) == 0
+    path = next(cache.root.glob("record/*/*.json"))
+    path.write_bytes(path.read_bytes()[:-1] + b"?")
+    assert main(["cache", "verify"]) == 1
+    assert "1 whole, 1 damaged" in capsys.readouterr().out
+    assert main(["cache", "verify", "--remove"]) == 1
+    assert not path.exists()
+    assert main(["cache", "verify"]) == 0
+
+
+def test_prune_takes_features_before_records(cache: store.Store, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["cache", "prune", "--to", "2kB"]) == 0
+    assert "1 entries removed" in capsys.readouterr().out
+    assert cache.has("record", "a1")
+    assert not cache.has("arrays", "b2")
+
+
+@pytest.mark.parametrize("with_features", [False, True])
+def test_a_cache_travels_as_one_file(
+    cache: store.Store, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, with_features: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    flags = ["--features"] if with_features else []
+    file = str(tmp_path / "runs.zip")
+    assert main(["cache", "export", file, *flags]) == 0
+    monkeypatch.setenv("PILLAR_CACHE", str(tmp_path / "laptop"))
+    assert main(["cache", "import", file, *flags]) == 0
+    assert f"{1 + with_features} added" in capsys.readouterr().out
+    assert store.default().get_json("record", "a1") == {"accuracy": 0.5}
+    assert store.default().has("arrays", "b2") is with_features
+
+
+def test_features_in_a_file_stay_out_unless_asked_for(
+    cache: store.Store, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = str(tmp_path / "runs.zip")
+    main(["cache", "export", file, "--features"])
+    monkeypatch.setenv("PILLAR_CACHE", str(tmp_path / "laptop"))
+    assert main(["cache", "import", file]) == 0
+    assert "1 left out" in capsys.readouterr().out
+    assert not store.default().has("arrays", "b2")
+
+
+def test_a_foreign_file_is_refused_in_words(cache: store.Store, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    foreign = tmp_path / "foreign.zip"
+    foreign.write_bytes(b"no zip")
+    assert main(["cache", "import", str(foreign)]) == 2
+    assert "error:" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("text", "count"), [("0", 0), ("5GB", 5 * 10**9), ("1.5 mb", 1_500_000), ("12B", 12), ("7kB", 7000)])
+def test_sizes_are_read(text: str, count: int) -> None:
+    assert byte_count(text) == count
+
+
+@pytest.mark.parametrize("text", ["", "nan", "-1", "many", "infGB", "1e30"])
+def test_what_is_no_size_is_refused(text: str) -> None:
+    with pytest.raises(StoreError, match="500MB"):
+        byte_count(text)
+
+
+def test_sizes_are_written() -> None:
+    assert [size_words(count) for count in (12, 1500, 2_000_000_000)] == ["12 bytes", "1.5 kB", "2.0 GB"]

@@ -1,0 +1,135 @@
+"""The user's arrays: what is accepted, how labels are mapped, and what each kind of bad input is told."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pillar_core.data import features
+from pillar_core.errors import DataError
+
+X = np.arange(12, dtype=np.float64).reshape(6, 2)
+Y = np.array([0, 1, 2, 0, 1, 2])
+
+
+def test_features_are_float32_contiguous_and_labelled() -> None:
+    found = features(np.asfortranarray(X), Y, X[:2], Y[:2], ["a", "b", "c"])
+    assert found.x_train.dtype == np.float32
+    assert found.x_train.flags.c_contiguous
+    assert found.y_train is not None
+    assert found.y_train.dtype == np.int64
+    assert (found.classes, found.d, found.n_classes) == (("a", "b", "c"), 2, 3)
+    np.testing.assert_array_equal(found.y_test, [0, 1])
+    assert found.notes == ()
+
+
+def test_words_are_mapped_in_sorted_order_and_said_so() -> None:
+    found = features(X, ["pear", "apple", "fig", "fig", "pear", "apple"], X[:2], np.array(["fig", "pear"]))
+    assert found.classes == ("apple", "fig", "pear")
+    np.testing.assert_array_equal(found.y_train, [2, 0, 1, 1, 2, 0])
+    np.testing.assert_array_equal(found.y_test, [1, 2])
+    assert any("apple → 0, fig → 1, pear → 2" in note for note in found.notes)
+
+
+@pytest.mark.parametrize(
+    ("labels", "classes"),
+    [([-1, 1, 1, -1, 1, 1], ("-1", "1")), ([5.0, 7, 7, 5, 9, 9], ("5", "7", "9")), ([[3], [3], [4], [4], [4], [3]], ("3", "4"))],
+)
+def test_other_numbers_are_mapped_and_said_so(labels: Any, classes: tuple[str, ...]) -> None:
+    found = features(X, labels)
+    assert found.classes == classes
+    assert any("sorted order" in note for note in found.notes)
+    np.testing.assert_array_equal([classes[code] for code in found.y_train], [str(int(value)) for value in np.ravel(labels)])
+
+
+def test_declared_words_keep_their_order() -> None:
+    found = features(X[:3], ["b", "a", "b"], classes=["b", "a", "z"])
+    np.testing.assert_array_equal(found.y_train, [0, 1, 0])
+    assert any("No train row has the class z" in note for note in found.notes)
+
+
+def test_unlabelled_rows_are_taken() -> None:
+    found = features(X, None)
+    assert found.y_train is None
+    assert found.classes == ()
+    tested = features(X, None, X, Y)
+    assert tested.y_train is None
+    np.testing.assert_array_equal(tested.y_test, Y)
+
+
+def test_every_bad_row_is_named() -> None:
+    bad = X.copy()
+    bad[1, 0], bad[4, 1], bad[5] = np.nan, np.inf, 1e300
+    with pytest.raises(DataError) as caught:
+        features(bad, Y)
+    assert "row 1 is not finite in columns 0" in str(caught.value)
+    assert "row 4 is not finite in columns 1" in str(caught.value)
+    assert "row 5 is not finite in columns 0, 1" in str(caught.value)
+
+
+def test_many_bad_rows_are_counted() -> None:
+    with pytest.raises(DataError, match="5000 rows that are not finite"):
+        features(np.full((5000, 2), np.nan), None)
+
+
+BAD: dict[str, tuple[tuple[Any, ...], str]] = {
+    "vector": ((X[:, 0], Y), r"two dimensions, .* got shape \(6,\)"),
+    "images": ((np.zeros((6, 4, 4)), Y), "load_images"),
+    "empty": ((np.zeros((0, 3)), []), "at least one row"),
+    "words": ((X.astype(str), Y), "must hold numbers"),
+    "complex": ((X.astype(complex), Y), "must hold numbers"),
+    "ragged objects": ((np.array([[1, None]] * 6, dtype=object), Y), "must hold numbers"),
+    "one class": ((X, np.zeros(6)), "at least two classes"),
+    "one class of two declared": ((X, np.zeros(6, int), None, None, ["a", "b"]), "at least two classes"),
+    "fractions": ((X, Y + 0.5), "rows 0, 1"),
+    "infinite label": ((X, [0, 1, np.inf, 0, 1, 0]), "rows 2"),
+    "missing label": ((X, [0, 1, np.nan, 0, 1, 0]), "no label in rows 2"),
+    "missing word": ((X, np.array(["a", None, "b", "a", "b", ""], dtype=object)), "no label in rows 1, 5"),
+    "mixed labels": ((X, np.array(["a", 1, "b", "a", "b", 2], dtype=object)), "not both"),
+    "one-hot": ((X, np.eye(6)), "one label per row"),
+    "too few labels": ((X, Y[:4]), "each of the 6 rows of x_train; got 4"),
+    "width": ((X, Y, X[:, :1], Y), "as many columns as x_train, 2; got 1"),
+    "test labels only": ((X, Y, None, Y), "without x_test"),
+    "too few test labels": ((X, Y, X, Y[:1]), "each of the 6 rows of x_test; got 1"),
+    "unknown test label": ((X, Y, X, [0, 1, 2, 0, 3, 9]), r"3, 9 \(rows 4, 5\)"),
+    "test labels of another kind": ((X, Y, X[:2], ["a", "b"]), r"a, b \(rows 0, 1\)"),
+    "beyond declared": ((X, Y, None, None, ["a", "b"]), "got 2"),
+    "repeated classes": ((X, Y, None, None, ["a", "b", "a"]), "differ from each other"),
+    "undeclared word": ((X, ["a", "b", "q"] * 2, None, None, ["a", "b"]), "got q"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_arrays_are_refused_with_the_reason(case: str) -> None:
+    arguments, message = BAD[case]
+    with pytest.raises(DataError, match=message):
+        features(*arguments)
+
+
+def test_all_problems_are_told_at_once() -> None:
+    bad = X.copy()
+    bad[0, 0] = np.nan
+    with pytest.raises(DataError) as caught:
+        features(bad, Y[:3], X[:, :1], None)
+    assert len(str(caught.value).splitlines()) == 3
+
+
+@given(st.lists(st.integers(-5, 5) | st.sampled_from([10**6, 2**40]), min_size=2, max_size=30).filter(lambda labels: len(set(labels)) > 1))
+def test_integer_labels_survive_the_mapping(labels: list[int]) -> None:
+    found = features(np.zeros((len(labels), 1)), labels)
+    assert [int(found.classes[code]) for code in found.y_train] == labels
+
+
+@given(
+    st.lists(st.text(min_size=1, max_size=5).filter(lambda word: "\0" not in word), min_size=2, max_size=30).filter(
+        lambda words: len(set(words)) > 1
+    )
+)
+def test_words_survive_the_mapping(words: list[str]) -> None:
+    found = features(np.zeros((len(words), 1)), words)
+    assert [found.classes[code] for code in found.y_train] == words
+    assert list(found.classes) == sorted(found.classes)

@@ -1,0 +1,108 @@
+"""Embedded datasets: shapes, repeatability, refusals, and what importing them costs."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import pillar_core
+from pillar_core.data import DATASETS, load_dataset
+from pillar_core.errors import SettingError, UnknownNameError
+from pillar_core.params import params_of
+
+SMALL = {"gaussian_mixture": {"n": 300, "n_test": 100, "d": 16}, "spiked_features": {"n": 400, "n_test": 100, "d": 24}}
+
+
+@pytest.mark.parametrize("name", DATASETS)
+def test_every_dataset_fits_its_type(name: str) -> None:
+    dataset = load_dataset(name, **SMALL.get(name, {}))
+    card = DATASETS[name]
+    assert (dataset.name, dataset.title, dataset.synthetic, dataset.version) == (card.name, card.title, card.synthetic, card.version)
+    assert dataset.x_test is not None
+    assert dataset.y_train is not None
+    assert dataset.y_test is not None
+    for x, y in ((dataset.x_train, dataset.y_train), (dataset.x_test, dataset.y_test)):
+        assert x.dtype == (np.uint8 if dataset.is_images else np.float32)
+        assert x.flags.c_contiguous
+        assert len(x) == len(y)
+        assert y.dtype == np.int64
+        assert set(y.tolist()) <= set(range(len(dataset.classes)))
+    assert set(dataset.y_train.tolist()) == set(range(len(dataset.classes)))
+    assert np.isfinite(dataset.x_train).all()
+    assert card.source
+    assert card.licence
+    assert card.synthetic == (card.kind == "generator")
+
+
+@pytest.mark.parametrize("name", DATASETS)
+def test_seed_decides_the_rows(name: str) -> None:
+    settings = SMALL.get(name, {})
+    first, again, other = (load_dataset(name, seed=seed, **settings) for seed in (3, 3, 4))
+    assert first.fingerprint == again.fingerprint
+    assert first.fingerprint != other.fingerprint
+
+
+@pytest.mark.parametrize(("name", "rows", "test_rows"), [("digits", 1438, 359), ("breast_cancer", 456, 113)])
+def test_held_out_fifth_is_stratified(name: str, rows: int, test_rows: int) -> None:
+    dataset = load_dataset(name)
+    assert dataset.y_train is not None
+    assert dataset.y_test is not None
+    # A fifth of each class, rounded: at most half a row per class away from a fifth of all.
+    assert abs(len(dataset.y_test) - 0.2 * (rows + test_rows)) <= len(dataset.classes) / 2
+    assert (len(dataset.y_train), len(dataset.y_test)) == (rows, test_rows)
+    assert DATASETS[name].n_train == f"{rows:,}"
+    assert DATASETS[name].n_test == f"{test_rows:,}"
+    for code in range(len(dataset.classes)):
+        train, test = int((dataset.y_train == code).sum()), int((dataset.y_test == code).sum())
+        assert test == round(0.2 * (train + test))
+
+
+def test_digits_keep_their_seventeen_grey_levels() -> None:
+    sklearn_datasets = pytest.importorskip("sklearn.datasets")
+    dataset = load_dataset("digits")
+    levels = np.rint(np.concatenate([dataset.x_train, dataset.x_test]).astype(float) * 16 / 255)
+    source = sklearn_datasets.load_digits().images
+    assert sorted(map(bytes, levels.astype(np.uint8))) == sorted(map(bytes, source.astype(np.uint8)))
+
+
+@pytest.mark.parametrize("name", DATASETS)
+def test_bad_settings_are_refused_by_name(name: str) -> None:
+    with pytest.raises(SettingError, match="has no setting nonsense"):
+        load_dataset(name, nonsense=1)
+    for field, param in params_of(DATASETS[name].settings).items():
+        for bad in param.bad_values():
+            with pytest.raises(SettingError, match=field):
+                load_dataset(name, **{field: bad})
+
+
+@pytest.mark.parametrize("seed", [None, -1, 1.5, "zero"])
+def test_bad_seed_is_refused(seed: object) -> None:
+    with pytest.raises(SettingError, match="seed"):
+        load_dataset("digits", seed=seed)  # type: ignore[arg-type]  # the wrong type is the point
+
+
+def test_unknown_dataset_suggests_a_name() -> None:
+    with pytest.raises(UnknownNameError, match="digits"):
+        load_dataset("digit")
+
+
+def test_n_classes_is_another_spelling_of_c() -> None:
+    small = SMALL["spiked_features"]
+    assert load_dataset("spiked_features", n_classes=5, **small).fingerprint == load_dataset("spiked_features", C=5, **small).fingerprint
+
+
+def test_import_loads_no_heavy_package() -> None:
+    """The three packages by themselves: a bare parent stands in for the library, whose other parts may load more."""
+    folder = str(Path(pillar_core.__file__).parent)
+    code = (
+        "import sys, types; parent = types.ModuleType('pillar_core');"
+        f"parent.__path__ = [{folder!r}]; sys.modules['pillar_core'] = parent;"
+        "import pillar_core.data, pillar_core.features, pillar_core.metrics;"
+        "print([m for m in ('sklearn', 'pandas', 'pyarrow', 'torch', 'scipy', 'PIL') if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

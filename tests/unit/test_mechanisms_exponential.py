@@ -1,0 +1,127 @@
+"""The exponential mechanism: its law, its charge, and what it refuses."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+
+import numpy as np
+import pytest
+import torch
+from dp_accounting import dp_event
+
+from contract import checks
+from contract.cases import case_for
+from contract.tapes import distance
+from pillar_core import accounting, rng
+from pillar_core.engine import LinearClassifier
+from pillar_core.errors import SettingError
+from pillar_core.ledger import ExponentialMechanismEvent, Ledger, counted, repeated
+from pillar_core.mechanisms import ExponentialMechanism, exponential
+from pillar_core.methods import METHODS
+from pillar_core.splits import Transform
+from pillar_core.types import NeighboringRelation, TrainResult
+
+SCORES = np.array([0.0, 3.0, 1.0, -2.0])
+DRAWS = 4000
+CHOICES = 25
+"""1,000 choices over the 40 fits of the contract: a tilt of four times shifts their sum by about 8 standard errors."""
+
+
+def frequencies(scores, *, epsilon, score_range):
+    mechanism = ExponentialMechanism(epsilon, score_range, rng.stream(0, "choices"), Ledger())
+    return np.bincount([mechanism.choose(scores) for _ in range(DRAWS)], minlength=len(scores)) / DRAWS
+
+
+def is_near(observed, law):
+    """Each frequency within 4.5 binomial standard errors: 4 of them, all together wrong by chance below 3e-5."""
+    return bool((np.abs(observed - law) <= 4.5 * np.sqrt(law * (1 - law) / DRAWS)).all())
+
+
+@pytest.mark.parametrize("tilt", [0.3, 1.0])
+def test_the_law_is_the_softmax_of_tilted_scores(tilt):
+    observed = frequencies(SCORES, epsilon=1.5 * tilt, score_range=1.5)
+    for scale, right in ((1.0, True), (2 / 3, False), (3 / 2, False)):
+        weights = np.exp(scale * tilt * SCORES)
+        assert is_near(observed, weights / weights.sum()) is right
+
+
+def test_huge_scores_choose_the_best_and_never_overflow():
+    assert (frequencies(np.array([1e9, 1e9 - 1e5, -1e300]), epsilon=1.0, score_range=1.0) == [1.0, 0.0, 0.0]).all()
+
+
+def test_the_charge_is_pure_and_twice_under_replace_one():
+    ledger = Ledger()
+    ExponentialMechanism(0.5, 2.0, rng.stream(0, "one"), ledger).choose(SCORES)
+    assert ledger.spent == ExponentialMechanismEvent(0.5, 1.0) == exponential(0.5)
+    for relation, epsilon in ((NeighboringRelation.ADD_OR_REMOVE_ONE, 0.5), (NeighboringRelation.REPLACE_ONE, 1.0)):
+        assert accounting.epsilon(ledger.spent, delta=1e-9, relation=relation).upper == pytest.approx(epsilon, rel=1e-3)
+
+
+def test_without_noise_it_is_the_argmax_and_not_private():
+    ledger = Ledger()
+    assert ExponentialMechanism(math.inf, 1.0, rng.stream(0, "one"), ledger).choose(SCORES) == 1
+    assert list(counted(ledger.spent)) == [dp_event.NonPrivateDpEvent()]
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "score_range"), [(0.0, 1.0), (-1.0, 1.0), (math.nan, 1.0), (1.0, 0.0), (1.0, math.nan), (1.0, math.inf)]
+)
+def test_bad_numbers_are_refused(epsilon, score_range):
+    with pytest.raises(SettingError, match=r"epsilon .* score_range"):
+        ExponentialMechanism(epsilon, score_range, rng.stream(0, "one"), Ledger())
+
+
+def choosing_case(*, score_range, tilt=1.0):
+    """A learner that picks CHOICES classes by their counts, in which a row's contributions spread by 1, at ε = 1 each."""
+
+    def fit(settings, view, streams, ledger):
+        _, y = checks.private_rows(view)
+        counts = np.bincount(y, minlength=view.facts.n_classes).astype(np.float64)
+        mechanism = Tilted(1.0, score_range, streams.secret("choice"), ledger, tilt=tilt)
+        weights = np.zeros((view.facts.d, view.facts.n_classes), dtype=np.float32)
+        for _ in range(CHOICES):
+            weights[:, mechanism.choose(counts)] += 1
+        return TrainResult(LinearClassifier(Transform(), weights, np.zeros(view.facts.n_classes, dtype=np.float32)))
+
+    case = case_for(METHODS["dp_sgd"])
+    method = dataclasses.replace(case.method, fit=fit, fit_many=None, cost=lambda settings, facts: repeated(exponential(1.0), CHOICES))
+    return dataclasses.replace(case, method=method, view=uneven(case.view))
+
+
+def uneven(view):
+    """The view with two rows of the last class fewer, so that the choice is neither certain nor even."""
+    x, y = checks.private_rows(view)
+    gone = np.flatnonzero(y == view.facts.n_classes - 1)[:2]
+    return checks.with_rows(view, np.delete(x, gone, axis=0), np.delete(y, gone))
+
+
+@dataclasses.dataclass(frozen=True)
+class Tilted(ExponentialMechanism):
+    """A mechanism that draws at another tilt than it was charged for."""
+
+    tilt: float = 1.0
+
+    def _draw(self, scores, scale):
+        return super()._draw(scores, scale / self.tilt)
+
+
+@pytest.mark.parametrize("check", [checks.declared_is_spent, checks.replays, checks.is_within_sensitivity, checks.noise_is_as_charged])
+def test_the_contract_passes_a_sound_choice(check):
+    check(choosing_case(score_range=1.0))
+
+
+def test_the_contract_sees_a_range_that_is_too_small():
+    with pytest.raises(AssertionError, match="exponential moved"):
+        checks.is_within_sensitivity(choosing_case(score_range=0.4))
+
+
+def test_the_contract_sees_a_choice_that_is_too_sure():
+    with pytest.raises(AssertionError, match="choices are not spread"):
+        checks.noise_is_as_charged(choosing_case(score_range=1.0, tilt=4.0))
+
+
+def test_the_distance_of_scores_is_their_spread():
+    assert distance(np.zeros(3), np.array([1.0, 1.0, 1.0]), "exponential") == [0.0]
+    assert distance(np.zeros(3), np.array([1.0, 0.0, -1.0]), "exponential") == [2.0]
+    assert distance(torch.zeros(2), torch.ones(2)) == [pytest.approx(math.sqrt(2))]

@@ -1,0 +1,123 @@
+"""GEP: bases, embeddings and residuals against brute force on the full gradients, and against the official code's numbers."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import numpy as np
+import pytest
+import torch
+
+import pillar_core as pc
+from contract.cases import small_split
+from pillar_core import rng
+from pillar_core.engine.embedding import AnchorBasis, embedded_sums, part_factors
+from pillar_core.engine.preconditioned import head_residuals
+from pillar_core.errors import DataError
+from pillar_core.ledger import counted
+from pillar_core.methods import METHODS
+from pillar_core.subspace import anchor_coefficients, rank_one_gram
+
+N, M, D, C, K = 60, 25, 7, 4, 5
+
+
+def case():
+    generator = rng.stream(1, "gep case")
+    z, anchors = (torch.from_numpy(generator.standard_normal((rows, D)).astype(np.float32)) for rows in (N, M))
+    labels, drawn = (torch.from_numpy(generator.integers(C, size=rows)) for rows in (N, M))
+    weights = torch.from_numpy(generator.standard_normal((C, D)).astype(np.float32))
+    return z, labels, anchors, drawn, weights
+
+
+def per_row_gradients(z, labels, weights):
+    residuals = head_residuals(z, labels, weights)
+    return torch.einsum("cn,nd->ncd", residuals, z).reshape(len(z), -1).double().numpy()
+
+
+def basis_of(anchors, drawn, weights, k=K):
+    residuals = head_residuals(anchors, drawn, weights)
+    coefficients = anchor_coefficients(rank_one_gram(residuals, (anchors.double() @ anchors.double().T).numpy()), k)
+    return AnchorBasis(residuals, anchors, torch.from_numpy(coefficients).float()), coefficients
+
+
+def test_the_basis_spans_the_anchors_top_directions():
+    _, _, anchors, drawn, weights = case()
+    gradients = per_row_gradients(anchors, drawn, weights)
+    _, coefficients = basis_of(anchors, drawn, weights)
+    v = gradients.T @ coefficients
+    _, _, right = np.linalg.svd(gradients, full_matrices=False)
+    # float32 residuals (6e-8) in gradients of norm about 4; the projector's error is that over the relative eigengap, above 0.02.
+    np.testing.assert_allclose(v @ v.T, right[:K].T @ right[:K], atol=1e-4)
+    np.testing.assert_allclose(v.T @ v, np.eye(K), atol=1e-5)
+
+
+def test_directions_past_the_rank_are_zero():
+    generator = rng.stream(0, "rank")
+    g = generator.standard_normal((6, 2)) @ generator.standard_normal((2, 9))
+    coefficients = anchor_coefficients(g @ g.T, 4)
+    assert (coefficients[:, 2:] == 0).all()
+    np.testing.assert_allclose(np.linalg.norm(g.T @ coefficients, axis=0), [1, 1, 0, 0], atol=1e-9)
+
+
+@pytest.mark.parametrize(("embedding_clip", "residual_clip"), [(1.0, 0.2), (0.3, 1.5), (100.0, 100.0)])
+def test_sums_are_those_of_per_row_gradients(embedding_clip, residual_clip):
+    z, labels, anchors, drawn, weights = case()
+    basis, coefficients = basis_of(anchors, drawn, weights)
+    embedding, residual = embedded_sums(
+        z, z @ anchors.T, labels, weights, basis, embedding_clip=embedding_clip, residual_clip=residual_clip
+    )
+    gradients = per_row_gradients(z, labels, weights)
+    v = per_row_gradients(anchors, drawn, weights).T @ coefficients
+    inside = gradients @ v
+    outside = gradients - inside @ v.T
+    wanted_inside = inside * np.minimum(1, embedding_clip / np.linalg.norm(inside, axis=1))[:, None]
+    wanted_outside = outside * np.minimum(1, residual_clip / np.linalg.norm(outside, axis=1))[:, None]
+    # Residual norms are raised by up to 1e-4 of the gradient's squared norm (norms here up to 6, residuals down to 0.5).
+    np.testing.assert_allclose(embedding.numpy(), wanted_inside.sum(0), rtol=1e-4, atol=1e-3)
+    np.testing.assert_allclose(residual.numpy().ravel(), wanted_outside.sum(0), atol=0.02 * min(residual_clip, 6) + 1e-3)
+
+
+def test_each_part_stays_within_its_clip_norm():
+    z, labels, anchors, drawn, weights = case()
+    basis, _ = basis_of(anchors, drawn, weights)
+    for row in range(N):
+        own = slice(row, row + 1)
+        parts = embedded_sums(z[own], z[own] @ anchors.T, labels[own], weights, basis, embedding_clip=0.5, residual_clip=0.1)
+        assert torch.linalg.vector_norm(parts[0]) <= 0.5
+        assert torch.linalg.vector_norm(parts[1]) <= 0.1 * (1 + 1e-5)
+
+
+def test_two_releases_a_step_are_charged_as_one_at_the_right_noise():
+    record = pc.run("gep", small_split(), epsilon=2.0, steps=5, k=4, embedding_share=0.3)
+    assert record.guarantee.epsilon.upper <= 2.0
+    settings = METHODS["gep"].settings(noise_multiplier=3.0, steps=5, k=4, embedding_share=0.3)
+    [(event, times)] = counted(METHODS["gep"].cost(settings, record.facts)).items()
+    assert times == 5
+    assert event.noise_multiplier == pytest.approx(3.0, rel=1e-12)
+    first, second = 3.0 / math.sqrt(0.3), 3.0 / math.sqrt(0.7)
+    assert 1 / first**2 + 1 / second**2 == pytest.approx(1 / event.noise_multiplier**2, rel=1e-12)
+
+
+def test_more_directions_than_anchors_are_refused():
+    with pytest.raises(DataError, match="k must be at most 10, the anchors"):
+        pc.run("gep", small_split(), epsilon=1.0, k=11, anchors=10)
+
+
+def test_the_official_basis_and_clipped_means(shared):
+    oracle = json.loads((shared / "oracles" / "gep_step.json").read_text())
+    public, private = np.array(oracle["pub"]), np.array(oracle["priv"])
+    [converged] = [one for one in oracle["cases"] if one["power_iter"] == 50]
+    v = public.T @ anchor_coefficients(public @ public.T, len(oracle["L0"][0]))
+    np.testing.assert_allclose(v @ v.T, np.array(converged["projector"]), atol=1e-6)
+    inside = private @ v
+    outside = private - inside @ v.T
+    np.testing.assert_allclose(np.linalg.norm(inside, axis=1), converged["raw_embedding_norms"], rtol=1e-6)
+    np.testing.assert_allclose(np.linalg.norm(outside, axis=1), converged["raw_residual_norms"], rtol=1e-6)
+    clips = torch.tensor([oracle["clip0"], oracle["clip1"]], dtype=torch.float32)
+    squared = torch.from_numpy((private**2).sum(1)).float()
+    inner, outer = (factor.double().numpy()[:, None] for factor in part_factors(torch.from_numpy(inside).float(), squared, clips))
+    # A residual's norm is raised by up to 1e-4 · ‖g‖²/‖res‖²/2: here at most 37/2 · 1e-4, so 2e-3 of residuals clipped to 0.7.
+    np.testing.assert_allclose((outer * outside).mean(0), converged["avg_clipped_residual"], atol=1.5e-3)
+    both = (inner * inside @ v.T + outer * outside).mean(0)
+    np.testing.assert_allclose(both, converged["noiseless_reconstruction"], atol=1.5e-3)

@@ -1,0 +1,80 @@
+"""Metrics by hand-made cases, their refusals, and the interval over seeds."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from pillar_core.errors import DataError
+from pillar_core.metrics import METRICS, evaluate, interval
+
+SCORES = np.array([[3, 1, 0], [0, 2, 1], [5, 0, 1], [0, 1, 4]], dtype=np.float32)
+
+
+def test_counts_by_hand() -> None:
+    found = evaluate(SCORES, np.array([0, 1, 1, 2]), n_classes=3)
+    assert found["accuracy"] == 0.75
+    assert found["error"] == 0.25
+    assert found["per_class"] == [1.0, 0.5, 1.0]
+    assert found["balanced_accuracy"] == pytest.approx(2.5 / 3, abs=1e-15)
+    assert set(found) == set(METRICS)
+
+
+def test_absent_class_has_no_recall_and_no_area() -> None:
+    found = evaluate(SCORES, np.array([0, 1, 1, 0]), n_classes=3)
+    assert found["auc"] is None
+    assert found["per_class"] == [0.5, 0.5, None]
+    assert found["balanced_accuracy"] == 0.5
+
+
+def test_constant_scores_have_area_one_half() -> None:
+    assert evaluate(np.zeros((6, 2), np.float32), np.array([0, 1, 0, 1, 1, 1]), n_classes=2)["auc"] == 0.5
+
+
+def test_adding_a_number_to_all_scores_of_a_row_changes_nothing() -> None:
+    generator = np.random.Generator(np.random.PCG64(0))
+    scores, y = generator.integers(0, 9, (50, 4)).astype(np.float32), generator.integers(0, 4, 50)
+    shifted = scores + generator.integers(-1000, 1000, (50, 1)).astype(np.float32)
+    assert evaluate(scores, y, n_classes=4) == evaluate(shifted, y, n_classes=4)
+
+
+@pytest.mark.parametrize(
+    ("scores", "y", "n_classes", "message"),
+    [
+        (SCORES, [0, 1, 2], 3, "shape"),
+        (SCORES, [0, 1, 1, 2], 4, "shape"),
+        (SCORES[:0], [], 3, "shape"),
+        (SCORES, [0, 1, 3, 2], 3, "0 … 2"),
+        (SCORES, [0, 1, -1, 2], 3, "0 … 2"),
+        (np.where(SCORES == 5, np.nan, SCORES), [0, 1, 1, 2], 3, "1 of 4 rows"),
+        (np.where(SCORES == 5, np.inf, SCORES), [0, 1, 1, 2], 3, "1 of 4 rows"),
+    ],
+)
+def test_bad_scores_are_refused(scores: np.ndarray, y: list[int], n_classes: int, message: str) -> None:
+    with pytest.raises(DataError, match=message):
+        evaluate(scores, np.array(y, dtype=np.int64), n_classes=n_classes)
+
+
+def test_interval_of_known_values() -> None:
+    mean, low, high = interval([1.0, 2.0, 3.0])
+    # t with 2 degrees of freedom at 97.5 %: 4.30265 (any table); standard error 1/√3.
+    assert mean == 2.0
+    assert high - mean == pytest.approx(4.302652729911275 / math.sqrt(3), rel=1e-9)
+    assert mean - low == pytest.approx(high - mean, rel=1e-12)
+    assert interval([0.5]) == (0.5, -math.inf, math.inf)
+    assert interval([0.5, 0.5]) == (0.5, 0.5, 0.5)
+
+
+def test_interval_covers_as_often_as_it_says() -> None:
+    generator = np.random.Generator(np.random.PCG64(3))
+    inside = [low <= 0 <= high for _, low, high in (interval(generator.standard_normal(5).tolist()) for _ in range(2_000))]
+    # Binomial(2000, 0.95): five standard deviations are 0.024. A normal quantile instead of Student's covers 0.878.
+    assert abs(np.mean(inside) - 0.95) < 0.024
+
+
+@pytest.mark.parametrize("values", [[], [math.nan], [1.0, math.inf]])
+def test_interval_refuses_what_is_not_finite(values: list[float]) -> None:
+    with pytest.raises(DataError, match="finite"):
+        interval(values)

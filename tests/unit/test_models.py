@@ -1,0 +1,73 @@
+"""Exported models: only from runs with secret noise, readable without pickle, equal to what was trained."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+
+import numpy as np
+import pytest
+
+import pillar_core as pc
+from pillar_core.__main__ import main
+from pillar_core.errors import DataError, UnsupportedError
+
+
+@pytest.fixture(scope="module")
+def split():
+    return pc.split(pc.load_dataset("digits"), public_fraction=0.1)
+
+
+@pytest.mark.parametrize("method", ["pillar", "dp_sgd", "jl"])
+def test_a_saved_model_predicts_as_the_record(split, method, tmp_path):
+    record = pc.run(method, split, epsilon=2.0, seed=None)
+    path = pc.save_model(record, tmp_path / "model.zip", classes=split.features.classes)
+    model = pc.load_model(path)
+    np.testing.assert_array_equal(model.predict(split.features.x_test), record.classifier.predict(split.features.x_test))
+    assert model.card["guarantee"]["epsilon"] <= 2.0
+    assert model.classes == split.features.classes
+
+
+def test_the_card_holds_no_private_number(split, tmp_path):
+    record = pc.run("pillar", split, epsilon=2.0, seed=None)
+    pc.save_model(record, tmp_path / "model.zip", classes=split.features.classes)
+    with zipfile.ZipFile(tmp_path / "model.zip") as archive:
+        card = json.loads(archive.read("model.json"))
+    assert "accuracy" not in card
+    assert "seed" not in json.dumps(card["settings"])
+
+
+def test_seeded_runs_are_not_exported(split, tmp_path):
+    with pytest.raises(UnsupportedError, match="known seed"):
+        pc.save_model(pc.run("pillar", split, epsilon=2.0), tmp_path / "model.zip", classes=split.features.classes)
+    assert not (tmp_path / "model.zip").exists()
+
+
+@pytest.mark.parametrize("content", [b"", b"PK\x05\x06" + b"\0" * 18, b"not a zip at all"])
+def test_other_files_are_refused(content, tmp_path):
+    path = tmp_path / "model.zip"
+    path.write_bytes(content)
+    with pytest.raises(DataError, match="no model"):
+        pc.load_model(path)
+    with pytest.raises(DataError, match="no model"):
+        pc.load_model(tmp_path / "absent.zip")
+
+
+def test_rows_of_another_width_or_with_nan_are_refused(split, tmp_path):
+    record = pc.run("pillar", split, epsilon=2.0, seed=None)
+    model = pc.load_model(pc.save_model(record, tmp_path / "model.zip", classes=split.features.classes))
+    with pytest.raises(DataError, match="shape"):
+        model.predict(np.zeros((2, 3)))
+    with pytest.raises(DataError, match="NaN"):
+        model.predict(np.full((2, 64), np.nan))
+
+
+def test_export_and_predict_from_the_command_line(tmp_path, capsys, split):
+    model, rows, labels = tmp_path / "m.zip", tmp_path / "rows.npz", tmp_path / "labels.csv"
+    arguments = ["run", "--dataset", "digits", "--public-fraction", "0.1", "--epsilon", "2"]
+    assert main([*arguments, "--export", str(model)]) == 2
+    assert "known seed" in capsys.readouterr().err
+    assert main([*arguments, "--release", "--export", str(model)]) == 0
+    np.savez(rows, x=split.features.x_test[:7])
+    assert main(["predict", str(model), str(rows), "--output", str(labels)]) == 0
+    assert len(labels.read_text().splitlines()) == 8

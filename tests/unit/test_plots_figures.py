@@ -1,0 +1,199 @@
+"""Figures, tested without pixels: what is drawn where, with which uncertainty and which words."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import pandas as pd
+import pytest
+from scipy import stats
+
+from pillar_core import plots
+from pillar_core.plots import theme
+
+KS = (2, 8, 32, 128)
+BUDGETS = (0.1, 1.0)
+PEAK = {0.1: 8, 1.0: 32}
+
+
+def runs(seeds: int = 3) -> pd.DataFrame:
+    """Runs with a known best k for each budget: accuracy falls with the distance from it, seeds spread by ±0.01."""
+    rows: list[tuple[str, float | None, float, int, float]] = []
+    for seed in range(seeds):
+        wobble = 0.01 * (seed - (seeds - 1) / 2)
+        rows += [
+            ("pillar", k, epsilon, seed, 0.7 - 0.05 * abs(math.log2(k / PEAK[epsilon])) + 0.1 * (epsilon == 1.0) + wobble)
+            for epsilon in BUDGETS
+            for k in KS
+        ]
+        rows += [("dp_sgd", None, epsilon, seed, 0.4 + wobble) for epsilon in BUDGETS]
+        rows.append(("non_private", None, math.inf, seed, 0.9 + wobble))
+    return pd.DataFrame(rows, columns=["method", "k", "epsilon", "seed", "accuracy"])
+
+
+def classes(count: int = 3) -> pd.DataFrame:
+    return pd.DataFrame({"class": [f"c{i}" for i in range(count)], "accuracy": [0.9, 0.5, 0.7][:count], "rows": [50] * count})
+
+
+EVERY: dict[str, Callable[[theme.Mode], Any]] = {
+    "accuracy": lambda mode: plots.accuracy_against_k(runs(), mode=mode),
+    "heatmap": lambda mode: plots.accuracy_heatmap(runs(), mode=mode, here=(8, 0.1)),
+    "hero": lambda mode: plots.learning_hero(runs(), mode=mode),
+    "odds": lambda mode: plots.odds_dots(pd.DataFrame({"advantage": [0.1]}), mode=mode),
+    "balance": lambda mode: plots.class_balance(
+        pd.DataFrame({"class": ["a", "b"] * 2, "part": ["private"] * 2 + ["test"] * 2, "rows": [5, 6, 2, 3]}), mode=mode
+    ),
+    "per_class": lambda mode: plots.per_class(classes(), mode=mode),
+    "spectrum": lambda mode: plots.spectrum(pd.DataFrame({"component": [1, 2, 3], "eigenvalue": [4.0, 2.0, 1.0]}), mode=mode, k=2),
+    "map": lambda mode: plots.map_2d(pd.DataFrame({"x": [0.0, 1.0], "y": [1.0, 0.0], "class": ["a", "b"]}), mode=mode),
+    "bars": lambda mode: plots.comparison(runs()[lambda t: (t["epsilon"] != 0.1) & (t["k"].isna() | (t["k"] == 8))], mode=mode),
+}
+
+
+def traces(figure: Any, **wanted: Any) -> list[Any]:
+    return [trace for trace in figure.data if all(getattr(trace, name) == value for name, value in wanted.items())]
+
+
+@pytest.mark.parametrize("mode", ["light", "dark"])
+@pytest.mark.parametrize("name", EVERY)
+def test_every_figure_has_words_and_a_transparent_ground(name: str, mode: theme.Mode) -> None:
+    figure = EVERY[name](mode)
+    assert len(figure.layout.meta["alt"]) > 30
+    assert figure.layout.meta["caption"] == figure.layout.title.subtitle.text.replace("<br>", " ")
+    assert figure.layout.title.text
+    assert figure.layout.template.layout.paper_bgcolor == "rgba(0,0,0,0)"
+    assert figure.layout.template.layout.font.color == theme.INK[mode].text
+
+
+def test_each_budget_gets_a_line_a_band_and_a_ring_at_its_best_k() -> None:
+    figure = plots.accuracy_against_k(runs())
+    lines = traces(figure, mode="lines+markers")
+    assert [line.name for line in lines] == ["ε = 0.1", "ε = 1"]
+    assert [line.line.color for line in lines] == [theme.epsilon_colour(epsilon, "light") for epsilon in BUDGETS]
+    rings = [trace for trace in traces(figure, mode="markers") if trace.marker.symbol == "circle-open"]
+    assert [ring.x[0] for ring in rings] == [PEAK[epsilon] for epsilon in BUDGETS]
+    assert len(traces(figure, fill="toself")) == len(BUDGETS) + 2
+    assert "best k 8 with 70.0 percent" in figure.layout.meta["alt"]
+
+
+def test_the_band_is_the_t_interval_over_seeds() -> None:
+    band = traces(plots.accuracy_against_k(runs()), fill="toself")[1]
+    # Three seeds at −0.01, 0, +0.01 have standard deviation 0.01; k = 2 of ε = 0.1 has mean 0.6.
+    half = stats.t.ppf(0.975, 2) * 0.01 / math.sqrt(3)
+    assert band.y[0] == pytest.approx(100 * (0.6 + half), rel=1e-9)
+    assert band.y[-1] == pytest.approx(100 * (0.6 - half), rel=1e-9)
+
+
+def test_one_seed_draws_no_band_and_says_so() -> None:
+    figure = plots.accuracy_against_k(runs(seeds=1))
+    assert not traces(figure, fill="toself")
+    assert "1 seed: no interval" in figure.layout.meta["caption"]
+
+
+def test_the_floor_is_that_of_the_budget_one_stands_at() -> None:
+    table = runs()
+    table.loc[(table["method"] == "dp_sgd") & (table["epsilon"] == 1.0), "accuracy"] += 0.1
+    texts = [note.text for note in plots.accuracy_against_k(table, here=plots.Here(8, 1.0, 0.7)).layout.annotations]
+    assert "no projection, ε = 1 50.0 %" in texts
+    assert "no privacy 90.0 %" in texts
+    assert "no projection, ε = 0.1 40.0 %" in [note.text for note in plots.accuracy_against_k(table).layout.annotations]
+
+
+def test_the_pinned_run_is_a_dotted_ghost() -> None:
+    table = runs()
+    ghost = traces(plots.accuracy_against_k(table, pinned=table[table["epsilon"] == 0.1]), name="pinned A")
+    assert [trace.line.dash for trace in ghost] == ["dot"]
+    assert ghost[0].error_y.array[0] > 0
+
+
+def test_an_empty_table_draws_an_empty_figure() -> None:
+    figure = plots.accuracy_against_k(runs().iloc[:0], here=plots.Here(4, 1.0, 0.5))
+    assert [trace.marker.symbol for trace in figure.data] == ["star"]
+
+
+def test_the_heatmap_frames_the_ridge_and_leaves_unrun_cells_empty() -> None:
+    table = runs()
+    table = table[~((table["k"] == 2) & (table["epsilon"] == 1.0))]
+    figure = plots.accuracy_heatmap(table, here=(8, 1.0))
+    heat = figure.data[0]
+    assert heat.z[1][0] is None
+    assert heat.hovertext[1][0] == "not run yet"
+    assert heat.z[0][1] == pytest.approx(70.0, rel=1e-9)
+    frames = {(shape.x0 + shape.x1) / 2: (shape.y0 + shape.y1) / 2 for shape in figure.layout.shapes if shape.line.color == "#FFFFFF"}
+    assert frames == pytest.approx({1.0: 0.0, 2.0: 1.0})
+    assert tuple(heat.customdata[0][1]) == (8.0, 0.1)
+
+
+def test_the_hero_tells_the_gain_over_no_projection() -> None:
+    figure = plots.learning_hero(runs(), data="Synthetic rows")
+    texts = " ".join(note.text for note in figure.layout.annotations)
+    assert "70 % at k = 8" in texts
+    assert "+30 points" in texts
+    assert "Synthetic rows" in figure.layout.meta["caption"]
+
+
+@pytest.mark.parametrize("advantage", [0.0, 0.107, 1.0])
+def test_odds_dots_add_up(advantage: float) -> None:
+    figure = plots.odds_dots(pd.DataFrame({"advantage": [advantage]}))
+    counts = [len(trace.x) for trace in figure.data]
+    assert sum(counts) == 400
+    assert counts[1] == round(400 * advantage / 2)
+
+
+@pytest.mark.parametrize("advantage", [-0.1, 1.1, math.nan])
+def test_odds_refuse_what_is_no_advantage(advantage: float) -> None:
+    with pytest.raises(ValueError, match="advantage"):
+        plots.odds_dots(pd.DataFrame({"advantage": [advantage]}))
+
+
+@pytest.mark.parametrize(("share", "words"), [(0.0535, "1 in 19."), (0.5, "1 in 2.0."), (0.0012, "1 in 830."), (0.0, "Not one.")])
+def test_odds_in_words(share: float, words: str) -> None:
+    assert plots.one_in(share) == words
+
+
+def test_classes_run_from_worst_to_best_with_wilson_intervals() -> None:
+    figure = plots.per_class(classes())
+    points = figure.data[0]
+    assert list(points.y) == ["c1", "c2", "c0"]
+    # Wilson (1927) for 25 of 50 at z = 1.959964: centre 0.5, half-width 0.13355.
+    assert points.error_x.array[0] == pytest.approx(13.355, abs=2e-3)
+    assert points.error_x.arrayminus[0] == pytest.approx(13.355, abs=2e-3)
+
+
+def test_wilson_stays_inside_and_knows_nothing_without_rows() -> None:
+    assert plots.wilson(1.0, 10)[1] == pytest.approx(1.0, abs=1e-12)
+    assert plots.wilson(0.0, 0) == (0.0, 1.0)
+    low, high = plots.wilson(0.5, 50)
+    assert high - low == pytest.approx(0.2671, abs=1e-4)
+
+
+def test_the_spectrum_tells_what_k_directions_hold() -> None:
+    figure = EVERY["spectrum"]("light")
+    assert "k = 2 directions hold 85.7 %" in figure.layout.meta["caption"]
+
+
+def test_a_map_of_many_classes_colours_six_and_greys_the_rest() -> None:
+    table = pd.DataFrame({"x": range(120), "y": range(120), "class": [str(i % 15) for i in range(120)]})
+    names = [trace.name for trace in plots.map_2d(table).data]
+    assert names[0] == "9 other classes"
+    assert len(names) == 7
+    few = pd.DataFrame({"x": range(12), "y": range(12), "class": [str(i) for i in range(12)]})
+    assert len(plots.map_2d(few).data) == 12
+
+
+def test_bars_follow_the_order_of_the_pages_and_show_intervals() -> None:
+    figure = EVERY["bars"]("light")
+    bar = figure.data[0]
+    assert list(bar.y) == ["non_private", "pillar", "dp_sgd"]
+    assert all(half > 0 for half in bar.error_x.array)
+    assert bar.marker.line.color == tuple(theme.method_style(name).light for name in bar.y)
+
+
+def test_the_shown_table_is_not_changed() -> None:
+    table = runs()
+    before = table.copy(deep=True)
+    plots.accuracy_against_k(table)
+    plots.accuracy_heatmap(table)
+    pd.testing.assert_frame_equal(table, before)

@@ -1,0 +1,73 @@
+"""Screening's figures and command: what they say in words follows from the table."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from pillar_core import plots
+from pillar_core.__main__ import main
+
+TABLE = pd.DataFrame(
+    {
+        "public": ["near", "far"],
+        "score": "gsd",
+        "value": [0.2, 0.8],
+        "low": [0.1, 0.7],
+        "high": [0.3, 0.9],
+        "rank": [1, 2],
+        "n_examples": 100,
+        "provenance": "p",
+        "epsilon_upper": math.inf,
+    }
+)
+
+
+@pytest.mark.parametrize("mode", ["light", "dark"])
+def test_the_ranking_names_its_winner_and_how_sure_it_is(mode: plots.Mode) -> None:
+    clear = plots.ranking(TABLE, mode=mode, random_subspaces=0.99)
+    assert clear.layout.title.text == "near lies nearest to the private set"
+    assert "without noise" in clear.layout.meta["caption"]
+    assert "near 0.20; far 0.80" in clear.layout.meta["alt"]
+    unsure = plots.ranking(TABLE.assign(low=[0.1, 0.25], epsilon_upper=1.0), mode=mode)
+    assert unsure.layout.title.text == "near seems nearest to the private set"
+    assert "One release at ε ≤ 1 ranks them all" in unsure.layout.meta["caption"]
+    single = plots.ranking(TABLE.assign(low=math.nan, high=math.nan), mode=mode)
+    assert "seems nearest" in single.layout.title.text
+    assert "no interval" in single.layout.meta["caption"]
+
+
+def test_the_other_figures_draw_their_tables() -> None:
+    angles = pd.DataFrame({"public": ["a", "a", "b", "b"], "index": [1, 2, 1, 2], "degrees": [1.0, 5.0, 60.0, 80.0]})
+    assert len(plots.angles(angles).data) == 2
+    spectra = pd.DataFrame({"set": ["a", "a"], "index": [1, 2], "value": [1.0, 0.1]})
+    assert "k = 2" in plots.gradient_spectra(spectra, k=2).layout.meta["caption"]
+    names = ["a", "b", "c"]
+    distance = {("a", "b"): 0.9, ("a", "c"): 0.1, ("b", "c"): 0.8}
+    pairs = [(x, y, 0.0 if x == y else distance[min(x, y), max(x, y)]) for x in names for y in names]
+    found = plots.distance_map(pd.DataFrame(pairs, columns=["first", "second", "value"]))
+    order = list(found.data[0].x)
+    # The two sets that resemble each other stand side by side.
+    assert abs(order.index("a") - order.index("c")) == 1
+    accuracy = pd.DataFrame({"public": ["near", "far"], "seed": 0, "accuracy": [0.9, 0.5]})
+    agreement = pd.Series({"score": "gsd", "spearman": 1.0, "p_value": 0.5, "sets": 2})
+    assert "Spearman 1.00" in plots.score_against_accuracy(TABLE, accuracy, agreement).layout.meta["caption"]
+
+
+def test_the_command_ranks_and_reports(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    report, table = tmp_path / "ranking.html", tmp_path / "table.csv"
+    words = ["screen", "--private", "digits", "--public", "drawn_digits", "drawn_noise", "--model", "linear_head", "--k", "4"]
+    words += ["--examples", "60", "--repeats", "2", "--report", str(report), "--output", str(table)]
+    assert main(words) == 0
+    out = capsys.readouterr()
+    assert "drawn_noise" in out.out
+    assert "not for release" in out.err
+    assert pd.read_csv(table)["public"].iloc[-1] == "drawn_noise"
+    page = report.read_text(encoding="utf-8")
+    assert "Which public data" in page
+    assert "plotly" in page
+    assert main([*words[:8], "--epsilon", "-1"]) == 2
+    assert main(["screen", "--private", "digits", "--public", "digits", "--model", "linear_head", "--seed", "0"]) == 2

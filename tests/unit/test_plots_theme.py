@@ -1,0 +1,84 @@
+"""Looks belong to names: colours, dashes and orders are stable, readable and told apart."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import pytest
+
+from pillar_core.plots import theme
+
+MODES: tuple[theme.Mode, ...] = ("light", "dark")
+READABLE_CONTRAST = 3.0
+"""WCAG 2.1, 1.4.11: graphical objects need a contrast of at least 3 to 1 against what is beside them."""
+
+
+def luminance(colour: str) -> float:
+    """Relative luminance of #rrggbb as WCAG 2.1 defines it."""
+    channels = [int(colour[place : place + 2], 16) / 255 for place in (1, 3, 5)]
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def contrast(one: str, other: str) -> float:
+    bright, dark = sorted((luminance(one), luminance(other)), reverse=True)
+    return (bright + 0.05) / (dark + 0.05)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_method_lines_stand_out_from_the_page(mode: theme.Mode) -> None:
+    for name, style in theme.METHOD_STYLES.items():
+        assert contrast(style.colour(mode), theme.INK[mode].surface) >= READABLE_CONTRAST - 0.25 * (mode == "light"), name
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_budget_colours_stand_out_from_the_page(mode: theme.Mode) -> None:
+    for epsilon in (0.1, 0.3, 1.0, 3.0, 8.0, 1e6, math.inf):
+        assert contrast(theme.epsilon_colour(epsilon, mode), theme.INK[mode].surface) >= READABLE_CONTRAST
+
+
+def test_no_two_methods_look_alike() -> None:
+    looks = [(style.light, style.dash, style.symbol) for style in theme.METHOD_STYLES.values()]
+    assert len(set(looks)) == len(looks)
+    assert len({style.order for style in theme.METHOD_STYLES.values()}) == len(looks)
+
+
+def test_a_style_depends_on_the_name_alone() -> None:
+    alone = theme.method_style("learner_of_tomorrow")
+    theme.method_style("another_learner")
+    assert theme.method_style("learner_of_tomorrow") == alone
+    assert alone.order >= len(theme.METHOD_STYLES)
+    assert theme.in_order(["learner_of_tomorrow", "dp_sgd", "pillar", "dp_sgd"]) == ["pillar", "dp_sgd", "learner_of_tomorrow"]
+
+
+def test_budget_colours_follow_the_budget() -> None:
+    colours = [theme.epsilon_colour(epsilon, "light") for epsilon in (0.1, 0.2, 0.5, 1.0, 3.0, 8.0)]
+    assert len(set(colours)) == len(colours)
+    assert theme.epsilon_colour(0.01, "light") == colours[0]
+    assert theme.epsilon_colour(100.0, "light") == colours[-1]
+
+
+def test_labels_are_moved_apart_and_keep_their_order() -> None:
+    moved = theme.spread([5.0, 1.0, 1.5, 9.0], gap=2.0)
+    assert moved[1] == 1.0
+    assert all(b - a >= 2.0 for a, b in itertools.pairwise(sorted(moved)))
+    assert sorted(range(4), key=moved.__getitem__) == [1, 2, 0, 3]
+
+
+def test_a_figure_without_words_is_refused() -> None:
+    with pytest.raises(ValueError, match="alt text"):
+        theme.finished(None, title="t", caption="c", alt=" ", mode="light")
+
+
+@pytest.mark.parametrize(
+    ("counts", "words"),
+    [
+        ([], "Not measured yet"),
+        ([1, 1], "1 seed: no interval"),
+        ([3, 3], "3 seeds, 95 % intervals"),
+        ([1, 3], "1 to 3 seeds, 95 % intervals"),
+    ],
+)
+def test_seeds_are_told(counts: list[int], words: str) -> None:
+    assert theme.seeds_phrase(counts) == words

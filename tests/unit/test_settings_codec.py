@@ -1,0 +1,122 @@
+"""What a link carries, and what a hostile one cannot do."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import shlex
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pages.frame import exports
+from pages.frame import settings as codec
+from pages.frame.settings import PARAMS, Settings
+from pillar_core import commands
+
+names = st.sampled_from([*PARAMS, "v", "surprise"])
+
+
+def test_a_link_holds_every_setting_and_the_version() -> None:
+    query = codec.to_query(Settings())
+    assert list(query) == ["v", *PARAMS]
+    assert query["v"] == "1"
+
+
+@given(
+    st.builds(
+        Settings,
+        k=st.integers(0, 2048),
+        epsilon=st.sampled_from(codec.EPSILONS),
+        delta=st.floats(1e-12, 0.1),
+        public_fraction=st.floats(0.01, 0.9),
+        seed=st.integers(0, 10**6),
+        view=st.sampled_from(codec.VIEWS),
+        relation=st.sampled_from(codec.choices("relation")),
+        hide=st.sampled_from(["", "backbone", "backbone,delta"]),
+    )
+)
+def test_link_to_settings_to_link(settings: Settings) -> None:
+    found, notes = codec.from_query(codec.to_query(settings))
+    assert notes == []
+    assert codec.to_query(found) == codec.to_query(settings)
+
+
+@given(st.dictionaries(names, st.text(max_size=60)))
+def test_whatever_a_link_says_gives_allowed_settings(query: dict[str, str]) -> None:
+    found, _ = codec.from_query(query)
+    for name, param in PARAMS.items():
+        value = getattr(found, name)
+        assert param.check(value) == value
+        assert not codec.choices(name) or value in codec.choices(name) or codec.is_stored(name, value)
+    assert codec.from_query(codec.to_query(found)) == (found, [])
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "value"),
+    [
+        ("k", "-5", 0),
+        ("k", "1e300", 100_000),
+        ("k", "nan", 0),
+        ("epsilon", "0", 0.01),
+        ("epsilon", "nan", 1.0),
+        ("epsilon", "-inf", 0.01),
+        ("epsilon", "'; drop table", 1.0),
+        ("delta", "1", 0.1),
+        ("delta", "0", 1e-12),
+        ("seed", "-1", 0),
+        ("relation", "<script>alert(1)</script>", "add_or_remove_one"),
+        ("data", "../../etc/passwd", "spiked_features"),
+        ("data", "digit", "digits"),
+        ("a", "foo~bar", ""),
+    ],
+)
+def test_hostile_values_are_moved_and_told(name: str, text: str, value: object) -> None:
+    found, notes = codec.from_query({name: text})
+    assert getattr(found, name) == value
+    assert len(notes) == 1
+    assert "<" not in notes[0]
+
+
+def test_infinity_is_a_budget() -> None:
+    assert codec.from_query({"epsilon": "inf"}) == (Settings(epsilon=math.inf), [])
+
+
+def test_another_version_and_unknown_names_are_told() -> None:
+    found, notes = codec.from_query({"v": "9", "colour": "red", "k": "12"})
+    assert found == Settings(k=12)
+    assert len(notes) == 2
+
+
+def test_pin_and_unpin() -> None:
+    settings = Settings(k=40, epsilon=0.3, data="digits", view="plane")
+    a = codec.unpin(codec.pin(settings))
+    assert a == dataclasses.replace(settings, view="k")
+    assert codec.unpin("") is None
+    assert codec.unpin(codec.pin(settings) + "~1") is None
+    assert codec.unpin(codec.pin(settings).replace("digits", "no_such_set")) is None
+
+
+def test_link_to_yaml_to_link() -> None:
+    settings = Settings(k=33, epsilon=math.inf, delta=3e-7, data="digits", a=codec.pin(Settings(k=2)))
+    found, notes = codec.from_query(exports.settings_from_yaml(exports.settings_yaml(settings)))
+    assert (found, notes) == (settings, [])
+
+
+@pytest.mark.parametrize("text", ["[1, 2]", "a: [", "just words"])
+def test_a_foreign_settings_file_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="YAML"):
+        exports.settings_from_yaml(text)
+
+
+def test_the_command_line_is_understood_and_names_every_setting_of_the_run() -> None:
+    words = shlex.split(exports.command_line(Settings(k=12, epsilon=math.inf, public="digits", backbone="raw_pixels", seed=7)))
+    options = commands.parser().parse_args(words[3:])
+    assert (options.method, options.dataset, options.backbone, options.public) == ("pillar", "spiked_features", "raw_pixels", "digits")
+    assert (options.epsilon, options.delta, options.seed, options.set) == (math.inf, 1e-5, 7, ["k=12"])
+    assert options.public_fraction is None
+    plain = commands.parser().parse_args(shlex.split(exports.command_line(Settings()))[3:])
+    assert (plain.public_fraction, plain.set, plain.backbone) == (0.1, [], None)
+    bare = commands.parser().parse_args(shlex.split(exports.command_line(Settings(method="non_private")))[3:])
+    assert bare.epsilon is None

@@ -1,0 +1,134 @@
+"""Splits and the preprocessing that public rows decide."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import pillar_core as pc
+from pillar_core import rng
+from pillar_core.errors import DataError, SettingError
+from pillar_core.splits import Transform, public_basis, split_features, view_of
+from pillar_core.types import FeatureSet, PublicUse
+
+
+def blobs(n=120, d=6, classes=3, seed=0):
+    generator = rng.stream(seed, "split test")
+    y = np.arange(n) % classes
+    x = (generator.standard_normal((n, d)) + y[:, None]).astype(np.float32)
+    return FeatureSet(x, y, x[:20] + 1, y[:20], tuple("abc"[:classes]))
+
+
+@given(st.floats(0.01, 0.9), st.floats(0, 0.9), st.integers(0, 5))
+def test_every_row_has_one_role(fraction, validation, seed):
+    split = split_features(blobs(), public_fraction=fraction, validation_fraction=validation, seed=seed)
+    roles = np.concatenate([split.private, split.validation])
+    assert len(np.unique(roles)) == len(roles)
+    assert len(roles) + len(split.public_x) == 120
+    assert set(split.public_y) == {0, 1, 2}
+
+
+def test_public_per_class_is_exact():
+    split = split_features(blobs(), public_per_class=4)
+    np.testing.assert_array_equal(np.bincount(split.public_y), [4, 4, 4])
+    with pytest.raises(DataError, match="class 'a' has 40 rows"):
+        split_features(blobs(), public_per_class=41)
+
+
+def test_one_source_of_public_rows():
+    with pytest.raises(SettingError, match="public_fraction and public_per_class"):
+        split_features(blobs(), public_fraction=0.1, public_per_class=1)
+    for bad in (0.0, 1.0, -0.1, float("nan")):
+        with pytest.raises(SettingError, match="public_fraction"):
+            split_features(blobs(), public_fraction=bad)
+
+
+def test_other_public_sets_keep_labels_only_with_the_same_classes():
+    own, other = blobs(), blobs(seed=1)
+    reordered = FeatureSet(other.x_train, other.y_train, None, None, ("c", "b", "a"))
+    split = split_features(own, public=reordered)
+    np.testing.assert_array_equal(split.public_y, 2 - other.y_train)
+    strangers = FeatureSet(other.x_train, other.y_train, None, None, ("x", "y", "z"))
+    assert split_features(own, public=strangers).public_y is None
+    with pytest.raises(DataError, match="needs labelled public rows"):
+        view_of(split_features(own, public=strangers), PublicUse.LABELLED)
+    with pytest.raises(DataError, match="public rows have 4 features and private rows 6"):
+        split_features(own, public=blobs(d=4))
+
+
+def test_duplicates_between_public_and_private_are_refused():
+    own = blobs()
+    with pytest.raises(DataError, match="bit by bit, private rows"):
+        pc.split(own, public=FeatureSet(own.x_train[:3], own.y_train[:3], None, None, own.classes))
+    assert len(pc.split(own, public=own, allow_overlap=True).public_x) == 120
+
+
+def test_seeds_decide_the_split():
+    first, again, other = (split_features(blobs(), public_fraction=0.2, seed=seed) for seed in (0, 0, 1))
+    assert first.fingerprint == again.fingerprint != other.fingerprint
+
+
+@pytest.mark.parametrize("standardise", [False, True])
+@pytest.mark.parametrize("centre", [False, True])
+@pytest.mark.parametrize("rows", [4, 60])
+def test_the_basis_is_the_principal_subspace(standardise, centre, rows):
+    x = blobs(n=rows).x_train
+    basis = public_basis(x, standardise=standardise, centre=centre)
+    prepared = x.astype(np.float64)
+    if centre:
+        prepared = prepared - prepared.mean(axis=0)
+    if standardise:
+        prepared = prepared / x.astype(np.float64).std(axis=0)
+    _, singular, right = np.linalg.svd(prepared, full_matrices=False)
+    rank = int((singular**2 > 1e-6 * singular[0] ** 2).sum())
+    assert basis.rank == rank
+    np.testing.assert_allclose(basis.eigenvalues, singular[:rank] ** 2 / rows, rtol=1e-4)
+    for k in (1, rank):  # directions are free in sign: projectors are compared
+        np.testing.assert_allclose(basis.vectors[:, :k] @ basis.vectors[:, :k].T, right[:k].T @ right[:k], atol=1e-4)
+    with pytest.raises(DataError, match=f"at most {rank}"):
+        basis.transform(rank + 1, normalise=False)
+
+
+def test_equal_public_rows_span_nothing():
+    with pytest.raises(DataError, match="all equal"):
+        public_basis(np.ones((5, 3), dtype=np.float32), standardise=True, centre=True)
+
+
+def test_folded_transform_equals_the_steps_one_by_one():
+    x = blobs().x_train
+    basis = public_basis(x[:40], standardise=True, centre=True)
+    z = basis.transform(3, normalise=True)(x)
+    steps = ((x - basis.mean) / basis.scale) @ basis.vectors[:, :3]
+    np.testing.assert_allclose(z, steps / np.linalg.norm(steps, axis=1, keepdims=True), atol=1e-5)
+
+
+def test_prefixes_of_the_cached_projection_equal_a_direct_one():
+    split = split_features(blobs(), public_fraction=0.4)
+    view = view_of(split, PublicUse.UNLABELLED)
+    for k in (2, 5, 1):
+        prepared = view.prepare(standardise=True, centre=True, normalise=True, k=k)
+        np.testing.assert_allclose(prepared.z, prepared.transform(split.features.x_train[split.private]), atol=1e-6)
+
+
+@pytest.mark.parametrize("value", [0.0, 1e-30, 1e30, 3e38])
+def test_any_finite_row_becomes_a_finite_row_of_norm_at_most_one(value):
+    x = np.full((2, 5), value, dtype=np.float32)
+    z = Transform(np.zeros(5, dtype=np.float32), np.full(5, 1e-3, dtype=np.float32), None, True)(x)
+    assert np.isfinite(z).all()
+    assert (np.linalg.norm(z.astype(np.float64), axis=1) <= 1 + 1e-6).all()
+
+
+def test_methods_see_labels_only_when_they_declare_them():
+    split = split_features(blobs(), public_fraction=0.2)
+    assert view_of(split, PublicUse.UNLABELLED).y_public is None
+    assert view_of(split, PublicUse.LABELLED).y_public is not None
+
+
+def test_a_projection_without_public_rows_is_refused():
+    with pytest.raises(DataError, match="needs public rows"):
+        pc.run("pillar", pc.split(blobs()), epsilon=1.0)
+    with pytest.raises(DataError, match="standardise and centre need public rows"):
+        pc.run("dp_sgd", pc.split(blobs()), epsilon=1.0, standardise=True)
+    assert pc.run("dp_sgd", pc.split(blobs()), epsilon=1.0).settings["standardise"] is False

@@ -1,0 +1,525 @@
+"""The store: whole entries or misses with a note, first writer wins, nothing is ever unpickled."""
+
+from __future__ import annotations
+
+import errno
+import math
+import multiprocessing
+import os
+import pickle
+import sqlite3
+import stat
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pillar_core import store as stores
+from pillar_core.errors import StoreError
+from pillar_core.fingerprint import fingerprint
+from pillar_core.store import Store, codec, entry
+
+KEY = fingerprint("one")
+OTHER = fingerprint("other")
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
+    max_leaves=12,
+)
+
+
+@pytest.fixture
+def cache(tmp_path: Path) -> Store:
+    return Store(tmp_path / "cache")
+
+
+def place(cache: Store, kind: str, key: str) -> Path:
+    return entry.entry_path(cache.root, kind, key)
+
+
+@given(JSON)
+def test_json_comes_back_as_it_went(value: Any) -> None:
+    assert codec.decode_json(codec.encode_json(value)) == value
+
+
+@pytest.mark.parametrize("value", [math.inf, -math.inf, "$inf", "$", "$$", "inf", {"$inf": ["$-inf"]}])
+def test_infinities_and_dollar_strings_are_told_apart(value: Any) -> None:
+    back = codec.decode_json(codec.encode_json(value))
+    assert back == value
+    assert type(back) is type(value)
+
+
+@pytest.mark.parametrize("value", [math.nan, [np.float64("nan")], {1: 2}, object(), b"bytes", np.zeros(2)])
+def test_what_json_lacks_is_refused(cache: Store, value: Any) -> None:
+    with pytest.raises(StoreError):
+        cache.put_json("record", KEY, value)
+    assert not cache.has("record", KEY)
+
+
+@pytest.mark.parametrize("payload", [b"NaN", b"[Infinity]", b'"$nan"', b"\xff", b"{"])
+def test_json_that_is_not_ours_is_an_error_for_the_store_to_catch(payload: bytes) -> None:
+    with pytest.raises(ValueError, match=r".+"):
+        codec.decode_json(payload)
+
+
+def test_records_come_back_and_the_first_writer_wins(cache: Store) -> None:
+    assert cache.get_json("record", KEY) is None
+    assert cache.put_json("record", KEY, {"accuracy": 0.5, "epsilon": math.inf})
+    assert not cache.put_json("record", KEY, {"accuracy": 0.9})
+    assert cache.get_json("record", KEY) == {"accuracy": 0.5, "epsilon": math.inf}
+    assert cache.notes() == ()
+    assert cache.delete("record", KEY)
+    assert not cache.delete("record", KEY)
+    assert cache.get_json("record", KEY) is None
+
+
+@pytest.mark.parametrize("mmap", [True, False])
+def test_arrays_come_back_aligned_and_typed(cache: Store, mmap: bool) -> None:
+    arrays = {
+        "x": np.arange(15, dtype=np.float32).reshape(5, 3),
+        "y": np.array([[1, 2], [3, 4]], order="F"),
+        "scalar": np.float64(2.5),
+        "empty": np.zeros((0, 4)),
+        "names": np.array(["a", "ßb"]),
+        "flags": np.array([True, False]),
+        "strided": np.arange(10)[::2],
+    }
+    assert cache.put_arrays(KEY, **arrays)
+    back = cache.get_arrays(KEY, mmap=mmap)
+    assert back is not None
+    assert set(back) == set(arrays)
+    for name, value in arrays.items():
+        np.testing.assert_array_equal(back[name], value)
+        assert back[name].dtype == np.asarray(value).dtype
+        assert back[name].shape == np.shape(value)
+        if mmap and back[name].size:
+            assert back[name].ctypes.data % codec.ALIGNMENT == 0
+    assert isinstance(back["x"], np.memmap) == mmap
+
+
+def test_writing_to_a_mapped_array_does_not_reach_the_disk(cache: Store) -> None:
+    cache.put_arrays(KEY, x=np.zeros(4))
+    first = cache.get_arrays(KEY, mmap=True)
+    assert first is not None
+    first["x"][:] = 7
+    second = cache.get_arrays(KEY)
+    assert second is not None
+    np.testing.assert_array_equal(second["x"], np.zeros(4))
+
+
+def test_a_stored_npz_opens_with_numpy_after_its_header(cache: Store) -> None:
+    cache.put_arrays(KEY, x=np.arange(3))
+    with place(cache, "arrays", KEY).open("rb") as file:
+        file.seek(entry.HEADER_SIZE)
+        with np.load(file, allow_pickle=False) as archive:
+            np.testing.assert_array_equal(archive["x"], np.arange(3))
+
+
+def test_arrays_of_objects_and_odd_names_are_refused(cache: Store) -> None:
+    with pytest.raises(StoreError, match="Python objects"):
+        cache.put_arrays(KEY, x=np.array([{}, []], dtype=object))
+    with pytest.raises(StoreError, match="identifiers"):
+        cache.put_arrays(KEY, **{"../x": np.zeros(2)})
+    assert list(cache.root.rglob("*.npz")) == []
+
+
+@pytest.mark.parametrize("key", ["", "../x", "A", "a/b", ".a", "a" * 97, "a.json", None, 3])
+def test_keys_that_are_no_file_names_are_refused(cache: Store, key: Any) -> None:
+    with pytest.raises(StoreError, match="key"):
+        cache.get_json("record", key)
+    with pytest.raises(StoreError, match="kind"):
+        cache.get_json("../record", KEY)
+
+
+def test_blobs_come_back(cache: Store) -> None:
+    assert cache.put_bytes(KEY, b"\x00\xffbytes")
+    assert cache.get_bytes(KEY) == b"\x00\xffbytes"
+    assert cache.get_bytes(OTHER) is None
+
+
+@pytest.mark.parametrize("kind", ["record", "arrays", "blob"])
+@pytest.mark.parametrize("fault", ["flip", "truncate", "append", "empty", "foreign", "header", "directory"])
+def test_a_damaged_entry_is_a_miss_with_a_note_and_can_be_written_again(cache: Store, kind: str, fault: str) -> None:
+    write = {
+        "record": lambda: cache.put_json("record", KEY, {"value": 1.25}),
+        "arrays": lambda: cache.put_arrays(KEY, x=np.arange(100)),
+        "blob": lambda: cache.put_bytes(KEY, b"x" * 100),
+    }[kind]
+    read = {
+        "record": lambda: cache.get_json("record", KEY),
+        "arrays": lambda: cache.get_arrays(KEY),
+        "blob": lambda: cache.get_bytes(KEY),
+    }[kind]
+    assert write()
+    assert read() is not None
+    path = place(cache, kind, KEY)
+    damage(path, fault)
+    assert read() is None
+    assert len(cache.notes()) == 1
+    assert KEY in cache.notes()[0]
+    assert [where for where, _ in cache.verify().damaged] == ([] if fault == "directory" else [path])
+    if fault == "directory":
+        path.rmdir()
+    assert write()
+    assert read() is not None
+
+
+def damage(path: Path, fault: str) -> None:
+    content = bytearray(path.read_bytes())
+    if fault == "directory":
+        path.unlink()
+        path.mkdir()
+        return
+    if fault == "flip":
+        content[-3] ^= 1
+    elif fault == "truncate":
+        del content[-5:]
+    elif fault == "append":
+        content += b"more"
+    elif fault == "empty":
+        content.clear()
+    elif fault == "foreign":
+        content = bytearray(b'{"value": 2}')
+    elif fault == "header":
+        content[:14] = b"pillar-store-9"
+    path.write_bytes(bytes(content))
+
+
+def test_an_entry_under_another_name_is_refused(cache: Store) -> None:
+    cache.put_json("record", KEY, 1)
+    cache.put_json("record", OTHER, 2)
+    place(cache, "record", OTHER).write_bytes(place(cache, "record", KEY).read_bytes())
+    assert cache.get_json("record", OTHER) is None
+
+
+def test_json_nested_beyond_reason_is_a_miss(cache: Store) -> None:
+    entry.write_entry(cache.root, "record", KEY, lambda out: stores._write_all(out, b"[" * 10**6))
+    assert cache.get_json("record", KEY) is None
+
+
+@pytest.mark.parametrize("payload", [b"not a zip", b"", pickle.dumps({"x": 1})])
+def test_a_well_summed_entry_that_is_no_npz_is_a_miss(cache: Store, payload: bytes) -> None:
+    entry.write_entry(cache.root, "arrays", KEY, lambda out: stores._write_all(out, payload))
+    assert cache.get_arrays(KEY) is None
+    assert len(cache.notes()) == 1
+
+
+class Planted:
+    """Unpickling this creates a file."""
+
+    def __init__(self, target: Path) -> None:
+        self.target = target
+
+    def __reduce__(self) -> Any:
+        return os.mkdir, (str(self.target),)
+
+
+def test_a_pickle_in_an_npz_does_not_run(cache: Store, tmp_path: Path) -> None:
+    target = tmp_path / "ran"
+    evil = np.array([Planted(target)], dtype=object)
+
+    def fill(out: Any) -> None:
+        np.savez(out, allow_pickle=True, x=evil)
+
+    entry.write_entry(cache.root, "arrays", KEY, fill)
+    assert cache.get_arrays(KEY) is None
+    assert cache.get_arrays(KEY, mmap=True) is None
+    assert not target.exists()
+
+
+@pytest.mark.parametrize("place_of_pickle", ["key", "value", "file"])
+def test_a_pickle_in_the_index_does_not_run(cache: Store, tmp_path: Path, place_of_pickle: str) -> None:
+    cache.put_json("record", KEY, 1)
+    cache.flush()
+    target = tmp_path / "ran"
+    planted = pickle.dumps(Planted(target))
+    outside = tmp_path / "outside"
+    outside.write_bytes(planted)
+    rows = {
+        "key": (planted, 0, 1, None, "12 1.0"),
+        "value": ("record/" + KEY, 1, 4, None, planted),
+        "file": ("record/" + KEY, 1, 4, "../../outside", None),
+    }
+    database = sqlite3.connect(cache.root / "index" / "cache.db")
+    with database:
+        database.execute("DELETE FROM Cache")
+        database.execute("INSERT INTO Cache (key, raw, mode, filename, value, store_time) VALUES (?, ?, ?, ?, ?, 0)", rows[place_of_pickle])
+    database.close()
+
+    again = Store(cache.root)
+    assert [item.key for item in again.ls()] == [KEY]
+    again.prune(0)
+    assert not target.exists()
+    assert outside.exists()
+    assert any("index" in note for note in again.notes())
+
+
+def test_the_planted_pickle_would_have_run(tmp_path: Path) -> None:
+    pickle.loads(pickle.dumps(Planted(tmp_path / "ran")))
+    assert (tmp_path / "ran").exists()
+
+
+@pytest.mark.parametrize("fault", [b"", b"not a database" * 100])
+def test_a_damaged_index_loses_no_entry(cache: Store, fault: bytes) -> None:
+    cache.put_json("record", KEY, 1)
+    cache.flush()
+    for file in (cache.root / "index").iterdir():
+        file.write_bytes(fault)
+    again = Store(cache.root)
+    assert again.get_json("record", KEY) == 1
+    assert [item.key for item in again.ls()] == [KEY]
+    assert again.put_json("record", OTHER, 2)
+    again.flush()
+    assert {item.key for item in again.ls()} == {KEY, OTHER}
+
+
+def test_folders_and_files_are_for_their_owner_alone(cache: Store) -> None:
+    previous = os.umask(0)
+    try:
+        cache.put_json("record", KEY, 1)
+        cache.put_arrays(KEY, x=np.zeros(1))
+        cache.flush()
+    finally:
+        os.umask(previous)
+    assert stat.S_IMODE(cache.root.stat().st_mode) == 0o700
+    for path in [place(cache, "record", KEY), place(cache, "arrays", KEY)]:
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600
+        assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
+        assert stat.S_IMODE(path.parent.parent.stat().st_mode) == 0o700
+    assert stat.S_IMODE((cache.root / "index").stat().st_mode) == 0o700
+
+
+def test_a_folder_of_somebody_else_is_refused(cache: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    cache.put_json("record", KEY, 1)
+    monkeypatch.setattr(os, "getuid", lambda: 12345)
+    with pytest.raises(StoreError, match="another user"):
+        cache.put_json("record", OTHER, 1)
+
+
+@pytest.mark.parametrize("step", ["write", "fsync"])
+def test_a_full_disk_says_what_to_do_and_leaves_nothing_readable(cache: Store, monkeypatch: pytest.MonkeyPatch, step: str) -> None:
+    def full(*_: Any) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full) if step == "fsync" else monkeypatch.setattr(stores, "_write_all", full)
+    with pytest.raises(StoreError, match=r"prune\(max_bytes\)"):
+        cache.put_json("record", KEY, 1)
+    assert [path for path in cache.root.rglob("*") if path.is_file()] == []
+    monkeypatch.undo()
+    assert cache.put_json("record", KEY, 1)
+
+
+def test_a_disk_without_hard_links_still_keeps_the_first_entry(cache: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_links(*_: Any) -> None:
+        raise OSError(errno.EPERM, "Operation not permitted")
+
+    monkeypatch.setattr(os, "link", no_links)
+    assert cache.put_json("record", KEY, 1)
+    assert not cache.put_json("record", KEY, 2)
+    assert cache.get_json("record", KEY) == 1
+
+
+def test_the_starter_layer_is_read_and_never_written(tmp_path: Path) -> None:
+    Store(tmp_path / "starter").put_json("record", KEY, "starter")
+    cache = Store(tmp_path / "cache", starter=tmp_path / "starter")
+    assert cache.has("record", KEY)
+    assert cache.get_json("record", KEY) == "starter"
+    assert not cache.delete("record", KEY)
+    cache.put_json("record", OTHER, "own")
+    assert [item.key for item in cache.ls()] == [OTHER]
+    assert [item.key for item in cache.ls(starter=True)] == [KEY]
+    cache.prune(0)
+    assert cache.get_json("record", KEY) == "starter"
+    assert cache.verify().whole == 1
+
+
+def test_own_entries_hide_a_damaged_starter_and_the_other_way_round(tmp_path: Path) -> None:
+    starter = Store(tmp_path / "starter")
+    starter.put_json("record", KEY, 1)
+    cache = Store(tmp_path / "cache", starter=tmp_path / "starter")
+    cache.put_json("record", KEY, 1)
+    damage(place(cache, "record", KEY), "flip")
+    assert cache.get_json("record", KEY) == 1
+    assert len(cache.notes()) == 1
+
+
+def test_prune_takes_arrays_first_and_the_longest_unused_of_them(cache: Store) -> None:
+    keys = [fingerprint(number) for number in range(4)]
+    for age, key in enumerate(keys):
+        cache.put_arrays(key, x=np.zeros(1000))
+        os.utime(place(cache, "arrays", key), (1e9 + age, 1e9 + age))
+    cache.put_json("record", KEY, 1)
+    cache.flush()
+    fresh = Store(cache.root)
+    index = {f"arrays/{key}": 1e9 + age for age, key in enumerate(keys)}
+    index[f"arrays/{keys[0]}"] = 2e9
+    fresh._index.last_used = lambda: index  # type: ignore[method-assign]  # ages without waiting
+    total = sum(item.size for item in fresh.ls())
+    report = fresh.prune(total - 1)
+    assert [item.key for item in report.removed] == [keys[1]]
+    assert report.freed == report.removed[0].size
+    fresh.prune(2000)
+    assert [item.kind for item in fresh.ls()] == ["record"]
+    assert fresh.prune(0).removed[0].kind == "record"
+    with pytest.raises(StoreError, match="max_bytes"):
+        fresh.prune(math.nan)  # type: ignore[arg-type]  # that it is refused is the point
+
+
+def test_reading_counts_as_use(cache: Store) -> None:
+    cache.put_json("record", KEY, 1)
+    os.utime(place(cache, "record", KEY), (1e9, 1e9))
+    cache._index.forget([f"record/{KEY}"])
+    assert cache.ls()[0].last_used == 1e9
+    cache.get_json("record", KEY)
+    assert cache.ls()[0].last_used > 1e9
+
+
+def test_the_size_limit_holds_after_each_array(tmp_path: Path) -> None:
+    cache = Store(tmp_path / "cache", max_bytes=30_000)
+    cache.put_json("record", KEY, 1)
+    for number in range(10):
+        cache.put_arrays(fingerprint(number), x=np.zeros(1000))
+        assert sum(item.size for item in cache.ls()) <= 30_000
+    assert cache.has("arrays", fingerprint(9))
+    assert cache.has("record", KEY)
+
+
+def test_prune_sweeps_what_a_killed_writer_left(cache: Store) -> None:
+    cache.put_json("record", KEY, 1)
+    left = place(cache, "record", KEY).with_name(entry.TEMPORARY + "1-dead")
+    left.write_bytes(b"half")
+    assert [item.key for item in cache.ls()] == [KEY]
+    assert cache.verify().damaged == ()
+    cache.prune(10**9)
+    assert left.exists()
+    os.utime(left, (1e9, 1e9))
+    cache.prune(10**9)
+    assert not left.exists()
+
+
+def test_verify_removes_when_asked(cache: Store) -> None:
+    cache.put_json("record", KEY, 1)
+    cache.put_json("record", OTHER, 2)
+    damage(place(cache, "record", KEY), "flip")
+    report = cache.verify(remove=True)
+    assert report.whole == 1
+    assert len(report.damaged) == 1
+    assert cache.verify().damaged == ()
+
+
+def test_export_carries_records_only_and_imports_them_elsewhere(cache: Store, tmp_path: Path) -> None:
+    cache.put_json("record", KEY, {"epsilon": math.inf})
+    cache.put_json("record", OTHER, 2)
+    cache.put_arrays(KEY, x=np.arange(3))
+    damage(place(cache, "record", OTHER), "flip")
+    assert cache.export(tmp_path / "runs.zip") == 1
+    assert any("left out" in note for note in cache.notes())
+
+    elsewhere = Store(tmp_path / "elsewhere")
+    assert elsewhere.import_(tmp_path / "runs.zip") == stores.ImportReport(added=1, present=0, skipped=0, refused=())
+    assert elsewhere.import_(tmp_path / "runs.zip") == stores.ImportReport(added=0, present=1, skipped=0, refused=())
+    assert elsewhere.get_json("record", KEY) == {"epsilon": math.inf}
+    assert elsewhere.get_arrays(KEY) is None
+
+
+def test_features_travel_only_when_both_ends_ask(cache: Store, tmp_path: Path) -> None:
+    cache.put_arrays(KEY, x=np.arange(3))
+    cache.put_json("record", KEY, 1)
+    assert cache.export(tmp_path / "all.zip", kinds=("record", "arrays"), keys=[KEY]) == 2
+    elsewhere = Store(tmp_path / "elsewhere")
+    assert elsewhere.import_(tmp_path / "all.zip").skipped == 1
+    assert elsewhere.import_(tmp_path / "all.zip", kinds=("record", "arrays")).added == 1
+    back = elsewhere.get_arrays(KEY)
+    assert back is not None
+    np.testing.assert_array_equal(back["x"], np.arange(3))
+
+
+def test_tampered_and_foreign_members_are_refused_one_by_one(cache: Store, tmp_path: Path) -> None:
+    cache.put_json("record", KEY, 1)
+    cache.export(tmp_path / "runs.zip")
+    good = place(cache, "record", KEY).read_bytes()
+    with zipfile.ZipFile(tmp_path / "runs.zip", "a") as archive:
+        archive.writestr(f"record/{OTHER}", good)
+        archive.writestr(f"record/{fingerprint('flipped')}", good[:-1] + b"2")
+        archive.writestr("../../outside", good)
+        archive.writestr("record/../../outside", good)
+        archive.writestr(f"shell/{KEY}", good)
+        archive.writestr("readme", b"hello")
+        archive.writestr(zipfile.ZipInfo(f"record/{fingerprint('bomb')}"), bytes(10**6), compress_type=zipfile.ZIP_DEFLATED)
+    elsewhere = Store(tmp_path / "deep" / "elsewhere")
+    report = elsewhere.import_(tmp_path / "runs.zip")
+    assert (report.added, len(report.refused)) == (1, 7)
+    assert len(elsewhere.notes()) == 7
+    assert [item.key for item in elsewhere.ls()] == [KEY]
+    assert not (tmp_path / "outside").exists()
+    assert list(elsewhere.root.rglob(entry.TEMPORARY + "*")) == []
+
+
+def test_files_that_are_no_export_are_refused(cache: Store, tmp_path: Path) -> None:
+    (tmp_path / "text").write_text("no zip")
+    with zipfile.ZipFile(tmp_path / "other.zip", "w") as archive:
+        archive.writestr("a", "b")
+    for name in ("text", "other.zip", "absent"):
+        with pytest.raises(StoreError):
+            cache.import_(tmp_path / name)
+    with pytest.raises(StoreError, match="kind"):
+        cache.export(tmp_path / "x.zip", kinds=("shell",))
+
+
+def test_the_default_store_follows_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PILLAR_CACHE", str(tmp_path / "mine"))
+    assert stores.default().root == tmp_path / "mine"
+    assert stores.default() is stores.default()
+    assert not (tmp_path / "mine").exists()
+    monkeypatch.delenv("PILLAR_CACHE")
+    assert stores.default().root.name == "cache"
+    monkeypatch.setenv("PILLAR_CACHE_BYTES", "lots")
+    with pytest.raises(StoreError, match="PILLAR_CACHE_BYTES"):
+        stores.default()
+
+
+def test_notes_are_bounded(cache: Store) -> None:
+    for number in range(80):
+        cache._note(f"note {number}")
+        cache._note(f"note {number}")
+    assert cache.notes() == tuple(f"note {number}" for number in range(30, 80))
+
+
+def writer(root: str, number: int, keys: list[str], barrier: Any, answers: Any) -> None:
+    cache = Store(root)
+    barrier.wait()
+    wins = [cache.put_json("record", key, {"writer": number, "pad": "x" * 2000}) for key in keys]
+    seen = [cache.get_json("record", key)["writer"] for key in keys]
+    cache.flush()
+    answers.put((number, wins, seen, cache.notes()))
+
+
+@pytest.fixture
+def spawning() -> Iterator[Any]:
+    yield multiprocessing.get_context("spawn")
+    assert multiprocessing.active_children() == []
+
+
+@pytest.mark.slow
+def test_processes_that_write_the_same_keys_agree_on_one_winner(tmp_path: Path, spawning: Any) -> None:
+    keys = [fingerprint(number) for number in range(60)]
+    barrier, answers = spawning.Barrier(3), spawning.Queue()
+    workers = [spawning.Process(target=writer, args=(str(tmp_path / "cache"), number, keys, barrier, answers)) for number in range(3)]
+    for worker in workers:
+        worker.start()
+    results = [answers.get(timeout=60) for _ in workers]
+    for worker in workers:
+        worker.join(timeout=60)
+        assert worker.exitcode == 0
+    assert [sum(won) for won in zip(*(wins for _, wins, _, _ in results), strict=True)] == [1] * len(keys)
+    assert len({tuple(seen) for _, _, seen, _ in results}) == 1
+    assert all(notes == () for *_, notes in results)
+    cache = Store(tmp_path / "cache")
+    assert len(cache.ls()) == len(keys)
+    assert cache.verify().damaged == ()

@@ -1,0 +1,137 @@
+"""Subspaces of gradients against brute force: rows, directions, angles, and the shapes that must be refused."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pillar_core import rng
+from pillar_core.errors import DataError
+from pillar_core.screening import networks, probe
+from pillar_core.subspace import (
+    cosines,
+    gradient_chunks,
+    gram,
+    parameter_count,
+    projection_distance,
+    random_distance,
+    streamed_directions,
+    top_directions,
+)
+
+
+def basis(seed: int, p: int, k: int) -> np.ndarray:
+    return np.linalg.qr(rng.stream(seed, "test basis").standard_normal((p, k)))[0]
+
+
+@given(st.integers(0, 1000), st.integers(1, 6), st.integers(6, 30))
+def test_the_metric_is_symmetric_bounded_and_blind_to_rotation(seed: int, k: int, p: int) -> None:
+    first, second = basis(seed, p, k), basis(seed + 1, p, k)
+    value = projection_distance(first, second)
+    turned = first @ np.linalg.qr(rng.stream(seed, "turn").standard_normal((k, k)))[0]
+    # Σcos² is exact to a few ulps of k in float64, and the root of a difference near 0 amplifies that to its own root.
+    assert projection_distance(second, first) == pytest.approx(value, abs=1e-7)
+    assert projection_distance(turned, second) == pytest.approx(value, abs=1e-7)
+    assert 0 <= value <= 1
+    assert projection_distance(first, second, normalised=False) == pytest.approx(math.sqrt(k) * value, rel=1e-12)
+    projectors = first @ first.T - second @ second.T
+    assert projection_distance(first, second, normalised=False) == pytest.approx(np.linalg.norm(projectors) / math.sqrt(2), abs=1e-7)
+    assert projection_distance(first, turned) == 0.0
+
+
+def test_orthogonal_spaces_lie_at_one() -> None:
+    assert projection_distance(np.eye(8)[:, :3], np.eye(8)[:, 4:7]) == 1.0
+    assert (cosines(np.eye(8)[:, :3], np.eye(8)[:, :3]) == 1).all()
+
+
+def test_random_spaces_lie_at_their_null() -> None:
+    k, p, draws = 4, 40, 400
+    squares = [projection_distance(basis(2 * seed, p, k), basis(2 * seed + 1, p, k)) ** 2 for seed in range(draws)]
+    # E d² = 1 − k/p exactly; five standard errors of the mean.
+    error = 5 * np.std(squares) / math.sqrt(draws)
+    assert np.mean(squares) == pytest.approx(random_distance(k, p) ** 2, abs=error)
+    assert np.mean(squares) != pytest.approx(1 - 2 * k / p, abs=error)
+
+
+def test_published_projection_metric(shared) -> None:
+    for case in json.loads((shared / "oracles" / "gsd_projection.json").read_text()):
+        if case["A"] is None:
+            continue
+        first, second = (np.linalg.qr(np.array(case[name]))[0] for name in ("A", "B"))
+        if math.isnan(case["official_normalised"]):
+            # The official code takes the arc cosine of 1.0000001 where the spaces are the same.
+            assert projection_distance(first, second) == 0.0
+            continue
+        # The official code works in float32.
+        assert projection_distance(first, second) == pytest.approx(case["official_normalised"], abs=1e-5)
+        assert projection_distance(first, second, normalised=False) == pytest.approx(case["definition3_unnormalised"], abs=1e-5)
+
+
+def test_directions_are_those_of_the_full_svd() -> None:
+    rows = torch.from_numpy(rng.stream(0, "rows").standard_normal((60, 400)) * np.geomspace(1, 0.01, 400)).float()
+    found = top_directions(rows, 5)
+    values, vectors = np.linalg.svd(rows.double().numpy(), full_matrices=False)[1:]
+    assert projection_distance(found.basis, vectors[:5].T) < 1e-3
+    np.testing.assert_allclose(found.values, values[:5], rtol=1e-5)
+    np.testing.assert_allclose(found.basis.T @ found.basis, np.eye(5), atol=1e-12)
+    np.testing.assert_allclose(gram(rows), rows @ rows.T, rtol=1e-4, atol=1e-4)
+
+
+def test_streamed_directions_agree_where_the_spectrum_falls() -> None:
+    generator = rng.stream(1, "rows")
+    signal = generator.standard_normal((120, 4)) @ generator.standard_normal((4, 300))
+    rows = torch.from_numpy(signal + 0.05 * generator.standard_normal((120, 300))).float()
+    streamed = streamed_directions(lambda: iter(rows.split(32)), 4)
+    assert streamed.passes == 2
+    assert projection_distance(streamed.basis, top_directions(rows, 4).basis) < 0.05
+
+
+def test_too_few_or_dependent_rows_are_refused() -> None:
+    rows = torch.ones(20, 30)
+    with pytest.raises(DataError, match="k must be at most the number of examples, 20"):
+        top_directions(rows, 21)
+    with pytest.raises(DataError, match="span only 1 direction"):
+        top_directions(rows, 2)
+
+
+def test_probe_rows_are_autograd_rows() -> None:
+    net = probe.probe(3)
+    module = torch.nn.Sequential(
+        torch.nn.Conv2d(3, 64, 8, 5),
+        torch.nn.MaxPool2d(2),
+        torch.nn.Conv2d(64, 16, 4, 3),
+        torch.nn.MaxPool2d(2),
+        torch.nn.Flatten(),
+        torch.nn.Linear(144, 10),
+        torch.nn.Sigmoid(),
+    )
+    for parameter, values in zip(module.parameters(), net.parts, strict=True):
+        parameter.data = values.clone()
+    images = torch.from_numpy(rng.stream(0, "images").uniform(-1, 1, (3, 3, 224, 224))).float()
+    labels = torch.tensor([0, 7, 3])
+    expected = next(gradient_chunks(module, images, labels))
+    assert expected.shape == (3, probe.PARAMETERS) == (3, parameter_count(module))
+    # Sums of up to 1,936 float32 products.
+    torch.testing.assert_close(probe.probe_rows(net, images, labels), expected, rtol=1e-3, atol=1e-6)
+
+
+def test_chunked_rows_are_one_backward_pass_each() -> None:
+    module = networks.started(networks.small_cnn(), seed=0)
+    images = torch.from_numpy(rng.stream(0, "images").uniform(-1, 1, (5, 1, 28, 28))).float()
+    labels = torch.arange(5)
+    rows = torch.cat(list(gradient_chunks(module, images, labels)))
+    names = [name for name, _ in module.named_parameters()][-2:]
+    head = torch.cat(list(gradient_chunks(module, images, labels, names=names)))
+    for number in range(5):
+        module.zero_grad()
+        torch.nn.functional.cross_entropy(module(images[number : number + 1]), labels[number : number + 1]).backward()
+        own = torch.cat([parameter.grad.flatten() for parameter in module.parameters()])
+        torch.testing.assert_close(rows[number], own, rtol=1e-3, atol=1e-6)
+    torch.testing.assert_close(head, rows[:, -head.shape[1] :])
+    assert parameter_count(module) == rows.shape[1] == 26_010
