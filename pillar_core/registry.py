@@ -1,12 +1,16 @@
-"""Named items, in the order of their registration: methods, datasets, backbones, accountants, scores."""
+"""Named items, in the order of their registration: methods, datasets, backbones, accountants, scores.
+
+A family stands for more items than can be listed, such as every model of a library: `timm:resnet50` is built from its name
+when somebody asks for it. Iteration and length cover what is registered by name; `in` and `[]` know families too.
+"""
 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Protocol, TypeVar
 
-from pillar_core.errors import UnknownNameError
+from pillar_core.errors import PillarError, UnknownNameError
 
 
 class Named(Protocol):
@@ -19,6 +23,8 @@ class Named(Protocol):
 
 
 T = TypeVar("T", bound=Named)
+_BUILT = 256
+"""Items of families that are kept, so that equal names give the same item."""
 
 
 class Registry(Mapping[str, T]):
@@ -27,6 +33,8 @@ class Registry(Mapping[str, T]):
     def __init__(self, what: str) -> None:
         self.what = what
         self._items: dict[str, T] = {}
+        self._families: dict[str, Callable[[str], T]] = {}
+        self._built: dict[str, T] = {}
 
     def register(self, item: T) -> T:
         """`item`, now found under its name.
@@ -40,19 +48,58 @@ class Registry(Mapping[str, T]):
         self._items[item.name] = item
         return item
 
+    def register_family(self, prefix: str, build: Callable[[str], T]) -> None:
+        """From now on `<prefix>:<anything>` is the item that `build` makes of this whole name.
+
+        build: called with a name that starts with `<prefix>:` and is not registered itself; the item must carry that name. It
+            raises UnknownNameError (or another error of ours) for a name that cannot be, and should not read rows or weights.
+
+        Raises:
+            ValueError: the prefix is taken, empty or holds a colon.
+        """
+        if not prefix or ":" in prefix or prefix in self._families:
+            raise ValueError(f"{self.what} family {prefix!r} is taken or no prefix; choose another word, without a colon.")
+        self._families[prefix] = build
+
+    @property
+    def families(self) -> tuple[str, ...]:
+        """The prefixes of the families, in the order of their registration."""
+        return tuple(self._families)
+
     def __getitem__(self, name: str) -> T:
-        try:
-            return self._items[name]
-        except (KeyError, TypeError):
-            near = difflib.get_close_matches(str(name), self._items, n=3, cutoff=0.5)
-            hint = f" Did you mean {', '.join(near)}?" if near else f" Known: {', '.join(self._items)}."
-            raise UnknownNameError(f"There is no {self.what} named {name!r}.{hint}") from None
+        if isinstance(name, str):
+            if name in self._items:
+                return self._items[name]
+            prefix, colon, rest = name.partition(":")
+            if colon and rest and prefix in self._families:
+                return self._of_family(prefix, name)
+        near = difflib.get_close_matches(str(name), self._items, n=3, cutoff=0.5)
+        known = [*self._items, *(f"{prefix}:…" for prefix in self._families)]
+        hint = f" Did you mean {', '.join(near)}?" if near else f" Known: {', '.join(known)}."
+        raise UnknownNameError(f"There is no {self.what} named {name!r}.{hint}")
 
     def __contains__(self, name: object) -> bool:
-        return isinstance(name, str) and name in self._items
+        if not isinstance(name, str):
+            return False
+        if name in self._items:
+            return True
+        try:
+            self[name]
+        except PillarError:
+            return False
+        return True
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._items)
 
     def __len__(self) -> int:
         return len(self._items)
+
+    def _of_family(self, prefix: str, name: str) -> T:
+        found = self._built.get(name)
+        if found is None:
+            found = self._families[prefix](name)
+            if len(self._built) >= _BUILT:
+                self._built.clear()
+            self._built[name] = found
+        return found
