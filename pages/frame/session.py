@@ -70,8 +70,18 @@ def adopt(settings: Settings, notes: list[str]) -> None:
 def control(name: str) -> str:
     """The key for the widget of a setting, filled with the setting's value."""
     key = _WIDGET + name
-    st.session_state[key] = st.session_state[_SET + name]
+    fill(key, st.session_state[_SET + name])
     return key
+
+
+def fill(key: str, value: Value | list[str]) -> None:
+    """Makes the widget with this key show `value`, and says nothing to a widget that shows it already.
+
+    A value that is assigned is sent to the browser, where it would undo what the user did since this run began: of six
+    fast presses of an arrow key only five would count.
+    """
+    if key not in st.session_state or st.session_state[key] != value:
+        st.session_state[key] = value
 
 
 def released(name: str) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 import streamlit as st
 
+from pages.frame import session
 from pillar_core.params import Param
 
 _KEPT, _WIDGET, _SEPARATOR = "local.", "local-widget.", ","
@@ -23,7 +24,7 @@ def put(name: str, new: Any) -> None:
 
 def key(name: str, default: Any) -> str:
     """The key for a widget, filled with the value kept."""
-    st.session_state[_WIDGET + name] = value(name, default)
+    session.fill(_WIDGET + name, value(name, default))
     return _WIDGET + name
 
 
@@ -38,7 +39,7 @@ def several(label: str, options: list[str], default: list[str], *, name: str, wo
     """A choice of one or more names, kept as text."""
     kept = [item for item in str(value(name, _SEPARATOR.join(default))).split(_SEPARATOR) if item in options]
     widget = _WIDGET + name
-    st.session_state[widget] = kept or default
+    session.fill(widget, kept or default)
 
     def keep() -> None:
         put(name, _SEPARATOR.join(st.session_state[widget]))

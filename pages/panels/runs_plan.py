@@ -8,7 +8,7 @@ import pandas as pd
 import streamlit as st
 
 import pillar_core as pc
-from pages.frame import core, jobs
+from pages.frame import core, jobs, session
 from pages.frame.settings import EPSILONS, KS, STORED, Settings
 from pages.panels import local
 from pillar_core.experiments import records
@@ -104,7 +104,7 @@ def _several(label: str, options: list[str], default: list[str], *, name: str, w
     """A choice of one or more names from many, kept as text over page changes."""
     kept = [item for item in str(local.value(name, ",".join(default))).split(",") if item in options] or default
     widget = f"local-widget.{name}"
-    st.session_state[widget] = kept
+    session.fill(widget, kept)
 
     def keep() -> None:
         local.put(name, ",".join(st.session_state[widget]))

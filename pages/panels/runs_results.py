@@ -61,7 +61,7 @@ def _filtered(settings: Settings, runs: pd.DataFrame) -> pd.DataFrame:
         texts = runs[name].map(_text) if name in runs else pd.Series("", index=runs.index)
         options = sorted(set(texts) - {""}, key=_order)
         key = f"runs-filter-{name}"
-        st.session_state[key] = [value for value in asked.get(name, []) if value in options]
+        session.fill(key, [value for value in asked.get(name, []) if value in options])
         shares = {"format_func": _data_name} if name == "dataset" else {}
         help_text = "Keeps the runs with one of these; none chosen keeps all. Part of the link."
         column.multiselect(label, options, key=key, help=help_text, on_change=_refilter, placeholder="all", **shares)
