@@ -1,4 +1,4 @@
-"""A small memory of computed arrays, for as long as its owner lives."""
+"""A small memory of computed values, for as long as its owner lives."""
 
 from __future__ import annotations
 
@@ -11,24 +11,43 @@ T = TypeVar("T")
 
 
 class Memo:
-    """A small thread-safe memory of computed arrays: at most `slots` entries, the least recently used leaves first."""
+    """A small thread-safe memory: at most `slots` entries, the least recently used leaves first."""
 
     def __init__(self, slots: int = 8) -> None:
         self._slots = slots
-        self._entries: OrderedDict[Hashable, Any] = OrderedDict()
-        self._lock = threading.RLock()
+        self._entries: OrderedDict[Hashable, _Entry] = OrderedDict()
+        self._lock = threading.Lock()
 
     def get(self, key: Hashable, make: Callable[[], T]) -> T:
-        """The entry under `key`, made once; a second thread that asks for it waits."""
+        """The entry under `key`, made once; a second thread that asks for it waits, one that asks for another does not.
+
+        Nothing is kept of a `make` that raises. It may ask for other keys.
+        """
         with self._lock:
-            if key in self._entries:
-                self._entries.move_to_end(key)
-            else:
-                self._entries[key] = make()
-                while len(self._entries) > self._slots:
-                    self._entries.popitem(last=False)
-            entry: T = self._entries[key]
-            return entry
+            entry = self._entries.setdefault(key, _Entry())
+            self._entries.move_to_end(key)
+            while len(self._entries) > self._slots:
+                self._entries.popitem(last=False)
+        with entry.lock:
+            if not entry.is_made:
+                entry.value, entry.is_made = make(), True
+            value: T = entry.value
+            return value
+
+    def clear(self) -> None:
+        """Forget everything."""
+        with self._lock:
+            self._entries.clear()
 
     def __contains__(self, key: Hashable) -> bool:
-        return key in self._entries
+        entry = self._entries.get(key)
+        return entry is not None and entry.is_made
+
+
+class _Entry:
+    """A value that is being made, or was."""
+
+    def __init__(self) -> None:
+        self.lock = threading.RLock()
+        self.is_made = False
+        self.value: Any = None

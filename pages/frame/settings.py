@@ -125,7 +125,7 @@ def choices(name: str) -> tuple[str, ...]:
         case "method":
             return tuple(plots.in_order(pc.METHODS))
         case "accountant":
-            return tuple(pc.ACCOUNTANTS)
+            return tuple(name for name, item in pc.ACCOUNTANTS.items() if item.is_bound)
     return PARAMS[name].choices
 
 

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from pillar_core.accounting.memo import Memo
 from pillar_core.accounting.reading import Reading, read
 from pillar_core.errors import UnsupportedError
 from pillar_core.ledger import DpEvent
+from pillar_core.memo import Memo
 from pillar_core.params import DELTA
 from pillar_core.registry import Registry
 from pillar_core.types import EpsilonBounds, NeighboringRelation
@@ -31,6 +31,7 @@ class Accountant:
     that `deltas` picks once it knows δ at ε = 0.
 
     `is_bound` is False for an approximation, which is shown for teaching and never calibrates.
+    `version` is part of the cache keys of answers, calibrations and records: raise it when equal runs get other numbers.
     """
 
     name: str
@@ -68,11 +69,11 @@ class Accountant:
         if reading.foreign:
             return self.bounds(reading, delta)
         key = (self.name, self.version, reading, delta)
-        return _MEMO.get(key) or _MEMO.put(key, self.bounds(reading, delta))
+        return _MEMO.get(key, lambda: self.bounds(reading, delta))
 
 
 ACCOUNTANTS: Registry[Accountant] = Registry("accountant")
-_MEMO: Memo[EpsilonBounds] = Memo(MEMORY)
+_MEMO = Memo(MEMORY)
 
 
 def forget_epsilons() -> None:

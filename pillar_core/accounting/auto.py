@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from pillar_core.accounting.accountant import ACCOUNTANTS, Accountant
+from pillar_core.accounting.analytic_gaussian import ANALYTIC_GAUSSIAN
+from pillar_core.accounting.basic import BASIC
+from pillar_core.accounting.pillar import PILLAR
+from pillar_core.accounting.pld import PLD
+from pillar_core.accounting.rdp import RDP
 from pillar_core.accounting.reading import Reading, read
 from pillar_core.errors import UnsupportedError
 from pillar_core.ledger import DpEvent
 from pillar_core.types import EpsilonBounds, NeighboringRelation
 
-PREFERENCE = ("analytic_gaussian", "pillar", "pld", "rdp", "basic")
+CHOICES = (ANALYTIC_GAUSSIAN, PILLAR, PLD, RDP, BASIC)
 """Exact first; the central limit approximation is never chosen."""
 
 
@@ -26,11 +31,10 @@ def resolve(event: DpEvent, *, relation: NeighboringRelation, accountant: str = 
 
 def _choice(reading: Reading) -> Accountant:
     reasons = {}
-    for name in PREFERENCE:
-        if name in ACCOUNTANTS:
-            reasons[name] = ACCOUNTANTS[name].refusal(reading)
-            if not reasons[name]:
-                return ACCOUNTANTS[name]
+    for accountant in CHOICES:
+        reasons[accountant.name] = accountant.refusal(reading)
+        if not reasons[accountant.name]:
+            return accountant
     raise UnsupportedError("no sound bound under this relation: " + "; ".join(f"{name}: {why}" for name, why in reasons.items()) + ".")
 
 
@@ -51,7 +55,7 @@ AUTO = Accountant(
     title="Tightest sound bound",
     source="analytic Gaussian, else ours, else PLD, else RDP",
     is_bound=True,
-    version=1,
+    version=1 + sum(accountant.version - 1 for accountant in CHOICES),  # rises with any of them
     bounds=_bounds,
     refusal=_refusal,
 )

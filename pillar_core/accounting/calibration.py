@@ -9,11 +9,11 @@ from collections.abc import Callable
 from pillar_core.accounting.accountant import Accountant
 from pillar_core.accounting.auto import resolve
 from pillar_core.accounting.gaussian_dp import mu_of
-from pillar_core.accounting.memo import Memo
 from pillar_core.accounting.reading import Kind, read
 from pillar_core.errors import BudgetError, UnsupportedError
 from pillar_core.fingerprint import fingerprint
 from pillar_core.ledger import DpEvent
+from pillar_core.memo import Memo
 from pillar_core.types import PrivacyBudget
 
 Cost = Callable[[float], DpEvent]
@@ -45,13 +45,15 @@ def calibrate(cost: Cost, budget: PrivacyBudget, *, accountant: str = "auto", re
     if budget.epsilon == math.inf:
         return 0.0
     key = calibration_key(cost, budget, accountant=accountant, relative_tolerance=relative_tolerance)
-    remembered = _MEMO.get(key)
-    if remembered is not None and read(cost(remembered.value), budget.relation).key == remembered.spent:
-        return remembered.value
     tolerance = min(relative_tolerance, EXACT_TOLERANCE) if chosen.name == "analytic_gaussian" else relative_tolerance
-    value = _solve(cost, budget, chosen, tolerance)
-    _MEMO.put(key, _Remembered(value, read(cost(value), budget.relation).key))
-    return value
+
+    def solved() -> _Remembered:
+        value = _solve(cost, budget, chosen, tolerance)
+        return _Remembered(value, read(cost(value), budget.relation).key)
+
+    remembered = _MEMO.get(key, solved)
+    is_own = read(cost(remembered.value), budget.relation).key == remembered.spent
+    return remembered.value if is_own else solved().value
 
 
 def calibration_key(cost: Cost, budget: PrivacyBudget, *, accountant: str = "auto", relative_tolerance: float = 1e-3) -> str:
@@ -72,7 +74,7 @@ class _Remembered:
     spent: str
 
 
-_MEMO: Memo[_Remembered] = Memo(MEMORY)
+_MEMO = Memo(MEMORY)
 
 
 def forget_calibrations() -> None:

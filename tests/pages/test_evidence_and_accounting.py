@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import pytest
 from page_reading import Start, metric, words
 
@@ -89,3 +92,21 @@ def test_the_slow_accountants_join_when_asked(start: Start) -> None:
     # Bounds of the same run by three codes: none below our certified lower end.
     bounds = shown[shown["is_bound"]]
     assert (bounds["epsilon"] >= shown["lower"].iloc[0]).all()
+
+
+def test_no_accountant_of_another_project_is_imported_to_draw_the_page() -> None:
+    """Importing Opacus takes two seconds; its accountant is asked on demand. A process of its own, because others import it."""
+    code = (
+        "import sys; from pillar_core.experiments import privacy_tables as tables; "
+        "run = tables.GaussianSetting(1.0, 0.02, 20, 1e-5, 'add_or_remove_one'); tables.by_accountant(run, tables.QUICK); "
+        "tables.against_steps(run, ('pillar', 'rdp', 'gdp')); print('opacus' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "False"
+
+
+def test_what_sets_noise_is_a_bound(start: Start) -> None:
+    app = start("accounting")
+    offered = app.selectbox(key="control.accountant").options
+    assert len(offered) == sum(item.is_bound for item in pc.ACCOUNTANTS.values())
+    assert not any("not a bound" in title for title in offered)
+    assert "not a bound" in pc.ACCOUNTANTS["gdp"].title

@@ -8,7 +8,7 @@ import pytest
 from dp_accounting import dp_event
 
 from pillar_core import accounting, ledger
-from pillar_core.accounting import ACCOUNTANTS
+from pillar_core.accounting import ACCOUNTANTS, auto
 from pillar_core.errors import SettingError, UnknownNameError, UnsupportedError
 from pillar_core.types import NeighboringRelation
 
@@ -141,6 +141,20 @@ def test_central_limit_is_no_bound() -> None:
     bounds = accounting.epsilon(event, delta=1e-5, relation=ADD)
     assert bounds.upper == pytest.approx(3.26, abs=0.01)
     assert bounds.lower > approximation.upper
+
+
+@pytest.mark.parametrize(("noise", "q", "steps"), [(0.8, 0.02, 200), (1.5, 0.04, 2250), (20.0, 1e-3, 10)])
+def test_central_limit_is_opacus_formula(noise: float, q: float, steps: int) -> None:
+    opacus = pytest.importorskip("opacus.accountants.analysis.gdp")
+    event = accounting.gaussian_run(noise, sampling_probability=q, steps=steps)
+    mu = float(opacus.compute_mu_poisson(steps=steps, noise_multiplier=noise, sample_rate=q))
+    found = ACCOUNTANTS["gdp"].epsilon(event, delta=1e-5, relation=ADD).estimate
+    assert found == pytest.approx(accounting.epsilon_of_mu(mu, 1e-5), rel=1e-9)
+
+
+def test_autos_version_rises_with_each_of_its_choices() -> None:
+    assert auto.AUTO.version - 1 == sum(item.version - 1 for item in auto.CHOICES)
+    assert {item.name for item in auto.CHOICES} == {"analytic_gaussian", "pillar", "pld", "rdp", "basic"}
 
 
 def test_selection_costs_more_than_one_run_and_the_choice_of_runs_is_not_free() -> None:
