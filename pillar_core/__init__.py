@@ -11,7 +11,7 @@ from pillar_core import accounting, auditing, geometry, plots, screening, store,
 from pillar_core.accounting import ACCOUNTANTS, noise_multiplier
 from pillar_core.accounting import epsilon_of_gaussian as epsilon
 from pillar_core.data import DATASETS, load_dataset, load_images
-from pillar_core.experiments import jobs, papers
+from pillar_core.experiments import jobs, papers, versions
 from pillar_core.experiments.geometry import margins, xi
 from pillar_core.experiments.loading import load_features
 from pillar_core.experiments.models import load_model, save_model
@@ -25,7 +25,7 @@ from pillar_core.screening import SCORES, gsd, screen
 
 from pillar_core.data import features  # isort: skip  # last: the function takes the name of the package `features`
 
-__version__ = "0.1.0"
+__version__ = versions.VERSION
 
 __all__ = [
     "ACCOUNTANTS",

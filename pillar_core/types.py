@@ -213,23 +213,19 @@ class TrainResult:
 
 @dataclasses.dataclass(frozen=True)
 class RunSpec:
-    """Everything that decides a run's result; its fingerprint is the cache key. Settings are the solved values."""
+    """What is asked of one run on a split: the learner, the budget, and the settings that its rules must not choose.
 
-    data: str
-    split: Mapping[str, Any]
+    epsilon: None where the noise itself is set, and for methods that spend nothing. seed: None for a release.
+    """
+
     method: str
-    settings: Mapping[str, Any]
-    epsilon: float
-    delta: float
-    relation: str
-    accountant: str
-    seed: int
-    versions: Mapping[str, int]
-
-    @cached_property
-    def fingerprint(self) -> str:
-        """Content hash of the specification."""
-        return fingerprint(self)
+    epsilon: float | None = None
+    delta: float = 1e-5
+    relation: str = "add_or_remove_one"
+    accountant: str = "auto"
+    seed: int | None = 0
+    preset: str | None = None
+    settings: Mapping[str, Any] = dataclasses.field(default_factory=dict)
 
 
 @dataclasses.dataclass(frozen=True)

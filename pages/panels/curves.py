@@ -112,7 +112,8 @@ def _complete(fingerprint_: str, _grids: tuple[dict[str, Any], ...]) -> Curves:
     groups = [group for grid in _grids for group in sweep.trials(grid)]
     rows = [record for group in groups for record in sweep.cached(group) if record is not None]
     total = sum(len(group) for group in groups)
-    table = sweep.table(rows) if rows else pd.DataFrame(columns=["method", "k", "epsilon", "seed", "accuracy"])
+    trained = [record for record in rows if record.get("error") is None]
+    table = sweep.table(trained) if trained else pd.DataFrame(columns=["method", "k", "epsilon", "seed", "accuracy"])
     curves = Curves(table, len(rows), total, _grids)
     if not curves.is_complete:
         raise _IncompleteError(curves)

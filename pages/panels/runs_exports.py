@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import html
 import json
-import platform
-from importlib import metadata
+import math
 from typing import Any
 
 import pandas as pd
 import yaml
 
-import pillar_core as pc
 from pillar_core.experiments import records
+from pillar_core.experiments import versions as made
 
 _STYLE = (
     "body{font:15px/1.5 system-ui;margin:2rem auto;max-width:70rem;padding:0 1rem}"
@@ -29,9 +28,9 @@ def grid_yaml(runs: pd.DataFrame) -> str:
 
 
 def command(runs: pd.DataFrame) -> str:
-    """Shell lines that train the runs again, with the versions they were made with."""
+    """Shell lines that train the runs again, with the versions they were made with and those that are here."""
     grids = records.grid_of(list(runs["key"]))
-    lines = [f"# {versions()}"]
+    lines = [f"# made with {words}" for words in made_with(runs)] + [f"# here are {versions()}"]
     for number, grid in enumerate(grids, 1):
         lines += [f"cat > runs-{number}.json <<'END'", json.dumps(_plain(grid), ensure_ascii=False), "END"]
         lines += [f"python -m pillar_core sweep runs-{number}.json --output runs-{number}.csv"]
@@ -39,9 +38,13 @@ def command(runs: pd.DataFrame) -> str:
 
 
 def versions() -> str:
-    """The versions that decide a run's numbers."""
-    numpy, torch = metadata.version("numpy"), metadata.version("torch")
-    return f"pillar_core {pc.__version__}, Python {platform.python_version()}, numpy {numpy}, torch {torch}"
+    """The versions here that decide a run's numbers."""
+    return made.in_words(made.made_with())
+
+
+def made_with(runs: pd.DataFrame) -> list[str]:
+    """The versions that the runs' records were made with, one line for each different set of them."""
+    return [made.in_words(found) for found in records.versions_of(list(runs["key"]))] or [made.in_words({})]
 
 
 def notebook(runs: pd.DataFrame) -> bytes:
@@ -51,7 +54,7 @@ def notebook(runs: pd.DataFrame) -> bytes:
     lines = ("import json", "import pandas as pd", "import pillar_core as pc", f"grids = json.loads(r'''{text}''')")
     code = "\n\n".join([*lines, "table = pd.concat([pc.sweep(grid) for grid in grids])\ntable"])
     cells: list[dict[str, Any]] = [
-        {"cell_type": "markdown", "id": "about", "metadata": {}, "source": f"# Runs\n\nMade with {versions()}. {_SPEAKS}"},
+        {"cell_type": "markdown", "id": "about", "metadata": {}, "source": f"# Runs\n\nMade with {'; '.join(made_with(runs))}. {_SPEAKS}"},
         {"cell_type": "code", "id": "runs", "metadata": {}, "source": code, "execution_count": None, "outputs": []},
     ]
     kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
@@ -66,12 +69,29 @@ def report(lines: pd.DataFrame, runs: pd.DataFrame, figures: list[Any]) -> bytes
         f"<p>{html.escape(_SPEAKS)}</p>",
         *drawings,
         "<h2>Settings, mean over seeds</h2>",
-        lines.drop(columns=["group"]).to_html(index=False, float_format="%.4g", na_rep=""),
+        _html(lines.drop(columns=["group"])),
         "<h2>Runs, one row per seed</h2>",
-        runs.drop(columns=["group"]).dropna(axis=1, how="all").to_html(index=False, float_format="%.6g", na_rep=""),
+        _html(runs.drop(columns=["group"])),
         f"<h2>Again</h2><pre>{html.escape(command(runs))}</pre></html>",
     ]
     return "\n".join(parts).encode()
+
+
+def readable(table: pd.DataFrame) -> pd.DataFrame:
+    """The table in words: ∞ for what is infinite, nothing for what is not there, no column that is empty."""
+    return table.dropna(axis=1, how="all").map(_word)
+
+
+def _word(value: Any) -> Any:
+    if value is None or value != value:
+        return ""
+    if isinstance(value, float):
+        return "∞" if math.isinf(value) else f"{value:.6g}"
+    return value
+
+
+def _html(table: pd.DataFrame) -> str:
+    return str(readable(table).to_html(index=False))
 
 
 def _plain(grid: dict[str, Any]) -> dict[str, Any]:

@@ -31,11 +31,20 @@ def panel(settings: Settings, runs: pd.DataFrame) -> None:
     if shown.empty:
         st.info("No run fits these filters.", icon=":material/filter_alt_off:")
         return
+    _refused(shown)
     lines = _lines(shown)
-    badges.provenance_row(Provenance.NON_PRIVATE, is_experiment=True)
+    if lines.empty:
+        return
+    shown = shown[shown["error_message"].isna()]
+    badges.provenance_row(Provenance.NON_PRIVATE, is_experiment=True, is_synthetic=_has_synthetic(shown))
     chosen = _table(lines)
     drawn: list[Any] = []
-    looks_of_all: dict[str, Any] = {"kinds": (Provenance.NON_PRIVATE,), "settings": settings, "is_experiment": True}
+    looks_of_all: dict[str, Any] = {
+        "kinds": (Provenance.NON_PRIVATE,),
+        "settings": settings,
+        "is_experiment": True,
+        "is_synthetic": _has_synthetic(shown),
+    }
     if len(chosen):
         drawn.append(_compared(chosen, shown, looks_of_all))
     elif len(lines) > 1:
@@ -48,7 +57,7 @@ def panel(settings: Settings, runs: pd.DataFrame) -> None:
 
 def words_of(line: Any) -> str:
     """A setting in a few words."""
-    parts = [_data_name(str(line["dataset"])), pc.METHODS[str(line["method"])].title]
+    parts = [data_name(str(line["dataset"])), pc.METHODS[str(line["method"])].title]
     parts += [f"k = {line['k']:g}"] if pd.notna(line.get("k")) else []
     return ", ".join([*parts, f"ε = {line['epsilon']:g}"])
 
@@ -58,11 +67,11 @@ def _filtered(settings: Settings, runs: pd.DataFrame) -> pd.DataFrame:
     asked = read_filters(settings.runs)
     shown = runs
     for column, (name, label) in zip(st.columns(len(FILTERS)), FILTERS.items(), strict=True):
-        texts = runs[name].map(_text) if name in runs else pd.Series("", index=runs.index)
+        texts = runs[name].map(_code) if name in runs else pd.Series("", index=runs.index)
         options = sorted(set(texts) - {""}, key=_order)
         key = f"runs-filter-{name}"
         session.fill(key, [value for value in asked.get(name, []) if value in options])
-        shares = {"format_func": _data_name} if name == "dataset" else {}
+        shares = {"format_func": data_name if name == "dataset" else _word}
         help_text = "Keeps the runs with one of these; none chosen keeps all. Part of the link."
         column.multiselect(label, options, key=key, help=help_text, on_change=_refilter, placeholder="all", **shares)
         kept = st.session_state[key]
@@ -93,7 +102,9 @@ def _grouped(keys: str, _shown: pd.DataFrame) -> pd.DataFrame:
 def _table(lines: pd.DataFrame) -> pd.DataFrame:
     """The settings, and those that were chosen."""
     percent = {name: 100 * lines[name] for name in ("mean", "low", "high")}
-    shown = lines.assign(**percent, data=lines["dataset"].map(_data_name), learner=lines["method"].map(lambda name: pc.METHODS[name].title))
+    shown = lines.assign(**percent, data=lines["dataset"].map(data_name), learner=lines["method"].map(lambda name: pc.METHODS[name].title))
+    shown["epsilon"] = shown["epsilon"].map(_text)
+    shown["epsilon_upper"] = shown["epsilon_upper"].map(lambda value: _word(f"{value:.4g}"))
     shown = shown[
         [
             name
@@ -111,16 +122,41 @@ def _table(lines: pd.DataFrame) -> pd.DataFrame:
         on_select="rerun",
         selection_mode="multi-row",
         column_config={
-            "epsilon": number("ε asked"),
+            "epsilon": st.column_config.TextColumn("ε asked"),
             "public_fraction": number("public share"),
             "mean": st.column_config.ProgressColumn("test accuracy, %", format="%.1f", min_value=0, max_value=100),
             "low": number("95 % from", format="%.1f"),
             "high": number("to", format="%.1f"),
-            "epsilon_upper": number("ε spent, upper bound", format="%.4g"),
+            "epsilon_upper": st.column_config.TextColumn("ε spent, upper bound"),
             "seconds": number("seconds a run", format="%.2f"),
         },
     )
     return lines.iloc[[row for row in event.selection.rows if row < len(lines)]]
+
+
+def _refused(shown: pd.DataFrame) -> None:
+    """The settings that could not run, each with its cause, and a way to have a sweep try them again."""
+    refused = records.refusals(shown)
+    if refused.empty:
+        return
+    label = f"{int(refused['seeds'].sum()):,} runs were refused, in {len(refused):,} settings"
+    with st.expander(label, icon=":material/block:"):
+        st.markdown("The library refused these before or while training; the cache keeps the reason, so a sweep does not try them again.")
+        table = refused.assign(dataset=refused["dataset"].map(data_name)).dropna(axis=1, how="all")
+        table["epsilon"] = table["epsilon"].map(_text)
+        config = {"error_message": st.column_config.TextColumn("why", width="large")}
+        st.dataframe(table, hide_index=True, key="runs-refused", column_config=config)
+        words = "Forgets the reasons; nothing else is deleted. Start the sweep again to try."
+        st.button("Try these again", icon=":material/replay:", key="runs-try-again", on_click=_forget_refusals, args=(shown,), help=words)
+
+
+def _forget_refusals(shown: pd.DataFrame) -> None:
+    count = records.forget_refusals(shown)
+    session.note(f"{count} refusals were forgotten: start their sweep again under Plan or Jobs.")
+
+
+def _has_synthetic(runs: pd.DataFrame) -> bool:
+    return any(name in pc.DATASETS and pc.DATASETS[name].synthetic for name in runs["dataset"].unique())
 
 
 def _compared(chosen: pd.DataFrame, shown: pd.DataFrame, looks_of_all: dict[str, Any]) -> Any:
@@ -166,10 +202,20 @@ def _exports(lines: pd.DataFrame, runs: pd.DataFrame, drawn: list[Any]) -> None:
         st.code(runs_exports.command(few.head(20)), language="bash")
 
 
-def _text(value: Any) -> str:
+def _code(value: Any) -> str:
+    """A value as the link's filters write it, in ASCII."""
     if value is None or value != value:
         return ""
     return f"{value:g}" if isinstance(value, int | float) else str(value)
+
+
+def _text(value: Any) -> str:
+    """A value in words for people."""
+    return _word(_code(value))
+
+
+def _word(code: str) -> str:
+    return "∞" if code == "inf" else code
 
 
 def _order(text: str) -> tuple[int, float, str]:
@@ -179,7 +225,7 @@ def _order(text: str) -> tuple[int, float, str]:
         return 1, 0.0, text
 
 
-def _data_name(name: str) -> str:
+def data_name(name: str) -> str:
     if name in pc.DATASETS:
         return pc.DATASETS[name].title
     return f"{name[:13]}… (yours)" if name.startswith("stored:") else name

@@ -41,7 +41,9 @@ __all__ = [
 
 
 def submit(spec: Mapping[str, Any]) -> str:
-    """The job's id; the job is queued, or joined when it is queued, running or done. A failed or cancelled one goes on.
+    """The job's id; the job is queued, or joined when it is queued, running or done.
+
+    A failed or cancelled one goes on; a done one whose results have left the store since starts over.
 
     Raises:
         SettingError, UnknownNameError: a specification that names no known kind or impossible resources.
@@ -51,10 +53,16 @@ def submit(spec: Mapping[str, Any]) -> str:
     kind = jobs_kinds.kind_of(spec)
     folder = _folder()
     job = folder.job(_identity(spec))
-    answer = kind.cached(jobs_kinds.payload_of(spec)) if kind.cached is not None and _idle(job) else None
+    before = job.status()
+    asks = kind.cached is not None and (before is None or before.state not in UNFINISHED)
+    answer = kind.cached(jobs_kinds.payload_of(spec)) if asks and kind.cached is not None else None
     try:
         with folder.exclusive():
-            if _idle(job):
+            found = job.status()
+            is_evicted = asks and answer is None and found is not None and found.state == "done"
+            if found is None or found.state in ("failed", "cancelled") or is_evicted:
+                if is_evicted:
+                    job.clear_parts()
                 job.create(spec)
                 if answer is None:
                     job.enqueue(kind.name)
@@ -228,12 +236,6 @@ def _identity(spec: Mapping[str, Any]) -> str:
     kind = jobs_kinds.kind_of(spec)
     jobs_kinds.resources_of(spec)
     return fingerprint("job", kind.name, kind.version, jobs_kinds.payload_of(spec))
-
-
-def _idle(job: Job) -> bool:
-    """Whether a submission has to set the job going."""
-    found = job.status()
-    return found is None or found.state in ("failed", "cancelled")
 
 
 def _known(job: Job) -> JobStatus:

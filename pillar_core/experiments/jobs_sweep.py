@@ -51,13 +51,11 @@ def split(payload: Task) -> list[Task]:
     Raises:
         SettingError: a grid that cannot be, or a run without seed, whose result may not be kept.
     """
-    return [
-        {"cells": group[start : start + TASK_CELLS]} for group in _groups(payload) for start in range(0, len(group), TASK_CELLS)
-    ]
+    return [{"cells": group[start : start + TASK_CELLS]} for group in _groups(payload) for start in range(0, len(group), TASK_CELLS)]
 
 
 def run(task: Task, progress: Progress, cancelled: IsCancelled) -> list[Answer]:
-    """For each cell the key of its record in the store, or its refusal as {"cell": …, "error": …}.
+    """For each cell the key of its record in the store, or a refusal that the store does not keep as {"cell": …, "error": …}.
 
     Raises:
         Cancelled: asked to stop; the batches before are kept.
@@ -70,7 +68,7 @@ def run(task: Task, progress: Progress, cancelled: IsCancelled) -> list[Answer]:
         progress(start, len(cells), str(cells[start]["method"]))
         batch = cells[start : start + BATCH_CELLS]
         for cell, record in zip(batch, sweep.run_trials(batch), strict=True):
-            answers.append(dict(record) if record.get("error") is not None else sweep.cell_key(cell))
+            answers.append(sweep.cell_key(cell) if sweep.is_kept(record) else dict(record))
     progress(len(cells), len(cells), str(cells[-1]["method"]))
     return answers
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -14,7 +15,7 @@ from pillar_core.experiments import sweep
 from pillar_core.experiments.tables import row_of
 from pillar_core.fingerprint import fingerprint
 
-__all__ = ["AXES", "all_runs", "estimate", "grid_of", "lines"]
+__all__ = ["AXES", "all_runs", "estimate", "forget_refusals", "grid_of", "lines", "refusals", "versions_of"]
 
 AXES = ("dataset", "backbone", "public_fraction", "public_per_class", "public", "method", "k", "epsilon", "delta", "relation")
 """The columns that tell one setting from another, as far as a table shows them."""
@@ -34,10 +35,36 @@ def all_runs() -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
+def refusals(runs: pd.DataFrame) -> pd.DataFrame:
+    """The settings that could not run, one line each: AXES, seeds, `cause` (the kind of error), `error_message`."""
+    refused = runs[runs["error_message"].notna()] if len(runs) else runs
+    found = [
+        {name: rows.iloc[0][name] for name in AXES if name in rows}
+        | {"seeds": len(rows), "cause": rows.iloc[0]["cause"], "error_message": rows.iloc[0]["error_message"]}
+        for _, rows in refused.groupby("group", sort=False)
+    ]
+    return pd.DataFrame(found)
+
+
+def forget_refusals(runs: pd.DataFrame) -> int:
+    """How many refused runs of `runs` left the cache, so that a sweep tries them again."""
+    refused = runs.loc[runs["error_message"].notna(), "key"] if len(runs) else ()
+    return sum(store.default().delete("record", key) for key in refused)
+
+
+def versions_of(keys: Sequence[str]) -> list[dict[str, str]]:
+    """The different sets of versions that made these records, most records first; records without them are left out."""
+    cache = store.default()
+    made = [record["versions"] for key in keys if (record := cache.get_json("record", key)) is not None and "versions" in record]
+    counts = Counter(tuple(versions.items()) for versions in made)
+    return [dict(items) for items, _ in counts.most_common()]
+
+
 def lines(runs: pd.DataFrame) -> pd.DataFrame:
-    """One line per setting, best first: AXES, mean accuracy with its 95 % interval, seeds, ε spent (largest), seconds (mean), group."""
+    """One line per setting that ran, best first: AXES, mean accuracy with its 95 % interval, seeds, ε spent, mean seconds, group."""
     found = []
-    for group, rows in runs.groupby("group", sort=False):
+    trained = runs[runs["error_message"].isna()] if len(runs) else runs
+    for group, rows in trained.groupby("group", sort=False):
         mean, low, high = _interval(rows["accuracy"].dropna().to_list())
         first = rows.iloc[0]
         line = {name: first[name] for name in AXES if name in rows}
@@ -82,7 +109,7 @@ def _row(root: str, key: str) -> dict[str, Any] | None:
     record = store.default().get_json("record", key)
     if not isinstance(record, dict) or "cell" not in record:
         return None
-    return {"key": key, "group": _group(record["cell"]), **row_of(record)}
+    return {"key": key, "group": _group(record["cell"]), **row_of(record), "cause": record.get("cause")}
 
 
 def _group(cell: Mapping[str, Any]) -> str:

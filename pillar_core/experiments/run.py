@@ -22,6 +22,7 @@ from pillar_core.types import (
     Provenance,
     PublicFacts,
     RunRecord,
+    RunSpec,
     SemiPrivateSplit,
     TrainResult,
 )
@@ -31,6 +32,8 @@ NOISE_SECRET = "the noise stays secret: this is a simulation with a known seed, 
 NOISE_SYSTEM = "noise and sampling came from the operating system and were recorded nowhere"
 CLASSES_PUBLIC = "the list of classes is public and fixed beforehand"
 SPLIT_GIVEN = "the split is taken as given; validation and test rows are not protected, and scores on them are non-private releases"
+
+_BUDGET = tuple(field.name for field in dataclasses.fields(RunSpec) if field.name not in ("method", "settings"))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -69,27 +72,22 @@ def run(
     Raises:
         SettingError, BudgetError, DataError, UnknownNameError, UnsupportedError: each says what would do.
     """
-    one = solve(method, split, epsilon=epsilon, delta=delta, relation=relation, accountant=accountant, seed=seed, preset=preset, **settings)
-    return run_many([one], split)[0]
+    asked = RunSpec(method, epsilon, delta, relation, accountant, seed, preset, settings)
+    return run_many([solve_spec(asked, split)], split)[0]
 
 
-def solve(
-    method: str,
-    split: SemiPrivateSplit,
-    *,
-    epsilon: float | None = None,
-    delta: float = 1e-5,
-    relation: str = "add_or_remove_one",
-    accountant: str = "auto",
-    seed: int | None = 0,
-    preset: str | None = None,
-    **settings: Any,
-) -> Solved:
+def solve(method: str, split: SemiPrivateSplit, **asked: Any) -> Solved:
     """Everything about a run that is decided before a private row is read. Arguments and errors as `run`."""
-    learner = METHODS[method]
-    params.SEED.check(seed)
-    budget = _budget(learner, epsilon, delta, relation)
-    own = _settings(learner, preset, settings)
+    own = {name: asked.pop(name) for name in _BUDGET if name in asked}
+    return solve_spec(RunSpec(method, **own, settings=asked), split)
+
+
+def solve_spec(asked: RunSpec, split: SemiPrivateSplit) -> Solved:
+    """As `solve`, for what was asked as one value."""
+    learner, accountant = METHODS[asked.method], asked.accountant
+    params.SEED.check(asked.seed)
+    budget = _budget(learner, asked.epsilon, asked.delta, asked.relation)
+    own = _settings(learner, asked.preset, asked.settings)
     obstacle = learner.obstacle(split.features) if learner.obstacle is not None else ""
     if obstacle:
         raise DataError(f"{learner.name} {obstacle}.")
@@ -97,17 +95,17 @@ def solve(
     own = _settled_preprocessing(own, view)
     if learner.measure is not None:
         view = dataclasses.replace(view, facts=dataclasses.replace(view.facts, extra=dict(learner.measure(own, view))))
-    counted = _counted(learner, preset, own, settings) if budget is not None else None
+    counted = _counted(learner, asked.preset, own, asked.settings) if budget is not None else None
     if budget is not None and counted is not None:
         prepared = learner.prepare(dataclasses.replace(own, **{counted: 1}), view.facts, budget)
         solved = solved_count(learner, counted, prepared.settings, view.facts, budget, accountant)
     else:
         prepared = learner.prepare(own, view.facts, budget)
-        solved, budget = _solve_noise(learner, prepared.settings, view.facts, budget, delta, relation, accountant)
+        solved, budget = _solve_noise(asked, prepared.settings, view.facts, budget)
     finished = learner.finish(solved, view.facts)
     cost = learner.cost(finished.settings, view.facts)
-    guarantee = _guarantee(learner, cost, delta, budget, relation, accountant, seed)
-    return Solved(learner, params.checked(finished.settings), view, cost, guarantee, prepared.why + finished.why, seed)
+    guarantee = _guarantee(asked, cost, budget)
+    return Solved(learner, params.checked(finished.settings), view, cost, guarantee, prepared.why + finished.why, asked.seed)
 
 
 def run_many(solved: Sequence[Solved], split: SemiPrivateSplit) -> list[RunRecord]:
@@ -172,10 +170,9 @@ def _settled_preprocessing(settings: Any, view: View) -> Any:
     return dataclasses.replace(settings, standardise=standardise, centre=centre)
 
 
-def _solve_noise(
-    learner: Method, settings: Any, facts: PublicFacts, budget: PrivacyBudget | None, delta: float, relation: str, accountant: str
-) -> tuple[Any, PrivacyBudget | None]:
+def _solve_noise(asked: RunSpec, settings: Any, facts: PublicFacts, budget: PrivacyBudget | None) -> tuple[Any, PrivacyBudget | None]:
     """`settings` with the budget setting solved so that the cost's upper ε is within the budget."""
+    learner = METHODS[asked.method]
     name = learner.budget_setting
     if name is None:
         return settings, budget
@@ -192,7 +189,7 @@ def _solve_noise(
     def cost(value: float) -> DpEvent:
         return learner.cost(dataclasses.replace(settings, **{name: value}), facts)
 
-    return dataclasses.replace(settings, **{name: calibrated(cost, budget, accountant)}), budget
+    return dataclasses.replace(settings, **{name: calibrated(cost, budget, asked.accountant)}), budget
 
 
 def calibrated(cost: Any, budget: PrivacyBudget, accountant: str) -> float:
@@ -207,17 +204,15 @@ def calibrated(cost: Any, budget: PrivacyBudget, accountant: str) -> float:
     return value
 
 
-def _guarantee(
-    learner: Method, cost: DpEvent, delta: float, budget: PrivacyBudget | None, relation: str, accountant: str, seed: int | None
-) -> Guarantee:
-    neighbours = NeighboringRelation.of(relation)
-    chosen = accounting.resolve(cost, relation=neighbours, accountant=accountant)
-    bounds = accounting.epsilon(cost, delta=delta, relation=neighbours, accountant=accountant)
+def _guarantee(asked: RunSpec, cost: DpEvent, budget: PrivacyBudget | None) -> Guarantee:
+    learner, delta, neighbours = METHODS[asked.method], asked.delta, NeighboringRelation.of(asked.relation)
+    chosen = accounting.resolve(cost, relation=neighbours, accountant=asked.accountant)
+    bounds = accounting.epsilon(cost, delta=delta, relation=neighbours, accountant=asked.accountant)
     if budget is not None and learner.is_private and not bounds.upper <= budget.epsilon:
         raise BudgetError(
             f"the settings cost ε = {bounds.upper:.6g}, above the budget {budget.epsilon:g}; lower steps or raise the budget."
         )
-    secrecy = NOISE_SYSTEM if seed is None else NOISE_SECRET
+    secrecy = NOISE_SYSTEM if asked.seed is None else NOISE_SECRET
     assumptions = (SIZE_PUBLIC, CLASSES_PUBLIC, SPLIT_GIVEN, *((secrecy,) if learner.is_private else ()), *learner.assumptions)
     return Guarantee(bounds, delta, neighbours, chosen.name, assumptions, describe(cost))
 

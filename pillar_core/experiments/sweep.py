@@ -11,14 +11,14 @@ import pandas as pd
 
 from pillar_core import accounting, params, store
 from pillar_core.data import DATASETS
-from pillar_core.errors import PillarError, SettingError
+from pillar_core.errors import BudgetError, DataError, MissingDependencyError, SettingError, UnsupportedError
 from pillar_core.experiments import run, splitting
-from pillar_core.experiments.tables import record_json, row_of
+from pillar_core.experiments.tables import record_json, refusal_json, row_of
 from pillar_core.features import BACKBONES
 from pillar_core.fingerprint import fingerprint
 from pillar_core.memo import Memo
 from pillar_core.methods import METHODS
-from pillar_core.types import FeatureSet, SemiPrivateSplit
+from pillar_core.types import FeatureSet, RunSpec, SemiPrivateSplit
 
 Cell = dict[str, Any]
 Progress = Callable[[int, int, str], None]
@@ -27,6 +27,8 @@ DATA_AXES = ("dataset", "backbone")
 SPLIT_AXES = ("public_fraction", "public_per_class", "public", "validation_fraction", "allow_overlap", "split_seed")
 RUN_AXES = ("method", "epsilon", "delta", "relation", "accountant", "preset", "seed")
 ENGINE_VERSION = 1
+REFUSALS = (BudgetError, DataError, SettingError, UnsupportedError)
+"""What a run that cannot be is refused with, always in the same way; the cache keeps it as it keeps a result."""
 
 _splits = Memo(slots=3)
 
@@ -38,7 +40,7 @@ def sweep(grid: Mapping[str, Any], *, scheduler: str | None = None, progress: Pr
     split settings, `method`, `epsilon`, `delta`, `relation`, `accountant`, `preset`, `seed`, `split_seed`, and any setting
     of the methods; each a value or a list. A setting that a method lacks does not multiply its runs. Seed s sets split and
     run; `split_seed` pins the split. scheduler: None trains here; "jobs" or an address hands the cells to `pc.jobs`.
-    A cell that cannot run (an infeasible budget, say) is a row with `error` and no metrics.
+    A cell that cannot run (an infeasible budget, say) is a row with `error_message` and no metrics, cached like the others.
 
     Raises:
         SettingError: an axis that no method in the grid knows.
@@ -115,25 +117,40 @@ def run_trials(
 
     With `use_cache` false every cell is trained, and what the store holds stays as it is.
     """
-    cache = store.default()
     nothing: list[dict[str, Any] | None] = [None] * len(group)
     records = cached(group) if use_cache else nothing
     missing = [position for position, record in enumerate(records) if record is None]
     if missing:
-        split = split_of(group[0], source)
-        solved, positions = [], []
-        for position in missing:
-            try:
-                solved.append(_solve(group[position], split))
-                positions.append(position)
-            except PillarError as refusal:
-                records[position] = {"cell": group[position], "error": str(refusal)}
-        finished = run.run_many(solved, split) if solved else []
-        for position, record in zip(positions, finished, strict=True):
-            records[position] = record_json(record, group[position])
-            if group[position]["seed"] is not None:
-                cache.put_json("record", cell_key(group[position]), records[position])
+        trained = _trained([group[position] for position in missing], split_of(group[0], source))
+        for position, record in zip(missing, trained, strict=True):
+            records[position] = record
+            if use_cache and is_kept(record):
+                store.default().put_json("record", cell_key(group[position]), record)
     return [record for record in records if record is not None]
+
+
+def is_kept(record: Mapping[str, Any]) -> bool:
+    """Whether the cache keeps a record: its seed is known, and if it is a refusal, then one that a rerun would only repeat."""
+    return record["cell"]["seed"] is not None and record.get("cause", "") in ("", *(cause.__name__ for cause in REFUSALS))
+
+
+def _trained(group: Sequence[Cell], split: SemiPrivateSplit) -> list[dict[str, Any]]:
+    """The cells' records, trained in one batched call; what is refused is a record with its cause."""
+    found: dict[int, dict[str, Any]] = {}
+    solved: dict[int, run.Solved] = {}
+    for position, cell in enumerate(group):
+        try:
+            solved[position] = run.solve_spec(_asked(cell), split)
+        except (*REFUSALS, MissingDependencyError) as refusal:
+            found[position] = refusal_json(refusal, cell)
+    try:
+        records = run.run_many(list(solved.values()), split) if solved else []
+        found |= {position: record_json(record, group[position]) for position, record in zip(solved, records, strict=True)}
+    except (*REFUSALS, MissingDependencyError) as refusal:
+        if len(group) == 1:
+            return [refusal_json(refusal, group[0])]
+        return [record for cell in group for record in _trained([cell], split)]
+    return [found[position] for position in range(len(group))]
 
 
 def split_of(cell: Cell, source: FeatureSet | SemiPrivateSplit | None = None) -> SemiPrivateSplit:
@@ -154,18 +171,9 @@ def _make_split(cell: Cell, source: FeatureSet | None) -> SemiPrivateSplit:
     return splitting.split(features, public=public, seed=seed, **settings)
 
 
-def _solve(cell: Cell, split: SemiPrivateSplit) -> run.Solved:
-    return run.solve(
-        cell["method"],
-        split,
-        epsilon=cell["epsilon"],
-        delta=cell["delta"],
-        relation=cell["relation"],
-        accountant=cell["accountant"],
-        seed=cell["seed"],
-        preset=cell["preset"],
-        **cell["settings"],
-    )
+def _asked(cell: Cell) -> RunSpec:
+    budget = {name: cell[name] for name in ("epsilon", "delta", "relation", "accountant", "seed", "preset")}
+    return RunSpec(cell["method"], **budget, settings=cell["settings"])
 
 
 def _source(grid: Mapping[str, Any]) -> FeatureSet | SemiPrivateSplit | None:

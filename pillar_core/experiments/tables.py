@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
+from pillar_core.experiments.versions import made_with
 from pillar_core.types import RunRecord
 
 SETTING_COLUMNS = ("k", "steps", "batch_size", "learning_rate", "noise_multiplier", "l2_clip_norm")
@@ -38,7 +39,13 @@ def record_json(record: RunRecord, cell: Mapping[str, Any]) -> dict[str, Any]:
         "public_use": str(record.public_use),
         "notes": list(record.notes),
         "why": list(record.why),
+        "versions": made_with(),
     }
+
+
+def refusal_json(refusal: Exception, cell: Mapping[str, Any]) -> dict[str, Any]:
+    """What stands for the record of a cell that cannot run: the message, and the kind of error as `cause`."""
+    return {"cell": dict(cell), "error": str(refusal), "cause": type(refusal).__name__, "versions": made_with()}
 
 
 def row_of(record: Mapping[str, Any]) -> dict[str, Any]:
@@ -56,13 +63,13 @@ def row_of(record: Mapping[str, Any]) -> dict[str, Any]:
         **{name: cell["settings"].get(name) for name in SETTING_COLUMNS},
         **{name: value for name, value in cell["settings"].items() if name not in SETTING_COLUMNS},
         **{name: value for name, value in cell["split"].items() if name != "split_seed"},
+        "accuracy": record.get("accuracy"),
         "error_message": record.get("error"),
     }
     if record.get("error") is None:
         row |= {name: record["settings"][name] for name in SETTING_COLUMNS if name in record["settings"]}
         row |= {name: value for name, value in record["metrics"].items() if name != "per_class"}
         row |= {
-            "accuracy": record["accuracy"],
             "epsilon_upper": record["guarantee"]["epsilon"]["upper"],
             "accountant": record["guarantee"]["accountant"],
             "n_private": record["facts"]["n_private"],

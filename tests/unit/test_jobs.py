@@ -409,6 +409,21 @@ def test_a_sweep_is_cut_into_tasks_and_answered_from_the_store(still: Path) -> N
         jobs_sweep.records(jobs.result(job_id))
 
 
+def test_a_done_job_whose_results_have_left_the_store_starts_over(still: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(jobs_process, "_start", lambda *_: None)
+    grid = {"dataset": "digits", "method": "pillar", "public_fraction": 0.1, "k": [3, 4], "epsilon": 1.0}
+    cells = sweep.cells(grid)
+    for cell in cells:
+        store.default().put_json("record", sweep.cell_key(cell), {"cell": cell, "accuracy": 0.5})
+    job_id = jobs.submit({"kind": "sweep", "grid": grid})
+    jobs.submit({"kind": "sweep", "grid": grid})
+    assert jobs.status(job_id).state == "done"
+    store.default().delete("record", sweep.cell_key(cells[0]))
+    assert jobs.submit({"kind": "sweep", "grid": grid}) == job_id
+    assert jobs.status(job_id).state == "queued"
+    assert jobs.result(job_id, partial=True) == []
+
+
 @pytest.mark.parametrize("grid", [None, {"dataset": "digits"}, {"dataset": "digits", "method": "pillar", "seed": None}])
 def test_grids_that_cannot_be_are_refused_when_submitted(still: Path, grid: Any) -> None:
     with pytest.raises(SettingError):

@@ -55,6 +55,59 @@ def test_a_cell_that_cannot_run_is_a_row_with_its_reason():
     assert table[table.k == 5].accuracy.notna().all()
 
 
+def test_a_refusal_is_kept_with_its_cause_and_not_tried_again(monkeypatch):
+    grid = {**GRID, "method": "pillar", "k": [5, 400], "seed": 0}
+    first = pc.sweep(grid)
+    monkeypatch.setattr(sweeping.run, "solve_spec", lambda *_: pytest.fail("a refused cell was tried again"))
+    assert pc.sweep(grid).equals(first)
+    refused = [record for record in sweeping.cached(sweeping.cells(grid)) if record.get("error")]
+    assert {record["cause"] for record in refused} == {"DataError"}
+    assert all(record["versions"]["pillar_core"] == pc.__version__ for record in refused)
+
+
+def test_what_a_full_disk_or_a_missing_package_refuses_is_tried_again(monkeypatch):
+    grid = {**GRID, "method": "pillar", "k": 5, "seed": 0}
+
+    def refuse(*_):
+        raise errors.MissingDependencyError("opacus is not installed.")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(sweeping.run, "solve_spec", refuse)
+        assert pc.sweep(grid).error_message.notna().all()
+    assert pc.sweep(grid).error_message.isna().all()
+
+
+def test_one_refusal_in_training_spoils_no_other_run(monkeypatch):
+    train = sweeping.run.run_many
+
+    def refuse_five(solved, split):
+        if any(one.settings.k == 5 for one in solved):
+            raise errors.DataError("k = 5 does not train today.")
+        return train(solved, split)
+
+    monkeypatch.setattr(sweeping.run, "run_many", refuse_five)
+    table = pc.sweep({**GRID, "method": "pillar", "seed": 0})
+    assert set(table[table.error_message.notna()].k) == {5}
+    assert table[table.k == 10].accuracy.notna().all()
+
+
+def test_a_spending_that_was_not_declared_stops_the_sweep(monkeypatch):
+    def overspent(*_):
+        raise errors.LedgerError("pillar declared one release and spent two.")
+
+    monkeypatch.setattr(sweeping.run, "run_many", overspent)
+    with pytest.raises(errors.LedgerError):
+        pc.sweep({**GRID, "method": "pillar", "seed": 0})
+
+
+def test_records_say_what_made_them():
+    grid = {**GRID, "method": "pillar", "k": 5, "seed": 0}
+    pc.sweep(grid)
+    for record in sweeping.cached(sweeping.cells(grid)):
+        assert record["versions"]["pillar_core"] == pc.__version__
+        assert {"source", "Python", "numpy", "torch"} <= set(record["versions"])
+
+
 def test_unknown_axes_are_refused():
     with pytest.raises(errors.SettingError, match="kk"):
         pc.sweep({**GRID, "kk": 3})

@@ -1,0 +1,35 @@
+"""What a record was made with: the versions that decide its numbers, kept in it and shown beside the command that repeats it."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import platform
+from collections.abc import Mapping
+from importlib import metadata
+from pathlib import Path
+
+__all__ = ["VERSION", "in_words", "made_with"]
+
+VERSION = "0.1.0"
+PACKAGES = ("numpy", "scipy", "scikit-learn", "torch", "dp-accounting")
+_SOURCES = Path(__file__).resolve().parents[1]
+
+
+@functools.lru_cache(maxsize=1)
+def made_with() -> dict[str, str]:
+    """Versions by name: pillar_core, its source (the first 12 hexadecimal digits of a hash over its files), Python, packages."""
+    packages = {name: metadata.version(name) for name in PACKAGES}
+    return {"pillar_core": VERSION, "source": _source(), "Python": platform.python_version(), **packages}
+
+
+def in_words(versions: Mapping[str, str]) -> str:
+    """“pillar_core 0.1.0, source …, Python 3.11.7, …”; records of before versions were kept say so."""
+    return ", ".join(f"{name} {version}" for name, version in versions.items()) or "versions were not recorded"
+
+
+def _source() -> str:
+    digest = hashlib.sha256()
+    for path in sorted(_SOURCES.rglob("*.py")):
+        digest.update(f"{path.relative_to(_SOURCES)}\n".encode() + path.read_bytes())
+    return digest.hexdigest()[:12]
