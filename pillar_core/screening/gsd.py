@@ -8,6 +8,7 @@ A non-private diagnostic: it reads private rows without noise.
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Iterator
 from functools import cached_property
 from typing import Any
 
@@ -70,11 +71,12 @@ class Gradients:
     chunks: Chunks
     m: int
     seed: int = 0
+    found: dict[tuple[int, int], Directions] = dataclasses.field(default_factory=dict)
 
     @cached_property
     def width(self) -> int:
         """p, numbers in a gradient."""
-        return int(next(iter(self.chunks())).shape[1]) if "rows" not in self.__dict__ else int(self.rows.shape[1])
+        return int(self._opened[0].shape[1])
 
     @property
     def fits(self) -> bool:
@@ -84,7 +86,8 @@ class Gradients:
     @cached_property
     def rows(self) -> torch.Tensor:
         """(m, p) float32; for p up to GRAM_PARAMETERS."""
-        return torch.cat(list(self.chunks()))
+        first, rest = self._opened
+        return torch.cat([first, *rest])
 
     @cached_property
     def products(self) -> torch.Tensor:
@@ -92,11 +95,22 @@ class Gradients:
         return gram(self.rows)
 
     def directions(self, k: int, m: int | None = None) -> Directions:
-        """The top k directions of the first m rows: exact through the Gram matrix, or a randomised SVD of two passes where wide."""
+        """The top k directions of the first m rows, found once: exact through the Gram matrix, or a randomised SVD of two
+        passes where wide."""
         count = self.m if m is None else m
-        if not self.fits:
-            return streamed_directions(lambda: _first(self.chunks(), count), k, seed=self.seed)
-        return top_directions(self.rows[:count], k, products=self.products[:count, :count])
+        if (k, count) not in self.found:
+            self.found[k, count] = (
+                top_directions(self.rows[:count], k, products=self.products[:count, :count])
+                if self.fits
+                else streamed_directions(lambda: _first(self.chunks(), count), k, seed=self.seed)
+            )
+        return self.found[k, count]
+
+    @cached_property
+    def _opened(self) -> tuple[torch.Tensor, Iterator[torch.Tensor]]:
+        """The first chunk, which tells the width, and the others, for whoever reads them all."""
+        chunks = self.chunks()
+        return next(chunks), chunks
 
     def spectrum(self) -> Array:
         """(m,) float64 singular values, falling."""
@@ -107,8 +121,7 @@ class Side:
     """One set seen through one model: what no repeat changes is done once, for the rows that the repeats choose."""
 
     def __init__(self, data: Dataset, model: GradientModel, n_examples: int, seed: int, repeats: int = 1) -> None:
-        if not model.takes_numbers:
-            require_images(data, model.name)
+        require_kind(data, model)
         self.data, self.model, self.seed, self.n_examples = data, model, seed, n_examples
         chosen = [chosen_rows(len(data.x_train), n_examples, seed=seed, repeat=repeat) for repeat in range(repeats)]
         used = np.unique(np.concatenate(chosen))
@@ -122,6 +135,16 @@ class Side:
         labels = random_labels(len(places), seed=self.seed, repeat=repeat)
         chunks = self.model.chunks(self.prepared[places], labels, Start(self.seed, repeat if start is None else start))
         return Gradients(chunks, len(places), self.seed)
+
+
+def require_kind(data: Dataset, model: GradientModel) -> None:
+    """Refuses numbers where the model takes images.
+
+    Raises:
+        DataError: naming the model that takes numbers.
+    """
+    if not model.takes_numbers:
+        require_images(data, model.name)
 
 
 def require_one_width(sets: list[Dataset], model: GradientModel) -> None:

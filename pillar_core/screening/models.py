@@ -1,8 +1,8 @@
 """The models whose gradients are compared: each turns rows and random labels into per-example gradients.
 
 Names: probe, small_cnn, resnet20, linear_head; and, with timm installed, `timm:<name>?weights=<file>` (a linear head on the
-frozen network's features), with `&layers=<layer>,<layer>` the parameters of those layers and of the head, and any other
-`&option=value` of timm.
+frozen network's features), with `&layers=<layer>,<layer>` the parameters of those layers and of the head, with `&lora=8` low-rank
+additions to a vision transformer's attention and the head, `&size=<pixels>`, and any other `&option=value` of timm.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ Array = np.ndarray[Any, Any]
 Chunks = Callable[[], Iterator[torch.Tensor]]
 LINEAR_SIDE = 32
 """Side of the images that a linear head on pixels takes."""
+PIXELS_AT_ONCE = 256
 
 
 @dataclasses.dataclass(frozen=True)
@@ -34,25 +35,42 @@ class Start:
     repeat: int = 0
 
 
+@dataclasses.dataclass(frozen=True, eq=False)
+class Network:
+    """A model as a module: the parameters that are differentiated (None: all), and what it reads of prepared rows."""
+
+    module: torch.nn.Module
+    names: tuple[str, ...] | None
+    read: Callable[[Array], torch.Tensor]
+
+
 def _as_they_are(rows: Array) -> Array:
     return rows
 
 
 @dataclasses.dataclass(frozen=True)
 class GradientModel:
-    """A model: `chunks(prepared rows, labels, start)` makes the gradients (c, p) float32, chunk by chunk, anew at each call.
+    """A model: `network(prepared rows, start)` is its module, whose per-example gradients are compared.
 
     `input_size` is the side of the images that it takes, None for numbers as they are. `prepare` does once what no repeat
-    changes (a frozen network's features).
+    changes (a frozen network's features). `rows` makes the gradients without autograd where the model allows it.
     """
 
     name: str
     title: str
     source: str
     input_size: int | None
-    chunks: Callable[[Array, torch.Tensor, Start], Chunks]
+    network: Callable[[Array, Start], Network]
+    rows: Callable[[Array, torch.Tensor, Start], Chunks] | None = None
     prepare: Callable[[Array], Array] = _as_they_are
     takes_numbers: bool = False
+
+    def chunks(self, rows: Array, labels: torch.Tensor, start: Start) -> Chunks:
+        """What makes the gradients (c, p) float32 of prepared rows, chunk by chunk, anew at each call."""
+        if self.rows is not None:
+            return self.rows(rows, labels, start)
+        made = self.network(rows, start)
+        return lambda: gradient_chunks(made.module, rows, labels, names=made.names, read=made.read)
 
 
 MODELS: Registry[GradientModel] = Registry("gradient model")
@@ -67,33 +85,52 @@ def model_of(name: str) -> GradientModel:
     if not name.startswith("timm:"):
         return MODELS[name]
     trunk = pretrained.parsed(name)
-    if trunk.layers:
-        return GradientModel(name, trunk.title, "gsd, Table 6", pretrained.INPUT_SIZE, lambda x, y, start: _layers(trunk, x, y, start))
-    return GradientModel(
-        name, trunk.title, "gsd, Table 1", pretrained.INPUT_SIZE, head_chunks, lambda rows: pretrained.features(trunk, rows)
-    )
+    if trunk.is_frozen:
+        return GradientModel(
+            name, trunk.title, "gsd, Table 1", trunk.size, head, head_chunks, lambda rows: pretrained.features(trunk, rows)
+        )
+
+    def network(rows: Array, start: Start) -> Network:
+        module, names = pretrained.with_head(trunk, seed=start.seed, repeat=start.repeat)
+        return Network(module, tuple(names), lambda part: _images(part, trunk.size, 3))
+
+    return GradientModel(name, trunk.title, "gsd, Table 6", trunk.size, network)
 
 
-def head_chunks(rows: Array, labels: torch.Tensor, start: Start) -> Chunks:
-    """Gradients r ⊗ (x, 1) of a linear head at its random start on rows (m, d), each scaled to length one.
+def head(rows: Array, start: Start) -> Network:
+    """A linear head at its random start on rows (m, d), each scaled to length one, with a constant column.
 
     Row by row, because a scale taken over the rows would be one more release of private ones.
     """
-    features = torch.from_numpy(np.array(rows, dtype=np.float32))
-    x = torch.cat([torch.nn.functional.normalize(features, dim=1), torch.ones(len(features), 1)], dim=1)
-    head = networks.started(torch.nn.Linear(x.shape[1], LABEL_CLASSES, bias=False), seed=start.seed, repeat=start.repeat)
+    module = torch.nn.Linear(rows.shape[1] + 1, LABEL_CLASSES, bias=False)
+    return Network(networks.started(module, seed=start.seed, repeat=start.repeat), None, _unit_rows)
+
+
+def head_chunks(rows: Array, labels: torch.Tensor, start: Start) -> Chunks:
+    """Gradients r ⊗ (x, 1) of that head in closed form."""
+    x, module = _unit_rows(rows), head(rows, start).module
     with torch.no_grad():
-        residual = torch.softmax(head(x), dim=1) - torch.nn.functional.one_hot(labels, LABEL_CLASSES)
+        residual = torch.softmax(module(x), dim=1) - torch.nn.functional.one_hot(labels, LABEL_CLASSES)
 
     def chunks() -> Iterator[torch.Tensor]:
-        for first in range(0, len(x), 256):
-            part = slice(first, first + 256)
+        for first in range(0, len(x), PIXELS_AT_ONCE):
+            part = slice(first, first + PIXELS_AT_ONCE)
             yield (residual[part].unsqueeze(2) * x[part].unsqueeze(1)).flatten(1)
 
     return chunks
 
 
-def _probe(rows: Array, labels: torch.Tensor, start: Start) -> Chunks:
+def _unit_rows(rows: Array) -> torch.Tensor:
+    features = torch.from_numpy(np.array(rows, dtype=np.float32))
+    return torch.cat([torch.nn.functional.normalize(features, dim=1), torch.ones(len(features), 1)], dim=1)
+
+
+def _probe(rows: Array, start: Start) -> Network:
+    module = probe.network(probe.probe(start.seed, start.repeat))
+    return Network(module, None, lambda part: _images(part, probe.INPUT_SIZE, 3))
+
+
+def _probe_chunks(rows: Array, labels: torch.Tensor, start: Start) -> Chunks:
     net = probe.probe(start.seed, start.repeat)
 
     def chunks() -> Iterator[torch.Tensor]:
@@ -106,19 +143,16 @@ def _probe(rows: Array, labels: torch.Tensor, start: Start) -> Chunks:
     return chunks
 
 
-def _network(build: Callable[[], torch.nn.Module], size: int, channels: int) -> Callable[[Array, torch.Tensor, Start], Chunks]:
-    def chunks_of(rows: Array, labels: torch.Tensor, start: Start) -> Chunks:
+def _built(build: Callable[[], torch.nn.Module], size: int, channels: int) -> Callable[[Array, Start], Network]:
+    def network(rows: Array, start: Start) -> Network:
         module = networks.started(build(), seed=start.seed, repeat=start.repeat)
-        images = torch.cat(list(image_batches(rows, size, channels=channels)))
-        return lambda: gradient_chunks(module, images, labels)
+        return Network(module, None, lambda part: _images(part, size, channels))
 
-    return chunks_of
+    return network
 
 
-def _layers(trunk: pretrained.Trunk, rows: Array, labels: torch.Tensor, start: Start) -> Chunks:
-    module, names = pretrained.with_head(trunk, seed=start.seed, repeat=start.repeat)
-    images = torch.cat(list(image_batches(rows, pretrained.INPUT_SIZE)))
-    return lambda: gradient_chunks(module, images, labels, names=names)
+def _images(rows: Array, size: int, channels: int) -> torch.Tensor:
+    return torch.cat(list(image_batches(rows, size, channels=channels)))
 
 
 def _pixels(rows: Array) -> Array:
@@ -128,7 +162,9 @@ def _pixels(rows: Array) -> Array:
     return np.concatenate([batch.flatten(1).numpy() for batch in image_batches(rows, LINEAR_SIDE)])
 
 
-MODELS.register(GradientModel("probe", "Probe network", "gsd, Table 5b", probe.INPUT_SIZE, _probe))
-MODELS.register(GradientModel("small_cnn", "Small CNN", "gsd, Table 5a", 28, _network(networks.small_cnn, 28, 1)))
-MODELS.register(GradientModel("resnet20", "ResNet20 with group normalisation", "gsd, appendix B", 32, _network(networks.resnet20, 32, 3)))
-MODELS.register(GradientModel("linear_head", "Linear head on the rows", "gsd, Table 1", None, head_chunks, _pixels, takes_numbers=True))
+MODELS.register(GradientModel("probe", "Probe network", "gsd, Table 5b", probe.INPUT_SIZE, _probe, _probe_chunks))
+MODELS.register(GradientModel("small_cnn", "Small CNN", "gsd, Table 5a", 28, _built(networks.small_cnn, 28, 1)))
+MODELS.register(GradientModel("resnet20", "ResNet20 with group normalisation", "gsd, appendix B", 32, _built(networks.resnet20, 32, 3)))
+MODELS.register(
+    GradientModel("linear_head", "Linear head on the rows", "gsd, Table 1", None, head, head_chunks, _pixels, takes_numbers=True)
+)

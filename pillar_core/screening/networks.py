@@ -11,6 +11,7 @@ from pillar_core.rng import stream
 from pillar_core.screening.batches import LABEL_CLASSES
 
 GROUPS = 4
+TOKEN_SCALE = 0.02
 
 
 def small_cnn() -> nn.Module:
@@ -58,13 +59,17 @@ class Block(nn.Module):
         return result
 
 
-def started(module: nn.Module, *, seed: int, repeat: int = 0) -> nn.Module:
-    """`module` with every weight matrix and its bias drawn anew, uniform in ±1/√fan-in, named by (seed, repeat); norms as they are."""
-    generator = stream(seed, "network start", repeat)
+def started(module: nn.Module, *, seed: int, repeat: int = 0, part: int = 0) -> nn.Module:
+    """`module` with every weight matrix and its bias drawn anew, uniform in ±1/√fan-in, named by (seed, repeat, part); tokens and
+    positions of a transformer normal at 0.02; norms as they are."""
+    generator = stream(seed, "network start", repeat, *((part,) if part else ()))
     for layer in module.modules():
         if isinstance(layer, nn.Conv2d | nn.Linear):
             width = 1.0 / math.sqrt(layer.weight[0].numel())
             for values in (layer.weight, layer.bias):
                 if values is not None:
                     values.data = torch.from_numpy(generator.uniform(-width, width, tuple(values.shape))).float()
+        elif any(layer.children()):
+            for values in layer.parameters(recurse=False):
+                values.data = torch.from_numpy(TOKEN_SCALE * generator.standard_normal(tuple(values.shape))).float()
     return module.eval()

@@ -1,7 +1,12 @@
-"""Pre-trained networks of timm: frozen features, and the gradients of chosen layers. timm is imported where it is used."""
+"""Pre-trained networks of timm: frozen features, gradients of chosen layers, and low-rank additions (LoRA) to transformers.
+
+timm and peft are imported where they are used. `weights=random` takes a network at a random start instead of a file: for a
+look at cost and memory, and where only the architecture is at hand.
+"""
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import functools
 from pathlib import Path
@@ -17,46 +22,64 @@ from pillar_core.screening.batches import LABEL_CLASSES, image_batches
 
 Array = np.ndarray[Any, Any]
 INPUT_SIZE = 128
-"""Side of the images: large enough for features of small sources, a third of the cost of 224."""
+"""Side of the images where the name gives none: large enough for features of small sources, a third of the cost of 224."""
+RANDOM = "random"
+LORA_LAYERS = ("qkv",)
+"""The attention's one matrix for queries, keys and values in timm's vision transformers."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Trunk:
-    """A pre-trained network: its timm name, a local safetensors file, options of timm, and the layers that are differentiated."""
+    """A network: its timm name, a local safetensors file (None: a random start), the side of its images, options of timm, and what
+    is differentiated beside the head: `layers` of its own, or additions of rank `lora` (0: none; scale α/r = 1)."""
 
     name: str
-    weights: Path
+    weights: Path | None
+    size: int = INPUT_SIZE
     options: tuple[tuple[str, str], ...] = ()
     layers: tuple[str, ...] = ()
+    lora: int = 0
+
+    @property
+    def is_frozen(self) -> bool:
+        """Whether the head alone is differentiated."""
+        return not self.layers and not self.lora
 
     @property
     def title(self) -> str:
         """The name for people."""
-        return f"{self.name}, {', '.join(self.layers)} and head" if self.layers else f"{self.name}, linear head"
+        more = f"LoRA (r = {self.lora})" if self.lora else ", ".join(self.layers)
+        start = "" if self.weights else ", random weights"
+        return f"{self.name}{start}, {more} and head" if more else f"{self.name}{start}, linear head"
 
 
 def parsed(name: str) -> Trunk:
-    """The network that `timm:<name>?weights=<file>[&layers=a,b][&option=value]` names.
+    """The network that `timm:<name>?weights=<file or random>[&layers=a,b][&lora=8][&size=224][&option=value]` names.
 
     Raises:
-        SettingError: no weights file.
+        SettingError: no weights file, or a number that is none.
     """
     title, _, query = name.removeprefix("timm:").partition("?")
     given = dict(parse_qsl(query))
-    weights = Path(given.pop("weights", "")).expanduser()
-    if not weights.is_file():
+    source = given.pop("weights", "")
+    weights = None if source == RANDOM else Path(source).expanduser()
+    if weights is not None and not weights.is_file():
         raise SettingError(
-            f"a pre-trained model needs its weights as a local safetensors file: timm:{title}?weights=FILE; got {str(weights)!r}."
+            f"a pre-trained model needs its weights as a local safetensors file: timm:{title}?weights=FILE (or weights=random for a "
+            f"random start); got {source!r}."
         )
     layers = tuple(part for part in given.pop("layers", "").split(",") if part)
-    return Trunk(title, weights, tuple(sorted(given.items())), layers)
+    size, lora = (_number(given.pop(key, usual), key) for key, usual in (("size", str(INPUT_SIZE)), ("lora", "0")))
+    if layers and lora:
+        raise SettingError("choose layers or lora, not both: LoRA leaves the network's own layers frozen.")
+    return Trunk(title, weights, size, tuple(sorted(given.items())), layers, lora)
 
 
 def features(trunk: Trunk, rows: Array) -> Array:
     """(m, width) float32 features of uint8 images by the frozen network, its classifier left out."""
-    network = _network(trunk.name, trunk.weights, trunk.options)
+    network = _network(trunk)
     with torch.inference_mode():
-        return torch.cat([network(images) for images in image_batches(rows, INPUT_SIZE, batch=32)]).float().numpy()
+        return torch.cat([network(images) for images in image_batches(rows, trunk.size, batch=32)]).float().numpy()
 
 
 def with_head(trunk: Trunk, *, seed: int, repeat: int) -> tuple[torch.nn.Module, list[str]]:
@@ -65,28 +88,67 @@ def with_head(trunk: Trunk, *, seed: int, repeat: int) -> tuple[torch.nn.Module,
     Raises:
         SettingError: a layer that the network does not have.
     """
-    network = _network(trunk.name, trunk.weights, trunk.options)
+    network = _network(trunk)
     head = networks.started(torch.nn.Linear(int(network.num_features), LABEL_CLASSES), seed=seed, repeat=repeat)
+    if trunk.lora:
+        whole = torch.nn.Sequential(_with_lora(network, trunk, seed=seed, repeat=repeat), head)
+        return whole, [own for own, _ in whole.named_parameters() if own.startswith("1.") or ".lora_" in own]
     whole = torch.nn.Sequential(network, head)
-    names = [own for own, _ in whole.named_parameters() if own.startswith(("1.", *(f"0.{layer}" for layer in trunk.layers)))]
-    absent = [layer for layer in trunk.layers if not any(own.startswith(f"0.{layer}") for own in names)]
+    names = [own for own, _ in whole.named_parameters() if own.startswith("1.") or _is_of(own, trunk.layers)]
+    absent = [layer for layer in trunk.layers if not any(_is_of(own, (layer,)) for own in names)]
     if absent:
         parts = ", ".join(own for own, _ in network.named_children())
         raise SettingError(f"{trunk.name} has no layer {', '.join(absent)}; its parts are {parts}.")
     return whole, names
 
 
+def _is_of(parameter: str, layers: tuple[str, ...]) -> bool:
+    """Whether a parameter is one of the layers' or inside one: `layer3.3` is not in `layer3.32`."""
+    return any(parameter == f"0.{layer}" or parameter.startswith(f"0.{layer}.") for layer in layers)
+
+
+def _number(text: str, name: str) -> int:
+    if not text.isdecimal():
+        raise SettingError(f"{name} must be a whole number; got {text!r}.")
+    return int(text)
+
+
+def _with_lora(network: Any, trunk: Trunk, *, seed: int, repeat: int) -> torch.nn.Module:
+    """A copy of the network with low-rank additions: A at random as matrices start here, B at 0, so that it computes the same.
+
+    Raises:
+        MissingDependencyError: no peft. SettingError: a network without such attention.
+    """
+    try:
+        from peft import LoraConfig, inject_adapter_in_model
+    except ImportError as cause:
+        raise MissingDependencyError("lora needs the package peft: pip install peft.") from cause
+    if not any(own.split(".")[-1] in LORA_LAYERS for own, _ in network.named_modules()):
+        raise SettingError(f"lora is for vision transformers with {', '.join(LORA_LAYERS)} layers; {trunk.name} has none. Choose layers.")
+    config = LoraConfig(r=trunk.lora, lora_alpha=trunk.lora, target_modules=list(LORA_LAYERS))
+    changed: torch.nn.Module = inject_adapter_in_model(config, copy.deepcopy(network))
+    for part, (name, module) in enumerate(changed.named_modules()):
+        if name.endswith("lora_A.default"):
+            networks.started(module, seed=seed, repeat=repeat, part=part)
+    return changed.eval()
+
+
 @functools.lru_cache(maxsize=2)
-def _network(name: str, weights: Path, options: tuple[tuple[str, str], ...]) -> Any:
+def _network(trunk: Trunk) -> Any:
     try:
         import timm
         from safetensors.torch import load_file
     except ImportError as cause:
         raise MissingDependencyError("models named timm:… need the packages timm and safetensors: pip install timm safetensors.") from cause
-    chosen: dict[str, Any] = dict(options)
-    network = timm.create_model(name, pretrained=False, num_classes=0, **chosen)
-    stored = {key: value.float() for key, value in load_file(str(weights)).items()}
+    chosen: dict[str, Any] = dict(trunk.options)
+    if "vit" in trunk.name:
+        chosen["img_size"] = trunk.size
+    network = timm.create_model(trunk.name, pretrained=False, num_classes=0, **chosen)
+    if trunk.weights is None:
+        return networks.started(network, seed=0).requires_grad_(False)
+    stored = {key: value.float() for key, value in load_file(str(trunk.weights)).items()}
     absent = [key for key in network.load_state_dict(stored, strict=False).missing_keys if "num_batches" not in key]
     if absent:
-        raise DataError(f"{weights} does not hold the weights of {name}: {', '.join(absent[:3])} and perhaps others are missing.")
+        lacking = ", ".join(absent[:3])
+        raise DataError(f"{trunk.weights} does not hold the weights of {trunk.name}: {lacking} and perhaps others are missing.")
     return network.eval().requires_grad_(False)

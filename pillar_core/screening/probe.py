@@ -48,6 +48,22 @@ def probe(seed: int, repeat: int = 0) -> Probe:
     return Probe(*(torch.from_numpy(values / np.float32(np.sqrt(width))) for values, width in zip(drawn, widths, strict=True)))
 
 
+def network(net: Probe) -> torch.nn.Module:
+    """The same network as a module, for what changes its weights."""
+    module = torch.nn.Sequential(
+        torch.nn.Conv2d(3, 64, 8, _FIRST_STRIDE),
+        torch.nn.MaxPool2d(2),
+        torch.nn.Conv2d(64, 16, 4, _SECOND_STRIDE),
+        torch.nn.MaxPool2d(2),
+        torch.nn.Flatten(),
+        torch.nn.Linear(_FLAT, LABEL_CLASSES),
+        torch.nn.Sigmoid(),
+    )
+    for parameter, values in zip(module.parameters(), net.parts, strict=True):
+        parameter.data = values.clone()
+    return module
+
+
 def forward(net: Probe, images: torch.Tensor) -> tuple[torch.Tensor, ...]:
     """(first pool, its places, second pool, its places, logits' sigmoid (b, 10)) of images (b, 3, 224, 224)."""
     one, at_one = functional.max_pool2d(functional.conv2d(images, net.first, net.first_bias, _FIRST_STRIDE), 2, return_indices=True)

@@ -1,14 +1,17 @@
 """Private forms of the distance: what is released about private gradients, once, so that any number of sets can be ranked.
 
 A public Gaussian projection takes each gradient to `SKETCH` numbers; then each sketched row is clipped to c, a quantile of the
-candidates' own sketched norms, so c is public. Two releases of the moment Σ y yᵀ of the private rows:
+candidates' own sketched norms, so c is public. Every private row is kept with the same probability q and gets a random label,
+both independently of all other rows (`sampled_rows`): what one row adds to the moment Σ y yᵀ depends on that row alone, and
+without it all other terms have the law that they had. Two releases of that moment:
 
 - Gaussian: the whole moment, noise N(0, (σc²)²) a place, symmetrised. One row moves it by ‖y‖² ≤ c² in Frobenius norm under
-  add/remove, by √2 c² under replace-one (outer products are positive semidefinite). Every distance to every candidate, and
-  every share of energy that a candidate's directions hold, is then free.
-- Bingham (pure ε): k directions by the exact sampler, ε/k each.
+  add/remove, by √2 c² under replace-one (outer products are positive semidefinite). For q < 1 it is charged as one Poisson
+  subsampled Gaussian. Every distance to every candidate, and every share of energy that its directions hold, is then free.
+- Bingham (pure ε): k directions by the exact sampler, ε/k each, from a sample of its own for which nothing is claimed.
 
-Guarantee: as `mechanisms`; the number of private rows is public; sketch, clip and model never read a private row.
+Guarantee: as `mechanisms`; the number of private rows is public; sketch, clip and model never read a private row. Which rows
+were kept and which labels they got stays secret, as the noise does.
 """
 
 from __future__ import annotations
@@ -20,10 +23,12 @@ from typing import Any
 import numpy as np
 import torch
 
-from pillar_core import accounting
 from pillar_core.ledger import Ledger
 from pillar_core.mechanisms import BinghamMechanism, GaussianMechanism
 from pillar_core.rng import Stream, stream
+from pillar_core.screening.batches import LABEL_CLASSES
+from pillar_core.screening.models import GradientModel, Start
+from pillar_core.types import Dataset
 
 Array = np.ndarray[Any, Any]
 
@@ -76,14 +81,27 @@ def top_of(moment: Array, k: int) -> Array:
     return np.asarray(np.linalg.eigh((moment + moment.T) / 2)[1][:, ::-1][:, :k])
 
 
-def release_moment(rows: Array, *, k: int, l2_clip_norm: float, epsilon: float, delta: float, noise: Stream, ledger: Ledger) -> Release:
-    """The Gaussian form at (ε, δ) under add/remove. rows: (m, s) float64, private, sketched; they are clipped here."""
-    multiplier = accounting.noise_multiplier(epsilon, delta=delta)
+def sampling_probability(n_rows: int, n_examples: int) -> float:
+    """q: `n_examples` of `n_rows` (public) rows are kept on average, at most all of them."""
+    return min(1.0, n_examples / n_rows)
+
+
+def sampled_rows(data: Dataset, model: GradientModel, indices: Array, matrix: torch.Tensor, labels: Stream, start: Start) -> Array:
+    """(m, s) float64 sketched gradients of the private rows `indices`, each under a label of its own drawn from `labels`."""
+    if not len(indices):
+        return np.zeros((0, matrix.shape[1]))
+    codes = np.minimum((LABEL_CLASSES * labels.random(len(data.x_train))).astype(np.int64), LABEL_CLASSES - 1)
+    return sketched(model.chunks(model.prepare(data.x_train[indices]), torch.from_numpy(codes[indices]), start)(), matrix)
+
+
+def release_moment(rows: Array, *, k: int, l2_clip_norm: float, noise_multiplier: float, noise: Stream, ledger: Ledger) -> Release:
+    """The Gaussian form under add/remove. rows: (m, s) float64, private, sketched; they are clipped here."""
     sensitivity = l2_clip_norm**2
-    mechanism = GaussianMechanism(multiplier, sensitivity, noise, ledger, REPLACE_ONE_FACTOR, label="noised moment of sketched gradients")
+    label = "noised moment of sketched gradients"
+    mechanism = GaussianMechanism(noise_multiplier, sensitivity, noise, ledger, REPLACE_ONE_FACTOR, label=label)
     drawn = mechanism.release(torch.from_numpy(moment_of(clipped(rows, l2_clip_norm)))).numpy()
     symmetric = (drawn + drawn.T) / 2
-    return Release(top_of(symmetric, k), symmetric, multiplier * sensitivity)
+    return Release(top_of(symmetric, k), symmetric, noise_multiplier * sensitivity)
 
 
 def release_directions(rows: Array, *, k: int, l2_clip_norm: float, epsilon: float, noise: Stream, ledger: Ledger) -> Release:

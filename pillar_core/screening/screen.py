@@ -11,9 +11,10 @@ from pillar_core.data import duplicates
 from pillar_core.errors import DataError, SettingError
 from pillar_core.rng import stream
 from pillar_core.screening.batches import preparation_notes
-from pillar_core.screening.gsd import N_EXAMPLES, REPEATS, K, Side, require_one_width, whole
+from pillar_core.screening.gsd import N_EXAMPLES, REPEATS, K, Side, require_kind, require_one_width, whole
 from pillar_core.screening.models import model_of
-from pillar_core.screening.ranking import Progress, Task, with_noise, without_noise
+from pillar_core.screening.private import LARGEST_PURE_K, with_noise
+from pillar_core.screening.ranking import Progress, Task, without_noise
 from pillar_core.screening.scores import SCORES
 from pillar_core.types import Dataset
 
@@ -40,8 +41,10 @@ def screen(
 
     Without `epsilon` everything is a non-private diagnostic. With it, one release of the private rows' sketched gradients at
     (epsilon, delta), add/remove, ranks all candidates; value, low and high then come from it, its noise and new public rows.
+    `n_examples` is then the expected number of private rows, each of which enters independently of the others.
 
-    Guarantee: `epsilon_upper` bounds what the whole table reveals (public size, secret noise; a known seed is an experiment).
+    Guarantee: `epsilon_upper` bounds what the whole table reveals (public size, secret noise, sample and labels; a known seed is
+    an experiment); `attrs["guarantee"]` says it in words.
 
     Raises:
         SettingError, UnknownNameError: settings. DataError: sets that cannot be compared, too few rows, public rows that are
@@ -59,12 +62,15 @@ def screen(
     size = whole(N_EXAMPLES, n_examples)
     common = int(stream(None).integers(2**62)) if seed is None else seed
     quiet: Progress = progress or (lambda done, total, words: None)
-    task = Task(private, public, names, whole(K, k), size, whole(REPEATS, repeats), seed, common, quiet)
+    task = Task(private, len(private.x_train), public, names, chosen, whole(K, k), size, whole(REPEATS, repeats), seed, common, quiet)
     require_rows(task)
     sides = {name: Side(data, chosen, size, common, task.repeats) for name, data in public.items()}
-    own = Side(private, chosen, size, common, task.repeats if epsilon is None else 1)
-    found = without_noise(task, own, sides) if epsilon is None else with_noise(task, own, sides, epsilon, delta)
-    found.attrs["notes"] = (*preparation_notes([private, *public.values()], chosen.input_size), *_count_notes(task))
+    if epsilon is None:
+        found = without_noise(task, Side(private, chosen, size, common, task.repeats), sides)
+    else:
+        require_kind(private, chosen)
+        found = with_noise(task, sides, epsilon, delta)
+    found.attrs["notes"] = (*preparation_notes([private, *public.values()], chosen.input_size), *_count_notes(task), *_pure_notes(task))
     return found
 
 
@@ -97,6 +103,16 @@ def require_rows(task: Task) -> None:
             raise DataError(
                 f"{name!r} offers {min(len(data.x_train), task.n_examples)} rows, fewer than k = {task.k}: lower k or bring more rows."
             )
+
+
+def _pure_notes(task: Task) -> tuple[str, ...]:
+    """That the pure form has little to say beyond a few directions."""
+    if "gsd_pure" not in task.scores or task.k <= LARGEST_PURE_K:
+        return ()
+    return (
+        f"gsd_pure draws each of {task.k} directions at ε/{task.k}: with a few thousand rows they are close to random and so is the order. "
+        f"Take k ≤ {LARGEST_PURE_K}, or gsd, whose one Gaussian release serves every k.",
+    )
 
 
 def _count_notes(task: Task) -> tuple[str, ...]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 import torch
 from torch.func import functional_call, grad, vmap
@@ -18,12 +19,17 @@ def parameter_count(module: torch.nn.Module, names: Sequence[str] | None = None)
 
 
 def gradient_chunks(
-    module: torch.nn.Module, inputs: torch.Tensor, labels: torch.Tensor, *, names: Sequence[str] | None = None
+    module: torch.nn.Module,
+    inputs: Any,
+    labels: torch.Tensor,
+    *,
+    names: Sequence[str] | None = None,
+    read: Callable[[Any], torch.Tensor] = torch.as_tensor,
 ) -> Iterator[torch.Tensor]:
     """(c, p) float32 gradients of each example's own cross-entropy, chunk after chunk.
 
-    module: a network without batch statistics; inputs: (m, …) float32; labels: (m,) int64; names: the parameters that are
-    differentiated (None: all), the others stay frozen.
+    module: a network without batch statistics; inputs: (m, …), of which `read` makes a chunk float32 when its turn comes;
+    labels: (m,) int64; names: the parameters that are differentiated (None: all), the others stay frozen.
     """
     every = dict(module.named_parameters())
     chosen = {name: value.detach() for name, value in every.items() if names is None or name in names}
@@ -36,5 +42,5 @@ def gradient_chunks(
     rows = vmap(grad(loss), in_dims=(None, 0, 0))
     size = max(1, min(LARGEST_CHUNK, CHUNK_NUMBERS // max(1, sum(value.numel() for value in chosen.values()))))
     for start in range(0, len(inputs), size):
-        parts = rows(chosen, inputs[start : start + size], labels[start : start + size])
+        parts = rows(chosen, read(inputs[start : start + size]), labels[start : start + size])
         yield torch.cat([parts[name].flatten(1) for name in chosen], dim=1)

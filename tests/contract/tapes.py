@@ -80,9 +80,12 @@ class Neighbour(Replay):
 
 
 def distance(a: Any, b: Any, kind: str = "gaussian") -> list[float]:
-    """L2 distances between two pre-noise values, one for each part of a joint release; scores of a choice: the spread."""
+    """L2 distances between two pre-noise values, one for each part of a joint release; scores of a choice: the spread, which for
+    the Bingham mechanism's vᵀMv is that of the eigenvalues."""
     if isinstance(a, list | tuple):
         return [part for one, other in zip(a, b, strict=True) for part in distance(one, other)]
     if kind == "exponential":
         return [float(np.ptp(np.asarray(a) - np.asarray(b)))]
+    if kind == "bingham":
+        return [float(np.ptp(np.linalg.eigvalsh(np.asarray(a) - np.asarray(b))))]
     return [float(torch.linalg.vector_norm(torch.as_tensor(a).double() - torch.as_tensor(b).double()))]

@@ -93,8 +93,8 @@ def test_a_private_ranking_reads_private_rows_only_through_the_release(monkeypat
     private, public = sets
     fixed = np.eye(64)
 
-    def planted(rows, *, k, l2_clip_norm, epsilon, delta, noise, ledger):
-        real = release_moment(np.zeros_like(rows), k=k, l2_clip_norm=l2_clip_norm, epsilon=epsilon, delta=delta, noise=noise, ledger=ledger)
+    def planted(rows, *, k, **rest):
+        real = release_moment(np.zeros_like(rows), k=k, **rest)
         return dataclasses.replace(real, moment=fixed, basis=fixed[:, :k])
 
     monkeypatch.setattr("pillar_core.screening.release.release_moment", planted)
@@ -107,9 +107,9 @@ def test_moment_noise_has_the_calibrated_scale_and_rows_are_clipped() -> None:
     from pillar_core.ledger import Ledger
 
     rows = np.zeros((3, 40))
-    made = release_moment(rows, k=2, l2_clip_norm=0.5, epsilon=1.0, delta=1e-5, noise=stream(0, "n"), ledger=Ledger())
+    made = release_moment(rows, k=2, l2_clip_norm=0.5, noise_multiplier=3.0, noise=stream(0, "n"), ledger=Ledger())
     assert made.moment is not None
-    expected = pc.noise_multiplier(1.0) * 0.25
+    expected = 3.0 * 0.25
     assert made.noise_std == pytest.approx(expected)
     off_diagonal = made.moment[np.triu_indices(40, 1)] * math.sqrt(2)
     # 780 normals: the standard deviation's relative error is 1/√1560, five of them 13 %.

@@ -102,17 +102,7 @@ def test_too_few_or_dependent_rows_are_refused() -> None:
 
 def test_probe_rows_are_autograd_rows() -> None:
     net = probe.probe(3)
-    module = torch.nn.Sequential(
-        torch.nn.Conv2d(3, 64, 8, 5),
-        torch.nn.MaxPool2d(2),
-        torch.nn.Conv2d(64, 16, 4, 3),
-        torch.nn.MaxPool2d(2),
-        torch.nn.Flatten(),
-        torch.nn.Linear(144, 10),
-        torch.nn.Sigmoid(),
-    )
-    for parameter, values in zip(module.parameters(), net.parts, strict=True):
-        parameter.data = values.clone()
+    module = probe.network(net)
     images = torch.from_numpy(rng.stream(0, "images").uniform(-1, 1, (3, 3, 224, 224))).float()
     labels = torch.tensor([0, 7, 3])
     expected = next(gradient_chunks(module, images, labels))

@@ -1,0 +1,134 @@
+"""The private ranking: one release of the private rows' sketched gradients, then every score of every candidate from it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import torch
+from scipy import stats
+
+from pillar_core import accounting
+from pillar_core.errors import SettingError, UnsupportedError
+from pillar_core.ledger import DpEvent, Ledger
+from pillar_core.mechanisms import poisson_sample, sampled
+from pillar_core.rng import Streams, stream
+from pillar_core.screening import release as releases
+from pillar_core.screening.gsd import Side
+from pillar_core.screening.models import Start
+from pillar_core.screening.ranking import LEVEL, Task, ranked, row_of
+from pillar_core.screening.release import Release
+from pillar_core.screening.scores import SCORES
+from pillar_core.subspace import projection_distance, random_distance
+from pillar_core.types import NeighboringRelation, Provenance
+
+Array = np.ndarray[Any, Any]
+
+NOISE_DRAWS = 12
+"""Noise copies for the interval of a private ranking."""
+LARGEST_PURE_K = 2
+"""Beyond it the pure form's directions are close to random for a few thousand rows."""
+
+
+def with_noise(task: Task, sides: Mapping[str, Side], epsilon: float, delta: float) -> pd.DataFrame:
+    """The table from one release at (ε, δ); several kinds of release share ε equally. Candidates cost nothing more.
+
+    Raises:
+        UnsupportedError: a score without a private form. SettingError: ε not in (0, ∞).
+    """
+    forms = _forms(task, epsilon)
+    matrix = releases.sketch_matrix(next(iter(sides.values())).gradients(0).width, seed=task.public_seed)
+    public: dict[tuple[str, int], Array] = {}
+    for number, (name, side) in enumerate(sides.items()):
+        for repeat in range(task.repeats):
+            task.progress(number * task.repeats + repeat, len(sides) * task.repeats + 1, name)
+            public[name, repeat] = releases.sketched(side.gradients(repeat, start=0).chunks(), matrix)
+    clip = releases.public_clip([rows for (_, repeat), rows in public.items() if repeat == 0])
+    task.progress(1, 2, "private rows")
+    ledger = Ledger()
+    made = {form: released(task, form, matrix, clip, epsilon / len(forms), delta, ledger) for form in forms}
+    upper = accounting.epsilon(ledger.spent, delta=delta, relation=NeighboringRelation.ADD_OR_REMOVE_ONE, accountant="auto").upper
+    bases = {key: releases.top_of(releases.moment_of(releases.clipped(part, clip)), task.k) for key, part in public.items()}
+    found = []
+    for score in task.scores:
+        release = made[SCORES[score].private_form]
+        generators = [stream(task.public_seed, "noise copies", number) for number in range(NOISE_DRAWS)]
+        copies = [] if release.moment is None else [releases.noise_copy(release, generator) for generator in generators]
+        for name, side in sides.items():
+            ends = _from_release(score, release, copies, [bases[name, repeat] for repeat in range(task.repeats)])
+            count = min(task.n_examples, task.n_private, len(side.chosen[0]))
+            found.append(row_of(name, score, ends, count, Provenance.PRIVATE, upper))
+    task.progress(1, 1, "done")
+    table = ranked(found, null=random_distance(task.k, releases.SKETCH), width=releases.SKETCH)
+    table.attrs["guarantee"] = _guarantee(task, ledger.spent, upper, delta)
+    return table
+
+
+def released(task: Task, form: str, matrix: torch.Tensor, clip: float, epsilon: float, delta: float, ledger: Ledger) -> Release:
+    """One release of the task's private rows at `epsilon`: form "moment" (Gaussian, δ) or "directions" (pure).
+
+    Each row is in the sample with probability q, whatever other rows there are; only the moment, one release a sample, is
+    charged as subsampled. A label that is drawn for a row says nothing about it, so both neighbours' laws stay mixtures of
+    the same terms.
+    """
+    streams, n = Streams(task.seed), len(task.private.x_train)
+    q = releases.sampling_probability(task.n_private, task.n_examples)
+    sampling, labels = streams.secret(f"screening sample {form}"), streams.secret(f"screening labels {form}")
+    noise, start = streams.secret(f"screening noise {form}"), Start(task.public_seed)
+    if form == "directions":
+        rows = releases.sampled_rows(task.private, task.model, poisson_sample(q, n, sampling), matrix, labels, start)
+        return releases.release_directions(rows, k=task.k, l2_clip_norm=clip, epsilon=epsilon, noise=noise, ledger=ledger)
+    multiplier = accounting.noise_multiplier(epsilon, delta=delta, sampling_probability=q)
+    with sampled(q, n, sampling, [ledger]) as indices:
+        rows = releases.sampled_rows(task.private, task.model, indices, matrix, labels, start)
+        return releases.release_moment(rows, k=task.k, l2_clip_norm=clip, noise_multiplier=multiplier, noise=noise, ledger=ledger)
+
+
+def _guarantee(task: Task, spent: DpEvent, upper: float, delta: float) -> str:
+    """What was promised, in words."""
+    n, pure = task.n_private, not any(SCORES[name].private_form == "moment" for name in task.scores)
+    q = releases.sampling_probability(n, task.n_examples)
+    replaced = accounting.epsilon(spent, delta=delta, relation=NeighboringRelation.REPLACE_ONE, accountant="auto").upper
+    kept = "all private rows enter" if q == 1 else f"each private row enters with probability {q:.3g}, independently of the others"
+    words = (
+        f"ε ≤ {upper:.4g}, δ = {0 if pure else delta:g} for one row added or removed; ε ≤ {replaced:.4g} for one row replaced. "
+        f"This covers the table as a whole: {kept} and gets a random label of its own, so one row more or less changes one clipped term "
+        f"of one sum. The number of private rows, {n:,}, counts as public."
+    )
+    secret = "" if task.seed is None else " The seed of the noise is known: an experiment, not for release."
+    return words + secret
+
+
+def _forms(task: Task, epsilon: float) -> list[str]:
+    """The kinds of release that the scores need, each once."""
+    lacking = [name for name in task.scores if not SCORES[name].private_form]
+    if lacking:
+        able = ", ".join(name for name in SCORES if SCORES[name].private_form)
+        raise UnsupportedError(f"{', '.join(lacking)} has no private form: with epsilon use {able}, or leave epsilon out.")
+    if not 0 < epsilon < math.inf:
+        raise SettingError(f"epsilon must be above 0 and finite (leave it out for a non-private diagnostic); got {epsilon!r}.")
+    if not task.k < releases.SKETCH:
+        raise SettingError(f"k must be below {releases.SKETCH}, the size of the private sketch; got {task.k}.")
+    return sorted({SCORES[name].private_form for name in task.scores})
+
+
+def _from_release(score: str, release: Release, copies: Sequence[Array], bases: Sequence[Array]) -> tuple[float, float, float]:
+    """(low, value, high): the spread joins fresh noise of the same law with that over the candidate's own draws of rows.
+
+    The pure form has no noise of known spread to copy: its ends are NaN.
+    """
+    if score == "missed_energy" and release.moment is not None:
+        values = [releases.missed_energy(release.moment, basis) for basis in bases]
+        noisy = [releases.missed_energy(copy, bases[0]) for copy in copies]
+    else:
+        values = [projection_distance(release.basis, basis) for basis in bases]
+        noisy = [projection_distance(releases.top_of(copy, release.basis.shape[1]), bases[0]) for copy in copies]
+    value = float(np.mean(values))
+    if len(noisy) < 2:
+        return math.nan, value, math.nan
+    rows_variance = float(np.var(values, ddof=1)) / len(values) if len(values) > 1 else 0.0
+    half = float(stats.norm.ppf(0.5 + LEVEL / 2)) * math.sqrt(float(np.var(noisy, ddof=1)) + rows_variance)
+    return max(0.0, value - half), value, value + half

@@ -1,0 +1,117 @@
+"""The two releases that screening makes of private rows keep the contract of a learner: replay, sensitivity, sampling, noise."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+from dp_accounting import dp_event
+
+import pillar_core as pc
+from contract.tapes import Neighbour, Recorder, Replay, distance
+from pillar_core import accounting
+from pillar_core.ledger import ExponentialMechanismEvent, Ledger, counted
+from pillar_core.rng import stream
+from pillar_core.screening import release as releases
+from pillar_core.screening.models import MODELS
+from pillar_core.screening.private import released
+from pillar_core.screening.ranking import Task
+from pillar_core.types import Dataset, NeighboringRelation
+
+N, CLIP, K = 60, 0.05, 2
+"""The clip norm is below every row's sketched norm, so that one row can reach the whole sensitivity."""
+EPSILON, DELTA = 1.0, 1e-5
+FORMS = ("moment", "directions")
+HARDEST = 0.8
+# Sums of 60 float64 outer products.
+SLACK = 1e-9
+
+
+def task(n_examples: int = N, seed: int = 5) -> Task:
+    private = Dataset("rows", stream(0, "pixels").integers(256, size=(N, 8, 8)).astype(np.uint8), None)
+    return Task(private, N, {}, ("gsd",), MODELS["linear_head"], K, n_examples, 1, seed, 0, lambda done, total, words: None)
+
+
+def with_rows(one: Task, rows: np.ndarray) -> Task:
+    return dataclasses.replace(one, private=dataclasses.replace(one.private, x_train=rows))
+
+
+def release(one: Task, form: str, tape: Recorder | None = None) -> tuple[releases.Release, Ledger]:
+    ledger = Ledger(tape)
+    matrix = releases.sketch_matrix(10 * (3 * 32 * 32 + 1), seed=0)
+    return released(one, form, matrix, CLIP, EPSILON, DELTA, ledger), ledger
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("n_examples", [N, N // 4])
+def test_what_is_charged_stays_within_the_budget(form: str, n_examples: int) -> None:
+    _, ledger = release(task(n_examples), form)
+    bounds = accounting.epsilon(ledger.spent, delta=DELTA, relation=NeighboringRelation.ADD_OR_REMOVE_ONE, accountant="auto")
+    assert 0.98 * EPSILON <= bounds.upper <= EPSILON * (1 + 1e-9)
+    events = counted(ledger.spent)
+    if form == "directions":
+        assert events == {ExponentialMechanismEvent(EPSILON / K, 2 * EPSILON / K): K}
+    else:
+        assert isinstance(next(iter(events)), dp_event.PoissonSampledDpEvent) == (n_examples < N)
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("n_examples", [N, N // 4])
+def test_with_the_release_replayed_nothing_depends_on_private_rows(form: str, n_examples: int) -> None:
+    own, tape = task(n_examples), Recorder()
+    made, ledger = release(own, form, tape)
+    rows = own.private.x_train
+    for hostile in (np.zeros_like(rows), rows[::-1], 255 - rows, rows[:1], rows[:0], np.concatenate([rows, rows])):
+        replay = Replay(tape, sampling_seed=7)
+        again, spent = release(with_rows(own, hostile), form, replay)
+        assert replay.calls == tape.calls
+        assert spent.spent == ledger.spent
+        np.testing.assert_array_equal(again.basis, made.basis)
+        assert (again.moment is None) == (made.moment is None)
+        assert made.moment is None or np.array_equal(again.moment, made.moment)
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("n_examples", [N, N // 4])
+def test_one_row_moves_what_is_released_by_the_sensitivity_at_most_and_reaches_it(form: str, n_examples: int) -> None:
+    own, tape = task(n_examples), Recorder()
+    release(own, form, tape)
+    rows, nearest = own.private.x_train, 0.0
+    for row in (np.full((1, 8, 8), 255, np.uint8), np.zeros((1, 8, 8), np.uint8), np.eye(8, dtype=np.uint8)[None] * 255):
+        added = Neighbour(tape, position_of=np.arange(N), forced=N)
+        replaced = Neighbour(tape, position_of=np.arange(N), forced=0)
+        release(with_rows(own, np.concatenate([rows, row])), form, added)
+        release(with_rows(own, np.concatenate([row, rows[1:]])), form, replaced)
+        for other, factor in ((added, 1.0), (replaced, releases.REPLACE_ONE_FACTOR if form == "moment" else 2.0)):
+            for call, value, moved in zip(tape.calls, tape.values, other.values, strict=True):
+                (shift,) = distance(value, moved, call.kind)
+                assert shift <= factor * call.sensitivity + SLACK
+                nearest = max(nearest, shift / (factor * call.sensitivity))
+    assert nearest >= HARDEST
+
+
+def test_kept_rows_are_binomial_and_labels_uniform() -> None:
+    own = task(N // 4)
+    sizes = []
+    for seed in range(300):
+        tape = Recorder()
+        release(dataclasses.replace(own, seed=seed), "moment", tape)
+        ((q, n, kept),) = tape.samples
+        assert (q, n) == (0.25, N)
+        sizes.append(len(kept))
+    # Binomial(60, ¼): mean 15, variance 11.25; five standard errors of either over 300 samples.
+    assert abs(np.mean(sizes) - 15) < 5 * np.sqrt(11.25 / 300)
+    assert abs(np.var(sizes) / 11.25 - 1) < 5 * np.sqrt(2 / 300)
+
+
+def test_the_noise_of_the_moment_is_as_charged() -> None:
+    draws = []
+    for seed in range(3):
+        tape = Recorder()
+        release(task(seed=seed), "moment", tape)
+        draws.append(((tape.released[0] - tape.values[0]) / tape.calls[0].noise_std).numpy().ravel())
+    noise = np.concatenate(draws)
+    # 12,288 normals: the variance's relative error is √(2/N); five of them are 6 %.
+    assert abs(noise.var() - 1) < 5 * np.sqrt(2 / len(noise))
+    assert tape.calls[0].noise_std == pytest.approx(pc.noise_multiplier(EPSILON) * CLIP**2)
