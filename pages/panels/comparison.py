@@ -108,7 +108,7 @@ def draw(comparison: Comparison, settings: Settings) -> None:
 def _with_published(runs: pd.DataFrame, settings: Settings) -> pd.DataFrame:
     """The runs with a paper's number beside each learner, where data set and backbone bear a paper's names."""
     known = papers.published_for(core.features(settings).name, core.backbone(settings))
-    known = known[known["epsilon"].isin([settings.epsilon, float("inf")])].drop_duplicates("method").set_index("method")["published"]
+    known = known[known["epsilon"].isin([settings.epsilon, 0.0, float("inf")])].drop_duplicates("method").set_index("method")["published"]
     values = runs["method"].map(known)
     return runs.assign(published=values) if values.notna().any() else runs
 

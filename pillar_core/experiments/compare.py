@@ -42,11 +42,21 @@ def summary(table: pd.DataFrame, *, score: str = "accuracy") -> pd.DataFrame:
     `performance_boost` is (err_public − err_ceiling)/(err − err_ceiling): how much nearer the ceiling than the public rows
     alone lead (Golatkar et al., AdaMix, Fig. 2); empty without both references.
     """
-    table = _at_every_epsilon(table)
+    table = at_every_epsilon(table)
     rows = [_line(group, score) for _, group in table.groupby(["method", "epsilon"], sort=False)]
     lines = pd.DataFrame(rows)
     lines["performance_boost"] = _boosts(lines)
     return lines.sort_values(["epsilon", "mean"], ascending=[True, False], kind="stable", na_position="last").reset_index(drop=True)
+
+
+def at_every_epsilon(table: pd.DataFrame) -> pd.DataFrame:
+    """The table with the runs of learners that spend nothing repeated at each budget of the others."""
+    spends = table["method"].map(lambda name: METHODS[name].is_private)
+    budgets = table.loc[spends, "epsilon"].unique()
+    if not len(budgets):
+        return table
+    free = [table[~spends].assign(epsilon=epsilon) for epsilon in budgets]
+    return pd.concat([table[spends], *free], ignore_index=True)
 
 
 def _obstacle(method: Method, split: SemiPrivateSplit) -> str:
@@ -58,16 +68,6 @@ def _obstacle(method: Method, split: SemiPrivateSplit) -> str:
     if method.public_use is PublicUse.TEXT and split.text_embeddings is None:
         return "needs text embeddings of the class names"
     return method.obstacle(features) if method.obstacle is not None else ""
-
-
-def _at_every_epsilon(table: pd.DataFrame) -> pd.DataFrame:
-    """The table with the runs of learners that spend nothing repeated at each budget of the others."""
-    spends = table["method"].map(lambda name: METHODS[name].is_private)
-    budgets = table.loc[spends, "epsilon"].unique()
-    if not len(budgets):
-        return table
-    free = [table[~spends].assign(epsilon=epsilon) for epsilon in budgets]
-    return pd.concat([table[spends], *free], ignore_index=True)
 
 
 def _line(group: pd.DataFrame, score: str) -> dict[str, Any]:
@@ -86,7 +86,7 @@ def _line(group: pd.DataFrame, score: str) -> dict[str, Any]:
         "low": low,
         "high": high,
         "seeds": len(values),
-        "public_data": str(method.public_use),
+        "public_data": first["public_use"] if isinstance(first.get("public_use"), str) else str(method.public_use),
         "epsilon_upper": group["epsilon_upper"].max() if "epsilon_upper" in group else math.nan,
         "seconds": group["seconds"].mean() if "seconds" in group else math.nan,
         "error_message": failed.iloc[0] if len(failed) else "",

@@ -12,6 +12,7 @@ import numpy as np
 
 from pillar_core.engine import LinearClassifier
 from pillar_core.errors import DataError, UnsupportedError
+from pillar_core.methods import METHODS
 from pillar_core.splits import Transform
 from pillar_core.types import Guarantee, RunRecord
 
@@ -99,7 +100,7 @@ def _card(record: RunRecord, classes: tuple[str, ...], head: LinearClassifier) -
         "transform": {"normalise": head.transform.normalise, "features": int(record.facts.d), "dimensions": int(head.weights.shape[0])},
         "guarantee": guarantee_card(record.guarantee),
         "n_private": record.facts.n_private,
-        "public_data": str(record.public_use),
+        "public_data": METHODS[record.method].public_words(record.settings),
         "notes": "Test accuracy is left out: it is a non-private release of the test rows.",
     }
 

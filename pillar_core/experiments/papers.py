@@ -24,7 +24,7 @@ from pillar_core.experiments.loading import load_features
 from pillar_core.experiments.sweep import Progress, sweep
 from pillar_core.registry import Registry
 
-__all__ = ["TABLES", "PaperTable", "beside", "facts", "grid", "published", "published_for", "run"]
+__all__ = ["TABLES", "PaperTable", "beside", "facts", "grid", "matching", "published", "published_for", "run"]
 
 FILE = Path(__file__).with_name("papers.csv")
 STAND_IN = "spiked_features"
@@ -108,17 +108,21 @@ def published(name: str, *, dataset: str | None = None) -> pd.DataFrame:
 
 
 def published_for(features: str, backbone: str | None) -> pd.DataFrame:
+    """One published accuracy for each method and ε, the first table's, of those `matching`: columns of `facts`."""
+    return matching(features, backbone).drop_duplicates(["method", "epsilon"]).reset_index(drop=True)
+
+
+def matching(features: str, backbone: str | None) -> pd.DataFrame:
     """Published accuracies on features whose name and backbone say that they are a paper's: columns of `facts`.
 
     A row matches when its data set and the first word of its backbone both stand in the names: "cifar10_resnet50" is
-    CIFAR-10 through a ResNet-50. Of several, the first table's number is kept for each method and ε.
+    CIFAR-10 through a ResNet-50.
     """
     parts = [part for part in re.split(r"[^a-z0-9]+", f"{features} {backbone or ''}".lower()) if part]
     words = {*parts, *("".join(pair) for pair in itertools.pairwise(parts))}
     rows = _facts()
     fits = rows["dataset"].map(_word).isin(words) & rows["backbone"].map(lambda text: _word(text.split(" ")[0])).isin(words)
-    found = rows[fits & (rows["metric"] == "accuracy") & (rows["method"] != "")]
-    return found.drop_duplicates(["method", "epsilon"]).reset_index(drop=True)
+    return rows[fits & (rows["metric"] == "accuracy") & (rows["method"] != "")].reset_index(drop=True)
 
 
 def grid(name: str, *, dataset: str, data: str | None = None, seeds: int | None = None) -> dict[str, Any]:
@@ -195,6 +199,7 @@ def _facts() -> pd.DataFrame:
     is_error = rows["metric"] == "error"
     rows["published"] = share.where(~is_error, 1 - share)
     rows["metric"] = rows["metric"].where(~is_error, "accuracy")
+    rows["epsilon"] = rows["epsilon"].where(rows["method"] != "only_public", 0.0)
     return rows
 
 

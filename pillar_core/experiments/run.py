@@ -234,7 +234,7 @@ def _record(one: Solved, result: TrainResult, split: SemiPrivateSplit, seconds: 
         seed=one.seed,
         facts=one.view.facts,
         data=split.fingerprint,
-        public_use=one.method.public_use,
+        public_use=one.method.use_of(dataclasses.asdict(one.settings)),
         notes=tuple(notes),
         why=one.why,
         diagnostics=_released(result.diagnostics) if one.seed is None else result.diagnostics,

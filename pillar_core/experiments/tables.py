@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Mapping
 from typing import Any
 
 from pillar_core.experiments.versions import made_with
+from pillar_core.methods import METHODS
 from pillar_core.types import RunRecord
 
 SETTING_COLUMNS = ("k", "steps", "batch_size", "learning_rate", "noise_multiplier", "l2_clip_norm")
@@ -55,7 +57,7 @@ def row_of(record: Mapping[str, Any]) -> dict[str, Any]:
         "dataset": cell["data"]["dataset"],
         "backbone": cell["data"]["backbone"],
         "method": cell["method"],
-        "epsilon": float("inf") if cell["epsilon"] is None else cell["epsilon"],
+        "epsilon": _budget(record),
         "delta": cell["delta"],
         "relation": cell["relation"],
         "seed": cell["seed"],
@@ -74,7 +76,15 @@ def row_of(record: Mapping[str, Any]) -> dict[str, Any]:
             "accountant": record["guarantee"]["accountant"],
             "n_private": record["facts"]["n_private"],
             "n_public": record["facts"]["n_public"],
-            "public_use": record["public_use"],
+            "public_use": METHODS[cell["method"]].public_words(record["settings"]),
             "seconds": record["seconds"],
         }
     return row
+
+
+def _budget(record: Mapping[str, Any]) -> float:
+    """The ε asked for; where none was, what the run spent at most: 0 for a learner that reads no private row, ∞ without protection."""
+    asked = record["cell"]["epsilon"]
+    if asked is not None:
+        return float(asked)
+    return math.inf if record.get("error") is not None else float(record["guarantee"]["epsilon"]["upper"])

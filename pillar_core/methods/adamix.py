@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -150,6 +150,11 @@ def _text(settings: Settings, view: View) -> Array:
     return view.text_embeddings
 
 
+def uses(settings: Mapping[str, Any]) -> PublicUse:
+    """A start from class names reads them beside the labelled rows."""
+    return PublicUse.TEXT if settings["initialisation"] == "text" else PublicUse.LABELLED
+
+
 fit_many = mixed.fit_many_with(guide, start=start)
 PAPER = {
     "noise_multiplier": 20.0,
@@ -176,7 +181,8 @@ METHODS.register(
         measure=measure,
         prepare=rules.prepare_descent,
         finish=finish,
-        presets={"paper": PAPER, "ngd": {"adaptive_clip": False, "projection": False}},
-        preset_budget_settings={"paper": "steps"},
+        uses=uses,
+        presets={"paper": PAPER, "ngd": {"adaptive_clip": False, "projection": False}, "fixed_noise": {"noise_multiplier": 20.0}},
+        preset_budget_settings={"paper": "steps", "fixed_noise": "steps"},
     )
 )

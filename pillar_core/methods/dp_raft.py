@@ -11,6 +11,8 @@ norm; momentum acts on what was released. Source: Panda et al. 2022 (DP-RAFT), P
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
+from typing import Any
 
 from pillar_core import params
 from pillar_core.methods import descent, rules
@@ -64,6 +66,11 @@ def _with_momentum(plan: Plan, given: DpRaftSettings) -> Plan:
     return Plan(dataclasses.replace(plan.settings, learning_rate=rate), (*plan.why[:-1], why))
 
 
+def uses(settings: Mapping[str, Any]) -> PublicUse:
+    """With k given, the projection comes from the public rows."""
+    return PublicUse.NONE if settings["k"] is None else PublicUse.UNLABELLED
+
+
 def prepare_rows(settings: DpRaftSettings, view: View, streams: Streams) -> Prepared:
     """All features, or k public directions."""
     return descent.rows_as_they_are(settings, view, streams) if settings.k is None else project(settings, view, streams)
@@ -86,7 +93,7 @@ METHODS.register(
         prepare=rules.prepare_descent,
         finish=finish,
         presets={"paper": PAPER},
-        assumptions=("with k given, the projection comes from the public rows",),
+        uses=uses,
     )
 )
 

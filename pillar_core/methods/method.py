@@ -36,6 +36,7 @@ class Method:
     fit_many: the same for several settings on one view in one batched call, with the same results and events.
     budget_setting: the setting that a privacy budget is solved for; None where nothing is spent.
     presets: named settings, "paper" among them; they never change what a plain call does.
+    uses: what a run's settings make of `public_use`, where they can widen it (a projection asked for, a start from class names).
     obstacle: why the learner cannot work on some features ("" where it can): needs images, boolean features …; `run` refuses.
     preset_budget_settings: presets that fix the budget setting and solve a whole number instead (steps): the largest that fits.
     """
@@ -55,6 +56,7 @@ class Method:
     budget_setting: str | None = "noise_multiplier"
     presets: Mapping[str, Mapping[str, Any]] = dataclasses.field(default_factory=dict)
     preset_budget_settings: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    uses: Callable[[Mapping[str, Any]], PublicUse] | None = None
     obstacle: Callable[[FeatureSet], str] | None = None
     assumptions: tuple[str, ...] = ()
     version: int = 1
@@ -63,6 +65,17 @@ class Method:
     def is_private(self) -> bool:
         """Whether the method spends a budget at all."""
         return self.budget_setting is not None
+
+    def use_of(self, settings: Mapping[str, Any]) -> PublicUse:
+        """Which public data a run with these settings saw as data; means and scales for preprocessing apart."""
+        return self.public_use if self.uses is None else self.uses(settings)
+
+    def public_words(self, settings: Mapping[str, Any]) -> str:
+        """The badge of a run with these (solved) settings: none, unlabelled, labelled …, with preprocessing said where it is all."""
+        use = self.use_of(settings)
+        if use is PublicUse.NONE and (settings.get("standardise") or settings.get("centre")):
+            return f"{PublicUse.UNLABELLED} (preprocessing only)"
+        return f"{PublicUse.LABELLED} and class names" if use is PublicUse.TEXT else str(use)
 
 
 METHODS: Registry[Method] = Registry("method")

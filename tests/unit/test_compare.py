@@ -112,3 +112,45 @@ def test_recommendations_refuse_claims_without_rows():
         pc.recommend(FACTS, "secret")
     with pytest.raises(errors.BudgetError):
         pc.recommend(FACTS, epsilon=0.0)
+
+
+def row(method, **asked):
+    cell = {"dataset": "digits", "public_fraction": 0.1, "method": method, **asked}
+    return pc.sweep(cell).iloc[0]
+
+
+def test_a_row_says_what_was_spent_where_nothing_was_asked():
+    assert row("only_public").epsilon == 0.0
+    assert row("non_private").epsilon == math.inf
+    spent = row("noisy_gd", noise_multiplier=5.0, steps=10)
+    assert spent.epsilon == spent.epsilon_upper < math.inf
+    assert row("noisy_gd", epsilon=0.7).epsilon == 0.7
+    assert row("noisy_gd", noise_multiplier=5.0, epsilon=1.0).error_message
+
+
+@pytest.mark.parametrize(
+    ("method", "settings", "words"),
+    [
+        ("dp_sgd", {}, "unlabelled (preprocessing only)"),
+        ("dp_sgd", {"standardise": False, "centre": False}, "none"),
+        ("dp_raft", {"k": 5}, "unlabelled"),
+        ("dp_raft", {"standardise": False}, "unlabelled (preprocessing only)"),
+        ("pillar", {"k": 5}, "unlabelled"),
+        ("adamix", {"k": 5}, "labelled"),
+    ],
+)
+def test_the_badge_of_public_data_follows_the_settings(method, settings, words):
+    assert row(method, epsilon=1.0, **settings).public_use == words
+    record = pc.run(method, pc.split(pc.load_dataset("digits"), public_fraction=0.1), epsilon=1.0, **settings)
+    assert pc.METHODS[method].public_words(record.settings) == words
+    assert str(record.public_use) == words.split(" ")[0] or "preprocessing" in words
+
+
+def test_a_start_from_class_names_is_said():
+    names = {"initialisation": "text", "standardise": False}
+    assert pc.METHODS["adamix"].public_words(names) == "labelled and class names"
+
+
+def test_lines_take_the_badge_from_the_runs():
+    table = runs(dp_raft={1.0: [0.7, 0.8]}).assign(public_use="unlabelled")
+    assert compare.summary(table).public_data[0] == "unlabelled"
