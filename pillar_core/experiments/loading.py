@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
 from pathlib import Path
 
 from pillar_core import data
 from pillar_core.errors import SettingError
 from pillar_core.features import extract
+from pillar_core.features.extraction import Progress
+from pillar_core.features.names import address
 from pillar_core.types import Dataset, FeatureSet
 
-__all__ = ["load_features"]
+__all__ = ["load_features", "through_backbone"]
 
 
 def load_features(
@@ -26,32 +29,54 @@ def load_features(
     Args:
         source: npz (x_train, y_train, x_test, y_test, classes), csv or parquet of features; npz, folder or zip of images;
             or a dataset. A feature set comes back as it is.
-        backbone: a key of `BACKBONES`; None takes raw_pixels for images and identity for numbers.
+        backbone: a key of `BACKBONES`; None takes raw_pixels for images and identity for numbers. What a network makes is kept
+            in the cache, and extracted only where it is not there.
         weights: a local file for backbones that have weights.
         device: auto, cpu, cuda or mps.
         batch_size: images at a time.
 
     Raises:
-        DataError: a file or rows that cannot be used; every reason with row numbers.
-        SettingError: a backbone for what is features already, or a device or batch size out of range.
+        DataError: a file or rows that cannot be used, every reason with row numbers; or weights of another network.
+        SettingError: a backbone for what is features already, or a device, batch size or weights out of range.
         UnknownNameError: no such backbone.
+        StoreError: a disk that refuses; what was extracted is kept.
     """
     found = _read(source)
     if isinstance(found, FeatureSet):
         if backbone not in (None, "identity") or weights is not None:
             raise SettingError(f"backbone must be none or identity for what is features already; got {backbone!r}, weights {weights!r}.")
         return found
-    chosen = backbone or ("raw_pixels" if found.is_images else "identity")
-    x_train, x_test = extract(found, backbone=chosen, weights=weights, device=device, batch_size=batch_size)
-    checked = data.features(x_train, found.y_train, x_test, found.y_test, found.classes or None)
+    return through_backbone(found, backbone, weights=weights, device=device, batch_size=batch_size)
+
+
+def through_backbone(
+    dataset: Dataset,
+    backbone: str | None = None,
+    *,
+    weights: str | Path | None = None,
+    device: str = "auto",
+    batch_size: int = 64,
+    progress: Progress | None = None,
+    cancelled: Callable[[], bool] | None = None,
+) -> FeatureSet:
+    """`load_features` of a dataset, telling how far it is and stopping when asked.
+
+    Raises:
+        as `load_features`; and Cancelled.
+    """
+    chosen = backbone or ("raw_pixels" if dataset.is_images else "identity")
+    x_train, x_test, notes = extract(
+        dataset, backbone=chosen, weights=weights, device=device, batch_size=batch_size, progress=progress, cancelled=cancelled
+    )
+    checked = data.features(x_train, dataset.y_train, x_test, dataset.y_test, dataset.classes or None)
     return dataclasses.replace(
         checked,
-        name=found.name,
-        backbone=chosen,
-        synthetic=found.synthetic,
-        notes=found.notes + checked.notes,
-        images=found if found.is_images else None,
-        known=found.known,
+        name=dataset.name,
+        backbone=address(chosen).canonical,
+        synthetic=dataset.synthetic,
+        notes=dataset.notes + checked.notes + notes,
+        images=dataset if dataset.is_images else None,
+        known=dataset.known,
     )
 
 

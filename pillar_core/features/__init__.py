@@ -1,6 +1,21 @@
 """Backbones: images or numbers to features."""
 
-from pillar_core.features import identity, raw_pixels
-from pillar_core.features.cards import BACKBONES, Backbone, extract
+from pillar_core.features import identity, open_clip_towers, own_files, raw_pixels, scattering, self_supervised, timm_models
+from pillar_core.features.cards import BACKBONES, Backbone, revision
+from pillar_core.features.extraction import extract, forget, is_ready
 
-__all__ = ["BACKBONES", "Backbone", "extract", "identity", "raw_pixels"]
+__all__ = [
+    "BACKBONES",
+    "Backbone",
+    "extract",
+    "forget",
+    "identity",
+    "is_ready",
+    "open_clip_towers",
+    "own_files",
+    "raw_pixels",
+    "revision",
+    "scattering",
+    "self_supervised",
+    "timm_models",
+]

@@ -6,19 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from pillar_core.errors import DataError, SettingError
-from pillar_core.features.cards import BACKBONES, Backbone, Features, Work
-from pillar_core.types import Dataset
+from pillar_core.features.cards import BACKBONES, NO_OVERLAP, Backbone, Encoder, Work
 
 __all__: list[str] = []
-
-
-def _run(dataset: Dataset, work: Work) -> Features:
-    if work.weights is not None:
-        raise SettingError(f"weights must be none for the backbone raw_pixels, which has none; got {str(work.weights)!r}.")
-    if not dataset.is_images:
-        raise DataError(f"the backbone raw_pixels takes images; {dataset.name!r} holds numbers (n, d). Choose identity.")
-    return _flat(dataset.x_train), None if dataset.x_test is None else _flat(dataset.x_test)
 
 
 def _flat(images: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
@@ -26,6 +16,10 @@ def _flat(images: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     rows = images.reshape(len(images), -1).astype(np.float32)
     rows /= np.float32(255)
     return rows
+
+
+def _open(name: str, work: Work) -> Encoder:
+    return Encoder(_flat)
 
 
 BACKBONES.register(
@@ -36,7 +30,8 @@ BACKBONES.register(
         licence="none needed",
         width="height × width × channels",
         pretraining="none",
-        overlap="none: nothing was pre-trained",
-        run=_run,
+        overlap=NO_OVERLAP,
+        open=_open,
+        is_kept=False,
     )
 )

@@ -22,7 +22,7 @@ def _dataset() -> Dataset:
 
 
 def test_raw_pixels_keep_every_channel_in_order() -> None:
-    train, test = extract(_dataset(), backbone="raw_pixels")
+    train, test, _ = extract(_dataset(), backbone="raw_pixels")
     assert train.dtype == np.float32
     np.testing.assert_array_equal(np.rint(train * 255).reshape(IMAGES.shape), IMAGES)
     assert train.max() <= 1
@@ -32,7 +32,7 @@ def test_raw_pixels_keep_every_channel_in_order() -> None:
 
 def test_identity_returns_numbers_as_given() -> None:
     dataset = load_dataset("breast_cancer")
-    train, test = extract(dataset, backbone="identity")
+    train, test, _ = extract(dataset, backbone="identity")
     np.testing.assert_array_equal(train, dataset.x_train)
     np.testing.assert_array_equal(test, dataset.x_test)
 

@@ -1,0 +1,32 @@
+"""Files of weights on a hub: taken from this machine's copy, or fetched once where a network may be used."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pillar_core.errors import DataError, MissingDependencyError
+
+
+def hub_file(repository: str | None, filename: str, *, network: bool) -> Path | None:
+    """The file of a Hugging Face repository; None where it is not here and `network` is false, or no repository is known.
+
+    Raises:
+        DataError: it could not be fetched; the message says what to do instead.
+        MissingDependencyError: huggingface_hub is not installed.
+    """
+    if not repository:
+        return None
+    try:
+        import huggingface_hub
+        from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError
+    except ImportError as cause:
+        raise MissingDependencyError("weights from a hub need the package huggingface_hub: pip install huggingface_hub.") from cause
+    try:
+        return Path(huggingface_hub.hf_hub_download(repository, filename, local_files_only=not network))
+    except (LocalEntryNotFoundError, HfHubHTTPError, OSError, ValueError) as error:
+        if not network:
+            return None
+        raise DataError(
+            f"the weights {filename} of {repository} could not be fetched ({str(error).splitlines()[0][:200]}). Without a network: "
+            f"download https://huggingface.co/{repository}/resolve/main/{filename} elsewhere, copy it here and pass weights=FILE."
+        ) from error

@@ -1,0 +1,163 @@
+"""Weights from a local file, safely, and into a network whose every tensor must be found.
+
+safetensors hold tensors alone. PyTorch files are read with `weights_only`, which builds tensors and plain containers and
+refuses everything that could run code. Checkpoints wrap a network's tensors in prefixes (`module.encoder_q.`, `backbone.`,
+`teacher.backbone.`, …): the prefix under which most of the network's tensors lie is taken off, and said.
+"""
+
+from __future__ import annotations
+
+import argparse
+import functools
+import hashlib
+import pickle
+import re
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from pillar_core.errors import DataError, MissingDependencyError
+
+__all__ = ["content_hash", "fill", "read_tensors"]
+
+Tensors = dict[str, torch.Tensor]
+
+SECOND = re.compile(r"momentum|encoder_k|target|student|ema")
+"""Words in the prefix of a second copy of the network, which is taken only where there is no other."""
+HEAD = re.compile(r"(^|\.)(fc|head|heads|classifier|last_linear|pre_logits|projector|predictor|prototypes|projection_head)(\.|$)")
+COUNTER = "num_batches_tracked"
+RENAMED = ((re.compile(r"(denselayer\d+\.(?:norm|relu|conv))\.(?=[12]\.)"), r"\1"),)
+"""Old spellings of tensor names: torchvision's first DenseNet files."""
+_SHOWN = 5
+
+
+def content_hash(path: Path) -> str:
+    """SHA-256 of the file, remembered by this process until it changes.
+
+    Raises:
+        DataError: it cannot be read.
+    """
+    try:
+        about = path.stat()
+        return _hashed(path, about.st_mtime_ns, about.st_size, about.st_ino)
+    except OSError as error:
+        raise DataError(f"the weights {path} cannot be read ({error}).") from error
+
+
+def read_tensors(path: Path) -> Tensors:
+    """Every tensor in the file, by its path through the nested containers, joined with dots.
+
+    Raises:
+        DataError: truncated or damaged, no tensors, or Python objects whose reading could run code.
+        MissingDependencyError: safetensors is not installed.
+    """
+    try:
+        found = _safetensors(path) if path.suffix == ".safetensors" else _pytorch(path)
+    except pickle.UnpicklingError as error:
+        raise DataError(
+            f"{path} holds Python objects besides tensors, which can run code when read: refused. Where you trust it, convert it: "
+            "safetensors.torch.save_file(torch.load(FILE, weights_only=False)['state_dict'], 'weights.safetensors')."
+        ) from error
+    except (OSError, RuntimeError, ValueError, EOFError, KeyError) as error:
+        raise DataError(
+            f"{path} cannot be read as weights ({_first_line(error)}): it is damaged, incomplete or of another kind."
+        ) from error
+    tensors = {".".join(parts): tensor for parts, tensor in _flat(found, ())}
+    if not tensors:
+        raise DataError(f"{path} holds no tensors; a file of weights is a safetensors file or a PyTorch state dictionary.")
+    return tensors
+
+
+def fill(network: torch.nn.Module, path: Path, *, what: str) -> tuple[str, ...]:
+    """What was decided, in words, after every parameter and buffer of `network` was set from the file, widened to float32.
+
+    Raises:
+        DataError: tensors of the network that the file lacks or holds in another shape, or tensors of the file that belong to
+            another network, each by name.
+    """
+    wanted = network.state_dict()
+    found = {_renamed(name): tensor for name, tensor in read_tensors(path).items()}
+    prefix = _best_prefix(found, [name for name in wanted if not name.endswith(COUNTER)])
+    own = {name.removeprefix(prefix): tensor for name, tensor in found.items() if name.startswith(prefix)}
+    _compare(wanted, own, path=path, what=what)
+    network.load_state_dict({name: own.get(name, value).to(value.dtype) for name, value in wanted.items()})
+    return (f"Weights: {path.name}, its tensors under {prefix.rstrip('.')!r}.",) if prefix else (f"Weights: {path.name}.",)
+
+
+def _compare(wanted: Tensors, own: Tensors, *, path: Path, what: str) -> None:
+    absent = [name for name in wanted if name not in own and not name.endswith(COUNTER)]
+    shapes = [
+        f"{name} {tuple(own[name].shape)} instead of {tuple(wanted[name].shape)}"
+        for name in wanted
+        if name in own and own[name].shape != wanted[name].shape
+    ]
+    parts = {name.split(".")[0] for name in wanted}
+    foreign = [name for name in own if name not in wanted and name.split(".")[0] in parts and not _may_be_left_out(name)]
+    problems = [
+        f"{len(names)} {title}: {', '.join(names[:_SHOWN])}{' …' if len(names) > _SHOWN else ''}"
+        for title, names in (("missing", absent), ("of another shape", shapes), ("that it does not know", foreign))
+        if names
+    ]
+    if problems:
+        raise DataError(f"{path} does not hold the weights of {what}, which has {len(wanted)} tensors; {'; '.join(problems)}.")
+
+
+def _may_be_left_out(name: str) -> bool:
+    return name.endswith(COUNTER) or HEAD.search(name) is not None
+
+
+def _best_prefix(found: Iterable[str], wanted: list[str]) -> str:
+    """The prefix under which most wanted names lie; of equal ones that without the words of a second copy, then the shortest."""
+    names = set(found)
+    probes = wanted[:1] + wanted[len(wanted) // 2 : len(wanted) // 2 + 1] + wanted[-1:]
+    prefixes = {name[: -len(probe)] for probe in probes for name in names if name == probe or name.endswith(f".{probe}")}
+    scored = [(sum(prefix + name in names for name in wanted), SECOND.search(prefix) is None, -len(prefix), prefix) for prefix in prefixes]
+    return max(scored)[3] if scored else ""
+
+
+def _safetensors(path: Path) -> Tensors:
+    try:
+        from safetensors import SafetensorError
+        from safetensors.torch import load_file
+    except ImportError as cause:
+        raise MissingDependencyError("weights in safetensors files need the package safetensors: pip install safetensors.") from cause
+    try:
+        return dict(load_file(str(path)))
+    except SafetensorError as error:
+        raise ValueError(str(error)) from error
+
+
+def _pytorch(path: Path) -> Any:
+    # Checkpoints of several repositories carry their command line, a Namespace of plain values.
+    with torch.serialization.safe_globals([argparse.Namespace]):
+        return torch.load(path, map_location="cpu", weights_only=True)
+
+
+def _flat(value: Any, at: tuple[str, ...]) -> Iterable[tuple[tuple[str, ...], torch.Tensor]]:
+    if isinstance(value, torch.Tensor):
+        yield at, value
+    elif isinstance(value, Mapping) and at[:1] not in (("optimizer",), ("optimizer_states",)):
+        for name, inner in value.items():
+            if isinstance(name, str):
+                yield from _flat(inner, (*at, name))
+
+
+def _renamed(name: str) -> str:
+    for old, new in RENAMED:
+        name = old.sub(new, name)
+    return name
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).splitlines() or [type(error).__name__])[0][:200]
+
+
+@functools.lru_cache(maxsize=64)
+def _hashed(path: Path, *version: int) -> str:
+    digest = hashlib.sha256()
+    with path.open("rb") as file:
+        while chunk := file.read(1 << 22):
+            digest.update(chunk)
+    return digest.hexdigest()
