@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from pages.frame import failures, looks, navigation, session
-from pages.panels import evidence_attacks, evidence_audits, local
+from pages.panels import evidence_attacks, evidence_audits, evidence_score, local
 
 navigation.begin()
 settings = session.current()
@@ -19,17 +19,20 @@ looks.title(
 VIEWS = {
     "attack": "Attack the model",
     "rows": "Who is exposed",
+    "score": "What a score leaks",
     "audit": "Audit the code",
     "sabotage": "Break it on purpose",
     "blind": "What no audit sees",
 }
 with failures.shown("This evidence could not be gathered."):
-    view = local.one("View", list(VIEWS), "attack", name="evidence-view", words=VIEWS.__getitem__, help="Five kinds of evidence.")
+    view = local.one("View", list(VIEWS), "attack", name="evidence-view", words=VIEWS.__getitem__, help="Six kinds of evidence.")
     match view:
         case "attack":
             evidence_attacks.attack(settings)
         case "rows":
             evidence_attacks.exposed(settings)
+        case "score":
+            evidence_score.leak(settings)
         case "audit":
             evidence_audits.audit(settings)
         case "sabotage":
@@ -45,6 +48,8 @@ with st.expander("How this was computed", icon=":material/science:"):
         "would prove the claim wrong.\n"
         "- **Realised ε of a row**: μᵢ² adds up the squared clipped gradients of that row along the released steps, over the noise "
         "variance. The steps depend on the data, so this is no guarantee, and it is private itself.\n"
+        "- **A score** such as the gradient subspace distance is a function of the private batch. Who knows all other rows computes it "
+        "with the row and without; who knows a part compares with 128 batches that share the known rows, by likelihood ratio.\n"
         "- **Audits** train with a canary and without, project every release on the canary's gradient, and test the claimed *curve* by "
         "exact binomial counts. Testing one (ε, δ) point would miss a budget spent twice."
     )

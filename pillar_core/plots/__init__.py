@@ -10,7 +10,15 @@ from pillar_core.plots.bars import comparison
 from pillar_core.plots.budgets import error_against_epsilon
 from pillar_core.plots.classes import class_balance, per_class
 from pillar_core.plots.component_graph import component_graph, component_table
-from pillar_core.plots.evidence import audit_power, membership_roc, one_run_reach, realised_by_class, realised_losses, two_worlds
+from pillar_core.plots.evidence import (
+    audit_power,
+    membership_roc,
+    one_run_reach,
+    realised_by_class,
+    realised_losses,
+    right_guesses,
+    two_worlds,
+)
 from pillar_core.plots.geometry import BASES, margins_against_k, spectrum_and_gaps, xi_against_k
 from pillar_core.plots.heatmap import accuracy_heatmap
 from pillar_core.plots.hero import learning_hero
@@ -68,6 +76,7 @@ __all__ = [
     "rates",
     "realised_by_class",
     "realised_losses",
+    "right_guesses",
     "rows_against_dimension",
     "score_against_accuracy",
     "shift",

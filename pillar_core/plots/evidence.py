@@ -239,6 +239,45 @@ def one_run_reach(table: pd.DataFrame, *, mode: Mode = "light", canaries: int) -
     )
 
 
+def right_guesses(table: pd.DataFrame, *, mode: Mode = "light", published: float, title: str) -> Any:
+    """How often attackers are right about one row, with intervals, beside a coin. table: columns attacker, sees, success, low, high."""
+    figure, ink, colours = go.Figure(), INK[mode], categorical(7, mode)
+    labels = [f"knows {row.attacker}, sees {row.sees}" for row in table.itertuples()]
+    is_strong = table["attacker"] == table["attacker"].iloc[0]
+    figure.add_bar(
+        x=100 * table["success"],
+        y=labels,
+        orientation="h",
+        text=[f"{100 * value:.1f} %" for value in table["success"]],
+        textposition="inside",
+        insidetextanchor="start",
+        error_x={
+            "type": "data",
+            "symmetric": False,
+            "array": 100 * (table["high"] - table["success"]),
+            "arrayminus": 100 * (table["success"] - table["low"]),
+            "color": ink.text,
+            "thickness": 1.4,
+        },
+        marker={"color": [faded(colours[5 if strong else 0], 0.75) for strong in is_strong], "cornerradius": 4},
+        hovertemplate="%{y}: right in %{x:.1f} % of guesses<extra></extra>",
+    )
+    _mark(figure, 50.0, "coin", ink.muted, "dash", "right")
+    _mark(figure, 100 * published, f"published: {100 * published:.1f} %", ink.text, "dot", "left")
+    figure.update_xaxes(title_text="guesses about one row that are right, %", range=[40, 104])
+    figure.update_yaxes(type="category", categoryarray=labels[::-1], showgrid=False, ticksuffix="  ")
+    figure.update_layout(showlegend=False, bargap=0.3)
+    words = "; ".join(f"{label}: {100 * value:.1f} percent" for label, value in zip(labels, table["success"], strict=True))
+    return finished(
+        figure,
+        title=title,
+        caption="Half of the rows in question are in the batch. Bars with 95 % intervals.",
+        alt=f"Bars of right guesses: {words}.",
+        mode=mode,
+        height=190 + 46 * len(table),
+    )
+
+
 def _mark(figure: go.Figure, x: float, text: str, colour: str, dash: str, side: str) -> None:
     figure.add_vline(
         x=x,

@@ -12,7 +12,7 @@ import pillar_core as pc
 from pages.panels import accounting_views
 from pillar_core.auditing import Fault
 
-EVIDENCE = ("attack", "rows", "audit", "sabotage", "blind")
+EVIDENCE = ("attack", "rows", "score", "audit", "sabotage", "blind")
 ACCOUNTING = ("steps", "meaning", "noise", "rules", "sum")
 
 

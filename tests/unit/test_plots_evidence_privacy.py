@@ -25,6 +25,7 @@ def figures(mode: Any) -> dict[str, Any]:
     table = privacy_tables.trade_off(CURVE)
     bars = pd.DataFrame({"label": ["one", "two"], "epsilon": [1.0, 2.0], "is_bound": [True, False]})
     reach = pd.DataFrame({"epsilon": [1.0, 2.0], "plain": [0.2, 0.6], "curve": [0.3, 0.9]})
+    guesses = pd.DataFrame({"attacker": ["all", "half"], "sees": "it", "success": [1.0, 0.6], "low": [0.9, 0.5], "high": [1.0, 0.7]})
     noise = pd.DataFrame({"epsilon": [1.0, 2.0], "noise_multiplier": [3.0, 1.0]})
     return {
         "roc": plots.membership_roc(roc, privacy_tables.trade_off(CURVE, logarithmic=True), mode=mode, epsilon=4.0, members=9, others=9),
@@ -37,6 +38,7 @@ def figures(mode: Any) -> dict[str, Any]:
             claimed=4.0,
             significance=0.05,
         ),
+        "guesses": plots.right_guesses(guesses, mode=mode, published=0.503, title="Guesses"),
         "reach": plots.one_run_reach(reach, mode=mode, canaries=100),
         "steps": plots.epsilon_against_steps(privacy_tables.against_steps(SETTING, ("pillar", "gdp")), mode=mode, delta=1e-5, here=4),
         "profile": plots.epsilon_against_delta(privacy_tables.profile(SETTING), mode=mode, delta=1e-5),

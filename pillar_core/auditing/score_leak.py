@@ -1,0 +1,90 @@
+"""What a released gradient subspace distance tells about one private row: two attackers on the same number.
+
+The distance is a deterministic function of the private batch. Whoever knows all other rows computes it with the row and
+without, and needs no more than enough digits of the released one. The attacker of gsd, appendix D.1, knows a part of the
+batch only; here that attacker compares the released distance with those of many batches that hold the same known rows, with
+each other row and without it, by likelihood ratio. All of it reads private rows without noise: a non-private diagnostic.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import Any
+
+import numpy as np
+from scipy.linalg import eigh
+
+from pillar_core.auditing import lira
+from pillar_core.auditing.membership import Rate, clopper_pearson
+from pillar_core.errors import DataError
+
+Array = np.ndarray[Any, Any]
+
+SAME = 1e-9
+"""Distances this close count as equal where all digits are released: float64 sums in another order differ by about 1e-14."""
+NORMAL_95 = 1.96
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class BatchDistance:
+    """The distance of any batch out of a pool, without building its gradients' directions.
+
+    gram: (N, N) float64 inner products of the pool's gradients; shared: (N, k) float64, the gradients' coordinates in the
+    public set's k directions.
+    """
+
+    gram: Array
+    shared: Array
+
+    def __call__(self, batch: Array) -> float:
+        """The normalised distance in [0, 1] of the rows numbered in `batch`: √(1 − ‖Λ^−½UᵀG B‖²_F/k), G GᵀU = UΛ.
+
+        Raises:
+            DataError: a batch whose gradients span fewer than k directions.
+        """
+        k, m = self.shared.shape[1], len(batch)
+        if m < k:
+            raise DataError(f"a batch must have at least k = {k} rows to span k directions; got {m}.")
+        values, vectors = eigh(self.gram[np.ix_(batch, batch)], subset_by_index=[m - k, m - 1], check_finite=False)
+        if not values[0] > 1e-10 * values[-1]:
+            raise DataError(f"the batch's gradients span fewer than k = {k} directions: many rows are alike. Lower k.")
+        held = (vectors / np.sqrt(values)).T @ self.shared[batch]
+        return math.sqrt(max(0.0, 1.0 - float(np.square(held).sum()) / k))
+
+
+def movements(distance: BatchDistance, batch: Array, candidates: Array) -> tuple[Array, Array]:
+    """(distance with each candidate, distance without it), (n,) float64 each; candidates are numbers out of `batch`."""
+    whole = distance(batch)
+    without = np.array([distance(batch[batch != one]) for one in candidates])
+    return np.full(len(candidates), whole), without
+
+
+def known_others(with_row: Array, without_row: Array, *, decimals: int | None) -> Rate:
+    """How often an attacker who knows all other rows is right about a row's presence, from a distance of so many decimals.
+
+    Right for sure where the two released numbers differ, a coin otherwise: ½ + ½·share that differs, with the exact interval
+    of that share. decimals None: all digits.
+    """
+    released = [values if decimals is None else np.round(values, decimals) for values in (with_row, without_row)]
+    differs = np.abs(released[0] - released[1]) > SAME
+    told = clopper_pearson(int(differs.sum()), len(differs))
+    return Rate(*((1 + share) / 2 for share in (told.value, told.low, told.high)))
+
+
+def known_part(distances: Array, included: Array) -> Rate:
+    """How often an attacker who knows a part of the batch is right about a row outside that part; half of those are in.
+
+    distances: (H,) of H batches that share the known rows; included: (H, n) bool, which of n other rows are in each. Batches
+    come in pairs that are each other's complement. Each batch in turn is attacked with all but its pair as reference. The
+    interval is normal over pairs, because all guesses about one batch rest on one number.
+    """
+    heads, right = len(distances), []
+    for target in range(heads):
+        others = [head for head in range(heads) if head // 2 != target // 2]
+        reference = np.broadcast_to(distances[others, None], (len(others), included.shape[1]))
+        ratio = lira.online(np.full(included.shape[1], distances[target]), reference, included[others])
+        right.append(float(((ratio > 0) == included[target]).mean()))
+    pairs = np.array(right).reshape(-1, 2).mean(axis=1)
+    mean, half = float(pairs.mean()), NORMAL_95 * float(pairs.std(ddof=1)) / math.sqrt(len(pairs))
+    return Rate(mean, max(0.0, mean - half), min(1.0, mean + half))
