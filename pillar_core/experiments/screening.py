@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,13 +17,15 @@ from pillar_core.data import DATASETS, load_dataset
 from pillar_core.errors import DataError
 from pillar_core.experiments.run import run
 from pillar_core.experiments.splitting import split
+from pillar_core.methods import METHODS
 from pillar_core.params import params_of
 from pillar_core.rng import stream
 from pillar_core.screening.batches import image_batches
 from pillar_core.screening.models import model_of
-from pillar_core.types import Dataset, FeatureSet
+from pillar_core.types import Dataset, FeatureSet, PublicUse
 
 Array = np.ndarray[Any, Any]
+Progress = Callable[[int, int, str], None]
 
 FEATURE_SIDE = 16
 EXACT_UP_TO = 8
@@ -62,29 +64,63 @@ def measured(
     delta: float = 1e-5,
     model: str = "",
     seeds: Sequence[int] = (0, 1, 2),
+    progress: Progress = lambda done, total, words: None,
     **settings: Any,
 ) -> pd.DataFrame:
     """The accuracy that each public set really gives: columns public, seed, accuracy (on the private set's test rows).
 
-    Public labels are left out (GEP draws its own), and public rows decide directions only: rows are not standardised or centred
-    by them unless `settings` say so. Features are grey pixels at 16 × 16, or those of the pre-trained `model`.
+    GEP takes the public rows without labels (it draws its own); labelled learners get each set's labels by their number, folded
+    into the private classes. Rows are not standardised or centred by public ones unless `settings` say so: only what the learner
+    itself draws from them differs. Features are grey pixels at 16 × 16, or those of the pre-trained `model`; learners of images
+    get the images.
 
     Raises:
-        DataError: no test rows. Errors of `run`.
+        DataError: no test rows, or no labels for a labelled learner. Errors of `run`.
     """
     if private.x_test is None or private.y_test is None:
         raise DataError(f"{private.name!r} has no test rows to measure accuracy on.")
-    own = data.features(
-        _numbers(private.x_train, model), private.y_train, _numbers(private.x_test, model), private.y_test, private.classes or None
-    )
-    rows = []
-    for name, one in public.items():
-        theirs = FeatureSet(_numbers(one.x_train, model), None, None, None, (), name=name)
+    learner, rows = METHODS[method], []
+    own = private_features(private, model)
+    known = params_of(learner.settings)
+    plain: dict[str, Any] = {name: False for name in ("standardise", "centre") if name in known} | settings
+    for number, (name, one) in enumerate(public.items()):
+        if learner.public_use is PublicUse.LABELLED:
+            theirs = labelled_features(one, own, model)
+        else:
+            theirs = FeatureSet(_numbers(one.x_train, model), None, None, None, (), name=name)
         made = split(own, public=theirs, allow_overlap=True)
-        for seed in seeds:
-            record = run(method, made, epsilon=epsilon, delta=delta, seed=seed, **({"standardise": False, "centre": False} | settings))
+        for place, seed in enumerate(seeds):
+            progress(number * len(seeds) + place, len(public) * len(seeds), name)
+            record = run(method, made, epsilon=epsilon, delta=delta, seed=seed, **plain)
             rows.append({"public": name, "seed": seed, "accuracy": record.accuracy})
     return pd.DataFrame(rows)
+
+
+def without_public(
+    private: Dataset, *, epsilon: float = 2.0, delta: float = 1e-5, model: str = "", seeds: Sequence[int] = (0, 1, 2)
+) -> float:
+    """The mean accuracy of DP-SGD on the same features, which takes no public row: the line that a public set should beat."""
+    made = split(private_features(private, model))
+    plain: dict[str, Any] = {"standardise": False, "centre": False}
+    found = [run("dp_sgd", made, epsilon=epsilon, delta=delta, seed=seed, **plain).accuracy for seed in seeds]
+    return float(np.mean([accuracy for accuracy in found if accuracy is not None]))
+
+
+def private_features(private: Dataset, model: str = "") -> FeatureSet:
+    """The private set's rows as numbers that every set shares."""
+    test = None if private.x_test is None else _numbers(private.x_test, model)
+    return data.features(_numbers(private.x_train, model), private.y_train, test, private.y_test, private.classes or None)
+
+
+def labelled_features(one: Dataset, own: FeatureSet, model: str = "") -> FeatureSet:
+    """A public set's rows as numbers, its labels by their number folded into the private classes.
+
+    Raises:
+        DataError: no labels.
+    """
+    if one.y_train is None:
+        raise DataError(f"{one.name!r} has no labels, which this learner needs: leave it out, or choose GEP.")
+    return FeatureSet(_numbers(one.x_train, model), one.y_train % own.n_classes, None, None, own.classes, name=one.name)
 
 
 def agreement(ranking: pd.DataFrame, accuracy: pd.DataFrame) -> pd.DataFrame:

@@ -4,12 +4,14 @@ from pillar_core.screening.batches import mixture
 from pillar_core.screening.gsd import gsd
 from pillar_core.screening.inspection import angles, pairwise, reconstruction, spectra
 from pillar_core.screening.leep import negative_leep
+from pillar_core.screening.logme import negative_logme
 from pillar_core.screening.models import MODELS, GradientModel
 from pillar_core.screening.otdd import bures_wasserstein, otdd
 from pillar_core.screening.ranking import interval
 from pillar_core.screening.scores import SCORES, Score
 from pillar_core.screening.screen import screen
 from pillar_core.screening.task2vec import task2vec_distance
+from pillar_core.screening.training import order_kept, over_training
 
 __all__ = [
     "MODELS",
@@ -22,7 +24,10 @@ __all__ = [
     "interval",
     "mixture",
     "negative_leep",
+    "negative_logme",
+    "order_kept",
     "otdd",
+    "over_training",
     "pairwise",
     "reconstruction",
     "screen",

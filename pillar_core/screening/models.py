@@ -18,13 +18,15 @@ from pillar_core.engine.threads import threads_for
 from pillar_core.registry import Registry
 from pillar_core.screening import networks, pretrained, probe
 from pillar_core.screening.batches import LABEL_CLASSES, image_batches
-from pillar_core.subspace import gradient_chunks
+from pillar_core.subspace import LARGEST_CHUNK, gradient_chunks
 
 Array = np.ndarray[Any, Any]
 Chunks = Callable[[], Iterator[torch.Tensor]]
 LINEAR_SIDE = 32
 """Side of the images that a linear head on pixels takes."""
 PIXELS_AT_ONCE = 256
+LAYER_ROWS, LORA_ROWS = 16, 4
+"""Images at once through a deep network whose gradients reach a late layer, or every layer: what two gigabytes hold."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -37,11 +39,13 @@ class Start:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Network:
-    """A model as a module: the parameters that are differentiated (None: all), and what it reads of prepared rows."""
+    """A model as a module: the parameters that are differentiated (None: all), what it reads of prepared rows, and how many rows
+    it is given at once."""
 
     module: torch.nn.Module
     names: tuple[str, ...] | None
     read: Callable[[Array], torch.Tensor]
+    at_once: int = LARGEST_CHUNK
 
 
 def _as_they_are(rows: Array) -> Array:
@@ -70,7 +74,7 @@ class GradientModel:
         if self.rows is not None:
             return self.rows(rows, labels, start)
         made = self.network(rows, start)
-        return lambda: gradient_chunks(made.module, rows, labels, names=made.names, read=made.read)
+        return lambda: gradient_chunks(made.module, rows, labels, names=made.names, read=made.read, at_once=made.at_once)
 
 
 MODELS: Registry[GradientModel] = Registry("gradient model")
@@ -92,7 +96,7 @@ def model_of(name: str) -> GradientModel:
 
     def network(rows: Array, start: Start) -> Network:
         module, names = pretrained.with_head(trunk, seed=start.seed, repeat=start.repeat)
-        return Network(module, tuple(names), lambda part: _images(part, trunk.size, 3))
+        return Network(module, tuple(names), lambda part: _images(part, trunk.size, 3), LORA_ROWS if trunk.lora else LAYER_ROWS)
 
     return GradientModel(name, trunk.title, "gsd, Table 6", trunk.size, network)
 

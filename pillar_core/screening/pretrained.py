@@ -9,6 +9,7 @@ from __future__ import annotations
 import copy
 import dataclasses
 import functools
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl
@@ -144,6 +145,10 @@ def _network(trunk: Trunk) -> Any:
     if "vit" in trunk.name:
         chosen["img_size"] = trunk.size
     network = timm.create_model(trunk.name, pretrained=False, num_classes=0, **chosen)
+    parts: Iterable[Any] = network.modules()
+    for module in parts:
+        if hasattr(module, "fused_attn"):
+            module.fused_attn = False  # per-example gradients of the fused kernel fall back to a loop
     if trunk.weights is None:
         return networks.started(network, seed=0).requires_grad_(False)
     stored = {key: value.float() for key, value in load_file(str(trunk.weights)).items()}

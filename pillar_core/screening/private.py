@@ -131,4 +131,4 @@ def _from_release(score: str, release: Release, copies: Sequence[Array], bases: 
         return math.nan, value, math.nan
     rows_variance = float(np.var(values, ddof=1)) / len(values) if len(values) > 1 else 0.0
     half = float(stats.norm.ppf(0.5 + LEVEL / 2)) * math.sqrt(float(np.var(noisy, ddof=1)) + rows_variance)
-    return max(0.0, value - half), value, value + half
+    return value - half, value, value + half

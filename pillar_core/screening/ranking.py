@@ -72,11 +72,11 @@ def without_noise(task: Task, own: Side, sides: Mapping[str, Side]) -> pd.DataFr
 
 
 def interval(values: Sequence[float]) -> tuple[float, float]:
-    """Student's 95 % interval of the mean, cut at 0; NaN for one value."""
+    """Student's 95 % interval of the mean; NaN for one value."""
     if len(values) < 2:
         return math.nan, math.nan
     half = float(stats.t.ppf(0.5 + LEVEL / 2, len(values) - 1)) * float(np.std(values, ddof=1)) / math.sqrt(len(values))
-    return max(0.0, float(np.mean(values)) - half), float(np.mean(values)) + half
+    return float(np.mean(values)) - half, float(np.mean(values)) + half
 
 
 def _scored(score: str, private: Seen, public: Seen, k: int, name: str) -> float:
@@ -90,13 +90,13 @@ def _scored(score: str, private: Seen, public: Seen, k: int, name: str) -> float
 
 
 def row_of(name: str, score: str, ends: tuple[float, float, float], count: int, kind: Provenance, upper: float) -> dict[str, Any]:
-    """One row of the table; ends: (low, value, high)."""
+    """One row of the table; ends: (low, value, high), cut to what the score can be."""
     low, value, high = ends
     return {
         "public": name,
         "score": score,
         "value": value,
-        "low": low,
+        "low": low if math.isnan(low) else max(low, SCORES[score].smallest),
         "high": high if math.isnan(high) else min(high, SCORES[score].largest),
         "n_examples": count,
         "provenance": str(kind),

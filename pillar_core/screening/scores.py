@@ -12,10 +12,10 @@ import numpy as np
 
 from pillar_core.errors import DataError
 from pillar_core.registry import Registry
-from pillar_core.screening import leep, task2vec
+from pillar_core.screening import leep, logme, task2vec
 from pillar_core.screening.batches import image_batches
 from pillar_core.screening.gsd import Gradients, Side
-from pillar_core.screening.otdd import ROWS, otdd
+from pillar_core.screening.otdd import otdd
 from pillar_core.subspace import projection_distance
 
 Array = np.ndarray[Any, Any]
@@ -71,7 +71,7 @@ class Seen:
 class Score:
     """A score of one public set: `value(private, public, k, m)` reads the first m rows of both without noise.
 
-    `largest` is the most that it can be.
+    `smallest` and `largest` are the least and the most that it can be.
     `private_form` says how ε is spent where the score has a private form: "moment" (one Gaussian release ranks any number of
     candidates) or "directions" (pure ε, exact sampler); "" where it has none.
     """
@@ -83,6 +83,7 @@ class Score:
     value: Callable[[Seen, Seen, int, int], float] | None
     private_form: str = ""
     needs_labels: bool = False
+    smallest: float = 0.0
     largest: float = math.inf
     version: int = 1
 
@@ -109,12 +110,15 @@ def _task2vec(private: Seen, public: Seen, k: int, m: int) -> float:
 
 
 def _otdd(private: Seen, public: Seen, k: int, m: int) -> float:
-    n = min(m, ROWS)
-    return otdd(private.flat[:n], private.labels[:n], public.flat[:n], public.labels[:n])
+    return otdd(private.flat[:m], private.labels[:m], public.flat[:m], public.labels[:m])
 
 
 def _leep(private: Seen, public: Seen, k: int, m: int) -> float:
     return leep.negative_leep(public.flat[:m], public.labels[:m], private.flat[:m], private.labels[:m])
+
+
+def _logme(private: Seen, public: Seen, k: int, m: int) -> float:
+    return logme.negative_logme(public.flat[:m], private.flat[:m], private.labels[:m])
 
 
 for _score in (
@@ -144,5 +148,14 @@ for _score in (
     ),
     Score("otdd", "Optimal transport (OTDD)", "Alvarez-Melis & Fusi 2020", "transport with label distances", _otdd, needs_labels=True),
     Score("leep", "LEEP (negative)", "Nguyen et al. 2020", "how well public labels predict private ones", _leep, needs_labels=True),
+    Score(
+        "logme",
+        "LogME (negative)",
+        "You et al. 2021",
+        "evidence of private labels on public directions",
+        _logme,
+        needs_labels=True,
+        smallest=-math.inf,
+    ),
 ):
     SCORES.register(_score)

@@ -25,11 +25,13 @@ def gradient_chunks(
     *,
     names: Sequence[str] | None = None,
     read: Callable[[Any], torch.Tensor] = torch.as_tensor,
+    at_once: int = LARGEST_CHUNK,
 ) -> Iterator[torch.Tensor]:
     """(c, p) float32 gradients of each example's own cross-entropy, chunk after chunk.
 
     module: a network without batch statistics; inputs: (m, …), of which `read` makes a chunk float32 when its turn comes;
-    labels: (m,) int64; names: the parameters that are differentiated (None: all), the others stay frozen.
+    labels: (m,) int64; names: the parameters that are differentiated (None: all), the others stay frozen; at_once: examples
+    in a chunk at most.
     """
     every = dict(module.named_parameters())
     chosen = {name: value.detach() for name, value in every.items() if names is None or name in names}
@@ -40,7 +42,7 @@ def gradient_chunks(
         return torch.nn.functional.cross_entropy(logits, y.unsqueeze(0))
 
     rows = vmap(grad(loss), in_dims=(None, 0, 0))
-    size = max(1, min(LARGEST_CHUNK, CHUNK_NUMBERS // max(1, sum(value.numel() for value in chosen.values()))))
+    size = max(1, min(at_once, CHUNK_NUMBERS // max(1, sum(value.numel() for value in chosen.values()))))
     for start in range(0, len(inputs), size):
         parts = rows(chosen, read(inputs[start : start + size]), labels[start : start + size])
         yield torch.cat([parts[name].flatten(1) for name in chosen], dim=1)

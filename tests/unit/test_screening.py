@@ -5,19 +5,27 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
+import sys
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
+import torch
 from PIL import Image
+from scipy.optimize import minimize
+from scipy.stats import multivariate_normal
 
 import pillar_core as pc
 from pillar_core import screening
 from pillar_core.data import load_candidate
 from pillar_core.errors import DataError, SettingError, UnknownNameError, UnsupportedError
 from pillar_core.experiments import screening as experiments
+from pillar_core.experiments.screening_energy import captured
 from pillar_core.rng import stream
+from pillar_core.screening import pretrained
+from pillar_core.screening.logme import evidence
+from pillar_core.screening.otdd import GAP, converged, costs, transported
 from pillar_core.screening.release import clipped, missed_energy, public_clip, release_moment
 from pillar_core.types import Dataset
 
@@ -193,11 +201,49 @@ def test_task2vec_is_blind_to_scale_and_agrees_with_the_published_code(shared) -
 
 def test_transport_agrees_with_an_exact_linear_program(shared) -> None:
     for case in json.loads((shared / "oracles" / "otdd.json").read_text()):
-        if "exact_LP_ddof1" not in case or len(case["XA"]) != len(case["XB"]):
-            continue
         value = screening.otdd(*(np.array(case[name]) for name in ("XA", "YA", "XB", "YB")))
         # The oracle's rows are written with four decimals.
         assert value == pytest.approx(case["exact_LP_ddof1"]["otdd_sq_half_cost"], rel=1e-3)
+
+
+def test_entropic_transport_lies_within_its_gap_above_the_exact_value(monkeypatch: pytest.MonkeyPatch) -> None:
+    generator = stream(0, "transport")
+    x, other = generator.standard_normal((300, 5)), 1.5 * generator.standard_normal((260, 5)) + 1
+    cost = costs(x, generator.integers(3, size=300), other, generator.integers(2, size=260))
+    exact = transported(cost)
+    value, lower = converged(cost)
+    # Marginals of the entropic plan are met to 1e-7, so its cost can fall below the optimum by no more than that times the range.
+    assert lower - 1e-6 * cost.max() <= exact <= value + 1e-6 * cost.max()
+    assert value <= exact + GAP * np.median(cost)
+    same = costs(x, np.zeros(300, dtype=int), x, np.zeros(300, dtype=int))
+    assert transported(same) == pytest.approx(0, abs=1e-9)
+    assert converged(same)[0] <= GAP * np.median(same)
+    monkeypatch.setattr(sys.modules["pillar_core.screening.otdd"], "ENTROPIES", (0.5,))
+    with pytest.raises(DataError, match="did not converge"):
+        converged(cost)
+
+
+def test_evidence_is_the_largest_marginal_likelihood() -> None:
+    generator = stream(0, "logme")
+    features = generator.standard_normal((40, 6)) * np.array([3, 2, 1, 0.5, 0.2, 0.1])
+    labels = (features[:, 0] + generator.standard_normal(40) > 0).astype(int)
+
+    def negative(logs: np.ndarray, target: np.ndarray) -> float:
+        covariance = math.exp(-logs[1]) * np.eye(40) + math.exp(-logs[0]) * features @ features.T
+        return -float(multivariate_normal(cov=covariance).logpdf(target)) / 40
+
+    best = [-minimize(negative, np.zeros(2), args=(labels == code,), method="Nelder-Mead").fun for code in (0, 1)]
+    # The fixed point stops at a relative change of 1e-4 and the evidence is flat there.
+    assert evidence(features, labels) == pytest.approx(np.mean(best), abs=1e-3)
+
+
+def test_logme_tells_informative_public_directions_from_useless_ones() -> None:
+    generator = stream(1, "logme")
+    y = generator.integers(3, size=400)
+    x = np.concatenate([np.eye(3)[y], np.zeros((400, 60))], axis=1) + 0.3 * generator.standard_normal((400, 63))
+    noise = 0.3 * generator.standard_normal((200, 63))
+    noise[:, :3] *= 0.01
+    assert screening.negative_logme(x[:200], x[200:], y[200:]) < screening.negative_logme(noise, x[200:], y[200:]) - 0.05
 
 
 def test_bures_wasserstein_in_closed_form() -> None:
@@ -246,3 +292,102 @@ def test_inspection_tables_hold_what_they_promise(sets) -> None:
     bound = screening.reconstruction(private, public, k=4, **few)
     assert (bound["error"] <= bound["bound"] + 1e-6).all()
     assert (bound["error"] > 0).all()
+
+
+def test_the_order_over_training_starts_at_the_plain_distance_and_the_model_learns(sets) -> None:
+    private, public = sets
+    table = screening.over_training(private, public, model="linear_head", n_examples=60, k=4, steps=120, looks=3, learning_rate=0.5)
+    assert sorted(table["step"].unique()) == [0, 60, 120]
+    first = table[(table["step"] == 0) & (table["public"] == "textures")]["value"].iloc[0]
+    assert first == pytest.approx(pc.gsd(private, public["textures"], model="linear_head", n_examples=60, k=4), abs=1e-6)
+    accuracy = table.groupby("step")["accuracy"].first()
+    assert accuracy[120] > accuracy[0] + 0.2
+    assert table["value"].between(0, 1).all()
+    with pytest.raises(DataError, match="no labels"):
+        screening.over_training(dataclasses.replace(private, y_train=None), public, model="linear_head")
+
+
+def test_training_leaves_the_model_as_it_was(sets) -> None:
+    private, public = sets
+    few = {"model": "small_cnn", "n_examples": 24, "k": 2}
+    before = pc.gsd(private, public["noise"], **few)
+    screening.over_training(private, {"noise": public["noise"]}, steps=3, looks=2, **few)
+    assert pc.gsd(private, public["noise"], **few) == before
+
+
+def test_order_kept_counts_pairs() -> None:
+    table = pd.DataFrame({"public": list("abc") * 2, "step": [0] * 3 + [1] * 3, "value": [1, 2, 3, 1, 3, 2]})
+    assert screening.order_kept(table) == pytest.approx(2 / 3)
+
+
+def test_public_directions_hold_more_of_the_private_gradient_than_random_ones(sets) -> None:
+    private, public = sets
+    with_test = dataclasses.replace(private, x_test=private.x_train[:50], y_test=private.y_train[:50])
+    table = captured(with_test, {"own half": public["own half"]}, k=12)
+    means = table.groupby("public")["error"].mean()
+    assert table["error"].between(0, 1).all()
+    assert means["own half"] < means["random directions"] - 0.1
+    # A random k-dimensional subspace of R^256 leaves √(1 − k/256) in root mean square.
+    assert means["random directions"] == pytest.approx(math.sqrt(1 - 12 / 256), abs=0.03)
+    with pytest.raises(DataError, match="no labels"):
+        captured(with_test, {"bare": dataclasses.replace(public["own half"], y_train=None)}, k=4)
+
+
+@pytest.mark.parametrize("method", ["gep", "pda_dpmd"])
+def test_accuracy_is_measured_with_each_set(sets, method: str) -> None:
+    private, public = sets
+    with_test = dataclasses.replace(private, x_test=private.x_train[:100], y_test=private.y_train[:100])
+    table = experiments.measured(with_test, {name: public[name] for name in ("own half", "noise")}, method=method, epsilon=8.0, seeds=(0,))
+    assert table["public"].tolist() == ["own half", "noise"]
+    # Ten classes: well above chance with the set's own other half.
+    assert table["accuracy"].iloc[0] > 0.5
+    if method == "pda_dpmd":
+        bare = {"bare": dataclasses.replace(public["noise"], y_train=None)}
+        with pytest.raises(DataError, match="no labels"):
+            experiments.measured(with_test, bare, method=method, epsilon=8.0, seeds=(0,))
+
+
+def test_chosen_layers_and_low_rank_additions_of_deep_networks(sets) -> None:
+    pytest.importorskip("timm")
+    private, public = sets
+    small = {"n_examples": 6, "k": 2}
+    layers = "timm:resnet18?weights=random&size=32&layers=layer4.1.conv1,layer4.1.bn1.weight"
+    assert pc.gsd(private, private, model=layers, **small) == 0.0
+    assert 0 < pc.gsd(private, public["noise"], model=layers, **small) < 1
+    module, names = pretrained.with_head(pretrained.parsed(layers), seed=0, repeat=0)
+    assert names == ["0.layer4.1.conv1.weight", "0.layer4.1.bn1.weight", "1.weight", "1.bias"]
+    pytest.importorskip("peft")
+    lora = "timm:vit_tiny_patch16_224?weights=random&size=32&lora=8"
+    assert pc.gsd(private, private, model=lora, **small) == 0.0
+    module, names = pretrained.with_head(pretrained.parsed(lora), seed=0, repeat=0)
+    # Twelve blocks: A (8, 192) and B (576, 8) on queries, keys and values; a head of ten classes.
+    assert sum(value.numel() for name, value in module.named_parameters() if name in names) == 12 * 8 * (192 + 576) + 193 * 10
+    plain = pretrained.parsed(lora.replace("&lora=8", ""))
+    images = torch.from_numpy(stream(0, "images").uniform(-1, 1, (2, 3, 32, 32))).float()
+    # B starts at 0: the network with additions computes what it did without them.
+    torch.testing.assert_close(module[0](images), pretrained.with_head(plain, seed=0, repeat=0)[0][0](images))
+
+
+def test_refused_deep_models() -> None:
+    digits = pc.load_dataset("digits")
+    for name, words in (
+        ("timm:resnet18?weights=random&layers=layer9", "has no layer layer9"),
+        ("timm:resnet18?weights=random&lora=8", "vision transformers"),
+        ("timm:resnet18?weights=random&lora=8&layers=layer4", "not both"),
+        ("timm:resnet18?weights=random&size=big", "size must be a whole number"),
+        ("timm:resnet18?weights=/none", "weights=FILE"),
+    ):
+        with pytest.raises(SettingError, match=words):
+            pc.gsd(digits, digits, model=name, n_examples=4, k=2)
+
+
+def test_a_real_pretrained_network(shared, sets) -> None:
+    pytest.importorskip("timm")
+    private, public = sets
+    weights = shared / "data" / "weights" / "mobilenetv2_100_imagenet.safetensors"
+    base = f"timm:mobilenetv2_100?weights={weights}&pad_type=same"
+    few = {"n_examples": 24, "k": 4}
+    for model in (base, f"{base}&layers=blocks.6.0.conv_pwl"):
+        assert pc.gsd(private, private, model=model, **few) == 0.0
+        near, far = (pc.gsd(private, public[name], model=model, **few) for name in ("own half", "noise"))
+        assert near < far
