@@ -41,15 +41,44 @@ class SystemStream:
         return np.concatenate([radius * np.cos(angle), radius * np.sin(angle)])[:count].reshape(size)
 
 
+class DeviceStream:
+    """Seeded uniforms and normals drawn where a tensor lives, as float64 tensors; other numbers than the CPU's for one seed."""
+
+    def __init__(self, seed: int, purpose: str, device: str) -> None:
+        import torch
+
+        self._generator = torch.Generator(device=device)
+        self._generator.manual_seed(int(stream(seed, purpose, "device").integers(2**63)))
+
+    def random(self, size: int | tuple[int, ...]) -> Any:
+        """A float64 tensor of uniforms in [0, 1) on the device."""
+        import torch
+
+        shape = (size,) if isinstance(size, int) else size
+        return torch.rand(shape, generator=self._generator, device=self._generator.device, dtype=torch.float64)
+
+    def standard_normal(self, size: int | tuple[int, ...]) -> Any:
+        """A float64 tensor of standard normals on the device."""
+        import torch
+
+        shape = (size,) if isinstance(size, int) else size
+        return torch.randn(shape, generator=self._generator, device=self._generator.device, dtype=torch.float64)
+
+
 class Streams:
     """The random streams of one run; each purpose ("noise", "sampling", "public" …) has its own."""
 
     def __init__(self, seed: int | None) -> None:
         self.seed = seed
 
-    def secret(self, purpose: str) -> Stream:
-        """The stream that a mechanism draws from: seeded in an experiment, the operating system's in a release."""
-        return SystemStream() if self.seed is None else stream(self.seed, purpose)
+    def secret(self, purpose: str, *, device: str = "cpu") -> Stream:
+        """The stream that a mechanism draws from: seeded in an experiment, the operating system's in a release.
+
+        An experiment on another `device` draws there; a release never does: a GPU's generator is no cryptographic source.
+        """
+        if self.seed is None:
+            return SystemStream()
+        return stream(self.seed, purpose) if device == "cpu" else DeviceStream(self.seed, purpose, device)
 
     def public(self, purpose: str) -> np.random.Generator:
         """Randomness that may be known to all (a random projection, a minibatch of public rows)."""

@@ -44,6 +44,7 @@ class PublicUse(enum.StrEnum):
     NONE = "none"
     UNLABELLED = "unlabelled"
     LABELLED = "labelled"
+    OTHER_LABELS = "labelled, any classes"
     TEXT = "text"
 
 
@@ -123,6 +124,8 @@ class Dataset:
     notes: tuple[str, ...] = ()
     known: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     version: int = 1
+    stored_rows: tuple[str, ...] = ()
+    """Keys of the store's arrays that hold these rows decoded: they go when the data set is forgotten."""
 
     @property
     def is_images(self) -> bool:
@@ -164,6 +167,13 @@ class FeatureSet:
     def n_classes(self) -> int:
         """C, from the declared classes."""
         return len(self.classes)
+
+    @property
+    def pixel_shape(self) -> tuple[int, ...] | None:
+        """(h, w) or (h, w, 3) where the rows are the images' own pixels in [0, 1]; None for any other features."""
+        if self.images is None or self.backbone != "raw_pixels":
+            return None
+        return tuple(int(size) for size in self.images.x_train.shape[1:])
 
     @cached_property
     def fingerprint(self) -> str:
@@ -253,7 +263,8 @@ class SemiPrivateSplit:
     """One data set's rows by role. ε protects the private rows alone; validation and test rows are not protected.
 
     `private` and `validation` index `features.x_train`. `public_x` (m, d) float32 and `public_y` (m,) int64 or None are
-    the public rows, carved from the same train rows or brought from elsewhere; m = 0 where there are none.
+    the public rows, carved from the same train rows or brought from elsewhere; m = 0 where there are none. Public rows whose
+    classes are others have `public_y` None and their labels (m,) int64 in `other_y`, numbered in `other_classes`.
     `memo` keeps what public rows decide (eigenbasis, projected rows) for as long as the split lives.
     """
 
@@ -266,6 +277,8 @@ class SemiPrivateSplit:
     text_embeddings: Array | None = None
     notes: tuple[str, ...] = ()
     memo: Memo = dataclasses.field(default_factory=Memo, repr=False)
+    other_y: Array | None = None
+    other_classes: tuple[str, ...] = ()
 
     @property
     def facts(self) -> PublicFacts:
@@ -280,4 +293,6 @@ class SemiPrivateSplit:
     @cached_property
     def fingerprint(self) -> str:
         """Content hash of the features and of how they were split."""
-        return fingerprint(self.features.fingerprint, self.private, self.validation, self.public_x, self.public_y, self.text_embeddings)
+        other = () if self.other_y is None else (self.other_y, self.other_classes)
+        parts = (self.private, self.validation, self.public_x, self.public_y, self.text_embeddings)
+        return fingerprint(self.features.fingerprint, *parts, *other)

@@ -1,7 +1,8 @@
 """Linear heads trained in closed form: per-row gradient norms without per-row gradients, one head or a whole grid."""
 
 from pillar_core.engine.classifier import LinearClassifier
+from pillar_core.engine.device import training_device
 from pillar_core.engine.gradient import clipped_sum, cross_entropy_residuals
 from pillar_core.engine.train import Head, HeadPlan, train_heads
 
-__all__ = ["Head", "HeadPlan", "LinearClassifier", "clipped_sum", "cross_entropy_residuals", "train_heads"]
+__all__ = ["Head", "HeadPlan", "LinearClassifier", "clipped_sum", "cross_entropy_residuals", "train_heads", "training_device"]

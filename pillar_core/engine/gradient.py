@@ -15,8 +15,8 @@ ROUNDING_GUARD = 1e-6
 """Clip factors are lowered by this fraction: float32 norms are exact to a few 1e-7, so no row exceeds the clip norm, and sums
 of n clipped rows in float64 are exact to n²·2⁻⁵³ of it, 2e-7 for 45,000 rows. (Sums in float32 can be made to move by many
 times the clip norm when one ordinary row leaves: Casacuberta et al. 2022.)"""
-SUM_ROWS = 2048
-"""Rows that are widened to float64 at a time: what is cast stays in a core's second-level cache."""
+SUM_ROWS, SUM_ROWS_DEVICE = 2048, 1 << 17
+"""Rows that are widened to float64 at a time: what is cast stays in a core's second-level cache; a GPU wants long products."""
 
 
 def cross_entropy_residuals(logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
@@ -38,16 +38,17 @@ def clipped_residuals(residuals: torch.Tensor, squared_norms: torch.Tensor, clip
     A row whose norm is not finite becomes 0: NaN in one row must not reach the sum.
     """
     factors = clip_factors(squared_norms, clip)
-    if not math.isfinite(float(squared_norms.sum())):
+    if squared_norms.device.type != "cpu" or not math.isfinite(float(squared_norms.sum())):  # a GPU would wait for the answer
         residuals = torch.where((factors > 0)[:, None], residuals, 0.0)
     return residuals * factors[:, None], factors
 
 
 def row_sum(residuals: torch.Tensor, z: torch.Tensor) -> torch.Tensor:
     """Σ_i residual_i ⊗ z_i, (R, k) float64: products of float32 numbers are exact there. residuals: (R, n); z: (n, k)."""
-    total = torch.zeros((residuals.shape[0], z.shape[1]), dtype=torch.float64)
-    for start in range(0, len(z), SUM_ROWS):
-        part = slice(start, start + SUM_ROWS)
+    total = torch.zeros((residuals.shape[0], z.shape[1]), dtype=torch.float64, device=z.device)
+    size = SUM_ROWS if z.device.type == "cpu" else SUM_ROWS_DEVICE
+    for start in range(0, len(z), size):
+        part = slice(start, start + size)
         total.addmm_(residuals[:, part].double(), z[part].double())
     return total
 

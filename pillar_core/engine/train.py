@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from pillar_core.engine.device import training_device
 from pillar_core.engine.gradient import clipped_sum
 from pillar_core.engine.threads import threads_for
 from pillar_core.ledger import Ledger
@@ -18,8 +19,8 @@ from pillar_core.rng import Streams
 
 Array = np.ndarray[Any, Any]
 
-CHUNK_FLOATS = 1 << 19
-"""Logits of one chunk of rows stay within a core's second-level cache."""
+CHUNK_FLOATS, CHUNK_FLOATS_DEVICE = 1 << 19, 1 << 27
+"""Logits of one chunk of rows stay within a core's second-level cache; on a GPU within half a gigabyte."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -61,17 +62,20 @@ def train_heads(z: Array, y: Array, heads: Sequence[Head], *, n_classes: int) ->
     Heads that share steps, sampling and seed see the same batches (their streams are the same) and are trained in one
     batched step; each draws its own noise and charges its own ledger, exactly as if trained alone.
 
+    Rows, weights and noise stay on the device that `engine.device` names until the last step.
+
     Guarantee: per step and head one Gaussian release of a sum of rows clipped to l2_clip_norm, on a Poisson sample.
     """
+    where = training_device()
     groups: dict[tuple[Any, ...], list[int]] = defaultdict(list)
     for position, head in enumerate(heads):
         plan = head.plan
         alone = plan.sampling_probability < 1
         seed = (position if head.streams.seed is None else head.streams.seed) if alone else None
         groups[(plan.steps, plan.sampling_probability, plan.bias, seed)].append(position)
-    rows = torch.from_numpy(z)
+    rows = torch.from_numpy(z).to(where)
     squared_rows = torch.linalg.vector_norm(rows, dim=1).square_()
-    labels = torch.from_numpy(y)
+    labels = torch.from_numpy(y).to(where)
     results: dict[int, tuple[Array, Array]] = {}
     for positions in groups.values():
         trained = _train_group(rows, squared_rows, labels, [heads[position] for position in positions], n_classes)
@@ -85,9 +89,13 @@ def _train_group(
     plans = [head.plan for head in heads]
     first, ledgers = plans[0], [head.ledger for head in heads]
     sampling = heads[0].streams.secret("sampling")
-    mechanisms = [GaussianMechanism(h.plan.noise_multiplier, h.plan.l2_clip_norm, h.streams.secret("noise"), h.ledger) for h in heads]
+    where = z.device
+    noise = [head.streams.secret("noise", device=str(where)) for head in heads]
+    mechanisms = [
+        GaussianMechanism(h.plan.noise_multiplier, h.plan.l2_clip_norm, own, h.ledger) for h, own in zip(heads, noise, strict=True)
+    ]
     rates, divisors, momenta, decays = (
-        torch.tensor(values, dtype=torch.float32)[:, None, None]
+        torch.tensor(values, dtype=torch.float32, device=where)[:, None, None]
         for values in (
             [plan.learning_rate for plan in plans],
             [plan.sampling_probability * plan.n_private for plan in plans],
@@ -95,8 +103,8 @@ def _train_group(
             [plan.weight_decay for plan in plans],
         )
     )
-    clip = torch.tensor([plan.l2_clip_norm for plan in plans], dtype=torch.float32)
-    state = _initial(heads, z.shape[1], n_classes, first.bias)
+    clip = torch.tensor([plan.l2_clip_norm for plan in plans], dtype=torch.float32, device=where)
+    state = _initial(heads, z.shape[1], n_classes, first.bias).to(where)
     velocity = torch.zeros_like(state)
     k = z.shape[1]
     expected_rows = first.sampling_probability * len(z)
@@ -107,6 +115,7 @@ def _train_group(
                 released = torch.stack([mechanism.release(part) for mechanism, part in zip(mechanisms, total, strict=True)]).float()
             velocity = momenta * velocity + released / divisors + decays * state
             state = state - rates * velocity
+    state = state.cpu()
     weights = state[..., :k].numpy()
     bias = state[..., k].numpy() if first.bias else np.zeros((len(heads), n_classes), dtype=np.float32)
     return [(np.ascontiguousarray(weights[h].T), bias[h].copy()) for h in range(len(heads))]
@@ -124,9 +133,10 @@ def _batch_sum(
     """Σ clip(g_i) over the batch, in the shape of `state`: (H, C, k) weights, then the bias column where there is one."""
     k = z.shape[1]
     weights, bias = state[..., :k], state[..., k] if plan.bias else None
-    chunk = max(256, CHUNK_FLOATS // (state.shape[0] * state.shape[1]))
+    floats = CHUNK_FLOATS if z.device.type == "cpu" else CHUNK_FLOATS_DEVICE
+    chunk = max(256, floats // (state.shape[0] * state.shape[1]))
     if plan.sampling_probability < 1:
-        picked = torch.from_numpy(indices)
+        picked = torch.from_numpy(indices).to(z.device)
         z, squared_rows, labels = (rows.index_select(0, picked) for rows in (z, squared_rows, labels))
     total = torch.zeros_like(state, dtype=torch.float64)
     for start in range(0, len(z), chunk):

@@ -61,10 +61,12 @@ def at_every_epsilon(table: pd.DataFrame) -> pd.DataFrame:
 
 def _obstacle(method: Method, split: SemiPrivateSplit) -> str:
     features: FeatureSet = split.features
-    if method.public_use in (PublicUse.UNLABELLED, PublicUse.LABELLED) and not len(split.public_x):
+    if method.public_use in (PublicUse.UNLABELLED, PublicUse.LABELLED, PublicUse.OTHER_LABELS) and not len(split.public_x):
         return "needs public rows"
     if method.public_use is PublicUse.LABELLED and not split.has_public_labels:
         return "needs labelled public rows of the same classes"
+    if method.public_use is PublicUse.OTHER_LABELS and split.public_y is None and split.other_y is None:
+        return "needs labelled public rows"
     if method.public_use is PublicUse.TEXT and split.text_embeddings is None:
         return "needs text embeddings of the class names"
     return method.obstacle(features) if method.obstacle is not None else ""

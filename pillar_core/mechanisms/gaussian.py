@@ -50,7 +50,7 @@ class GaussianMechanism:
     def _noise(self, like: torch.Tensor, std: float) -> torch.Tensor:
         if std == 0:
             return torch.zeros_like(like)
-        return torch.from_numpy(std * self.stream.standard_normal(tuple(like.shape))).to(like)
+        return (std * torch.as_tensor(self.stream.standard_normal(tuple(like.shape)))).to(like)
 
 
 def release_joint(

@@ -9,6 +9,7 @@ from pillar_core.methods import (
     dp_pca,
     dp_raft,
     dp_sgd,
+    from_scratch,
     gep,
     jl,
     noisy_gd,
@@ -20,7 +21,9 @@ from pillar_core.methods import (
     pillar_noisy_sgd,
     pillar_one_shot,
     ppgd,
+    private_fine_tuning,
     private_knn,
+    second_phase,
     semi_private_halfspace,
 )
 from pillar_core.methods.method import METHODS, Method, Plan
@@ -37,6 +40,7 @@ __all__ = [
     "dp_pca",
     "dp_raft",
     "dp_sgd",
+    "from_scratch",
     "gep",
     "jl",
     "noisy_gd",
@@ -48,6 +52,8 @@ __all__ = [
     "pillar_noisy_sgd",
     "pillar_one_shot",
     "ppgd",
+    "private_fine_tuning",
     "private_knn",
+    "second_phase",
     "semi_private_halfspace",
 ]

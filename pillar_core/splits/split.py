@@ -47,6 +47,8 @@ def split_features(
     if not len(private):
         raise DataError("no row is left private; lower public_fraction, public_per_class or validation_fraction.")
     public_x, public_y, notes = _public_rows(features, carved, public)
+    is_other = public is not None and public_y is None and public.y_train is not None
+    other_y, other_classes = (public.y_train, public.classes) if public is not None and is_other else (None, ())
     settings = {
         "public_fraction": public_fraction,
         "public_per_class": public_per_class,
@@ -55,7 +57,9 @@ def split_features(
         "seed": seed,
     }
     text = None if text_embeddings is None else _checked_text(text_embeddings, features)
-    return SemiPrivateSplit(features, private, validation, public_x, public_y, settings, text, notes)
+    return SemiPrivateSplit(
+        features, private, validation, public_x, public_y, settings, text, notes, other_y=other_y, other_classes=other_classes
+    )
 
 
 def _carved(features: FeatureSet, order: Array, fraction: float | None, per_class: int | None) -> Array:
@@ -88,7 +92,8 @@ def _public_rows(features: FeatureSet, carved: Array, public: FeatureSet | None)
     if public.y_train is None:
         return public.x_train, None, ("The public rows have no labels: unlabelled methods only.",)
     if set(public.classes) != set(features.classes):
-        return public.x_train, None, ("The public rows have other classes: their labels are set aside, unlabelled methods only.",)
+        words = "The public rows have other classes: their labels serve a second phase of pre-training alone."
+        return public.x_train, None, (words,)
     position = np.array([features.classes.index(name) for name in public.classes])
     return public.x_train, position[public.y_train], ()
 

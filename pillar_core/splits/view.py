@@ -33,6 +33,8 @@ class View:
     """A learner's window on a split. `y_public` is None unless the method declared labelled public data.
 
     x: (N, d) float32 with `rows` (n,) int64 the private ones among them (None: all); y: (n,) int64.
+    `public_classes` names the classes of `y_public` where they are not the private ones. `pixel_shape`: that of the images
+    whose pixels the rows are, or None.
     """
 
     facts: PublicFacts
@@ -43,6 +45,8 @@ class View:
     y_public: Array | None
     text_embeddings: Array | None = None
     memo: Memo = dataclasses.field(default_factory=Memo)
+    public_classes: tuple[str, ...] = ()
+    pixel_shape: tuple[int, ...] | None = None
 
     @property
     def n_rows(self) -> int:
@@ -104,20 +108,26 @@ def view_of(split: SemiPrivateSplit, use: PublicUse) -> View:
     """
     if split.features.y_train is None:
         raise DataError("the private rows have no labels; learners need y_train.")
-    if use in (PublicUse.UNLABELLED, PublicUse.LABELLED) and not len(split.public_x):
+    if use in (PublicUse.UNLABELLED, PublicUse.LABELLED, PublicUse.OTHER_LABELS) and not len(split.public_x):
         raise DataError("this method needs public rows and the split has none; split with public_fraction, public_per_class or public.")
     if use is PublicUse.LABELLED and split.public_y is None:
         raise DataError("this method needs labelled public rows and these have no labels of the same classes; choose an unlabelled method.")
+    if use is PublicUse.OTHER_LABELS and split.public_y is None and split.other_y is None:
+        raise DataError("this method needs labelled public rows and these have no labels; choose an unlabelled method.")
     if use is PublicUse.TEXT and split.text_embeddings is None:
         raise DataError("this method needs text embeddings of the class names; pass text_embeddings to split.")
-    labelled = use in (PublicUse.LABELLED, PublicUse.TEXT)
+    labelled = use in (PublicUse.LABELLED, PublicUse.TEXT, PublicUse.OTHER_LABELS)
+    others = use is PublicUse.OTHER_LABELS and split.public_y is None
+    public_y = split.other_y if others else split.public_y
     return View(
         split.facts,
         split.features.x_train,
         split.private,
         split.features.y_train[split.private],
         split.public_x,
-        split.public_y if labelled else None,
+        public_y if labelled else None,
         split.text_embeddings if labelled else None,
         split.memo,
+        split.other_classes if others else (),
+        split.features.pixel_shape,
     )

@@ -7,10 +7,10 @@ import dataclasses
 import numpy as np
 
 from contract.checks import Case
-from pillar_core import params, rng
+from pillar_core import params, rng, split
 from pillar_core.methods import Method
 from pillar_core.splits import split_features, view_of
-from pillar_core.types import FeatureSet, SemiPrivateSplit
+from pillar_core.types import Dataset, FeatureSet, SemiPrivateSplit
 
 SMALL = {"steps": 3, "k": 4, "noise_multiplier": 1.0, "learning_rate": 0.5, "batch_size": None, "choice_epsilon": 1.0, "noise_scale": 60.0}
 VOTING = {"queries": 40, "teachers": 40, "neighbours": 7, "pca_noise_multiplier": 1.0}
@@ -18,6 +18,9 @@ VOTING = {"queries": 40, "teachers": 40, "neighbours": 7, "pca_noise_multiplier"
 PROBABILITY = 0.3
 BOOLEAN = ("disjunction",)
 """Learners that refuse anything but boolean features of two classes."""
+DEEP = {"steps": 2, "public_epochs": 1, "copies": 2}
+IMAGES = ("second_phase", "private_fine_tuning", "from_scratch")
+"""Learners that train a network on pixels."""
 
 
 def small_split(*, n: int = 160, d: int = 8, n_classes: int = 3, seed: int = 0) -> SemiPrivateSplit:
@@ -39,11 +42,23 @@ def boolean_split(*, n: int = 160) -> SemiPrivateSplit:
     return split_features(FeatureSet(x, y, x[:50], y[:50], ("false", "true")), public_fraction=0.25)
 
 
+def image_split(*, n: int = 500, side: int = 8) -> SemiPrivateSplit:
+    """Grey images with a bright third, whose place is the class; a quarter of the rows public."""
+    generator = rng.stream(0, "image case")
+    y = np.arange(n) % 3
+    pixels = generator.integers(0, 120, (n, side, side))
+    pixels[np.arange(n)[:, None], :, (y[:, None] * side // 3 + np.arange(side // 4))] += 120
+    images = Dataset("small images", pixels.astype(np.uint8), y, pixels[:50].astype(np.uint8), y[:50], ("left", "middle", "right"))
+    return split(images, public_fraction=0.25, allow_overlap=True)
+
+
 def case_for(method: Method, *, sampled: bool = False, **changes: object) -> Case:
     """The learner on the small split, on Poisson batches where asked; `changes` override settings that it has."""
-    view = view_of(boolean_split() if method.name in BOOLEAN else small_split(), method.public_use)
+    rows = boolean_split() if method.name in BOOLEAN else image_split() if method.name in IMAGES else small_split()
+    view = view_of(rows, method.public_use)
     own = params.params_of(method.settings)
-    values = {**SMALL, **VOTING, **({"batch_size": int(PROBABILITY * view.facts.n_private)} if sampled else {}), **changes}
+    deep = DEEP if method.name in IMAGES else {}
+    values = {**SMALL, **VOTING, **deep, **({"batch_size": int(PROBABILITY * view.facts.n_private)} if sampled else {}), **changes}
     settings = params.checked(method.settings(**{name: value for name, value in values.items() if name in own}))
     if method.measure is not None:
         view = dataclasses.replace(view, facts=dataclasses.replace(view.facts, extra=dict(method.measure(settings, view))))

@@ -1,0 +1,52 @@
+"""From scratch: DP-SGD on a network with a random start, with augmentation multiplicity and an average of the weights.
+
+Guarantee: every step releases one sum of rows' gradients (the mean over a row's moved copies), each clipped to l2_clip_norm over
+all parameters together, on a Poisson sample at q = batch_size / n_private; add/remove or replace-one by the accountant, exact
+composition. Copies are averaged before clipping, so they do not enter the sensitivity; the moving average is post-processing.
+Source: De, Berrada, Hayes, Smith & Balle 2022, whose WRN-16-4 (group normalisation, standardised kernels) is the network of the
+semi-private paper's Fig. 2. Cost: a forward and a backward pass of every copy in the batch, per-row gradients by Opacus.
+"""
+
+from __future__ import annotations
+
+from pillar_core.ledger import Ledger
+from pillar_core.methods.deep import settings as deep
+from pillar_core.methods.method import METHODS, Method
+from pillar_core.rng import Streams
+from pillar_core.splits import View
+from pillar_core.types import PublicUse, TrainResult
+
+
+def fit(settings: deep.DeepSettings, view: View, streams: Streams, ledger: Ledger) -> TrainResult:
+    """The network after its private steps."""
+    own = deep.design(settings, view, n_classes=view.facts.n_classes)
+    module, _, taken = own.built(seed=streams.seed)
+    return deep.fit_privately(settings, view, streams, ledger, own, module, taken)
+
+
+METHODS.register(
+    Method(
+        name="from_scratch",
+        title="From scratch",
+        source="De et al. 2022; semi-private paper, Fig. 2",
+        idea="A whole network learns from private images alone: what public data and pre-training are compared with.",
+        public_use=PublicUse.NONE,
+        settings=deep.DeepSettings,
+        cost=deep.cost,
+        fit=fit,
+        prepare=deep.prepare,
+        finish=deep.finish,
+        obstacle=deep.obstacle,
+        presets={
+            "paper": {
+                "network": "wrn_16_4",
+                "steps": 1000,
+                "batch_size": 1024,
+                "learning_rate": 2.0,
+                "copies": 8,
+                "mirror": True,
+                "ema_decay": 0.9999,
+            }
+        },
+    )
+)
