@@ -100,6 +100,8 @@ def _compare(wanted: Tensors, own: Tensors, *, path: Path, what: str) -> None:
         for title, names in (("missing", absent), ("of another shape", shapes), ("that it does not know", foreign))
         if names
     ]
+    if problems and len(absent) == len([name for name in wanted if not name.endswith(COUNTER)]):
+        problems.append(f"it holds {', '.join(list(own)[:_SHOWN])}{' …' if len(own) > _SHOWN else ''}")
     if problems:
         raise DataError(f"{path} does not hold the weights of {what}, which has {len(wanted)} tensors; {'; '.join(problems)}.")
 
