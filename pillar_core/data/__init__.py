@@ -7,11 +7,14 @@ from pillar_core.data.cards import DATASETS, DatasetCard, NoSettings, load_datas
 from pillar_core.data.files import checked_features, read_features, read_parts
 from pillar_core.data.images import checked_images, load_images, read_images
 from pillar_core.data.matching import duplicates
+from pillar_core.data.places import forget
+from pillar_core.data.real_sets import NAMES as REAL_SETS
 from pillar_core.data.reports import Report, dry_run
 from pillar_core.data.rows import read_rows
 
 __all__ = [
     "DATASETS",
+    "REAL_SETS",
     "DatasetCard",
     "NoSettings",
     "Report",
@@ -24,6 +27,7 @@ __all__ = [
     "dry_run",
     "duplicates",
     "features",
+    "forget",
     "gaussian_mixture",
     "load_candidate",
     "load_dataset",

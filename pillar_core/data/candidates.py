@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from pillar_core.data import folders
+from pillar_core.data import decoding, folders
 from pillar_core.data.files import arrays_of, opened
 from pillar_core.data.images import read_images
 from pillar_core.data.wording import listed
@@ -46,11 +46,12 @@ def _npz_images(source: str | Path | bytes) -> tuple[Array | None, tuple[str, ..
 def _loose_images(source: str | Path | bytes, name: str) -> tuple[Array | None, tuple[str, ...]]:
     """Every readable image of a folder or zip, wherever it lies."""
     with folders.listing(source, filename=name) as members:
-        images = [member for member in members if member.path.suffix.lower() in folders.ENDINGS]
-        broken = [member for member in images if not folders.is_readable(member)]
-        good = [member for member in images if member not in broken]
+        pictures = [member.picture for member in members if member.is_image]
+        broken = [picture for picture in pictures if not decoding.is_readable(picture)]
+        good = [picture for picture in pictures if picture not in broken]
         if len(good) < FEWEST or len(broken) > len(good):
             return None, ()
-        rows, _, notes = folders.decoded(good)
-    skipped = (f"{len(broken)} files do not decode and were skipped: {listed([member.path for member in broken])}.",) if broken else ()
+        look, notes = decoding.common([found for found in decoding.looks(good) if found is not None], len(good))
+        rows = decoding.decoded([good], look, key=None).rows[0]
+    skipped = (f"{len(broken)} files do not decode and were skipped: {listed([picture.path for picture in broken])}.",) if broken else ()
     return rows, ("Taken without labels.", *notes, *skipped)

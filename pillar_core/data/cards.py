@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 from collections.abc import Callable
 from typing import Any, Literal
 
-from pillar_core.errors import SettingError
+from pillar_core.data import places
+from pillar_core.errors import DataError, SettingError
 from pillar_core.params import SEED, checked, params_of
 from pillar_core.registry import Registry
 from pillar_core.types import Dataset
@@ -26,6 +28,9 @@ class DatasetCard:
 
     `n_train`, `n_test`, `n_classes` and `d` are facts in words (a generator's depend on its settings). `settings` is a
     dataclass of parameters; `read(settings, seed, download)` returns the rows. Raise `version` whenever the rows change.
+    `papers` names the papers whose tables use the set. Where `by_hand` says how to get the files, the set does not come
+    with the library: its settings hold `root`, `size` is what the files take up, and `can_fetch` says whether
+    download=True gets them.
     """
 
     name: str
@@ -41,36 +46,71 @@ class DatasetCard:
     settings: type = NoSettings
     synthetic: bool = False
     version: int = 1
+    papers: tuple[str, ...] = ()
+    size: str = "comes with the library"
+    by_hand: str = ""
+    can_fetch: bool = False
+
+    @property
+    def needs_files(self) -> bool:
+        """Whether the rows lie in files that the library does not bring along."""
+        return bool(self.by_hand)
+
+    def is_here(self, root: str | None = None) -> bool:
+        """Whether its files seem to be on this machine; looks at one folder, reads no file."""
+        return not self.needs_files or places.is_filled(places.home(self.name, root))
+
+    def how_to_get(self, root: str | None = None) -> str:
+        """What to do to have the rows, in words."""
+        if not self.needs_files:
+            return "Nothing: it comes with the library."
+        fetch = f"Fetch it ({self.size}): `{places.FETCH_COMMAND.format(name=self.name)}`. " if self.can_fetch else ""
+        place = places.home(self.name, root)
+        return f"{fetch}By hand: {self.by_hand} Put it into {place}, or say where it lies with the setting root."
 
     def load(self, settings: Any = None, *, seed: int = 0, download: bool = False) -> Dataset:
         """The rows under `settings` (defaults where None), which are checked first.
 
         Raises:
             SettingError: a setting or the seed is out of range.
+            DataError: files that are not here, damaged, or cannot be fetched; the message says what to do.
         """
         chosen = checked(self.settings() if settings is None else settings)
-        dataset = self.read(chosen, _checked_seed(seed), download)
-        return dataclasses.replace(dataset, name=self.name, title=self.title, synthetic=self.synthetic, version=self.version)
+        number = _checked_seed(seed)
+        if self.needs_files and not (download and self.can_fetch) and not self.is_here(chosen.root):
+            place = places.home(self.name, chosen.root)
+            raise DataError(f"{self.title} is not on this machine ({place}). {places.unfinished(place)}{self.how_to_get(chosen.root)}")
+        dataset = self.read(chosen, number, download)
+        notes = (*dataset.notes, *self._shortfall(dataset))
+        return dataclasses.replace(dataset, name=self.name, title=self.title, synthetic=self.synthetic, version=self.version, notes=notes)
+
+    def _shortfall(self, dataset: Dataset) -> tuple[str, ...]:
+        """A note where files hold fewer rows than the source counts: parts may be missing."""
+        words = self.n_train.replace(",", "")
+        if not self.needs_files or not words.isdecimal() or len(dataset.x_train) >= 0.99 * int(words):
+            return ()
+        return (f"The source counts {self.n_train} train rows, these files hold {len(dataset.x_train):,}: parts may be missing.",)
 
 
 DATASETS: Registry[DatasetCard] = Registry("dataset")
 
 
 def load_dataset(name: str, *, seed: int = 0, download: bool = False, **settings: Any) -> Dataset:
-    """The dataset registered as `name`.
+    """The dataset registered as `name`, or a member of a family: `torchvision:<name>`, `medmnist:<name>`, `openml:<name>`, `hub:<id>`.
 
     Args:
         name: a key of `DATASETS`.
         seed: names the random streams: a generator's rows, or the train/test split where the source has none.
         download: whether the network may be used; the embedded sets never need it.
-        settings: the generator's own (n, d, C …); `n_classes` is accepted for C.
+        settings: the dataset's own: n, d, C … of a generator (`n_classes` is accepted for C), `root` of one that lies in files.
 
     Raises:
         UnknownNameError: no such dataset.
         SettingError: a setting that the dataset does not have, or one out of range.
+        DataError: files that are not here, damaged, or cannot be fetched; the message says what to do.
     """
     card = DATASETS[name]
-    chosen = {SPELLINGS.get(key, key): value for key, value in settings.items()}
+    chosen = {SPELLINGS.get(key, key): os.fspath(value) if isinstance(value, os.PathLike) else value for key, value in settings.items()}
     known = params_of(card.settings)
     unknown = [key for key in chosen if key not in known]
     if unknown:

@@ -28,7 +28,10 @@ SUFFIXES = (".npz", ".csv", ".parquet")
 
 @dataclasses.dataclass(frozen=True)
 class Parts:
-    """What a file holds, unchecked; `notes` say what was decided while reading."""
+    """What a file holds, unchecked; `notes` say what was decided while reading.
+
+    `stored_rows` names entries of the store that hold decoded images: see `Dataset`.
+    """
 
     x_train: Any
     y_train: Any = None
@@ -36,6 +39,7 @@ class Parts:
     y_test: Any = None
     classes: Sequence[Any] | None = None
     notes: tuple[str, ...] = ()
+    stored_rows: tuple[str, ...] = ()
 
     @property
     def holds_images(self) -> bool:

@@ -1,50 +1,74 @@
-"""Class folders of image files, on disk or in a zip, decoded to one array. Nothing is ever extracted to disk."""
+"""Class folders of image files, on disk or in a zip. Nothing is ever extracted to disk."""
 
 from __future__ import annotations
 
 import contextlib
 import dataclasses
 import io
-import struct
 import zipfile
-import zlib
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import IO, Any
 
-import numpy as np
-
+from pillar_core.data.decoding import UNREADABLE_LIMIT, Picture
 from pillar_core.data.files import opened
 from pillar_core.data.wording import listed
 from pillar_core.errors import DataError
+from pillar_core.fingerprint import fingerprint
 
-Array = np.ndarray[Any, Any]
 ENDINGS = frozenset({".png", ".jpg", ".jpeg", ".bmp", ".gif", ".tif", ".tiff", ".webp", ".ppm", ".pgm"})
 SPLITS = {"train": False, "training": False, "test": True, "testing": True}
 LEFT_OUT = frozenset({"val", "valid", "validation"})
-UNREADABLE_LIMIT = 0.01
-LARGEST_SIDE = 224
-LARGEST_PIXELS = 50_000_000
 LARGEST_BYTES = 16 * 2**30
-UNREADABLE = (OSError, ValueError, SyntaxError, EOFError, IndexError, struct.error, NotImplementedError, zipfile.BadZipFile, zlib.error)
+LARGEST_MEMBER = 2**30
 
 
 @dataclasses.dataclass(frozen=True)
 class Member:
-    """One image file: its path for people, and how to read its bytes. `label` and `in_test` follow from the layout."""
+    """One file: its path for people, what opens its bytes, and a stamp that changes with them ("" where there is none).
+
+    `label` and `in_test` follow from the layout.
+    """
 
     path: PurePosixPath
-    read: Callable[[], bytes]
+    stream: Callable[[], IO[bytes]]
+    stamp: str = ""
     label: str = ""
     in_test: bool = False
+
+    @property
+    def is_image(self) -> bool:
+        """Whether its name ends like that of an image."""
+        return self.path.suffix.lower() in ENDINGS
+
+    @property
+    def picture(self) -> Picture:
+        """The file as an image to decode."""
+        return Picture(self.path, self._image)
+
+    def read(self) -> bytes:
+        """All its bytes."""
+        with self.stream() as file:
+            return file.read()
+
+    @contextlib.contextmanager
+    def _image(self) -> Iterator[Any]:
+        from PIL import Image
+
+        with self.stream() as file, Image.open(file) as image:
+            yield image
 
 
 @dataclasses.dataclass(frozen=True)
 class Layout:
-    """Image files with their classes, and notes on what was decided."""
+    """Image files with their classes, and notes on what was decided.
+
+    `classes` gives the order of the codes (empty: sorted). Without test images of their own a fifth becomes the test rows.
+    """
 
     members: tuple[Member, ...]
-    notes: tuple[str, ...]
+    notes: tuple[str, ...] = ()
+    classes: tuple[str, ...] = ()
 
 
 @contextlib.contextmanager
@@ -56,8 +80,7 @@ def listing(source: str | Path | bytes, *, filename: str) -> Iterator[list[Membe
     """
     if not isinstance(source, bytes) and Path(source).expanduser().is_dir():
         root = Path(source).expanduser()
-        files = sorted(path for path in root.rglob("*") if path.is_file())
-        yield [Member(PurePosixPath(path.relative_to(root).as_posix()), path.read_bytes) for path in files]
+        yield [on_disk(path, root) for path in sorted(path for path in root.rglob("*") if path.is_file())]
         return
     if not filename.lower().endswith(".zip"):
         raise DataError(f"images must be a npz, a zip or a folder; got {filename or 'no name'!r}.")
@@ -66,7 +89,14 @@ def listing(source: str | Path | bytes, *, filename: str) -> Iterator[list[Membe
     except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError) as error:
         raise DataError(f"the zip cannot be read ({error}): it is damaged or incomplete. Make it again.") from error
     with archive:
-        yield _zip_members(archive)
+        yield _zip_members(archive, stamped=not isinstance(source, bytes))
+
+
+def content_key(members: Sequence[Member], *more: str) -> str | None:
+    """A name for what the files hold, from their paths, sizes and times or checksums; None where those are not known."""
+    if not all(member.stamp for member in members):
+        return None
+    return fingerprint("image files", [(str(member.path), member.stamp, member.label, member.in_test) for member in members], *more)
 
 
 def arranged(members: Sequence[Member]) -> Layout:
@@ -76,7 +106,7 @@ def arranged(members: Sequence[Member]) -> Layout:
         DataError: no images, or images that lie in no class folder.
     """
     visible = [member for member in members if not any(part.startswith((".", "__MACOSX")) for part in member.path.parts)]
-    images = [member for member in visible if member.path.suffix.lower() in ENDINGS]
+    images = [member for member in visible if member.is_image]
     notes = [f"{len(visible) - len(images)} files are no images and were left out."] if len(images) < len(visible) else []
     if not images:
         raise DataError(f"there are no image files ({', '.join(sorted(ENDINGS))}): put each class into a folder of its own.")
@@ -100,42 +130,20 @@ def arranged(members: Sequence[Member]) -> Layout:
     return Layout(tuple(dataclasses.replace(m, label=paths[m][0], in_test=in_test[m]) for m in paths), tuple(notes))
 
 
-def decoded(members: Sequence[Member]) -> tuple[Array, Array, tuple[str, ...]]:
-    """((m, h, w[, 3]) uint8 rows of the readable files, (n,) bool which those are, notes).
-
-    Colour wherever one image has it. Different sizes become the median size, at most 224 a side, said in the notes.
+def on_disk(path: Path, root: Path, *, label: str = "", in_test: bool = False) -> Member:
+    """The file at `path`, named from `root` on.
 
     Raises:
-        DataError: more than 1 % of the files do not decode.
+        OSError: there is none.
     """
-    headers = [_header(member) for member in members]
-    readable = [header for header in headers if header is not None]
-    _refuse_many(members, np.array([header is not None for header in headers]))
-    sizes = np.array([(height, width) for height, width, _ in readable])
-    same = bool((sizes == sizes[0]).all())
-    target = tuple(int(side) for side in (sizes[0] if same else np.minimum(np.median(sizes, axis=0), LARGEST_SIDE)))
-    colour = any(is_colour for _, _, is_colour in readable)
-    rows = np.empty((len(members), *target, *((3,) if colour else ())), dtype=np.uint8)
-    keep = np.zeros(len(members), dtype=bool)
-    for number, (member, header) in enumerate(zip(members, headers, strict=True)):
-        keep[number] = header is not None and _decode(member, rows[number], colour)
-    _refuse_many(members, keep)
-    notes = [] if same else [f"Images of different sizes were resized to {target[0]} × {target[1]} pixels."]
-    if not keep.all():
-        skipped = [member.path for member, good in zip(members, keep, strict=True) if not good]
-        notes.append(f"{len(skipped)} files do not decode and were skipped: {listed(skipped)}.")
-    return rows if keep.all() else rows[keep], keep, tuple(notes)
+    status = path.stat()
+    name = PurePosixPath(path.relative_to(root).as_posix())
+    return Member(name, lambda: path.open("rb"), f"{status.st_size}:{status.st_mtime_ns}", label, in_test)
 
 
-def is_readable(member: Member) -> bool:
-    """Whether the file's pixels decode."""
-    header = _header(member)
-    return header is not None and _decode(member, np.empty((*header[:2], 3) if header[2] else header[:2], dtype=np.uint8), header[2])
-
-
-def _zip_members(archive: zipfile.ZipFile) -> list[Member]:
+def _zip_members(archive: zipfile.ZipFile, *, stamped: bool) -> list[Member]:
     entries = sorted((entry for entry in archive.infolist() if not entry.is_dir()), key=lambda entry: entry.filename)
-    unsafe = [entry.filename for entry in entries if entry.filename.startswith(("/", "\\")) or ".." in PurePosixPath(entry.filename).parts]
+    unsafe = [repr(entry.filename) for entry in entries if _leads_out(entry.filename)]
     if unsafe:
         raise DataError(
             f"the zip holds paths that lead out of it ({listed(unsafe, shown=3)}): refused. Make it again from inside the folder."
@@ -145,42 +153,38 @@ def _zip_members(archive: zipfile.ZipFile) -> list[Member]:
     size = sum(entry.file_size for entry in entries)
     if not size <= LARGEST_BYTES:
         raise DataError(f"the zip would unpack to {size / 2**30:.1f} GiB; the limit is {LARGEST_BYTES // 2**30} GiB.")
-    return [Member(PurePosixPath(entry.filename), lambda entry=entry: archive.read(entry)) for entry in entries]  # type: ignore[misc]
-
-
-def _opened_image(member: Member) -> Any:
-    """A Pillow image, or None where the file is none, too large or damaged."""
-    from PIL import Image
-
-    try:
-        image = Image.open(io.BytesIO(member.read()))
-    except (*UNREADABLE, Image.DecompressionBombError, Image.DecompressionBombWarning):
-        return None
-    return image if image.width * image.height <= LARGEST_PIXELS else None
-
-
-def _header(member: Member) -> tuple[int, int, bool] | None:
-    image = _opened_image(member)
-    return None if image is None else (image.height, image.width, image.mode not in ("1", "L", "LA", "I", "I;16", "F"))
-
-
-def _decode(member: Member, row: Array, colour: bool) -> bool:
-    """Writes the image into `row`; False where its pixels do not decode."""
-    image = _opened_image(member)
-    if image is None:
-        return False
-    try:
-        pixels = image.convert("RGB" if colour else "L")
-        height, width = row.shape[:2]
-        row[...] = np.asarray(pixels if pixels.size == (width, height) else pixels.resize((width, height)))
-    except UNREADABLE:
-        return False
-    return True
-
-
-def _refuse_many(members: Sequence[Member], good: Array) -> None:
-    bad = [member.path for member, is_good in zip(members, good, strict=True) if not is_good]
-    if len(bad) > UNREADABLE_LIMIT * len(members):
+    huge = [entry.filename for entry in entries if entry.file_size > LARGEST_MEMBER]
+    if huge:
         raise DataError(
-            f"{len(bad)} of {len(members)} images do not decode, more than {UNREADABLE_LIMIT:.0%}: {listed(bad)}. Remove or replace them."
+            f"the zip holds files of more than {LARGEST_MEMBER // 2**30} GiB ({listed(huge, shown=3)}): no image is that large."
         )
+    return [
+        Member(
+            PurePosixPath(entry.filename),
+            lambda entry=entry: io.BytesIO(archive.read(entry)),  # type: ignore[misc]  # mypy cannot type a default that is captured
+            f"{entry.file_size}:{entry.CRC}" if stamped else "",
+        )
+        for entry in entries
+    ]
+
+
+def _leads_out(name: str) -> bool:
+    """Whether a path in a zip is absolute, climbs, names a drive or holds characters that hide what it is."""
+    parts = name.replace("\\", "/").split("/")
+    return parts[0] in ("", "~") or ".." in parts or (len(parts[0]) == 2 and parts[0][1] == ":") or not name.isprintable()
+
+
+def complete(members: Sequence[Member], absent: Sequence[object], *, classes: tuple[str, ...] = (), notes: tuple[str, ...] = ()) -> Layout:
+    """The layout of images that a list names, unless more than 1 % of them are not there.
+
+    Raises:
+        DataError: so many are missing; it names some.
+    """
+    wanted = len(members) + len(absent)
+    if not members or len(absent) > UNREADABLE_LIMIT * wanted:
+        raise DataError(
+            f"{len(absent)} of {wanted} images that the source's lists name are missing ({listed(absent, shown=3)}): "
+            "unpack every part of the data set into one folder."
+        )
+    more = (f"{len(absent)} images that the source's lists name are missing: {listed(absent)}.",) if absent else ()
+    return Layout(tuple(members), (*notes, *more), classes)

@@ -27,3 +27,18 @@ def stratified(labels: Array, *, seed: int, name: str) -> tuple[Array, Array]:
         wanted = max(1, round(TEST_FRACTION * len(rows))) if len(rows) > 1 else 0
         in_test[rows[:wanted]] = True
     return np.flatnonzero(~in_test), np.flatnonzero(in_test)
+
+
+def stratified_groups(labels: Array, groups: Array, *, seed: int, name: str) -> Array:
+    """(n,) bool, true for test rows: of each class about a fifth of its groups (at least one where it has two), whole groups.
+
+    Args:
+        labels: (n,) words or codes; a group counts for the label of its first row.
+        groups: (n,) words; rows of one group stay together.
+        seed: with `name`, names the random stream.
+    """
+    _, first, member_of = np.unique(groups, return_index=True, return_inverse=True)
+    _, codes = np.unique(labels[first], return_inverse=True)
+    _, test = stratified(codes, seed=seed, name=name)
+    result: Array = np.isin(member_of, test)
+    return result

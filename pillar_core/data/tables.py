@@ -148,3 +148,43 @@ def _partition(frame: Any, split: str | None, y: Array | None, notes: list[str])
         return np.arange(len(frame)), np.arange(0)
     notes.append("No column says train or test: a stratified fifth of the rows became the test rows (the same fifth every time).")
     return stratified(np.unique(y, return_inverse=True)[1], seed=0, name="table")
+
+
+def read_arff(path: Path) -> tuple[Any, str]:
+    """(frame, label column) of an ARFF file of dense rows: the column named class, else the last that is not numeric.
+
+    Raises:
+        DataError: no ARFF, sparse rows, or no label column.
+    """
+    import pandas as pd
+
+    names: list[str] = []
+    words: list[str] = []
+    with path.open(encoding="utf-8", errors="replace") as file:
+        for line in file:
+            head = line.strip()
+            if head.lower().startswith("@data"):
+                break
+            if head.lower().startswith("@attribute"):
+                name, kind = _attribute(head)
+                names.append(name)
+                words += [name] if kind.startswith("{") or kind.lower() == "string" else []
+        else:
+            raise DataError(f"{path} has no line @data: it is cut short, or no ARFF file.")
+        frame = pd.read_csv(file, header=None, names=names, comment="%", na_values="?", quotechar="'", skipinitialspace=True)
+    if len(frame) and str(frame.iloc[0, 0]).startswith("{"):
+        raise DataError(f"{path} holds sparse rows: save it as csv or parquet.")
+    label = taken(frame, ("class", *LABEL_NAMES)) or (words[-1] if words else None)
+    if label is None:
+        raise DataError(f"{path} has no label column: name it class, or make it nominal.")
+    return frame, label
+
+
+def _attribute(line: str) -> tuple[str, str]:
+    """(name, type) of an @attribute line; names may be quoted."""
+    rest = line[len("@attribute") :].strip()
+    if rest[:1] in ("'", '"'):
+        name, _, kind = rest[1:].partition(rest[0])
+    else:
+        name, _, kind = rest.replace("\t", " ").partition(" ")
+    return name, kind.strip()

@@ -125,7 +125,7 @@ def test_archives_that_would_unpack_to_too_much_are_refused(monkeypatch: pytest.
 
 
 def test_images_that_are_too_large_count_as_unreadable(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pillar_core.data.folders.LARGEST_PIXELS", 10)
+    monkeypatch.setattr("pillar_core.data.decoding.LARGEST_PIXELS", 10)
     with pytest.raises(DataError, match="10 of 10 images"):
         read_images(_zip(_classes()), filename="pets.zip")
 

@@ -1,0 +1,231 @@
+"""Image files to uint8 arrays of one size, with memory bounded whatever their number.
+
+Rows that need more than `LARGEST_IN_MEMORY` go to a nameless file in the cache folder as they are decoded, and are then
+memory-mapped; the file is gone when its last user is, so a killed run leaves nothing behind. Where a key is given, the rows
+are kept in the store under it (whole, checksummed, or not at all) and found there the next time.
+"""
+
+from __future__ import annotations
+
+import concurrent.futures
+import contextlib
+import dataclasses
+import itertools
+import math
+import os
+import struct
+import tempfile
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import PurePosixPath
+from typing import Any
+
+import numpy as np
+
+from pillar_core import store
+from pillar_core.data.wording import listed
+from pillar_core.errors import DataError, StoreError
+
+Array = np.ndarray[Any, Any]
+VERSION = 1
+LARGEST_IN_MEMORY = 512 * 2**20
+SHORTER_SIDE = 256
+LARGEST_PIXELS = 50_000_000
+UNREADABLE_LIMIT = 0.01
+THREADS, AT_ONCE = min(4, os.cpu_count() or 1), 256
+UNREADABLE = (OSError, ValueError, SyntaxError, EOFError, IndexError, struct.error, NotImplementedError, zipfile.BadZipFile, zlib.error)
+GREY, DEEP_GREY, TOO_DEEP = ("1", "L", "LA"), ("I;16", "I;16B", "I;16L"), ("I", "F")
+
+
+@dataclasses.dataclass(frozen=True)
+class Picture:
+    """One image: its path for people, and what opens it (a Pillow image, lazily decoded; may raise one of `UNREADABLE`)."""
+
+    path: PurePosixPath
+    open: Callable[[], contextlib.AbstractContextManager[Any]]
+
+
+@dataclasses.dataclass(frozen=True)
+class Look:
+    """Height, width and whether it has colours: what a file's header says of an image, or what all rows of a set share."""
+
+    height: int
+    width: int
+    colour: bool
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of a row."""
+        return (self.height, self.width, *((3,) if self.colour else ()))
+
+
+@dataclasses.dataclass(frozen=True)
+class Decoded:
+    """For each part: (m, h, w[, 3]) uint8 rows of the readable images and (n,) bool which those are; then the others, and store keys."""
+
+    rows: tuple[Array, ...]
+    keep: tuple[Array, ...]
+    skipped: tuple[PurePosixPath, ...]
+    stored: tuple[str, ...]
+
+
+def looks(pictures: Sequence[Picture]) -> list[Look | None]:
+    """What the headers say; None for a file that is no image, too large or damaged."""
+    with concurrent.futures.ThreadPoolExecutor(THREADS) as pool:
+        return list(pool.map(_look, pictures))
+
+
+def common(found: Sequence[Look], n: int) -> tuple[Look, tuple[str, ...]]:
+    """The look that all `n` rows will share, and what was decided.
+
+    Images of one size keep it where the rows fit into memory. Otherwise it is the median size, the shorter side at most 256
+    pixels. Colour wherever one image has it.
+    """
+    sizes = np.array([(look.height, look.width) for look in found])
+    colour = any(look.colour for look in found)
+    same = bool((sizes == sizes[0]).all())
+    height, width = (int(side) for side in (sizes[0] if same else np.median(sizes, axis=0)))
+    own = Look(height, width, colour)
+    if same and n * math.prod(own.shape) <= LARGEST_IN_MEMORY:
+        return own, ()
+    scale = min(1.0, SHORTER_SIDE / min(height, width))
+    target = Look(max(1, round(scale * height)), max(1, round(scale * width)), colour)
+    if same and target == own:
+        return own, ()
+    why = f"Images of {height} × {width} pixels" if same else "Images of different sizes"
+    return target, (f"{why} were resized to {target.height} × {target.width} pixels.",)
+
+
+def decoded(parts: Sequence[Sequence[Picture]], look: Look, *, key: str | None) -> Decoded:
+    """The rows of each part, all with one look; files whose pixels do not decode are left out, named and counted.
+
+    Args:
+        key: names the content in the store, for rows too many for memory; None keeps them until the process ends.
+
+    Raises:
+        DataError: more than 1 % of the files do not decode.
+        StoreError: no room on the disk of the cache.
+    """
+    is_large = sum(map(len, parts)) * math.prod(look.shape) > LARGEST_IN_MEMORY
+    name = None if key is None or not is_large else key
+    found = None if name is None else _stored(name, len(parts))
+    if found is None:
+        found = [_decoded(part, look, is_large) for part in parts]
+        everything = [picture for part in parts for picture in part]
+        refuse_many(everything, np.concatenate([keep for _, keep in found]))
+        found, name = _kept(name, found)
+    rows, keep = zip(*found, strict=True)
+    skipped = tuple(
+        picture.path for part, good in zip(parts, keep, strict=True) for picture, is_good in zip(part, good, strict=True) if not is_good
+    )
+    return Decoded(rows, keep, skipped, () if name is None else (name,))
+
+
+def refuse_many(pictures: Sequence[Picture], good: Array) -> None:
+    """Nothing, unless more than 1 % of the pictures are bad.
+
+    Raises:
+        DataError: naming them.
+    """
+    bad = [picture.path for picture, is_good in zip(pictures, good, strict=True) if not is_good]
+    if len(bad) > UNREADABLE_LIMIT * len(pictures):
+        raise DataError(
+            f"{len(bad)} of {len(pictures)} images do not decode, more than {UNREADABLE_LIMIT:.0%}: {listed(bad)}. Remove or replace them."
+        )
+
+
+def is_readable(picture: Picture) -> bool:
+    """Whether the pixels decode."""
+    look = _look(picture)
+    return look is not None and _pixels(picture, look) is not None
+
+
+def rows_on_disk(rows: Iterator[Array], shape: tuple[int, ...]) -> Array:
+    """(n, *shape) uint8 rows, written one by one to a nameless file in the cache folder and mapped from there.
+
+    Raises:
+        StoreError: no room, or a folder that cannot be written.
+    """
+    root = store.default().root
+    try:
+        root.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=root) as file:
+            count = 0
+            for row in rows:
+                file.write(np.ascontiguousarray(row).data)
+                count += 1
+            file.flush()
+            if not count:
+                return np.empty((0, *shape), dtype=np.uint8)
+            return np.memmap(file, dtype=np.uint8, mode="c", shape=(count, *shape))
+    except OSError as error:
+        raise StoreError(
+            f"decoded images could not be written below {root} ({error}): nothing was kept. Free space on that disk, or set "
+            "PILLAR_CACHE to a folder on another one."
+        ) from error
+
+
+def _look(picture: Picture) -> Look | None:
+    from PIL import Image
+
+    try:
+        with picture.open() as image:
+            if image.width * image.height > LARGEST_PIXELS or image.mode in TOO_DEEP:
+                return None
+            return Look(image.height, image.width, image.mode not in (*GREY, *DEEP_GREY))
+    except (*UNREADABLE, Image.DecompressionBombError, Image.DecompressionBombWarning):
+        return None
+
+
+def _pixels(picture: Picture, look: Look) -> Array | None:
+    """(h, w[, 3]) uint8 pixels with this look, None where the file does not decode. 16-bit grey keeps its upper eight bits."""
+    from PIL import Image
+
+    try:
+        with picture.open() as image:
+            if image.mode in DEEP_GREY:
+                image = Image.fromarray((np.asarray(image).astype(np.uint16) >> 8).astype(np.uint8))
+            pixels = image.convert("RGB" if look.colour else "L")
+            size = (look.width, look.height)
+            return np.asarray(pixels if pixels.size == size else pixels.resize(size))
+    except (*UNREADABLE, Image.DecompressionBombError, Image.DecompressionBombWarning):
+        return None
+
+
+def _decoded(part: Sequence[Picture], look: Look, is_large: bool) -> tuple[Array, Array]:
+    keep = np.zeros(len(part), dtype=bool)
+    if is_large:
+        return rows_on_disk(_good(part, look, keep), look.shape), keep
+    rows, count = np.empty((len(part), *look.shape), dtype=np.uint8), 0
+    for row in _good(part, look, keep):
+        rows[count] = row
+        count += 1
+    return rows[:count], keep
+
+
+def _good(part: Sequence[Picture], look: Look, keep: Array) -> Iterator[Array]:
+    """The rows that decode, in order; sets `keep` where one does. A few threads, a few hundred images in memory."""
+    numbers = iter(range(len(part)))
+    with concurrent.futures.ThreadPoolExecutor(THREADS) as pool:
+        while batch := list(itertools.islice(numbers, AT_ONCE)):
+            for number, row in zip(batch, pool.map(lambda number: _pixels(part[number], look), batch), strict=True):
+                if row is not None:
+                    keep[number] = True
+                    yield row
+
+
+def _stored(name: str, parts: int) -> list[tuple[Array, Array]] | None:
+    arrays = store.default().get_arrays(name, mmap=True)
+    return None if arrays is None else [(arrays[f"rows_{part}"], np.array(arrays[f"keep_{part}"])) for part in range(parts)]
+
+
+def _kept(name: str | None, found: list[tuple[Array, Array]]) -> tuple[list[tuple[Array, Array]], str | None]:
+    """The rows as the store keeps them under `name`; as they are, without a name, or where the store has no room for them."""
+    if name is None:
+        return found, None
+    arrays = {f"{title}_{part}": array for part, pair in enumerate(found) for title, array in zip(("rows", "keep"), pair, strict=True)}
+    with contextlib.suppress(StoreError):
+        store.default().put_arrays(name, **arrays)
+    kept = _stored(name, len(found))
+    return (found, None) if kept is None else (kept, name)

@@ -1,0 +1,167 @@
+"""Tables of OpenML by name or number: `openml:guillermo`, `openml:riccardo`, `openml:41159` …
+
+scikit-learn fetches them and compares checksums; a fetched table lies in the same place, in its cache. By hand: the arff, csv or
+parquet file of the table. OpenML has no test rows: a stratified fifth is set apart, by the seed.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import gzip
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from pillar_core.data import arrays, places
+from pillar_core.data.cards import DATASETS, DatasetCard
+from pillar_core.data.partition import stratified
+from pillar_core.data.places import RootSettings
+from pillar_core.data.tables import numbers_of, read_arff, read_table
+from pillar_core.errors import DataError, UnknownNameError
+from pillar_core.types import Dataset
+
+__all__: list[str] = []
+
+PREFIX = "openml"
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.()\-]{0,127}")
+NUMBERS = {"guillermo": 41159, "riccardo": 41161}
+ENDINGS = (".arff", ".csv", ".parquet")
+
+
+def _read(own: str, settings: RootSettings, seed: int, download: bool) -> Dataset:
+    card = DATASETS[f"{PREFIX}:{own}"]
+    place = places.home(card.name, settings.root)
+    path = _by_hand(place, own)
+    if path is not None:
+        with places.readable(path):
+            x, y, notes = _from_file(path)
+    else:
+        number = _cached(place, own)
+        if number is None and not download:
+            raise DataError(f"{place} holds neither {own}.arff, .csv or .parquet nor a fetched copy. {card.how_to_get(settings.root)}")
+        if number is None:
+            with places.fetching(card.title, place, card.by_hand):
+                _fetch(place, own)
+            number = _cached(place, own)
+        with places.readable(place):
+            x, y, notes = _from_frame(_fetch(place, own if number is None else str(number)))
+    return _divided(own, x, y, seed, notes)
+
+
+def _divided(own: str, x: Any, y: Any, seed: int, notes: tuple[str, ...]) -> Dataset:
+    checked = arrays.features(x, y)
+    if checked.y_train is None:
+        raise DataError(f"the table {own} has no labels.")
+    train, test = stratified(checked.y_train, seed=seed, name=own)
+    notes = (*notes, *checked.notes[:-1], "The source has no test rows: a stratified fifth was set apart.")
+    rows, labels = checked.x_train, checked.y_train
+    return Dataset(own, rows[train], labels[train], rows[test], labels[test], classes=checked.classes, notes=notes)
+
+
+def _by_hand(place: Path, own: str) -> Path | None:
+    candidates = [place, *(place / f"{own}{ending}" for ending in ENDINGS)]
+    return next((path for path in candidates if path.is_file() and path.suffix.lower() in ENDINGS), None)
+
+
+def _from_file(path: Path) -> tuple[Any, Any, tuple[str, ...]]:
+    if path.suffix.lower() == ".arff":
+        frame, target = read_arff(path)
+        return numbers_of(frame, [column for column in frame.columns if column != target]), frame[target].to_numpy(), ()
+    parts = read_table(path, ending=path.suffix.lower())
+    if parts.x_test is None:
+        return parts.x_train, parts.y_train, parts.notes
+    return np.concatenate([parts.x_train, parts.x_test]), np.concatenate([parts.y_train, parts.y_test]), ()
+
+
+def _fetch(place: Path, own: str) -> Any:
+    """scikit-learn's bunch; from its cache below `place` where it lies there."""
+    from sklearn.datasets import fetch_openml
+
+    number = int(own) if own.isdecimal() else NUMBERS.get(own)
+    chosen = {"name": own} if number is None else {"data_id": number}
+    return fetch_openml(**chosen, data_home=str(place), as_frame=True, parser="pandas", n_retries=1)
+
+
+def _from_frame(bunch: Any) -> tuple[Any, Any, tuple[str, ...]]:
+    if bunch.target is None:
+        raise DataError("this table of OpenML names no label column.")
+    frame, labels = bunch.data, np.asarray(bunch.target.astype(str).str.strip('"' + "'"), dtype=str)
+    frame.columns = [str(column) for column in frame.columns]
+    return numbers_of(frame, list(frame.columns)), labels, ()
+
+
+def _cached(place: Path, own: str) -> int | None:
+    """The number of the table, if every file that reading it needs lies in scikit-learn's cache; else None, so no network is touched."""
+    number = int(own) if own.isdecimal() else NUMBERS.get(own)
+    host = place / "openml" / "openml.org"
+    api = host / "api" / "v1" / "json" / "data"
+    try:
+        if number is None:
+            found = _json(next((api / "list" / "data_name" / own.lower()).rglob("*.gz")))
+            number = int(found["data"]["dataset"][0]["did"])
+        url = str(_json(api / f"{number}.gz")["data_set_description"]["url"])
+    except (OSError, ValueError, KeyError, IndexError, StopIteration, EOFError):
+        return None
+    rows = host / (url.split("://")[-1].partition("/")[2] + ".gz")
+    needed = (api / "features" / f"{number}.gz", api / "qualities" / f"{number}.gz", rows)
+    return number if all(path.is_file() for path in needed) else None
+
+
+def _json(path: Path) -> Any:
+    return json.loads(gzip.decompress(path.read_bytes()))
+
+
+@dataclasses.dataclass(frozen=True)
+class Facts:
+    """What a card says of one table."""
+
+    title: str
+    rows: tuple[str, str]
+    d: str
+    size: str
+    papers: tuple[str, ...] = ()
+
+
+FACTS = {
+    "guillermo": Facts("Guillermo (AutoML challenge)", ("16,000", "4,000"), "4,296", "440 MB", ("PILLAR",)),
+    "riccardo": Facts("Riccardo (AutoML challenge)", ("16,000", "4,000"), "4,296", "410 MB", ("PILLAR",)),
+}
+UNKNOWN = Facts("", ("four fifths of the table", "a fifth"), "the table's columns", "size of the table")
+
+
+def _card(own: str) -> DatasetCard:
+    facts = FACTS.get(own, UNKNOWN)
+    return DatasetCard(
+        name=f"{PREFIX}:{own}",
+        title=facts.title or f"OpenML: {own}",
+        source="I. Guyon et al.: ChaLearn AutoML challenge, 2018; OpenML" if own in FACTS else "OpenML (openml.org)",
+        licence="public" if own in FACTS else "stated on its OpenML page",
+        kind="tabular",
+        n_train=facts.rows[0],
+        n_test=facts.rows[1],
+        n_classes="2" if own in FACTS else "the label column's",
+        d=facts.d,
+        read=lambda settings, seed, download: _read(own, settings, seed, download),
+        settings=RootSettings,
+        papers=facts.papers,
+        size=facts.size,
+        by_hand=f"the table {own} from openml.org as {own}.arff, .csv or .parquet.",
+        can_fetch=True,
+    )
+
+
+def _family(name: str) -> DatasetCard:
+    own = name.removeprefix(f"{PREFIX}:")
+    if not NAME.fullmatch(own) or ".." in own:
+        raise UnknownNameError(
+            f"an OpenML table is called by its name or number, such as {PREFIX}:guillermo or {PREFIX}:41159; got {name!r}."
+        )
+    return _card(own)
+
+
+DATASETS.register_family(PREFIX, _family)
+for _name in FACTS:
+    DATASETS.register(_card(_name))

@@ -1,0 +1,150 @@
+"""Where real data sets lie on this machine, and what to say when one is not there or cannot be fetched.
+
+`PILLAR_DATA`, else `datasets` in the cache folder, holds one folder for each data set. The setting `root` of a data set names
+another place: a folder, or the file that the source hands out.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import http.client
+import os
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+
+from pillar_core import store
+from pillar_core.errors import DataError, MissingDependencyError, PillarError
+from pillar_core.params import Param, setting
+from pillar_core.types import Dataset
+
+ROOT = Param(
+    "root", str, None, "Folder or file that holds the data set, as its source hands it out.", none_means="its place in the data folder"
+)
+UNFINISHED = ".download-unfinished"
+FETCH_COMMAND = "python -m pillar_core data {name} --download"
+
+
+@dataclasses.dataclass(frozen=True)
+class RootSettings:
+    """The one setting of a data set that lies in files: where they are."""
+
+    root: str | None = setting(ROOT)
+
+
+def folder() -> Path:
+    """The data folder: PILLAR_DATA, else `datasets` in the cache folder."""
+    given = os.environ.get("PILLAR_DATA")
+    return Path(given).expanduser().absolute() if given else store.default().root / "datasets"
+
+
+def home(name: str, root: str | None = None) -> Path:
+    """Where the data set `name` is looked for: `root`, else a folder of its own in the data folder."""
+    if root:
+        return Path(root).expanduser().absolute()
+    return folder() / name.replace(":", "-").replace("/", "--")
+
+
+def is_filled(place: Path) -> bool:
+    """Whether there is a file at `place`, or a folder that holds anything but an unfinished download."""
+    if place.is_dir():
+        names = {path.name for path in place.iterdir()}
+        return bool(names) and UNFINISHED not in names
+    return place.is_file()
+
+
+def forget(dataset: Dataset) -> None:
+    """Deletes from the cache what decoding kept of these rows. The files that they came from stay where they are."""
+    for key in dataset.stored_rows:
+        store.default().delete("arrays", key)
+
+
+def unfinished(place: Path) -> str:
+    """A sentence where an interrupted download left its mark, else nothing."""
+    if not (place / UNFINISHED).exists():
+        return ""
+    return f"A download was interrupted there: fetch again, or delete {place / UNFINISHED} if you have put whole files beside it. "
+
+
+def damaged(place: Path, error: object) -> DataError:
+    """The refusal of files that cannot be read as the data set that they should be."""
+    return DataError(
+        f"{place} cannot be read as this data set ({error}): files are damaged, incomplete or arranged differently. "
+        "Delete them and fetch or copy them again; the card says how they should lie."
+    )
+
+
+@contextlib.contextmanager
+def readable(place: Path) -> Iterator[None]:
+    """Turns what readers raise on damaged or foreign files into a refusal that names the place.
+
+    Raises:
+        DataError: any such error. MissingDependencyError: a package that the reader needs is absent.
+    """
+    try:
+        yield
+    except PillarError:
+        raise
+    except ImportError as error:
+        raise MissingDependencyError(f"reading {place} needs a package that is not installed: {error}.") from error
+    except RuntimeError as error:
+        if "pip install" in str(error):
+            raise MissingDependencyError(f"reading {place} needs a package that is not installed: {error}.") from error
+        raise damaged(place, error) from error
+    except (OSError, ValueError, KeyError, IndexError, TypeError, AssertionError, EOFError, NotImplementedError, zlib.error) as error:
+        raise damaged(place, error) from error
+
+
+@contextlib.contextmanager
+def fetching(title: str, place: Path, by_hand: str) -> Iterator[None]:
+    """Marks `place` as unfinished while it is being filled, and says what to do when the network fails.
+
+    A folder that already holds files of the user's own is never marked, so nothing of theirs is ever thrown away.
+
+    Raises:
+        DataError: no network, a wrong checksum, or no room.
+    """
+    marker = place / UNFINISHED
+    try:
+        place.mkdir(parents=True, exist_ok=True, mode=0o700)
+        if marker.exists():
+            _keep_archives(place)
+        elif not any(place.iterdir()):
+            marker.touch()
+        yield
+        marker.unlink(missing_ok=True)
+    except PillarError:
+        raise
+    except ImportError as error:
+        raise MissingDependencyError(f"fetching {title} needs a package that is not installed: {error}. By hand: {by_hand}") from error
+    except (OSError, RuntimeError, ValueError, EOFError, http.client.HTTPException, zlib.error) as error:
+        _tidy(place)
+        raise DataError(
+            f"{title} could not be fetched ({_short(error)}). What was half fetched is never read: call again and it is fetched anew. "
+            f"Without a network: {by_hand} Put it into {place}, or say where it lies with the setting root."
+        ) from error
+
+
+ARCHIVES = (".gz", ".tgz", ".tar", ".zip", ".mat", ".npz", ".bz2", ".xz")
+
+
+def _tidy(place: Path) -> None:
+    """After a failure: no half-unpacked files, and no mark where nothing is left to go on from."""
+    marker = place / UNFINISHED
+    if marker.exists():
+        _keep_archives(place)
+        if not any(path.is_file() for path in place.rglob("*") if path != marker):
+            marker.unlink()
+
+
+def _keep_archives(place: Path) -> None:
+    """Throws away what an interrupted download unpacked; archives stay, since their checksums are compared before use."""
+    for path in sorted(place.rglob("*"), reverse=True):
+        if path.is_file() and path.name != UNFINISHED and not path.name.endswith(ARCHIVES):
+            path.unlink()
+
+
+def _short(error: Exception) -> str:
+    text = " ".join(str(error).split())
+    return f"{type(error).__name__}: {text[:300]}"
