@@ -11,8 +11,9 @@ from pages.frame import badges, core, figures, looks, odds
 from pages.frame.settings import Settings
 from pages.panels import gallery, local
 from pillar_core import accounting, plots
-from pillar_core.experiments import evidence, privacy_tables
-from pillar_core.experiments.evidence import Attack, Individuals
+from pillar_core.experiments import evidence, privacy_tables, realised
+from pillar_core.experiments.evidence import Attack
+from pillar_core.experiments.realised import Individuals
 from pillar_core.methods import METHODS
 from pillar_core.types import Provenance, RunRecord
 
@@ -165,4 +166,4 @@ def _shadows(key_: str, _settings: Settings) -> tuple[Attack, ...]:
 
 @st.cache_resource(max_entries=8, show_spinner="Following every row along the trajectory …")
 def _individuals(key_: str, _settings: Settings) -> Individuals:
-    return evidence.individuals(_settings.method, core.split(_settings), seed=_settings.seed, **core.run_arguments(_settings))
+    return realised.individuals(_settings.method, core.split(_settings), seed=_settings.seed, **core.run_arguments(_settings))

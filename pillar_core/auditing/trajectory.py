@@ -37,15 +37,17 @@ class Rows:
 
 
 class ReleaseTape:
-    """A tape at the ledger's gate that keeps what was released, in order, and lets everything happen."""
+    """A tape at the ledger's gate that keeps what was released and how, in order, and lets everything happen."""
 
     def __init__(self) -> None:
         self.released: list[Any] = []
+        self.calls: list[Call] = []
 
     def release(self, call: Call, value: Any, draw: Callable[[], Any]) -> Any:
         """The draw, remembered."""
         released = draw()
         self.released.append(released)
+        self.calls.append(call)
         return released
 
     def sample(self, probability: float, n_rows: int, draw: Callable[[], Array]) -> Array:
@@ -89,6 +91,18 @@ def realised_mu(released: torch.Tensor, rows: Rows, plan: HeadPlan) -> Array:
         squares += clipped.double().square().numpy()
     mu: Array = np.sqrt(squares) / (plan.noise_multiplier * plan.l2_clip_norm)
     return mu
+
+
+def kept_norms(rows: Rows, state: torch.Tensor, *, clip: float, basis: torch.Tensor | None) -> torch.Tensor:
+    """(n,) float64 norms ‖clip(g_i)U‖ of what a step keeps of each row's gradient r ⊗ z of a head without bias.
+
+    state: (C, k) weights before the step; basis: (k, m) orthonormal directions that the step projects on, None for all.
+    """
+    residuals = cross_entropy_residuals((state @ rows.z.T)[None], rows.y)[0].double().square().sum(0).sqrt()
+    lengths = torch.linalg.vector_norm(rows.z.double(), dim=1)
+    kept = lengths if basis is None else torch.linalg.vector_norm((rows.z @ basis).double(), dim=1)
+    norms = residuals * lengths
+    return residuals * kept * (clip / norms.clamp(min=1e-30)).clamp(max=1.0)
 
 
 def canary_scores(released: torch.Tensor, canary: Rows, plan: HeadPlan, *, without: Aggregate) -> Array:

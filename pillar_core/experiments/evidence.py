@@ -1,4 +1,4 @@
-"""Evidence about a registered learner's run: membership attacks, realised losses by row, redraws with a canary.
+"""Evidence about a registered learner's run: membership attacks, and redraws with a canary.
 
 Everything here reads private rows without noise: non-private diagnostics, experiments on simulated releases. Heads of
 full-batch descent only, where a run is a function of its releases; other learners are refused with the reason.
@@ -70,16 +70,6 @@ class Attack:
 
 
 @dataclasses.dataclass(frozen=True)
-class Individuals:
-    """Realised losses along one trajectory: columns row, class, mu, epsilon, loss; and what the run states for all."""
-
-    table: pd.DataFrame
-    stated_mu: float
-    stated_epsilon: float
-    delta: float
-
-
-@dataclasses.dataclass(frozen=True)
 class CanaryAudit:
     """What redraws of a registered learner showed about its claim, and beforehand could have shown."""
 
@@ -122,8 +112,8 @@ def shadow_attacks(
         UnsupportedError: a learner that is no full-batch descent.
         DataError: no test rows.
     """
-    one = _descent(method, split, seed=seed, **arguments)
-    transform = _run(one)[1].transform
+    one = descent_run(method, split, seed=seed, **arguments)
+    transform = trained(one)[1].transform
     x, y = _pool(split, pool, seed)
     rows = Rows.of(transform(x), y)
     stream = rng.stream(seed, "shadow heads")
@@ -142,35 +132,6 @@ def shadow_attacks(
     return tuple(Attack(name, np.concatenate(parts)[chosen], np.concatenate(parts)[~chosen]) for name, parts in scores.items())
 
 
-def individuals(method: str, split: SemiPrivateSplit, *, seed: int = 0, **arguments: Any) -> Individuals:
-    """Each private row's realised μ and ε along the trajectory that this seed releases. Realised, not a guarantee.
-
-    Raises:
-        UnsupportedError: a learner that is no full-batch descent, or a run without noise.
-    """
-    one = _descent(method, split, seed=seed, **arguments)
-    released, classifier = _run(one)
-    plan, delta = plan_of(one), one.guarantee.delta
-    if plan.noise_multiplier == 0:
-        raise UnsupportedError("without noise every row's realised ε is infinite: lower ε.")
-    view = one.view
-    z = classifier.transform.rows(view.x, view.rows)
-    mu = trajectory.realised_mu(released, Rows.of(z, view.y), plan)
-    losses = membership.log_losses(z @ classifier.weights + classifier.bias, view.y)
-    names = split.features.classes
-    table = pd.DataFrame(
-        {
-            "row": split.private,
-            "class": [names[label] for label in view.y],
-            "mu": mu,
-            "epsilon": _epsilons(mu, delta),
-            "loss": losses,
-        }
-    )
-    stated = float(np.sqrt(plan.steps) / plan.noise_multiplier)
-    return Individuals(table, stated, accounting.epsilon_of_mu(stated, delta), delta)
-
-
 def canary_audit(
     method: str, split: SemiPrivateSplit, *, redraws: int = 400, significance: float = SIGNIFICANCE, seed: int = 0, **arguments: Any
 ) -> CanaryAudit:
@@ -182,7 +143,7 @@ def canary_audit(
     Raises:
         UnsupportedError: a learner that is no full-batch descent, or a run without noise.
     """
-    one = _descent(method, split, seed=seed, **arguments)
+    one = descent_run(method, split, seed=seed, **arguments)
     if plan_of(one).noise_multiplier == 0:
         raise UnsupportedError("a run without noise claims nothing that could be tested: lower ε.")
     claimed, pilot = claimed_curve(one), max(FEWEST_PILOT, redraws // 4)
@@ -209,7 +170,7 @@ def canary_audit(
 
 
 def supports(method: str) -> str:
-    """Empty where `individuals`, `shadow_attacks` and `canary_audit` cover a learner, else the reason why not."""
+    """Empty where `shadow_attacks` and `canary_audit` cover a learner, else the reason why not."""
     if METHODS[method].cost is not descent.cost or METHODS[method].fit_many is None:
         return f"{METHODS[method].title} is no full-batch descent on one linear head, so its releases do not give its steps back"
     return ""
@@ -225,7 +186,12 @@ def plan_of(one: Solved) -> HeadPlan:
     return descent.plan_of(one.settings, one.view.facts)
 
 
-def _descent(method: str, split: SemiPrivateSplit, *, seed: int, **arguments: Any) -> Solved:
+def descent_run(method: str, split: SemiPrivateSplit, *, seed: int, **arguments: Any) -> Solved:
+    """A solved run of full-batch descent on one head.
+
+    Raises:
+        UnsupportedError: any other run.
+    """
     reason = supports(method)
     if reason:
         raise UnsupportedError(f"{reason}. Choose noisy_gd, dp_sgd or pillar.")
@@ -235,7 +201,7 @@ def _descent(method: str, split: SemiPrivateSplit, *, seed: int, **arguments: An
     return one
 
 
-def _run(one: Solved) -> tuple[torch.Tensor, LinearClassifier]:
+def trained(one: Solved) -> tuple[torch.Tensor, LinearClassifier]:
     """The releases (T, C, k + bias) of the run with its own seed, and its classifier, which they must give back."""
     tape = ReleaseTape()
     classifier = one.method.fit(one.settings, one.view, Streams(one.seed), Ledger(tape)).classifier
@@ -258,12 +224,6 @@ def _pool(split: SemiPrivateSplit, size: int, seed: int) -> tuple[Array, Array]:
     private = draw.permutation(split.private)[:half]
     test = draw.permutation(len(data.x_test))[:half]
     return np.concatenate([data.x_train[private], data.x_test[test]]), np.concatenate([data.y_train[private], data.y_test[test]])
-
-
-def _epsilons(mu: Array, delta: float) -> Array:
-    """ε of each μ, by interpolation between 200 exact points: for figures."""
-    points = np.linspace(mu.min(), mu.max(), 200) if mu.max() > mu.min() else mu[:1]
-    return np.interp(mu, points, [accounting.epsilon_of_mu(float(point), delta) for point in points])
 
 
 def _audit_rows(view: View) -> tuple[View, tuple[Array, Array]]:

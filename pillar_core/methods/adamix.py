@@ -86,11 +86,15 @@ class AdamixGuide:
         decays = torch.tensor([one.weight_decay for one in own])[:, None, None]
         return state - rates * (look.public_sum + projected + decays * state)
 
-    def _projected(self, settings: AdamixSettings, released: torch.Tensor, public_sum: torch.Tensor) -> torch.Tensor:
+    def subspace(self, settings: AdamixSettings, public_sum: torch.Tensor) -> torch.Tensor | None:
+        """(d, k) orthonormal directions that a step keeps of the released sum (C, d), None for all."""
         if not settings.projection or settings.k is None or settings.k >= self.facts.d or self.directions is None:
-            return released
-        basis = gradient_subspace(public_sum, self.directions, settings.k)
-        return (released @ basis) @ basis.T
+            return None
+        return gradient_subspace(public_sum, self.directions, settings.k)
+
+    def _projected(self, settings: AdamixSettings, released: torch.Tensor, public_sum: torch.Tensor) -> torch.Tensor:
+        basis = self.subspace(settings, public_sum)
+        return released if basis is None else (released @ basis) @ basis.T
 
 
 def guide(settings: Sequence[Settings], view: View, prepared: Prepared) -> AdamixGuide:

@@ -7,11 +7,14 @@ import math
 
 import numpy as np
 import pytest
+import torch
 
 import pillar_core as pc
 from pillar_core import accounting, rng
+from pillar_core.auditing import Rows, trajectory
 from pillar_core.errors import DataError, SettingError, UnsupportedError
-from pillar_core.experiments import evidence, tuning
+from pillar_core.experiments import evidence, realised, tuning
+from pillar_core.experiments.run import solve
 from pillar_core.experiments.tuning import Law
 from pillar_core.types import SemiPrivateSplit
 
@@ -41,11 +44,39 @@ def test_the_loss_attack_reads_private_and_test_rows(split: SemiPrivateSplit) ->
 
 
 def test_no_row_realises_more_than_is_stated(split: SemiPrivateSplit) -> None:
-    found = evidence.individuals("noisy_gd", split, epsilon=2.0)
+    found = realised.individuals("noisy_gd", split, epsilon=2.0)
     assert found.stated_epsilon <= 2.0
     assert found.table["mu"].max() <= found.stated_mu * (1 + 1e-6)
     assert found.table["epsilon"].median() < found.stated_epsilon
     assert list(found.table["row"]) == list(split.private)
+
+
+@pytest.mark.parametrize("settings", [{}, {"k": 12}, {"k": 12, "adaptive_clip": False, "l2_clip_norm": 0.3}, {"projection": False}])
+def test_adamix_rows_realise_what_its_projection_keeps(split: SemiPrivateSplit, settings: dict[str, object]) -> None:
+    found = realised.individuals("adamix", split, epsilon=2.0, steps=5, **settings)
+    one = solve("adamix", split, epsilon=2.0, steps=5, **settings)
+    assert found.stated_mu == pytest.approx(math.sqrt(5) / one.settings.noise_multiplier)
+    assert found.table["mu"].max() <= found.stated_mu * (1 + 1e-6)
+    whole = realised.individuals("adamix", split, epsilon=2.0, steps=5, **(settings | {"projection": False}))
+    is_projected = settings.get("k") is not None
+    # the first steps start from the same public head, so the same gradients are kept in part or whole
+    assert (found.table["mu"].mean() < 0.9 * whole.table["mu"].mean()) == is_projected
+
+
+def test_a_kept_norm_is_that_of_the_gradient_written_out() -> None:
+    draws = rng.stream(0, "rows")
+    rows = Rows.of(draws.standard_normal((9, 6)), np.arange(9) % 3)
+    state = torch.from_numpy(draws.standard_normal((3, 6))).float()
+    basis = torch.from_numpy(np.linalg.qr(draws.standard_normal((6, 2)))[0]).float()
+    for clip, directions in ((0.4, basis), (50.0, basis), (0.4, None)):
+        expected = []
+        for z, label in zip(rows.z, rows.y, strict=True):
+            residual = torch.softmax(state @ z, dim=0) - torch.nn.functional.one_hot(label, 3)
+            gradient = torch.outer(residual, z)
+            gradient = gradient * min(1.0, clip / float(gradient.norm()))
+            expected.append(float((gradient if directions is None else gradient @ directions).norm()))
+        found = trajectory.kept_norms(rows, state, clip=clip, basis=directions)
+        np.testing.assert_allclose(found.numpy(), expected, rtol=1e-5)
 
 
 @pytest.mark.slow
@@ -58,11 +89,11 @@ def test_redraws_do_not_reject_pillars_claim_and_say_what_they_could_have_seen(s
 
 def test_learners_whose_steps_cannot_be_had_again_are_refused(split: SemiPrivateSplit) -> None:
     with pytest.raises(UnsupportedError, match="descent"):
-        evidence.individuals("pillar_one_shot", split, epsilon=1.0)
+        realised.individuals("pillar_one_shot", split, epsilon=1.0)
     with pytest.raises(UnsupportedError, match="full batches"):
-        evidence.individuals("dp_sgd", split, epsilon=1.0, batch_size=100)
+        realised.individuals("dp_sgd", split, epsilon=1.0, batch_size=100)
     with pytest.raises(UnsupportedError, match="lower ε"):
-        evidence.individuals("dp_sgd", split, epsilon=math.inf)
+        realised.individuals("dp_sgd", split, epsilon=math.inf)
 
 
 GRID = [{"learning_rate": rate, "steps": 5} for rate in (0.01, 5.0)]
