@@ -13,8 +13,8 @@ page = st.navigation(list(navigation.pages().values()), position="hidden")
 with st.sidebar:
     navigation.brand()
 navigation.bar()
-settings = sidebar.draw(knows_data=page.url_path != "")
-chips.draw(settings)
+if page.url_path != "learn":
+    chips.draw(sidebar.draw(knows_data=page.url_path != ""))
 session.publish()
 session.show_notes()
 navigation.run(page)

@@ -33,8 +33,12 @@ _STYLE = """
   .st-key-page-title .pillar-lede { font-size: 1.05rem; max-width: 62rem; margin: 0; padding-top: 0.45rem; }
   [data-testid="stMainBlockContainer"] > div > [data-testid="stVerticalBlock"] { gap: 0.8rem; }
   .st-key-brand { margin-top: -1.9rem; width: max-content; }
-  .st-key-navigation { row-gap: 0.1rem; }
-  .st-key-navigation [data-testid="stPageLink-NavLink"] { padding: 0.2rem 0.45rem; }
+  .st-key-navigation { flex-wrap: nowrap; overflow-x: auto; scrollbar-width: thin; }
+  [class*="st-key-navigation-"] { flex-wrap: nowrap; flex: none; }
+  [class*="st-key-navigation-"] + [class*="st-key-navigation-"],
+  [data-testid="stLayoutWrapper"]:has(> [class*="st-key-navigation-"]) + [data-testid="stLayoutWrapper"] > [class*="st-key-navigation-"] {
+    border-left: 1px solid rgba(127, 127, 150, 0.35); margin-left: 0.35rem; padding-left: 0.35rem; }
+  .st-key-navigation [data-testid="stPageLink-NavLink"] { padding: 0.2rem 0.5rem; white-space: nowrap; }
   .st-key-brand [data-testid="stMarkdown"] p { font-family: "Source Serif", Georgia, serif; font-weight: 650; font-size: 1.15rem; }
   [class*="st-key-door-"] { min-height: 100%; }
   [class*="st-key-figure-"] { padding-bottom: 0.4rem; }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from collections.abc import Mapping
 from contextvars import ContextVar
 from typing import Any
@@ -16,18 +17,19 @@ from pages.frame.settings import Value
 _INSIDE_FRAME: ContextVar[bool] = ContextVar("inside_frame", default=False)
 
 PAGES: tuple[tuple[str, str, str], ...] = (
-    ("home", "Home", ":material/home:"),
-    ("data", "Data & backbone", ":material/database:"),
-    ("explore", "Explore k × ε", ":material/tune:"),
-    ("compare", "Compare", ":material/leaderboard:"),
-    ("geometry", "Geometry", ":material/square_foot:"),
-    ("screen", "Screen public data", ":material/filter_alt:"),
-    ("accounting", "Accounting", ":material/calculate:"),
-    ("evidence", "Evidence", ":material/fact_check:"),
-    ("theory", "Theory lab", ":material/function:"),
-    ("runs", "Runs", ":material/inventory_2:"),
+    ("home", "Home", ""),
+    ("learn", "Learn", ""),
+    ("explore", "Explore", "try"),
+    ("compare", "Compare", "try"),
+    ("runs", "Runs", "try"),
+    ("data", "Data", "data"),
+    ("screen", "Screen", "data"),
+    ("geometry", "Geometry", "data"),
+    ("accounting", "Accounting", "trust"),
+    ("evidence", "Evidence", "trust"),
+    ("theory", "Theory", "trust"),
 )
-"""File in pages/ without its ending, title, icon. The first is the default and lives at `/`."""
+"""File in pages/ without its ending, name in the bar, group in the bar. The first is the default and lives at `/`."""
 
 
 def pages() -> dict[str, Any]:
@@ -39,10 +41,12 @@ def pages() -> dict[str, Any]:
 
 
 def bar() -> None:
-    """The row of page links at the top. They carry every setting, so that a page change is one step of the history."""
-    with st.container(horizontal=True, vertical_alignment="center", gap="xsmall", key="navigation"):
-        for name, title, icon in PAGES:
-            link(name, title, icon=icon)
+    """The row of page links at the top, in groups. They carry every setting, so that a page change is one step of the history."""
+    with st.container(horizontal=True, vertical_alignment="center", gap=None, key="navigation"):
+        for group, members in itertools.groupby(PAGES, key=lambda page: page[2]):
+            with st.container(horizontal=True, gap=None, width="content", key=f"navigation-{group or 'start'}"):
+                for name, title, _ in members:
+                    link(name, title, icon=None)
 
 
 def brand() -> None:

@@ -90,7 +90,7 @@ class Settings:
             choices=("add_or_remove_one", "replace_one"),
         )
     )
-    target: int = params.setting(Param("target", int, 80, "Test accuracy to reach, when solving for ε, k or n.", low=1, high=100, unit="%"))
+    target: int = params.setting(Param("target", int, 75, "Test accuracy to reach, when solving for ε, k or n.", low=1, high=100, unit="%"))
     view: str = params.setting(Param("view", str, "k", "What Explore draws below the result.", choices=VIEWS))
     learners: str = params.setting(Param("learners", str, "", "Learners that Compare draws, separated by commas; none: a first choice."))
     runs: str = params.setting(Param("runs", str, "", "What Runs keeps: column:value,value;column:value; none: everything."))

@@ -14,7 +14,7 @@ from pages.frame import core, session
 from pages.frame.settings import EPSILONS, KS, PARAMS, PART, RULE, Settings, choices
 from pillar_core.errors import PillarError
 
-_LABELS = {
+LABELS = {
     "data": "Private data",
     "public": "Public data",
     "public_fraction": "Share that is public",
@@ -57,7 +57,7 @@ def select(name: str, words: Callable[[str], str]) -> None:
         now = str(getattr(session.current(), name))
         options = allowed if now in allowed else [*allowed, now]
         st.selectbox(
-            _LABELS[name],
+            LABELS[name],
             options,
             key=session.control(name),
             format_func=words,
@@ -70,7 +70,7 @@ def select(name: str, words: Callable[[str], str]) -> None:
 def select_slider(name: str, options: Sequence[int | float], words: Callable[[Any], str]) -> None:
     """A slider over the values worth trying."""
     st.select_slider(
-        _LABELS[name],
+        LABELS[name],
         options,
         key=session.control(name),
         format_func=words,
@@ -86,7 +86,7 @@ def number(name: str, **looks: Any) -> None:
         return
     param = PARAMS[name]
     st.number_input(
-        _LABELS[name],
+        LABELS[name],
         min_value=param.kind(param.low),
         max_value=param.kind(param.high),
         key=session.control(name),
@@ -103,7 +103,7 @@ def _data(settings: Settings) -> None:
     if settings.public == PART and "public_fraction" not in settings.hidden:
         param = PARAMS["public_fraction"]
         st.slider(
-            _LABELS["public_fraction"],
+            LABELS["public_fraction"],
             param.low,
             param.high,
             step=0.01,
@@ -119,10 +119,11 @@ def _data(settings: Settings) -> None:
 def _advanced(settings: Settings, *, knows_data: bool) -> None:
     if {"delta", "seed", "seeds", "accountant", "relation"} <= settings.hidden:
         return
+    if knows_data and settings.delta * (rows := core.split(settings).facts.n_private) >= 1:
+        words = f"δ = {settings.delta:g} is at least 1/n = {1 / rows:.2g}: such a guarantee allows publishing a whole row now and then."
+        st.error(f"{words} Lower δ under Advanced.", icon=":material/warning:")
     with st.expander("Advanced", icon=":material/settings:"):
         number("delta", format="%.1e", step=1e-6)
-        if knows_data and settings.delta * core.split(settings).facts.n_private >= 1:
-            st.caption(":red[δ is at least 1/n: such a guarantee would allow publishing a whole row now and then. Lower it.]")
         number("seed", step=1)
         number("seeds", step=1)
         select("accountant", lambda name: pc.ACCOUNTANTS[name].title)

@@ -22,6 +22,7 @@ from pillar_core.experiments.jobs_state import UNFINISHED, Folder, Job, JobStatu
 MAX_RUNNING = 4
 COOPERATIVE_SECONDS = 1.5
 _WAIT_SECONDS = 0.05
+_IDLE_WAIT_SECONDS = 0.2
 _HEARTBEAT_SECONDS = 1.0
 _RESOURCE_SECONDS = 30.0
 _MAX_ROUNDS = 3
@@ -72,10 +73,11 @@ class _Server:
             self._take_jobs()
             for active in list(self._jobs.values()):
                 self._guarded(active, self._advance)
+            wait = _WAIT_SECONDS if self._jobs else _IDLE_WAIT_SECONDS
             if self._engine is None:
-                time.sleep(_WAIT_SECONDS)
+                time.sleep(wait)
             else:
-                for future in self._engine.collect(_WAIT_SECONDS):
+                for future in self._engine.collect(wait):
                     self._absorb(future)
             for active in self._jobs.values():
                 active.show()

@@ -6,6 +6,7 @@ Every figure carries `layout.meta["alt"]` and `layout.meta["caption"]`; colours,
 from __future__ import annotations
 
 from pillar_core.plots.accuracy import Here, accuracy_against_k
+from pillar_core.plots.answers import accuracy_by, total_budget
 from pillar_core.plots.bars import comparison
 from pillar_core.plots.budgets import error_against_epsilon
 from pillar_core.plots.classes import class_balance, per_class
@@ -38,6 +39,7 @@ __all__ = [
     "Here",
     "Mode",
     "accuracy_against_k",
+    "accuracy_by",
     "accuracy_drops",
     "accuracy_heatmap",
     "angles",
@@ -82,6 +84,7 @@ __all__ = [
     "shift",
     "spectrum",
     "spectrum_and_gaps",
+    "total_budget",
     "trade_off_curve",
     "two_worlds",
     "wilson",

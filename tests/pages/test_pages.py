@@ -134,11 +134,12 @@ def test_a_pinned_run_is_compared(start: Start) -> None:
 def test_a_lesson_hides_what_its_link_hides(start: Start) -> None:
     app = start("explore", hide="delta,seed,seeds,accountant,relation,backbone", lesson="1")
     assert not app.exception
-    assert "Step 1 of 3" in words(app)
+    assert "**Step 1.**" in words(app)
     assert not app.number_input
     assert "Backbone" not in [item.label for item in app.selectbox]
-    app.button(key="lesson-2").click().run()
-    assert "Step 2 of 3" in words(app)
+    app.button(key="lesson-end").click().run()
+    assert "**Step 1.**" not in words(app)
+    assert app.query_params["lesson"] == "0"
 
 
 def test_a_gallery_card_changes_the_data_and_keeps_the_budget(start: Start) -> None:
@@ -206,7 +207,7 @@ def test_an_upload_in_the_cache_is_used_and_can_be_forgotten(start: Start) -> No
     from pillar_core.experiments import splitting
 
     start("home")
-    name = splitting.keep_features(splitting.named_features("digits"))
+    name = splitting.keep_data(splitting.named_features("digits"))
     app = start("data", data=name)
     assert not app.exception
     assert metric(app, "Features") == "64"

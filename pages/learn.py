@@ -1,0 +1,18 @@
+"""Learn: six steps with one control each. Predict, then reveal what real digits say."""
+
+from __future__ import annotations
+
+from pages.frame import failures, looks, navigation, session
+from pages.panels import lesson, teacher
+
+navigation.begin()
+settings = session.current()
+
+looks.title(
+    "Private learning in six guesses",
+    "Each step asks <b>one question</b>. Guess, reveal, then move the one control and see how far your intuition carries.",
+)
+lesson.contents(settings)
+with failures.shown("This step could not be computed."):
+    lesson.step(settings)
+teacher.panel(settings)

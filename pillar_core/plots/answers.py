@@ -1,0 +1,86 @@
+"""A lesson's answer: one number over one control, what was guessed beside what was measured."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import pandas as pd
+import plotly.graph_objects as go
+
+from pillar_core.plots.intervals import over_seeds
+from pillar_core.plots.theme import INK, Mode, faded, finished, log_ticks, seeds_phrase
+
+_LINE = {"light": "#4C3FB1", "dark": "#A99CF5"}
+_HERE = {"light": "#D55E00", "dark": "#FF9152"}
+
+
+def accuracy_by(
+    table: pd.DataFrame, *, x: str, label: str, title: str, here: Any = None, words: Mapping[Any, str] | None = None, mode: Mode = "light"
+) -> Any:
+    """Mean accuracy (percent) with intervals over seeds against one column: a line over numbers, bars over names.
+
+    table: one row per run with columns `x`, seed, accuracy in [0, 1]. here: the value of `x` to mark. words: names of its values.
+    """
+    means = over_seeds(table, by=[x], value="accuracy", low=0, high=1)
+    texts = dict(words or {})
+    shown = [texts.get(value, f"{value:g}" if isinstance(value, int | float) else str(value)) for value in means[x]]
+    figure = go.Figure()
+    if texts:
+        _bars(figure, means, shown, means[x] == here, mode)
+    else:
+        _line(figure, means, x, here, mode)
+        ticks = log_ticks([float(value) for value in means[x]])
+        figure.update_xaxes(type="log", tickvals=ticks, ticktext=[f"{tick:g}" for tick in ticks])
+    figure.update_xaxes(title_text=label)
+    figure.update_yaxes(title_text="test accuracy, %", rangemode="tozero")
+    figure.update_layout(showlegend=False)
+    points = "; ".join(f"{100 * mean:.1f} percent at {text}" for mean, text in zip(means["mean"], shown, strict=True))
+    caption = f"{seeds_phrase(means['seeds'])}. Real handwritten digits; every point was trained just now or earlier on this machine."
+    return finished(figure, title=title, caption=caption, alt=f"Test accuracy by {label}: {points}.", mode=mode, height=400)
+
+
+def total_budget(table: pd.DataFrame, *, here: int, mode: Mode = "light") -> Any:
+    """What repeated releases add up to: the plain sum of ε, and the upper bound that composition proves.
+
+    table: columns releases, total, sum. here: the number of releases to mark.
+    """
+    ink = INK[mode]
+    figure = go.Figure()
+    lines = (("sum", "plain sum of ε", ink.muted, "dash"), ("total", "proved by composition", _LINE[mode], "solid"))
+    for name, label, colour, dash in lines:
+        line = {"color": colour, "dash": dash, "width": 2.5}
+        words = "%{x} models: ε = %{y:.3g}"
+        figure.add_scatter(x=table["releases"], y=table[name], mode="lines", name=label, line=line, hovertemplate=words)
+    mark = table[table["releases"] == here]
+    style = {"size": 14, "symbol": "star", "color": _HERE[mode]}
+    figure.add_scatter(x=mark["releases"], y=mark["total"], mode="markers", name="here", marker=style)
+    figure.update_xaxes(title_text="models released, each at the same ε")
+    figure.update_yaxes(title_text="ε of all of them together", rangemode="tozero")
+    words = "; ".join(f"{row.releases:g} models: {row.total:.3g} instead of {row.sum:g}" for row in table.itertuples())
+    caption = "Gaussian releases: the proved total grows with the square root while budgets are small. Upper bounds, add or remove one row."
+    return finished(figure, title="Budgets add up", caption=caption, alt=f"ε of repeated releases: {words}.", mode=mode, height=400)
+
+
+def _line(figure: go.Figure, means: pd.DataFrame, x: str, here: Any, mode: Mode) -> None:
+    if not means["low"].isna().any():
+        edges = [*means[x], *means[x][::-1]]
+        heights = [*(100 * means["high"]), *(100 * means["low"][::-1])]
+        band = {"fill": "toself", "fillcolor": faded(_LINE[mode], 0.15), "line": {"width": 0}, "hoverinfo": "skip"}
+        figure.add_scatter(x=edges, y=heights, mode="lines", **band)
+    line = {"color": _LINE[mode], "width": 2.5}
+    words = "%{x:g}: %{y:.1f} %<extra></extra>"
+    figure.add_scatter(x=means[x], y=100 * means["mean"], mode="lines+markers", line=line, hovertemplate=words)
+    mark = means[means[x] == here]
+    text = [f"{100 * mean:.1f} %" for mean in mark["mean"]]
+    style = {"size": 17, "symbol": "star", "color": _HERE[mode]}
+    figure.add_scatter(x=mark[x], y=100 * mark["mean"], mode="markers+text", marker=style, text=text, textposition="top center")
+
+
+def _bars(figure: go.Figure, means: pd.DataFrame, shown: list[str], is_here: pd.Series[bool], mode: Mode) -> None:
+    colours = [_HERE[mode] if marked else faded(_LINE[mode], 0.55) for marked in is_here]
+    above = [high - mean if math.isfinite(high) else 0.0 for mean, high in zip(means["mean"], means["high"], strict=True)]
+    error = {"type": "data", "array": [100 * value for value in above], "thickness": 1.2}
+    text = [f"{100 * mean:.1f} %" for mean in means["mean"]]
+    figure.add_bar(x=shown, y=100 * means["mean"], marker_color=colours, error_y=error, text=text, textposition="inside")

@@ -1,0 +1,58 @@
+"""Learn: guess before the reveal, one control a step, answers that are measured, links for a class."""
+
+from __future__ import annotations
+
+from urllib.parse import parse_qsl, urlsplit
+
+import pytest
+from page_reading import Start, words
+
+from pages.frame import settings as codec
+from pages.frame.settings import Settings
+from pages.panels import teacher
+from pages.panels.lesson_steps import STEPS
+
+
+def test_nothing_is_revealed_before_a_guess(start: Start) -> None:
+    app = start("learn", lesson="1")
+    assert not app.exception
+    assert app.button(key="lesson-reveal").disabled
+    app.radio(key="lesson-radio-1").set_value(2).run()
+    app.button(key="lesson-reveal").click().run()
+    assert not app.exception
+    assert "It is otherwise" in "".join(item.value for item in app.info)
+    assert len(app.select_slider) == 1 + 1  # the step's one control, and the teacher's choice of a step
+    app.button(key="lesson-next").click().run()
+    assert app.query_params["lesson"] == "2"
+    app.button(key="lesson-back").click().run()
+    assert app.radio(key="lesson-radio-1").value == 2
+
+
+@pytest.mark.parametrize("place", range(1, len(STEPS) + 1))
+def test_every_step_is_answered_by_what_is_measured(start: Start, place: int) -> None:
+    # The stories say what comes out; a learner that changed must change them.
+    expected = (0, 2, 2, 0, 2, 1)[place - 1]
+    app = start("learn", lesson=str(place))
+    app.session_state[f"local.lesson-guess-{place}"] = expected
+    app.session_state[f"local.lesson-shown-{place}"] = 1
+    app.run(timeout=120)
+    assert not app.exception
+    assert any(item.value.startswith("**Right:**") for item in app.success)
+    assert STEPS[place - 1].moral in words(app)
+
+
+def test_a_step_sends_its_task_to_the_explorer(start: Start) -> None:
+    app = start("explore", lesson="3", epsilon="0.1", k="20")
+    assert not app.exception
+    assert STEPS[2].task in words(app)
+
+
+@pytest.mark.parametrize("page", ["learn", "explore"])
+def test_a_teachers_link_opens_the_step_with_few_controls(page: str) -> None:
+    address = urlsplit(teacher.link(Settings(), page=page, step=3, hidden=["delta", "seed"]))
+    assert address.path == f"/{page}"
+    found, notes = codec.from_query(dict(parse_qsl(address.query, keep_blank_values=True)))
+    assert notes == []
+    assert found.lesson == 3
+    assert found.hidden == {"delta", "seed"}
+    assert found.data == ("digits" if page == "explore" else Settings().data)
