@@ -95,11 +95,11 @@ def _keep(content: bytes, name: str) -> None:
         rows = (
             pc.load_features(data.read_images(content, filename=name)) if report.is_images else data.read_features(content, filename=name)
         )
-        session.change(data=splitting.keep_features(rows), public=PART, backbone=AUTO)
+        session.change(data=splitting.keep_data(rows), public=PART, backbone=AUTO)
 
 
 def _forget(name: str) -> None:
-    splitting.forget_features(name)
+    splitting.forget_data(name)
     core.forget()
     shapes.forget()
     session.change(data=codec.PARAMS["data"].default)

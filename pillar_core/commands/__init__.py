@@ -4,9 +4,24 @@ from __future__ import annotations
 
 import argparse
 
-from pillar_core.commands import cache, compare, doctor, documents, epsilon, jobs, listing, papers, predict, run, screen, starter, sweep
+from pillar_core.commands import (
+    cache,
+    compare,
+    doctor,
+    documents,
+    epsilon,
+    extract,
+    jobs,
+    listing,
+    papers,
+    predict,
+    run,
+    screen,
+    starter,
+    sweep,
+)
 
-COMMANDS = (run, compare, sweep, papers, screen, listing, epsilon, predict, starter, jobs, cache, doctor, documents)
+COMMANDS = (run, compare, sweep, papers, extract, screen, listing, epsilon, predict, starter, jobs, cache, doctor, documents)
 
 
 def parser() -> argparse.ArgumentParser:

@@ -33,7 +33,7 @@ def run_through(grid: Mapping[str, Any], *, scheduler: str = "jobs", progress: s
     jobs.use_scheduler(scheduler)
     named = dict(grid)
     if isinstance(named.get("dataset"), FeatureSet):
-        named["dataset"] = splitting.keep_features(named["dataset"])
+        named["dataset"] = splitting.keep_data(named["dataset"])
     job = jobs.submit({"kind": "sweep", "grid": named})
     state = jobs.status(job)
     while state.state in UNFINISHED:

@@ -13,7 +13,7 @@ from pillar_core.features.extraction import Progress
 from pillar_core.features.names import address
 from pillar_core.types import Dataset, FeatureSet
 
-__all__ = ["load_features", "through_backbone"]
+__all__ = ["load_features", "read", "through_backbone"]
 
 
 def load_features(
@@ -41,7 +41,7 @@ def load_features(
         UnknownNameError: no such backbone.
         StoreError: a disk that refuses; what was extracted is kept.
     """
-    found = _read(source)
+    found = read(source)
     if isinstance(found, FeatureSet):
         if backbone not in (None, "identity") or weights is not None:
             raise SettingError(f"backbone must be none or identity for what is features already; got {backbone!r}, weights {weights!r}.")
@@ -80,7 +80,12 @@ def through_backbone(
     )
 
 
-def _read(source: str | Path | Dataset | FeatureSet) -> Dataset | FeatureSet:
+def read(source: str | Path | Dataset | FeatureSet) -> Dataset | FeatureSet:
+    """What lies at a path, images or features; a dataset or feature set comes back as it is.
+
+    Raises:
+        DataError: a file or rows that cannot be used.
+    """
     if isinstance(source, Dataset | FeatureSet):
         return source
     path = Path(source).expanduser()

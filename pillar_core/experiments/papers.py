@@ -213,7 +213,7 @@ def _data_axes(dataset: str, data: str | None) -> dict[str, Any]:
         sizes = {"n": STAND_IN_ROWS, "n_test": STAND_IN_TEST, "d": STAND_IN_WIDTH, "C": CLASSES[dataset]}
         return {"dataset": STAND_IN, "dataset_settings": sizes}
     if not splitting.is_known(data):
-        data = splitting.keep_features(load_features(data))
+        data = splitting.keep_data(load_features(data))
     return {"dataset": data}
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
@@ -9,15 +10,18 @@ import numpy as np
 
 from pillar_core import store
 from pillar_core.data import DATASETS, duplicates, features, load_dataset
+from pillar_core.data.resizing import resized
 from pillar_core.errors import DataError, StoreError
 from pillar_core.experiments.loading import load_features
+from pillar_core.features import extraction
 from pillar_core.splits import split_features
 from pillar_core.types import Dataset, FeatureSet, SemiPrivateSplit
 
 Array = np.ndarray[Any, Any]
 
 STORED = "stored:"
-"""Prefix of the names of uploaded features: the rest is their key in the store."""
+"""Prefix of the names of uploaded features and images: the rest is their key in the store."""
+IMAGE_DIMENSIONS = 3
 
 
 def split(
@@ -34,13 +38,14 @@ def split(
     """`data` with its train rows told apart into public, validation and private ones.
 
     At most one of public_fraction (of train, stratified), public_per_class (exactly that many) and public (another set, all
-    its train rows); without any, methods that need public data say so. A Dataset of images is taken as raw pixels.
+    its train rows); without any, methods that need public data say so. A Dataset of images is taken as raw pixels; public
+    images of another size or colour are brought to that of the private ones, and the notes say so.
 
     Raises:
         SettingError, DataError: see `split_features`; also where a public row is, bit by bit, a private one.
     """
     own = load_features(data)
-    given = None if public is None else load_features(public)
+    given, changes = (None, ()) if public is None else _alike(load_features(public), own)
     made = split_features(
         own,
         public_fraction=public_fraction,
@@ -52,19 +57,26 @@ def split(
     )
     if not allow_overlap and len(made.public_x):
         _refuse_duplicates(made)
-    return made
+    return dataclasses.replace(made, notes=made.notes + changes)
 
 
 def named_features(name: str, backbone: str | None = None, settings: Mapping[str, Any] | None = None) -> FeatureSet:
-    """Features by a name that a link or a grid can carry: a registered data set through a backbone, or a stored upload.
+    """Features by a name that a link or a grid can carry: a data set through a backbone, or stored features as they are.
 
     Raises:
-        UnknownNameError, StoreError, DataError.
+        UnknownNameError, StoreError, DataError, SettingError.
     """
-    if name.startswith(STORED):
-        return stored_features(name)
-    dataset = load_dataset(name, **dict(settings or {}))
-    return load_features(dataset, backbone)
+    found = named_data(name, settings)
+    return found if isinstance(found, FeatureSet) else load_features(found, backbone)
+
+
+def named_data(name: str, settings: Mapping[str, Any] | None = None) -> Dataset | FeatureSet:
+    """The rows behind such a name, before any backbone: a registered data set, or images or features that a user brought.
+
+    Raises:
+        UnknownNameError, StoreError, DataError, SettingError.
+    """
+    return stored_data(name) if name.startswith(STORED) else load_dataset(name, **dict(settings or {}))
 
 
 def is_known(name: str) -> bool:
@@ -72,38 +84,57 @@ def is_known(name: str) -> bool:
     return name in DATASETS or (name.startswith(STORED) and store.default().get_arrays(name.removeprefix(STORED)) is not None)
 
 
-def keep_features(features_set: FeatureSet) -> str:
-    """The name under which these features can be found again on this machine, after storing them in the cache."""
+def keep_data(data: FeatureSet | Dataset) -> str:
+    """The name under which these features or images can be found again on this machine, after storing them in the cache."""
     arrays = {
-        "x_train": features_set.x_train,
-        "y_train": features_set.y_train,
-        "x_test": features_set.x_test,
-        "y_test": features_set.y_test,
-        "classes": np.array(features_set.classes),
-        "name": np.array(features_set.name),
+        "x_train": data.x_train,
+        "y_train": data.y_train,
+        "x_test": data.x_test,
+        "y_test": data.y_test,
+        "classes": np.array(data.classes, dtype=str),
+        "name": np.array(data.name),
+        "notes": np.array(data.notes, dtype=str),
     }
-    key = features_set.fingerprint
+    key = data.fingerprint
     store.default().put_arrays(key, **{name: array for name, array in arrays.items() if array is not None})
     return STORED + key
 
 
-def stored_features(name: str) -> FeatureSet:
-    """The features kept under `name`.
+def stored_data(name: str) -> Dataset | FeatureSet:
+    """The features or images kept under `name`.
 
     Raises:
         StoreError: they are not in this cache (any more).
     """
     arrays = store.default().get_arrays(name.removeprefix(STORED))
     if arrays is None:
-        raise StoreError(f"{name} is not in this cache; upload the features again.")
-    classes = tuple(str(label) for label in arrays["classes"])
-    made = features(arrays["x_train"], arrays.get("y_train"), arrays.get("x_test"), arrays.get("y_test"), classes)
-    return FeatureSet(made.x_train, made.y_train, made.x_test, made.y_test, classes, name=str(arrays["name"]))
+        raise StoreError(f"{name} is not in this cache; upload it again.")
+    classes, title = tuple(str(label) for label in arrays["classes"]), str(arrays["name"])
+    notes = tuple(str(note) for note in arrays.get("notes", ()))
+    x_train, y_train, x_test, y_test = (arrays.get(part) for part in ("x_train", "y_train", "x_test", "y_test"))
+    if arrays["x_train"].ndim >= IMAGE_DIMENSIONS:
+        return Dataset(title, arrays["x_train"], y_train, x_test, y_test, classes, title=title, notes=notes)
+    made = features(x_train, y_train, x_test, y_test, classes)
+    return FeatureSet(made.x_train, made.y_train, made.x_test, made.y_test, classes, name=title, notes=notes)
 
 
-def forget_features(name: str) -> None:
-    """Removes stored features from this machine's cache; their records hold no rows."""
-    store.default().delete("arrays", name.removeprefix(STORED))
+def forget_data(name: str) -> None:
+    """Removes what is stored under `name` from this machine's cache, and every backbone's features of its images; records of runs
+    hold no rows and stay."""
+    key = name.removeprefix(STORED)
+    if store.default().has("arrays", key):
+        found = stored_data(name)
+        if isinstance(found, Dataset):
+            extraction.forget(found)
+    store.default().delete("arrays", key)
+
+
+def _alike(public: FeatureSet, own: FeatureSet) -> tuple[FeatureSet, tuple[str, ...]]:
+    """The public features, where the rows of both are pixels from images of the private ones' size; and a note where that changed them."""
+    if own.pixel_shape is None or public.images is None or public.pixel_shape in (None, own.pixel_shape):
+        return public, ()
+    images = resized(public.images, own.pixel_shape)
+    return load_features(images), images.notes[-1:]
 
 
 def _refuse_duplicates(made: SemiPrivateSplit) -> None:

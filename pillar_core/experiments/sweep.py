@@ -14,7 +14,7 @@ from pillar_core.data import DATASETS
 from pillar_core.errors import BudgetError, DataError, MissingDependencyError, SettingError, UnsupportedError
 from pillar_core.experiments import run, splitting
 from pillar_core.experiments.tables import record_json, refusal_json, row_of
-from pillar_core.features import BACKBONES
+from pillar_core.features import revision
 from pillar_core.fingerprint import fingerprint
 from pillar_core.memo import Memo
 from pillar_core.methods import METHODS
@@ -98,7 +98,7 @@ def cell_key(cell: Cell) -> str:
         "engine": ENGINE_VERSION,
         "method": METHODS[cell["method"]].version,
         "dataset": DATASETS[dataset].version if dataset in DATASETS else 0,
-        "backbone": BACKBONES[backbone].version if backbone in BACKBONES else 0,
+        "backbone": revision(backbone),
         "accountant": accounting.ACCOUNTANTS[cell["accountant"]].version,
     }
     return fingerprint("record", cell, versions)

@@ -92,10 +92,10 @@ class Backbone:
 BACKBONES: Registry[Backbone] = Registry("backbone")
 
 
-def revision(name: str) -> int | str:
+def revision(name: str | None) -> int | str:
     """What tells a backbone's features from those of an earlier version of it, or of other weights under the same name; 0 for
     no backbone of ours."""
-    if name not in BACKBONES:
+    if name is None or name not in BACKBONES:
         return 0
     card = BACKBONES[name]
     if not card.weights:

@@ -1,0 +1,114 @@
+"""`extract`: images through a backbone, with progress; what is killed goes on where it stopped."""
+
+from __future__ import annotations
+
+import argparse
+import resource
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from pillar_core import store
+from pillar_core.commands import options as shared
+from pillar_core.data import DATASETS, load_dataset
+from pillar_core.errors import DataError, StoreError
+from pillar_core.experiments.loading import read, through_backbone
+from pillar_core.features.cards import BATCH_SIZE, DEVICE
+from pillar_core.features.extraction import Progress
+from pillar_core.types import Dataset, FeatureSet
+
+_SECONDS_BETWEEN_LINES = 1.0
+
+
+def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Declares the command."""
+    parser = subparsers.add_parser("extract", help="images through a backbone, into the cache; goes on after a kill")
+    parser.add_argument("--dataset", required=True, help="a registered data set, or a npz, folder or zip of images")
+    parser.add_argument(
+        "--dataset-setting", action="append", default=[], metavar="NAME=VALUE", help="a setting of the data set, such as root"
+    )
+    parser.add_argument("--download", action="store_true", help="fetch the data set where its files are not here")
+    parser.add_argument(
+        "--backbone", required=True, help="see `list backbones`; options follow a ?, as in timm:resnet50.tv_in1k?input_size=160"
+    )
+    parser.add_argument("--weights", metavar="FILE", help="the backbone's weights (safetensors or a PyTorch state dictionary)")
+    parser.add_argument("--device", default=DEVICE.default, help=f"{DEVICE.help} ({DEVICE.range})")
+    parser.add_argument("--batch-size", type=int, default=BATCH_SIZE.default, help=f"{BATCH_SIZE.help} ({BATCH_SIZE.range})")
+    parser.add_argument("--output", metavar="FILE", help="write the features into a npz file as well")
+    parser.set_defaults(command=command)
+
+
+def command(options: argparse.Namespace) -> int:
+    """Extracts and says what came of it."""
+    started = time.monotonic()
+    features = through_backbone(
+        _images(options),
+        options.backbone,
+        weights=options.weights,
+        device=options.device,
+        batch_size=options.batch_size,
+        progress=_printer(),
+    )
+    lines = {
+        "features": f"{len(features.x_train)} train and {_rows(features.x_test)} test rows, {features.d} numbers each",
+        "backbone": features.backbone,
+        "time": f"{time.monotonic() - started:.1f} s",
+        "peak memory": f"{_peak_bytes() / 2**20:.0f} MiB",
+        "cache": str(store.default().root),
+    }
+    print("\n".join([shared.as_lines(lines), *(f"note {note}" for note in features.notes)]))
+    if options.output:
+        print(f"written: {_written(features, Path(options.output))}")
+    return 0
+
+
+def _images(options: argparse.Namespace) -> Dataset:
+    name = options.dataset
+    if name not in DATASETS and Path(name).expanduser().exists():
+        found = read(name)
+        if isinstance(found, Dataset):
+            return found
+        raise DataError(f"{name} holds features already: there is nothing to extract.")
+    return load_dataset(name, download=options.download, **shared.assignments(options.dataset_setting))
+
+
+def _printer() -> Progress:
+    """A line on standard error that says how far it is and, from the rows done since the start, how long it will take."""
+    begun: tuple[float, int] | None = None
+    printed = 0.0
+
+    def show(done: int, total: int, message: str = "") -> None:
+        nonlocal begun, printed
+        now = time.monotonic()
+        begun = begun or (now, done)
+        if now - printed < _SECONDS_BETWEEN_LINES and done < total:
+            return
+        printed = now
+        since, rows = now - begun[0], done - begun[1]
+        left = f"{since / rows * (total - done):.0f} s left" if rows else ""
+        print(f"\r{done:,} of {total:,} rows  {left:<12} {message:<60}", end="\n" if done >= total else "", file=sys.stderr, flush=True)
+
+    return show
+
+
+def _written(features: FeatureSet, path: Path) -> Path:
+    arrays = {name: getattr(features, name) for name in ("x_train", "y_train", "x_test", "y_test")}
+    kept = {name: array for name, array in arrays.items() if array is not None}
+    try:
+        with path.open("wb") as file:
+            np.savez(file, classes=np.array(features.classes, dtype=str), **kept)
+    except OSError as error:
+        raise StoreError(f"{path} could not be written ({error}); the features are in the cache.") from error
+    return path
+
+
+def _rows(x: np.ndarray[Any, Any] | None) -> int:
+    return 0 if x is None else len(x)
+
+
+def _peak_bytes() -> int:
+    """The most memory that this process had at once."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
