@@ -10,6 +10,7 @@ import dataclasses
 import io
 import re
 import shutil
+import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path, PurePosixPath
 from typing import IO, Any
@@ -97,8 +98,11 @@ def _parquet(place: Path) -> Mapping[str, Any]:
         words = {path.stem.split("-")[0].lower(), path.parent.name.lower()}
         split = next((name for name in ("train", *TEST_NAMES) if name in words), "train")
         files.setdefault(split, []).append(str(path))
-    scratch = store.default().root / "hub"
-    found: Mapping[str, Any] = datasets.load_dataset("parquet", data_files=files, cache_dir=str(scratch))
+    root = store.default().root
+    root.mkdir(mode=0o700, parents=True, exist_ok=True)
+    # The library turns parquet into Arrow files and maps them; a mapped file stays readable when its name is gone.
+    with tempfile.TemporaryDirectory(dir=root, ignore_cleanup_errors=True) as scratch:
+        found: Mapping[str, Any] = datasets.load_dataset("parquet", data_files=files, cache_dir=scratch)
     return found
 
 

@@ -10,6 +10,9 @@ import contextlib
 import dataclasses
 import http.client
 import os
+import shutil
+import struct
+import sys
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
@@ -23,6 +26,8 @@ ROOT = Param(
     "root", str, None, "Folder or file that holds the data set, as its source hands it out.", none_means="its place in the data folder"
 )
 UNFINISHED = ".download-unfinished"
+FOREIGN = (("scipy.io.matlab", "MatReadError"), ("datasets.exceptions", "DatasetsError"), ("httpx", "HTTPError"))
+FETCHING_FAILS: tuple[type[Exception], ...] = (OSError, RuntimeError, ValueError, EOFError, http.client.HTTPException, zlib.error)
 FETCH_COMMAND = "python -m pillar_core data {name} --download"
 
 
@@ -47,10 +52,9 @@ def home(name: str, root: str | None = None) -> Path:
 
 
 def is_filled(place: Path) -> bool:
-    """Whether there is a file at `place`, or a folder that holds anything but an unfinished download."""
+    """Whether there is a file at `place`, or a folder that holds one and no unfinished download."""
     if place.is_dir():
-        names = {path.name for path in place.iterdir()}
-        return bool(names) and UNFINISHED not in names
+        return not (place / UNFINISHED).exists() and any(path.is_file() for path in place.rglob("*"))
     return place.is_file()
 
 
@@ -75,6 +79,12 @@ def damaged(place: Path, error: object) -> DataError:
     )
 
 
+def foreign() -> tuple[type[Exception], ...]:
+    """Exceptions of packages that readers use, of those packages that are loaded: none derives from a builtin that says more."""
+    found = [getattr(sys.modules[module], name, None) for module, name in FOREIGN if module in sys.modules]
+    return tuple(error for error in found if isinstance(error, type) and issubclass(error, Exception))
+
+
 @contextlib.contextmanager
 def readable(place: Path) -> Iterator[None]:
     """Turns what readers raise on damaged or foreign files into a refusal that names the place.
@@ -92,7 +102,9 @@ def readable(place: Path) -> Iterator[None]:
         if "pip install" in str(error):
             raise MissingDependencyError(f"reading {place} needs a package that is not installed: {error}.") from error
         raise damaged(place, error) from error
-    except (OSError, ValueError, KeyError, IndexError, TypeError, AssertionError, EOFError, NotImplementedError, zlib.error) as error:
+    except (OSError, ValueError, KeyError, IndexError, TypeError, AssertionError, EOFError, struct.error, zlib.error) as error:
+        raise damaged(place, error) from error
+    except foreign() as error:
         raise damaged(place, error) from error
 
 
@@ -118,7 +130,7 @@ def fetching(title: str, place: Path, by_hand: str) -> Iterator[None]:
         raise
     except ImportError as error:
         raise MissingDependencyError(f"fetching {title} needs a package that is not installed: {error}. By hand: {by_hand}") from error
-    except (OSError, RuntimeError, ValueError, EOFError, http.client.HTTPException, zlib.error) as error:
+    except FETCHING_FAILS + foreign() as error:
         _tidy(place)
         raise DataError(
             f"{title} could not be fetched ({_short(error)}). What was half fetched is never read: call again and it is fetched anew. "
@@ -135,7 +147,7 @@ def _tidy(place: Path) -> None:
     if marker.exists():
         _keep_archives(place)
         if not any(path.is_file() for path in place.rglob("*") if path != marker):
-            marker.unlink()
+            shutil.rmtree(place)
 
 
 def _keep_archives(place: Path) -> None:

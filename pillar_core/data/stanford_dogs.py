@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import io
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from pillar_core.data import folders
+from pillar_core.data import folders, places
 from pillar_core.data.cards import DATASETS, DatasetCard
 from pillar_core.data.folders import Layout
 from pillar_core.data.listed_sets import NO_LISTS, PHOTOGRAPHS, reader
@@ -33,11 +34,9 @@ def _paths(files: Tree, name: str) -> list[str]:
     member = files.find(name)
     if member is None:
         raise DataError(f"the data set's file {name} is missing: unpack lists.tar beside the images.")
-    try:
+    with places.readable(Path(member.path)):
         listed: Any = loadmat(io.BytesIO(member.read()))["file_list"]
         return [str(np.asarray(cell).ravel()[0]) for cell in np.ravel(listed)]
-    except (ValueError, KeyError, IndexError, TypeError, NotImplementedError, OSError) as error:
-        raise DataError(f"{member.path} cannot be read ({error}): it is damaged. Unpack lists.tar again.") from error
 
 
 def _breed(folder: str) -> str:

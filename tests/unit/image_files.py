@@ -1,0 +1,51 @@
+"""Small image files and arrays for the tests of data readers."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from PIL import Image
+
+Array = np.ndarray[Any, Any]
+
+
+def encoded(pixels: Array, kind: str = "png") -> bytes:
+    """An image file of (h, w) or (h, w, 3) uint8, or (h, w) uint16, pixels."""
+    stream = io.BytesIO()
+    Image.fromarray(pixels).save(stream, kind)
+    return stream.getvalue()
+
+
+def picture(code: int, number: int, *, size: tuple[int, int] = (6, 8), colour: bool = True, kind: str = "png") -> bytes:
+    """One image of class `code`: its brightness says which, its first pixel says which number."""
+    pixels = np.full((*size, 3) if colour else size, 20 * code + 10, dtype=np.uint8)
+    pixels[0, 0] = number
+    return encoded(pixels, kind)
+
+
+def written(root: Path, files: dict[str, bytes]) -> Path:
+    """`root`, with these files below it."""
+    for name, content in files.items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+    return root
+
+
+def zipped(files: dict[str, bytes]) -> bytes:
+    """A zip of these files."""
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w") as archive:
+        for name, content in files.items():
+            archive.writestr(name, content)
+    return stream.getvalue()
+
+
+def images_of(n: int, shape: tuple[int, ...], classes: int, seed: int = 0) -> tuple[Array, Array]:
+    """(n, *shape) uint8 random images and (n,) int64 labels that cover all classes."""
+    pixels = np.frombuffer(np.random.RandomState(seed).bytes(n * int(np.prod(shape))), dtype=np.uint8)
+    return pixels.reshape(n, *shape).copy(), np.arange(n) % classes
