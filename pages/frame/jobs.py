@@ -20,11 +20,11 @@ _LIVE = ("queued", "running")
 Spec = Mapping[str, Any]
 
 
-def panel(specs: Sequence[Spec], *, what: str, seconds: float, cost: str, found: int, total: int) -> None:
+def panel(specs: Sequence[Spec], *, what: str, seconds: float, cost: str, found: int, total: int, unit: str = "models") -> None:
     """The state of the jobs that `specs` describe, and what can be done about it.
 
     what: the work in words; seconds: how long it should take; cost: what it would spend on real private data.
-    found of total results are in the cache already.
+    found of total results are in the cache already; `unit` is what they are.
     """
     statuses = [status for spec in specs if (status := _status(spec)) is not None]
     live = [status.job_id for status in statuses if status.state in _LIVE]
@@ -40,7 +40,7 @@ def panel(specs: Sequence[Spec], *, what: str, seconds: float, cost: str, found:
             st.caption(":material/stop_circle: Stopped. What was finished is kept.")
         words, button = st.columns([5, 1], vertical_alignment="center")
         kept = f" {found} of {total} are in the cache." if found else ""
-        words.markdown(f"**{what}** · {total - found} models · {duration(seconds)} on this machine.{kept} {cost}")
+        words.markdown(f"**{what}** · {total - found} {unit} · {duration(seconds)} on this machine.{kept} {cost}")
         button.button(
             "Run the rest" if found else "Run",
             type="primary",

@@ -1,43 +1,51 @@
-"""The screening page's sets, settings and calls of the library, cached."""
+"""The screening page's choice: its controls, its place in the link, and the answers to its questions, kept on disk."""
 
 from __future__ import annotations
 
 import dataclasses
+import itertools
+import shlex
 from typing import Any
 
 import pandas as pd
 import streamlit as st
 
 import pillar_core as pc
+from pages.frame import jobs, session
 from pages.frame.settings import Settings
-from pages.panels import gallery, local
-from pillar_core import data, screening
-from pillar_core.errors import SettingError
-from pillar_core.experiments import screening as experiments
-from pillar_core.fingerprint import fingerprint
-from pillar_core.types import Dataset
+from pages.panels import local, screening_sets
+from pages.panels.screening_sets import FALLBACK, FAMILIES
+from pillar_core.errors import PillarError
+from pillar_core.experiments import screening_kept
+from pillar_core.experiments.screening_kept import OWN_HALF, Ask
 
-FAMILIES = (
-    "drawn_digits",
-    "drawn_digits~0.5",
-    "drawn_letters",
-    "drawn_shapes",
-    "drawn_digits_on_textures",
-    "drawn_textures",
-    "drawn_noise",
-)
-NOISE = "drawn_noise"
-MODELS = {"linear_head": "Linear head on pixels", "probe": "Probe network (slower)", "small_cnn": "Small CNN (slower)"}
+MODELS = {
+    "linear_head": "Linear head on pixels",
+    "probe": "Probe network (the paper's, slower)",
+    "small_cnn": "Small CNN",
+    "resnet20": "ResNet20 (slowest)",
+    "timm": "A pre-trained network …",
+}
 SCORES = {
     "gsd": "Subspace distance (GSD)",
     "missed_energy": "Missed energy",
+    "gsd_pure": "GSD, pure ε",
     "task2vec": "Task2Vec",
     "otdd": "Transport (OTDD)",
     "leep": "LEEP",
+    "logme": "LogME",
 }
 EXAMPLES = (100, 200, 500, 1000, 2000)
 EPSILONS = ("no", "0.5", "1", "2", "3", "8")
-FALLBACK = "digits"
+KS = (1, 2, 4, 8, 16, 32)
+QUICK = 5.0
+"""Seconds up to which an answer is computed in the page; longer ones are jobs."""
+_SECONDS = {"linear_head": 0.0004, "small_cnn": 0.004, "probe": 0.012, "resnet20": 0.08}
+_SECONDS_DEEP, _SECONDS_TRAINED, _SECONDS_LABELS = 0.04, 0.7, 0.03
+"""Of a row through a pre-trained network; of a private model; of a row under a score that reads labels. On this machine, alone."""
+_DEFAULTS = {"screen-model": "linear_head", "screen-rows": 200, "screen-k": 16, "screen-epsilon": "no", "screen-score": "gsd"}
+_LINK = {"m": "screen-model", "n": "screen-rows", "k": "screen-k", "e": "screen-epsilon", "s": "screen-score", "v": "screen-view"}
+_WHOLE = ("screen-rows", "screen-k")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -53,33 +61,54 @@ class Choice:
     epsilon: float | None
     seed: int
 
+    def ask(self, what: str, **changes: Any) -> Ask:
+        """A question about these sets; only a ranking may spend ε."""
+        asked: dict[str, Any] = {"model": self.model, "k": self.k, "n_examples": self.n_examples, "seed": self.seed}
+        asked |= {"epsilon": self.epsilon, "score": self.score} if what == "ranking" else {"repeats": 1}
+        return Ask(what, self.private, self.public, **(asked | changes))
+
     @property
-    def key(self) -> str:
-        """The content hash of all of it."""
-        return fingerprint(dataclasses.asdict(self), [name for name, _, _ in uploads()])
+    def command(self) -> str:
+        """The shell command that prints this ranking."""
+        words = ["python", "-m", "pillar_core", "screen", "--private", self.private, "--public", *self.public]
+        words += ["--score", self.score, "--model", self.model, "--k", str(self.k), "--examples", str(self.n_examples)]
+        words += [] if self.epsilon is None else ["--epsilon", f"{self.epsilon:g}"]
+        return shlex.join([*words, "--seed", str(self.seed)])
 
 
-def private_name(settings: Settings) -> str:
-    """The sidebar's private set where it holds images, else the small real one."""
-    return settings.data if settings.data in pc.DATASETS and one(settings.data).is_images else FALLBACK
+def restore(settings: Settings) -> None:
+    """Takes the page's choice from a link that is news."""
+    if not settings.screen or settings.screen == local.value("screen-link", ""):
+        return
+    local.put("screen-link", settings.screen)
+    given = dict(part.partition(":")[::2] for part in settings.screen.split(";") if ":" in part)
+    public = [name for name in given.get("c", "").split(",") if name]
+    screening_sets.adopt([*public, *given.get("x", "").split(","), given.get("p", "")])
+    for short, name in _LINK.items():
+        value = given.get(short, "")
+        if value and (name not in _WHOLE or value.isdecimal()):
+            local.put(name, int(value) if name in _WHOLE else value)
+    for short, name in (("p", "screen-private"), ("c", "screen-public"), ("x", "screen-mixtures")):
+        if given.get(short):
+            local.put(name, given[short])
 
 
-def titles() -> dict[str, str]:
-    """Every candidate's name for people."""
-    named = {name: f"{gallery.title_of(name.partition('~')[0])}{', shifted' if '~' in name else ''}" for name in FAMILIES}
-    return named | {name: title for name, title, _ in uploads()}
-
-
-def uploads() -> list[tuple[str, str, bytes]]:
-    """(key, title, content) of the files in the page's uploader."""
-    files = st.session_state.get("screen-upload") or []
-    return [(f"upload:{file.file_id}", file.name, file.getvalue()) for file in files]
+def publish(settings: Settings, choice: Choice) -> None:
+    """Writes the page's choice into the link. A network's path stays out of it."""
+    parts = {short: str(local.value(name, _DEFAULTS.get(name, ""))) for short, name in _LINK.items()}
+    mixed = [name for name in choice.public if "+" in name]
+    plain = [name for name in choice.public if "+" not in name]
+    parts |= {"p": choice.private, "c": ",".join(plain), "x": ",".join(mixed)}
+    word = ";".join(f"{short}:{value}" for short, value in parts.items() if value)
+    if word != settings.screen:
+        local.put("screen-link", word)
+        session.put(dataclasses.replace(session.current(), screen=word))
+        session.publish()
 
 
 def controls(settings: Settings) -> Choice:
     """The page's own controls."""
-    names = titles()
-    candidates = [name for name in names if name != private_name(settings)]
+    private = _private(settings)
     first, second, third, fourth = st.columns([1.3, 1.5, 1.1, 1.1], vertical_alignment="bottom")
     with first:
         model = _model()
@@ -92,102 +121,100 @@ def controls(settings: Settings) -> Choice:
             "Rows of each set", list(EXAMPLES), 200, name="screen-rows", help="More rows: narrower intervals, more time."
         )
     with fourth:
-        k = local.slider(
-            "Directions, k", [1, 2, 4, 8, 16, 32], 16, name="screen-k", help="Directions that are compared; the paper takes 16."
-        )
-    able = [name for name in SCORES if spend == "no" or pc.SCORES[name].private_form]
+        k = local.slider("Directions, k", list(KS), 16, name="screen-k", help="Directions that are compared; the paper takes 16.")
+    able = [name for name in SCORES if (pc.SCORES[name].value is not None if spend == "no" else pc.SCORES[name].private_form)]
     score = local.one(
         "Score", able, "gsd", name="screen-score", words=SCORES.__getitem__, help="How nearness is measured; small is near in all of them."
     )
-    public = local.several(
-        "Candidates",
-        candidates,
-        list(FAMILIES),
-        name="screen-public",
-        words=names.__getitem__,
-        help="Drawn by the app, and your own files.",
+    public = _candidates(private, with_own_half=spend == "no")
+    return Choice(private, public, score, model, k, n_examples, None if spend == "no" else float(spend), settings.seed)
+
+
+def answer(ask: Ask, what: str, *, cost: str = "Spends no ε: a non-private diagnostic.") -> pd.DataFrame | None:
+    """The table: from disk, at once where it is quick, else None under a panel that computes it in the background."""
+    found = screening_kept.kept(ask)
+    if found is not None:
+        return found
+    seconds = seconds_of(ask)
+    if seconds <= QUICK:
+        with st.spinner(f"{what} …"):
+            return screening_kept.computed(ask)
+    jobs.panel([ask.payload], what=what, seconds=seconds, cost=cost, found=0, total=_parts(ask), unit="parts")
+    return None
+
+
+def seconds_of(ask: Ask) -> float:
+    """How long the answer should take on this machine."""
+    sets = len(ask.public) + 1
+    if ask.what in ("accuracy", "energy"):
+        return _SECONDS_TRAINED * _parts(ask) * (1.0 if ask.what == "accuracy" else 0.4)
+    row = _SECONDS.get(ask.model, _SECONDS_DEEP) + (_SECONDS_LABELS if ask.score in ("task2vec",) else 0.0)
+    passes = 18 if ask.what == "training" and ask.model != "linear_head" else ask.repeats
+    return row * ask.n_examples * sets * passes + 1e-9 * ask.n_examples**3 * sets * ask.repeats
+
+
+def _parts(ask: Ask) -> int:
+    return len(ask.public) * (len(screening_kept.SEEDS) if ask.what == "accuracy" else ask.repeats)
+
+
+def _private(settings: Settings) -> str:
+    options = screening_sets.private_sets(settings)
+    usual = settings.data if settings.data in options else FALLBACK
+    now = local.value("screen-private", usual)
+    local.put("screen-private", now if now in options else usual)
+    left, right = st.columns([1.3, 3.7], vertical_alignment="bottom")
+    with left:
+        st.selectbox(
+            "Private set",
+            options,
+            key=local.key("screen-private", usual),
+            format_func=screening_sets.title,
+            on_change=local.released,
+            args=("screen-private",),
+            help="The images that must be protected. Bring your own below.",
+        )
+    chosen = str(local.value("screen-private", usual))
+    with right:
+        screening_sets.bring()
+    if chosen == FALLBACK and settings.data != FALLBACK and settings.data not in options:
+        st.caption(
+            "The sidebar's data are numbers without images: real handwritten digits stand in. Bring your own images to screen for them."
+        )
+    return chosen
+
+
+def _candidates(private: str, *, with_own_half: bool) -> tuple[str, ...]:
+    names = screening_sets.candidates(private, with_own_half=with_own_half)
+    usual = [name for name in (OWN_HALF, *FAMILIES) if name in names]
+    words = (
+        "Drawn by the app, sets that are on this machine, and your own files. “Its own other half” is a yardstick: private rows that were "
+        "set aside, the nearest that any public set could be."
     )
-    return Choice(
-        private_name(settings), tuple(public), score, model, k, n_examples, None if spend == "no" else float(spend), settings.seed
+    plain = local.several("Candidates", names, usual, name="screen-public", words=screening_sets.title, help=words)
+    pairs = [f"{a}+{b}" for a, b in itertools.combinations([name for name in plain if name != OWN_HALF], 2)]
+    kept = [name for name in str(local.value("screen-mixtures", "")).split(",") if name in pairs]
+    if kept != [name for name in str(local.value("screen-mixtures", "")).split(",") if name]:
+        local.put("screen-mixtures", ",".join(kept))
+    session.fill("local-widget.screen-mixtures", kept)
+    chosen = st.multiselect(
+        "Mixtures of two",
+        pairs,
+        key="local-widget.screen-mixtures",
+        format_func=screening_sets.title,
+        on_change=_keep_mixtures,
+        placeholder="Add mixtures of two candidates, equal shares",
+        help="Two sets together are often nearer than either, but a bad one can spoil a good one.",
     )
+    return (*plain, *chosen)
 
 
-def table(choice: Choice) -> pd.DataFrame:
-    """The ranking; three draws of rows and labels."""
-    return _table(choice.key, choice)
-
-
-def angles(choice: Choice) -> pd.DataFrame:
-    """Principal angles with each candidate."""
-    return _inspected(choice.key, choice, "angles")
-
-
-def spectra(choice: Choice) -> pd.DataFrame:
-    """Singular values of every set's gradients."""
-    return _inspected(choice.key, choice, "spectra")
-
-
-def pairs(choice: Choice) -> pd.DataFrame:
-    """Distances of all pairs."""
-    return _inspected(choice.key, choice, "pairs")
-
-
-def measured(choice: Choice, epsilon: float) -> pd.DataFrame:
-    """The accuracy that GEP really reaches with each candidate."""
-    return _measured(fingerprint(choice.key, epsilon), choice, epsilon)
-
-
-def one(name: str, n_examples: int = EXAMPLES[0]) -> Dataset:
-    """A set by name, uploads by their key; drawn sets only as large as is needed (a fifth of them are test rows)."""
-    return _one(name, 50 + n_examples + n_examples // 2)
-
-
-def sets(choice: Choice) -> dict[str, Dataset]:
-    """The candidates that are chosen."""
-    return {name: one(name, choice.n_examples) for name in choice.public}
-
-
-@st.cache_resource(max_entries=32, show_spinner=False)
-def _one(name: str, n: int) -> Dataset:
-    for key, title, content in uploads():
-        if key == name:
-            return data.load_candidate(content, filename=title)
-    if name.startswith("upload:"):
-        raise SettingError("this upload is no longer in the page; drop the file in again.")
-    return experiments.candidate(name, n=n)
-
-
-@st.cache_data(max_entries=32, show_spinner="Taking gradients of every set …")
-def _table(key: str, _choice: Choice) -> pd.DataFrame:
-    return pc.screen(
-        one(_choice.private, _choice.n_examples),
-        sets(_choice),
-        scores=(_choice.score,),
-        model=_choice.model,
-        k=_choice.k,
-        n_examples=_choice.n_examples,
-        epsilon=_choice.epsilon,
-        seed=_choice.seed,
-    )
-
-
-@st.cache_data(max_entries=32, show_spinner="Comparing directions …")
-def _inspected(key: str, _choice: Choice, what: str) -> pd.DataFrame:
-    private, public = one(_choice.private, _choice.n_examples), sets(_choice)
-    shared: dict[str, Any] = {"model": _choice.model, "n_examples": _choice.n_examples, "seed": _choice.seed}
-    if what == "angles":
-        return screening.angles(private, public, k=_choice.k, **shared)
-    if what == "spectra":
-        return screening.spectra(private, public, **shared)
-    return screening.pairwise({_choice.private: private, **public}, k=_choice.k, **shared)
-
-
-@st.cache_data(max_entries=8, show_spinner="Training with each public set …")
-def _measured(key: str, _choice: Choice, _epsilon: float) -> pd.DataFrame:
-    return experiments.measured(one(_choice.private, _choice.n_examples), sets(_choice), epsilon=_epsilon, seeds=(0, 1, 2))
+def _keep_mixtures() -> None:
+    local.put("screen-mixtures", ",".join(st.session_state["local-widget.screen-mixtures"]))
 
 
 def _model() -> str:
+    if local.value("screen-model", "") not in MODELS:
+        local.put("screen-model", "linear_head")
     st.selectbox(
         "Gradients of",
         list(MODELS),
@@ -197,7 +224,25 @@ def _model() -> str:
         on_change=local.released,
         args=("screen-model",),
     )
-    return str(local.value("screen-model", "linear_head"))
+    chosen = str(local.value("screen-model", "linear_head"))
+    if chosen != "timm":
+        return chosen
+    st.text_input(
+        "Network and weights",
+        key=local.key("screen-timm", ""),
+        placeholder="timm:mobilenetv2_100?weights=/path/file.safetensors",
+        on_change=local.released,
+        args=("screen-timm",),
+        help="timm:NAME?weights=FILE: a linear head on its features. Add &layers=a,b for layers of its own, &lora=8 for a vision "
+        "transformer, &size=224 for larger images; weights=random for a look at the architecture alone.",
+    )
+    text = str(local.value("screen-timm", "")).strip()
+    try:
+        screening_kept.check_model(text)
+    except PillarError as problem:
+        st.caption(f":orange[{problem if text else 'Name a network; until then the linear head on pixels is used.'}]")
+        return "linear_head"
+    return text
 
 
 def _budget(value: str) -> str:

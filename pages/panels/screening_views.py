@@ -1,8 +1,9 @@
-"""What the screening page draws: the verdict, the ranking, and what lies behind it."""
+"""What the screening page draws: the verdict, the ranking with its nulls, and what lies behind it."""
 
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import pandas as pd
 import streamlit as st
@@ -10,26 +11,44 @@ import streamlit as st
 import pillar_core as pc
 from pages.frame import figures, looks
 from pages.frame.settings import Settings
-from pages.panels import gallery, local, screening
+from pages.panels import gallery, local, screening, screening_sets
 from pages.panels.screening import Choice
 from pillar_core import plots
 from pillar_core.experiments import screening as experiments
+from pillar_core.experiments.screening_kept import OWN_HALF
 from pillar_core.types import Provenance
 
-VIEWS = {"accuracy": "Does it predict accuracy?", "angles": "Angles", "spectra": "Spectra", "pairs": "All pairs"}
+VIEWS = {
+    "accuracy": "Does it predict accuracy?",
+    "angles": "Angles",
+    "spectra": "Spectra",
+    "pairs": "All pairs",
+    "bound": "What is lost",
+    "training": "Over training",
+    "energy": "In AdaMix",
+}
+METHODS = {"gep": "GEP", "pda_dpmd": "PDA-DPMD", "second_phase": "Second-phase pre-training"}
 
 
 def summary(choice: Choice, table: pd.DataFrame) -> None:
-    """The answer in three numbers."""
-    names = screening.titles()
-    best = table.iloc[0]
-    rivals = _undecided(table)
+    """The answer in four numbers. The yardstick is no candidate."""
+    own = table[table["public"] != OWN_HALF]
+    best = own.iloc[0]
+    rivals = _undecided(own)
     spent = float(table["epsilon_upper"].max())
-    sure = "clearly" if not rivals else f"{len(rivals)} may tie"
+    names = ", ".join(screening_sets.title(name) for name in rivals)
     numbers = (
-        ("Nearest", names[best["public"]], "The candidate with the smallest score."),
+        (
+            "Nearest",
+            screening_sets.title(best["public"]),
+            "The candidate with the smallest score. The set's own other half does not count.",
+        ),
         ("Its score", f"{best['value']:.2f}", f"{pc.SCORES[choice.score].title}: {pc.SCORES[choice.score].idea}. Smaller is nearer."),
-        ("How sure", sure, f"Candidates whose 95 % interval overlaps: {', '.join(names[name] for name in rivals) or 'none'}."),
+        (
+            "How sure",
+            "ahead of all" if not rivals else f"{len(rivals)} may tie",
+            f"Candidates whose 95 % interval reaches into that of the nearest: {names or 'none'}.",
+        ),
         (
             "Privacy spent",
             "not private" if math.isinf(spent) else f"ε ≤ {spent:.3g}",
@@ -41,26 +60,22 @@ def summary(choice: Choice, table: pd.DataFrame) -> None:
 
 
 def ranking(choice: Choice, table: pd.DataFrame, settings: Settings) -> None:
-    """The ranking with its nulls."""
+    """The ranking with its nulls, and what they say."""
     figure = plots.ranking(
         table,
         mode=looks.mode(),
-        titles=screening.titles(),
-        private=gallery.title_of(choice.private),
+        titles=_titles(choice),
+        private=screening_sets.title(choice.private),
         random_subspaces=table.attrs.get("random_subspaces"),
-        noise_images=screening.NOISE,
+        noise_images=screening_sets.NOISE,
+        yardstick=OWN_HALF,
     )
     private = choice.epsilon is not None
-    figures.show(
-        figure,
-        table,
-        name="screening",
-        kinds=(Provenance.PRIVATE if private else Provenance.NON_PRIVATE,),
-        settings=settings,
-        is_experiment=private,
-        is_synthetic=gallery.is_synthetic(choice.private),
-    )
-    for note in table.attrs.get("notes", ()):
+    _show(figure, table, "screening", choice, settings, Provenance.PRIVATE if private else Provenance.NON_PRIVATE, is_experiment=private)
+    _nulls(choice, table)
+    if private:
+        st.info(str(table.attrs["guarantee"]), icon=":material/shield_lock:")
+    for note in (*table.attrs.get("notes", ()), *screening_sets.notes([choice.private, *choice.public])):
         st.caption(note)
 
 
@@ -71,42 +86,108 @@ def more(choice: Choice, table: pd.DataFrame, settings: Settings) -> None:
     if view == "accuracy":
         _accuracy(choice, table, settings)
         return
-    titles = {**screening.titles(), choice.private: f"{gallery.title_of(choice.private)} (private)"}
-    shown = {"mode": looks.mode(), "titles": titles}
-    if view == "angles":
-        found = screening.angles(choice)
-        figure = plots.angles(found, **shown)
-    elif view == "spectra":
-        found = screening.spectra(choice)
-        figure = plots.gradient_spectra(found, k=choice.k, **shown)
-    else:
-        found = screening.pairs(choice)
-        figure = plots.distance_map(found, **shown)
-    figures.show(figure, found, name=f"screening_{view}", kinds=(Provenance.NON_PRIVATE,), settings=settings)
+    question = {
+        "angles": "Compare directions one by one",
+        "spectra": "Look at the spectra of all gradients",
+        "pairs": "Compare every pair of sets",
+        "bound": "Project private gradients on public directions",
+        "training": "Train a model and measure again",
+        "energy": "Train AdaMix and watch its gradients",
+    }[view]
+    found = screening.answer(choice.ask(view), question)
+    if found is None:
+        return
+    shown: dict[str, Any] = {"mode": looks.mode(), "titles": _titles(choice)}
+    figure = {
+        "angles": lambda: plots.angles(found, **shown),
+        "spectra": lambda: plots.gradient_spectra(found, k=choice.k, **shown),
+        "pairs": lambda: plots.distance_map(found, **shown),
+        "bound": lambda: plots.reconstruction_bound(found, **shown),
+        "training": lambda: plots.order_over_training(found, kept=found.attrs.get("order_kept"), **shown),
+        "energy": lambda: plots.captured_gradients(found, **shown),
+    }[view]()
+    _show(figure, found, f"screening_{view}", choice, settings, Provenance.NON_PRIVATE)
 
 
 def _accuracy(choice: Choice, table: pd.DataFrame, settings: Settings) -> None:
-    """Trains GEP with every candidate when asked to; the answer stays for the choice."""
-    asked = choice.key
-    if local.value("screen-measured", "") != asked:
-        st.markdown("Train **GEP** with each candidate as its public data, three seeds each, and compare. Takes a minute.")
-        st.button(
-            "Measure accuracy",
-            icon=":material/model_training:",
-            key="screen-measure",
-            on_click=local.put,
-            args=("screen-measured", asked),
-            help=f"Private training at ε = {settings.epsilon:g}, once for each candidate and seed.",
-        )
-        return
+    """A private learner trained with every candidate, beside the score."""
+    names = [name for name in METHODS if name in pc.METHODS]
+    words = "The learner that is trained with each candidate as its public data. GEP needs no public labels."
+    method = local.one("Learner", names, "gep", name="screen-method", words=METHODS.__getitem__, help=words)
+    epsilon = settings.epsilon if math.isfinite(settings.epsilon) else 2.0
     if len(choice.public) < 3:
         st.info("A rank correlation needs at least three candidates: choose more.", icon=":material/info:")
         return
-    accuracy = screening.measured(choice, settings.epsilon)
+    question = f"Train {METHODS[method]} with each candidate at ε = {epsilon:g}, three seeds"
+    cost = "An experiment: on real private rows each of these models would spend its own ε."
+    model = choice.model if choice.model.startswith("timm:") else "linear_head"
+    accuracy = screening.answer(
+        choice.ask("accuracy", method=method, epsilon=epsilon, model=model, k=1, n_examples=500), question, cost=cost
+    )
+    if accuracy is None:
+        return
     agreement = experiments.agreement(table, accuracy).iloc[0]
-    figure = plots.score_against_accuracy(table, accuracy, agreement, mode=looks.mode(), titles=screening.titles())
-    kinds = (Provenance.NON_PRIVATE,)
-    figures.show(figure, accuracy, name="screening_accuracy", kinds=kinds, settings=settings, seeds=3, is_experiment=True)
+    figure = plots.score_against_accuracy(
+        table,
+        accuracy,
+        agreement,
+        mode=looks.mode(),
+        titles=_titles(choice),
+        baseline=accuracy.attrs.get("baseline"),
+        learner=METHODS[method],
+    )
+    _show(figure, accuracy, "screening_accuracy", choice, settings, Provenance.NON_PRIVATE, is_experiment=True, seeds=3)
+
+
+def _nulls(choice: Choice, table: pd.DataFrame) -> None:
+    """What a value must be compared with before it means anything."""
+    lines = []
+    values = table.set_index("public")["value"]
+    if screening_sets.NOISE in values:
+        noise = float(values[screening_sets.NOISE])
+        lines.append(
+            f"**Noise images** lie at {noise:.2f}: this much any set shares with the private one through the network alone, so a set as "
+            "far as that is of no use."
+        )
+        beyond = [screening_sets.title(name) for name, value in values.items() if value >= noise and name != screening_sets.NOISE]
+        lines += [f"No nearer than noise: {', '.join(beyond)}."] if beyond else []
+    if choice.score.startswith("gsd") and table.attrs.get("random_subspaces"):
+        lines.append(f"**Random directions** would lie at {table.attrs['random_subspaces']:.3f} (dotted line).")
+    if "self_distance" in table.attrs:
+        lines.append(f"Check: the private set and itself lie at {table.attrs['self_distance']:g}.")
+    if OWN_HALF in values:
+        lines.append(f"**Its own other half** lies at {values[OWN_HALF]:.2f}: nearer than that no public set can be expected to come.")
+    if lines:
+        st.markdown(" ".join(lines))
+
+
+def _titles(choice: Choice) -> dict[str, str]:
+    private = {choice.private: f"{screening_sets.title(choice.private)} (private)"}
+    return {name: screening_sets.title(name) for name in choice.public} | private
+
+
+def _show(
+    figure: Any,
+    table: pd.DataFrame,
+    name: str,
+    choice: Choice,
+    settings: Settings,
+    kind: Provenance,
+    *,
+    seeds: int | None = None,
+    is_experiment: bool = False,
+) -> None:
+    figures.show(
+        figure,
+        table,
+        name=name,
+        kinds=(kind,),
+        settings=settings,
+        seeds=seeds,
+        is_experiment=is_experiment,
+        is_synthetic=gallery.is_synthetic(choice.private.partition("~")[0]),
+        command=choice.command,
+    )
 
 
 def _undecided(table: pd.DataFrame) -> list[str]:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pandas as pd
 
 from pillar_core import plots
-from pillar_core.experiments.screening import candidate
+from pillar_core.experiments.screening_kept import Ask, sets_of
 from pillar_core.screening import MODELS, SCORES, screen
 from pillar_core.types import Dataset
 
@@ -21,10 +21,13 @@ def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
     parser = subparsers.add_parser("screen", help="rank public sets for a private one")
     parser.add_argument("--private", required=True, help="a registered data set, or a npz, folder or zip of images")
     parser.add_argument(
-        "--public", required=True, nargs="+", help="candidates: the same, name~0.5 for a shifted drawn set, a+b for a mixture"
+        "--public",
+        required=True,
+        nargs="+",
+        help="candidates: the same, name~0.5 for a shifted drawn set, a+b for a mixture, own_half as a yardstick",
     )
     parser.add_argument("--score", nargs="+", default=["gsd"], help=f"any of {', '.join(SCORES)}")
-    parser.add_argument("--model", default="probe", help=f"{', '.join(MODELS)}, or timm:NAME?weights=FILE")
+    parser.add_argument("--model", default="probe", help=f"{', '.join(MODELS)}, or timm:NAME?weights=FILE[&layers=…|&lora=8]")
     parser.add_argument("--k", type=int, default=16, help="directions that are compared")
     parser.add_argument("--examples", type=int, default=2000, help="rows of each set")
     parser.add_argument("--repeats", type=int, default=3, help="draws of rows and labels, for intervals")
@@ -40,8 +43,8 @@ def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
 
 def command(options: argparse.Namespace) -> int:
     """Prints the table, best first; writes what was asked for."""
-    private = candidate(options.private)
-    public = {name: candidate(name, seed=1 if name == options.private else 0) for name in options.public}
+    ask = Ask("ranking", options.private, tuple(options.public), n_examples=options.examples, epsilon=options.epsilon)
+    private, public = sets_of(ask)
     table = screen(
         private,
         public,
@@ -88,11 +91,10 @@ def report(table: pd.DataFrame, private: Dataset, notes: list[str]) -> str:
 
 
 def _provenance(table: pd.DataFrame, options: argparse.Namespace) -> str:
-    spent = float(table["epsilon_upper"].max())
-    if math.isinf(spent):
+    """What reading this table costs."""
+    if math.isinf(float(table["epsilon_upper"].max())):
         return "This ranking reads private rows without noise: a diagnostic for your eyes, not for release. --epsilon makes it private."
-    secret = "noise from the operating system" if options.release else "the seed of the noise is known: an experiment, not for release"
-    return f"Everything above reveals at most ({spent:.4g}, {options.delta:g}) in all, whatever the number of candidates; {secret}."
+    return str(table.attrs["guarantee"]) + (" Noise, sample and labels came from the operating system." if options.release else "")
 
 
 def _progress(done: int, total: int, message: str) -> None:

@@ -13,6 +13,12 @@ from pillar_core.plots.intervals import over_seeds
 from pillar_core.plots.theme import ACCURACY_SCALE, INK, Mode, categorical, class_symbols, faded, finished
 
 UNIT_SCORES = {"gsd": "gradient subspace distance", "gsd_pure": "gradient subspace distance", "missed_energy": "missed gradient energy"}
+SCORE_NAMES = UNIT_SCORES | {
+    "task2vec": "Task2Vec distance",
+    "otdd": "squared transport distance (OTDD)",
+    "leep": "negative LEEP",
+    "logme": "negative LogME",
+}
 LOW_IS_NEAR = "  (nearer is better)"
 
 
@@ -24,20 +30,24 @@ def ranking(
     private: str = "the private set",
     random_subspaces: float | None = None,
     noise_images: str = "",
+    yardstick: str = "",
     height: int | None = None,
 ) -> Any:
     """One score's candidates, nearest on top: value, interval, and the values that tell nothing (dotted lines).
 
-    table: rows of one score as `screening.screen` returns them. `noise_images` names the candidate that is noise.
+    table: rows of one score as `screening.screen` returns them. `noise_images` names the candidate that is noise, `yardstick` the
+    one that is no public set: both are drawn in grey, and neither can be the title's nearest.
     """
     ink, names = INK[mode], list(table.sort_values("rank")["public"])
     labels = [(titles or {}).get(name, name) for name in names]
     rows = table.set_index("public").loc[names]
     score = str(table["score"].iloc[0])
     best, figure = rows["value"].iloc[0], go.Figure()
-    for place, (name, label) in enumerate(zip(names, labels, strict=True)):
+    real = [name for name in names if name != yardstick] or names
+    for name, label in zip(names, labels, strict=True):
         row = rows.loc[name]
-        colour = ink.muted if name == noise_images else ink.accent
+        colour = ink.muted if name in (noise_images, yardstick) else ink.accent
+        is_first = name == real[0]
         figure.add_scatter(
             x=[0, row["value"]],
             y=[label, label],
@@ -50,7 +60,7 @@ def ranking(
             x=[row["value"]],
             y=[label],
             mode="markers",
-            marker={"size": 15 if place == 0 else 12, "color": colour, "symbol": "diamond" if place == 0 else "circle"},
+            marker={"size": 15 if is_first else 12, "color": colour, "symbol": "diamond" if is_first else "circle"},
             error_x={
                 "type": "data",
                 "symmetric": False,
@@ -71,7 +81,7 @@ def ranking(
             showarrow=False,
             xanchor="left",
             xshift=12,
-            font={"size": 14, "color": ink.text, "weight": 700 if place == 0 else 500},
+            font={"size": 14, "color": ink.text, "weight": 700 if is_first else 500},
         )
     if score in UNIT_SCORES:
         figure.update_xaxes(range=[0, 1.09])
@@ -87,7 +97,7 @@ def ranking(
             xanchor="right",
             font={"size": 12, "color": ink.muted},
         )
-    figure.update_xaxes(title_text=UNIT_SCORES.get(score, score) + LOW_IS_NEAR, rangemode="tozero")
+    figure.update_xaxes(title_text=SCORE_NAMES.get(score, score) + LOW_IS_NEAR, rangemode="tozero")
     figure.update_yaxes(
         type="category", categoryarray=labels[::-1], showgrid=False, ticksuffix="  ", tickfont={"size": 14, "color": ink.text}
     )
@@ -101,7 +111,7 @@ def ranking(
     )
     return finished(
         figure,
-        title=f"{labels[0]} {'lies nearest' if _is_clear(rows) else 'seems nearest'} to {private}",
+        title=f"{labels[names.index(real[0])]} {'lies nearest' if _is_clear(rows.loc[real]) else 'seems nearest'} to {private}",
         caption=caption,
         alt=f"Distances of {len(names)} public sets, nearest first: {words}. Nearest at {best:.2f}.",
         mode=mode,
@@ -198,9 +208,11 @@ def score_against_accuracy(
     mode: Mode = "light",
     titles: Mapping[str, str] | None = None,
     baseline: float | None = None,
+    learner: str = "",
     height: int = 440,
 ) -> Any:
-    """Measured accuracy (percent) against one score, a point a public set; `agreement`: its row with spearman, p_value, sets."""
+    """Measured accuracy (percent) against one score, a point a public set; `agreement`: its row with spearman, p_value,
+    sets; baseline: the mean accuracy without public data; learner: what was trained, for people."""
     means = over_seeds(accuracy, by=["public"], value="accuracy", low=0, high=1).set_index("public")
     rows = table[table["public"].isin(means.index)].sort_values("rank")
     figure = go.Figure()
@@ -222,8 +234,8 @@ def score_against_accuracy(
     if baseline is not None:
         figure.add_hline(y=100 * baseline, line={"color": INK[mode].muted, "width": 1.5, "dash": "dot"}, annotation_text="no public data")
     score = str(rows["score"].iloc[0])
-    figure.update_xaxes(title_text=UNIT_SCORES.get(score, score) + LOW_IS_NEAR)
-    figure.update_yaxes(title_text="test accuracy with it, %")
+    figure.update_xaxes(title_text=SCORE_NAMES.get(score, score) + LOW_IS_NEAR)
+    figure.update_yaxes(title_text=f"test accuracy{f' of {learner}' if learner else ''} with it, %")
     figure.update_layout(showlegend=False)
     verdict = f"Spearman {agreement['spearman']:.2f}, permutation p = {agreement['p_value']:.3f}, {agreement['sets']:.0f} sets"
     caption = f"{verdict}. A handful of sets proves little. Accuracy is a non-private measurement on test rows."

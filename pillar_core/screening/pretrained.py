@@ -18,6 +18,7 @@ import numpy as np
 import torch
 
 from pillar_core.errors import DataError, MissingDependencyError, SettingError
+from pillar_core.rng import stream
 from pillar_core.screening import networks
 from pillar_core.screening.batches import LABEL_CLASSES, image_batches
 
@@ -25,6 +26,7 @@ Array = np.ndarray[Any, Any]
 INPUT_SIZE = 128
 """Side of the images where the name gives none: large enough for features of small sources, a third of the cost of 224."""
 RANDOM = "random"
+NOISE_IMAGES = 8
 LORA_LAYERS = ("qkv",)
 """The attention's one matrix for queries, keys and values in timm's vision transformers."""
 
@@ -150,10 +152,22 @@ def _network(trunk: Trunk) -> Any:
         if hasattr(module, "fused_attn"):
             module.fused_attn = False  # per-example gradients of the fused kernel fall back to a loop
     if trunk.weights is None:
-        return networks.started(network, seed=0).requires_grad_(False)
+        return _at_random(network, trunk.size)
     stored = {key: value.float() for key, value in load_file(str(trunk.weights)).items()}
     absent = [key for key in network.load_state_dict(stored, strict=False).missing_keys if "num_batches" not in key]
     if absent:
         lacking = ", ".join(absent[:3])
         raise DataError(f"{trunk.weights} does not hold the weights of {trunk.name}: {lacking} and perhaps others are missing.")
+    return network.eval().requires_grad_(False)
+
+
+def _at_random(network: torch.nn.Module, size: int) -> torch.nn.Module:
+    """The network at a random start whose batch norms take their statistics from noise images, so that no layer fades out."""
+    networks.started(network, seed=0)
+    norms = [module for module in network.modules() if isinstance(module, torch.nn.BatchNorm2d)]
+    for norm in norms:
+        norm.momentum, norm.training = 1.0, True
+    images = torch.from_numpy(stream(0, "noise images").uniform(-1, 1, (NOISE_IMAGES, 3, size, size))).float()
+    with torch.inference_mode(False), torch.no_grad():
+        network(images)
     return network.eval().requires_grad_(False)

@@ -1,4 +1,4 @@
-"""The screening page: a diagnostic says that it is one, ε turns it into a release, and every view draws."""
+"""The screening page: a diagnostic says that it is one, ε turns it into a release, its link restores it, every view draws."""
 
 from __future__ import annotations
 
@@ -6,23 +6,67 @@ import pytest
 from page_reading import Start, words
 
 from pages.panels.screening_views import VIEWS
+from pillar_core.experiments import screening_kept
+from pillar_core.rng import stream
+from pillar_core.types import Dataset
+
+QUICK = "m:linear_head;n:100;k:4;e:no;s:gsd;p:digits;c:drawn_digits,drawn_letters,drawn_noise"
+
+
+def spent(app) -> str:
+    return next(item.value for item in app.metric if item.label == "Privacy spent")
 
 
 def test_a_diagnostic_becomes_a_release_with_epsilon(start: Start) -> None:
     app = start("screen")
-    spent = {item.label: item.value for item in app.metric}
-    assert spent["Privacy spent"] == "not private"
+    assert spent(app) == "not private"
     assert "non-private diagnostic" in words(app)
+    assert "Its own other half" in words(app)
     slider = next(item for item in app.select_slider if item.label == "Spend ε on the choice")
     slider.set_value("2").run()
     assert not app.exception
-    assert next(item.value for item in app.metric if item.label == "Privacy spent") == "ε ≤ 2"
+    assert spent(app) == "ε ≤ 2"
+    assert "one row added or removed" in words(app)
+    # Private rows as a candidate would be read without noise.
+    assert "Its own other half" not in next(item.options for item in app.button_group if item.label == "Candidates")
 
 
 @pytest.mark.parametrize("view", [name for name in VIEWS if name != "accuracy"])
 def test_every_view_draws(start: Start, view: str) -> None:
-    app = start("screen")
-    app.session_state["local.screen-view"] = view
-    app.run()
+    app = start("screen", screen=f"{QUICK};v:{view}")
     assert not app.exception
     assert not app.error
+    assert len(app.get("plotly_chart")) == 2
+
+
+def test_a_link_restores_the_choice_and_the_exported_command_is_its_own(start: Start) -> None:
+    app = start("screen", screen=QUICK)
+    assert not app.exception
+    command = next(item.value for item in app.code if "pillar_core" in item.value)
+    assert command == (
+        "python -m pillar_core screen --private digits --public drawn_digits drawn_letters drawn_noise --score gsd --model linear_head "
+        "--k 4 --examples 100 --seed 0"
+    )
+    assert app.session_state["set.screen"] == QUICK
+
+
+@pytest.mark.parametrize(
+    "screen", ["m:none;n:7;k:99;e:x;s:y;v:z;p:q;c:nothing,images:00", ";;::", "n:1e9;k:-3;x:a+b", "m:timm", "p:images:" + 32 * "0"]
+)
+def test_a_hostile_link_falls_back_to_what_is_allowed(start: Start, screen: str) -> None:
+    app = start("screen", screen=screen)
+    assert not app.exception
+    assert spent(app) == "not private"
+
+
+def test_images_that_were_brought_survive_a_reload(start: Start) -> None:
+    rows = stream(0, "pixels").integers(256, size=(150, 12, 12)).astype("uint8")
+    name = screening_kept.keep_images(Dataset("mine", rows, None, title="My images", notes=("1 file was skipped.",)))
+    app = start("screen", screen=f"{QUICK},{name}")
+    assert "My images" in words(app)
+    assert "1 file was skipped" in words(app)
+    assert name in app.session_state["set.screen"]
+    screening_kept.forget_images(name)
+    again = start("screen", screen=f"{QUICK},{name}")
+    assert not again.exception
+    assert "My images" not in words(again)

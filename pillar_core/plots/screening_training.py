@@ -1,0 +1,117 @@
+"""Figures of screening beside training: order over training, Lemma 4.1's bound, private gradients on public directions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pandas as pd
+import plotly.graph_objects as go
+
+from pillar_core.plots.theme import INK, Mode, categorical, class_symbols, finished
+
+RANDOM = "random directions"
+
+
+def order_over_training(
+    table: pd.DataFrame, *, mode: Mode = "light", titles: Mapping[str, str] | None = None, kept: float | None = None, height: int = 420
+) -> Any:
+    """Distances while a model is trained on the private rows. table: columns public, step, value, accuracy; kept: share of pairs of
+    sets that stay in order."""
+    figure = _by_step(table, "value", mode, titles)
+    figure.update_yaxes(title_text="gradient subspace distance", range=[0, 1.02])
+    figure.update_xaxes(title_text="step of SGD without noise")
+    last = table[table["step"] == table["step"].max()]
+    words = "" if kept is None else f"{100 * kept:.0f} % of the pairs stay in the order of step 0. "
+    learned = f"The model ends at {100 * float(last['accuracy'].iloc[0]):.0f} % of its training rows."
+    return finished(
+        figure,
+        title="Does the order hold while a model learns?",
+        caption=f"{words}{learned} One draw of rows: no interval.",
+        alt=f"Distances of {table['public'].nunique()} public sets over {int(table['step'].max())} training steps. {words}",
+        mode=mode,
+        height=height,
+        line=70,
+    )
+
+
+def captured_gradients(table: pd.DataFrame, *, mode: Mode = "light", titles: Mapping[str, str] | None = None, height: int = 420) -> Any:
+    """Relative reconstruction error of the private gradient at each step of AdaMix. table: columns public, step, error."""
+    figure = _by_step(table, "error", mode, titles)
+    figure.update_yaxes(title_text="share of the private gradient missed", range=[0, 1.02])
+    figure.update_xaxes(title_text="step of AdaMix")
+    means = table.groupby("public")["error"].mean().sort_values()
+    words = "; ".join(f"{(titles or {}).get(str(name), str(name))} {value:.2f}" for name, value in means.items())
+    return finished(
+        figure,
+        title="How much of the private gradient public directions miss",
+        caption="‖G − GUUᵀ‖/‖G‖ of the private rows' summed gradient, U from public rows or at random. One run: no interval.",
+        alt=f"Relative reconstruction errors over {int(table['step'].max()) + 1} steps; means: {words}.",
+        mode=mode,
+        height=height,
+        line=70,
+    )
+
+
+def reconstruction_bound(
+    table: pd.DataFrame, *, mode: Mode = "light", titles: Mapping[str, str] | None = None, height: int | None = None
+) -> Any:
+    """Lemma 4.1 beside what it bounds. table: columns public, k, error, bound, in units of the largest singular value."""
+    ink, rows = INK[mode], table.sort_values("error")
+    labels = [(titles or {}).get(name, name) for name in rows["public"]]
+    figure = go.Figure()
+    for column, label, symbol, colour in (
+        ("error", "measured error", "circle", ink.accent),
+        ("bound", "Lemma 4.1", "line-ns-open", ink.muted),
+    ):
+        figure.add_scatter(
+            x=rows[column],
+            y=labels,
+            mode="markers",
+            name=label,
+            marker={"size": 14, "symbol": symbol, "color": colour, "line": {"width": 3, "color": colour}},
+            hovertemplate=f"%{{y}}<br>{label}: %{{x:.3f}}<extra></extra>",
+        )
+    figure.update_xaxes(title_text="in units of the largest singular value of the private gradients", rangemode="tozero")
+    figure.update_yaxes(type="category", categoryarray=labels[::-1], showgrid=False, ticksuffix="  ")
+    k = int(rows["k"].iloc[0])
+    loosest = float((rows["bound"] / rows["error"].clip(lower=1e-12)).median())
+    return finished(
+        figure,
+        title="What is lost on the public directions, and its bound",
+        caption=(
+            f"‖G − GVVᵀ‖₂ ≤ √2·s₁·d + s_{k + 1} with the raw distance d (up to √{k}), not the normalised one. "
+            f"Half of the bounds are more than {loosest:.0f} times the error. One draw of rows: no interval."
+        ),
+        alt=f"Measured reconstruction errors of {len(rows)} public sets, {rows['error'].min():.2f} to {rows['error'].max():.2f}, "
+        f"and their bounds, {rows['bound'].min():.2f} to {rows['bound'].max():.2f}.",
+        mode=mode,
+        height=height or 200 + 40 * len(rows),
+        line=90,
+    )
+
+
+def _by_step(table: pd.DataFrame, value: str, mode: Mode, titles: Mapping[str, str] | None) -> Any:
+    figure, names = go.Figure(), [name for name in dict.fromkeys(table["public"]) if name != RANDOM]
+    for name, colour, symbol in zip(names, categorical(len(names), mode), class_symbols(len(names)), strict=True):
+        rows, label = table[table["public"] == name], (titles or {}).get(name, name)
+        figure.add_scatter(
+            x=rows["step"],
+            y=rows[value],
+            mode="lines+markers" if len(rows) <= 24 else "lines",
+            name=label,
+            line={"color": colour, "width": 2},
+            marker={"size": 7, "symbol": symbol},
+            hovertemplate=f"{label}, step %{{x}}: %{{y:.3f}}<extra></extra>",
+        )
+    random = table[table["public"] == RANDOM]
+    if len(random):
+        figure.add_scatter(
+            x=random["step"],
+            y=random[value],
+            mode="lines",
+            name=RANDOM,
+            line={"color": INK[mode].muted, "width": 2, "dash": "dot"},
+            hovertemplate=f"{RANDOM}, step %{{x}}: %{{y:.3f}}<extra></extra>",
+        )
+    return figure
