@@ -32,6 +32,7 @@ KS = (1, 2, 3, 5, 8, 10, 15, 20, 30, 40, 60, 80, 120, 160, 200, 280, 360, 440, 5
 VIEWS = ("k", "plane", "classes", "odds", "solve", "why")
 _LONGEST_SHOWN = 40
 _SAFE = re.compile(r"[^A-Za-z0-9_.:;,+-]")
+_SAFE_SCREEN, _LONGEST_SCREEN = re.compile(r"[^A-Za-z0-9_.:;,+~-]"), 2000
 
 Value = str | int | float
 
@@ -94,6 +95,7 @@ class Settings:
     view: str = params.setting(Param("view", str, "k", "What Explore draws below the result.", choices=VIEWS))
     learners: str = params.setting(Param("learners", str, "", "Learners that Compare draws, separated by commas; none: a first choice."))
     runs: str = params.setting(Param("runs", str, "", "What Runs keeps: column:value,value;column:value; none: everything."))
+    screen: str = params.setting(Param("screen", str, "", "What Screen compares, as the page writes it; none: a first choice."))
     a: str = params.setting(Param("a", str, "", "The settings pinned as A, to compare with."))
     hide: str = params.setting(Param("hide", str, "", "Names of settings that the sidebar leaves out, separated by commas."))
     lesson: int = params.setting(Param("lesson", int, 0, "The step of a lesson that the link opens.", low=0, high=99))
@@ -110,7 +112,7 @@ class Settings:
 
 
 PARAMS: dict[str, Param] = params.params_of(Settings)
-PINNED = tuple(name for name in PARAMS if name not in ("target", "view", "learners", "runs", "a", "hide", "lesson"))
+PINNED = tuple(name for name in PARAMS if name not in ("target", "view", "learners", "runs", "screen", "a", "hide", "lesson"))
 
 
 def choices(name: str) -> tuple[str, ...]:
@@ -197,6 +199,8 @@ def _read(name: str, text: str, notes: list[str]) -> Value:
         return ",".join(part for part in dict.fromkeys(str(value)[:800].split(",")) if part in pc.METHODS)
     if name == "runs":
         return _SAFE.sub("", str(value)[:600])
+    if name == "screen":
+        return _SAFE_SCREEN.sub("", str(value)[:_LONGEST_SCREEN])
     if name == "hide":
         return ",".join(sorted(part for part in str(value)[:400].split(",") if part in PARAMS))
     value, note = checked(name, value)
