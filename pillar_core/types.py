@@ -137,6 +137,11 @@ class Dataset:
         """Content hash of rows and labels."""
         return fingerprint(self.x_train, self.y_train, self.x_test, self.y_test, self.classes)
 
+    @cached_property
+    def rows_fingerprint(self) -> str:
+        """Content hash of the rows alone, whatever their labels."""
+        return fingerprint(self.x_train, self.x_test)
+
 
 @dataclasses.dataclass(frozen=True)
 class FeatureSet:

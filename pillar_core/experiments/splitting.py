@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from pillar_core import store
-from pillar_core.data import DATASETS, duplicates, features, load_dataset
+from pillar_core.data import DATASETS, duplicates, features, load_dataset, places
 from pillar_core.data.resizing import resized
 from pillar_core.errors import DataError, StoreError
 from pillar_core.experiments.loading import load_features
@@ -94,6 +94,7 @@ def keep_data(data: FeatureSet | Dataset) -> str:
         "classes": np.array(data.classes, dtype=str),
         "name": np.array(data.name),
         "notes": np.array(data.notes, dtype=str),
+        "stored_rows": np.array(data.stored_rows if isinstance(data, Dataset) else (), dtype=str),
     }
     key = data.fingerprint
     store.default().put_arrays(key, **{name: array for name, array in arrays.items() if array is not None})
@@ -113,7 +114,8 @@ def stored_data(name: str) -> Dataset | FeatureSet:
     notes = tuple(str(note) for note in arrays.get("notes", ()))
     x_train, y_train, x_test, y_test = (arrays.get(part) for part in ("x_train", "y_train", "x_test", "y_test"))
     if arrays["x_train"].ndim >= IMAGE_DIMENSIONS:
-        return Dataset(title, arrays["x_train"], y_train, x_test, y_test, classes, title=title, notes=notes)
+        decoded = tuple(str(key) for key in arrays.get("stored_rows", ()))
+        return Dataset(title, arrays["x_train"], y_train, x_test, y_test, classes, title=title, notes=notes, stored_rows=decoded)
     made = features(x_train, y_train, x_test, y_test, classes)
     return FeatureSet(made.x_train, made.y_train, made.x_test, made.y_test, classes, name=title, notes=notes)
 
@@ -126,6 +128,7 @@ def forget_data(name: str) -> None:
         found = stored_data(name)
         if isinstance(found, Dataset):
             extraction.forget(found)
+            places.forget(found)
     store.default().delete("arrays", key)
 
 

@@ -68,7 +68,7 @@ class _Plan:
         spot = address(self.backbone.name)
         weights = None if self.work.weights is None else content_hash(self.work.weights)
         own = (spot.base if self.backbone.fetch is None or spot.family not in ("torchscript", "onnx") else spot.family, dict(spot.options))
-        return f"{images_key(self.dataset)}-{fingerprint('features', VERSION, own, self.backbone.version, weights, device)}"
+        return f"{self.dataset.rows_fingerprint}-{fingerprint('features', VERSION, own, self.backbone.version, weights, device)}"
 
 
 def extract(
@@ -126,14 +126,9 @@ def is_ready(dataset: Dataset, *, backbone: str, weights: str | Path | None = No
     return not plan.backbone.is_kept or any(store.default().has("arrays", plan.key(one)) for one in _acceptable(plan, device))
 
 
-def images_key(dataset: Dataset) -> str:
-    """The name of a data set's images, whatever their labels."""
-    return fingerprint(dataset.x_train, dataset.x_test)
-
-
 def forget(dataset: Dataset) -> int:
     """How many sets of features of these images were deleted from the cache; unfinished ones go too."""
-    cache, prefix = store.default(), f"{images_key(dataset)}-"
+    cache, prefix = store.default(), f"{dataset.rows_fingerprint}-"
     journal.remove(cache.root, prefix)
     return sum(cache.delete("arrays", item.key) for item in cache.ls("arrays") if item.key.startswith(prefix))
 
