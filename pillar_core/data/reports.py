@@ -10,18 +10,22 @@ from typing import Any
 import numpy as np
 
 from pillar_core.data import arrays, files, images
-from pillar_core.errors import DataError
+from pillar_core.errors import DataError, StoreError
 from pillar_core.types import Dataset, FeatureSet
 
+Array = np.ndarray[Any, Any]
 PREVIEW_ROWS, PREVIEW_COLUMNS = 5, 6
+FEWEST_PUBLIC = 3
+"""Two directions, and so the map of the public rows, need three of them."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Report:
     """The outcome of a dry run.
 
-    `ok` means that loading would succeed. `rows` counts train and test rows; `dims` is (d,) for features, (h, w) or
-    (h, w, 3) for images. `problems` and `notes` are one line each; `preview` holds the first train rows as tidy mappings.
+    `ok` means that the rows can be loaded and split. `rows` counts train and test rows; `dims` is (d,) for features, (h, w)
+    or (h, w, 3) for images. `problems` and `notes` are one line each; `preview` holds the first train rows as tidy mappings.
+    `n_public` train rows would be public, unprotected; the first note says so.
     """
 
     ok: bool
@@ -34,44 +38,81 @@ class Report:
     n_train: int = 0
     n_test: int = 0
     is_images: bool = False
+    n_public: int = 0
 
 
-def dry_run(path_or_bytes: str | Path | bytes, filename: str = "") -> Report:
+def dry_run(path_or_bytes: str | Path | bytes, filename: str = "", *, public_fraction: float | None = 0.1) -> Report:
     """The report on a npz, csv, parquet, zip or folder; never raises for what the data hold.
 
     Args:
         path_or_bytes: where the data lie, or an upload's bytes.
         filename: the upload's name, whose ending says the format; a path needs none.
+        public_fraction: share of the train rows that the split would make public (the app's default); None: none of them,
+            because public rows come from elsewhere.
     """
     name = filename or ("" if isinstance(path_or_bytes, bytes) else str(path_or_bytes))
     try:
         if Path(name).suffix.lower() not in files.SUFFIXES:
-            return _of_images(images.read_images(path_or_bytes, filename=name))
+            return _of_images(images.read_images(path_or_bytes, filename=name), public_fraction)
         parts = files.read_parts(path_or_bytes, filename=name)
-        return _of_images(images.checked_images(parts, name=Path(name).stem)) if parts.holds_images else _of_parts(parts)
-    except DataError as error:
+        if parts.holds_images:
+            return _of_images(images.checked_images(parts, name=Path(name).stem), public_fraction)
+        return _of_parts(parts, public_fraction)
+    except (DataError, StoreError) as error:
         return Report(ok=False, problems=tuple(str(error).splitlines()))
 
 
-def _of_parts(parts: files.Parts) -> Report:
+def public_rows(labels: Array | None, n_train: int, public_fraction: float) -> int:
+    """How many train rows a stratified share makes public: at least one of each class, as the split draws them."""
+    counts = [n_train] if labels is None else np.unique(labels, return_counts=True)[1].tolist()
+    return sum(max(1, round(public_fraction * count)) for count in counts)
+
+
+def _of_parts(parts: files.Parts, public_fraction: float | None) -> Report:
     outcome = arrays.check(parts.x_train, parts.y_train, parts.x_test, parts.y_test, parts.classes)
     notes = parts.notes + outcome.notes
     if outcome.features is not None:
-        return _described(outcome.features, notes=notes)
+        return _described(outcome.features, notes, public_fraction)
     shape = np.shape(parts.x_train)
     n_train, n_test = len(parts.x_train) if shape else 0, 0 if parts.x_test is None or not np.ndim(parts.x_test) else len(parts.x_test)
     return Report(False, n_train + n_test, shape[1:], outcome.classes, outcome.problems, notes, (), n_train, n_test)
 
 
-def _of_images(dataset: Dataset) -> Report:
-    return _described(dataset, notes=dataset.notes)
+def _of_images(dataset: Dataset, public_fraction: float | None) -> Report:
+    return _described(dataset, dataset.notes, public_fraction)
 
 
-def _described(data: Dataset | FeatureSet, *, notes: tuple[str, ...]) -> Report:
+def _described(data: Dataset | FeatureSet, notes: tuple[str, ...], public_fraction: float | None) -> Report:
     n_train, n_test = len(data.x_train), 0 if data.x_test is None else len(data.x_test)
     shape = tuple(int(size) for size in data.x_train.shape[1:])
     preview = tuple(_row(data, number) for number in range(min(PREVIEW_ROWS, n_train)))
-    return Report(True, n_train + n_test, shape, data.classes, (), notes, preview, n_train, n_test, data.x_train.ndim > 2)
+    n_public = 0 if public_fraction is None else public_rows(data.y_train, n_train, public_fraction)
+    problems = _too_few(n_train, n_public, public_fraction)
+    if not problems:
+        notes = (_said(n_train, n_public), *notes)
+    return Report(
+        not problems, n_train + n_test, shape, data.classes, problems, notes, preview, n_train, n_test, data.x_train.ndim > 2, n_public
+    )
+
+
+def _said(n_train: int, n_public: int) -> str:
+    if not n_public:
+        return f"All {n_train:,} train rows are private: public rows come from elsewhere."
+    return (
+        f"{n_public:,} of these {n_train:,} train rows become public: ε does not protect them, and what is released may show them. "
+        f"The other {n_train - n_public:,} are private."
+    )
+
+
+def _too_few(n_train: int, n_public: int, public_fraction: float | None) -> tuple[str, ...]:
+    """Why rows that can be read can still not be split, if so."""
+    if public_fraction is None or (n_public >= FEWEST_PUBLIC and n_public < n_train):
+        return ()
+    return (
+        f"A share of {public_fraction:.0%} of {n_train} train rows makes {n_public} of them public; the directions and their map need at "
+        f"least {FEWEST_PUBLIC} public rows, and a private one must remain. Bring more rows, raise the share, or take public rows from "
+        "another data set.",
+    )
 
 
 def _row(data: Dataset | FeatureSet, number: int) -> dict[str, Any]:

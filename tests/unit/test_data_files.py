@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import pillar_core as pc
 from pillar_core.data import dry_run, read_features
 from pillar_core.errors import DataError
 
@@ -181,11 +182,44 @@ def test_missing_file_is_refused(tmp_path: Path) -> None:
 
 
 def test_dry_run_describes_a_good_file() -> None:
-    report = dry_run(_npz(x_train=X, y_train=Y, x_test=X[:3], y_test=Y[:3], classes=["n", "y"]), "mine.npz")
+    report = dry_run(_npz(x_train=X, y_train=Y, x_test=X[:3], y_test=Y[:3], classes=["n", "y"]), "mine.npz", public_fraction=0.2)
     assert report.ok
     assert (report.rows, report.n_train, report.n_test, report.dims, report.classes) == (23, 20, 3, (2,), ("n", "y"))
     assert report.preview[1] == {"row": 1, "label": "y", "x0": 2.0, "x1": 3.0}
     assert not report.is_images
+
+
+@pytest.mark.parametrize("fraction", [0.01, 0.1, 0.25, 0.5])
+@pytest.mark.parametrize("sizes", [(10, 10), (40, 3, 17), (3, 2, 2, 2), (99, 1, 1)])
+def test_dry_run_counts_the_public_rows_of_the_split(sizes: tuple[int, ...], fraction: float) -> None:
+    labels = np.repeat(np.arange(len(sizes)), sizes)
+    rows = np.arange(2.0 * len(labels)).reshape(-1, 2)
+    report = dry_run(_npz(x_train=rows, y_train=labels), "mine.npz", public_fraction=fraction)
+    made = pc.split(pc.features(rows, labels), public_fraction=fraction)
+    assert report.n_public == len(made.public_x)
+    assert report.ok == (len(made.public_x) >= 3)
+    if report.ok:
+        assert report.notes[0].startswith(f"{len(made.public_x)} of these {len(labels)} train rows become public: ε does not protect them")
+        assert f"The other {len(made.private)} are private." in report.notes[0]
+
+
+def test_dry_run_refuses_three_rows_with_the_reason() -> None:
+    report = dry_run(_npz(x_train=X[:3], y_train=[0, 1, 0]), "mine.npz")
+    assert not report.ok
+    assert (report.n_train, report.n_public) == (3, 2)
+    assert "at least 3 public rows" in report.problems[0]
+    assert "another data set" in report.problems[0]
+
+
+def test_dry_run_with_public_rows_from_elsewhere_says_that_all_are_private() -> None:
+    report = dry_run(_npz(x_train=X, y_train=Y), "mine.npz", public_fraction=None)
+    assert report.ok
+    assert report.notes[0].startswith("All 20 train rows are private")
+
+
+def test_dry_run_counts_unlabelled_rows_too() -> None:
+    report = dry_run(_npz(x_train=X[:18]), "mine.npz", public_fraction=0.25)
+    assert report.n_public == len(pc.split(pc.features(X[:18], None), public_fraction=0.25).public_x) == 4
 
 
 def test_dry_run_tells_every_bad_row() -> None:

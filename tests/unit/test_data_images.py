@@ -141,7 +141,7 @@ def test_npz_of_images(tmp_path: Path) -> None:
     dataset = load_images(path)
     assert dataset.x_train.shape == (8, 2, 3)
     assert len(dataset.x_test) == 2
-    report = dry_run(path)
+    report = dry_run(path, public_fraction=0.5)
     assert report.ok
     assert report.is_images
     assert (report.rows, report.dims) == (10, (2, 3))
