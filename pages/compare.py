@@ -1,11 +1,12 @@
-"""Compare: every learner at one budget, on the same rows, with the same preprocessing."""
+"""Compare: every learner at one budget on the same rows, and what one change does to them."""
 
 from __future__ import annotations
 
 import streamlit as st
 
 from pages.frame import failures, looks, navigation, session
-from pages.panels import comparison
+from pages.frame.settings import BUDGETS
+from pages.panels import comparison, comparison_views
 
 navigation.begin()
 settings = session.current()
@@ -15,16 +16,21 @@ looks.title(
     "Every learner is trained within the <b>same ε</b>. What differs is the idea, and which <b>public</b> data it may look at.",
 )
 
+view = comparison_views.choice()
 with failures.shown("The comparison could not be drawn."):
-    comparison.advice(settings)
-    learners = comparison.choose(settings)
-    measured = comparison.read(settings, learners)
-    comparison.panel(measured)
-    comparison.draw(measured, settings)
+    if view == BUDGETS:
+        comparison.advice(settings)
+        learners = comparison.choose(settings)
+        measured = comparison.read(settings, learners)
+        comparison.panel(measured)
+        comparison.draw(measured, settings)
+    else:
+        comparison_views.show(view, settings)
 
 with st.expander("How this was computed", icon=":material/experiment:"):
     st.markdown(
         "Every cell is one training run with the learner's own default settings, which follow from n, d, C and ε alone; seed s sets split, "
-        "sampling and noise. Test accuracy is a non-private release of the test rows. The same table from a terminal: "
-        "`python -m pillar_core compare --dataset … --epsilon 0.1,0.3,0.7 --seeds 3`."
+        "sampling and noise. Bands and bars are 95 % Student t intervals over the seeds that there are so far; each line says how many. "
+        "Test accuracy is a non-private release of the test rows. The same from a terminal: "
+        "`python -m pillar_core compare --dataset … --epsilon 0.1,0.3,0.7 --seeds 3`, and `--view` for what varies here."
     )

@@ -25,10 +25,12 @@ def provenance(kind: Provenance) -> None:
     st.badge(str(kind), icon=icon, color=colour, help=words)
 
 
-def measured(seeds: int) -> None:
-    """“measured (n seeds)”."""
+def measured(seeds: int | tuple[int, int]) -> None:
+    """“measured (n seeds)”; fewest and most where points differ in how many they have so far."""
+    fewest, most = seeds if isinstance(seeds, tuple) else (seeds, seeds)
     words = "Every point was trained and tested; seed s sets split and noise. Bands are 95 % Student t intervals over seeds."
-    st.badge(f"measured ({seeds} seed{'' if seeds == 1 else 's'})", icon=":material/straighten:", color="blue", help=words)
+    count = f"{most}" if fewest == most else f"{fewest} to {most}"
+    st.badge(f"measured ({count} seed{'' if most == 1 else 's'})", icon=":material/straighten:", color="blue", help=words)
 
 
 def interpolated() -> None:
@@ -58,7 +60,11 @@ def synthetic() -> None:
 
 
 def provenance_row(
-    *kinds: Provenance, seeds: int | None = None, is_experiment: bool = False, is_synthetic: bool = False, is_theory: bool = False
+    *kinds: Provenance,
+    seeds: int | tuple[int, int] | None = None,
+    is_experiment: bool = False,
+    is_synthetic: bool = False,
+    is_theory: bool = False,
 ) -> None:
     """Badges side by side."""
     with st.container(horizontal=True, gap="small"):

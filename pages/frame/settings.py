@@ -16,6 +16,7 @@ from collections.abc import Iterable, Mapping
 import pillar_core as pc
 from pillar_core import params, plots
 from pillar_core.errors import SettingError
+from pillar_core.experiments.compare_views import COMPARE_VIEWS
 from pillar_core.params import Param
 
 VERSION = 1
@@ -29,10 +30,11 @@ STORED = "stored:"
 """How the name of features begins that a user brought; the rest is their key in the store."""
 EPSILONS = (0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 5.0, 8.0, math.inf)
 KS = (1, 2, 3, 5, 8, 10, 15, 20, 30, 40, 60, 80, 120, 160, 200, 280, 360, 440, 520, 768, 1028, 1284, 1540, 2048)
+BUDGETS = "budgets"
+"""The view of Compare that lays every learner at every budget side by side; the others are `COMPARE_VIEWS`."""
 VIEWS = ("k", "plane", "classes", "odds", "solve", "why")
 _LONGEST_SHOWN = 40
 _SAFE = re.compile(r"[^A-Za-z0-9_.:;,+-]")
-_SAFE_SCREEN, _LONGEST_SCREEN = re.compile(r"[^A-Za-z0-9_.:;,+~-]"), 2000
 
 Value = str | int | float
 
@@ -93,9 +95,9 @@ class Settings:
     )
     target: int = params.setting(Param("target", int, 75, "Test accuracy to reach, when solving for ε, k or n.", low=1, high=100, unit="%"))
     view: str = params.setting(Param("view", str, "k", "What Explore draws below the result.", choices=VIEWS))
+    compare: str = params.setting(Param("compare", str, BUDGETS, "What Compare varies: the budget, or one other thing."))
     learners: str = params.setting(Param("learners", str, "", "Learners that Compare draws, separated by commas; none: a first choice."))
     runs: str = params.setting(Param("runs", str, "", "What Runs keeps: column:value,value;column:value; none: everything."))
-    screen: str = params.setting(Param("screen", str, "", "What Screen compares, as the page writes it; none: a first choice."))
     a: str = params.setting(Param("a", str, "", "The settings pinned as A, to compare with."))
     hide: str = params.setting(Param("hide", str, "", "Names of settings that the sidebar leaves out, separated by commas."))
     lesson: int = params.setting(Param("lesson", int, 0, "The step of a lesson that the link opens.", low=0, high=99))
@@ -112,7 +114,7 @@ class Settings:
 
 
 PARAMS: dict[str, Param] = params.params_of(Settings)
-PINNED = tuple(name for name in PARAMS if name not in ("target", "view", "learners", "runs", "screen", "a", "hide", "lesson"))
+PINNED = tuple(name for name in PARAMS if name not in ("target", "view", "compare", "learners", "runs", "a", "hide", "lesson"))
 
 
 def choices(name: str) -> tuple[str, ...]:
@@ -126,6 +128,8 @@ def choices(name: str) -> tuple[str, ...]:
             return (AUTO, *pc.BACKBONES)
         case "method":
             return tuple(plots.in_order(pc.METHODS))
+        case "compare":
+            return (BUDGETS, *COMPARE_VIEWS)
         case "accountant":
             return tuple(name for name, item in pc.ACCOUNTANTS.items() if item.is_bound)
     return PARAMS[name].choices
@@ -199,8 +203,6 @@ def _read(name: str, text: str, notes: list[str]) -> Value:
         return ",".join(part for part in dict.fromkeys(str(value)[:800].split(",")) if part in pc.METHODS)
     if name == "runs":
         return _SAFE.sub("", str(value)[:600])
-    if name == "screen":
-        return _SAFE_SCREEN.sub("", str(value)[:_LONGEST_SCREEN])
     if name == "hide":
         return ",".join(sorted(part for part in str(value)[:400].split(",") if part in PARAMS))
     value, note = checked(name, value)

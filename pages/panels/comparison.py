@@ -93,16 +93,24 @@ def draw(comparison: Comparison, settings: Settings) -> None:
     here = comparison.lines[comparison.lines["epsilon"] == settings.epsilon].dropna(subset=["mean"])
     titles = {name: method.title for name, method in pc.METHODS.items()}
     synthetic = settings.data in pc.DATASETS and pc.DATASETS[settings.data].synthetic
-    looks_of_all = {"settings": settings, "seeds": settings.seeds, "is_experiment": True, "is_synthetic": synthetic}
+    looks_of_all = {"settings": settings, "is_experiment": True, "is_synthetic": synthetic}
     if not here.empty:
         runs = comparison.runs[comparison.runs["method"].isin(here["method"])]
         runs = runs[(runs["epsilon"] == settings.epsilon) | ~runs["method"].map(lambda name: pc.METHODS[name].is_private)]
         runs = _with_published(runs, settings)
         figure = plots.comparison(runs, mode=looks.mode(), titles=titles, title=f"Learners at {plots.epsilon_label(settings.epsilon)}")
-        figures.show(figure, runs, name="compare_bars", kinds=(Provenance.NON_PRIVATE,), **looks_of_all)
+        figures.show(figure, runs, name="compare_bars", kinds=(Provenance.NON_PRIVATE,), seeds=seeds_of(here), **looks_of_all)
     figure = plots.error_against_epsilon(comparison.lines, mode=looks.mode())
-    figures.show(figure, comparison.lines, name="compare_budgets", kinds=(Provenance.NON_PRIVATE,), **looks_of_all)
+    figures.show(
+        figure, comparison.lines, name="compare_budgets", kinds=(Provenance.NON_PRIVATE,), seeds=seeds_of(comparison.lines), **looks_of_all
+    )
     _table(comparison.lines)
+
+
+def seeds_of(lines: pd.DataFrame) -> tuple[int, int]:
+    """The fewest and the most seeds behind a line that has any."""
+    counts = lines.loc[lines["seeds"] > 0, "seeds"]
+    return (int(counts.min()), int(counts.max())) if len(counts) else (0, 0)
 
 
 def _with_published(runs: pd.DataFrame, settings: Settings) -> pd.DataFrame:
@@ -118,7 +126,19 @@ def _table(lines: pd.DataFrame) -> None:
     shown = lines.assign(accuracy=100 * lines["mean"], low=100 * lines["low"], high=100 * lines["high"])
     st.dataframe(
         shown[
-            ["title", "epsilon", "accuracy", "low", "high", "public_data", "epsilon_upper", "performance_boost", "seconds", "error_message"]
+            [
+                "title",
+                "epsilon",
+                "accuracy",
+                "low",
+                "high",
+                "seeds",
+                "public_data",
+                "epsilon_upper",
+                "performance_boost",
+                "seconds",
+                "error_message",
+            ]
         ],
         hide_index=True,
         key="compare-table",
@@ -128,6 +148,7 @@ def _table(lines: pd.DataFrame) -> None:
             "accuracy": st.column_config.NumberColumn("test accuracy, %", format="%.1f"),
             "low": st.column_config.NumberColumn("95 % from", format="%.1f"),
             "high": st.column_config.NumberColumn("to", format="%.1f"),
+            "seeds": st.column_config.NumberColumn("seeds", help="Runs behind this line so far."),
             "public_data": st.column_config.TextColumn("public data used"),
             "epsilon_upper": st.column_config.NumberColumn("ε spent, upper bound", format="%.4g"),
             "performance_boost": st.column_config.NumberColumn(

@@ -1,4 +1,4 @@
-"""`compare`: every learner that fits the data, at the same budgets, seeds as intervals."""
+"""`compare`: every learner that fits the data at the same budgets, or a view that varies one thing; seeds as intervals."""
 
 from __future__ import annotations
 
@@ -6,49 +6,101 @@ import argparse
 import sys
 from typing import Any
 
+import pandas as pd
+
 from pillar_core.commands import options as shared
+from pillar_core.data import DATASETS
+from pillar_core.errors import SettingError
+from pillar_core.experiments import compare_views
 from pillar_core.experiments.compare import applicable, compare_grid, summary
+from pillar_core.experiments.compare_views import COMPARE_VIEWS, Setup
+from pillar_core.experiments.loading import load_features
+from pillar_core.experiments.splitting import keep_data
 from pillar_core.experiments.sweep import sweep
+from pillar_core.types import SemiPrivateSplit
+
+BUDGETS = "budgets"
 
 
 def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Declares the command."""
     parser = subparsers.add_parser("compare", help="every learner that fits the data, at the same budgets")
     shared.add_data(parser)
+    views = "; ".join(f"{name}: {view.title} ({view.source})" for name, view in COMPARE_VIEWS.items())
+    parser.add_argument(
+        "--view", default=BUDGETS, choices=(BUDGETS, *COMPARE_VIEWS), help=f"what varies ({BUDGETS}: ε and learner; {views})"
+    )
+    parser.add_argument("--other", help="for the view shift: the data set or file whose rows become public instead")
     parser.add_argument("--methods", help="comma-separated names (default: all that can run)")
     parser.add_argument("--epsilon", default="0.1,0.3,0.7", help="comma-separated budgets")
     parser.add_argument("--delta", type=float, default=1e-5)
     parser.add_argument("--seeds", type=int, default=3, help="runs per cell; seed s sets split and run")
     parser.add_argument("--score", default="accuracy", choices=("accuracy", "balanced_accuracy", "auc"))
+    parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="a setting of every learner that has it")
     parser.add_argument("--output", help="CSV file of the single runs")
     parser.set_defaults(command=command)
 
 
 def command(options: argparse.Namespace) -> int:
-    """Runs the grid and prints one line per learner and budget; 1 where a learner could not run."""
+    """Runs the grid and prints one line per learner and budget, or per series and place; 1 where a learner could not run."""
+    table, lines = _budgets(options) if options.view == BUDGETS else _view(options)
+    if options.output:
+        table.to_csv(options.output, index=False)
+    print(lines.to_string(index=False, float_format=lambda value: f"{value:.4g}"))
+    return 1 if (lines["error_message"] != "").any() else 0
+
+
+def _budgets(options: argparse.Namespace) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """(runs, lines) of learners at budgets."""
     split = shared.load_split(options, seed=0)
     able = applicable(split)
     for name, reason in able.items():
         if reason:
             print(f"left out: {name} ({reason})", file=sys.stderr)
     methods = options.methods.split(",") if options.methods else [name for name, reason in able.items() if not reason]
-    epsilons = [float(text) for text in options.epsilon.split(",")]
-    grid = compare_grid(_data(options, split), methods=methods, epsilons=epsilons, seeds=range(options.seeds))
+    data = {**_rows(options, split), **_public(options), "delta": options.delta, **shared.assignments(options.set)}
+    grid = compare_grid(data, methods=methods, epsilons=_epsilons(options), seeds=range(options.seeds))
     table = sweep(grid, progress=_progress)
-    if options.output:
-        table.to_csv(options.output, index=False)
-    lines = summary(table, score=options.score)
-    print(lines.drop(columns=["title"]).to_string(index=False, float_format=lambda value: f"{value:.4g}"))
-    return 1 if (lines["error_message"] != "").any() else 0
+    return table, summary(table, score=options.score).drop(columns=["title"])
 
 
-def _data(options: argparse.Namespace, split: Any) -> dict[str, Any]:
-    """The data axes of the grid; files and other public sets are split anew for each seed from the loaded features."""
-    axes = {"public_fraction": options.public_fraction, "public_per_class": options.public_per_class, "split_seed": options.split_seed}
-    given = {name: value for name, value in axes.items() if value is not None}
-    if options.public is not None:
-        return {"dataset": split}
-    return {"dataset": split.features, "allow_overlap": options.allow_overlap or None, **given}
+def _view(options: argparse.Namespace) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """(runs, lines) of a view."""
+    for name in ("methods", "set"):
+        if getattr(options, name):
+            raise SettingError(f"--{name} goes with the view {BUDGETS}; the view {options.view} has learners and settings of its own.")
+    split = shared.load_split(options, seed=0)
+    data = _rows(options, split) | {"delta": options.delta}
+    other = None if options.other is None else _named(options.other, options.backbone)
+    setup = Setup(data, _public(options), split, _epsilons(options), range(options.seeds), other)
+    lines, table = compare_views.run(options.view, setup, progress=_progress)
+    return table, lines
+
+
+def _epsilons(options: argparse.Namespace) -> list[float]:
+    try:
+        return [float(text) for text in options.epsilon.split(",")]
+    except ValueError:
+        raise SettingError(f"--epsilon must be numbers separated by commas, such as 0.1,0.7; got {options.epsilon!r}.") from None
+
+
+def _rows(options: argparse.Namespace, split: SemiPrivateSplit) -> dict[str, Any]:
+    """The axes that name the rows: by name where others (the app) can find them, else the loaded features."""
+    given = {"allow_overlap": options.allow_overlap or None, "split_seed": options.split_seed}
+    named = options.dataset in DATASETS and not options.dataset_setting
+    rows = {"dataset": options.dataset, "backbone": options.backbone} if named else {"dataset": split.features}
+    return rows | {name: value for name, value in given.items() if value is not None}
+
+
+def _public(options: argparse.Namespace) -> dict[str, Any]:
+    """The axis that says which rows are public; a file of public rows is kept in the cache, under a name."""
+    public = None if options.public is None else _named(options.public, options.backbone)
+    axes = {"public_fraction": options.public_fraction, "public_per_class": options.public_per_class, "public": public}
+    return {name: value for name, value in axes.items() if value is not None}
+
+
+def _named(name: str, backbone: str | None) -> str:
+    return name if name in DATASETS else keep_data(load_features(name, backbone))
 
 
 def _progress(done: int, total: int, message: str) -> None:

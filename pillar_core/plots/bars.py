@@ -20,7 +20,7 @@ def comparison(
     title: str = "Methods at one budget",
     height: int | None = None,
 ) -> Any:
-    """Mean test accuracy (percent) of each method with its interval, in the order of the pages.
+    """Mean test accuracy (percent) of each method with its interval and number of seeds, in the order of the pages.
 
     table: one row per run with columns method, seed, accuracy in [0, 1], and optionally published in [0, 1]. `titles`
     maps a method's name to its title for people.
@@ -70,4 +70,4 @@ def comparison(
 
 def _text(row: Any) -> str:
     spread = f" ± {50 * (row.high - row.low):.1f}" if math.isfinite(row.low) else ""
-    return f"{100 * row.mean:.1f} %{spread}"
+    return f"{100 * row.mean:.1f} %{spread}, n = {row.seeds:g}" if math.isfinite(row.mean) else ""

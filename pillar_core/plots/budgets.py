@@ -68,7 +68,8 @@ def _learner(figure: go.Figure, rows: pd.DataFrame, name: str, mode: Mode) -> No
         name=rows["title"].iloc[0],
         line={"color": style.colour(mode), "dash": style.dash, "width": 2.2},
         marker={"symbol": style.symbol, "size": 8},
-        hovertemplate="%{fullData.name}: %{y:.1f} % error at ε = %{x}<extra></extra>",
+        customdata=rows["seeds"],
+        hovertemplate="%{fullData.name}: %{y:.1f} % error at ε = %{x}, n = %{customdata}<extra></extra>",
     )
 
 

@@ -1,0 +1,133 @@
+"""The effect of one thing that varies: a line per series over it, or bars where it has no order, with intervals over seeds."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pandas as pd
+import plotly.graph_objects as go
+
+from pillar_core.plots.theme import (
+    INK,
+    Mode,
+    categorical,
+    class_symbols,
+    faded,
+    finished,
+    in_order,
+    log_ticks,
+    method_style,
+    seeds_phrase,
+)
+
+DASHED = "non_private"
+
+
+def effect(
+    lines: pd.DataFrame,
+    *,
+    mode: Mode = "light",
+    title: str,
+    x_title: str = "",
+    y_title: str = "test accuracy, %",
+    x_log: bool = False,
+    percent: bool = True,
+    asked: int | None = None,
+    height: int = 520,
+) -> Any:
+    """Mean of each series over `x`, with its interval; numbers make lines, words make groups of bars.
+
+    lines: one row per series and place with columns series, method, x, mean, low, high, seeds, and optionally published; values in
+    [0, 1] where `percent`. asked: seeds asked for; places with fewer are drawn open. A learner with one series has its own colour.
+    """
+    known = lines.dropna(subset=["mean"])
+    figure = go.Figure()
+    is_number = pd.api.types.is_numeric_dtype(known["x"]) if len(known) else False
+    scale = 100.0 if percent else 1.0
+    names = _series(known)
+    for place, name in enumerate(names):
+        rows = known[known["series"] == name]
+        looks = _looks(known, rows, place, len(names), mode)
+        (_line if is_number else _bars)(figure, rows.sort_values("x") if is_number else rows, name, looks, scale, asked)
+    if "published" in known:
+        _published(figure, known, scale, mode)
+    if is_number:
+        ticks = log_ticks([float(x) for x in known["x"]]) if x_log else None
+        figure.update_xaxes(type="log" if x_log else "linear", tickvals=ticks, ticktext=[f"{x:g}" for x in ticks] if ticks else None)
+    figure.update_xaxes(title_text=x_title)
+    figure.update_yaxes(title_text=y_title, ticksuffix=" ")
+    figure.update_layout(barmode="group", legend={"orientation": "h", "y": -0.22})
+    few = asked is not None and bool((known["seeds"] < asked).any())
+    caption = f"{seeds_phrase(known['seeds'])}." + (f" Open marks: fewer than {asked} seeds so far." if few else "")
+    words = "; ".join(f"{row.series} at {row.x}: {scale * float(row.mean):.3g}" for row in known.itertuples(index=False))  # type: ignore[arg-type]  # a column of numbers
+    return finished(figure, title=title, caption=caption, alt=f"{title}. {y_title}: {words}.", mode=mode, height=height)
+
+
+def _series(known: pd.DataFrame) -> list[str]:
+    """The series in the order of their learners, then of their rows."""
+    first = known.drop_duplicates("series")
+    return [name for method in in_order(first["method"]) for name in first.loc[first["method"] == method, "series"]]
+
+
+def _looks(known: pd.DataFrame, rows: pd.DataFrame, place: int, count: int, mode: Mode) -> dict[str, str]:
+    method = str(rows["method"].iloc[0])
+    style = method_style(method)
+    if known.loc[known["method"] == method, "series"].nunique() == 1:
+        return {"colour": style.colour(mode), "dash": style.dash, "symbol": style.symbol.removesuffix("-open")}
+    dash = "dash" if method == DASHED else "solid"
+    return {"colour": categorical(count, mode)[place], "dash": dash, "symbol": class_symbols(count)[place]}
+
+
+def _line(figure: go.Figure, rows: pd.DataFrame, name: str, looks: dict[str, str], scale: float, asked: int | None) -> None:
+    symbols = [looks["symbol"] + ("-open" if asked is not None and count < asked else "") for count in rows["seeds"]]
+    figure.add_scatter(
+        x=rows["x"],
+        y=scale * rows["mean"],
+        error_y=_errors(rows, scale, looks["colour"]),
+        mode="lines+markers",
+        name=name,
+        line={"color": looks["colour"], "dash": looks["dash"], "width": 2.2},
+        marker={"symbol": symbols, "size": 9, "line": {"width": 1.6}},
+        customdata=rows["seeds"],
+        hovertemplate="%{fullData.name}: %{y:.3g} at %{x}, n = %{customdata}<extra></extra>",
+    )
+
+
+def _bars(figure: go.Figure, rows: pd.DataFrame, name: str, looks: dict[str, str], scale: float, asked: int | None) -> None:
+    opacity = [0.35 if asked is not None and count < asked else 0.75 for count in rows["seeds"]]
+    figure.add_bar(
+        x=rows["x"],
+        y=scale * rows["mean"],
+        error_y=_errors(rows, scale, looks["colour"]),
+        name=name,
+        marker={"color": [faded(looks["colour"], value) for value in opacity], "line": {"color": looks["colour"], "width": 1.5}},
+        customdata=rows["seeds"],
+        hovertemplate="%{fullData.name}: %{y:.3g}, n = %{customdata}<extra>%{x}</extra>",
+    )
+
+
+def _errors(rows: pd.DataFrame, scale: float, colour: str) -> dict[str, Any]:
+    bounded = rows["low"].map(math.isfinite)
+    return {
+        "type": "data",
+        "symmetric": False,
+        "array": (scale * (rows["high"] - rows["mean"])).where(bounded, 0.0),
+        "arrayminus": (scale * (rows["mean"] - rows["low"])).where(bounded, 0.0),
+        "thickness": 1.2,
+        "width": 3,
+        "color": faded(colour, 0.7),
+    }
+
+
+def _published(figure: go.Figure, known: pd.DataFrame, scale: float, mode: Mode) -> None:
+    rows = known.dropna(subset=["published"])
+    figure.add_scatter(
+        x=rows["x"],
+        y=scale * rows["published"],
+        mode="markers",
+        name="published",
+        marker={"symbol": "diamond-open", "size": 13, "color": INK[mode].text},
+        text=rows["series"],
+        hovertemplate="%{text}: %{y:.1f} published<extra></extra>",
+    )
