@@ -30,10 +30,12 @@ def show(
     is_synthetic: bool = False,
     is_theory: bool = False,
     on_select: Any = "ignore",
+    command: str = "",
 ) -> Any:
     """Draws `figure` under its badges with `table`, alt text and downloads below; returns the chart's selection.
 
     name: what files are called and what keys the elements, in snake_case, unique on a page.
+    command: the shell command that repeats it, where it is not the run that the settings describe.
     """
     with st.container(key=f"figure-{name}", border=True):
         badges.provenance_row(*kinds, seeds=seeds, is_experiment=is_experiment, is_synthetic=is_synthetic, is_theory=is_theory)
@@ -46,11 +48,11 @@ def show(
             alt=figure.layout.meta["alt"],
             config=_CONFIG | {"toImageButtonOptions": {"format": "svg", "filename": name}},
         )
-        _below(figure, table, name=name, settings=settings)
+        _below(figure, table, name=name, settings=settings, command=command)
     return chosen
 
 
-def _below(figure: Any, table: pd.DataFrame, *, name: str, settings: Settings) -> None:
+def _below(figure: Any, table: pd.DataFrame, *, name: str, settings: Settings, command: str) -> None:
     with st.expander("Table, description and exports", icon=":material/table_view:"):
         st.caption(figure.layout.meta["alt"])
         st.dataframe(table, hide_index=True, key=f"table-{name}", height=min(38 + 35 * max(len(table), 1), 320))
@@ -66,7 +68,7 @@ def _below(figure: Any, table: pd.DataFrame, *, name: str, settings: Settings) -
             page = figure.to_html(include_plotlyjs="cdn", full_html=True)
             _download("HTML", page.encode(), f"{name}.html", "text/html", "The figure as a page of its own that still zooms and hovers.")
         st.caption("SVG: the camera at the figure's top right. The same run from a terminal:")
-        st.code(exports.command_line(settings), language="bash", wrap_lines=True)
+        st.code(command or exports.command_line(settings), language="bash", wrap_lines=True)
 
 
 def _download(label: str, data: bytes, name: str, mime: str, help_text: str) -> None:

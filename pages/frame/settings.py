@@ -34,7 +34,9 @@ BUDGETS = "budgets"
 """The view of Compare that lays every learner at every budget side by side; the others are `COMPARE_VIEWS`."""
 VIEWS = ("k", "plane", "classes", "odds", "solve", "why")
 _LONGEST_SHOWN = 40
+_LONGEST_NAME = 1000
 _SAFE = re.compile(r"[^A-Za-z0-9_.:;,+-]")
+_SAFE_SCREEN, _LONGEST_SCREEN = re.compile(r"[^A-Za-z0-9_.:;,+~-]"), 2000
 
 Value = str | int | float
 
@@ -98,6 +100,8 @@ class Settings:
     compare: str = params.setting(Param("compare", str, BUDGETS, "What Compare varies: the budget, or one other thing."))
     learners: str = params.setting(Param("learners", str, "", "Learners that Compare draws, separated by commas; none: a first choice."))
     runs: str = params.setting(Param("runs", str, "", "What Runs keeps: column:value,value;column:value; none: everything."))
+    screen: str = params.setting(Param("screen", str, "", "What Screen compares, as the page writes it; none: a first choice."))
+    controls: str = params.setting(Param("controls", str, "", "Controls of single pages that were moved: name:value;name:value."))
     a: str = params.setting(Param("a", str, "", "The settings pinned as A, to compare with."))
     hide: str = params.setting(Param("hide", str, "", "Names of settings that the sidebar leaves out, separated by commas."))
     lesson: int = params.setting(Param("lesson", int, 0, "The step of a lesson that the link opens.", low=0, high=99))
@@ -114,7 +118,9 @@ class Settings:
 
 
 PARAMS: dict[str, Param] = params.params_of(Settings)
-PINNED = tuple(name for name in PARAMS if name not in ("target", "view", "compare", "learners", "runs", "a", "hide", "lesson"))
+PINNED = tuple(
+    name for name in PARAMS if name not in ("controls", "target", "view", "compare", "learners", "runs", "screen", "a", "hide", "lesson")
+)
 
 
 def choices(name: str) -> tuple[str, ...]:
@@ -172,7 +178,7 @@ def unpin(word: str) -> Settings | None:
 def checked(name: str, value: Value) -> tuple[Value, str]:
     """(allowed value, message): the value itself with an empty message, or the nearest allowed one and why."""
     param, allowed = PARAMS[name], choices(name)
-    if allowed and value not in allowed and not is_stored(name, value):
+    if allowed and value not in allowed and not is_stored(name, value) and not is_of_family(name, value):
         near = difflib.get_close_matches(str(value), allowed, n=1, cutoff=0.6)
         chosen = near[0] if near else param.default
         return _value(chosen), f"{name} was {_shown(value)}, which is none of {_listed(allowed)}: {chosen} is used."
@@ -189,6 +195,13 @@ def is_stored(name: str, value: object) -> bool:
     return name in ("data", "public") and tail != value and len(tail) == 32 and all(sign in "0123456789abcdef" for sign in tail)
 
 
+def is_of_family(name: str, value: object) -> bool:
+    """Whether `value` names a data set or backbone that is built from its name, such as `timm:resnet50?input_size=160`."""
+    families = {"data": pc.DATASETS, "public": pc.DATASETS, "backbone": pc.BACKBONES}
+    text = str(value)
+    return name in families and ":" in text and len(text) <= _LONGEST_NAME and text in families[name]
+
+
 def _read(name: str, text: str, notes: list[str]) -> Value:
     param = PARAMS[name]
     try:
@@ -203,6 +216,10 @@ def _read(name: str, text: str, notes: list[str]) -> Value:
         return ",".join(part for part in dict.fromkeys(str(value)[:800].split(",")) if part in pc.METHODS)
     if name == "runs":
         return _SAFE.sub("", str(value)[:600])
+    if name == "screen":
+        return _SAFE_SCREEN.sub("", str(value)[:_LONGEST_SCREEN])
+    if name == "controls":
+        return _SAFE.sub("", str(value)[:2000])
     if name == "hide":
         return ",".join(sorted(part for part in str(value)[:400].split(",") if part in PARAMS))
     value, note = checked(name, value)

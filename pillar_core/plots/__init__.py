@@ -31,6 +31,7 @@ from pillar_core.plots.prediction import accuracy_drops, best_k_against_epsilon,
 from pillar_core.plots.privacy import bars_of_epsilon, epsilon_against_delta, epsilon_against_steps, noise_against_epsilon, trade_off_curve
 from pillar_core.plots.runs import overlay, parallel_coordinates
 from pillar_core.plots.screening import angles, distance_map, gradient_spectra, ranking, score_against_accuracy
+from pillar_core.plots.screening_training import captured_gradients, order_over_training, reconstruction_bound
 from pillar_core.plots.spectrum import spectrum
 from pillar_core.plots.theme import Mode, epsilon_colour, epsilon_label, in_order, method_style
 from pillar_core.plots.theory import choice_errors, mixture_errors, rates, rows_against_dimension, shift
@@ -47,6 +48,7 @@ __all__ = [
     "audit_power",
     "bars_of_epsilon",
     "best_k_against_epsilon",
+    "captured_gradients",
     "choice_errors",
     "class_balance",
     "comparison",
@@ -71,6 +73,7 @@ __all__ = [
     "odds_dots",
     "one_in",
     "one_run_reach",
+    "order_over_training",
     "over_seeds",
     "overlay",
     "parallel_coordinates",
@@ -80,6 +83,7 @@ __all__ = [
     "rates",
     "realised_by_class",
     "realised_losses",
+    "reconstruction_bound",
     "right_guesses",
     "rows_against_dimension",
     "score_against_accuracy",
