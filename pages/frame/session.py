@@ -12,6 +12,7 @@ from urllib.parse import urlencode
 
 import streamlit as st
 
+from pages.frame import controls
 from pages.frame import settings as codec
 from pages.frame.settings import PARAMS, Settings, Value
 
@@ -41,13 +42,20 @@ def publish() -> None:
 
 def current() -> Settings:
     """The settings of this run."""
-    return Settings(**{name: st.session_state[_SET + name] for name in PARAMS if _SET + name in st.session_state})
+    kept = {name: st.session_state[_SET + name] for name in PARAMS if _SET + name in st.session_state}
+    return Settings(**kept | {"controls": controls.written(st.session_state)})
 
 
 def put(settings: Settings) -> None:
     """Stores settings; the sidebar shows them in the next run."""
     for name, value in dataclasses.asdict(settings).items():
         st.session_state[_SET + name] = value
+    controls.take(settings.controls, st.session_state)
+
+
+def touch() -> None:
+    """A callback's way to say that what the session holds wins over the address that the browser still shows."""
+    st.session_state[_TOUCHED] = True
 
 
 def change(**values: Value) -> None:

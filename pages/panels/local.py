@@ -6,20 +6,22 @@ from typing import Any
 
 import streamlit as st
 
-from pages.frame import session
+from pages.frame import controls, session
 from pillar_core.params import Param
 
-_KEPT, _WIDGET, _SEPARATOR = "local.", "local-widget.", ","
+_WIDGET, _SEPARATOR = "local-widget.", ","
 
 
 def value(name: str, default: Any) -> Any:
     """The value kept under `name`, else `default`."""
-    return st.session_state.get(_KEPT + name, default)
+    return controls.typed(st.session_state.get(controls.KEPT + name, default), default)
 
 
 def put(name: str, new: Any) -> None:
-    """Keeps a value; its widget shows it in the next run."""
-    st.session_state[_KEPT + name] = new
+    """Keeps a value; its widget shows it in the next run. Where links carry it, this is for callbacks."""
+    st.session_state[controls.KEPT + name] = new
+    if controls.is_linked(name):
+        session.touch()
 
 
 def key(name: str, default: Any) -> str:
@@ -49,18 +51,24 @@ def several(label: str, options: list[str], default: list[str], *, name: str, wo
 
 def one(label: str, options: list[Any], default: Any, *, name: str, words: Any, help: str) -> Any:
     """A choice of one among a few."""
-    now = value(name, default)
-    put(name, now if now in options else default)
-    st.segmented_control(label, options, key=key(name, default), format_func=words, help=help, on_change=released, args=(name,))
-    return value(name, default)
+    shown = _offered(name, options, default)
+    st.segmented_control(label, options, key=_WIDGET + name, format_func=words, help=help, on_change=released, args=(name,))
+    return shown
 
 
 def slider(label: str, options: list[Any], default: Any, *, name: str, words: Any = str, help: str) -> Any:
     """A slider over values worth trying."""
+    shown = _offered(name, options, default)
+    st.select_slider(label, options, key=_WIDGET + name, format_func=words, help=help, on_change=released, args=(name,))
+    return shown
+
+
+def _offered(name: str, options: list[Any], default: Any) -> Any:
+    """The value kept if it is among the options, else the default; the widget is made to show it."""
     now = value(name, default)
-    put(name, now if now in options else default)
-    st.select_slider(label, options, key=key(name, default), format_func=words, help=help, on_change=released, args=(name,))
-    return value(name, default)
+    shown = now if now in options else default
+    session.fill(_WIDGET + name, shown)
+    return shown
 
 
 def field(param: Param, *, name: str, label: str) -> Any:
