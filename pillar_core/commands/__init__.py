@@ -7,6 +7,7 @@ import argparse
 from pillar_core.commands import (
     cache,
     compare,
+    data,
     doctor,
     documents,
     epsilon,
@@ -21,7 +22,7 @@ from pillar_core.commands import (
     sweep,
 )
 
-COMMANDS = (run, compare, sweep, papers, extract, screen, listing, epsilon, predict, starter, jobs, cache, doctor, documents)
+COMMANDS = (run, compare, sweep, papers, data, extract, screen, listing, epsilon, predict, starter, jobs, cache, doctor, documents)
 
 
 def parser() -> argparse.ArgumentParser:

@@ -111,7 +111,7 @@ def _card(name: str) -> DatasetCard:
     return DatasetCard(
         name=f"{PREFIX}:{name}",
         title=facts.title,
-        source=SOURCE,
+        source=f"{SOURCE}; the papers use the original images" if facts.papers else SOURCE,
         licence=DERMA_LICENCE if name == "dermamnist" else LICENCE,
         kind="images",
         n_train=facts.rows[0],
