@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import pandas as pd
 import streamlit as st
 
-import pillar_core as pc
 from pages.frame import core, failures, figures, looks, navigation, session
-from pages.panels import gallery, samples, upload
+from pages.panels import extraction, gallery, samples, upload
 from pillar_core import plots
 from pillar_core.types import Provenance
 
@@ -20,8 +18,16 @@ looks.title(
     "ones, few directions hold most of the signal.",
 )
 
-gallery.cards(settings)
-upload.panel(settings)
+here, papers, own = st.tabs(["Data sets of the app", "Data sets of the papers", "Bring your own"])
+with here:
+    gallery.cards(settings)
+with papers:
+    gallery.papers(settings)
+with own:
+    upload.panel(settings)
+
+st.subheader("Backbone", anchor=False)
+extraction.panel(settings)
 
 with failures.shown("This data set could not be opened."):
     split = core.split(settings)
@@ -38,7 +44,7 @@ with failures.shown("This data set could not be opened."):
         strict=True,
     ):
         column.metric(label, value, help=words, border=True)
-    for line in split.notes:
+    for line in dict.fromkeys([*split.features.notes, *split.notes]):
         st.caption(line)
 
     spectrum = core.spectrum(settings)
@@ -58,21 +64,9 @@ with failures.shown("This data set could not be opened."):
         figures.show(drawn, places, name="public_map", kinds=(Provenance.PUBLIC,), settings=settings, is_synthetic=is_synthetic)
     samples.panel(settings)
 
-st.subheader("Backbones", anchor=False)
-st.markdown(
-    "A backbone turns raw rows into features and is frozen. If its pre-training saw the private rows or their classes, "
-    "ε does not cover that."
-)
-columns = {
-    "title": "backbone",
-    "width": "features out",
-    "pretraining": "pre-trained on",
-    "overlap": "overlap with private classes?",
-    "licence": "licence",
-}
-rows = [{words: getattr(backbone, field) for field, words in columns.items()} for backbone in pc.BACKBONES.values()]
-st.dataframe(pd.DataFrame(rows), hide_index=True, key="backbones")
-
+with st.expander("All backbones in a table", icon=":material/table_rows:"):
+    extraction.table()
+upload.settings_file()
 with st.expander("How this was computed", icon=":material/science:"):
     st.markdown(
         "- **Spectrum and map**: public rows, divided by their standard deviation and centred by their mean; eigenvalues of their second "

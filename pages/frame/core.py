@@ -15,12 +15,14 @@ import streamlit as st
 
 import pillar_core as pc
 from pages.frame.settings import AUTO, PART, Settings
-from pillar_core.errors import PillarError
+from pillar_core.errors import DataError, PillarError
 from pillar_core.experiments import splitting, starter
+from pillar_core.features import is_ready
 from pillar_core.fingerprint import fingerprint
 from pillar_core.params import params_of
 from pillar_core.types import Dataset, FeatureSet, RunRecord, SemiPrivateSplit
 
+NOT_EXTRACTED = "are not in the cache yet: open **Data & backbone** and press **Extract**."
 _DATA = ("data", "backbone")
 _SPLIT = (*_DATA, "public", "public_fraction", "seed")
 _RUN = (*_SPLIT, "method", "k", "epsilon", "delta", "accountant", "relation")
@@ -31,9 +33,9 @@ def key(settings: Settings, fields: tuple[str, ...]) -> str:
     return fingerprint({name: getattr(settings, name) for name in fields})
 
 
-def dataset(settings: Settings) -> Dataset:
-    """The raw rows of the private data set."""
-    return _dataset(settings.data)
+def raw(settings: Settings) -> Dataset | FeatureSet:
+    """The rows of the private data set before any backbone; features where a user brought features."""
+    return _raw(settings.data)
 
 
 def features(settings: Settings) -> FeatureSet:
@@ -102,7 +104,7 @@ def public_map(settings: Settings) -> pd.DataFrame:
 
 def forget() -> None:
     """Drops every cached object of this process: rows, splits, runs."""
-    for cached in (_dataset, _features, _split, _run, _spectrum, _public_map, _class_counts):
+    for cached in (_raw, _features, _split, _run, _spectrum, _public_map, _class_counts):
         cached.clear()
 
 
@@ -148,13 +150,18 @@ def _hero_table() -> pd.DataFrame | None:
 
 
 @st.cache_resource(max_entries=3, show_spinner="Reading the data set …")
-def _dataset(name: str) -> Dataset:
-    return pc.load_dataset(name)
+def _raw(name: str) -> Dataset | FeatureSet:
+    return splitting.named_data(name)
 
 
 @st.cache_resource(max_entries=3, show_spinner="Reading features …")
 def _features(fingerprint_: str, _settings: Settings) -> FeatureSet:
-    return splitting.named_features(_settings.data, backbone(_settings))
+    found, name = raw(_settings), backbone(_settings)
+    if isinstance(found, FeatureSet):
+        return found
+    if name is not None and not is_ready(found, backbone=name):
+        raise DataError(f"The features of {found.title or found.name} through {pc.BACKBONES[name].title} {NOT_EXTRACTED}")
+    return pc.load_features(found, name)
 
 
 @st.cache_resource(max_entries=3, show_spinner="Setting public rows apart and finding their directions …")

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import streamlit as st
 
+from pages.frame import session
 from pillar_core.errors import PillarError
 
 
@@ -19,3 +20,12 @@ def shown(what: str, *, advice: str = "Change the setting that is named, or open
         with st.container(border=True):
             st.error(f"**{what}**  \n{refusal}", icon=":material/error:")
             st.markdown(advice)
+
+
+@contextlib.contextmanager
+def noted(what: str) -> Iterator[None]:
+    """Runs a callback; a refusal of the library becomes a message at the top of the page."""
+    try:
+        yield
+    except PillarError as refusal:
+        session.note(f"{what}: {refusal}")

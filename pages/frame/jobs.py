@@ -20,11 +20,13 @@ _LIVE = ("queued", "running")
 Spec = Mapping[str, Any]
 
 
-def panel(specs: Sequence[Spec], *, what: str, seconds: float, cost: str, found: int, total: int, unit: str = "models") -> None:
+def panel(
+    specs: Sequence[Spec], *, what: str, seconds: float, cost: str, found: int, total: int, unit: str = "models", button: str = "Run"
+) -> None:
     """The state of the jobs that `specs` describe, and what can be done about it.
 
     what: the work in words; seconds: how long it should take; cost: what it would spend on real private data.
-    found of total results are in the cache already; `unit` is what they are.
+    found of total results are in the cache already; `unit` is what they are. button: the word that starts it.
     """
     statuses = [status for spec in specs if (status := _status(spec)) is not None]
     live = [status.job_id for status in statuses if status.state in _LIVE]
@@ -38,11 +40,11 @@ def panel(specs: Sequence[Spec], *, what: str, seconds: float, cost: str, found:
                 st.markdown(status.advice or "Run it again; if it fails again, lower the number of seeds or choose a smaller data set.")
         if any(status.state == "cancelled" for status in statuses):
             st.caption(":material/stop_circle: Stopped. What was finished is kept.")
-        words, button = st.columns([5, 1], vertical_alignment="center")
+        words, place = st.columns([5, 1], vertical_alignment="center")
         kept = f" {found} of {total} are in the cache." if found else ""
         words.markdown(f"**{what}** · {total - found} {unit} · {duration(seconds)} on this machine.{kept} {cost}")
-        button.button(
-            "Run the rest" if found else "Run",
+        place.button(
+            "Run the rest" if found else button,
             type="primary",
             icon=":material/play_arrow:",
             key="job-run",

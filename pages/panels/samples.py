@@ -5,10 +5,9 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
-import pillar_core as pc
 from pages.frame import badges, core
 from pages.frame.settings import Settings
-from pillar_core.types import Dataset, Provenance
+from pillar_core.types import Provenance
 
 _IMAGES, _ROWS, _COLUMNS = 20, 6, 12
 
@@ -18,21 +17,15 @@ def panel(settings: Settings) -> None:
     with st.container(border=True, key="samples"):
         st.markdown("**The first rows, as they are**")
         badges.provenance(Provenance.NON_PRIVATE)
-        if settings.data in pc.DATASETS:
-            _raw(core.dataset(settings))
+        data = core.raw(settings)
+        names = [] if data.y_train is None else [data.classes[label] for label in data.y_train[:_IMAGES]]
+        if data.x_train.ndim > 2:
+            st.image(list(data.x_train[:_IMAGES]), caption=names or None, width=64)
         else:
-            _table(core.features(settings).x_train, None)
+            _table(data.x_train, names)
 
 
-def _raw(data: Dataset) -> None:
-    names = [] if data.y_train is None else [data.classes[label] for label in data.y_train[:_IMAGES]]
-    if data.is_images:
-        st.image(list(data.x_train[:_IMAGES]), caption=names or None, width=64)
-    else:
-        _table(data.x_train, names)
-
-
-def _table(rows: object, names: list[str] | None) -> None:
+def _table(rows: object, names: list[str]) -> None:
     frame = pd.DataFrame(rows[:_ROWS, :_COLUMNS]).rename(columns="x{}".format)
     if names:
         frame.insert(0, "class", names[:_ROWS])

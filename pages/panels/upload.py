@@ -1,4 +1,4 @@
-"""Bring your own rows: a dry run that says what is wrong, where the data would lie, and a way to forget them."""
+"""Bring your own rows: a dry run that says what is wrong, which rows become public, where the data would lie, how to forget them."""
 
 from __future__ import annotations
 
@@ -11,21 +11,34 @@ from pages.frame.settings import AUTO, PART, Settings
 from pages.panels import shapes
 from pillar_core import data
 from pillar_core.data import Report
-from pillar_core.experiments import splitting
+from pillar_core.experiments import loading, splitting
 from pillar_core.fingerprint import fingerprint
+
+_SHARE, _NONE = "A random tenth of them is public: ε does not protect those rows", "None: public rows come from another data set"
 
 
 def panel(settings: Settings) -> None:
-    """The upload with its report; for an upload in use, where it lies and “forget this data set”."""
-    is_stored = codec.is_stored("data", settings.data)
-    with st.expander("Bring your own features or images", icon=":material/upload_file:", expanded=is_stored):
-        _where()
-        if is_stored:
-            _in_use(settings)
-        words = "npz (x_train, y_train, x_test, y_test, classes), csv or parquet (one row per example, a label column), zip of images."
-        file = st.file_uploader("Features or images", type=["npz", "csv", "parquet", "zip"], key="upload", help=words)
-        if file is not None:
-            _judge(file.getvalue(), file.name)
+    """An upload or a path with its report; for rows in use, where they lie and “forget this data set”."""
+    _where()
+    if codec.is_stored("data", settings.data):
+        _in_use(settings)
+    left, right = st.columns(2)
+    words = "npz (x_train, y_train, x_test, y_test, classes), csv or parquet (one row per example, a label column), zip of images."
+    file = left.file_uploader("Features or images", type=["npz", "csv", "parquet", "zip"], key="upload", help=words)
+    path = right.text_input(
+        "Or a path on the machine that runs this app",
+        key="upload-path",
+        placeholder="/data/my-images",
+        help="A folder of images (one subfolder per class, train/ and test/ where there are both), or a zip, npz, csv or parquet file.",
+    )
+    if file is not None:
+        _judge(file.getvalue(), file.name, settings)
+    elif path.strip():
+        _judge(None, path.strip(), settings)
+
+
+def settings_file() -> None:
+    """The way back from the settings file that every figure exports."""
     with st.expander("Load settings from a file", icon=":material/settings_backup_restore:"):
         file = st.file_uploader(
             "Settings (YAML)", type=["yaml", "yml"], key="upload-settings", help="The settings file that every figure exports."
@@ -51,12 +64,12 @@ def _in_use(settings: Settings) -> None:
         key="forget",
         on_click=_forget,
         args=(settings.data,),
-        help="Deletes its features from the cache and from memory. Records of runs hold no rows and stay.",
+        help="Deletes its rows and all their features from the cache and from memory. Records of runs hold no rows and stay.",
     )
 
 
-def _judge(content: bytes, name: str) -> None:
-    report = _report(fingerprint(content, name), content, name)
+def _judge(content: bytes | None, name: str, settings: Settings) -> None:
+    report = _report(name if content is None else fingerprint(content, name), content, name)
     if not report.ok:
         st.error("**This file cannot be used yet.**", icon=":material/error:")
         st.markdown("\n".join(f"- {problem}" for problem in report.problems))
@@ -69,41 +82,66 @@ def _judge(content: bytes, name: str) -> None:
     )
     for line in report.notes:
         st.caption(line)
-    st.dataframe(list(report.preview), hide_index=True, key="upload-preview")
+    public = _public_rows(report, settings)
     st.button(
         "Use these rows as private data",
         type="primary",
         key="use-upload",
         on_click=_keep,
-        args=(content, name),
-        help="Stores the features in the cache.",
+        args=(content, name, public),
+        disabled=public is None,
+        help="Stores the rows in the cache." if public else "First say which rows are public.",
     )
-    st.caption(
-        ":orange[A share of these rows then counts as **public**, and ε does not protect it] (sidebar: Share that is public). If none of "
-        "your rows may be public, choose other public data in the sidebar before you release anything."
+    st.dataframe(list(report.preview), hide_index=True, key="upload-preview")
+
+
+def _public_rows(report: Report, settings: Settings) -> str | None:
+    """The `public` setting that the user chose; None before the choice."""
+    choice = st.radio("Which of your rows may everyone see?", [_SHARE, _NONE], index=None, key="upload-public")
+    if choice == _SHARE:
+        st.warning(
+            f"About {report.n_train // 10:,} of your {report.n_train:,} train rows will count as **public**: no ε limits what a model or a "
+            "figure shows of them. Choose this only if those people agreed, or to experiment. The sidebar sets the share.",
+            icon=":material/lock_open:",
+        )
+        return PART
+    if choice != _NONE:
+        return None
+    fitting = [name for name, card in pc.DATASETS.items() if (card.kind == "images") == report.is_images and card.is_here()]
+    other = st.selectbox(
+        "Public rows come from",
+        fitting,
+        index=None,
+        key="upload-other",
+        format_func=lambda name: pc.DATASETS[name].title,
+        help="A data set whose rows have as many features as yours; images are brought to the size of yours.",
     )
+    st.caption("All of your train rows stay private. The closer the public rows are to yours, the better: see **Screen public data**.")
+    return other
 
 
 @st.cache_data(max_entries=4, show_spinner="Checking the file …")
-def _report(fingerprint_: str, _content: bytes, _name: str) -> Report:
-    return data.dry_run(_content, filename=_name)
+def _report(fingerprint_: str, _content: bytes | None, _name: str) -> Report:
+    return data.dry_run(_name) if _content is None else data.dry_run(_content, filename=_name)
 
 
-def _keep(content: bytes, name: str) -> None:
-    report = data.dry_run(content, filename=name)
-    with failures.shown("The file could not be stored."):
-        rows = (
-            pc.load_features(data.read_images(content, filename=name)) if report.is_images else data.read_features(content, filename=name)
-        )
-        session.change(data=splitting.keep_data(rows), public=PART, backbone=AUTO)
+def _keep(content: bytes | None, name: str, public: str) -> None:
+    with failures.noted("The rows could not be stored"):
+        if content is None:
+            found = loading.read(name)
+        elif data.dry_run(content, filename=name).is_images:
+            found = data.read_images(content, filename=name)
+        else:
+            found = data.read_features(content, filename=name)
+        session.change(data=splitting.keep_data(found), public=public, backbone=AUTO)
 
 
 def _forget(name: str) -> None:
     splitting.forget_data(name)
     core.forget()
     shapes.forget()
-    session.change(data=codec.PARAMS["data"].default)
-    session.note("The uploaded features were deleted from the cache and from memory.")
+    session.change(data=codec.PARAMS["data"].default, public=PART, backbone=AUTO)
+    session.note("The uploaded rows and their features were deleted from the cache and from memory.")
 
 
 def _take_settings(content: bytes) -> None:

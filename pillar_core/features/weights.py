@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import functools
 import hashlib
+import os
 import pickle
 import re
 from collections.abc import Iterable, Mapping
@@ -18,9 +19,11 @@ from typing import Any
 
 import torch
 
-from pillar_core.errors import DataError, MissingDependencyError
+from pillar_core import store
+from pillar_core.errors import DataError, MissingDependencyError, StoreError
+from pillar_core.store.entry import make_private
 
-__all__ = ["content_hash", "fill", "read_tensors"]
+__all__ = ["content_hash", "fill", "keep_upload", "read_tensors"]
 
 Tensors = dict[str, torch.Tensor]
 
@@ -44,6 +47,25 @@ def content_hash(path: Path) -> str:
         return _hashed(path, about.st_mtime_ns, about.st_size, about.st_ino)
     except OSError as error:
         raise DataError(f"the weights {path} cannot be read ({error}).") from error
+
+
+def keep_upload(content: bytes) -> Path:
+    """The file below the cache folder that holds these bytes of a safetensors file, named by their hash.
+
+    Raises:
+        StoreError: a disk that refuses.
+    """
+    cache = store.default()
+    path = cache.root / "weights" / f"{hashlib.sha256(content).hexdigest()[:32]}.safetensors"
+    if not (path.is_file() and path.stat().st_size == len(content)):
+        try:
+            make_private(path.parent, parents_of=cache.root)
+            partial = path.with_suffix(f".{os.getpid()}.partial")
+            partial.write_bytes(content)
+            partial.replace(path)
+        except OSError as error:
+            raise StoreError(f"{path} could not be written ({error}); free space or set PILLAR_CACHE.") from error
+    return path
 
 
 def read_tensors(path: Path) -> Tensors:
