@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from pillar_core import store
-from pillar_core.data import DATASETS, duplicates, features, load_dataset, places
+from pillar_core.data import DATASETS, duplicates, features, forget, load_dataset, places
 from pillar_core.data.resizing import resized
 from pillar_core.errors import DataError, StoreError
 from pillar_core.experiments.loading import load_features
@@ -81,7 +81,7 @@ def named_data(name: str, settings: Mapping[str, Any] | None = None) -> Dataset 
 
 def is_known(name: str) -> bool:
     """Whether `named_features` can find this name here."""
-    return name in DATASETS or (name.startswith(STORED) and store.default().get_arrays(name.removeprefix(STORED)) is not None)
+    return name in DATASETS or (name.startswith(STORED) and store.default().get_arrays(name.removeprefix(STORED), mmap=True) is not None)
 
 
 def keep_data(data: FeatureSet | Dataset) -> str:
@@ -98,16 +98,18 @@ def keep_data(data: FeatureSet | Dataset) -> str:
     }
     key = data.fingerprint
     store.default().put_arrays(key, **{name: array for name, array in arrays.items() if array is not None})
+    if isinstance(data, Dataset):
+        forget(data)  # what decoding kept: the rows lie under their own name now, and only there
     return STORED + key
 
 
 def stored_data(name: str) -> Dataset | FeatureSet:
-    """The features or images kept under `name`.
+    """The features or images kept under `name`; they stay on the disk until they are touched.
 
     Raises:
         StoreError: they are not in this cache (any more).
     """
-    arrays = store.default().get_arrays(name.removeprefix(STORED))
+    arrays = store.default().get_arrays(name.removeprefix(STORED), mmap=True)
     if arrays is None:
         raise StoreError(f"{name} is not in this cache; upload it again.")
     classes, title = tuple(str(label) for label in arrays["classes"]), str(arrays["name"])

@@ -16,6 +16,7 @@ from unit.image_files import encoded, picture, written, zipped
 from pillar_core import store
 from pillar_core.data import decoding, dry_run, forget, load_dataset, load_images, read_images
 from pillar_core.errors import DataError, StoreError
+from pillar_core.experiments import splitting
 
 
 @pytest.fixture(autouse=True)
@@ -74,6 +75,19 @@ def test_forgetting_removes_the_decoded_rows(tmp_path: Path, small_memory: None)
     forget(found)
     assert not store.default().ls("arrays")
     assert found.x_train.mean() > 0, "rows in use stay readable"
+
+
+def test_a_set_in_use_lies_in_the_cache_once_and_is_forgotten_whole(tmp_path: Path, small_memory: None, own_cache: Path) -> None:
+    found = load_images(written(tmp_path / "pets", _classes()))
+    name = splitting.keep_data(found)
+    assert [entry.key for entry in store.default().ls("arrays")] == [name.removeprefix(splitting.STORED)]
+    kept = splitting.named_data(name)
+    assert _on_disk(kept.x_train)
+    assert kept.fingerprint == found.fingerprint
+    assert splitting.is_known(name)
+    splitting.forget_data(name)
+    assert not splitting.is_known(name)
+    assert not [path for path in own_cache.rglob("*") if path.is_file() and "index" not in path.parts]
 
 
 def test_uploaded_images_leave_nothing_in_the_cache(small_memory: None, own_cache: Path) -> None:
