@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from pages.frame import core, failures, looks, navigation, session, trail
-from pages.panels import curves, lesson, live, release, views
+from pages.frame import failures, looks, navigation, session, trail
+from pages.panels import curves, lesson, live, release, tuning, views
 
 navigation.begin()
 settings = session.current()
@@ -16,12 +16,14 @@ looks.title(
 lesson.banner(settings)
 
 with failures.shown("This run could not be trained."):
-    record = core.run(settings)
-    trail.add(settings, record)
+    record = tuning.record(settings)
+    if not tuning.is_tuned():
+        trail.add(settings, record)
     live.summary(record, settings)
     view = views.choice(settings)
     measured = curves.read(settings)
     views.draw(view, measured, record, settings)
     if view in views.NEEDS_CURVES:
         curves.panel(measured, record, settings)
-    release.panel(settings)
+    if not tuning.is_tuned():
+        release.panel(settings)

@@ -1,0 +1,31 @@
+"""Explore's switch for how the step size is chosen: in the link, honest about its price, and words where it cannot be."""
+
+from __future__ import annotations
+
+import pytest
+from page_reading import Start, metric, words
+
+from pillar_core.experiments.tuned import Choosing
+
+
+@pytest.mark.parametrize("choosing", [one for one in Choosing if one is not Choosing.RULES])
+def test_each_way_is_a_click_and_says_its_price(start: Start, choosing: Choosing) -> None:
+    app = start("explore", k="10", controls=f"tuning:{choosing}")
+    assert not app.exception
+    assert f"tuning:{choosing}" in app.query_params["controls"]
+    said = words(app)
+    assert ("not** differentially private" in said) == (choosing is Choosing.PAPERS)
+    assert "points." in said
+    assert float(metric(app, "ε, upper bound")) <= 1.0
+    if choosing in (Choosing.STOPPING, Choosing.SCALING):
+        # the choice is paid for beside the run, so the run's own odds would say too little
+        assert metric(app, "Attacker's gain") == "see ε"
+
+
+def test_rules_are_the_default_and_impossible_ways_fall_back_to_them(start: Start) -> None:
+    plain = metric(start("explore", k="10"), "Test accuracy")
+    app = start("explore", k="10", controls="tuning:stopping", relation="replace_one")
+    assert not app.exception
+    assert "follows the rules" in words(app)
+    other = start("explore", k="10", controls="tuning:nothing")
+    assert metric(other, "Test accuracy") == plain
