@@ -9,7 +9,7 @@ from pillar_core.experiments.documents import write_readme
 
 def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Declares the command."""
-    parser = subparsers.add_parser("documents", help="write the README's generated table again")
+    parser = subparsers.add_parser("documents", help="write the generated tables of README and docs again")
     parser.set_defaults(command=command)
 
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from pillar_core.data import DATASETS
 from pillar_core.methods import METHODS
 
 README = Path(__file__).resolve().parents[2] / "README.md"
+DATA = README.parent / "docs" / "data.md"
 
 
 def methods_table() -> str:
@@ -18,8 +20,25 @@ def methods_table() -> str:
     return "| name | learner | public data | idea | source |\n| --- | --- | --- | --- | --- |\n" + "".join(rows)
 
 
+def datasets_table() -> str:
+    """The table of data sets that lie in files, in Markdown."""
+    rows = [
+        f"| `{name}` | {card.title} | {card.n_train} / {card.n_test} | {card.n_classes} | {card.size} | {card.licence} | "
+        f"{', '.join(card.papers)} | {card.by_hand} |\n"
+        for name, card in DATASETS.items()
+        if card.needs_files
+    ]
+    head = "| name | data set | rows train / test | classes | files | licence | papers | by hand |\n"
+    return head + "| --- | --- | --- | --- | --- | --- | --- | --- |\n" + "".join(rows)
+
+
 def write_readme() -> None:
-    """Writes the table into the README."""
-    text = README.read_text(encoding="utf-8")
-    block = f"<!-- methods -->\n{methods_table()}<!-- /methods -->"
-    README.write_text(re.sub(r"<!-- methods -->.*<!-- /methods -->", lambda _: block, text, flags=re.DOTALL), encoding="utf-8")
+    """Writes the tables into the README and the documentation."""
+    _write(README, "methods", methods_table())
+    _write(DATA, "datasets", datasets_table())
+
+
+def _write(path: Path, mark: str, table: str) -> None:
+    block = f"<!-- {mark} -->\n{table}<!-- /{mark} -->"
+    text = path.read_text(encoding="utf-8")
+    path.write_text(re.sub(f"<!-- {mark} -->.*<!-- /{mark} -->", lambda _: block, text, flags=re.DOTALL), encoding="utf-8")

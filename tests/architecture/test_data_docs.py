@@ -1,0 +1,23 @@
+"""docs/data.md says what the cards say, and its commands are commands."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from pillar_core.commands import parser
+from pillar_core.experiments.documents import DATA, datasets_table
+
+TEXT = Path(DATA).read_text(encoding="utf-8")
+
+
+def test_the_table_of_data_sets_is_generated():
+    table = re.search(r"<!-- datasets -->\n(.*?)<!-- /datasets -->", TEXT, flags=re.DOTALL)
+    assert table is not None
+    assert table[1] == datasets_table(), "run `python -m pillar_core documents` to write it again"
+
+
+def test_commands_parse():
+    lines = [line.partition("#")[0].split() for line in re.findall(r"^python -m pillar_core (.*)$", TEXT, flags=re.MULTILINE)]
+    assert lines
+    assert all(parser().parse_args(line) for line in lines)
