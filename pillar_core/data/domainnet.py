@@ -53,6 +53,6 @@ DATASETS.register(
         settings=DomainNetSettings,
         papers=("AdaMix",),
         size="0.4 to 5.6 GB a domain",
-        by_hand="<domain>.zip (unpacked), <domain>_train.txt and <domain>_test.txt from ai.bu.edu/M3SDA.",
+        by_hand="the zip of a domain (unpacked) and its two lists, such as painting_train.txt and painting_test.txt, from ai.bu.edu/M3SDA.",
     )
 )

@@ -71,7 +71,7 @@ for _facts in (
         "Flower-16",
         "“Flowers dataset”, Kaggle, 2021 (16 kinds of flowers)",
         "stated on its Kaggle page",
-        ("four fifths of 15,740", "a fifth"),
+        ("four fifths of about 15,700", "a fifth"),
         "16",
         PHOTOGRAPHS,
         "400 MB",
