@@ -11,7 +11,7 @@ from pages.frame.settings import AUTO, PART, Settings
 from pages.panels import shapes
 from pillar_core import data
 from pillar_core.data import Report
-from pillar_core.experiments import loading, splitting
+from pillar_core.experiments import geometry, loading, splitting
 from pillar_core.fingerprint import fingerprint
 
 _SHARE, _NONE = "A random tenth of them is public: ε does not protect those rows", "None: public rows come from another data set"
@@ -138,6 +138,7 @@ def _keep(content: bytes | None, name: str, public: str) -> None:
 
 def _forget(name: str) -> None:
     splitting.forget_data(name)
+    geometry.forget(name)
     core.forget()
     shapes.forget()
     session.change(data=codec.PARAMS["data"].default, public=PART, backbone=AUTO)

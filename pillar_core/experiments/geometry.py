@@ -14,6 +14,7 @@ import pandas as pd
 from pillar_core import geometry, store
 from pillar_core.data import DATASETS
 from pillar_core.experiments import sweep
+from pillar_core.experiments.splitting import STORED
 from pillar_core.fingerprint import fingerprint
 from pillar_core.geometry import Basis, Rows, Separators
 from pillar_core.types import FeatureSet, SemiPrivateSplit
@@ -100,7 +101,16 @@ def separator_tasks(spec: Payload, rows: Rows) -> list[dict[str, Any]]:
 def task_key(task: Payload) -> str:
     """The cache key of one task's result."""
     dataset = str(task["data"]["dataset"])
-    return fingerprint("geometry", VERSION, dict(task), DATASETS[dataset].version if dataset in DATASETS else 0)
+    version = DATASETS[dataset].version if dataset in DATASETS else 0
+    return _owned("separators", dataset, fingerprint("geometry", VERSION, dict(task), version))
+
+
+def forget(dataset: str) -> int:
+    """How many separators and margins of rows that a user brought left the cache: their weights are made from those rows."""
+    if not dataset.startswith(STORED):
+        return 0
+    cache, owners = store.default(), tuple(_owned(what, dataset, "") for what in ("separators", "margins"))
+    return sum(cache.delete(kind, entry.key) for kind in ("arrays", "record") for entry in cache.ls(kind) if entry.key.startswith(owners))
 
 
 def cached_separators(spec: Payload, rows: Rows) -> Separators | None:
@@ -138,7 +148,12 @@ def cached_margins(spec: Payload, rank: int) -> pd.DataFrame | None:
 
 def margins_key(spec: Payload) -> str:
     """The cache key of one task's margins."""
-    return fingerprint("margins", task_key(spec))
+    return _owned("margins", str(spec["data"]["dataset"]), fingerprint("margins", task_key(spec)))
+
+
+def _owned(what: str, dataset: str, key: str) -> str:
+    """The key, led by whose rows it was made from where those can be forgotten."""
+    return f"{what}-{dataset.removeprefix(STORED)}-{key}" if dataset.startswith(STORED) else key
 
 
 def _rows_and_basis(data: FeatureSet | SemiPrivateSplit) -> tuple[Rows, Basis]:

@@ -319,3 +319,30 @@ def test_the_margins_job_and_the_direct_call_agree(tmp_path, monkeypatch):
     found = named.cached_margins(spec, basis.rank)
     direct = geometry.refitted_margins(geometry.coordinates(rows, basis), named.margin_ks(basis.rank), quantile=named.QUANTILES)
     pd.testing.assert_frame_equal(found, direct, check_dtype=False)
+
+
+def test_weights_made_from_uploaded_rows_leave_with_them(tmp_path, monkeypatch):
+    from pillar_core import store
+    from pillar_core.experiments import geometry as named
+    from pillar_core.experiments import jobs_geometry
+
+    monkeypatch.setenv("PILLAR_CACHE", str(tmp_path))
+    mine, other = _two_uploads()
+    keys = {name: [] for name in (mine, other)}
+    for name, found in keys.items():
+        spec = named.payload(name, public_fraction=0.3, classes=[0, 1, 2], rows_per_class=20)
+        task = named.separator_tasks(spec, named.rows_of_payload(spec))[0]
+        found.append(("arrays", jobs_geometry.run_separators(task, lambda *_: None, lambda: False)))
+        found.append(("record", jobs_geometry.run_margins({**spec, "ks": [3]}, lambda *_: None, lambda: False)))
+    assert named.forget(mine) == 2
+    assert not any(store.default().has(*key) for key in keys[mine])
+    assert all(store.default().has(*key) for key in keys[other])
+    assert named.forget("digits") == 0
+
+
+def _two_uploads():
+    from pillar_core.experiments import splitting
+
+    data = pc.load_features(pc.load_dataset("digits"))
+    parts = (slice(0, 300), slice(300, 600))
+    return [splitting.keep_data(pc.features(data.x_train[part], data.y_train[part], classes=data.classes)) for part in parts]
