@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from pages.frame import failures, looks, navigation, session
-from pages.panels import local, runs_jobs, runs_papers, runs_plan, runs_results
+from pages.panels import runs_jobs, runs_papers, runs_plan, runs_results
 from pillar_core.experiments import records
 
 navigation.begin()
@@ -16,12 +16,9 @@ looks.title(
     "A grid is <b>counted before it starts</b>, goes on without this window, and ends in a cache that you can carry away as one file.",
 )
 
-VIEWS = {"results": "Results", "plan": "Plan", "jobs": "Jobs", "papers": "Papers"}
-
 with failures.shown("The runs could not be read."):
     runs = records.all_runs()
-    start = "plan" if runs.empty else "results"
-    view = local.one("View", list(VIEWS), start, name="runs-view", words=VIEWS.__getitem__, help="Plan, watch, read, compare.")
+    view = runs_results.view(settings.runs, "plan" if runs.empty else "results")
     if view == "plan":
         runs_plan.panel(settings, runs)
     elif view == "jobs":

@@ -9,6 +9,7 @@ import streamlit as st
 
 import pillar_core as pc
 from pages.frame import jobs, session
+from pages.panels import runs_results
 from pillar_core.errors import PillarError
 
 _LIVE = ("queued", "running")
@@ -55,6 +56,8 @@ def _state(status: Any) -> None:
         waiting = f" · {status.message}" if status.message else ""
         share = min(max(float(status.fraction), 0.0), 1.0)
         st.progress(share, text=f"{share:.0%} · {status.done} of {status.total} parts{left}{waiting}")
+    elif status.state != "done" and status.total:
+        st.caption(f"{status.done} of {status.total} parts are done and kept.")
     if status.cause:
         st.error(f"{status.cause}  \n{status.advice}", icon=":material/error:")
 
@@ -81,8 +84,14 @@ def _titled(job_id: str) -> str:
     grid = spec.get("grid")
     if not isinstance(grid, dict):
         return str(pc.jobs.JOB_KINDS[spec["kind"]].title)
-    methods = grid.get("method", "")
-    return f"Sweep: {', '.join(methods) if isinstance(methods, list) else methods}"[:90]
+    learners = ", ".join(pc.METHODS[name].title for name in _names(grid, "method") if name in pc.METHODS)
+    data = ", ".join(runs_results.data_name(name) for name in _names(grid, "dataset"))
+    return f"Sweep: {learners} on {data}"[:120]
+
+
+def _names(grid: dict[str, Any], axis: str) -> list[str]:
+    value = grid.get(axis, "")
+    return [str(item) for item in (value if isinstance(value, list) else [value])]
 
 
 def _title(status: Any) -> str:

@@ -6,11 +6,13 @@ from typing import Any
 
 import pandas as pd
 import streamlit as st
+import yaml
 
 import pillar_core as pc
 from pages.frame import core, jobs, session
 from pages.frame.settings import EPSILONS, KS, STORED, Settings
 from pages.panels import local
+from pillar_core.errors import SettingError
 from pillar_core.experiments import records
 
 _EPSILON_WORDS = {f"{value:g}": value for value in EPSILONS}
@@ -21,7 +23,7 @@ _SEEDS = [1, 2, 3, 5, 10, 20]
 
 def panel(settings: Settings, runs: pd.DataFrame) -> None:
     """The builder with its numbers and the state of its job."""
-    grid = _builder(settings)
+    grid = _builder(settings) | _further()
     found = records.estimate(grid, runs)
     missing = int(found["cells"] - found["cached"])
     seconds = found["seconds"] / _WORKERS
@@ -51,6 +53,7 @@ def panel(settings: Settings, runs: pd.DataFrame) -> None:
             "Every run of this grid is there already: your own under **Results**, those that ship on **Home** and **Explore**.",
             icon=":material/check_circle:",
         )
+    _offer(grid)
 
 
 def _builder(settings: Settings) -> dict[str, Any]:
@@ -98,6 +101,33 @@ def _builder(settings: Settings) -> dict[str, Any]:
     if core.backbone(settings) is not None:
         grid["backbone"] = core.backbone(settings)
     return grid | ({"k": [int(k) for k in ks]} if any(core.has_k(name) for name in methods) else {})
+
+
+def _further() -> dict[str, Any]:
+    """Axes that have no control of their own, as YAML: settings of the learners and of the split."""
+    with st.expander("More axes: settings of the learners and of the split", icon=":material/add:"):
+        st.caption("One per line, as YAML: `learning_rate: [0.5, 2]`, `bias: [true, false]`, `public_per_class: 5`, `preset: paper`.")
+        words = (
+            "Any setting of the chosen learners, and public_fraction, public_per_class, public, validation_fraction, split_seed, preset."
+        )
+        keys = {"key": local.key("plan-more", ""), "on_change": local.released, "args": ("plan-more",)}
+        st.text_area("More axes", height=100, help=words, label_visibility="collapsed", **keys)
+        try:
+            found = yaml.safe_load(local.value("plan-more", "")) or {}
+        except yaml.YAMLError as error:
+            raise SettingError(f"the further axes are no YAML: {error}") from error
+    if not isinstance(found, dict):
+        raise SettingError("the further axes must be lines of the form `name: value` or `name: [value, value]`.")
+    return {str(name): value for name, value in found.items()}
+
+
+def _offer(grid: dict[str, Any]) -> None:
+    """The grid as a file, for the command line."""
+    text = yaml.safe_dump(grid, sort_keys=False, allow_unicode=True)
+    words = "The same sweep from a terminal: `python -m pillar_core sweep grid.yaml`."
+    st.download_button(
+        "Grid as YAML", text, "grid.yaml", "text/yaml", key="plan-yaml", on_click="ignore", help=words, icon=":material/download:"
+    )
 
 
 def _several(label: str, options: list[str], default: list[str], *, name: str, words: Any, help: str) -> list[str]:

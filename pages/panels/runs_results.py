@@ -15,6 +15,7 @@ from pillar_core import plots
 from pillar_core.experiments import records
 from pillar_core.types import Provenance
 
+VIEWS = {"results": "Results", "plan": "Plan", "jobs": "Jobs", "papers": "Papers"}
 FILTERS = {"dataset": "Data", "method": "Learner", "k": "k", "epsilon": "ε"}
 _MOST_REPORTED = 200
 
@@ -73,7 +74,7 @@ def _filtered(settings: Settings, runs: pd.DataFrame) -> pd.DataFrame:
         session.fill(key, [value for value in asked.get(name, []) if value in options])
         shares = {"format_func": data_name if name == "dataset" else _word}
         help_text = "Keeps the runs with one of these; none chosen keeps all. Part of the link."
-        column.multiselect(label, options, key=key, help=help_text, on_change=_refilter, placeholder="all", **shares)
+        column.multiselect(label, options, key=key, help=help_text, on_change=_rewrite, placeholder="all", **shares)
         kept = st.session_state[key]
         shown = shown[texts.loc[shown.index].isin(kept)] if kept else shown
     return shown
@@ -85,9 +86,23 @@ def read_filters(text: str) -> dict[str, list[str]]:
     return {name: values.split(",") for name, _, values in pairs if name in FILTERS and values}
 
 
-def _refilter() -> None:
-    chosen = {name: st.session_state[f"runs-filter-{name}"] for name in FILTERS}
-    session.change(runs=";".join(f"{name}:{','.join(values)}" for name, values in chosen.items() if values))
+def view(text: str, start: str) -> str:
+    """The view that the link asks for, else `start`; the control writes the link."""
+    asked = next((value for name, _, value in (part.partition(":") for part in text.split(";")) if name == "view"), start)
+    key = "runs-view"
+    session.fill(key, asked if asked in VIEWS else start)
+    words = "Read, plan, watch, compare; part of the link."
+    st.segmented_control("View", list(VIEWS), key=key, format_func=VIEWS.__getitem__, help=words, on_change=_rewrite)
+    return asked if asked in VIEWS else start
+
+
+def _rewrite() -> None:
+    """Writes view and filters to the link; filters that are not drawn stay as they were."""
+    before = read_filters(session.current().runs)
+    chosen = {name: st.session_state.get(f"runs-filter-{name}", before.get(name, [])) for name in FILTERS}
+    parts = [f"{name}:{','.join(values)}" for name, values in chosen.items() if values]
+    shown = st.session_state["runs-view"]
+    session.change(runs=";".join([f"view:{shown}", *parts] if shown else parts))
 
 
 def _lines(shown: pd.DataFrame) -> pd.DataFrame:

@@ -15,9 +15,9 @@ def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
     """Declares the command."""
     parser = subparsers.add_parser("papers", help="published tables beside our own runs")
     actions = parser.add_subparsers(required=True, metavar="action")
-    actions.add_parser("list", help="the tables and figures that can be run").set_defaults(command=_list)
+    actions.add_parser("list", help="every published table and figure: runnable, shown on a page, or why not").set_defaults(command=_list)
     show = actions.add_parser("show", help="a table's published numbers")
-    show.add_argument("table", help="see `papers list`")
+    show.add_argument("table", help="a runnable table, or “paper, item” such as 'gsd, Table 1'; see `papers list`")
     show.set_defaults(command=_show)
     run = actions.add_parser("run", help="train a table's grid and lay it beside the published numbers")
     run.add_argument("table", help="see `papers list`")
@@ -30,23 +30,24 @@ def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
 
 
 def _list(options: argparse.Namespace) -> int:
-    rows = [
-        {"table": name, "title": table.title, "numbers": len(papers.published(name)), "data sets": ", ".join(table.datasets)}
-        for name, table in papers.TABLES.items()
-    ]
-    print(pd.DataFrame(rows).to_string(index=False))
+    items = papers.catalogue()
+    where = {"run": "papers run ", "page": "app, page ", "no": ""}
+    items["here"] = items["how"].map(where) + items["where"]
+    print(items[["paper", "item", "title", "here", "words"]].to_string(index=False, justify="left"))
     return 0
 
 
 def _show(options: argparse.Namespace) -> int:
-    rows = papers.published(options.table)
+    paper, comma, item = options.table.partition(",")
+    rows = papers.numbers(paper.strip(), item.strip()) if comma else papers.published(options.table)
+    title = f"{paper.strip()}, {item.strip()}" if comma else papers.TABLES[options.table].title
     if rows.empty:
-        print("This figure prints no numbers; `papers run` draws its grid.")
+        print("No numbers are printed there; `papers list` says whether its grid can be run.")
         return 0
     rows["method"] = rows["method"].where(rows["method"] != "", rows["other_method"])
     index = ["dataset", "backbone", "public", "method"]
     table = rows.pivot_table(index=index, columns="epsilon", values="published", sort=False) * 100
-    print(f"{papers.TABLES[options.table].title}: published {rows['metric'].iloc[0]}, %, by ε")
+    print(f"{title}: published {rows['metric'].iloc[0]}, %, by ε")
     print(table.to_string(float_format="%.2f", na_rep=""))
     return 0
 

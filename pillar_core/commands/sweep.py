@@ -9,8 +9,10 @@ from typing import Any
 
 import yaml
 
-from pillar_core.errors import DataError
+from pillar_core.errors import DataError, SettingError
+from pillar_core.experiments.jobs_sweep import run_through
 from pillar_core.experiments.sweep import cached, sweep, trials
+from pillar_core.experiments.sweep import table as as_table
 
 
 def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -20,6 +22,7 @@ def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
     parser.add_argument("--output", help="CSV file (default: standard output)")
     parser.add_argument("--count", action="store_true", help="only say how many runs there are and how many are cached")
     parser.add_argument("--scheduler", help="jobs, or the address of a cluster (default: train in this process)")
+    parser.add_argument("--gpu", action="store_true", help="only on workers that offer GPU=1; with --scheduler")
     parser.set_defaults(command=command)
 
 
@@ -32,7 +35,13 @@ def command(options: argparse.Namespace) -> int:
     print(f"{total} runs, {known} of them cached", file=sys.stderr)
     if options.count:
         return 0
-    table = sweep(grid, scheduler=options.scheduler, progress=_progress)
+    if options.gpu:
+        if options.scheduler is None:
+            raise SettingError("--gpu chooses among workers: give --scheduler jobs, or a cluster's address, with it.")
+        made = run_through(grid, scheduler=options.scheduler, progress=_progress, resources={"GPU": 1})
+        table = as_table(made)
+    else:
+        table = sweep(grid, scheduler=options.scheduler, progress=_progress)
     text = table.to_csv(options.output, index=False)
     if text is not None:
         sys.stdout.write(text)

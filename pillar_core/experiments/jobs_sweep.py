@@ -22,9 +22,16 @@ BATCH_CELLS = 24
 Answer = str | dict[str, Any]
 
 
-def run_through(grid: Mapping[str, Any], *, scheduler: str = "jobs", progress: sweep.Progress | None = None) -> list[dict[str, Any]]:
+def run_through(
+    grid: Mapping[str, Any],
+    *,
+    scheduler: str = "jobs",
+    progress: sweep.Progress | None = None,
+    resources: Mapping[str, float] | None = None,
+) -> list[dict[str, Any]]:
     """The records of a grid, trained by the jobs process of this cache, on this machine ("jobs") or on a cluster (its address).
 
+    resources: what each task needs of its worker, such as {"GPU": 1}; a cluster without such a worker is refused at once.
     A FeatureSet in the grid is kept in the cache, where the workers find it. Interrupting the wait leaves the job running.
 
     Raises:
@@ -34,7 +41,7 @@ def run_through(grid: Mapping[str, Any], *, scheduler: str = "jobs", progress: s
     named = dict(grid)
     if isinstance(named.get("dataset"), FeatureSet):
         named["dataset"] = splitting.keep_data(named["dataset"])
-    job = jobs.submit({"kind": "sweep", "grid": named})
+    job = jobs.submit({"kind": "sweep", "grid": named} | ({"resources": dict(resources)} if resources else {}))
     state = jobs.status(job)
     while state.state in UNFINISHED:
         state = jobs.wait(job, timeout=POLL_SECONDS)

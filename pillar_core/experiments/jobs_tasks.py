@@ -5,13 +5,14 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import platform
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from pillar_core.errors import Cancelled
+from pillar_core.errors import Cancelled, JobError
 from pillar_core.experiments import jobs_kinds
 from pillar_core.experiments.jobs_state import Folder, Job, replace
 from pillar_core.store.codec import encode_json
@@ -48,10 +49,16 @@ def warm_up(modules: Sequence[str]) -> None:
 
 
 def _prepare(modules: Sequence[str], root: str, job_id: str) -> Job:
-    os.environ.setdefault("PILLAR_CACHE", root)
+    own = os.environ.setdefault("PILLAR_CACHE", root)
+    job = Folder(Path(root)).job(job_id)
+    if Path(own).expanduser().absolute() != Path(root) or not job.folder.is_dir():
+        raise JobError(
+            f"the worker on {platform.node() or 'another machine'} keeps its cache in {own} and sees no job {job_id} in {root}: "
+            "two caches cannot share a job. Start the worker with the same PILLAR_CACHE, a folder on a disk that both machines see."
+        )
     jobs_kinds.load(modules)
     _one_thread()
-    return Folder(Path(root)).job(job_id)
+    return job
 
 
 def _one_thread() -> None:

@@ -8,11 +8,9 @@ of the methods may be compared, and every result says so.
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import itertools
 import re
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -21,67 +19,29 @@ import pandas as pd
 from pillar_core.errors import DataError, SettingError
 from pillar_core.experiments import splitting
 from pillar_core.experiments.loading import load_features
+from pillar_core.experiments.papers_tables import CLASSES, TABLES, PaperTable
 from pillar_core.experiments.sweep import Progress, sweep
-from pillar_core.registry import Registry
 
-__all__ = ["TABLES", "PaperTable", "beside", "facts", "grid", "matching", "published", "published_for", "run"]
+__all__ = [
+    "TABLES",
+    "PaperTable",
+    "beside",
+    "catalogue",
+    "facts",
+    "grid",
+    "matching",
+    "numbers",
+    "published",
+    "published_for",
+    "run",
+]
 
 FILE = Path(__file__).with_name("papers.csv")
+CATALOGUE = Path(__file__).with_name("papers_catalogue.csv")
 STAND_IN = "spiked_features"
 STAND_IN_ROWS, STAND_IN_TEST, STAND_IN_WIDTH = 5_000, 1_000, 256
 FEW_SEEDS = 2
 """Seeds of a run on stand-in rows."""
-CLASSES: Mapping[str, int] = {
-    "CIFAR-10": 10,
-    "CIFAR-100": 100,
-    "Flower-16": 16,
-    "GTSRB": 43,
-    "Dermnet": 23,
-    "PCAM": 2,
-    "Pneumonia": 2,
-    "Riccardo": 2,
-    "Oxford Flowers": 100,
-    "CUB-200": 100,
-    "Stanford Dogs": 100,
-    "MIT-67": 67,
-    "Oxford Pets": 37,
-    "Caltech-256": 100,
-}
-"""Classes of the rows that stand in for a data set: its own number, to 100, the generator's most."""
-FIGURE_KS = (10, 20, 40, 80, 120, 200, 280, 360, 520, 768, 1028, 1284, 1540, 2048)
-
-
-@dataclasses.dataclass(frozen=True)
-class PaperTable:
-    """One published table or figure that our learners can run.
-
-    `axes` are what the facts do not tell: methods and budgets of a figure without printed numbers, or a public share.
-    """
-
-    name: str
-    title: str
-    paper: str
-    table: str
-    datasets: tuple[str, ...]
-    seeds: int
-    axes: Mapping[str, Any] = dataclasses.field(default_factory=dict)
-
-
-TABLES: Registry[PaperTable] = Registry("table")
-_VISION = ("CIFAR-10", "CIFAR-100", "Flower-16", "GTSRB", "Dermnet", "PCAM", "Pneumonia")
-_ADAMIX = ("Oxford Flowers", "CUB-200", "Stanford Dogs", "MIT-67", "Oxford Pets", "Caltech-256")
-_FIGURE = {"method": ["pillar"], "epsilon": [0.1, 0.3, 0.7, float("inf")], "k": list(FIGURE_KS), "public_fraction": 0.1}
-for _table in (
-    PaperTable("pillar-table-2", "Six learners at three budgets (PILLAR, Table II)", "pillar", "II", _VISION, 5),
-    PaperTable("pillar-table-4", "Less public data (PILLAR, Table IV)", "pillar", "IV", ("CIFAR-10", "GTSRB"), 5),
-    PaperTable("pillar-table-7", "Projected or not, larger budgets (PILLAR, Table VII)", "pillar", "VII", ("CIFAR-10", "CIFAR-100"), 5),
-    PaperTable("pillar-table-8", "Tabular rows (PILLAR, Table VIII)", "pillar", "VIII-left", ("Riccardo",), 5),
-    PaperTable("pillar-table-9", "PILLAR inside DP-RAFT (PILLAR, Table IX)", "pillar", "IX", ("CIFAR-100",), 5),
-    PaperTable("pillar-figure-4", "Accuracy against k (PILLAR, Fig. 4; no numbers printed)", "pillar", "4", _VISION[:2], 5, _FIGURE),
-    PaperTable("pillar-figure-5", "Accuracy against k, more sets (PILLAR, Fig. 5; no numbers)", "pillar", "5", _VISION[2:], 5, _FIGURE),
-    PaperTable("adamix-table-1", "Few labelled public rows a class (AdaMix, Table 1)", "adamix", "1", _ADAMIX, 3),
-):
-    TABLES.register(_table)
 
 
 def facts() -> pd.DataFrame:
@@ -90,6 +50,21 @@ def facts() -> pd.DataFrame:
     `published` is in [0, 1]; errors are turned into accuracies. `method` is our name, empty where we have no such learner.
     """
     return _facts().copy()
+
+
+def catalogue() -> pd.DataFrame:
+    """Every published table and figure: paper, item, title, how, where, words.
+
+    `how` is run (`where` names our table), page (`where` names the app's page that shows the like) or no; `words` say what
+    differs, or why not.
+    """
+    return pd.read_csv(CATALOGUE, keep_default_na=False, dtype=str)
+
+
+def numbers(paper: str, item: str) -> pd.DataFrame:
+    """The published numbers of an item of the catalogue, empty for most figures: columns of `facts`."""
+    rows = _facts()
+    return rows[(rows["paper"] == paper) & ("Table " + rows["table"] == item)].reset_index(drop=True)
 
 
 def published(name: str, *, dataset: str | None = None) -> pd.DataFrame:
@@ -156,12 +131,14 @@ def beside(name: str, runs: pd.DataFrame, *, dataset: str) -> pd.DataFrame:
     """
     done = runs[runs["error_message"].isna()]
     share = "public_fraction" if "public_fraction" in done else "public_per_class"
-    by = [column for column in ("method", "epsilon", share, "k") if column != "k" or "k" in TABLES[name].axes]
+    by = ["method", "epsilon", share, *(axis for axis in TABLES[name].shown_axes if axis in done)]
     ours = done.groupby(by, dropna=False)["accuracy"].agg(measured="mean", seeds="count").reset_index()
     theirs = published(name, dataset=dataset)
     if theirs.empty:
         return ours
-    theirs = theirs.assign(**{share: theirs["public"].map(_share).fillna(done[share].max())})
+    everywhere = theirs["public"].eq("none") | theirs["method"].isin(["only_public", "non_private"])
+    shares = theirs["public"].map(_share).where(~everywhere | theirs["public"].map(_share).notna(), done[share].max())
+    theirs = theirs.assign(**{share: shares})
     joined = theirs.merge(ours, on=["method", "epsilon", share], how="left").drop(columns=[share, "paper", "table", "dataset", "metric"])
     joined["method"] = joined["method"].where(joined["method"] != "", joined.pop("other_method"))
     joined["difference"] = joined["measured"] - joined["published"]

@@ -16,7 +16,7 @@ from pages.frame import settings as codec
 from pages.frame.settings import Settings
 from pages.panels import comparison, runs_exports
 from pages.panels.runs_results import read_filters
-from pillar_core.experiments import records
+from pillar_core.experiments import papers, records
 
 GRID = {"dataset": "digits", "method": ["pillar", "dp_sgd"], "epsilon": [0.5, 2.0], "k": [5], "public_fraction": 0.1, "seed": [0, 1]}
 
@@ -56,7 +56,7 @@ def test_the_table_shows_settings_and_the_link_filters_them(start: Start, runs: 
     assert "4 settings, 8 runs" in words(app)
     app.multiselect(key="runs-filter-method").set_value(["pillar"]).run()
     assert "2 settings, 4 runs" in words(app)
-    assert app.query_params["runs"] == "method:pillar"
+    assert app.query_params["runs"] == "view:results;method:pillar"
     again = start("runs", runs="method:pillar;epsilon:0.5")
     assert "1 settings, 2 runs" in words(again)
 
@@ -125,12 +125,45 @@ def test_tables_for_people_hold_no_code_words(runs: pd.DataFrame) -> None:
 
 
 def test_papers_stand_on_the_page(start: Start) -> None:
-    app = start("runs")
-    app.session_state["local.runs-view"] = "papers"
-    app.run()
+    app = start("runs", runs="view:papers")
+    assert not app.exception
+    app.selectbox(key="local-widget.papers-item-pillar").set_value("Table II").run()
     assert not app.exception
     assert "stand in for CIFAR-10" in words(app)
     assert len(app.dataframe[0].value) == 18
+
+
+@pytest.mark.parametrize(
+    ("paper", "item"), [("gsd", "Table 1"), ("pillar", "Figure 3"), ("semi_private", "Figure 2"), ("pillar", "Figure 4")]
+)
+def test_what_cannot_run_stands_with_its_reason_and_numbers(start: Start, paper: str, item: str) -> None:
+    app = start("runs", runs="view:papers")
+    app.session_state["local.papers-paper"] = paper
+    app.session_state[f"local.papers-item-{paper}"] = item
+    app.run()
+    assert not app.exception
+    row = papers.catalogue().set_index(["paper", "item"]).loc[(paper, item)]
+    assert row["words"] in words(app)
+
+
+def test_the_view_is_part_of_the_link(start: Start, runs: pd.DataFrame) -> None:
+    app = start("runs", runs="view:jobs;method:pillar")
+    assert not app.exception
+    assert "No job was started yet" in words(app)
+    app.segmented_control(key="runs-view").set_value("results").run()
+    assert app.query_params["runs"] == "view:results;method:pillar"
+    assert "2 settings, 4 runs" in words(app)
+
+
+def test_further_axes_multiply_the_plan_and_nonsense_is_refused(start: Start) -> None:
+    app = start("runs", runs="view:plan")
+    app.text_area(key="local-widget.plan-more").set_value("learning_rate: [0.5, 2]").run()
+    assert not app.exception
+    assert metric(app, "Runs") == "54"
+    for nonsense in ("[", "just words", "kk: 3"):
+        app.text_area(key="local-widget.plan-more").set_value(nonsense).run()
+        assert not app.exception
+        assert app.error
 
 
 def _keys(grid: dict[str, object]) -> list[str]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import math
+import os
 from pathlib import Path
 
 import numpy as np
@@ -40,6 +42,43 @@ def test_facts_are_accuracies_under_names_that_we_have() -> None:
     assert set(facts["method"]) - {""} <= set(pc.METHODS)
     assert ((facts["method"] == "") == (facts["other_method"] != "")).all()
     assert not facts.duplicated(["paper", "table", "dataset", "backbone", "public", "method", "other_method", "epsilon", "metric"]).any()
+
+
+def test_every_published_table_and_figure_is_in_the_catalogue() -> None:
+    items = papers.catalogue()
+    assert not items.duplicated(["paper", "item"]).any()
+    assert set(items["how"]) == {"run", "page", "no"}
+    assert set(items.loc[items["how"] == "run", "where"]) == set(papers.TABLES)
+    assert (items.loc[items["how"] == "no", "words"] != "").all()
+    pages = {path.stem for path in (Path(__file__).parents[2] / "pages").glob("*.py")}
+    assert set(items.loc[items["how"] == "page", "where"]) <= pages
+    facts = papers.facts()
+    printed = {(paper, f"Table {table}") for paper, table in zip(facts["paper"], facts["table"], strict=True)}
+    assert printed <= set(zip(items["paper"], items["item"], strict=True))
+    for paper, item in printed:
+        assert not papers.numbers(paper, item).empty
+
+
+def test_the_catalogue_leaves_nothing_out_that_the_shared_facts_list() -> None:
+    shared = os.environ.get("PILLAR_SHARED")
+    if not shared:
+        pytest.skip("PILLAR_SHARED is not set: the papers' own list is not at hand")
+    listed = json.loads((Path(shared) / "papers" / "paper_tables.json").read_text())
+    names = {"000_PILLAR": "pillar", "001_AdaMix": "adamix", "002_GSD": "gsd", "003_SemiPrivate": "semi_private", "004_poster": "poster"}
+    tables = [(row["paper"], f"Table {row['table']}") for row in [*listed["records"], *listed["symbolic_tables"]]]
+    figures = [(row["paper"], f"Figure {row['figure']}") for row in listed["figures"]]
+    wanted = {(names[paper], item) for paper, item in (*tables, *figures) if "text" not in item and "box" not in item}
+    items = papers.catalogue()
+    assert wanted - set(zip(items["paper"], items["item"], strict=True)) == set()
+
+
+def test_other_public_rows_get_no_number_of_ours() -> None:
+    published = papers.published("pillar-table-3", dataset="CIFAR-10")
+    runs = pd.DataFrame({"method": "pillar", "epsilon": [0.1], "accuracy": [0.8], "public_fraction": 0.1, "error_message": None})
+    found = papers.beside("pillar-table-3", runs, dataset="CIFAR-10")
+    assert len(found) == len(published)
+    assert found.loc[found["public"] == "CIFAR-10v1", "measured"].isna().all()
+    assert found.loc[found["public"] == "10 %", "measured"].eq(0.8).all()
 
 
 def test_known_numbers_are_found_where_the_papers_print_them() -> None:
@@ -117,6 +156,8 @@ def test_the_commands(features: str, tmp_path: Path, capsys: pytest.CaptureFixtu
     assert main(["papers", "show", "pillar-table-4"]) == 0
     assert "81.21" in capsys.readouterr().out
     assert main(["papers", "show", "pillar-figure-4"]) == 0
+    assert main(["papers", "show", "gsd, Table 1"]) == 0
+    assert "68.93" in capsys.readouterr().out
     output = tmp_path / "out.csv"
     arguments = ["papers", "run", "pillar-table-4", "--data", f"CIFAR-10={features}", "--seeds", "1", "--output", str(output)]
     assert main(arguments) == 0
