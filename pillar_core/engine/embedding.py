@@ -48,8 +48,8 @@ def embedded_sums(
     z: (n, d) float32; products: (n, m) float32, z · basis.zᵀ; labels: (n,) int64; weights: (C, d).
     A row with a norm that is not finite adds 0.
     """
-    clips = torch.tensor([embedding_clip, residual_clip], dtype=torch.float32)
-    embedding = torch.zeros(basis.coefficients.shape[1], dtype=torch.float64)
+    clips = torch.tensor([embedding_clip, residual_clip], dtype=torch.float32, device=z.device)
+    embedding = torch.zeros(basis.coefficients.shape[1], dtype=torch.float64, device=z.device)
     kept, total = torch.zeros_like(embedding), torch.zeros_like(weights, dtype=torch.float64)
     for start in range(0, len(z), CHUNK_ROWS):
         part = slice(start, start + CHUNK_ROWS)

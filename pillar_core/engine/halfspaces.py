@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from pillar_core.engine.device import training_device
 from pillar_core.engine.gradient import clipped_residuals, row_sum
 from pillar_core.engine.threads import threads_for
 from pillar_core.ledger import Ledger
@@ -22,7 +23,7 @@ from pillar_core.mechanisms import GaussianMechanism, sampled
 from pillar_core.rng import Stream
 
 Array = np.ndarray[Any, Any]
-CHUNK_FLOATS = 1 << 19
+CHUNK_FLOATS, CHUNK_FLOATS_DEVICE = 1 << 19, 1 << 27
 
 
 @dataclasses.dataclass(frozen=True)
@@ -120,10 +121,10 @@ def train_halfspaces(z: Array, y: Array, heads: Sequence[HalfspaceHead], *, n_cl
         plan = head.plan
         sample = head.group if plan.sampling_probability < 1 else None
         groups[(plan.steps, plan.sampling_probability, id(plan.loss), sample)].append(position)
-    rows, signs = torch.from_numpy(z), targets(y, n_classes)
+    rows, signs = torch.from_numpy(z).to(training_device()), targets(y, n_classes).to(training_device())
     results: dict[int, torch.Tensor] = {}
     for positions in groups.values():
-        state = _train_group(rows, signs, [heads[p] for p in positions])
+        state = _train_group(rows, signs, [heads[p] for p in positions]).cpu()
         results.update(zip(positions, state, strict=True))
     return [results[position] for position in range(len(heads))]
 
@@ -162,9 +163,10 @@ def _train_group(z: torch.Tensor, signs: torch.Tensor, heads: list[HalfspaceHead
     first, ledgers = heads[0].plan, [head.ledger for head in heads]
     squared_rows = torch.linalg.vector_norm(z, dim=1).square_()
     mechanisms = [GaussianMechanism(h.plan.noise_multiplier, h.plan.l2_clip_norm, h.noise, h.ledger) for h in heads]
-    rates = torch.tensor([h.plan.learning_rate / (h.plan.sampling_probability * h.plan.n_private) for h in heads])[:, None, None]
-    clip = torch.tensor([h.plan.l2_clip_norm for h in heads], dtype=torch.float32)
-    state = torch.zeros((len(heads), len(signs), z.shape[1]))
+    lengths = [h.plan.learning_rate / (h.plan.sampling_probability * h.plan.n_private) for h in heads]
+    rates = torch.tensor(lengths, device=z.device)[:, None, None]
+    clip = torch.tensor([h.plan.l2_clip_norm for h in heads], dtype=torch.float32, device=z.device)
+    state = torch.zeros((len(heads), len(signs), z.shape[1]), device=z.device)
     with threads_for(2 * first.sampling_probability * z.numel() * len(heads) * len(signs)):
         for step in range(1, first.steps + 1):
             with sampled(first.sampling_probability, len(z), heads[0].sampling, ledgers) as indices:
@@ -185,9 +187,10 @@ def _batch_sum(
 ) -> torch.Tensor:
     total = torch.zeros_like(state, dtype=torch.float64)
     if plan.sampling_probability < 1:
-        picked = torch.from_numpy(indices)
+        picked = torch.from_numpy(indices).to(z.device)
         z, squared_rows, signs = z.index_select(0, picked), squared_rows[picked], signs[:, picked]
-    chunk = max(256, CHUNK_FLOATS // (state.shape[0] * state.shape[1]))
+    floats = CHUNK_FLOATS if z.device.type == "cpu" else CHUNK_FLOATS_DEVICE
+    chunk = max(256, floats // (state.shape[0] * state.shape[1]))
     for start in range(0, len(z), chunk):
         part = slice(start, start + chunk)
         total += clipped_joint_sum(z[part], squared_rows[part], signs[:, part], state, plan.loss, clip)

@@ -15,6 +15,7 @@ from typing import Any, Protocol
 import numpy as np
 import torch
 
+from pillar_core.engine.device import training_device
 from pillar_core.engine.gradient import clipped_residuals, cross_entropy_residuals, row_sum
 from pillar_core.engine.threads import threads_for
 from pillar_core.ledger import Ledger
@@ -23,7 +24,7 @@ from pillar_core.rng import Streams
 
 Array = np.ndarray[Any, Any]
 
-CHUNK_FLOATS = 1 << 19
+CHUNK_FLOATS, CHUNK_FLOATS_DEVICE = 1 << 19, 1 << 27
 CANCELLATION_GUARD = 2.5e-7
 """Of the terms' size and times 4 + √k, added to a squared distance: what float32 differences of sums of k products lose."""
 SMALLEST_CLIP = 1e-6
@@ -91,12 +92,12 @@ def train_mixed(z: Array, y: Array, heads: Sequence[MixedHead], guide: Guide) ->
         plan = head.plan
         seed = (position if head.streams.seed is None else head.streams.seed) if plan.sampling_probability < 1 else None
         groups[(plan.steps, plan.sampling_probability, seed)].append(position)
-    rows, labels = torch.from_numpy(z), torch.from_numpy(y)
+    rows, labels = torch.from_numpy(z).to(training_device()), torch.from_numpy(y).to(training_device())
     squared_rows = torch.linalg.vector_norm(rows, dim=1).square_()
     results: dict[int, Array] = {}
     for positions in groups.values():
         state = _train_group(rows, squared_rows, labels, [heads[p] for p in positions], positions, guide)
-        results.update((position, np.ascontiguousarray(state[h].numpy().T)) for h, position in enumerate(positions))
+        results.update((position, np.ascontiguousarray(state[h].cpu().numpy().T)) for h, position in enumerate(positions))
     return [results[position] for position in range(len(heads))]
 
 
@@ -141,13 +142,13 @@ def _train_group(
 ) -> torch.Tensor:
     plan, ledgers = heads[0].plan, [head.ledger for head in heads]
     sampling = heads[0].streams.secret("sampling")
-    noise = [head.streams.secret("noise") for head in heads]
-    state = torch.stack([torch.from_numpy(np.ascontiguousarray(head.initial.T)) for head in heads])
+    noise = [head.streams.secret("noise", device=str(z.device)) for head in heads]
+    state = torch.stack([torch.from_numpy(np.ascontiguousarray(head.initial.T)) for head in heads]).to(z.device)
     with threads_for(2 * plan.sampling_probability * z.numel() * len(heads) * state.shape[1]):
         for step in range(plan.steps):
             look = guide.look(step, state, positions)
-            clips = [max(float(value), SMALLEST_CLIP) for value in look.clip]
-            look = dataclasses.replace(look, clip=torch.tensor(clips, dtype=torch.float32))
+            clips = [max(value, SMALLEST_CLIP) for value in look.clip.tolist()]  # the ledger records them: read back once a step
+            look = dataclasses.replace(look, clip=torch.tensor(clips, dtype=torch.float32, device=z.device))
             with sampled(plan.sampling_probability, len(z), sampling, ledgers) as indices:
                 total = _batch_sum(z, squared_rows, labels, indices, state, look, plan)
                 released = torch.stack(
@@ -165,9 +166,10 @@ def _batch_sum(
 ) -> torch.Tensor:
     total = torch.zeros_like(state, dtype=torch.float64)
     if plan.sampling_probability < 1:
-        picked = torch.from_numpy(indices)
+        picked = torch.from_numpy(indices).to(z.device)
         z, squared_rows, labels = z.index_select(0, picked), squared_rows[picked], labels[picked]
-    chunk = max(256, CHUNK_FLOATS // (state.shape[0] * state.shape[1]))
+    floats = CHUNK_FLOATS if z.device.type == "cpu" else CHUNK_FLOATS_DEVICE
+    chunk = max(256, floats // (state.shape[0] * state.shape[1]))
     for start in range(0, len(z), chunk):
         part = slice(start, start + chunk)
         total += clipped_difference_sum(z[part], squared_rows[part], labels[part], state, look.clip, look.reference)

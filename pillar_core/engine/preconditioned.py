@@ -21,7 +21,7 @@ def preconditioned_sum(
     """
     total = torch.zeros_like(weights, dtype=torch.float64)
     squares = root.square()
-    clip = torch.tensor([l2_clip_norm], dtype=torch.float32)
+    clip = torch.tensor([l2_clip_norm], dtype=torch.float32, device=z.device)
     for start in range(0, len(z), CHUNK_ROWS):
         part = z[start : start + CHUNK_ROWS]
         residuals = head_residuals(part, labels[start : start + CHUNK_ROWS], weights)

@@ -78,14 +78,16 @@ def train_heads(z: Array, y: Array, heads: Sequence[Head], *, n_classes: int) ->
     labels = torch.from_numpy(y).to(where)
     results: dict[int, tuple[Array, Array]] = {}
     for positions in groups.values():
-        trained = _train_group(rows, squared_rows, labels, [heads[position] for position in positions], n_classes)
-        results.update(zip(positions, trained, strict=True))
+        state = trained_state(rows, squared_rows, labels, [heads[position] for position in positions], n_classes).cpu()
+        k = z.shape[1]
+        weights = state[..., :k].numpy()
+        bias = state[..., k].numpy() if state.shape[2] > k else np.zeros((len(positions), n_classes), dtype=np.float32)
+        results.update((position, (np.ascontiguousarray(weights[h].T), bias[h].copy())) for h, position in enumerate(positions))
     return [results[position] for position in range(len(heads))]
 
 
-def _train_group(
-    z: torch.Tensor, squared_rows: torch.Tensor, labels: torch.Tensor, heads: list[Head], n_classes: int
-) -> list[tuple[Array, Array]]:
+def trained_state(z: torch.Tensor, squared_rows: torch.Tensor, labels: torch.Tensor, heads: list[Head], n_classes: int) -> torch.Tensor:
+    """(H, C, k) float32 weights, the bias column behind them where there is one, of heads that share steps and samples, on z's device."""
     plans = [head.plan for head in heads]
     first, ledgers = plans[0], [head.ledger for head in heads]
     sampling = heads[0].streams.secret("sampling")
@@ -115,10 +117,7 @@ def _train_group(
                 released = torch.stack([mechanism.release(part) for mechanism, part in zip(mechanisms, total, strict=True)]).float()
             velocity = momenta * velocity + released / divisors + decays * state
             state = state - rates * velocity
-    state = state.cpu()
-    weights = state[..., :k].numpy()
-    bias = state[..., k].numpy() if first.bias else np.zeros((len(heads), n_classes), dtype=np.float32)
-    return [(np.ascontiguousarray(weights[h].T), bias[h].copy()) for h in range(len(heads))]
+    return state
 
 
 def _batch_sum(

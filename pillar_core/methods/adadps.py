@@ -21,7 +21,7 @@ import numpy as np
 import torch
 
 from pillar_core import params
-from pillar_core.engine import LinearClassifier
+from pillar_core.engine import LinearClassifier, training_device
 from pillar_core.engine.preconditioned import gradient_second_moment, head_residuals, preconditioned_norms, preconditioned_sum
 from pillar_core.engine.threads import threads_for
 from pillar_core.ledger import DpEvent, Ledger
@@ -101,23 +101,25 @@ def fit_many(settings: Sequence[AdaDpsSettings], view: View, streams: Sequence[S
 
 def _fit(settings: AdaDpsSettings, prepared: Prepared, view: View, streams: Streams, ledger: Ledger) -> TrainResult:
     plan = descent.plan_of(settings, view.facts)
-    mechanism = GaussianMechanism(plan.noise_multiplier, plan.l2_clip_norm, streams.secret("noise"), ledger)
+    where = training_device()
+    mechanism = GaussianMechanism(plan.noise_multiplier, plan.l2_clip_norm, streams.secret("noise", device=str(where)), ledger)
     sampling, probability = streams.secret("sampling"), plan.sampling_probability
-    z, labels = torch.from_numpy(prepared.z), torch.from_numpy(view.y)
-    z_public, y_public = _public_rows(prepared, view, streams)
-    weights = torch.zeros((view.facts.n_classes, z.shape[1]))
+    z, labels = torch.from_numpy(prepared.z).to(where), torch.from_numpy(view.y).to(where)
+    z_public, y_public = (rows.to(where) for rows in _public_rows(prepared, view, streams))
+    weights = torch.zeros((view.facts.n_classes, z.shape[1]), device=where)
     velocity, root = torch.zeros_like(weights), torch.ones_like(weights)
     with threads_for(2 * probability * z.numel() * view.facts.n_classes):
         for step in range(plan.steps):
             if step % settings.refresh == 0:
                 root = public_scaling(settings, z_public, y_public, weights)
             with sampled(probability, len(z), sampling, [ledger]) as indices:
-                picked = slice(None) if probability == 1 else torch.from_numpy(indices)
+                picked = slice(None) if probability == 1 else torch.from_numpy(indices).to(where)
                 total = preconditioned_sum(z[picked], labels[picked], weights, root, l2_clip_norm=plan.l2_clip_norm)
                 released = mechanism.release(total).float()
             velocity = plan.momentum * velocity + released / (probability * plan.n_private)
             weights = weights - plan.learning_rate * velocity
-    classifier = LinearClassifier(prepared.transform, np.ascontiguousarray(weights.T.numpy()), np.zeros(len(weights), dtype=np.float32))
+    learned = np.ascontiguousarray(weights.T.cpu().numpy())
+    classifier = LinearClassifier(prepared.transform, learned, np.zeros(len(weights), dtype=np.float32))
     return TrainResult(classifier)
 
 

@@ -73,7 +73,7 @@ class AdamixGuide:
         norms, total, _ = public_gradients(self.public.z, self.public.squared, self.public.y, state)
         own = [self.settings[h] for h in heads]
         adaptive = mixed.percentiles(norms, [one.clip_percentile for one in own])
-        fixed = torch.tensor([0.0 if one.adaptive_clip else one.l2_clip_norm for one in own])
+        fixed = torch.tensor([0.0 if one.adaptive_clip else one.l2_clip_norm for one in own], device=state.device)
         return Look(torch.where(fixed > 0, fixed, adaptive), total)
 
     def move(self, step: int, state: torch.Tensor, released: torch.Tensor, look: Look, heads: Sequence[int]) -> torch.Tensor:
@@ -81,9 +81,9 @@ class AdamixGuide:
         own = [self.settings[h] for h in heads]
         projected = torch.stack([self._projected(one, released[h], look.public_sum[h]) for h, one in enumerate(own)])
         rates = mixed.mean_rates(own, self.facts, look.clip)
-        by_rule = torch.tensor([one.learning_rate is None for one in own])[:, None, None]
+        by_rule = torch.tensor([one.learning_rate is None for one in own], device=state.device)[:, None, None]
         rates = torch.where(by_rule, rates / self.facts.n_private, rates)
-        decays = torch.tensor([one.weight_decay for one in own])[:, None, None]
+        decays = torch.tensor([one.weight_decay for one in own], device=state.device)[:, None, None]
         return state - rates * (look.public_sum + projected + decays * state)
 
     def subspace(self, settings: AdamixSettings, public_sum: torch.Tensor) -> torch.Tensor | None:
@@ -101,8 +101,10 @@ def guide(settings: Sequence[Settings], view: View, prepared: Prepared) -> Adami
     """The guide of heads that share their preparation."""
     first = settings[0]
     projects = any(one.projection for one in settings)
-    directions = torch.from_numpy(view.basis(standardise=first.standardise, centre=first.centre).vectors) if projects else None
-    return AdamixGuide(settings, mixed.PublicRows.of(prepared, view), view.facts, directions)
+    public = mixed.PublicRows.of(prepared, view)
+    basis = view.basis(standardise=first.standardise, centre=first.centre) if projects else None
+    directions = None if basis is None else torch.from_numpy(basis.vectors).to(public.z.device)
+    return AdamixGuide(settings, public, view.facts, directions)
 
 
 def start(settings: Settings, view: View, prepared: Prepared) -> Array:

@@ -85,12 +85,12 @@ class TheoryGuide:
             before = self.averages.get(head, torch.zeros_like(state[row]))
             self.averages[head] = before + 2.0 * (step + 1) / (steps * (steps + 1)) * state[row]
         _, total, _ = public_gradients(self.public.z, self.public.squared, self.public.y, state)
-        return Look(torch.full((len(heads),), LIPSCHITZ), total)
+        return Look(torch.full((len(heads),), LIPSCHITZ, device=state.device), total)
 
     def move(self, step: int, state: torch.Tensor, released: torch.Tensor, look: Look, heads: Sequence[int]) -> torch.Tensor:
         """w ← Π(w − 2/(λ(t + 1)) · (released + G_pub + λ(w − w_ref)))."""
-        decay = torch.tensor([float(self.settings[h].regularisation or math.nan) for h in heads])[:, None, None]
-        radius = torch.tensor([self.settings[h].radius for h in heads])[:, None, None]
+        decay = torch.tensor([float(self.settings[h].regularisation or math.nan) for h in heads], device=state.device)[:, None, None]
+        radius = torch.tensor([self.settings[h].radius for h in heads], device=state.device)[:, None, None]
         moved = state - 2.0 / (decay * (step + 2)) * (released + look.public_sum + decay * (state - self.reference))
         lengths: torch.Tensor = torch.linalg.vector_norm(moved, dim=(1, 2), keepdim=True)
         return moved * (radius / lengths.clamp(min=1e-30)).clamp(max=1.0)
@@ -135,11 +135,12 @@ def fit_many(
         own = [settings[p] for p in positions]
         prepared = view.prepare(standardise=own[0].standardise, centre=own[0].centre, normalise=True)
         reference = _reference(own[0], view, prepared.z_public, streams[positions[0]])
-        guide = TheoryGuide(own, mixed.PublicRows.of(prepared, view), torch.from_numpy(np.ascontiguousarray(reference.T)))
+        public = mixed.PublicRows.of(prepared, view)
+        guide = TheoryGuide(own, public, torch.from_numpy(np.ascontiguousarray(reference.T)).to(public.z.device))
         heads = [MixedHead(mixed.plan_of(settings[p], view.facts), streams[p], ledgers[p], reference) for p in positions]
         train_mixed(prepared.z, view.y, heads, guide)
         for head, position in enumerate(positions):
-            weights = np.ascontiguousarray(guide.averages[head].numpy().T)
+            weights = np.ascontiguousarray(guide.averages[head].cpu().numpy().T)
             results[position] = mixed.result_of(weights, prepared)
     return [results[position] for position in range(len(settings))]
 

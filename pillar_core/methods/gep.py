@@ -24,7 +24,7 @@ import torch
 
 from pillar_core import ledger as events
 from pillar_core import params
-from pillar_core.engine import LinearClassifier
+from pillar_core.engine import LinearClassifier, training_device
 from pillar_core.engine.embedding import AnchorBasis, embedded_sums
 from pillar_core.engine.preconditioned import head_residuals
 from pillar_core.engine.threads import threads_for
@@ -139,27 +139,29 @@ def _with_anchors(settings: GepSettings, prepared: Prepared, view: View, streams
     chosen = generator.permutation(len(prepared.z_public))[: settings.anchors]
     drawn = generator.integers(view.facts.n_classes, size=len(chosen))
     labels = drawn if view.y_public is None else view.y_public[chosen]
-    z, anchors = torch.from_numpy(prepared.z), torch.from_numpy(prepared.z_public[chosen])
+    where = training_device()
+    z, anchors = torch.from_numpy(prepared.z).to(where), torch.from_numpy(prepared.z_public[chosen]).to(where)
     with threads_for(z.numel() * len(anchors)):
         products = z @ anchors.T
         wide = anchors.double()
-        anchor_products = (wide @ wide.T).numpy()
-    return _Rows(z, torch.from_numpy(view.y), anchors, torch.from_numpy(labels), products, anchor_products)
+        anchor_products = (wide @ wide.T).cpu().numpy()
+    return _Rows(z, torch.from_numpy(view.y).to(where), anchors, torch.from_numpy(labels).to(where), products, anchor_products)
 
 
 def _fit(settings: GepSettings, prepared: Prepared, rows: _Rows, facts: PublicFacts, streams: Streams, ledger: Ledger) -> TrainResult:
     plan = descent.plan_of(settings, facts)
     clips = (plan.l2_clip_norm, plan.l2_clip_norm * settings.residual_clip_ratio)
-    noise = streams.secret("noise")
+    where = rows.z.device
+    noise = streams.secret("noise", device=str(where))
     mechanisms = [GaussianMechanism(sigma, clip, noise, ledger) for sigma, clip in zip(noise_multipliers(settings), clips, strict=True)]
     sampling, probability, n = streams.secret("sampling"), plan.sampling_probability, len(rows.z)
-    weights = torch.zeros((facts.n_classes, rows.z.shape[1]))
+    weights = torch.zeros((facts.n_classes, rows.z.shape[1]), device=where)
     velocity = torch.zeros_like(weights)
     with threads_for(2 * probability * rows.z.numel() * facts.n_classes):
         for _ in range(plan.steps):
             basis = _basis(rows, weights, int(settings.k or 0))
             with sampled(probability, n, sampling, [ledger]) as indices:
-                picked = slice(None) if probability == 1 else torch.from_numpy(indices)
+                picked = slice(None) if probability == 1 else torch.from_numpy(indices).to(where)
                 sums = embedded_sums(
                     rows.z[picked],
                     rows.products[picked],
@@ -172,14 +174,15 @@ def _fit(settings: GepSettings, prepared: Prepared, rows: _Rows, facts: PublicFa
                 embedding, residual = release_joint(sums, mechanisms, label="embedding and residual")
             velocity = plan.momentum * velocity + (basis.expand(embedding) + residual).float() / (probability * plan.n_private)
             weights = weights - plan.learning_rate * velocity
-    classifier = LinearClassifier(prepared.transform, np.ascontiguousarray(weights.T.numpy()), np.zeros(len(weights), dtype=np.float32))
+    learned = np.ascontiguousarray(weights.T.cpu().numpy())
+    classifier = LinearClassifier(prepared.transform, learned, np.zeros(len(weights), dtype=np.float32))
     return TrainResult(classifier)
 
 
 def _basis(rows: _Rows, weights: torch.Tensor, k: int) -> AnchorBasis:
     residuals = head_residuals(rows.anchors, rows.anchor_labels, weights)
-    coefficients = anchor_coefficients(rank_one_gram(residuals, rows.anchor_products), k)
-    return AnchorBasis(residuals, rows.anchors, torch.from_numpy(coefficients).float())
+    coefficients = anchor_coefficients(rank_one_gram(residuals.cpu(), rows.anchor_products), k)
+    return AnchorBasis(residuals, rows.anchors, torch.from_numpy(coefficients).float().to(residuals.device))
 
 
 _GEP = Method(

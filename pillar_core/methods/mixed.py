@@ -18,7 +18,7 @@ import torch
 
 from pillar_core import ledger as events
 from pillar_core import params
-from pillar_core.engine import LinearClassifier
+from pillar_core.engine import LinearClassifier, training_device
 from pillar_core.engine.logistic import descended_head, public_head
 from pillar_core.engine.mixed import Guide, MixedHead, MixedPlan, train_mixed
 from pillar_core.errors import DataError
@@ -90,8 +90,8 @@ class PublicRows:
     @classmethod
     def of(cls, prepared: Prepared, view: View) -> PublicRows:
         """The public rows of a view that shows their labels."""
-        z = torch.from_numpy(prepared.z_public)
-        return cls(z, torch.from_numpy(labels_of(view)), torch.linalg.vector_norm(z, dim=1).square_())
+        z = torch.from_numpy(prepared.z_public).to(training_device())
+        return cls(z, torch.from_numpy(labels_of(view)).to(training_device()), torch.linalg.vector_norm(z, dim=1).square_())
 
     @property
     def count(self) -> int:
@@ -148,7 +148,7 @@ def mean_rates(settings: Sequence[Settings], facts: PublicFacts, clip: torch.Ten
         one.learning_rate if one.learning_rate is not None else travel(one, facts) / (one.steps * float(clip[h]))
         for h, one in enumerate(settings)
     ]
-    return torch.tensor(rates, dtype=torch.float32)[:, None, None]
+    return torch.tensor(rates, dtype=torch.float32, device=clip.device)[:, None, None]
 
 
 def percentiles(norms: torch.Tensor, wanted: Sequence[float]) -> torch.Tensor:
@@ -159,7 +159,8 @@ def percentiles(norms: torch.Tensor, wanted: Sequence[float]) -> torch.Tensor:
 def clip_norms(norms: torch.Tensor, settings: Sequence[Settings]) -> torch.Tensor:
     """(H,) clip norms: those set, else each head's percentile of the public norms (H, m)."""
     by_public = percentiles(norms, [one.clip_percentile for one in settings])
-    return torch.stack([by_public[h] if one.l2_clip_norm is None else torch.tensor(one.l2_clip_norm) for h, one in enumerate(settings)])
+    fixed = torch.tensor([math.nan if one.l2_clip_norm is None else one.l2_clip_norm for one in settings], device=norms.device)
+    return torch.where(fixed.isnan(), by_public, fixed)
 
 
 def public_start(settings: Settings, view: View, prepared: Prepared) -> Array:

@@ -20,6 +20,7 @@ import torch
 
 from pillar_core import ledger as events
 from pillar_core import params
+from pillar_core.engine.device import training_device
 from pillar_core.engine.halfspaces import HalfspaceHead, HalfspacePlan, Loss, hinge, logistic, losses, problems, targets, train_halfspaces
 from pillar_core.errors import SettingError
 from pillar_core.ledger import DpEvent, Ledger
@@ -142,7 +143,7 @@ def _runs(own: Sequence[tuple[PillarNoisySgdSettings, Streams, Ledger]], prepare
     heads = [
         HalfspaceHead(
             _plan(one, view.facts, loss),
-            stream.secret(f"noise/{run}"),
+            stream.secret(f"noise/{run}", device=str(training_device())),
             stream.secret(f"sampling/{run}"),
             ledger,
             (position if stream.seed is None else stream.seed, run),

@@ -16,6 +16,7 @@ from typing import Any
 
 from pillar_core import ledger as events
 from pillar_core import params
+from pillar_core.engine.device import training_device
 from pillar_core.engine.halfspaces import HalfspaceHead, HalfspacePlan, Loss, ramp, train_halfspaces
 from pillar_core.ledger import DpEvent, Ledger
 from pillar_core.methods import descent, halfspaces
@@ -66,7 +67,7 @@ def _group(streams: Streams, position: int) -> int:
 
 
 def _streams(streams: Streams) -> tuple[Any, Any]:
-    return streams.secret("noise"), streams.secret("sampling")
+    return streams.secret("noise", device=str(training_device())), streams.secret("sampling")
 
 
 def _plan(settings: SemiPrivateHalfspaceSettings, facts: PublicFacts, loss: Loss) -> HalfspacePlan:

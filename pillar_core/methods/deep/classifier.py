@@ -11,6 +11,7 @@ import torch
 from torch import nn
 
 from pillar_core.engine.device import training_device
+from pillar_core.engine.threads import threads_for
 from pillar_core.errors import DataError
 from pillar_core.methods.deep import choice, networks
 from pillar_core.methods.deep.pixels import Input, channels_of
@@ -61,7 +62,7 @@ class NetworkClassifier:
         if x.ndim != 2 or x.shape[1] != width:
             raise DataError(f"rows must be the pixels of images {self.design.shape}, shape (n, {width}); got {x.shape}.")
         module, taken, where = self._loaded
-        with torch.inference_mode():
+        with torch.inference_mode(), threads_for(100.0 * len(x) * sum(array.size for array in self.arrays)):
             parts = [
                 module(taken.ready(taken.images(torch.from_numpy(np.ascontiguousarray(rows, dtype=np.float32)).to(where)))).cpu()
                 for rows in np.array_split(x, max(1, -(-len(x) // ROWS_AT_A_TIME)))

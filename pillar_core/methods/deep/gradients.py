@@ -16,7 +16,7 @@ import torch
 from torch import nn
 
 from pillar_core.engine.gradient import clip_factors
-from pillar_core.methods.deep.networks import FixedNorm, StandardisedConv2d, standardised
+from pillar_core.methods.deep.networks import FixedNorm, StandardisedConv2d, learning, standardised
 
 FLOATS, FLOATS_DEVICE = 1 << 25, 1 << 30
 """Per-row gradients of one micro-batch: 128 MB on the CPU, 4 GB on a GPU."""
@@ -33,7 +33,7 @@ def per_row(module: nn.Module) -> Iterator[Any]:
 
         GradSampleModule.GRAD_SAMPLERS.setdefault(FixedNorm, _norm_gradients)
         GradSampleModule.GRAD_SAMPLERS.setdefault(StandardisedConv2d, _standardised_gradients)
-        wrapped = GradSampleModule(module, loss_reduction="sum")
+        wrapped = GradSampleModule(learning(module), loss_reduction="sum")
         try:
             yield wrapped
         finally:

@@ -153,6 +153,23 @@ class FixedNorm(nn.Module):
         return x * self.scale[:, None, None] + self.bias[:, None, None]
 
 
+class Copy(nn.Module):
+    """What goes in, in memory of its own."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """A copy of x."""
+        return x.clone()
+
+
+def learning(module: nn.Module) -> nn.Module:
+    """`module` in training mode but for its dropout, whose draws would tie rows to each other's places in the batch."""
+    module.train()
+    for child in module.modules():
+        if "drop" in type(child).__name__.lower():
+            child.eval()
+    return module
+
+
 def _pretrained(name: str, n_classes: int) -> Built:
     title, _, query = name.removeprefix(TIMM).partition("?")
     given: dict[str, Any] = dict(parse_qsl(query))
@@ -179,12 +196,11 @@ def _pretrained(name: str, n_classes: int) -> Built:
 def with_fixed_norms(module: nn.Module) -> nn.Module:
     """`module` with every batch normalisation replaced by the affine map that it is at test time, and nothing done in place.
 
-    Activations in place would overwrite what per-row gradients are computed from.
+    What is done in place (activations, `x += shortcut`) would overwrite what per-row gradients are computed from.
     """
     for name, child in module.named_children():
         if isinstance(child, nn.modules.batchnorm._BatchNorm):
-            after = getattr(child, "act", None)
-            setattr(module, name, FixedNorm(child) if after is None else nn.Sequential(FixedNorm(child), with_fixed_norms(after)))
+            setattr(module, name, nn.Sequential(FixedNorm(child), Copy(), getattr(child, "act", nn.Identity())))
         else:
             with_fixed_norms(child)
     for child in module.modules():

@@ -27,7 +27,7 @@ Array = np.ndarray[Any, Any]
 
 NO_PIXELS = (
     "trains a network on images and these rows are no pixels: take a data set of images with the backbone raw_pixels, "
-    "such as drawn_digits or a folder, zip or npz of images"
+    "such as digits, or a folder, zip or npz of images"
 )
 NETWORK = Param("network", str, "small_cnn", "small_cnn, wrn_16_4, or timm:<name>?weights=<safetensors file>[&size=<side>].")
 TRAINABLE = Param("trainable", str, "all", "Which parameters are trained, besides the head.", choices=choice.CHOICES)

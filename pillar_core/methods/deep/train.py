@@ -21,6 +21,7 @@ from pillar_core.engine.threads import threads_for
 from pillar_core.ledger import Ledger
 from pillar_core.mechanisms import GaussianMechanism, sampled
 from pillar_core.methods.deep import gradients
+from pillar_core.methods.deep.networks import learning
 from pillar_core.methods.deep.pixels import Input, moved, moves
 from pillar_core.rng import Streams
 
@@ -63,7 +64,7 @@ def public_phase(
     generator, where = streams.public("public phase"), next(module.parameters()).device
     optimiser = torch.optim.Adam(trained(module), lr=learning_rate)
     labels = torch.from_numpy(rows.y).to(where)
-    module.train()
+    learning(module)
     with _repeatable(module, len(rows.y)):
         for _ in range(epochs):
             drawn = torch.from_numpy(moves(generator, len(rows.y), 1)).to(where)
@@ -95,7 +96,6 @@ def private_phase(module: nn.Module, rows: Rows, phase: PrivatePhase, streams: S
     velocity, average = torch.zeros_like(state), state.clone()
     size = MicroBatch(gradients.micro_rows(len(state), max(phase.copies, 1), where))
     probability = plan.sampling_probability
-    module.train()
     with _repeatable(module, int(probability * len(rows.y))), gradients.per_row(module) as wrapped:
         for step in range(plan.steps):
             moving = streams.public(f"augmentation/{step}")
