@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any
 
@@ -130,16 +129,13 @@ def teacher_votes(z_asked: Array, z: Array, y: Array, teacher: Array, *, teacher
 
 def fit_many(settings: Sequence[PateSettings], view: View, streams: Sequence[Streams], ledgers: Sequence[Ledger]) -> list[TrainResult]:
     """Runs that agree on teachers and rows share the teachers' votes."""
-    groups: dict[tuple[Any, ...], list[int]] = defaultdict(list)
-    for position, one in enumerate(settings):
-        groups[(one.k, one.teachers, one.standardise, one.centre, one.normalise)].append(position)
     results: dict[int, TrainResult] = {}
-    for positions in groups.values():
+    for positions in voting.grouped(settings, (*voting.ROWS, "teachers")):
         first = settings[positions[0]]
         prepared = voting.project(first, view)
         teachers = int(first.teachers or 2)
         teacher = teacher_of(voting.stable_ids(view), teachers)
-        asked = {p: _asked(settings[p], view.facts, streams[p]) for p in positions}
+        asked = {p: voting.asked_rows(settings[p], view.facts, streams[p]) for p in positions}
         union = np.unique(np.concatenate(list(asked.values())))
         votes = np.zeros((view.facts.n_public, view.facts.n_classes))
         z_asked = np.ascontiguousarray(prepared.z_public[union])
@@ -149,18 +145,13 @@ def fit_many(settings: Sequence[PateSettings], view: View, streams: Sequence[Str
     return [results[position] for position in range(len(settings))]
 
 
-def _asked(settings: PateSettings, facts: PublicFacts, streams: Streams) -> Array:
-    """The public rows that are asked about, in order."""
-    return streams.public("queries").permutation(facts.n_public)[: voting.queries_of(settings, facts)]
-
-
 def _fit(settings: PateSettings, prepared: Prepared, votes: Array, asked: Array, streams: Streams, ledger: Ledger) -> TrainResult:
     answered, confident = _chosen(settings, votes, asked, streams, ledger)
     mechanism = voting.vote_mechanism(float(settings.noise_multiplier or 0.0), streams.secret("noise"), ledger)
-    noisy = np.stack([mechanism.release(torch.from_numpy(votes[row])).numpy() for row in answered])
-    std = mechanism.noise_multiplier * mechanism.l2_clip_norm
-    result = voting.student(prepared.z_public[answered[confident]], noisy[confident], prepared, learns=settings.student, noise_std=std)
-    return dataclasses.replace(result, diagnostics=_annotation(votes[answered], std))
+    noisy = voting.released(mechanism, votes[answered])
+    seen = prepared.z_public[answered[confident]]
+    result = voting.student(seen, noisy[confident], prepared, learns=settings.student, mechanism=mechanism)
+    return dataclasses.replace(result, diagnostics=_annotation(votes[answered], voting.noise_std(mechanism)))
 
 
 def _chosen(settings: PateSettings, votes: Array, asked: Array, streams: Streams, ledger: Ledger) -> tuple[Array, Array]:
@@ -196,6 +187,7 @@ METHODS.register(
         prepare=voting.prepare,
         finish=finish,
         presets={"paper": {"teachers": 200, "student": "labels", "queries": 1000, "answers": 500}},
+        version=2,
         assumptions=("a row keeps its own number, whatever other rows are present; its teacher follows from that number",),
     )
 )

@@ -2,20 +2,19 @@
 
 Guarantee: one row can enter a query's neighbours and push one out, or leave and let one in: one swap, so the votes move by
 √2 at most under both relations (fewer than `neighbours` rows in a sample: one vote less, norm 1). With a batch size, each
-query sees its own Poisson sample and is one subsampled Gaussian. Ties in distance go to the smaller row number, which no
-other row changes; arithmetic is taken as exact. Source: Zhu, Yu, Chandraker & Wang 2020. Cost: one product of asked public
+query sees its own Poisson sample and is one subsampled Gaussian. Distances are exact and hang on the two rows alone (see
+`exact_rows`: in float32 a row that leaves could move all others by an ulp, and several near ties with them); ties go to the
+smaller row number, which no other row changes. Source: Zhu, Yu, Chandraker & Wang 2020. Cost: one product of asked public
 rows with private rows in k dimensions. The paper releases the argmax; its bound covers the votes, which teach more.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import torch
 
 from pillar_core import ledger as events
 from pillar_core import params
@@ -80,70 +79,65 @@ def finish(settings: PrivateKnnSettings, facts: PublicFacts) -> Plan:
 def fit_many(
     settings: Sequence[PrivateKnnSettings], view: View, streams: Sequence[Streams], ledgers: Sequence[Ledger]
 ) -> list[TrainResult]:
-    """Runs that agree on everything but noise and seed share the rows and, where all rows vote, the votes."""
-    groups: dict[tuple[Any, ...], list[int]] = defaultdict(list)
-    for position, one in enumerate(settings):
-        groups[(one.k, one.standardise, one.centre, one.normalise)].append(position)
+    """Runs that agree on everything but noise and seed share the rows and, where all rows vote, the votes of all public rows."""
     results: dict[int, TrainResult] = {}
-    for positions in groups.values():
+    for positions in voting.grouped(settings, (*voting.ROWS, "neighbours")):
         prepared = voting.project(settings[positions[0]], view)
-        votes: dict[tuple[Any, ...], Array] = {}
+        votes: dict[int, Array] = {}
         for p in positions:
             results[p] = _fit(settings[p], prepared, view, streams[p], ledgers[p], votes)
     return [results[position] for position in range(len(settings))]
 
 
 def _fit(
-    settings: PrivateKnnSettings, prepared: Prepared, view: View, streams: Streams, ledger: Ledger, votes: dict[tuple[Any, ...], Array]
+    settings: PrivateKnnSettings, prepared: Prepared, view: View, streams: Streams, ledger: Ledger, votes: dict[int, Array]
 ) -> TrainResult:
-    facts, probability = view.facts, sampling_probability(settings, view.facts)
-    asked = np.arange(facts.n_public)
-    if voting.queries_of(settings, facts) < facts.n_public:
-        asked = streams.public("queries").permutation(facts.n_public)[: voting.queries_of(settings, facts)]
-    z_asked = np.ascontiguousarray(prepared.z_public[asked])
+    """votes: those of asked rows, by row, where all private rows vote; what is missing is added."""
+    probability = sampling_probability(settings, view.facts)
+    asked = voting.asked_rows(settings, view.facts, streams)
     mechanism = voting.vote_mechanism(float(settings.noise_multiplier or 0.0), streams.secret("noise"), ledger)
     if probability == 1:
-        key = (settings.neighbours, asked.tobytes())
-        if key not in votes:
-            votes[key] = neighbour_votes(z_asked, prepared.z, view.y, voting.stable_ids(view), settings, n_classes=facts.n_classes)
-        noisy = [mechanism.release(torch.from_numpy(row)).numpy() for row in votes[key]]
+        new = np.array([row for row in asked if row not in votes], dtype=np.int64)
+        votes.update(zip(new.tolist(), _votes(settings, prepared, view, prepared.z_public[new]), strict=True))
+        noisy = voting.released(mechanism, np.stack([votes[row] for row in asked]))
     else:
-        noisy, sampling, ids = [], streams.secret("sampling"), voting.stable_ids(view)
-        for row in z_asked:
+        sampling, answers = streams.secret("sampling"), []
+        for row in asked:
             with sampled(probability, len(view.y), sampling, [ledger]) as picked:
-                own = neighbour_votes(row[None], prepared.z[picked], view.y[picked], ids[picked], settings, n_classes=facts.n_classes)
-                noisy.append(mechanism.release(torch.from_numpy(own[0])).numpy())
-    return voting.student(
-        z_asked,
-        np.stack(noisy).astype(np.float64),
-        prepared,
-        learns=settings.student,
-        noise_std=mechanism.noise_multiplier * mechanism.l2_clip_norm,
-    )
+                own = _votes(settings, prepared, view, prepared.z_public[row : row + 1], picked)
+                answers.append(voting.released(mechanism, own)[0])
+        noisy = np.stack(answers)
+    return voting.student(prepared.z_public[asked], noisy, prepared, learns=settings.student, mechanism=mechanism)
 
 
-def neighbour_votes(z_asked: Array, z: Array, y: Array, ids: Array, settings: PrivateKnnSettings, *, n_classes: int) -> Array:
-    """(m, C) float64 labels of each asked row's nearest rows, counted. z_asked: (m, k), z: (n, k) float32; y, ids: (n,) int64."""
+def _votes(settings: PrivateKnnSettings, prepared: Prepared, view: View, z_asked: Array, picked: Array | None = None) -> Array:
+    """(m, C) votes of all private rows, or of those picked."""
+    z, y, ids = prepared.z, view.y, voting.stable_ids(view)
+    if picked is not None:
+        z, y, ids = z[picked], y[picked], ids[picked]
+    return neighbour_votes(z_asked, z, y, ids, neighbours=int(settings.neighbours or 1), n_classes=view.facts.n_classes)
+
+
+def neighbour_votes(z_asked: Array, z: Array, y: Array, ids: Array, *, neighbours: int, n_classes: int) -> Array:
+    """(m, C) float64 labels of each asked row's nearest rows, counted. z_asked: (m, k), z: (n, k) float32; y, ids: (n,) int64.
+
+    Squared distances of rows on a grid (`exact_rows`) are exact; among equals the smaller row numbers come first.
+    """
     counts = np.zeros((len(z_asked), n_classes))
-    wanted = min(int(settings.neighbours or 1), len(z))
+    wanted = min(neighbours, len(z))
     if wanted == 0:
         return counts
-    lengths = np.einsum("ij,ij->i", z, z)
+    rows, order = z.astype(np.float64), np.argsort(ids, kind="stable")
+    rows, labels = rows[order], y[order]
+    lengths = np.einsum("ij,ij->i", rows, rows)
     for start in range(0, len(z_asked), CHUNK_QUERIES):
-        asked = z_asked[start : start + CHUNK_QUERIES]
-        keys = _ordered(lengths - 2.0 * (asked @ z.T), ids)
-        nearest = np.argpartition(keys, wanted - 1, axis=1)[:, :wanted]
-        for row, own in enumerate(nearest):
-            counts[start + row] = np.bincount(y[own], minlength=n_classes)
+        asked = z_asked[start : start + CHUNK_QUERIES].astype(np.float64)
+        for row, distances in enumerate(lengths - 2.0 * (asked @ rows.T)):
+            last = np.partition(distances, wanted - 1)[wanted - 1]
+            nearer = distances < last
+            level = np.flatnonzero(distances == last)[: wanted - int(nearer.sum())]
+            counts[start + row] = np.bincount(labels[nearer], minlength=n_classes) + np.bincount(labels[level], minlength=n_classes)
     return counts
-
-
-def _ordered(distances: Array, ids: Array) -> Array:
-    """(m, n) int64 keys that order by distance (float32), then by row number: the bits of a float order as integers do."""
-    bits = np.ascontiguousarray(distances, dtype=np.float32).view(np.int32).astype(np.int64)
-    rising = np.where(bits < 0, -(bits & 0x7FFFFFFF), bits)
-    keys: Array = (rising << 32) + ids
-    return keys
 
 
 METHODS.register(
@@ -161,6 +155,7 @@ METHODS.register(
         prepare=voting.prepare,
         finish=finish,
         presets={"paper": {"student": "labels", "neighbours": 300, "batch_size": 9000}},
-        assumptions=("distances are taken as exact, ties go to the smaller row number",),
+        version=2,
+        assumptions=("a row keeps its own number, whatever other rows are present; ties in distance go to the smaller one",),
     )
 )

@@ -8,9 +8,12 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections import defaultdict
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import torch
 
 from pillar_core import ledger as events
 from pillar_core import params
@@ -18,9 +21,10 @@ from pillar_core.engine import LinearClassifier
 from pillar_core.engine.ridge import cross_validated_ridge, shrunk_regression
 from pillar_core.ledger import DpEvent, Ledger
 from pillar_core.mechanisms import GaussianMechanism
+from pillar_core.methods.exact_rows import exact_rows
 from pillar_core.methods.method import Plan
 from pillar_core.params import Param
-from pillar_core.rng import Stream
+from pillar_core.rng import Stream, Streams
 from pillar_core.splits import Prepared, View
 from pillar_core.types import PrivacyBudget, PublicFacts, TrainResult
 
@@ -80,9 +84,28 @@ def prepare(settings: Any, facts: PublicFacts, budget: PrivacyBudget | None) -> 
     return Plan(dataclasses.replace(settings, queries=asked), (f"queries = {asked}: all public rows, at most {MOST_QUERIES:,}.",))
 
 
+ROWS = ("k", "standardise", "centre", "normalise")
+"""The settings that decide which rows are compared."""
+
+
+def grouped(settings: Sequence[Any], names: Sequence[str]) -> list[list[int]]:
+    """The positions of runs that agree on `names`."""
+    groups: dict[tuple[Any, ...], list[int]] = defaultdict(list)
+    for position, one in enumerate(settings):
+        groups[tuple(getattr(one, name) for name in names)].append(position)
+    return list(groups.values())
+
+
 def project(settings: VotingSettings, view: View) -> Prepared:
-    """Private and public rows in k public directions."""
-    return view.prepare(standardise=settings.standardise, centre=settings.centre, normalise=settings.normalise, k=settings.k)
+    """Private and public rows in k public directions, each independent of all others to the last bit; made once a split."""
+    how = {name: getattr(settings, name) for name in ROWS}
+    prepared: Prepared = view.memo.get(("exact rows", *how.values()), lambda: exact_rows(view, **how))
+    return prepared
+
+
+def asked_rows(settings: VotingSettings, facts: PublicFacts, streams: Streams) -> Array:
+    """The public rows that are asked about, in order."""
+    return streams.public("queries").permutation(facts.n_public)[: queries_of(settings, facts)]
 
 
 def stable_ids(view: View) -> Array:
@@ -95,10 +118,20 @@ def vote_mechanism(noise_multiplier: float, stream: Stream, ledger: Ledger) -> G
     return GaussianMechanism(noise_multiplier, VOTE_SENSITIVITY, stream, ledger, REPLACE_ONE_FACTOR, label="noisy votes")
 
 
-def student(z_asked: Array, noisy: Array, prepared: Prepared, *, learns: str, noise_std: float) -> TrainResult:
-    """The student of noisy votes (m, C) on public rows z_asked (m, k): post-processing of what was released."""
+def released(mechanism: GaussianMechanism, votes: Array) -> Array:
+    """(m, C) float64 noisy votes, one release a row."""
+    return np.stack([mechanism.release(torch.from_numpy(row)).numpy() for row in votes]).astype(np.float64)
+
+
+def noise_std(mechanism: GaussianMechanism) -> float:
+    """The noise's standard deviation in votes."""
+    return mechanism.noise_multiplier * mechanism.l2_clip_norm
+
+
+def student(z_asked: Array, noisy: Array, prepared: Prepared, *, learns: str, mechanism: GaussianMechanism) -> TrainResult:
+    """The student of noisy votes (m, C) on public rows z_asked (m, k): post-processing of what `mechanism` released."""
     if learns == "votes":
-        weights, bias = shrunk_regression(z_asked, noisy, noise_std=noise_std)
+        weights, bias = shrunk_regression(z_asked, noisy, noise_std=noise_std(mechanism))
     else:
         weights, bias = cross_validated_ridge(z_asked, np.eye(noisy.shape[1])[noisy.argmax(axis=1)])
     return TrainResult(LinearClassifier(prepared.transform, weights, bias))
