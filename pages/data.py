@@ -18,7 +18,8 @@ looks.title(
     "ones, few directions hold most of the signal.",
 )
 
-here, papers, own = st.tabs(["Data sets of the app", "Data sets of the papers", "Bring your own"])
+TABS = ("Data sets of the app", "Data sets of the papers", "Bring your own")
+here, papers, own = st.tabs(TABS, default=TABS[gallery.place(settings.data)])
 with here:
     gallery.cards(settings)
 with papers:

@@ -137,15 +137,14 @@ def _state(settings: Settings) -> None:
         data = core.raw(dataclasses.replace(settings, data=one))
         if not isinstance(data, FeatureSet) and data.is_images and not is_ready(data, backbone=name):
             missing.append((one, len(data.x_train) + (0 if data.x_test is None else len(data.x_test))))
+    title = pc.BACKBONES[names.address(name).base].title
     if not missing:
-        st.success(
-            f"Features through **{pc.BACKBONES[name].title}** are in the cache; every page uses them.", icon=":material/check_circle:"
-        )
+        st.success(f"**Ready:** every page uses the features of {title}.", icon=":material/check_circle:")
         return
     images = sum(count for _, count in missing)
     jobs.panel(
         [specification(one, name) for one, _ in missing],
-        what=f"Extract features through {pc.BACKBONES[name].title}",
+        what=f"Features through {title}",
         seconds=images * _SECONDS_PER_IMAGE["million" if pc.BACKBONES[name].weights else ""],
         cost="",
         found=0,

@@ -39,6 +39,11 @@ def papers(settings: Settings) -> None:
         st.dataframe(pd.DataFrame([_facts(one) for one in names]), hide_index=True, key="paper-sets")
 
 
+def place(name: str) -> int:
+    """Where a data set is found: 0 among those of the app, 1 among the papers', 2 brought by the user."""
+    return int(pc.DATASETS[name].needs_files) if name in pc.DATASETS else 2
+
+
 def title_of(name: str) -> str:
     """A data set's title; uploads have none."""
     return pc.DATASETS[name].title if name in pc.DATASETS else "Your upload"

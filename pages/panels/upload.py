@@ -14,7 +14,7 @@ from pillar_core.data import Report
 from pillar_core.experiments import geometry, loading, splitting
 from pillar_core.fingerprint import fingerprint
 
-_SHARE, _NONE = "A random tenth of them is public: ε does not protect those rows", "None: public rows come from another data set"
+_SHARE, _NONE = "A random share of them is public: ε does not protect it", "None: public rows come from another data set"
 
 
 def panel(settings: Settings) -> None:
@@ -69,20 +69,25 @@ def _in_use(settings: Settings) -> None:
 
 
 def _judge(content: bytes | None, name: str, settings: Settings) -> None:
-    report = _report(name if content is None else fingerprint(content, name), content, name)
+    key = name if content is None else fingerprint(content, name)
+    report = _report(key, None, content, name)
+    if report.ok:
+        dims = " × ".join(map(str, report.dims))
+        st.success(
+            f"**Ready.** {report.n_train:,} train and {report.n_test:,} test rows, {dims} {'pixels' if report.is_images else 'features'}, "
+            f"{len(report.classes)} classes.",
+            icon=":material/check_circle:",
+        )
+        public = _public_rows(report)
+        if public is not None:
+            report = _report(key, settings.public_fraction if public == PART else None, content, name)
+            _consequence(report, public)
     if not report.ok:
         st.error("**This file cannot be used yet.**", icon=":material/error:")
         st.markdown("\n".join(f"- {problem}" for problem in report.problems))
         return
-    dims = " × ".join(map(str, report.dims))
-    st.success(
-        f"**Ready.** {report.n_train:,} train and {report.n_test:,} test rows, {dims} {'pixels' if report.is_images else 'features'}, "
-        f"{len(report.classes)} classes.",
-        icon=":material/check_circle:",
-    )
-    for line in report.notes:
+    for line in report.notes[1:]:
         st.caption(line)
-    public = _public_rows(report, settings)
     st.button(
         "Use these rows as private data",
         type="primary",
@@ -95,20 +100,13 @@ def _judge(content: bytes | None, name: str, settings: Settings) -> None:
     st.dataframe(list(report.preview), hide_index=True, key="upload-preview")
 
 
-def _public_rows(report: Report, settings: Settings) -> str | None:
+def _public_rows(report: Report) -> str | None:
     """The `public` setting that the user chose; None before the choice."""
     choice = st.radio("Which of your rows may everyone see?", [_SHARE, _NONE], index=None, key="upload-public")
-    if choice == _SHARE:
-        st.warning(
-            f"About {report.n_train // 10:,} of your {report.n_train:,} train rows will count as **public**: no ε limits what a model or a "
-            "figure shows of them. Choose this only if those people agreed, or to experiment. The sidebar sets the share.",
-            icon=":material/lock_open:",
-        )
-        return PART
     if choice != _NONE:
-        return None
+        return PART if choice == _SHARE else None
     fitting = [name for name, card in pc.DATASETS.items() if (card.kind == "images") == report.is_images and card.is_here()]
-    other = st.selectbox(
+    return st.selectbox(
         "Public rows come from",
         fitting,
         index=None,
@@ -116,20 +114,27 @@ def _public_rows(report: Report, settings: Settings) -> str | None:
         format_func=lambda name: pc.DATASETS[name].title,
         help="A data set whose rows have as many features as yours; images are brought to the size of yours.",
     )
-    st.caption("All of your train rows stay private. The closer the public rows are to yours, the better: see **Screen public data**.")
-    return other
 
 
-@st.cache_data(max_entries=4, show_spinner="Checking the file …")
-def _report(fingerprint_: str, _content: bytes | None, _name: str) -> Report:
-    return data.dry_run(_name) if _content is None else data.dry_run(_content, filename=_name)
+def _consequence(report: Report, public: str) -> None:
+    """What the choice means for the rows, counted."""
+    if report.ok and public == PART:
+        advice = "Choose this only if those people agreed, or to experiment; the sidebar sets the share."
+        st.warning(f"{report.notes[0]} {advice}", icon=":material/lock_open:")
+    elif report.ok:
+        st.info(f"{report.notes[0]} The closer they are to yours, the better: see **Screen**.", icon=":material/lock:")
+
+
+@st.cache_data(max_entries=8, show_spinner="Checking the file …")
+def _report(fingerprint_: str, public_fraction: float | None, _content: bytes | None, _name: str) -> Report:
+    return data.dry_run(_name if _content is None else _content, "" if _content is None else _name, public_fraction=public_fraction)
 
 
 def _keep(content: bytes | None, name: str, public: str) -> None:
     with failures.noted("The rows could not be stored"):
         if content is None:
             found = loading.read(name)
-        elif data.dry_run(content, filename=name).is_images:
+        elif data.dry_run(content, name, public_fraction=None).is_images:
             found = data.read_images(content, filename=name)
         else:
             found = data.read_features(content, filename=name)

@@ -239,7 +239,7 @@ def test_a_good_file_becomes_the_private_data(start: Start) -> None:
     assert "Ready." in "".join(str(item.value) for item in app.success)
     assert app.button(key="use-upload").disabled
     app.radio(key="upload-public").set_value(app.radio(key="upload-public").options[0]).run()
-    assert "will count as **public**" in words(app)
+    assert "4 of these 32 train rows become public" in words(app)
     app.button(key="use-upload").click().run()
     assert not app.exception
     assert codec.is_stored("data", app.query_params["data"])

@@ -1,0 +1,106 @@
+"""Data & backbone: rows by path, the choice of public rows, a backbone with its weights, extraction, and what is told meanwhile."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from page_reading import Start, metric, words
+
+import pillar_core as pc
+from pages.frame import settings as codec
+from pillar_core.experiments import jobs_extraction, splitting
+from pillar_core.types import Dataset
+
+
+def _images(n: int = 80) -> Dataset:
+    rng = np.random.default_rng(2)
+    labels = np.arange(n) % 2
+    pixels = rng.integers(0, 120, (n, 8, 8), dtype=np.uint8) + (labels * 100).astype(np.uint8)[:, None, None]
+    return Dataset("blots", pixels, labels, pixels[:30] + 1, labels[:30], ("dark", "light"))
+
+
+def test_a_path_is_read_and_none_of_its_rows_need_be_public(start: Start, tmp_path: Path) -> None:
+    app = start("data")
+    data = _images()
+    np.savez(tmp_path / "blots.npz", x_train=data.x_train, y_train=data.y_train, x_test=data.x_test, y_test=data.y_test)
+    app.text_input(key="upload-path").set_value(str(tmp_path / "blots.npz")).run()
+    assert "80 train and 30 test rows" in "".join(str(item.value) for item in app.success)
+    assert app.button(key="use-upload").disabled
+    app.radio(key="upload-public").set_value(app.radio(key="upload-public").options[1]).run()
+    assert app.button(key="use-upload").disabled
+    app.selectbox(key="upload-other").set_value("digits").run()
+    assert "All 80 train rows are private" in words(app)
+    app.button(key="use-upload").click().run()
+    assert not app.exception
+    assert codec.is_stored("data", app.query_params["data"])
+    assert app.query_params["public"] == "digits"
+    assert metric(app, "Private rows") == "80"
+    assert metric(app, "Public rows") == "1,438"
+
+
+def test_features_that_are_not_extracted_are_asked_for_and_then_used(start: Start) -> None:
+    app = start("data", data="digits")
+    app.selectbox(key="extract-backbone").set_value("scattering").run()
+    app.button(key="use-backbone").click().run()
+    assert not app.exception
+    assert app.query_params["backbone"] == "scattering"
+    assert "are not in the cache yet" in words(app)
+    assert "1797 images" in words(app).replace(",", "")
+    assert "job-run" in [button.key for button in app.button]
+    task = {key: value for key, value in jobs_extraction.specification("digits", "scattering").items() if key != "kind"}
+    pc.jobs.JOB_KINDS["extract"].run(task, lambda *_: None, lambda: False)
+    app.run()
+    assert "**Ready:**" in "".join(str(item.value) for item in app.success)
+    assert metric(app, "Features") == "324"
+
+
+def test_a_backbone_out_of_a_link_is_used_as_it_is_written(start: Start, tmp_path: Path) -> None:
+    name = f"timm:mobilenetv2_100?mean=0.5&std=0.5&weights={tmp_path / 'absent.safetensors'}"
+    app = start("data", data="digits", backbone=name)
+    assert not app.exception
+    assert app.query_params["backbone"] == name
+    assert app.text_input(key="extract-options").value == "mean=0.5&std=0.5"
+    assert "there is no" in words(app)
+    assert "ε does not cover rows that pre-training saw" in words(app)
+
+
+@pytest.mark.parametrize("name", ["timm:no_such_model", "nonsense:x", "timm:" + "x" * 2000])
+def test_a_link_to_no_backbone_falls_back(start: Start, name: str) -> None:
+    app = start("data", data="digits", backbone=name)
+    assert not app.exception
+    assert app.query_params["backbone"] == "auto"
+
+
+def test_a_bad_option_says_what_is_allowed(start: Start) -> None:
+    app = start("data", data="digits")
+    app.selectbox(key="extract-backbone").set_value("dino_resnet50").run()
+    assert "needs its weights as a local file" in words(app)
+    app.selectbox(key="extract-backbone").set_value("timm:resnet50.tv_in1k").run()
+    app.text_input(key="extract-options").set_value("input_size=3").run()
+    assert "input_size must be a whole number in [8, 4096]" in words(app)
+    assert "use-backbone" not in [button.key for button in app.button]
+
+
+def test_rows_of_numbers_need_no_backbone(start: Start) -> None:
+    app = start("data", data="breast_cancer")
+    assert "no backbone is needed" in words(app)
+
+
+def test_forgetting_an_upload_of_images_removes_every_backbones_features(start: Start) -> None:
+    start("home")
+    name = splitting.keep_data(_images())
+    splitting.named_features(name, "scattering")
+    app = start("data", data=name, backbone="scattering")
+    assert metric(app, "Features") == "324"
+    app.button(key="forget").click().run()
+    assert not pc.store.default().ls("arrays")
+    assert app.query_params["data"] == "spiked_features"
+
+
+def test_papers_sets_say_what_they_need(start: Start) -> None:
+    app = start("data")
+    app.selectbox(key="paper-set").set_value("cub_200").run()
+    assert not app.exception
+    assert pc.DATASETS["cub_200"].by_hand[:40] in words(app)
