@@ -56,7 +56,7 @@ with failures.shown("The geometry of these rows could not be drawn."):
         "xi",
         name="geometry-view",
         words=geometry_views.VIEWS.__getitem__,
-        help="Five looks at the same rows; the sidebar's k and ε are marked in each.",
+        help="Looks at the same rows; the sidebar's k and ε are marked in each.",
     )
     geometry_views.draw(chosen, settings)
 

@@ -32,18 +32,21 @@ from pillar_core.plots.privacy import bars_of_epsilon, epsilon_against_delta, ep
 from pillar_core.plots.runs import overlay, parallel_coordinates
 from pillar_core.plots.screening import angles, distance_map, gradient_spectra, ranking, score_against_accuracy
 from pillar_core.plots.screening_training import captured_gradients, order_over_training, reconstruction_bound
+from pillar_core.plots.sets import MOST_SETS, accuracy_of_sets
 from pillar_core.plots.spectrum import spectrum
 from pillar_core.plots.theme import Mode, epsilon_colour, epsilon_label, in_order, method_style
 from pillar_core.plots.theory import choice_errors, mixture_errors, rates, rows_against_dimension, shift
 
 __all__ = [
     "BASES",
+    "MOST_SETS",
     "Here",
     "Mode",
     "accuracy_against_k",
     "accuracy_by",
     "accuracy_drops",
     "accuracy_heatmap",
+    "accuracy_of_sets",
     "angles",
     "audit_power",
     "bars_of_epsilon",

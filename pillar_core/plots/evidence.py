@@ -262,8 +262,8 @@ def right_guesses(table: pd.DataFrame, *, mode: Mode = "light", published: float
         marker={"color": [faded(colours[5 if strong else 0], 0.75) for strong in is_strong], "cornerradius": 4},
         hovertemplate="%{y}: right in %{x:.1f} % of guesses<extra></extra>",
     )
-    _mark(figure, 50.0, "coin", ink.muted, "dash", "right")
-    _mark(figure, 100 * published, f"published: {100 * published:.1f} %", ink.text, "dot", "left")
+    figure.add_vline(x=50, line={"color": ink.muted, "dash": "dash", "width": 2})
+    _mark(figure, 100 * published, f"coin 50 %, published {100 * published:.1f} %", ink.text, "dot", "left")
     figure.update_xaxes(title_text="guesses about one row that are right, %", range=[40, 104])
     figure.update_yaxes(type="category", categoryarray=labels[::-1], showgrid=False, ticksuffix="  ")
     figure.update_layout(showlegend=False, bargap=0.3)
