@@ -9,8 +9,8 @@ import streamlit as st
 
 import pillar_core as pc
 from pages.frame import jobs, session
-from pages.panels import runs_results
 from pillar_core.errors import PillarError
+from pillar_core.experiments import records
 
 _LIVE = ("queued", "running")
 _ICONS = {"queued": "schedule", "running": "sync", "done": "check_circle", "failed": "error", "cancelled": "stop_circle"}
@@ -85,7 +85,7 @@ def _titled(job_id: str) -> str:
     if not isinstance(grid, dict):
         return str(pc.jobs.JOB_KINDS[spec["kind"]].title)
     learners = ", ".join(pc.METHODS[name].title for name in _names(grid, "method") if name in pc.METHODS)
-    data = ", ".join(runs_results.data_name(name) for name in _names(grid, "dataset"))
+    data = ", ".join(records.data_words(name) for name in _names(grid, "dataset"))
     return f"Sweep: {learners} on {data}"[:120]
 
 

@@ -10,7 +10,7 @@ import streamlit as st
 import pillar_core as pc
 from pages.frame import badges, jobs, navigation
 from pages.frame.settings import Settings
-from pages.panels import local, runs_results
+from pages.panels import local
 from pillar_core.experiments import papers, records, sweep
 from pillar_core.experiments.papers_tables import CLASSES
 from pillar_core.types import Provenance
@@ -39,6 +39,7 @@ def panel(settings: Settings, runs: pd.DataFrame) -> None:
             list(mine.index),
             name=f"papers-item-{paper}",
             words=lambda name: f"{_MARKS[mine.loc[name, 'how']]} {name}: {mine.loc[name, 'title']}",
+            start=next((name for name, how in mine["how"].items() if how == "run"), mine.index[0]),
             help="▶ runs here · ↗ the like is on another page · – not here, with the reason.",
         )
     chosen = mine.loc[item]
@@ -65,7 +66,7 @@ def _runnable(name: str, settings: Settings, runs: pd.DataFrame) -> None:
             "Run it on",
             ["", own],
             name="papers-rows",
-            words=lambda one: runs_results.data_name(one) if one else "generated rows (stand-in)",
+            words=lambda one: records.data_words(one) if one else "generated rows (stand-in)",
             help="The sidebar's data, where they are that set.",
         )
     grid = papers.grid(name, dataset=dataset, data=data or None)
@@ -123,9 +124,10 @@ def _show(table: pd.DataFrame) -> None:
     st.dataframe(shown.dropna(axis=1, how="all"), hide_index=True, key="papers-beside", column_config={**config, **ranks, "epsilon": "ε"})
 
 
-def _choice(label: str, options: list[str], *, name: str, words: object, help: str) -> str:
-    """A choice of one, kept over page changes."""
-    now = local.value(name, options[0])
-    local.put(name, now if now in options else options[0])
+def _choice(label: str, options: list[str], *, name: str, words: object, help: str, start: str | None = None) -> str:
+    """A choice of one, kept over page changes; `start` (else the first) until another is chosen."""
+    first = options[0] if start is None else start
+    now = local.value(name, first)
+    local.put(name, now if now in options else first)
     st.selectbox(label, options, key=local.key(name, options[0]), format_func=words, help=help, on_change=local.released, args=(name,))  # type: ignore[arg-type]  # any function from name to words
     return str(local.value(name, options[0]))

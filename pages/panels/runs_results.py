@@ -49,7 +49,7 @@ def panel(settings: Settings, runs: pd.DataFrame) -> None:
     if len(chosen):
         drawn.append(_compared(chosen, shown, looks_of_all))
     elif len(lines) > 1:
-        figure = plots.parallel_coordinates(lines, mode=looks.mode())
+        figure = plots.parallel_coordinates(lines.assign(method=lines["method"].map(_learners())), mode=looks.mode())
         drawn.append(figure)
         figures.show(figure, lines.drop(columns=["group"]), name="runs_parallel", **looks_of_all)
     picked = chosen if len(chosen) else lines
@@ -58,7 +58,7 @@ def panel(settings: Settings, runs: pd.DataFrame) -> None:
 
 def words_of(line: Any) -> str:
     """A setting in a few words."""
-    parts = [data_name(str(line["dataset"])), pc.METHODS[str(line["method"])].title]
+    parts = [str(line["data"]), pc.METHODS[str(line["method"])].title]
     parts += [f"k = {line['k']:g}"] if pd.notna(line.get("k")) else []
     return ", ".join([*parts, f"ε = {line['epsilon']:g}"])
 
@@ -72,7 +72,8 @@ def _filtered(settings: Settings, runs: pd.DataFrame) -> pd.DataFrame:
         options = sorted(set(texts) - {""}, key=_order)
         key = f"runs-filter-{name}"
         session.fill(key, [value for value in asked.get(name, []) if value in options])
-        shares = {"format_func": data_name if name == "dataset" else _word}
+        titles = dict(zip(runs["dataset"], runs["data"], strict=True)) if name == "dataset" else _learners() if name == "method" else {}
+        shares = {"format_func": lambda code, known=titles: known.get(code, _word(code))}
         help_text = "Keeps the runs with one of these; none chosen keeps all. Part of the link."
         column.multiselect(label, options, key=key, help=help_text, on_change=_rewrite, placeholder="all", **shares)
         kept = st.session_state[key]
@@ -117,7 +118,8 @@ def _grouped(keys: str, _shown: pd.DataFrame) -> pd.DataFrame:
 def _table(lines: pd.DataFrame) -> pd.DataFrame:
     """The settings, and those that were chosen."""
     percent = {name: 100 * lines[name] for name in ("mean", "low", "high")}
-    shown = lines.assign(**percent, data=lines["dataset"].map(data_name), learner=lines["method"].map(lambda name: pc.METHODS[name].title))
+    shown = lines.assign(**percent, learner=lines["method"].map(lambda name: pc.METHODS[name].title))
+    shown["k"] = shown["k"].map(_text) if "k" in shown else ""
     shown["epsilon"] = shown["epsilon"].map(_text)
     shown["epsilon_upper"] = shown["epsilon_upper"].map(lambda value: _word(f"{value:.4g}"))
     shown = shown[
@@ -157,7 +159,7 @@ def _refused(shown: pd.DataFrame) -> None:
     label = f"{int(refused['seeds'].sum()):,} runs were refused, in {len(refused):,} settings"
     with st.expander(label, icon=":material/block:"):
         st.markdown("The library refused these before or while training; the cache keeps the reason, so a sweep does not try them again.")
-        table = refused.assign(dataset=refused["dataset"].map(data_name)).dropna(axis=1, how="all")
+        table = refused.drop(columns=["dataset"]).dropna(axis=1, how="all")
         table["epsilon"] = table["epsilon"].map(_text)
         config = {"error_message": st.column_config.TextColumn("why", width="large")}
         st.dataframe(table, hide_index=True, key="runs-refused", column_config=config)
@@ -187,7 +189,7 @@ def _compared(chosen: pd.DataFrame, shown: pd.DataFrame, looks_of_all: dict[str,
         **looks_of_all,
     )
     if len(chosen) > 1:
-        differing = [name for name in records.AXES if name in chosen and chosen[name].map(_text).nunique() > 1]
+        differing = [name for name in ("data", *records.AXES[1:]) if name in chosen and chosen[name].map(_text).nunique() > 1]
         st.markdown("**What differs**")
         table = chosen[differing].map(_text).T.set_axis([f"{number + 1}" for number in range(len(chosen))], axis=1)
         st.dataframe(table.rename_axis("setting").reset_index(), hide_index=True, key="runs-differences")
@@ -240,7 +242,5 @@ def _order(text: str) -> tuple[int, float, str]:
         return 1, 0.0, text
 
 
-def data_name(name: str) -> str:
-    if name in pc.DATASETS:
-        return pc.DATASETS[name].title
-    return f"{name[:13]}… (yours)" if name.startswith("stored:") else name
+def _learners() -> dict[str, str]:
+    return {name: method.title for name, method in pc.METHODS.items()}

@@ -11,11 +11,12 @@ from typing import Any
 import pandas as pd
 
 from pillar_core import metrics, store
-from pillar_core.experiments import sweep
+from pillar_core.data import DATASETS
+from pillar_core.experiments import splitting, sweep
 from pillar_core.experiments.tables import row_of
 from pillar_core.fingerprint import fingerprint
 
-__all__ = ["AXES", "all_runs", "estimate", "forget_refusals", "grid_of", "lines", "refusals", "versions_of"]
+__all__ = ["AXES", "all_runs", "data_words", "estimate", "forget_refusals", "grid_of", "lines", "refusals", "versions_of"]
 
 AXES = ("dataset", "backbone", "public_fraction", "public_per_class", "public", "method", "k", "epsilon", "delta", "relation")
 """The columns that tell one setting from another, as far as a table shows them."""
@@ -26,7 +27,7 @@ BYTES_A_RUN = 2_500
 
 
 def all_runs() -> pd.DataFrame:
-    """One row per record in the cache: the columns of `sweep`, with `key`, `name` (of stored features) and `group`.
+    """One row per record in the cache: the columns of `sweep`, with `key`, `data` (the data set's name for people) and `group`.
 
     Rows of equal `group` differ in the seed alone. Empty without records.
     """
@@ -39,7 +40,7 @@ def refusals(runs: pd.DataFrame) -> pd.DataFrame:
     """The settings that could not run, one line each: AXES, seeds, `cause` (the kind of error), `error_message`."""
     refused = runs[runs["error_message"].notna()] if len(runs) else runs
     found = [
-        {name: rows.iloc[0][name] for name in AXES if name in rows}
+        {name: rows.iloc[0][name] for name in ("data", *AXES) if name in rows}
         | {"seeds": len(rows), "cause": rows.iloc[0]["cause"], "error_message": rows.iloc[0]["error_message"]}
         for _, rows in refused.groupby("group", sort=False)
     ]
@@ -67,11 +68,23 @@ def lines(runs: pd.DataFrame) -> pd.DataFrame:
     for group, rows in trained.groupby("group", sort=False):
         mean, low, high = _interval(rows["accuracy"].dropna().to_list())
         first = rows.iloc[0]
-        line = {name: first[name] for name in AXES if name in rows}
+        line = {name: first[name] for name in ("data", *AXES) if name in rows}
         line |= {"mean": mean, "low": low, "high": high, "seeds": len(rows)}
         found.append(line | {"epsilon_upper": rows["epsilon_upper"].max(), "seconds": rows["seconds"].mean(), "group": group})
     made = pd.DataFrame(found)
     return made.sort_values("mean", ascending=False, kind="stable").reset_index(drop=True) if len(made) else made
+
+
+def data_words(dataset: str, features: str = "") -> str:
+    """A data set's name for people: its title, or for rows that a user brought the name that they came under, else their key."""
+    if dataset in DATASETS:
+        return DATASETS[dataset].title
+    if not dataset.startswith((splitting.STORED, "given:")):
+        return dataset
+    if not features and dataset.startswith(splitting.STORED):
+        kept = store.default().get_arrays(dataset.removeprefix(splitting.STORED), mmap=True)
+        features = "" if kept is None else str(kept["name"])
+    return f"{features or dataset[:13] + '…'} (yours)"
 
 
 def estimate(grid: Mapping[str, Any], runs: pd.DataFrame) -> dict[str, float]:
@@ -109,7 +122,9 @@ def _row(root: str, key: str) -> dict[str, Any] | None:
     record = store.default().get_json("record", key)
     if not isinstance(record, dict) or "cell" not in record:
         return None
-    return {"key": key, "group": _group(record["cell"]), **row_of(record), "cause": record.get("cause")}
+    dataset = str(record["cell"]["data"]["dataset"])
+    named = {"data": data_words(dataset, str(record.get("features", ""))), "cause": record.get("cause")}
+    return {"key": key, "group": _group(record["cell"]), **row_of(record), **named}
 
 
 def _group(cell: Mapping[str, Any]) -> str:

@@ -142,13 +142,14 @@ def _trained(group: Sequence[Cell], split: SemiPrivateSplit) -> list[dict[str, A
         try:
             solved[position] = run.solve_spec(_asked(cell), split)
         except (*REFUSALS, MissingDependencyError) as refusal:
-            found[position] = refusal_json(refusal, cell)
+            found[position] = refusal_json(refusal, cell, features=split.features.name)
     try:
         records = run.run_many(list(solved.values()), split) if solved else []
-        found |= {position: record_json(record, group[position]) for position, record in zip(solved, records, strict=True)}
+        name = split.features.name
+        found |= {position: record_json(record, group[position], features=name) for position, record in zip(solved, records, strict=True)}
     except (*REFUSALS, MissingDependencyError) as refusal:
         if len(group) == 1:
-            return [refusal_json(refusal, group[0])]
+            return [refusal_json(refusal, group[0], features=split.features.name)]
         return [record for cell in group for record in _trained([cell], split)]
     return [found[position] for position in range(len(group))]
 

@@ -14,11 +14,12 @@ from pillar_core.types import RunRecord
 SETTING_COLUMNS = ("k", "steps", "batch_size", "learning_rate", "noise_multiplier", "l2_clip_norm")
 
 
-def record_json(record: RunRecord, cell: Mapping[str, Any]) -> dict[str, Any]:
-    """A record without its classifier and without non-private diagnostics, in plain JSON types."""
+def record_json(record: RunRecord, cell: Mapping[str, Any], *, features: str) -> dict[str, Any]:
+    """A record without its classifier and without non-private diagnostics, in plain JSON types; `features` is their name."""
     guarantee = record.guarantee
     return {
         "cell": dict(cell),
+        "features": features,
         "method": record.method,
         "settings": dict(record.settings),
         "guarantee": {
@@ -45,9 +46,10 @@ def record_json(record: RunRecord, cell: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def refusal_json(refusal: Exception, cell: Mapping[str, Any]) -> dict[str, Any]:
+def refusal_json(refusal: Exception, cell: Mapping[str, Any], *, features: str) -> dict[str, Any]:
     """What stands for the record of a cell that cannot run: the message, and the kind of error as `cause`."""
-    return {"cell": dict(cell), "error": str(refusal), "cause": type(refusal).__name__, "versions": made_with()}
+    why = {"error": str(refusal), "cause": type(refusal).__name__}
+    return {"cell": dict(cell), "features": features, **why, "versions": made_with()}
 
 
 def row_of(record: Mapping[str, Any]) -> dict[str, Any]:

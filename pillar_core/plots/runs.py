@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 
 from pillar_core.plots.theme import INK, Mode, epsilon_label, finished, method_style
 
-_COORDINATES = ("dataset", "method", "k", "epsilon", "public_fraction", "mean")
+_COORDINATES = ("data", "method", "k", "epsilon", "public_fraction", "mean")
 
 
 def overlay(runs: pd.DataFrame, lines: pd.DataFrame, *, labels: dict[str, str], mode: Mode = "light") -> Any:
@@ -78,11 +78,15 @@ def parallel_coordinates(lines: pd.DataFrame, *, mode: Mode = "light") -> Any:
         caption="Drag along an axis to keep the lines that pass there.",
         height=430,
     )
-    made.update_layout(margin_t=130, margin_l=90)
+    made.update_layout(margin_t=130, margin_l=150)
     return made
 
 
-_TITLES = {"epsilon": "ε", "mean": "accuracy, %", "public_fraction": "public share", "dataset": "data"}
+def _short(text: str, most: int = 22) -> str:
+    return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
+_TITLES = {"epsilon": "ε", "mean": "accuracy, %", "public_fraction": "public share", "method": "learner"}
 
 
 def _dimension(values: pd.Series[Any], name: str) -> dict[str, Any]:
@@ -90,12 +94,12 @@ def _dimension(values: pd.Series[Any], name: str) -> dict[str, Any]:
         return {"label": _TITLES[name], "values": 100 * values}
     levels = sorted(values.dropna().unique(), key=lambda level: (isinstance(level, str), level))
     words = [
-        epsilon_label(level).removeprefix("ε = ") if name == "epsilon" else f"{level:g}" if not isinstance(level, str) else level
+        epsilon_label(level).removeprefix("ε = ") if name == "epsilon" else f"{level:g}" if not isinstance(level, str) else _short(level)
         for level in levels
     ]
     places = values.map({level: place for place, level in enumerate(levels)}).fillna(-1)
     has_gap = bool((places < 0).any())
     ticks, texts = list(range(len(levels))), words
     if has_gap:
-        ticks, texts = [-1, *ticks], ["rule", *texts]
+        ticks, texts = [-1, *ticks], ["none", *texts]
     return {"label": _TITLES.get(name, name), "values": places, "tickvals": ticks, "ticktext": texts}

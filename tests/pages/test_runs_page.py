@@ -43,6 +43,14 @@ def test_seeds_are_not_rows(runs: pd.DataFrame) -> None:
     assert ((lines["low"] <= lines["mean"]) & (lines["mean"] <= lines["high"])).all()
 
 
+def test_records_of_own_rows_bear_the_name_that_they_came_under(runs: pd.DataFrame) -> None:
+    features = dataclasses.replace(pc.load_features(pc.load_dataset("breast_cancer")), name="ward 7")
+    pc.sweep(GRID | {"dataset": features, "method": "pillar", "k": [2, 400]})
+    again = records.all_runs()
+    assert set(again["data"]) == {pc.DATASETS["digits"].title, "ward 7 (yours)"}
+    assert set(records.refusals(again)["data"]) == {"ward 7 (yours)"}
+
+
 def test_the_estimate_knows_what_is_cached(runs: pd.DataFrame) -> None:
     found = records.estimate(GRID | {"seed": [0, 1, 2]}, runs)
     assert (found["cells"], found["cached"]) == (12, 8)
