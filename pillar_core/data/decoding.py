@@ -1,8 +1,7 @@
 """Image files to uint8 arrays of one size, with memory bounded whatever their number.
 
-Rows that need more than `LARGEST_IN_MEMORY` go to a nameless file in the cache folder as they are decoded, and are then
-memory-mapped; the file is gone when its last user is, so a killed run leaves nothing behind. Where a key is given, the rows
-are kept in the store under it (whole, checksummed, or not at all) and found there the next time.
+Rows too large for memory go to the disk as they are decoded, and are then memory-mapped (see `scratch`). Where a key is given,
+they are kept in the store under it (whole, checksummed, or not at all) and found there the next time.
 """
 
 from __future__ import annotations
@@ -11,10 +10,8 @@ import concurrent.futures
 import contextlib
 import dataclasses
 import itertools
-import math
 import os
 import struct
-import tempfile
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Sequence
@@ -24,12 +21,12 @@ from typing import Any
 import numpy as np
 
 from pillar_core import store
+from pillar_core.data import scratch
 from pillar_core.data.wording import listed
 from pillar_core.errors import DataError, StoreError
 
 Array = np.ndarray[Any, Any]
 VERSION = 1
-LARGEST_IN_MEMORY = 512 * 2**20
 SHORTER_SIDE = 256
 LARGEST_PIXELS = 50_000_000
 UNREADABLE_LIMIT = 0.01
@@ -87,7 +84,7 @@ def common(found: Sequence[Look], n: int) -> tuple[Look, tuple[str, ...]]:
     same = bool((sizes == sizes[0]).all())
     height, width = (int(side) for side in (sizes[0] if same else np.median(sizes, axis=0)))
     own = Look(height, width, colour)
-    if same and n * math.prod(own.shape) <= LARGEST_IN_MEMORY:
+    if same and not scratch.is_large((n, *own.shape)):
         return own, ()
     scale = min(1.0, SHORTER_SIDE / min(height, width))
     target = Look(max(1, round(scale * height)), max(1, round(scale * width)), colour)
@@ -107,7 +104,7 @@ def decoded(parts: Sequence[Sequence[Picture]], look: Look, *, key: str | None) 
         DataError: more than 1 % of the files do not decode.
         StoreError: no room on the disk of the cache.
     """
-    is_large = sum(map(len, parts)) * math.prod(look.shape) > LARGEST_IN_MEMORY
+    is_large = scratch.is_large((sum(map(len, parts)), *look.shape))
     name = None if key is None or not is_large else key
     found = None if name is None else _stored(name, len(parts))
     if found is None:
@@ -141,31 +138,6 @@ def is_readable(picture: Picture) -> bool:
     return look is not None and _pixels(picture, look) is not None
 
 
-def rows_on_disk(rows: Iterator[Array], shape: tuple[int, ...]) -> Array:
-    """(n, *shape) uint8 rows, written one by one to a nameless file in the cache folder and mapped from there.
-
-    Raises:
-        StoreError: no room, or a folder that cannot be written.
-    """
-    root = store.default().root
-    try:
-        root.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=root) as file:
-            count = 0
-            for row in rows:
-                file.write(np.ascontiguousarray(row).data)
-                count += 1
-            file.flush()
-            if not count:
-                return np.empty((0, *shape), dtype=np.uint8)
-            return np.memmap(file, dtype=np.uint8, mode="c", shape=(count, *shape))
-    except OSError as error:
-        raise StoreError(
-            f"decoded images could not be written below {root} ({error}): nothing was kept. Free space on that disk, or set "
-            "PILLAR_CACHE to a folder on another one."
-        ) from error
-
-
 def _look(picture: Picture) -> Look | None:
     from PIL import Image
 
@@ -196,7 +168,8 @@ def _pixels(picture: Picture, look: Look) -> Array | None:
 def _decoded(part: Sequence[Picture], look: Look, is_large: bool) -> tuple[Array, Array]:
     keep = np.zeros(len(part), dtype=bool)
     if is_large:
-        return rows_on_disk(_good(part, look, keep), look.shape), keep
+        pieces = (np.ascontiguousarray(row).data for row in _good(part, look, keep))
+        return scratch.on_disk(pieces, np.uint8, (-1, *look.shape)), keep
     rows, count = np.empty((len(part), *look.shape), dtype=np.uint8), 0
     for row in _good(part, look, keep):
         rows[count] = row

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from pillar_core.data import arrays
+from pillar_core.data import arrays, scratch
 from pillar_core.data.wording import listed
 from pillar_core.errors import DataError
 from pillar_core.types import FeatureSet
@@ -22,6 +22,7 @@ Array = np.ndarray[Any, Any]
 KEYS = ("x_train", "y_train", "x_test", "y_test", "classes")
 IMAGE_KEYS = {"train_images": "x_train", "train_labels": "y_train", "test_images": "x_test", "test_labels": "y_test"}
 LARGEST = 16 * 2**30
+PIECE = 2**24
 UNREADABLE = (ValueError, OSError, EOFError, KeyError, NotImplementedError, RuntimeError, zipfile.BadZipFile, zlib.error, MemoryError)
 SUFFIXES = (".npz", ".csv", ".parquet")
 
@@ -131,11 +132,10 @@ def arrays_of(content: io.BytesIO | Path, *, also: tuple[str, ...] = ()) -> tupl
         if not size <= LARGEST:
             sizes = f"{size / 2**30:.1f} GiB; the limit is {LARGEST // 2**30} GiB"
             raise DataError(f"the npz would unpack to {sizes}. Store fewer rows, or float16.")
-        if isinstance(content, io.BytesIO):
-            content.seek(0)
-        with np.load(content, allow_pickle=False) as archive:
-            others = [key for key in archive.files if key not in wanted]
-            return {key: archive[key] for key in archive.files if key in wanted}, others
+        with zipfile.ZipFile(content) as archive:
+            members = {member.filename.removesuffix(".npy"): member for member in archive.infolist()}
+            others = [key for key in members if key not in wanted]
+            return {key: _array(archive, member) for key, member in members.items() if key in wanted}, others
     except UNREADABLE as error:
         if isinstance(error, DataError):
             raise
@@ -145,6 +145,20 @@ def arrays_of(content: io.BytesIO | Path, *, also: tuple[str, ...] = ()) -> tupl
                 "Save words as a string array (dtype 'U') and numbers as numbers."
             ) from error
         raise DataError(f"the npz cannot be read ({error}): it is damaged or incomplete. Save it again with numpy.savez.") from error
+
+
+def _array(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> Array:
+    """One array of a npz; on the disk where it is too large for memory, unpacked piece by piece."""
+    with archive.open(member) as stream:
+        if not scratch.is_large((member.file_size,)):
+            return np.asarray(np.lib.format.read_array(stream, allow_pickle=False))
+        version = np.lib.format.read_magic(stream)
+        read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+        shape, is_fortran, dtype = read(stream)
+        if dtype.hasobject:
+            raise ValueError("Object arrays need pickle")
+        pieces = iter(lambda: stream.read(PIECE), b"")
+        return scratch.on_disk(pieces, dtype, shape, order="F" if is_fortran else "C")
 
 
 def _refuse_other_formats(content: io.BytesIO | Path) -> None:

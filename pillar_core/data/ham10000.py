@@ -30,6 +30,7 @@ DIAGNOSES = {
     "nv": "naevus",
     "vasc": "vascular lesion",
 }
+TABLES = ("HAM10000_metadata.csv", "HAM10000_metadata.tab", "HAM10000_metadata")
 NOTES = (
     "The source has no test rows: a fifth of the images was set apart by the seed, all images of a lesion on one side.",
     "Some lesions have several images. ε protects one image; a patient with several is protected less.",
@@ -42,7 +43,7 @@ def _read(settings: places.RootSettings, seed: int, download: bool) -> Dataset:
 
 
 def _arranged(files: tree.Tree, seed: int) -> Layout:
-    name = "HAM10000_metadata.csv" if files.find("HAM10000_metadata.csv") is not None else "HAM10000_metadata"
+    name = next((name for name in TABLES if files.find(name) is not None), TABLES[0])
     rows = files.table(name, ("lesion_id", "image_id", "dx"))
     labels = np.array([row["dx"] for row in rows])
     in_test: Any = stratified_groups(labels, np.array([row["lesion_id"] for row in rows]), seed=seed, name="ham10000")

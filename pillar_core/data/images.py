@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from pillar_core.data import arrays, decoding, folders, layouts
+from pillar_core.data import arrays, decoding, folders, layouts, scratch
 from pillar_core.data.files import Parts, opened, read_npz
 from pillar_core.data.folders import Layout
 from pillar_core.data.partition import stratified
@@ -96,7 +96,7 @@ def checked_images(parts: Parts, *, name: str, seed: int = 0, divide: bool = Tru
     y_train, y_test = labels.y_train, labels.y_test
     if test is None and y_train is not None and divide:
         kept, held_out = stratified(y_train, seed=seed, name="images")
-        train, test, y_train, y_test = train[kept], train[held_out], y_train[kept], y_train[held_out]
+        train, test, y_train, y_test = scratch.taken(train, kept), scratch.taken(train, held_out), y_train[kept], y_train[held_out]
         notes.append(SET_APART)
     notes += [note for note in labels.notes if test is None or not note.startswith("No test rows")]
     x_test = None if test is None else _tidy(test)

@@ -12,9 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from pillar_core.data import cifar, folders
+from pillar_core.data import cifar, folders, scratch
 from pillar_core.data.cifar import Version
-from pillar_core.data.decoding import rows_on_disk
 from pillar_core.data.files import Parts
 from pillar_core.data.folders import Layout, Member
 from pillar_core.data.places import readable
@@ -178,5 +177,5 @@ def _pcam(source: Any) -> tuple[Array, Array]:
         rows = file["x"]
         if len(rows) != len(labels):
             raise DataError(f"{names['images'][0]} holds {len(rows)} images and {names['targets'][0]} {len(labels)} labels.")
-        chunks = (row for start in range(0, len(rows), 1024) for row in rows[start : start + 1024])
-        return rows_on_disk(chunks, tuple(rows.shape[1:])), labels
+        pieces = (np.ascontiguousarray(rows[start : start + 1024], dtype=np.uint8).data for start in range(0, len(rows), 1024))
+        return scratch.on_disk(pieces, np.uint8, tuple(rows.shape)), labels

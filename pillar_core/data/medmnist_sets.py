@@ -43,7 +43,9 @@ class Facts:
 FACTS = {
     "pneumoniamnist": Facts("PneumoniaMNIST (chest x-rays)", ("4,708", "624"), 2, False, "4 MB", ("PILLAR", "GSD")),
     "dermamnist": Facts("DermaMNIST (skin lesions, HAM10000)", ("7,007", "2,005"), 7, True, "20 MB", ("GSD",)),
-    "chestmnist": Facts("ChestMNIST (ChestX-ray14)", ("78,468", "22,433"), 14, False, "83 MB", ("GSD",)),
+    "chestmnist": Facts(
+        "ChestMNIST (ChestX-ray14)", ("78,468 (fewer with labels=one)", "22,433 (fewer with labels=one)"), 14, False, "83 MB", ("GSD",)
+    ),
     "pathmnist": Facts("PathMNIST (colon pathology)", ("89,996", "7,180"), 9, True, "206 MB"),
     "octmnist": Facts("OCTMNIST (retinal OCT)", ("97,477", "1,000"), 4, False, "55 MB"),
     "retinamnist": Facts("RetinaMNIST (fundus images)", ("1,080", "400"), 5, True, "3 MB"),

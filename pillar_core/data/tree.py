@@ -46,17 +46,21 @@ class Tree:
         if member is None:
             raise DataError(f"the data set's file {name} is missing: unpack every part of it into one folder.")
         try:
-            return [line.strip() for line in member.read().decode("utf-8-sig").splitlines() if line.strip()]
+            found = [line.strip() for line in member.read().decode("utf-8-sig").splitlines() if line.strip()]
         except UnicodeDecodeError as error:
             raise DataError(f"{member.path} is no text ({error}): it is damaged or another file.") from error
+        if not found:
+            raise DataError(f"{member.path} is empty: it was not fetched whole.")
+        return found
 
     def table(self, name: str, columns: Sequence[str]) -> list[dict[str, str]]:
-        """The rows of a csv file.
+        """The rows of a table with commas, or with tabs.
 
         Raises:
             DataError: no such file, or a column is missing.
         """
-        rows = list(csv.DictReader(io.StringIO("\n".join(self.lines(name)))))
+        lines = self.lines(name)
+        rows = list(csv.DictReader(io.StringIO("\n".join(lines)), delimiter="\t" if "\t" in lines[0] else ","))
         absent = [column for column in columns if rows and column not in rows[0]]
         if not rows or absent:
             raise DataError(f"{name} must hold rows with the columns {', '.join(columns)}; {', '.join(absent) or 'all rows'} are missing.")

@@ -43,7 +43,7 @@ def test_a_card_says_how_to_get_it(capsys: pytest.CaptureFixture[str], tmp_path:
 def test_reading_says_what_it_holds_and_forgetting_deletes(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("pillar_core.data.decoding.LARGEST_IN_MEMORY", 1000)
+    monkeypatch.setattr("pillar_core.data.scratch.LARGEST_IN_MEMORY", 1000)
     root = _flowers(tmp_path / "mine")
     setting = ["--dataset-setting", f"root={root}"]
     assert main(["data", "flower_16", "--read", *setting]) == 0

@@ -14,7 +14,7 @@ import pytest
 from unit.image_files import encoded, picture, written, zipped
 
 from pillar_core import store
-from pillar_core.data import decoding, dry_run, forget, load_dataset, load_images, read_images
+from pillar_core.data import decoding, dry_run, forget, load_dataset, load_images, read_features, read_images, scratch
 from pillar_core.errors import DataError, StoreError
 from pillar_core.experiments import splitting
 
@@ -28,7 +28,7 @@ def own_cache(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPath
 
 @pytest.fixture
 def small_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(decoding, "LARGEST_IN_MEMORY", 1000)
+    monkeypatch.setattr(scratch, "LARGEST_IN_MEMORY", 1000)
 
 
 def _classes(n: int = 10, **settings: Any) -> dict[str, bytes]:
@@ -45,7 +45,7 @@ def test_rows_too_large_for_memory_come_from_the_store(tmp_path: Path, monkeypat
     folder = written(tmp_path / "pets", _classes())
     in_memory = load_images(folder)
     assert not in_memory.stored_rows
-    monkeypatch.setattr(decoding, "LARGEST_IN_MEMORY", 1000)
+    monkeypatch.setattr(scratch, "LARGEST_IN_MEMORY", 1000)
     mapped = load_images(folder)
     assert mapped.fingerprint == in_memory.fingerprint
     assert isinstance(mapped.x_train, np.ndarray)
@@ -99,7 +99,7 @@ def test_uploaded_images_leave_nothing_in_the_cache(small_memory: None, own_cach
 
 def test_memory_does_not_grow_with_the_number_of_images(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """400 images of 120 kB are 48 MB decoded; what is held at once is a batch of a few (AT_ONCE) and the file's buffers."""
-    monkeypatch.setattr(decoding, "LARGEST_IN_MEMORY", 10**6)
+    monkeypatch.setattr(scratch, "LARGEST_IN_MEMORY", 10**6)
     monkeypatch.setattr(decoding, "AT_ONCE", 8)
     one = [encoded(np.full((200, 200, 3), 50 * code, dtype=np.uint8)) for code in range(2)]
     folder = written(tmp_path / "set", {f"{'ab'[i % 2]}/{i}.png": one[i % 2] for i in range(400)})
@@ -115,7 +115,7 @@ def test_memory_does_not_grow_with_the_number_of_images(tmp_path: Path, monkeypa
 def test_large_sets_have_a_shorter_side_of_at_most_256(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = written(tmp_path / "set", _classes(4, size=(300, 600)))
     assert load_images(folder).x_train.shape[1:] == (300, 600, 3)
-    monkeypatch.setattr(decoding, "LARGEST_IN_MEMORY", 1000)
+    monkeypatch.setattr(scratch, "LARGEST_IN_MEMORY", 1000)
     found = load_images(folder)
     assert found.x_train.shape[1:] == (256, 512, 3)
     assert any("300 × 600 pixels were resized to 256 × 512" in note for note in found.notes)
@@ -131,7 +131,7 @@ def test_damaged_pixels_are_named_counted_and_refused_above_one_percent(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, large: bool
 ) -> None:
     if large:
-        monkeypatch.setattr(decoding, "LARGEST_IN_MEMORY", 1000)
+        monkeypatch.setattr(scratch, "LARGEST_IN_MEMORY", 1000)
     noise = np.frombuffer(np.random.RandomState(0).bytes(60 * 60 * 3), np.uint8).reshape(60, 60, 3)
     cut = encoded(noise)[:-5000]
     folder = written(tmp_path / "set", _classes(100) | {"cat/x1.png": cut, "dog/x2.png": b"no image"})
@@ -265,3 +265,35 @@ def test_labels_may_be_words_in_a_medmnist_style_npz(tmp_path: Path) -> None:
 def test_seeds_name_another_fifth(tmp_path: Path) -> None:
     written(tmp_path, _classes(20))
     assert load_dataset("flower_16", root=tmp_path).fingerprint != load_dataset("flower_16", root=tmp_path, seed=5).fingerprint
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("save", [np.savez, np.savez_compressed])
+def test_large_arrays_of_a_npz_are_unpacked_to_the_disk(tmp_path: Path, small_memory: None, own_cache: Path, save: Any, order: Any) -> None:
+    images, labels = np.random.RandomState(0).randint(0, 256, (60, 7, 5), np.uint8), np.arange(60) % 3
+    save(tmp_path / "a.npz", train_images=np.asarray(images, order=order), train_labels=labels)
+    found = load_images(tmp_path / "a.npz")
+    assert _on_disk(found.x_train)
+    assert found.x_train.flags.c_contiguous
+    both = np.concatenate([found.x_train, found.x_test])
+    assert sorted(map(bytes, both)) == sorted(map(bytes, images))
+    assert not [path for path in own_cache.rglob("*") if path.is_file()]
+
+
+def test_large_features_of_a_npz(tmp_path: Path, small_memory: None) -> None:
+    rows = np.random.RandomState(0).normal(size=(200, 9))
+    np.savez(tmp_path / "a.npz", x_train=rows, y_train=np.arange(200) % 2)
+    np.testing.assert_array_equal(read_features(tmp_path / "a.npz").x_train, rows.astype(np.float32))
+
+
+def test_large_arrays_that_are_cut_or_pickled_are_refused(tmp_path: Path, small_memory: None) -> None:
+    stream = io.BytesIO()
+    np.lib.format.write_array(stream, np.zeros((60, 7, 5), np.uint8))
+    for content in (stream.getvalue()[:-50], stream.getvalue() + bytes(50)):
+        with zipfile.ZipFile(tmp_path / "a.npz", "w") as archive:
+            archive.writestr("x_train.npy", content)
+        with pytest.raises(DataError, match="do not make an array"):
+            load_images(tmp_path / "a.npz")
+    np.savez(tmp_path / "b.npz", x_train=np.array([{"a": 1}] * 5000, dtype=object), allow_pickle=True)
+    with pytest.raises(DataError, match="pickle"):
+        load_images(tmp_path / "b.npz")
