@@ -13,6 +13,7 @@ from pillar_core.data import DATASETS
 from pillar_core.errors import SettingError
 from pillar_core.experiments.loading import load_features
 from pillar_core.experiments.splitting import named_features, split
+from pillar_core.features.text import text_embeddings
 from pillar_core.methods import METHODS
 from pillar_core.types import FeatureSet, SemiPrivateSplit
 
@@ -39,16 +40,36 @@ def add_budget(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--accountant", default="auto", help="see `list accountants`")
 
 
+def add_class_names(parser: argparse.ArgumentParser) -> None:
+    """Options that bring class names into the feature space, for a start from text."""
+    group = parser.add_argument_group("class names")
+    words = "class names as vectors: an npz with text_embeddings, or open_clip:<model>; for initialisation=text"
+    group.add_argument("--text-embeddings", metavar="SOURCE", help=words)
+    group.add_argument("--text-weights", metavar="FILE_OR_TAG", help="weights of that model: a file, or a tag of its hub")
+
+
 def load_split(options: argparse.Namespace, *, seed: int) -> SemiPrivateSplit:
     """The split that the options describe."""
+    features = _features(options.dataset, options.backbone, assignments(options.dataset_setting))
     return split(
-        _features(options.dataset, options.backbone, assignments(options.dataset_setting)),
+        features,
         public_fraction=options.public_fraction,
         public_per_class=options.public_per_class,
         public=None if options.public is None else _features(options.public, options.backbone, {}),
+        text_embeddings=_class_names(options, features),
         allow_overlap=options.allow_overlap,
         seed=seed if options.split_seed is None else options.split_seed,
     )
+
+
+def _class_names(options: argparse.Namespace, features: FeatureSet) -> Any:
+    """The vectors of the class names, where the command has such options and they are given."""
+    source, weights = (getattr(options, name, None) for name in ("text_embeddings", "text_weights"))
+    if source is None:
+        if weights is not None:
+            raise SettingError("--text-weights go with --text-embeddings open_clip:<model>.")
+        return None
+    return text_embeddings(features.classes, source, weights=weights)
 
 
 def method_settings(method: str, given: list[str]) -> dict[str, Any]:

@@ -32,9 +32,9 @@ def exact_rows(view: View, *, standardise: bool | None, centre: bool | None, nor
         DataError: k above the rank of the public rows, or no public rows.
     """
     transform = view.basis(standardise=standardise, centre=centre).transform(k, normalise=normalise)
-    reach = ROOM * max(float(abs(_affine(view.x_public, transform)).max(initial=0.0)), np.finfo(np.float32).tiny)
+    reach = ROOM * (float(np.abs(_affine(view.x_public, transform)).max(initial=0.0)) or 1.0)
     public = _projected(view.x_public, None, transform, reach)
-    largest = 1.0 if normalise else float(abs(public).max(initial=0.0)) or 1.0
+    largest = 1.0 if normalise else float(np.abs(public).max(initial=0.0)) or 1.0
     limit = 2.0 ** math.ceil(math.log2(largest))
     return Prepared(_on_grid(_projected(view.x, view.rows, transform, reach), limit), _on_grid(public, limit), transform)
 

@@ -1,7 +1,8 @@
-"""Class names as vectors: from files, and through a stand-in for open_clip."""
+"""Class names as vectors: from files, through a stand-in for open_clip, and through a small model of its own that was never trained."""
 
 from __future__ import annotations
 
+import json
 import sys
 import types
 
@@ -9,6 +10,8 @@ import numpy as np
 import pytest
 import torch
 
+import pillar_core as pc
+from pillar_core.__main__ import main
 from pillar_core.errors import DataError, MissingDependencyError, SettingError
 from pillar_core.features.text import text_embeddings
 
@@ -80,3 +83,54 @@ def test_without_open_clip_the_message_says_how_to_get_it(monkeypatch):
     monkeypatch.setitem(sys.modules, "open_clip", None)
     with pytest.raises(MissingDependencyError, match="pip install open_clip_torch"):
         text_embeddings(CLASSES, "open_clip:ViT-B-32", weights="tag")
+
+
+TINY = {
+    "embed_dim": 16,
+    "vision_cfg": {"image_size": 32, "layers": 1, "width": 32, "head_width": 16, "patch_size": 16},
+    "text_cfg": {"context_length": 77, "vocab_size": 49408, "width": 32, "heads": 2, "layers": 1},
+}
+
+
+@pytest.fixture
+def tiny(tmp_path):
+    """(name, weights, model) of an open_clip model small enough to make here, its weights drawn at random and saved."""
+    open_clip = pytest.importorskip("open_clip", reason="open_clip is not installed")
+    from safetensors.torch import save_file
+
+    (tmp_path / "pillar-tiny.json").write_text(json.dumps(TINY))
+    open_clip.add_model_config(tmp_path)
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        model = open_clip.create_model("pillar-tiny", pretrained=None).eval()
+    save_file({name: part.contiguous() for name, part in model.state_dict().items()}, tmp_path / "tiny.safetensors")
+    return "open_clip:pillar-tiny", tmp_path / "tiny.safetensors", model
+
+
+def test_open_clip_encodes_the_sentences(tiny):
+    open_clip = sys.modules["open_clip"]
+    name, weights, model = tiny
+    found = text_embeddings(CLASSES, name, weights=weights)
+    with torch.no_grad():
+        wanted = model.encode_text(open_clip.get_tokenizer("pillar-tiny")([f"a photo of a {name}." for name in CLASSES])).numpy()
+    np.testing.assert_allclose(found, wanted / np.linalg.norm(wanted, axis=1, keepdims=True), atol=1e-6)
+
+
+def test_training_starts_from_class_names_in_the_space_of_the_same_model(tiny, tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("PILLAR_CACHE", str(tmp_path / "cache"))
+    name, weights, _ = tiny
+    features = pc.load_features(pc.load_dataset("drawn_digits", n=200), name, weights=weights, device="cpu")
+    text = text_embeddings(features.classes, name, weights=weights)
+    split = pc.split(features, public_per_class=2, text_embeddings=text)
+    start = {"initialisation": "text", "standardise": False, "centre": False}
+    still = pc.run("adamix", split, epsilon=1.0, learning_rate=1e-12, text_scale=1.0, normalise=False, **start)
+    np.testing.assert_allclose(still.classifier.scores(features.x_test), features.x_test @ text.T, atol=1e-4)
+    assert pc.METHODS["adamix"].public_words(still.settings) == "labelled and class names"
+    path = tmp_path / "features.npz"
+    rows = {part: getattr(features, part) for part in ("x_train", "y_train", "x_test", "y_test")}
+    np.savez(path, **rows, classes=np.array(features.classes))
+    data = ["run", "--method", "adamix", "--dataset", str(path), "--public-per-class", "2", "--epsilon", "1"]
+    settings = [part for pair in start.items() for part in ("--set", f"{pair[0]}={pair[1]}")]
+    assert main([*data, *settings, "--text-embeddings", name, "--text-weights", str(weights)]) == 0
+    assert main([*data, *settings]) == 2
+    assert "text embeddings" in capsys.readouterr().err
