@@ -80,7 +80,7 @@ def against_steps(setting: GaussianSetting, settings: Settings) -> None:
     shown = _side_by_side(setting, (*privacy_tables.QUICK, *slow))
     st.markdown("**Why they differ**")
     columns = {
-        "accountant": st.column_config.TextColumn("accountant", width="medium"),
+        "accountant": st.column_config.TextColumn("accountant", width=290),
         "epsilon": st.column_config.NumberColumn("ε", format="%.4g"),
         "lower": st.column_config.NumberColumn("lower end", format="%.4g"),
         "is_bound": st.column_config.CheckboxColumn("a bound?"),

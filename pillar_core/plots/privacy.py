@@ -22,7 +22,7 @@ def epsilon_against_steps(table: pd.DataFrame, *, mode: Mode = "light", delta: f
             x=rows["steps"],
             y=rows["epsilon"],
             mode="lines",
-            name=str(name) if bound else f"{name}: no bound",
+            name=str(name),
             line={
                 "color": colours[_PLACES[place % 7]] if bound else INK[mode].muted,
                 "dash": _DASHES[place % 6] if bound else "dot",
@@ -38,7 +38,7 @@ def epsilon_against_steps(table: pd.DataFrame, *, mode: Mode = "light", delta: f
     return finished(
         figure,
         title="The same noise, counted by each accountant",
-        caption=f"Lower is tighter; every solid claim is a bound at δ = {delta:g}, what is marked “no bound” is not.",
+        caption=f"Lower is tighter; a bound at δ = {delta:g}, but where the name says that it is none.",
         alt=f"Epsilon against steps; at the largest number of steps: {words}.",
         mode=mode,
         height=460,

@@ -26,6 +26,7 @@ CHROMIUM_OPTIONS = [
     "--disable-quic",
 ]
 START_SECONDS = 60.0
+PATIENCE_MS = 120_000
 
 
 def require_chromium() -> None:

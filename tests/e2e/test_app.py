@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,38 +11,7 @@ import pytest
 pytestmark = [pytest.mark.e2e, pytest.mark.slow]
 
 SMALL = "data=digits&epsilon=1"
-PATIENCE_MS = 120_000
 BUSY = '[data-testid="stStatusWidget"], [data-testid="stSpinner"], [data-stale="true"]'
-
-
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Any]:
-    """A browser for all tests of this file."""
-    browser.require_chromium()
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as driver:
-        started = driver.chromium.launch(executable_path=str(browser.CHROMIUM), args=browser.CHROMIUM_OPTIONS)
-        yield started
-        started.close()
-
-
-@pytest.fixture(scope="module")
-def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """A server for the tests that do not mind its age."""
-    browser.require_chromium()
-    with browser.server(tmp_path_factory.mktemp("cache")) as found:
-        yield found
-
-
-@pytest.fixture
-def page(chromium: Any) -> Iterator[Any]:
-    """A fresh tab that collects what went wrong in the page itself."""
-    context = chromium.new_context(viewport={"width": 1280, "height": 900})
-    tab = context.new_page()
-    tab.set_default_timeout(PATIENCE_MS)
-    yield tab
-    context.close()
 
 
 def settled(tab: Any) -> None:
@@ -142,7 +110,7 @@ def test_a_link_restores_the_view_in_another_browser(page: Any, chromium: Any, a
     press(page, "ε, privacy budget", "ArrowRight", 2)
     shown = [metric(page, name) for name in ("Test accuracy", "ε, upper bound", "Directions")]
     other = chromium.new_context().new_page()
-    other.set_default_timeout(PATIENCE_MS)
+    other.set_default_timeout(browser.PATIENCE_MS)
     opened(other, page.url)
     assert [metric(other, name) for name in ("Test accuracy", "ε, upper bound", "Directions")] == shown
     other.wait_for_selector("text=Of 400 guesses")
@@ -209,10 +177,10 @@ def test_a_run_survives_reload_and_a_second_tab_sees_it(page: Any, chromium: Any
             page.wait_for_selector('[data-testid="stProgress"]')
             page.reload()
             other = chromium.new_context().new_page()
-            other.set_default_timeout(PATIENCE_MS)
+            other.set_default_timeout(browser.PATIENCE_MS)
             other.goto(f"{fresh}/{link}")
             for tab in (page, other):
-                tab.set_default_timeout(3 * PATIENCE_MS)
+                tab.set_default_timeout(3 * browser.PATIENCE_MS)
                 tab.wait_for_selector("text=measured (1 seed)")
                 tab.wait_for_selector("text=best k")
                 tab.wait_for_selector(".st-key-job-panel", state="detached")
