@@ -18,9 +18,12 @@ VOTING = {"queries": 40, "teachers": 40, "neighbours": 7, "pca_noise_multiplier"
 PROBABILITY = 0.3
 BOOLEAN = ("disjunction",)
 """Learners that refuse anything but boolean features of two classes."""
-DEEP = {"steps": 2, "public_epochs": 1, "copies": 2}
-IMAGES = ("second_phase", "private_fine_tuning", "from_scratch")
-"""Learners that train a network on pixels."""
+IMAGES = {
+    "second_phase": {"steps": 2, "public_epochs": 1},
+    "private_fine_tuning": {"steps": 2},
+    "from_scratch": {"steps": 2, "copies": 2},
+}
+"""Learners that train a network on pixels, and what keeps their fits short."""
 
 
 def small_split(*, n: int = 160, d: int = 8, n_classes: int = 3, seed: int = 0) -> SemiPrivateSplit:
@@ -43,13 +46,13 @@ def boolean_split(*, n: int = 160) -> SemiPrivateSplit:
 
 
 def image_split(*, n: int = 500, side: int = 8) -> SemiPrivateSplit:
-    """Grey images with a bright third, whose place is the class; a quarter of the rows public."""
+    """Grey images with a bright third, whose place is the class; half of the rows public."""
     generator = rng.stream(0, "image case")
     y = np.arange(n) % 3
     pixels = generator.integers(0, 120, (n, side, side))
     pixels[np.arange(n)[:, None], :, (y[:, None] * side // 3 + np.arange(side // 4))] += 120
     images = Dataset("small images", pixels.astype(np.uint8), y, pixels[:50].astype(np.uint8), y[:50], ("left", "middle", "right"))
-    return split(images, public_fraction=0.25, allow_overlap=True)
+    return split(images, public_fraction=0.5, allow_overlap=True)
 
 
 def case_for(method: Method, *, sampled: bool = False, **changes: object) -> Case:
@@ -57,8 +60,13 @@ def case_for(method: Method, *, sampled: bool = False, **changes: object) -> Cas
     rows = boolean_split() if method.name in BOOLEAN else image_split() if method.name in IMAGES else small_split()
     view = view_of(rows, method.public_use)
     own = params.params_of(method.settings)
-    deep = DEEP if method.name in IMAGES else {}
-    values = {**SMALL, **VOTING, **deep, **({"batch_size": int(PROBABILITY * view.facts.n_private)} if sampled else {}), **changes}
+    values = {
+        **SMALL,
+        **VOTING,
+        **IMAGES.get(method.name, {}),
+        **({"batch_size": int(PROBABILITY * view.facts.n_private)} if sampled else {}),
+        **changes,
+    }
     settings = params.checked(method.settings(**{name: value for name, value in values.items() if name in own}))
     if method.measure is not None:
         view = dataclasses.replace(view, facts=dataclasses.replace(view.facts, extra=dict(method.measure(settings, view))))

@@ -149,10 +149,10 @@ def test_moves_are_a_row_s_own_and_reflect_at_borders():
 @pytest.mark.parametrize(
     ("trainable", "layers", "expected"),
     [
-        ("head", "", {"7.weight", "7.bias"}),
-        ("bias", "", {"0.bias", "1.bias", "3.bias", "7.weight", "7.bias"}),
-        ("layers", "3", {"3.weight", "3.bias", "7.weight", "7.bias"}),
-        ("all", "", {"0.weight", "0.bias", "1.weight", "1.bias", "3.weight", "3.bias", "7.weight", "7.bias"}),
+        ("head", "", {"head.weight", "head.bias"}),
+        ("bias", "", {"first.bias", "norm.bias", "second.bias", "head.weight", "head.bias"}),
+        ("layers", "second", {"second.weight", "second.bias", "head.weight", "head.bias"}),
+        ("all", "", {"first.weight", "first.bias", "norm.weight", "norm.bias", "second.weight", "second.bias", "head.weight", "head.bias"}),
     ],
 )
 def test_what_is_chosen_is_trained(trainable, layers, expected):
@@ -164,13 +164,13 @@ def test_what_is_chosen_is_trained(trainable, layers, expected):
 def test_low_rank_additions_start_as_nothing_and_are_named_by_the_seed():
     plain = networks.build("small_cnn", channels=1, n_classes=3, seed=0).module
     made = [networks.build("small_cnn", channels=1, n_classes=3, seed=0) for _ in range(2)]
-    first, again = (choice.choose(built, trainable="lora", layers="3", lora_rank=2, seed=0) for built in made)
+    first, again = (choice.choose(built, trainable="lora", layers="second", lora_rank=2, seed=0) for built in made)
     images = torch.rand(4, 1, 8, 8, generator=rng_torch())
     torch.testing.assert_close(first(images), plain(images))
     names = {name for name, parameter in first.named_parameters() if parameter.requires_grad}
-    assert names == {"3.lora_A.default.weight", "3.lora_B.default.weight", "7.weight", "7.bias"}
+    assert names == {"second.lora_A.default.weight", "second.lora_B.default.weight", "head.weight", "head.bias"}
     torch.testing.assert_close(
-        dict(first.named_parameters())["3.lora_A.default.weight"], dict(again.named_parameters())["3.lora_A.default.weight"]
+        dict(first.named_parameters())["second.lora_A.default.weight"], dict(again.named_parameters())["second.lora_A.default.weight"]
     )
 
 
@@ -183,7 +183,7 @@ def test_parts_that_a_network_does_not_have_are_refused():
     with pytest.raises(errors.SettingError, match="needs the names of parts"):
         chosen(trainable="layers", layers="")
     with pytest.raises(errors.SettingError, match="finds no linear layer"):
-        chosen(trainable="lora", layers="1")
+        chosen(trainable="lora", layers="norm")
 
 
 def test_networks_by_name_say_what_is_missing(tmp_path):
@@ -265,7 +265,7 @@ def test_public_images_of_other_classes_sizes_and_colours_train_all_but_the_head
     assert split.other_classes == ("dark", "bright")
     records = [pc.run("second_phase", split, epsilon=8.0, steps=1, noise_multiplier=None, public_epochs=epochs) for epochs in (0, 2)]
     without, with_phase = (dict(zip(r.classifier.names, r.classifier.arrays, strict=True)) for r in records)
-    assert not np.allclose(without["0.weight"], with_phase["0.weight"])
+    assert not np.allclose(without["first.weight"], with_phase["first.weight"])
     with pytest.raises(errors.SettingError, match="more than the head"):
         pc.run("second_phase", split, epsilon=8.0, steps=1, trainable="head")
     with pytest.raises(errors.DataError, match="needs labelled public rows"):

@@ -20,7 +20,7 @@ from pillar_core.methods.deep.networks import FixedNorm, StandardisedConv2d, lea
 
 FLOATS, FLOATS_DEVICE = 1 << 25, 1 << 30
 """Per-row gradients of one micro-batch: 128 MB on the CPU, 4 GB on a GPU."""
-MOST_ROWS, MOST_ROWS_DEVICE = 64, 512
+MOST_ROWS, MOST_ROWS_DEVICE = 128, 512
 """Images at a time: what layers keep for the backward pass grows with them too."""
 
 

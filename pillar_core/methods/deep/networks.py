@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections import OrderedDict
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl
@@ -45,7 +46,7 @@ def build(name: str, *, channels: int, n_classes: int, seed: int | None) -> Buil
     if name.startswith(TIMM):
         return _pretrained(name, n_classes)
     if name == "small_cnn":
-        return Built(started(small_cnn(channels, n_classes), seed), "7", channels, None)
+        return Built(started(small_cnn(channels, n_classes), seed), "head", channels, None)
     if name == "wrn_16_4":
         return Built(started(WideResNet(channels, n_classes), seed), "head", channels, None)
     raise UnknownNameError(f"network must be small_cnn, wrn_16_4 or timm:<name>?weights=<safetensors file>; got {name!r}.")
@@ -67,16 +68,17 @@ def started(module: nn.Module, seed: int | None) -> nn.Module:
 
 def small_cnn(channels: int, n_classes: int) -> nn.Module:
     """Two convolutions with group normalisation, pooled to 4 × 4, and a linear head: about 10,000 parameters."""
-    return nn.Sequential(
-        nn.Conv2d(channels, 16, 3, padding=1),
-        nn.GroupNorm(GROUPS, 16),
-        nn.ReLU(),
-        nn.Conv2d(16, 32, 3, stride=2, padding=1),
-        nn.ReLU(),
-        nn.AdaptiveAvgPool2d(4),
-        nn.Flatten(),
-        nn.Linear(512, n_classes),
-    )
+    layers: dict[str, nn.Module] = {
+        "first": nn.Conv2d(channels, 16, 3, padding=1),
+        "norm": nn.GroupNorm(GROUPS, 16),
+        "after_first": nn.ReLU(),
+        "second": nn.Conv2d(16, 32, 3, stride=2, padding=1),
+        "after_second": nn.ReLU(),
+        "pool": nn.AdaptiveAvgPool2d(4),
+        "flat": nn.Flatten(),
+        "head": nn.Linear(512, n_classes),
+    }
+    return nn.Sequential(OrderedDict(layers))
 
 
 class StandardisedConv2d(nn.Conv2d):
