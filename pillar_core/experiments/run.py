@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pillar_core import accounting, metrics, params, store
+from pillar_core.engine import training_device
 from pillar_core.errors import BudgetError, DataError, LedgerError, SettingError
 from pillar_core.experiments.counting import solved_count
 from pillar_core.ledger import DpEvent, Ledger, compose, describe
@@ -224,6 +225,8 @@ def _record(one: Solved, result: TrainResult, split: SemiPrivateSplit, seconds: 
         notes.append(f"δ = {one.guarantee.delta:g} is at least 1/n: such a guarantee allows publishing a whole row now and then. Lower δ.")
     if one.seed is not None and one.method.is_private:
         notes.append("experiment, not for release: whoever knows the seed can subtract the noise.")
+    if training_device().type != "cpu":
+        notes.append(f"trained on {training_device()}: the same seed draws other noise on another device.")
     return RunRecord(
         method=one.method.name,
         settings=dataclasses.asdict(one.settings),
