@@ -1,9 +1,15 @@
-"""How long one pair takes, and the Gram matrix against the full decomposition: `python benchmarks/screening.py [rows]`."""
+"""What screening costs: one pair, one more candidate, and the Gram matrix against the full decomposition.
+
+`taskset -c 0,1 python benchmarks/screening.py [rows]`; seconds of the clock and, in brackets, of all cores together: on a machine that
+others use, the second divided by the number of cores is what the first would be.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import sys
 import time
+from collections.abc import Iterator
 
 import torch
 
@@ -12,22 +18,38 @@ from pillar_core.screening.gsd import Side
 from pillar_core.screening.models import model_of
 from pillar_core.subspace import projection_distance, top_directions
 
+K = 16
+
+
+@contextlib.contextmanager
+def timed(words: str) -> Iterator[dict[str, float]]:
+    """Prints what the block took and keeps it."""
+    taken: dict[str, float] = {}
+    clock, cores = time.perf_counter(), time.process_time()
+    yield taken
+    taken["clock"], taken["cores"] = time.perf_counter() - clock, time.process_time() - cores
+    print(f"{words}: {taken['clock']:.1f} s [{taken['cores']:.1f} s]", flush=True)
+
 
 def main(m: int) -> None:
-    first, second = (pc.load_dataset(name, n=2 * m) for name in ("drawn_digits", "drawn_textures"))
-    began = time.perf_counter()
-    value = pc.gsd(first, second, n_examples=m)
-    print(f"probe, one pair, m = {m}: {time.perf_counter() - began:.1f} s (distance {value:.3f})")
-    rows = Side(first, model_of("probe"), m, 0).gradients().rows
-    began = time.perf_counter()
-    found = top_directions(rows, 16)
-    print(f"top 16 by the Gram matrix: {time.perf_counter() - began:.1f} s")
-    began = time.perf_counter()
-    full = torch.linalg.svd(rows, full_matrices=False)[2][:16].T.double().numpy()
-    seconds = time.perf_counter() - began
-    print(
-        f"full decomposition of {tuple(rows.shape)}: {seconds:.1f} s, distance of the spaces {projection_distance(found.basis, full):.1e}"
-    )
+    private, *others = (pc.load_dataset(name, n=2 * m) for name in ("drawn_digits", "drawn_textures", "drawn_letters", "drawn_shapes"))
+    print(f"probe network at 224 × 224, m = {m}, k = {K}, {torch.get_num_threads()} threads", flush=True)
+    with timed("one pair"):
+        value = pc.gsd(private, others[0], n_examples=m)
+    print(f"  distance {value:.3f}; the set and itself {pc.gsd(private, private, n_examples=min(m, 100))}")
+    with timed("one gradient pass of one set") as one_pass:
+        rows = Side(private, model_of("probe"), m, 0).gradients().rows
+    shared = {"n_examples": m, "repeats": 1, "k": K}
+    with timed("a ranking of one candidate") as first:
+        pc.screen(private, {"a": others[0]}, **shared)
+    with timed("a ranking of three candidates") as third:
+        pc.screen(private, {str(number): one for number, one in enumerate(others)}, **shared)
+    print(f"  one more candidate takes {(third['cores'] - first['cores']) / 2 / one_pass['cores']:.2f} gradient passes of it")
+    with timed(f"top {K} directions by the Gram matrix") as gram:
+        found = top_directions(rows, K)
+    with timed(f"full decomposition of {tuple(rows.shape)}") as full:
+        exact = torch.linalg.svd(rows, full_matrices=False)[2][:K].T.double().numpy()
+    print(f"  {full['cores'] / gram['cores']:.0f} times as long; distance of the two spaces {projection_distance(found.basis, exact):.1e}")
 
 
 if __name__ == "__main__":

@@ -38,7 +38,9 @@ SCORES = {
 EXAMPLES = (100, 200, 500, 1000, 2000)
 EPSILONS = ("no", "0.5", "1", "2", "3", "8")
 KS = (1, 2, 4, 8, 16, 32)
-QUICK = 5.0
+PURE_K = 2
+"""Directions that the pure form can tell from random ones on a few thousand rows."""
+QUICK = 8.0
 """Seconds up to which an answer is computed in the page; longer ones are jobs."""
 _SECONDS = {"linear_head": 0.0004, "small_cnn": 0.004, "probe": 0.012, "resnet20": 0.08}
 _SECONDS_DEEP, _SECONDS_TRAINED, _SECONDS_LABELS = 0.04, 0.7, 0.03
@@ -126,6 +128,9 @@ def controls(settings: Settings) -> Choice:
     score = local.one(
         "Score", able, "gsd", name="screen-score", words=SCORES.__getitem__, help="How nearness is measured; small is near in all of them."
     )
+    if score == "gsd_pure" and k > PURE_K:
+        st.caption(f":orange[Pure ε draws its directions one by one, each at ε/k: {PURE_K} are taken, more would be close to random.]")
+        k = PURE_K
     public = _candidates(private, with_own_half=spend == "no")
     return Choice(private, public, score, model, k, n_examples, None if spend == "no" else float(spend), settings.seed)
 

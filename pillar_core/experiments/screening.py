@@ -20,9 +20,9 @@ from pillar_core.experiments.splitting import split
 from pillar_core.methods import METHODS
 from pillar_core.params import params_of
 from pillar_core.rng import stream
-from pillar_core.screening.batches import image_batches
+from pillar_core.screening.batches import image_batches, require_images
 from pillar_core.screening.models import model_of
-from pillar_core.types import Dataset, FeatureSet, PublicUse
+from pillar_core.types import Dataset, FeatureSet, PublicUse, SemiPrivateSplit
 
 Array = np.ndarray[Any, Any]
 Progress = Callable[[int, int, str], None]
@@ -70,9 +70,9 @@ def measured(
     """The accuracy that each public set really gives: columns public, seed, accuracy (on the private set's test rows).
 
     GEP takes the public rows without labels (it draws its own); labelled learners get each set's labels by their number, folded
-    into the private classes. Rows are not standardised or centred by public ones unless `settings` say so: only what the learner
-    itself draws from them differs. Features are grey pixels at 16 × 16, or those of the pre-trained `model`; learners of images
-    get the images.
+    into the private classes; second-phase pre-training its images in the private ones' shape and its labels as they are. Rows are
+    not standardised or centred by public ones unless `settings` say so: only what the learner
+    itself draws from them differs. Features are grey pixels at 16 × 16, or those of the pre-trained `model`.
 
     Raises:
         DataError: no test rows, or no labels for a labelled learner. Errors of `run`.
@@ -84,16 +84,42 @@ def measured(
     known = params_of(learner.settings)
     plain: dict[str, Any] = {name: False for name in ("standardise", "centre") if name in known} | settings
     for number, (name, one) in enumerate(public.items()):
-        if learner.public_use is PublicUse.LABELLED:
-            theirs = labelled_features(one, own, model)
-        else:
-            theirs = FeatureSet(_numbers(one.x_train, model), None, None, None, (), name=name)
-        made = split(own, public=theirs, allow_overlap=True)
+        made = _split_for(learner.public_use, private, own, one, model)
         for place, seed in enumerate(seeds):
             progress(number * len(seeds) + place, len(public) * len(seeds), name)
             record = run(method, made, epsilon=epsilon, delta=delta, seed=seed, **plain)
             rows.append({"public": name, "seed": seed, "accuracy": record.accuracy})
     return pd.DataFrame(rows)
+
+
+def _split_for(use: PublicUse, private: Dataset, own: FeatureSet, one: Dataset, model: str) -> SemiPrivateSplit:
+    """The private rows with one public set, as a learner with this use of public data takes them."""
+    if use is PublicUse.OTHER_LABELS:
+        return split(private, public=like(one, private), allow_overlap=True)
+    if use is PublicUse.LABELLED:
+        return split(own, public=labelled_features(one, own, model), allow_overlap=True)
+    return split(own, public=FeatureSet(_numbers(one.x_train, model), None, None, None, (), name=one.name), allow_overlap=True)
+
+
+def like(one: Dataset, private: Dataset) -> Dataset:
+    """A public set's images in the shape of the private ones, under class names of its own, so that a head starts anew for each set.
+
+    Raises:
+        DataError: no labels, numbers in place of images, or private images that are not square.
+    """
+    if private.x_train.ndim > 2 and private.x_train.shape[1] != private.x_train.shape[2]:
+        raise DataError(f"{private.name!r} holds images that are not square; second-phase pre-training is compared on square ones.")
+    if one.y_train is None:
+        raise DataError(f"{one.name!r} has no labels, which this learner needs: leave it out, or choose GEP.")
+    require_images(one, "second_phase")
+    require_images(private, "second_phase")
+    shape = private.x_train.shape[1:]
+    grey = len(shape) == 2
+    parts = [part * 127.5 + 127.5 for part in image_batches(one.x_train, shape[0], channels=1 if grey else 3)]
+    pixels = np.concatenate([part.round().clamp(0, 255).byte().numpy() for part in parts])
+    rows = pixels[:, 0] if grey else pixels.transpose(0, 2, 3, 1)
+    classes = tuple(f"{one.name}: {code}" for code in range(int(one.y_train.max()) + 1))
+    return Dataset(one.name, np.ascontiguousarray(rows), one.y_train, classes=classes)
 
 
 def without_public(

@@ -28,7 +28,7 @@ Progress = Callable[[int, int, str], None]
 
 IMAGES = "images:"
 OWN_HALF = "own_half"
-VERSION = 1
+VERSION = 2
 SEEDS = (0, 1, 2)
 NEEDED = 1.5
 """Images of a drawn set for each row that is compared: a fifth of them are test rows."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -31,6 +32,8 @@ NOISE_DRAWS = 12
 """Noise copies for the interval of a private ranking."""
 LARGEST_PURE_K = 2
 """Beyond it the pure form's directions are close to random for a few thousand rows."""
+SKETCHES = {"moment": releases.SKETCH, "directions": releases.PURE_SKETCH}
+"""Numbers of a sketched gradient in each form of release."""
 
 
 def with_noise(task: Task, sides: Mapping[str, Side], epsilon: float, delta: float) -> pd.DataFrame:
@@ -46,25 +49,49 @@ def with_noise(task: Task, sides: Mapping[str, Side], epsilon: float, delta: flo
         for repeat in range(task.repeats):
             task.progress(number * task.repeats + repeat, len(sides) * task.repeats + 1, name)
             public[name, repeat] = releases.sketched(side.gradients(repeat, start=0).chunks(), matrix)
-    clip = releases.public_clip([rows for (_, repeat), rows in public.items() if repeat == 0])
     task.progress(1, 2, "private rows")
     ledger = Ledger()
-    made = {form: released(task, form, matrix, clip, epsilon / len(forms), delta, ledger) for form in forms}
+    made = {form: _Made.of(task, form, matrix, public, (epsilon / len(forms), delta), ledger) for form in forms}
     upper = accounting.epsilon(ledger.spent, delta=delta, relation=NeighboringRelation.ADD_OR_REMOVE_ONE, accountant="auto").upper
-    bases = {key: releases.top_of(releases.moment_of(releases.clipped(part, clip)), task.k) for key, part in public.items()}
     found = []
     for score in task.scores:
-        release = made[SCORES[score].private_form]
+        one = made[SCORES[score].private_form]
         generators = [stream(task.public_seed, "noise copies", number) for number in range(NOISE_DRAWS)]
-        copies = [] if release.moment is None else [releases.noise_copy(release, generator) for generator in generators]
+        copies = [] if one.release.moment is None else [releases.noise_copy(one.release, generator) for generator in generators]
         for name, side in sides.items():
-            ends = _from_release(score, release, copies, [bases[name, repeat] for repeat in range(task.repeats)])
+            ends = _from_release(score, one.release, copies, [one.bases[name, repeat] for repeat in range(task.repeats)])
             count = min(task.n_examples, task.n_private, len(side.chosen[0]))
             found.append(row_of(name, score, ends, count, Provenance.PRIVATE, upper))
     task.progress(1, 1, "done")
-    table = ranked(found, null=random_distance(task.k, releases.SKETCH), width=releases.SKETCH)
+    width = SKETCHES[SCORES[task.scores[0]].private_form]
+    table = ranked(found, null=random_distance(task.k, width), width=width)
     table.attrs["guarantee"] = _guarantee(task, ledger.spent, upper, delta)
     return table
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class _Made:
+    """One form's release, and each candidate's directions in its sketch by (name, repeat)."""
+
+    release: Release
+    bases: Mapping[tuple[str, int], Array]
+
+    @classmethod
+    def of(
+        cls,
+        task: Task,
+        form: str,
+        matrix: torch.Tensor,
+        public: Mapping[tuple[str, int], Array],
+        budget: tuple[float, float],
+        ledger: Ledger,
+    ) -> _Made:
+        """From the candidates' sketches in `matrix`, at (ε, δ)."""
+        narrow = releases.narrowing(size=SKETCHES[form], seed=task.public_seed)
+        rows = {key: part @ narrow.double().numpy() for key, part in public.items()}
+        clip = releases.public_clip([part for (_, repeat), part in rows.items() if repeat == 0])
+        bases = {key: releases.top_of(releases.moment_of(releases.clipped(part, clip)), task.k) for key, part in rows.items()}
+        return cls(released(task, form, matrix @ narrow, clip, *budget, ledger), bases)
 
 
 def released(task: Task, form: str, matrix: torch.Tensor, clip: float, epsilon: float, delta: float, ledger: Ledger) -> Release:
@@ -110,9 +137,12 @@ def _forms(task: Task, epsilon: float) -> list[str]:
         raise UnsupportedError(f"{', '.join(lacking)} has no private form: with epsilon use {able}, or leave epsilon out.")
     if not 0 < epsilon < math.inf:
         raise SettingError(f"epsilon must be above 0 and finite (leave it out for a non-private diagnostic); got {epsilon!r}.")
-    if not task.k < releases.SKETCH:
-        raise SettingError(f"k must be below {releases.SKETCH}, the size of the private sketch; got {task.k}.")
-    return sorted({SCORES[name].private_form for name in task.scores})
+    forms = sorted({SCORES[name].private_form for name in task.scores})
+    for form in forms:
+        if not task.k < SKETCHES[form]:
+            better = f" Take k ≤ {LARGEST_PURE_K}, or gsd." if form == "directions" else ""
+            raise SettingError(f"k must be below {SKETCHES[form]}, the size of the private sketch; got {task.k}.{better}")
+    return forms
 
 
 def _from_release(score: str, release: Release, copies: Sequence[Array], bases: Sequence[Array]) -> tuple[float, float, float]:

@@ -110,8 +110,8 @@ def _pure_notes(task: Task) -> tuple[str, ...]:
     if "gsd_pure" not in task.scores or task.k <= LARGEST_PURE_K:
         return ()
     return (
-        f"gsd_pure draws each of {task.k} directions at ε/{task.k}: with a few thousand rows they are close to random and so is the order. "
-        f"Take k ≤ {LARGEST_PURE_K}, or gsd, whose one Gaussian release serves every k.",
+        f"gsd_pure draws each of {task.k} directions at ε/{task.k}: with a few thousand rows they are close to random, and so is the "
+        f"order. Take k ≤ {LARGEST_PURE_K}, or gsd, whose one Gaussian release serves every k.",
     )
 
 

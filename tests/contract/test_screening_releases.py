@@ -15,7 +15,7 @@ from pillar_core.ledger import ExponentialMechanismEvent, Ledger, counted
 from pillar_core.rng import stream
 from pillar_core.screening import release as releases
 from pillar_core.screening.models import MODELS
-from pillar_core.screening.private import released
+from pillar_core.screening.private import SKETCHES, released
 from pillar_core.screening.ranking import Task
 from pillar_core.types import Dataset, NeighboringRelation
 
@@ -39,7 +39,7 @@ def with_rows(one: Task, rows: np.ndarray) -> Task:
 
 def release(one: Task, form: str, tape: Recorder | None = None) -> tuple[releases.Release, Ledger]:
     ledger = Ledger(tape)
-    matrix = releases.sketch_matrix(10 * (3 * 32 * 32 + 1), seed=0)
+    matrix = releases.sketch_matrix(10 * (3 * 32 * 32 + 1), seed=0) @ releases.narrowing(size=SKETCHES[form])
     return released(one, form, matrix, CLIP, EPSILON, DELTA, ledger), ledger
 
 

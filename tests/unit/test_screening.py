@@ -94,6 +94,31 @@ def test_pure_form_stays_within_its_budget(sets) -> None:
     table = pc.screen(private, public, scores=("gsd_pure",), model="linear_head", n_examples=200, repeats=1, epsilon=1.0, k=2)
     assert table["epsilon_upper"].iloc[0] <= 1.0 + 1e-9
     assert table["low"].isna().all()
+    assert "δ = 0" in table.attrs["guarantee"]
+    assert not any("gsd_pure" in note for note in table.attrs["notes"])
+    many = pc.screen(private, public, scores=("gsd_pure",), model="linear_head", n_examples=200, repeats=1, epsilon=1.0, k=4)
+    assert any("close to random" in note for note in many.attrs["notes"])
+    with pytest.raises(SettingError, match=r"below 8.*or gsd"):
+        pc.screen(private, public, scores=("gsd_pure",), model="linear_head", n_examples=200, repeats=1, epsilon=1.0, k=16)
+
+
+def test_two_forms_share_the_budget_and_each_has_its_own_sketch(sets) -> None:
+    private, public = sets
+    table = pc.screen(private, public, scores=("gsd", "gsd_pure"), epsilon=2.0, k=2, repeats=1, **FAST)
+    assert table["epsilon_upper"].max() <= 2.0 + 1e-9
+    assert set(table["score"]) == {"gsd", "gsd_pure"}
+
+
+def test_the_guarantee_is_said_in_words(sets) -> None:
+    private, public = sets
+    table = pc.screen(private, public, epsilon=1.0, k=2, repeats=1, model="linear_head", n_examples=100)
+    words = table.attrs["guarantee"]
+    assert "one row added or removed" in words
+    assert "one row replaced" in words
+    assert f"probability {100 / len(private.x_train):.3g}" in words
+    assert "not for release" in words
+    secret = pc.screen(private, public, epsilon=1.0, k=2, repeats=1, seed=None, **FAST)
+    assert "not for release" not in secret.attrs["guarantee"]
 
 
 def test_a_private_ranking_reads_private_rows_only_through_the_release(monkeypatch: pytest.MonkeyPatch, sets) -> None:
