@@ -59,6 +59,8 @@ def assembled(layout: Layout, *, name: str, seed: int = 0) -> Dataset:
         DataError: more than 1 % of the files do not decode, no train images, one class.
         StoreError: no room for the decoded rows on the disk of the cache.
     """
+    if not layout.members:
+        raise DataError("there are no images with a label.")
     found = decoding.looks([member.picture for member in layout.members])
     good = np.array([look is not None for look in found], dtype=bool)
     decoding.refuse_many([member.picture for member in layout.members], good)

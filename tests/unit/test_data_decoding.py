@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import os
+import subprocess
+import sys
 import tracemalloc
 import zipfile
 from pathlib import Path
@@ -168,6 +170,23 @@ def test_a_full_disk_while_decoding_keeps_nothing(
         load_images(folder)
     assert not [path for path in own_cache.rglob("*") if path.is_file()]
     monkeypatch.undo()
+
+
+@pytest.mark.slow
+def test_the_system_refusing_to_write_keeps_nothing(tmp_path: Path, own_cache: Path) -> None:
+    """Not a stand-in: the kernel refuses files of more than 100 kB, as a full disk would."""
+    folder = written(tmp_path / "set", _classes(size=(200, 200)))
+    code = (
+        "import resource, sys; from pillar_core import data; from pillar_core.data import scratch\n"
+        "from pillar_core.errors import StoreError\n"
+        "scratch.LARGEST_IN_MEMORY = 1000\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))\n"
+        "try: data.load_images(sys.argv[1])\n"
+        "except StoreError as error: print(error)"
+    )
+    done = subprocess.run([sys.executable, "-c", code, str(folder)], capture_output=True, text=True, check=True)
+    assert "nothing was kept. Free space" in done.stdout
+    assert not [path for path in own_cache.rglob("*") if path.is_file()]
 
 
 def test_a_full_disk_while_keeping_still_gives_the_rows(tmp_path: Path, small_memory: None, monkeypatch: pytest.MonkeyPatch) -> None:

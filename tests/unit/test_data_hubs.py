@@ -249,6 +249,12 @@ def test_hub_rows_without_label_are_left_out(tmp_path: Path) -> None:
     assert any("2 train rows have no label" in note for note in found.notes)
 
 
+def test_hub_rows_without_any_label_are_refused(tmp_path: Path) -> None:
+    _table(_pictures(4), [-1] * 4, ["a", "b"]).to_parquet(tmp_path / "train.parquet")
+    with pytest.raises(DataError, match="no images with a label"):
+        load_dataset("hub:owner/name", root=tmp_path)
+
+
 def test_hub_table_cannot_name_files_elsewhere(tmp_path: Path) -> None:
     """A parquet file may carry a path in place of an image's bytes: only below the data set's own folder is it opened."""
     secret = tmp_path / "secret.png"

@@ -66,7 +66,12 @@ def test_a_card_says_everything_and_what_to_do(name: str, tmp_path: Path, monkey
 
 
 @pytest.mark.parametrize(
-    "name", ["torchvision:cifar10", "medmnist:bloodmnist", "openml:riccardo", "openml:no_such_table", "hub:owner/name"]
+    "name",
+    [
+        *("medmnist:bloodmnist", "openml:riccardo", "openml:no_such_table"),
+        pytest.param("torchvision:cifar10", marks=pytest.mark.slow),
+        pytest.param("hub:owner/name", marks=pytest.mark.slow),
+    ],
 )
 @pytest.mark.filterwarnings("ignore:A network error occurred")
 def test_no_network_says_what_to_do_and_leaves_nothing(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -345,6 +350,7 @@ def test_names_that_cannot_be_are_refused(name: str) -> None:
         load_dataset(name)
 
 
+@pytest.mark.slow
 def test_listing_data_sets_is_offline_and_light(tmp_path: Path) -> None:
     code = (
         "import socket, sys; from pillar_core.__main__ import main\n"
