@@ -316,3 +316,23 @@ def test_large_arrays_that_are_cut_or_pickled_are_refused(tmp_path: Path, small_
     np.savez(tmp_path / "b.npz", x_train=np.array([{"a": 1}] * 5000, dtype=object), allow_pickle=True)
     with pytest.raises(DataError, match="pickle"):
         load_images(tmp_path / "b.npz")
+
+
+@pytest.mark.slow
+def test_a_process_killed_while_decoding_leaves_nothing(tmp_path: Path, own_cache: Path, small_memory: None) -> None:
+    folder = written(tmp_path / "set", _classes(40))
+    code = (
+        "import os, sys; from pillar_core import data; from pillar_core.data import decoding, scratch\n"
+        "scratch.LARGEST_IN_MEMORY, decoding.AT_ONCE = 1000, 4\n"
+        "pixels, seen = decoding._pixels, []\n"
+        "def killed(picture, look):\n"
+        "    seen.append(picture)\n"
+        "    if len(seen) > 20: os.kill(os.getpid(), 9)\n"
+        "    return pixels(picture, look)\n"
+        "decoding._pixels = killed\n"
+        "data.load_images(sys.argv[1])"
+    )
+    done = subprocess.run([sys.executable, "-c", code, str(folder)], capture_output=True, text=True, check=False)
+    assert done.returncode == -9
+    assert not [path for path in own_cache.rglob("*") if path.is_file()]
+    assert len(load_images(folder).x_train) == 64
