@@ -17,7 +17,8 @@ looks.title(
 )
 
 with failures.shown("The runs could not be read."):
-    runs = records.all_runs()
+    with st.spinner("Reading the cache …"):
+        runs = records.all_runs()
     view = runs_results.view(settings.runs, "plan" if runs.empty else "results")
     if view == "plan":
         runs_plan.panel(settings, runs)

@@ -7,18 +7,20 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import yaml
 
 from pillar_core.errors import DataError, SettingError
 from pillar_core.experiments.jobs_sweep import run_through
-from pillar_core.experiments.sweep import cached, sweep, trials
-from pillar_core.experiments.sweep import table as as_table
+from pillar_core.experiments.loading import load_features
+from pillar_core.experiments.splitting import is_known, keep_data
+from pillar_core.experiments.sweep import cached, sweep, table, trials
 
 
 def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Declares the command."""
     parser = subparsers.add_parser("sweep", help="train a grid of runs, from the cache where it can")
-    parser.add_argument("grid", help="YAML or JSON: dataset, method, epsilon, k, seed …, each a value or a list")
+    parser.add_argument("grid", help="YAML or JSON: dataset (a name or a file), method, epsilon, k, seed …, each a value or a list")
     parser.add_argument("--output", help="CSV file (default: standard output)")
     parser.add_argument("--count", action="store_true", help="only say how many runs there are and how many are cached")
     parser.add_argument("--scheduler", help="jobs, or the address of a cluster (default: train in this process)")
@@ -27,40 +29,54 @@ def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
 
 
 def command(options: argparse.Namespace) -> int:
-    """Runs it."""
-    grid = read_grid(options.grid)
-    groups = trials(grid)
-    total = sum(map(len, groups))
+    """Runs it; 1 where a run was refused."""
+    if options.gpu and options.scheduler is None:
+        raise SettingError("--gpu chooses among workers: give --scheduler jobs, or a cluster's address, with it.")
+    grids = [with_files(grid) for grid in read_grids(options.grid)]
+    groups = [group for grid in grids for group in trials(grid)]
     known = sum(record is not None for group in groups for record in cached(group))
-    print(f"{total} runs, {known} of them cached", file=sys.stderr)
+    print(f"{sum(map(len, groups))} runs, {known} of them cached", file=sys.stderr)
     if options.count:
         return 0
-    if options.gpu:
-        if options.scheduler is None:
-            raise SettingError("--gpu chooses among workers: give --scheduler jobs, or a cluster's address, with it.")
-        made = run_through(grid, scheduler=options.scheduler, progress=_progress, resources={"GPU": 1})
-        table = as_table(made)
-    else:
-        table = sweep(grid, scheduler=options.scheduler, progress=_progress)
-    text = table.to_csv(options.output, index=False)
+    found = pd.concat([_run(grid, options) for grid in grids], ignore_index=True)
+    text = found.to_csv(options.output, index=False)
     if text is not None:
         sys.stdout.write(text)
-    return 1 if table["error_message"].notna().any() else 0
+    return 1 if found["error_message"].notna().any() else 0
 
 
-def read_grid(path: str) -> dict[str, Any]:
-    """The mapping in a YAML or JSON file.
+def read_grids(path: str) -> list[dict[str, Any]]:
+    """The mappings in a YAML or JSON file, one for each of its documents.
 
     Raises:
-        DataError: unreadable, or no mapping.
+        DataError: unreadable, or something else than mappings.
     """
     try:
-        grid = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
+        grids = list(yaml.safe_load_all(Path(path).read_text(encoding="utf-8")))
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as cause:
         raise DataError(f"{path} cannot be read as YAML or JSON: {cause}") from cause
-    if not isinstance(grid, dict):
-        raise DataError(f"{path} must hold a mapping from axis to values; it holds a {type(grid).__name__}.")
-    return grid
+    wrong = [type(grid).__name__ for grid in grids if not isinstance(grid, dict)]
+    if wrong or not grids:
+        raise DataError(f"{path} must hold a mapping from axis to values in each document; it holds {wrong[0] if wrong else 'nothing'}.")
+    return grids
+
+
+def with_files(grid: dict[str, Any]) -> dict[str, Any]:
+    """The grid with each file among its data sets stored in the cache, under the name by which workers find it.
+
+    Raises:
+        DataError: a file that cannot be used.
+    """
+    given = grid.get("dataset", [])
+    names = [str(name) for name in (given if isinstance(given, list) else [given])]
+    found = [keep_data(load_features(name)) if not is_known(name) and Path(name).exists() else name for name in names]
+    return grid | ({"dataset": found} if names else {})
+
+
+def _run(grid: dict[str, Any], options: argparse.Namespace) -> pd.DataFrame:
+    if options.gpu:
+        return table(run_through(grid, scheduler=options.scheduler, progress=_progress, resources={"GPU": 1}))
+    return sweep(grid, scheduler=options.scheduler, progress=_progress)
 
 
 def _progress(done: int, total: int, message: str) -> None:

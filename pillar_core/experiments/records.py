@@ -82,8 +82,7 @@ def data_words(dataset: str, features: str = "") -> str:
     if not dataset.startswith((splitting.STORED, "given:")):
         return dataset
     if not features and dataset.startswith(splitting.STORED):
-        kept = store.default().get_arrays(dataset.removeprefix(splitting.STORED), mmap=True)
-        features = "" if kept is None else str(kept["name"])
+        features = _kept_name(str(store.default().root), dataset.removeprefix(splitting.STORED))
     return f"{features or dataset[:13] + '…'} (yours)"
 
 
@@ -114,6 +113,12 @@ def grid_of(keys: Sequence[str]) -> list[dict[str, Any]]:
             made = grids.setdefault(_group(cell), _grid(cell))
             made["seed"].append(cell["seed"])
     return list(grids.values())
+
+
+@functools.lru_cache(maxsize=256)
+def _kept_name(root: str, key: str) -> str:
+    kept = store.default().get_arrays(key, mmap=True)
+    return "" if kept is None else str(kept["name"])
 
 
 @functools.lru_cache(maxsize=50_000)

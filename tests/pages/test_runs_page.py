@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -16,6 +17,7 @@ from pages.frame import settings as codec
 from pages.frame.settings import Settings
 from pages.panels import comparison, runs_exports
 from pages.panels.runs_results import read_filters
+from pillar_core.__main__ import main
 from pillar_core.experiments import papers, records
 
 GRID = {"dataset": "digits", "method": ["pillar", "dp_sgd"], "epsilon": [0.5, 2.0], "k": [5], "public_fraction": 0.1, "seed": [0, 1]}
@@ -94,6 +96,15 @@ def test_exports_train_the_same_runs(runs: pd.DataFrame) -> None:
     scope: dict[str, object] = {}
     exec(compile(code.removesuffix("\ntable"), "notebook", "exec"), scope)
     assert sorted(scope["table"]["accuracy"]) == sorted(runs["accuracy"])  # type: ignore[index]  # what the notebook left
+
+
+def test_exported_settings_come_back_through_the_command_line(runs: pd.DataFrame, tmp_path: Path) -> None:
+    grid, table = tmp_path / "runs.yaml", tmp_path / "runs.csv"
+    grid.write_text(runs_exports.grid_yaml(runs), encoding="utf-8")
+    assert main(["sweep", str(grid), "--output", str(table)]) == 0
+    again = pd.read_csv(table)
+    assert sorted(again["accuracy"]) == pytest.approx(sorted(runs["accuracy"]))
+    assert len(records.all_runs()) == len(runs)
 
 
 def test_the_report_asks_no_server(runs: pd.DataFrame) -> None:

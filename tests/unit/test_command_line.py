@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 
+import numpy as np
+import pandas as pd
 import pytest
 
 import pillar_core as pc
@@ -68,6 +70,22 @@ def test_every_starter_record_ships_for_the_current_code(capsys):
     assert starter.missing() == []
     assert main(["starter", "--check"]) == 0
     assert len(starter.hero_table()) > 100
+
+
+def test_a_sweep_takes_several_grids_and_files_as_data(tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv("PILLAR_CACHE", str(tmp_path / "cache"))
+    rows = pc.load_features(pc.load_dataset("breast_cancer"))
+    np.savez(tmp_path / "ward.npz", x_train=rows.x_train, y_train=rows.y_train, x_test=rows.x_test, y_test=rows.y_test)
+    shared = "public_fraction: 0.2\nmethod: pillar\nepsilon: 1.0\n"
+    grid = tmp_path / "grids.yaml"
+    grid.write_text(f"---\ndataset: {tmp_path / 'ward.npz'}\nk: [2, 4]\n{shared}---\ndataset: breast_cancer\nk: 3\n{shared}")
+    assert main(["sweep", str(grid), "--output", str(tmp_path / "table.csv")]) == 0
+    assert "3 runs" in capsys.readouterr().err
+    assert sorted(pd.read_csv(tmp_path / "table.csv")["k"]) == [2, 3, 4]
+    assert main(["sweep", str(grid), "--gpu"]) == 2
+    assert "--scheduler" in capsys.readouterr().err
+    grid.write_text("- 1\n")
+    assert main(["sweep", str(grid)]) == 2
 
 
 def test_sweep_counts_before_it_runs(tmp_path, capsys, monkeypatch):

@@ -19,7 +19,7 @@ import pytest
 
 from pillar_core import store
 from pillar_core.errors import JobError, SettingError, StoreError, UnknownNameError
-from pillar_core.experiments import jobs, jobs_engine, jobs_process, jobs_server, jobs_sweep, sweep
+from pillar_core.experiments import jobs, jobs_engine, jobs_process, jobs_server, jobs_sweep, jobs_tasks, sweep
 from pillar_core.experiments.jobs_state import Folder, Job, JobStatus
 
 HERE = Path(__file__).resolve().parent
@@ -445,6 +445,15 @@ def test_a_sweep_as_a_job_gives_what_it_gives_here(warm: Path) -> None:
         assert record["accuracy"] == pytest.approx(by_cell[sweep.cell_key(record["cell"])], rel=1e-5)
 
 
+@pytest.mark.parametrize("elsewhere", [True, False])
+def test_a_worker_with_another_cache_is_refused(still: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, elsewhere: bool) -> None:
+    folder = Folder(still)
+    folder.create()
+    monkeypatch.setenv("PILLAR_CACHE", str(tmp_path / "other" if elsewhere else still))
+    with pytest.raises(JobError, match="two caches cannot share a job"):
+        jobs_tasks.run_task((), str(still), "b" * 32, 0, "test_square", {"x": 1})
+
+
 @pytest.mark.slow
 def test_with_tls_nobody_else_on_this_machine_can_send_work(still: Path) -> None:
     pytest.importorskip("cryptography", reason="without it the loopback port has no TLS")
@@ -479,6 +488,8 @@ def test_a_real_cluster_runs_the_same_tasks(tmp_path: Path, monkeypatch: pytest.
         assert jobs.result(job_id) == [0, 10, 20, 30, 40]
         job_id = jobs.submit({"kind": "test_square", "x": 6, "resources": {"GPU": 1}})
         assert jobs.wait(job_id, timeout=SECONDS).state == "done"
+        grid = {"dataset": "digits", "method": "pillar", "public_fraction": 0.1, "k": [4, 8], "epsilon": 1.0}
+        assert len(jobs_sweep.run_through(grid, scheduler=address, resources={"GPU": 1})) == 2
         job_id = jobs.submit({"kind": "test_square", "x": 7, "resources": {"GPU": 2}})
         assert "GPU" in jobs.wait(job_id, timeout=SECONDS).cause
     finally:
