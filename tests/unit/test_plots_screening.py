@@ -57,6 +57,31 @@ def test_the_other_figures_draw_their_tables() -> None:
     assert "Spearman 1.00" in plots.score_against_accuracy(TABLE, accuracy, agreement).layout.meta["caption"]
 
 
+def test_neither_the_yardstick_nor_noise_is_named_nearest() -> None:
+    table = TABLE.assign(public=["own_half", "far"])
+    figure = plots.ranking(table, yardstick="own_half", titles={"far": "Far"})
+    assert figure.layout.title.text.startswith("Far ")
+    diamonds = [trace for trace in figure.data if trace.mode == "markers" and trace.marker.symbol == "diamond"]
+    assert [list(trace.y) for trace in diamonds] == [["Far"]]
+
+
+def test_the_figures_beside_training_say_what_their_tables_hold() -> None:
+    steps = pd.DataFrame({"public": ["a", "b"] * 2, "step": [0, 0, 9, 9], "value": [0.2, 0.5, 0.3, 0.4], "accuracy": [0.1, 0.1, 0.8, 0.8]})
+    order = plots.order_over_training(steps, kept=1.0)
+    assert len(order.data) == 2
+    assert "100 % of the pairs" in order.layout.meta["caption"]
+    assert "80 %" in order.layout.meta["caption"]
+    errors = pd.DataFrame({"public": ["a", "random directions"], "step": [0, 0], "error": [0.5, 0.97]})
+    energy = plots.captured_gradients(errors)
+    assert [trace.line.dash for trace in energy.data] == [None, "dot"]
+    assert "a 0.50; random directions 0.97" in energy.layout.meta["alt"]
+    bound = pd.DataFrame({"public": ["a", "b"], "k": 4, "error": [0.5, 0.25], "bound": [2.0, 3.0]})
+    drawn = plots.reconstruction_bound(bound)
+    assert [list(trace.x) for trace in drawn.data] == [[0.25, 0.5], [3.0, 2.0]]
+    assert "s_5" in drawn.layout.meta["caption"]
+    assert "8 times" in drawn.layout.meta["caption"]
+
+
 def test_the_command_ranks_and_reports(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     report, table = tmp_path / "ranking.html", tmp_path / "table.csv"
     words = ["screen", "--private", "digits", "--public", "drawn_digits", "drawn_noise", "--model", "linear_head", "--k", "4"]
