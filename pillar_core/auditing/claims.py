@@ -122,7 +122,7 @@ def epsilon_from_thresholds(
 ) -> tuple[float, float]:
     """(ε, μ) certified by Clopper–Pearson ends at thresholds fixed beforehand, significance shared between all of them.
 
-    ε = log((TPR − δ)/FPR) is the (ε, δ) test's; μ = Φ⁻¹(TPR) − Φ⁻¹(FPR) holds for Gaussian runs. Choosing thresholds
+    ε = log((TPR − δ)/FPR), or log((TNR − δ)/FNR), is the (ε, δ) test's; μ = Φ⁻¹(TPR) − Φ⁻¹(FPR) holds for Gaussian runs. Choosing thresholds
     from the same scores voids both.
     """
     share = significance / (2 * len(thresholds))
@@ -131,8 +131,10 @@ def epsilon_from_thresholds(
         hits = lower_end(int((np.asarray(members) >= threshold).sum()), len(members), share)
         alarms = upper_end(int((np.asarray(others) >= threshold).sum()), len(others), share)
         mu = max(mu, float(ndtri(hits) - ndtri(alarms)))
-        if hits > delta:
-            epsilon = max(epsilon, float(np.log((hits - delta) / alarms)))
+        # the same two ends bound the mirrored attack, which says "without" below the threshold
+        for right, wrong in ((hits, alarms), (1 - alarms, 1 - hits)):
+            if right > delta:
+                epsilon = max(epsilon, float(np.log((right - delta) / wrong)))
     return epsilon, mu
 
 

@@ -115,8 +115,15 @@ def test_gaussian_dp_table(shared: Path) -> None:
         assert accounting.epsilon_of_mu(row["mu"], row["delta"]) == pytest.approx(row["eps"], rel=1e-9)
         assert accounting.mu_of(row["eps"], row["delta"]) == pytest.approx(row["mu"], rel=1e-9)
     for row in data["adamix_T"]:
-        assert accounting.mu_of(row["eps"], row["delta"]) == pytest.approx(row["mu"], rel=1e-9)
-        if row["eps_at_T"] is not None:
+        mu = accounting.mu_of(row["eps"], row["delta"])
+        assert mu == pytest.approx(row["mu"], rel=1e-9)
+        # ρ = μ²/2 buys T = 2ρσ² steps; the printed ρ = T²/(2σ²) would stop at √(2ρ)·σ
+        assert mu**2 / 2 == pytest.approx(row["rho"], rel=1e-9)
+        assert math.floor(2 * row["rho"] * row["sigma"] ** 2) == row["T_max"]
+        assert mu * row["sigma"] == pytest.approx(row["wrong_T_if_rho_is_T2_over_2sigma2"], rel=1e-9)
+        if row["eps_at_T"] is None:
+            assert accounting.epsilon_of_gaussian(row["sigma"], steps=1, delta=row["delta"]).upper > row["eps"]
+        else:
             found = accounting.epsilon_of_gaussian(row["sigma"], steps=row["T_max"], delta=row["delta"]).upper
             assert found == pytest.approx(row["eps_at_T"], rel=1e-9)
             assert found <= row["eps"]

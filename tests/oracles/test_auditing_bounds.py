@@ -65,6 +65,19 @@ def test_clopper_pearson_at_a_threshold_fixed_beforehand(oracle: dict[str, Any],
     assert found == pytest.approx(row["eps"], rel=1e-9)
 
 
+def test_all_thresholds_at_once_cost_a_correction(oracle: dict[str, Any], scores: tuple[np.ndarray, np.ndarray]) -> None:
+    """Theirs chooses its thresholds otherwise, so the last digits differ; both correct for as many tests as there are scores."""
+    row = next(row for row in oracle["clopper_pearson"] if row["threshold"] == "bonferroni")
+    thresholds = np.unique(scores[1]).tolist()
+    found, mu = claims.epsilon_from_thresholds(*scores, thresholds=thresholds, delta=row["delta"], significance=row["significance"])
+    assert found == pytest.approx(row["eps"], rel=2e-2)
+    # what the Gaussian curve certifies: more than one (ε, δ) point, never more than the truth, nor than counts taken at their word
+    [gaussian] = oracle["gdp"]
+    assert found < accounting.epsilon_of_mu(mu, gaussian["delta"]) < gaussian["eps"] < gaussian["true_eps_mu1"]
+    assert found < oracle["raw_counts"]["eps"]
+    assert accounting.epsilon_of_mu(1.0, gaussian["delta"]) == pytest.approx(gaussian["true_eps_mu1"], rel=1e-9)
+
+
 LAWS = {"logarithmic": 0.0, "geometric": 1.0, "poisson": math.inf, "neg_binomial": 0.5}
 
 
