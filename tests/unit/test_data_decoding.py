@@ -15,10 +15,17 @@ import numpy as np
 import pytest
 from unit.image_files import encoded, picture, written, zipped
 
+import pillar_core
 from pillar_core import store
 from pillar_core.data import decoding, dry_run, forget, load_dataset, load_images, read_features, read_images, scratch
 from pillar_core.errors import DataError, StoreError
 from pillar_core.experiments import splitting
+
+LIGHT = (
+    "import sys, types; parent = types.ModuleType('pillar_core');"
+    f"parent.__path__ = [{str(Path(pillar_core.__file__).parent)!r}]; sys.modules['pillar_core'] = parent\n"
+)
+"""A process that loads the readers alone, not the whole library."""
 
 
 @pytest.fixture(autouse=True)
@@ -172,12 +179,11 @@ def test_a_full_disk_while_decoding_keeps_nothing(
     monkeypatch.undo()
 
 
-@pytest.mark.slow
 def test_the_system_refusing_to_write_keeps_nothing(tmp_path: Path, own_cache: Path) -> None:
     """Not a stand-in: the kernel refuses files of more than 100 kB, as a full disk would."""
     folder = written(tmp_path / "set", _classes(size=(200, 200)))
     code = (
-        "import resource, sys; from pillar_core import data; from pillar_core.data import scratch\n"
+        LIGHT + "import resource; from pillar_core import data; from pillar_core.data import scratch\n"
         "from pillar_core.errors import StoreError\n"
         "scratch.LARGEST_IN_MEMORY = 1000\n"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))\n"
@@ -318,11 +324,10 @@ def test_large_arrays_that_are_cut_or_pickled_are_refused(tmp_path: Path, small_
         load_images(tmp_path / "b.npz")
 
 
-@pytest.mark.slow
 def test_a_process_killed_while_decoding_leaves_nothing(tmp_path: Path, own_cache: Path, small_memory: None) -> None:
     folder = written(tmp_path / "set", _classes(40))
     code = (
-        "import os, sys; from pillar_core import data; from pillar_core.data import decoding, scratch\n"
+        LIGHT + "import os; from pillar_core import data; from pillar_core.data import decoding, scratch\n"
         "scratch.LARGEST_IN_MEMORY, decoding.AT_ONCE = 1000, 4\n"
         "pixels, seen = decoding._pixels, []\n"
         "def killed(picture, look):\n"
