@@ -20,14 +20,15 @@ _SECONDS_PER_IMAGE = {"": 0.008, "million": 0.05}
 """Measured on one core: the scattering transform of 28 pixels, and between MobileNetV2 at 160 and ResNet-50 at 224."""
 
 
-def panel(settings: Settings) -> None:
-    """The choice of a backbone for images, and the extraction that it asks for; a sentence where rows are numbers."""
-    with failures.shown("The rows could not be opened."):
+def panel(settings: Settings) -> bool:
+    """Whether there are features to work on: the choice of a backbone for images, and the extraction that it asks for."""
+    with failures.shown("This data set could not be opened."):
         if isinstance(core.raw(settings), FeatureSet) or not core.raw(settings).is_images:
             st.caption("These rows are numbers already: they are used as they are, and no backbone is needed.")
-            return
+            return True
         _choice(settings)
-        _state(settings)
+        return _state(settings)
+    return False
 
 
 def table() -> None:
@@ -126,11 +127,11 @@ def _use_button(name: str, settings: Settings) -> None:
     )
 
 
-def _state(settings: Settings) -> None:
-    """Whether the features are there, and the job that makes them."""
+def _state(settings: Settings) -> bool:
+    """Whether the features are there; if not, the job that makes them."""
     name = core.backbone(settings)
     if name is None:
-        return
+        return True
     sets = [settings.data] if settings.public == PART else [settings.data, settings.public]
     missing = []
     for one in sets:
@@ -140,7 +141,7 @@ def _state(settings: Settings) -> None:
     title = pc.BACKBONES[names.address(name).base].title
     if not missing:
         st.success(f"**Ready:** every page uses the features of {title}.", icon=":material/check_circle:")
-        return
+        return True
     images = sum(count for _, count in missing)
     jobs.panel(
         [specification(one, name) for one, _ in missing],
@@ -152,3 +153,4 @@ def _state(settings: Settings) -> None:
         unit="images",
         button="Extract",
     )
+    return False

@@ -93,6 +93,7 @@ def keep_data(data: FeatureSet | Dataset) -> str:
         "y_test": data.y_test,
         "classes": np.array(data.classes, dtype=str),
         "name": np.array(data.name),
+        "title": np.array(data.title if isinstance(data, Dataset) else ""),
         "notes": np.array(data.notes, dtype=str),
         "stored_rows": np.array(data.stored_rows if isinstance(data, Dataset) else (), dtype=str),
     }
@@ -112,14 +113,15 @@ def stored_data(name: str) -> Dataset | FeatureSet:
     arrays = store.default().get_arrays(name.removeprefix(STORED), mmap=True)
     if arrays is None:
         raise StoreError(f"{name} is not in this cache; upload it again.")
-    classes, title = tuple(str(label) for label in arrays["classes"]), str(arrays["name"])
+    classes, own_name = tuple(str(label) for label in arrays["classes"]), str(arrays["name"])
     notes = tuple(str(note) for note in arrays.get("notes", ()))
     x_train, y_train, x_test, y_test = (arrays.get(part) for part in ("x_train", "y_train", "x_test", "y_test"))
     if arrays["x_train"].ndim >= IMAGE_DIMENSIONS:
         decoded = tuple(str(key) for key in arrays.get("stored_rows", ()))
-        return Dataset(title, arrays["x_train"], y_train, x_test, y_test, classes, title=title, notes=notes, stored_rows=decoded)
+        words: dict[str, Any] = {"title": str(arrays.get("title", own_name)), "notes": notes, "stored_rows": decoded}
+        return Dataset(own_name, arrays["x_train"], y_train, x_test, y_test, classes, **words)
     made = features(x_train, y_train, x_test, y_test, classes)
-    return FeatureSet(made.x_train, made.y_train, made.x_test, made.y_test, classes, name=title, notes=notes)
+    return FeatureSet(made.x_train, made.y_train, made.x_test, made.y_test, classes, name=own_name, notes=notes)
 
 
 def forget_data(name: str) -> None:

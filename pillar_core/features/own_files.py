@@ -29,7 +29,7 @@ def _open_torchscript(name: str, work: Work) -> Encoder:
     path = _own_file(name, work)
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", DeprecationWarning)
+            warnings.simplefilter("ignore", FutureWarning)  # torch announces that this format will go
             network: torch.nn.Module = torch.jit.load(str(path), map_location=work.device)  # type: ignore[no-untyped-call]
     except (RuntimeError, ValueError, OSError) as error:
         raise DataError(

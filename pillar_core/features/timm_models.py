@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import difflib
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import torch
 
@@ -83,12 +83,16 @@ def _facts(model: str) -> Any:
         UnknownNameError: there is none.
     """
     timm = _timm()
-    known = set(timm.list_models())
-    facts = timm.get_pretrained_cfg(model, allow_unregistered=False) if model.split(".")[0] in known else None
-    if facts is None:
-        near = difflib.get_close_matches(model, [*known, *timm.list_models(pretrained=True)], n=3, cutoff=0.5)
-        raise UnknownNameError(f"timm has no model {model!r}. Near: {', '.join(near) or 'none'}; all: timm.list_models().")
-    return facts
+    known = timm.list_models()
+    try:
+        return timm.get_pretrained_cfg(model, allow_unregistered=model.split(".")[0] not in known) or _unknown(model, known)
+    except RuntimeError:
+        return _unknown(model, timm.list_models(f"{model.split('.')[0]}.*", pretrained=True) or known)
+
+
+def _unknown(model: str, known: list[str]) -> NoReturn:
+    near = difflib.get_close_matches(model, known, n=3, cutoff=0.3)
+    raise UnknownNameError(f"timm has no model {model!r}. Near: {', '.join(near) or 'none'}; all: timm.list_models(pretrained=True).")
 
 
 def _timm() -> Any:

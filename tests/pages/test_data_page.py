@@ -46,9 +46,11 @@ def test_features_that_are_not_extracted_are_asked_for_and_then_used(start: Star
     app.button(key="use-backbone").click().run()
     assert not app.exception
     assert app.query_params["backbone"] == "scattering"
-    assert "are not in the cache yet" in words(app)
     assert "1797 images" in words(app).replace(",", "")
     assert "job-run" in [button.key for button in app.button]
+    app.switch_page("pages/explore.py").run()
+    assert "are not in the cache yet" in words(app)
+    app.switch_page("pages/data.py").run()
     task = {key: value for key, value in jobs_extraction.specification("digits", "scattering").items() if key != "kind"}
     pc.jobs.JOB_KINDS["extract"].run(task, lambda *_: None, lambda: False)
     app.run()
