@@ -30,7 +30,7 @@ ENGINE_VERSION = 1
 REFUSALS = (BudgetError, DataError, SettingError, UnsupportedError)
 """What a run that cannot be is refused with, always in the same way; the cache keeps it as it keeps a result."""
 
-_splits = Memo(slots=3)
+_splits, _rows = Memo(slots=1), Memo(slots=1)
 
 
 def sweep(grid: Mapping[str, Any], *, scheduler: str | None = None, progress: Progress | None = None) -> pd.DataFrame:
@@ -66,12 +66,15 @@ def table(rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
 
 
 def trials(grid: Mapping[str, Any]) -> list[list[Cell]]:
-    """The grid's cells, grouped so that each group shares split and learner and trains in one batched call."""
-    groups: dict[str, list[Cell]] = {}
+    """The grid's cells, grouped so that each group shares split and learner and trains in one batched call.
+
+    Groups of one split follow each other, so that one split in memory is enough.
+    """
+    splits: dict[str, dict[str, list[Cell]]] = {}
     for cell in cells(grid):
-        shared = fingerprint(cell["data"], cell["split"], cell["method"])
-        groups.setdefault(shared, []).append(cell)
-    return list(groups.values())
+        groups = splits.setdefault(fingerprint(cell["data"], cell["split"]), {})
+        groups.setdefault(cell["method"], []).append(cell)
+    return [group for groups in splits.values() for group in groups.values()]
 
 
 def cells(grid: Mapping[str, Any]) -> list[Cell]:
@@ -155,7 +158,7 @@ def _trained(group: Sequence[Cell], split: SemiPrivateSplit) -> list[dict[str, A
 
 
 def split_of(cell: Cell, source: FeatureSet | SemiPrivateSplit | None = None) -> SemiPrivateSplit:
-    """The split of a cell; the last few are kept in memory with their eigenbases."""
+    """The split of a cell; the last one is kept in memory with its eigenbasis and projections."""
     if isinstance(source, SemiPrivateSplit):
         return source
     key = fingerprint(cell["data"], cell["split"])
@@ -164,12 +167,16 @@ def split_of(cell: Cell, source: FeatureSet | SemiPrivateSplit | None = None) ->
 
 def _make_split(cell: Cell, source: FeatureSet | None) -> SemiPrivateSplit:
     data, settings = cell["data"], dict(cell["split"])
-    features = source if source is not None else splitting.named_features(data["dataset"], data["backbone"], data["dataset_settings"])
+    features = source if source is not None else _rows.get(fingerprint(data), lambda: _named(data))
     seed = settings.pop("split_seed")
     public = settings.pop("public", None)
     if public is not None:
         public = splitting.named_features(public, data["backbone"], {})
     return splitting.split(features, public=public, seed=seed, **settings)
+
+
+def _named(data: Mapping[str, Any]) -> FeatureSet:
+    return splitting.named_features(data["dataset"], data["backbone"], data["dataset_settings"])
 
 
 def _asked(cell: Cell) -> RunSpec:

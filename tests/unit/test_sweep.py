@@ -30,6 +30,18 @@ def test_cells_that_share_split_and_learner_train_together():
     assert sorted(len(group) for group in groups) == [2, 2, 4, 4]
 
 
+def test_groups_of_one_split_follow_each_other_and_rows_are_read_once(monkeypatch):
+    groups = sweeping.trials({**GRID, "seed": [0, 1, 2]})
+    splits = [group[0]["split"]["split_seed"] for group in groups]
+    assert splits == sorted(splits)
+    read = []
+    load = sweeping.splitting.named_features
+    monkeypatch.setattr(sweeping.splitting, "named_features", lambda *names: read.append(names) or load(*names))
+    sweeping._rows.clear()
+    pc.sweep({**GRID, "epsilon": 0.5, "k": 5, "seed": [0, 1, 2]})
+    assert len(read) == 1
+
+
 def test_the_table_holds_what_single_runs_give():
     table = pc.sweep(GRID)
     assert len(table) == 12
