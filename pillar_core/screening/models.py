@@ -69,6 +69,11 @@ class GradientModel:
     prepare: Callable[[Array], Array] = _as_they_are
     takes_numbers: bool = False
 
+    @property
+    def is_frozen_network(self) -> bool:
+        """Whether prepared rows are a network's features of images."""
+        return self.input_size is not None and self.rows is head_chunks
+
     def chunks(self, rows: Array, labels: torch.Tensor, start: Start) -> Chunks:
         """What makes the gradients (c, p) float32 of prepared rows, chunk by chunk, anew at each call."""
         if self.rows is not None:

@@ -17,7 +17,8 @@ from urllib.parse import parse_qsl
 import numpy as np
 import torch
 
-from pillar_core.errors import DataError, MissingDependencyError, SettingError
+from pillar_core.errors import MissingDependencyError, SettingError
+from pillar_core.features.weights import fill
 from pillar_core.rng import stream
 from pillar_core.screening import networks
 from pillar_core.screening.batches import LABEL_CLASSES, image_batches
@@ -140,9 +141,8 @@ def _with_lora(network: Any, trunk: Trunk, *, seed: int, repeat: int) -> torch.n
 def _network(trunk: Trunk) -> Any:
     try:
         import timm
-        from safetensors.torch import load_file
     except ImportError as cause:
-        raise MissingDependencyError("models named timm:… need the packages timm and safetensors: pip install timm safetensors.") from cause
+        raise MissingDependencyError("models named timm:… need the package timm: pip install timm.") from cause
     chosen: dict[str, Any] = dict(trunk.options)
     if "vit" in trunk.name:
         chosen["img_size"] = trunk.size
@@ -153,11 +153,7 @@ def _network(trunk: Trunk) -> Any:
             module.fused_attn = False  # per-example gradients of the fused kernel fall back to a loop
     if trunk.weights is None:
         return _at_random(network, trunk.size)
-    stored = {key: value.float() for key, value in load_file(str(trunk.weights)).items()}
-    absent = [key for key in network.load_state_dict(stored, strict=False).missing_keys if "num_batches" not in key]
-    if absent:
-        lacking = ", ".join(absent[:3])
-        raise DataError(f"{trunk.weights} does not hold the weights of {trunk.name}: {lacking} and perhaps others are missing.")
+    fill(network, trunk.weights, what=f"timm:{trunk.name}")
     return network.eval().requires_grad_(False)
 
 

@@ -42,7 +42,9 @@ class Seen:
 
     @cached_property
     def flat(self) -> Array:
-        """(n, d) float64: the rows' numbers, or grey pixels in [−1, 1] of small images."""
+        """(n, d) float64: the features of a frozen network, the rows' own numbers, or grey pixels in [−1, 1] of small images."""
+        if self.side.model.is_frozen_network:
+            return self.side.prepared[self.side.places[self.repeat]].astype(np.float64)
         rows = self.side.data.x_train[self.side.chosen[self.repeat]]
         if rows.ndim == 2:
             return rows.astype(np.float64)
