@@ -136,13 +136,8 @@ def rules(setting: GaussianSetting, settings: Settings) -> None:
         "Here batches are Poisson samples that the mechanism draws itself.",
         icon=":material/shuffle:",
     )
-    columns = {
-        "label": st.column_config.TextColumn("batches and neighbours"),
-        "epsilon": st.column_config.NumberColumn("ε", format="%.4g"),
-        "known": st.column_config.TextColumn("what is known", width="large"),
-        "is_bound": None,
-    }
-    st.dataframe(table, hide_index=True, key="samplers-known", column_config=columns)
+    st.markdown("**What is known of each**")
+    st.markdown("\n".join(f"- {row.label}, ε = {row.epsilon:.4g}: {row.known}" for row in table.itertuples()))
 
 
 def composition(setting: GaussianSetting, settings: Settings) -> None:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import streamlit as st
 
+import pillar_core as pc
 from pages.frame import figures, looks
 from pages.frame.settings import Settings
-from pages.panels import curves, local
+from pages.panels import curves, gallery, local
 from pillar_core import plots
-from pillar_core.experiments import feature_sets, records
+from pillar_core.experiments import feature_sets, records, splitting
 from pillar_core.types import Provenance
 
 
@@ -17,7 +18,8 @@ def draw(settings: Settings) -> None:
     runs = records.all_runs()
     asked = {"delta": settings.delta, "relation": settings.relation}
     method = curves.method_of(settings)
-    table = feature_sets.curves_of_sets(runs, method=method, epsilon=settings.epsilon, **asked)
+    titles = {name: _title(name) for name in runs["dataset"].unique()} if len(runs) else {}
+    table = feature_sets.curves_of_sets(runs, method=method, epsilon=settings.epsilon, titles=titles, **asked)
     names = list(dict.fromkeys(table["set"]))
     if not names:
         others = sorted(set(runs["epsilon"].dropna())) if len(runs) else []
@@ -42,3 +44,11 @@ def draw(settings: Settings) -> None:
     figures.show(figure, shown, name="feature_sets", kinds=(Provenance.NON_PRIVATE,), settings=settings, seeds=shown["seed"].nunique())
     if len(names) == 1:
         st.caption("Choose another data set or backbone in the sidebar and measure its curves on the view “Best k”: both are drawn then.")
+
+
+@st.cache_data(max_entries=256, show_spinner=False)
+def _title(dataset: str) -> str:
+    """A registered set's title, the name that an upload came with, else its key."""
+    if dataset in pc.DATASETS:
+        return gallery.title_of(dataset)
+    return splitting.stored_data(dataset).name if splitting.is_known(dataset) else dataset

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import pandas as pd
@@ -9,11 +10,13 @@ import pandas as pd
 COLUMNS = ["set", "private", "k", "seed", "accuracy"]
 
 
-def curves_of_sets(runs: pd.DataFrame, *, method: str, epsilon: float, delta: float, relation: str) -> pd.DataFrame:
+def curves_of_sets(
+    runs: pd.DataFrame, *, method: str, epsilon: float, delta: float, relation: str, titles: Mapping[str, str] | None = None
+) -> pd.DataFrame:
     """Columns set, private, k, seed, accuracy: the learner's runs at one budget, and those without privacy, of every set with both.
 
     runs: `records.all_runs()`. A set is a data set through a backbone with one way to have public rows; its name says what
-    tells it from the others. Sets with fewer than two k are left out: they draw no line.
+    tells it from the others, by the data set's title in `titles` where there is one. Sets with fewer than two k are left out.
     """
     if runs.empty or not {"method", "k", "accuracy"} <= set(runs):
         return pd.DataFrame(columns=COLUMNS)
@@ -21,15 +24,15 @@ def curves_of_sets(runs: pd.DataFrame, *, method: str, epsilon: float, delta: fl
     own = (scored["method"] == method) & (scored["epsilon"] == epsilon) & (scored["delta"] == delta) & (scored["relation"] == relation)
     kept = scored[(own & scored["k"].notna()) | (scored["method"] == "non_private")].copy()
     kept["private"] = kept["method"] == method
-    kept["set"] = [_name(row) for row in kept.to_dict("records")]
+    kept["set"] = [_name(row, titles or {}) for row in kept.to_dict("records")]
     drawn = kept[kept["private"]].groupby("set")["k"].nunique()
     names = drawn.index[drawn > 1]
     return kept[kept["set"].isin(names)][COLUMNS].sort_values(["set", "private", "k", "seed"], ignore_index=True)
 
 
-def _name(row: dict[Any, Any]) -> str:
+def _name(row: dict[Any, Any], titles: Mapping[str, str]) -> str:
     """“digits”, “digits through raw_pixels, public 30 %”."""
-    name = row.get("name") or row["dataset"]
+    name = titles.get(row["dataset"], row["dataset"])
     backbone = row.get("backbone")
     through = f" through {backbone}" if isinstance(backbone, str) and backbone else ""
     share, public = row.get("public_fraction"), row.get("public")

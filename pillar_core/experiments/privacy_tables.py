@@ -24,10 +24,10 @@ WHY = {
     "auto": "takes the tightest sound one for the run",
     "pillar": "certified lower and upper ends; composes the privacy loss itself",
     "prv": "composes the privacy loss by Fourier transform, with error bounds",
-    "pld": "composes a privacy loss rounded up to a grid: a bound, slightly above",
+    "pld": "composes a loss rounded up to a grid: slightly above",
     "rdp": "one moment at a time: sound, loose, most of all at small ε",
     "opacus_rdp": "the same moments over fewer orders: sound, as loose or looser",
-    "gdp": "the central limit theorem: an approximation that can lie below the truth, never a bound",
+    "gdp": "the central limit: can lie below the truth, never a bound",
     "analytic_gaussian": "exact, for full batches only",
     "basic": "adds the parts' own ε: sound, very loose for many steps",
 }

@@ -74,7 +74,7 @@ def accuracy_of_sets(table: pd.DataFrame, *, epsilon: float, mode: Mode = "light
     caption = f"Rings: best k, chosen on test rows. Ticks at the right: without privacy. {seeds_phrase(pd.concat(counts))}."
     return finished(
         figure,
-        title=f"Which features stand {epsilon_label(epsilon)}?",
+        title=f"What each feature set reaches at {epsilon_label(epsilon)}",
         caption=caption,
         alt=f"Accuracy against k for several feature sets; best: {'; '.join(words)}.",
         mode=mode,
