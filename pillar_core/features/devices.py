@@ -45,7 +45,7 @@ def encoder(
     for, as bfloat16. cuDNN is held to one algorithm, so that equal batches give equal bytes.
     """
     place = torch.device(device)
-    ready = network.eval().requires_grad_(False).to(place).to(memory_format=torch.channels_last)
+    ready = network.eval().to(place).to(memory_format=torch.channels_last)
     is_mixed = precision == "mixed" or (precision == "auto" and device == "cuda")
     kind = torch.float16 if device == "cuda" else torch.bfloat16
 
