@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from pillar_core import store
@@ -11,11 +12,14 @@ from pillar_core.experiments import jobs, splitting, sweep
 from pillar_core.experiments.jobs_kinds import JOB_KINDS, JobKind, Progress, Task
 from pillar_core.experiments.jobs_kinds import Cancelled as IsCancelled
 from pillar_core.experiments.jobs_state import UNFINISHED
+from pillar_core.fingerprint import fingerprint
 from pillar_core.types import FeatureSet
 
 POLL_SECONDS = 0.5
 TASK_CELLS = 96
 """Cells of one task: few enough to share a group out over workers, many enough to train together."""
+SMALL_TASK_CELLS, MANY_CELLS = 8, 64
+"""Pieces are put together up to the first where the grid has the second or more."""
 BATCH_CELLS = 24
 """Cells between two looks at the cancel flag; each batch's records are stored before the next one starts."""
 
@@ -58,7 +62,8 @@ def split(payload: Task) -> list[Task]:
     Raises:
         SettingError: a grid that cannot be, or a run without seed, whose result may not be kept.
     """
-    return [{"cells": group[start : start + TASK_CELLS]} for group in _groups(payload) for start in range(0, len(group), TASK_CELLS)]
+    pieces = [group[start : start + TASK_CELLS] for group in _groups(payload) for start in range(0, len(group), TASK_CELLS)]
+    return [{"cells": cells} for cells in _packed(pieces)]
 
 
 def run(task: Task, progress: Progress, cancelled: IsCancelled) -> list[Answer]:
@@ -69,11 +74,10 @@ def run(task: Task, progress: Progress, cancelled: IsCancelled) -> list[Answer]:
     """
     cells: Sequence[sweep.Cell] = task["cells"]
     answers: list[Answer] = []
-    for start in range(0, len(cells), BATCH_CELLS):
+    for batch in _batches(cells):
         if cancelled():
-            raise Cancelled(f"stopped after {start} of {len(cells)} cells.")
-        progress(start, len(cells), str(cells[start]["method"]))
-        batch = cells[start : start + BATCH_CELLS]
+            raise Cancelled(f"stopped after {len(answers)} of {len(cells)} cells.")
+        progress(len(answers), len(cells), str(batch[0]["method"]))
         for cell, record in zip(batch, sweep.run_trials(batch), strict=True):
             answers.append(sweep.cell_key(cell) if sweep.is_kept(record) else dict(record))
     progress(len(cells), len(cells), str(cells[-1]["method"]))
@@ -111,6 +115,26 @@ def records(answers: Sequence[Sequence[Answer] | None]) -> list[dict[str, Any]]:
             raise JobError(f"record {answer} has left the cache; retry the job.")
         found.append(record)
     return found
+
+
+def _packed(pieces: list[list[sweep.Cell]]) -> list[list[sweep.Cell]]:
+    """Small pieces of a large grid put together, so that handing out a task costs little beside its cells."""
+    if sum(map(len, pieces)) < MANY_CELLS:
+        return pieces
+    packed: list[list[sweep.Cell]] = []
+    for piece in pieces:
+        if packed and len(packed[-1]) + len(piece) <= SMALL_TASK_CELLS:
+            packed[-1].extend(piece)
+        else:
+            packed.append(list(piece))
+    return packed
+
+
+def _batches(cells: Sequence[sweep.Cell]) -> Iterator[list[sweep.Cell]]:
+    """What one call can train: cells that follow each other and share split and learner, at most `BATCH_CELLS`."""
+    for _, members in itertools.groupby(cells, key=lambda cell: fingerprint(cell["data"], cell["split"], cell["method"])):
+        group = list(members)
+        yield from (group[start : start + BATCH_CELLS] for start in range(0, len(group), BATCH_CELLS))
 
 
 def _groups(payload: Mapping[str, Any]) -> list[list[sweep.Cell]]:

@@ -424,6 +424,17 @@ def test_a_done_job_whose_results_have_left_the_store_starts_over(still: Path, m
     assert jobs.result(job_id, partial=True) == []
 
 
+def test_small_groups_of_a_large_grid_share_a_task_and_train_apart(still: Path) -> None:
+    grid = {"dataset": "digits", "method": "pillar", "public_fraction": 0.1, "k": [3, 4], "epsilon": 1.0, "seed": list(range(40))}
+    tasks = jobs_sweep.split({"grid": grid})
+    assert [len(task["cells"]) for task in tasks] == [8] * 10
+    assert len(jobs_sweep.split({"grid": grid | {"seed": list(range(20))}})) == 20
+    answers = jobs_sweep.run(tasks[0], lambda *_: None, lambda: False)
+    assert answers == [sweep.cell_key(cell) for cell in tasks[0]["cells"]]
+    records = jobs_sweep.records([answers])
+    assert [record["cell"] for record in records] == tasks[0]["cells"]
+
+
 @pytest.mark.parametrize("grid", [None, {"dataset": "digits"}, {"dataset": "digits", "method": "pillar", "seed": None}])
 def test_grids_that_cannot_be_are_refused_when_submitted(still: Path, grid: Any) -> None:
     with pytest.raises(SettingError):
