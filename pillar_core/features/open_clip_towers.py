@@ -5,7 +5,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import difflib
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -81,29 +83,16 @@ def _card(name: str) -> Backbone:
     spot = address(name)
     config, tag = _config(spot.model), _tag(name)
     _preparing(name)
-    title = f"CLIP {spot.model}, image half"
-    changes = ", ".join(f"{option} {value}" for option, value in spot.options.items())
 
     def fetch(network: bool) -> Path | None:
-        repository = (tag or {}).get("hf_hub", "").rstrip("/")
-        return hub_file(repository, FILE, network=network)
+        return hub_file((tag or {}).get("hf_hub", "").rstrip("/"), FILE, network=network)
 
-    return Backbone(
-        name=name,
-        title=f"{title} ({changes})" if changes else title,
-        source="Radford et al. 2021; open_clip (Ilharco et al.)",
-        licence="as the weights file says",
-        width=f"{config['embed_dim']:,}",
-        pretraining="pictures with captions from the web (laion, datacomp, OpenAI's …: as the weights' tag says)",
-        overlap="hundreds of millions of public pictures: assume that every public picture and class was seen",
-        open=_open,
-        parameters=_LISTED.get(spot.model, "as its file says"),
-        weights="a file of open_clip's weights, or pretrained=TAG in the name for those of its hub",
-        fetch=fetch,
-    )
+    made = _described(spot.model, width=config["embed_dim"], parameters="as its file says", fetch=fetch)
+    changes = ", ".join(f"{option} {value}" for option, value in spot.options.items())
+    return dataclasses.replace(made, name=name, title=f"{made.title} ({changes})" if changes else made.title)
 
 
-def _listed(model: str, width: int) -> Backbone:
+def _described(model: str, *, width: int, parameters: str, fetch: Callable[[bool], Path | None] | None = None) -> Backbone:
     return Backbone(
         name=f"{FAMILY}:{model}",
         title=f"CLIP {model}, image half",
@@ -113,11 +102,11 @@ def _listed(model: str, width: int) -> Backbone:
         pretraining="pictures with captions from the web (laion, datacomp, OpenAI's …: as the weights' tag says)",
         overlap="hundreds of millions of public pictures: assume that every public picture and class was seen",
         open=_open,
-        parameters=_LISTED[model],
+        parameters=parameters,
         weights="a file of open_clip's weights, or pretrained=TAG in the name for those of its hub",
+        fetch=fetch,
     )
 
 
-_LISTED = {"ViT-B-32": "87.8 million"}
-BACKBONES.register(_listed("ViT-B-32", 512))
+BACKBONES.register(_described("ViT-B-32", width=512, parameters="87.8 million"))
 BACKBONES.register_family(FAMILY, _card)
