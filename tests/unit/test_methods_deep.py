@@ -104,6 +104,12 @@ def test_kernels_are_standardised_and_the_paper_s_network_has_its_size():
     assert not any(isinstance(layer, nn.modules.batchnorm._BatchNorm) for layer in wide.modules())
 
 
+@pytest.mark.parametrize("shape", [(8, 8), (14, 11), (4, 9), (3, 5)])
+def test_pooling_is_torch_s_adaptive_pooling(shape):
+    maps = torch.rand(2, 3, *shape, generator=rng_torch())
+    torch.testing.assert_close(networks.Pooled(4)(maps), nn.functional.adaptive_avg_pool2d(maps, 4))
+
+
 def test_micro_batches_change_nothing_but_rounding(monkeypatch):
     case = case_for(METHODS["from_scratch"])
     whole, _ = case.fit(case.view)

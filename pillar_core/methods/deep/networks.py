@@ -74,11 +74,30 @@ def small_cnn(channels: int, n_classes: int) -> nn.Module:
         "after_first": nn.ReLU(),
         "second": nn.Conv2d(16, 32, 3, stride=2, padding=1),
         "after_second": nn.ReLU(),
-        "pool": nn.AdaptiveAvgPool2d(4),
+        "pool": Pooled(4),
         "flat": nn.Flatten(),
         "head": nn.Linear(512, n_classes),
     }
     return nn.Sequential(OrderedDict(layers))
+
+
+class Pooled(nn.Module):
+    """Means over size × size nearly equal parts of a map, as matrix products: torch's adaptive pooling does not repeat on a GPU."""
+
+    def __init__(self, size: int) -> None:
+        super().__init__()
+        self.size = size
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """(n, channels, size, size)."""
+        rows, columns = (self._means(length, x) for length in x.shape[-2:])
+        return rows @ x @ columns.T
+
+    def _means(self, length: int, like: torch.Tensor) -> torch.Tensor:
+        """(size, length), each row the mean over its part ⌊i·length/size⌋ … ⌈(i + 1)·length/size⌉ − 1."""
+        part, place = torch.arange(self.size, device=like.device)[:, None], torch.arange(length, device=like.device)
+        inside = (place >= part * length // self.size) & (place < -(-(part + 1) * length // self.size))
+        return (inside / inside.sum(1, keepdim=True)).to(like.dtype)
 
 
 class StandardisedConv2d(nn.Conv2d):
