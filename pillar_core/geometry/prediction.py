@@ -1,14 +1,15 @@
 """Predicted accuracy against k: what the projection loses, and what the noise adds, in closed form from class moments.
 
 The model. In the basis, class c is Gaussian with mean m_c and a shared diagonal variance w. A budget of Gaussian-DP
-parameter μ over N private rows of C classes shows each class mean with noise of variance ν² = (C/(μN))²·R_k² per
-coordinate, R_k² the mean square norm of a row in k directions (rows are scaled to unit norm). A linear rule with weights
+parameter μ over N private rows shows the sum of a class's rows with the same noise for every class, so the mean of class a,
+which has a share s_a of the rows, with noise of variance ν_a² = R_k²/(μNs_a)² per coordinate: small classes drown first. R_k² is
+the mean square norm of a row in k directions (rows are scaled to unit norm). For C classes, a linear rule with weights
 g = 1/(w + 0.3·(C/ηT)·R_k²) on noisy mean differences, where ηT = min(μN, 160·C) is how far the default learner travels,
 tells class a from class c with the standardised gap
 
-    t_ac = ½·ΣgΔ² / √(Σg²Δ²(w + ν²) + 2ν²·Σg²w + ν⁴·Σg²),   Δ = m_a − m_c,
+    t_ac = ½·ΣgΔ² / √(Σg²Δ²(w + ν_a²) + 2ν_a²·Σg²w + ν_a⁴·Σg²),   Δ = m_a − m_c,
 
-and a row of class a is right when all gaps, correlated by ½ because they share a's scores, are positive. With ν = 0 what
+and a row of class a is right when all gaps, correlated by ½ because they share a's scores, are positive. With ν_a = 0 what
 remains is what the projection (and the linear rule) loses. The 0.3 was fitted to measured curves of two real feature sets
 (10 classes each) and checked on two others; docs/geometry.md has the errors. A model, not a bound.
 """
@@ -134,11 +135,12 @@ def _accuracy(moments: ClassMoments, k: int, mu_n: float, *, with_noise: bool) -
     means, within = moments.means[:, :k], moments.within[:k]
     classes, radius = len(means), float(moments.second[:k].sum())
     travel = min(mu_n, LARGEST_TRAVEL_PER_CLASS * classes)
-    noise = (classes / mu_n) ** 2 * radius if with_noise else 0.0
+    noise = (radius / (mu_n * moments.shares) ** 2 if with_noise else np.zeros(classes))[:, None]
     weight = 1.0 / (within + SHRINKAGE * classes / travel * radius)
     squares = np.square(means[:, None, :] - means[None, :, :])
     signal = 0.5 * squares @ weight
-    variance = squares @ (weight**2 * (within + noise)) + 2 * noise * float(weight**2 @ within) + noise**2 * float(weight @ weight)
+    spread = squares @ (weight**2 * within) + noise * (squares @ weight**2)
+    variance = spread + 2 * noise * float(weight**2 @ within) + noise**2 * float(weight @ weight)
     gap = np.divide(signal, np.sqrt(variance), out=np.zeros_like(signal), where=variance > 0)
     right = np.zeros(classes)
     for node, share in zip(NODES, WEIGHTS, strict=True):

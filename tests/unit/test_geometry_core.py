@@ -274,6 +274,19 @@ def test_the_noise_free_prediction_is_the_gaussian_error_for_two_classes():
     assert table["accuracy"].iloc[0] == pytest.approx(norm.cdf(1.2), abs=1e-4)
 
 
+@pytest.mark.parametrize("share", [0.5, 0.9])
+def test_a_small_class_drowns_first(share):
+    """The two-class case by hand: t_a = ½Δ²/√(Δ²(w + ν_a²) + 2ν_a²w + ν_a⁴), accuracy Σ s_a Φ(t_a), ν_a = R/(μNs_a)."""
+    from scipy.stats import norm
+
+    shares, radius, mu_n = np.array([share, 1 - share]), 1.0 + 1.44, pc.accounting.mu_of(0.5, 1e-5) * 60
+    moments = geometry.ClassMoments(np.array([[-1.2], [1.2]]), np.ones(1), np.array([radius]), shares, 100)
+    noise = radius / (mu_n * shares) ** 2
+    gaps = 0.5 * 2.4**2 / np.sqrt(2.4**2 * (1 + noise) + 2 * noise + noise**2)
+    table = geometry.predicted(moments, [1], [0.5], n_private=60)
+    assert table["accuracy"].iloc[0] == pytest.approx(float(shares @ norm.cdf(gaps)), abs=1e-4)
+
+
 def test_best_k_is_the_smallest_of_equals_after_averaging_seeds():
     table = pd.DataFrame({"epsilon": [1.0] * 6, "k": [1, 1, 2, 2, 4, 4], "accuracy": [0.1, 0.3, 0.5, 0.7, 0.6, 0.6]})
     assert geometry.best_k(table)[["k", "accuracy", "low", "high"]].to_numpy().tolist() == [[2, pytest.approx(0.6), 2, 4]]
