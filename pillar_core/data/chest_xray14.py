@@ -56,7 +56,9 @@ def _arranged(files: Tree, settings: ChestSettings) -> Layout:
     codes, keep = findings.of(np.array([[finding in found for finding in FINDINGS] for found in words]))
     kept = [row["Image Index"] for row, good in zip(rows, keep, strict=True) if good]
     entries = [Entry(path, findings.classes[code], sides[path]) for path, code in zip(kept, codes.tolist(), strict=True) if path in sides]
-    notes = (*findings.notes(int((~keep).sum())), PATIENTS)
+    unlisted = len(kept) - len(entries)
+    left_out = (f"{unlisted:,} images are in neither list of the source and were left out.",) if unlisted else ()
+    notes = (*findings.notes(int((~keep).sum())), *left_out, PATIENTS)
     return files.layout_by_name(entries, classes=tuple(findings.classes), notes=notes)
 
 

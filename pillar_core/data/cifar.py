@@ -150,7 +150,7 @@ class _Reader(pickle.Unpickler):
         if module.split(".")[0] == "numpy" and name in ("_reconstruct", "_frombuffer", "ndarray", "dtype"):
             return _Holder
         if (module, name) == ("_codecs", "encode"):  # how Python 3 writes bytes in protocol 2
-            return _latin1
+            return str.encode
         raise pickle.UnpicklingError(f"it asks for {module}.{name}, which no image batch needs: refused, it could run code")
 
 
@@ -162,10 +162,6 @@ def _unpickled(path: Path) -> dict[str, Any]:
     if not isinstance(content, dict):
         raise ValueError(f"{path.name} holds no dictionary")
     return {str(key): value for key, value in content.items()}
-
-
-def _latin1(text: str, _: str) -> bytes:
-    return text.encode("latin1")
 
 
 def _array(held: Any) -> Array:

@@ -300,6 +300,8 @@ def test_chest_xray14_findings_become_one_label(tmp_path: Path, table: str) -> N
     assert len(single.classes) == 14
     assert [single.classes[code] for code in single.y_test] == ["mass", "hernia"]
     assert any("6 with none or several were left out" in note for note in single.notes)
+    (tmp_path / "test_list.txt").write_text("\n".join(names[8:11]))
+    assert any("1 images are in neither list" in note for note in load_dataset("chest_xray14", root=tmp_path).notes)
     (tmp_path / table).write_text((tmp_path / table).read_text().replace("Hernia", "Broken leg"))
     with pytest.raises(DataError, match="findings that ChestX-ray14 does not have: Broken leg"):
         load_dataset("chest_xray14", root=tmp_path)
