@@ -108,6 +108,11 @@ def more(choice: Choice, table: pd.DataFrame, settings: Settings) -> None:
         "energy": lambda: plots.captured_gradients(found, **shown),
     }[view]()
     _show(figure, found, f"screening_{view}", choice, settings, Provenance.NON_PRIVATE)
+    if view == "training" and choice.model == "linear_head":
+        st.caption("A linear head's directions hardly move while it learns: take the small CNN to see an order change.")
+    absent = [screening_sets.title(name) for name in choice.public if name not in set(found["public"])] if view == "energy" else []
+    if absent:
+        st.caption(f"Without labels, so left out: {', '.join(absent)}.")
 
 
 def _accuracy(choice: Choice, table: pd.DataFrame, settings: Settings) -> None:

@@ -11,6 +11,7 @@ import plotly.graph_objects as go
 from pillar_core.plots.theme import INK, Mode, categorical, class_symbols, finished
 
 RANDOM = "random directions"
+_LOWERED = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
 
 
 def order_over_training(
@@ -80,7 +81,7 @@ def reconstruction_bound(
         figure,
         title="What is lost on the public directions, and its bound",
         caption=(
-            f"‖G − GVVᵀ‖₂ ≤ √2·s₁·d + s_{k + 1} with the raw distance d (up to √{k}), not the normalised one. "
+            f"‖G − GVVᵀ‖₂ ≤ √2·s₁·d + s{str(k + 1).translate(_LOWERED)} with the raw distance d (up to √{k}), not the normalised one. "
             f"Half of the bounds are more than {loosest:.0f} times the error. One draw of rows: no interval."
         ),
         alt=f"Measured reconstruction errors of {len(rows)} public sets, {rows['error'].min():.2f} to {rows['error'].max():.2f}, "

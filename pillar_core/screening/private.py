@@ -123,7 +123,7 @@ def _guarantee(task: Task, spent: DpEvent, upper: float, delta: float) -> str:
     words = (
         f"ε ≤ {upper:.4g}, δ = {0 if pure else delta:g} for one row added or removed; ε ≤ {replaced:.4g} for one row replaced. "
         f"This covers the table as a whole: {kept} and gets a random label of its own, so one row more or less changes one clipped term "
-        f"of one sum. The number of private rows, {n:,}, counts as public."
+        f"of each sum released. The number of private rows, {n:,}, counts as public."
     )
     secret = "" if task.seed is None else " The seed of the noise is known: an experiment, not for release."
     return words + secret

@@ -78,7 +78,7 @@ def test_the_figures_beside_training_say_what_their_tables_hold() -> None:
     bound = pd.DataFrame({"public": ["a", "b"], "k": 4, "error": [0.5, 0.25], "bound": [2.0, 3.0]})
     drawn = plots.reconstruction_bound(bound)
     assert [list(trace.x) for trace in drawn.data] == [[0.25, 0.5], [3.0, 2.0]]
-    assert "s_5" in drawn.layout.meta["caption"]
+    assert "+ s₅ with" in drawn.layout.meta["caption"]
     assert "8 times" in drawn.layout.meta["caption"]
 
 
