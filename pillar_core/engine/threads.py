@@ -1,12 +1,14 @@
 """How many threads a step gets: one, unless the step is large and cores are idle to spare.
 
 Two threads that contend for a busy core were measured ten to fifteen times slower than one, because each step ends in a
-barrier. So half the cores (PILLAR_THREADS overrides), and only where a step is long against its barriers.
+barrier. So only where a step is long against its barriers, and then the cores that this process may use and nobody else uses
+now: at most half of them, and never more than torch was given (OMP_NUM_THREADS, taskset). PILLAR_THREADS overrides.
 """
 
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 from collections.abc import Iterator
 
@@ -20,12 +22,18 @@ LARGE_WORK = 5e8
 def threads_for(work: float) -> Iterator[None]:
     """Sets torch's thread count for steps of `work` multiply-adds, and puts it back."""
     before = torch.get_num_threads()
-    torch.set_num_threads(1 if work < LARGE_WORK else _spare_cores())
+    torch.set_num_threads(1 if work < LARGE_WORK else spare_threads(before))
     try:
         yield
     finally:
         torch.set_num_threads(before)
 
 
-def _spare_cores() -> int:
-    return max(1, int(os.environ.get("PILLAR_THREADS") or (os.cpu_count() or 1) // 2))
+def spare_threads(given: int) -> int:
+    """Threads for a large step, from 1 to `given`."""
+    asked = os.environ.get("PILLAR_THREADS")
+    if asked:
+        return max(1, int(asked))
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    idle = cores - math.floor(os.getloadavg()[0]) if hasattr(os, "getloadavg") else cores
+    return max(1, min(given, cores // 2, idle))

@@ -9,6 +9,7 @@ from typing import Any
 import pandas as pd
 import plotly.graph_objects as go
 
+from pillar_core.plots import k_curves
 from pillar_core.plots.intervals import best, over_seeds, unprojected
 from pillar_core.plots.theme import (
     INK,
@@ -18,12 +19,10 @@ from pillar_core.plots.theme import (
     epsilon_label,
     faded,
     finished,
-    log_ticks,
     method_style,
     seeds_phrase,
 )
 
-_ROUND_KS = (1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0, 1000.0, 2000.0)
 _SYMBOLS = ("circle", "square", "diamond", "triangle-up", "triangle-down", "pentagon", "hexagon", "cross")
 
 
@@ -60,38 +59,36 @@ def accuracy_against_k(
     it should not end at the largest k measured.
     """
     figure = go.Figure()
-    curves = over_seeds(table[table["method"] == method], by=["epsilon", "k"], value="accuracy", low=0, high=1)
-    span = _k_span(curves, pinned, here)
+    curves = k_curves.by_budget(table, method)
+    points = pd.concat(curves.values()) if curves else pd.DataFrame(columns=["k", "mean", "seeds"])
+    span = _k_span(points, pinned, here)
     roof = unprojected(table, ceiling)
     ends = _level(figure, roof, name="no privacy", colour=method_style(ceiling).colour(mode), dash="dash", span=span)
-    budgets = sorted(curves["epsilon"].unique())
-    _noiseless(figure, table[(table["method"] == ceiling) & table["k"].notna()], mode=mode)
+    k_curves.without_noise(figure, table, ceiling, mode=mode)
     if pinned is not None and len(pinned):
         _ghost(figure, pinned, mode=mode)
     bests: list[str] = []
-    for index, epsilon in enumerate(budgets):
-        curve = curves[curves["epsilon"] == epsilon].sort_values("k")
-        _curve(figure, curve, epsilon=float(epsilon), mode=mode, symbol=_SYMBOLS[index % len(_SYMBOLS)])
-        bests.append(_best(figure, curve, epsilon=float(epsilon), mode=mode))
-    ends += [_end(curves[curves["epsilon"] == epsilon].sort_values("k"), float(epsilon), mode) for epsilon in budgets]
-    focus = here.epsilon if here is not None and here.epsilon in budgets else min(budgets, default=math.inf)
+    for index, (epsilon, curve) in enumerate(curves.items()):
+        _curve(figure, curve, epsilon=epsilon, mode=mode, symbol=_SYMBOLS[index % len(_SYMBOLS)])
+        bests.append(_best(figure, curve, epsilon=epsilon, mode=mode))
+    ends += [k_curves.end(curve, epsilon, mode) for epsilon, curve in curves.items()]
+    focus = here.epsilon if here is not None and here.epsilon in curves else min(curves, default=math.inf)
     rows = table[(table["method"] == floor) & (table["epsilon"] == focus)]
     ends += _level(figure, rows, name=f"no projection, {epsilon_label(focus)}", colour=epsilon_colour(focus, mode), dash="dot", span=span)
-    drawn = [y for _, y, _, _ in ends] + [100 * float(mean) for mean in curves["mean"]]
+    drawn = [y for _, y, _, _ in ends] + [100 * float(mean) for mean in points["mean"]]
     end_labels(figure, ends, low=min(drawn, default=0.0), high=max(drawn, default=1.0), height=height - 150)
     if trail is not None:
         _trail(figure, trail, mode=mode)
     if here is not None:
         _here(figure, here, mode=mode)
-    ticks = log_ticks([float(k) for k in curves["k"]]) or [k for k in _ROUND_KS if k <= (k_max or span[1])]
-    figure.update_xaxes(type="log", title_text="k, directions kept (log scale)", tickvals=ticks, ticktext=[f"{k:g}" for k in ticks])
-    if curves.empty:
+    k_curves.k_axis(figure, [float(k) for k in points["k"]], title="k, directions kept (log scale)", largest=k_max or span[1])
+    if not curves:
         figure.update_xaxes(range=[-0.05, math.log10(k_max or span[1]) + 0.05])
         figure.update_yaxes(range=[0, 102])
     figure.update_yaxes(title_text="test accuracy, %", ticksuffix=" ")
     figure.update_layout(margin_r=136, showlegend=False)
-    caption = f"{seeds_phrase(curves['seeds'])}. Rings: best k, chosen on test rows (a non-private diagnostic)."
-    return finished(figure, title=title, caption=caption, alt=_alt(budgets, bests, roof), mode=mode, height=height)
+    caption = f"{seeds_phrase(points['seeds'])}. Rings: best k, chosen on test rows (a non-private diagnostic)."
+    return finished(figure, title=title, caption=caption, alt=_alt(len(curves), bests, roof), mode=mode, height=height)
 
 
 def _k_span(curves: pd.DataFrame, pinned: pd.DataFrame | None, here: Here | None) -> tuple[float, float]:
@@ -105,19 +102,7 @@ def _k_span(curves: pd.DataFrame, pinned: pd.DataFrame | None, here: Here | None
 
 def _curve(figure: Any, curve: pd.DataFrame, *, epsilon: float, mode: Mode, symbol: str) -> None:
     colour = epsilon_colour(epsilon, mode)
-    band = curve.dropna(subset=["low", "high"])
-    if len(band):
-        figure.add_scatter(
-            x=[*band["k"], *band["k"][::-1]],
-            y=[*(100 * band["high"]), *(100 * band["low"][::-1])],
-            mode="lines",
-            fill="toself",
-            fillcolor=faded(colour, 0.16),
-            line_width=0,
-            hoverinfo="skip",
-            showlegend=False,
-            legendgroup=f"{epsilon:g}",
-        )
+    k_curves.band(figure, curve, colour, opacity=0.16)
     hover = [_hover(row) for row in curve.itertuples()]
     figure.add_scatter(
         x=curve["k"],
@@ -131,11 +116,6 @@ def _curve(figure: Any, curve: pd.DataFrame, *, epsilon: float, mode: Mode, symb
         showlegend=False,
         hovertemplate="%{text}<extra>" + epsilon_label(epsilon) + "</extra>",
     )
-
-
-def _end(curve: pd.DataFrame, epsilon: float, mode: Mode) -> tuple[float, float, str, str]:
-    last = curve.iloc[-1]
-    return float(last["k"]), 100 * float(last["mean"]), epsilon_label(epsilon), epsilon_colour(epsilon, mode)
 
 
 def _best(figure: Any, curve: pd.DataFrame, *, epsilon: float, mode: Mode) -> str:
@@ -176,28 +156,9 @@ def _level(
     return [(span[1], mean, f"{name} {mean:.1f} %", colour)]
 
 
-def _noiseless(figure: Any, rows: pd.DataFrame, *, mode: Mode) -> None:
-    """What k directions could reach without any noise: the gap below it is the price of privacy, the gap above it of k."""
-    if rows.empty:
-        return
-    curve = over_seeds(rows, by=["k"], value="accuracy", low=0, high=1).sort_values("k")
-    ink = INK[mode]
-    errors = (100 * (curve["high"] - curve["mean"])).fillna(0)
-    figure.add_scatter(
-        x=curve["k"],
-        y=100 * curve["mean"],
-        mode="lines",
-        name="no noise",
-        line={"color": ink.muted, "width": 1.4},
-        error_y={"type": "data", "array": errors, "color": ink.muted, "thickness": 1, "width": 0},
-        hovertemplate="k = %{x} without noise: %{y:.1f} %<extra>non-private</extra>",
-    )
-
-
 def _ghost(figure: Any, pinned: pd.DataFrame, *, mode: Mode) -> None:
     ink = INK[mode]
     curve = over_seeds(pinned, by=["k"], value="accuracy", low=0, high=1).sort_values("k")
-    errors = (100 * (curve["high"] - curve["mean"])).fillna(0)
     figure.add_scatter(
         x=curve["k"],
         y=100 * curve["mean"],
@@ -205,7 +166,7 @@ def _ghost(figure: Any, pinned: pd.DataFrame, *, mode: Mode) -> None:
         name="pinned A",
         line={"color": ink.muted, "width": 2, "dash": "dot"},
         marker={"symbol": "circle-open", "size": 8, "color": ink.muted},
-        error_y={"type": "data", "array": errors, "color": ink.muted, "thickness": 1},
+        error_y=k_curves.errors(curve, ink.muted),
         hovertemplate="A, k = %{x}: %{y:.1f} %<extra>pinned A</extra>",
         showlegend=False,
     )
@@ -266,7 +227,7 @@ def _hover(row: Any) -> str:
     return f"k = {row.k:g}: {100 * row.mean:.1f} %{spread}, n = {row.seeds}"
 
 
-def _alt(budgets: list[float], bests: list[str], roof: pd.DataFrame) -> str:
+def _alt(budgets: int, bests: list[str], roof: pd.DataFrame) -> str:
     top = roof["accuracy"].dropna()
     words = f" Without privacy: {100 * float(top.mean()):.1f} percent." if len(top) else ""
-    return f"Line chart of test accuracy against k for {len(budgets)} privacy budgets. {'; '.join(filter(None, bests))}.{words}"
+    return f"Line chart of test accuracy against k for {budgets} privacy budgets. {'; '.join(filter(None, bests))}.{words}"

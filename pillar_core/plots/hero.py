@@ -8,8 +8,9 @@ from typing import Any
 import pandas as pd
 import plotly.graph_objects as go
 
-from pillar_core.plots.intervals import best, over_seeds, unprojected
-from pillar_core.plots.theme import INK, Mode, end_labels, epsilon_colour, epsilon_label, faded, finished, log_ticks, seeds_phrase
+from pillar_core.plots import k_curves
+from pillar_core.plots.intervals import best, unprojected
+from pillar_core.plots.theme import INK, Mode, end_labels, epsilon_colour, epsilon_label, faded, finished, seeds_phrase
 
 
 def learning_hero(
@@ -27,17 +28,15 @@ def learning_hero(
     table: one row per run with columns method, k, epsilon, seed, accuracy in [0, 1]. `data` names the data set and says
     where it is synthetic.
     """
-    curves = over_seeds(table[table["method"] == method], by=["epsilon", "k"], value="accuracy", low=0, high=1)
-    budgets = sorted(epsilon for epsilon in curves["epsilon"].unique() if math.isfinite(epsilon))
-    tight = float(budgets[0])
+    curves = {epsilon: curve for epsilon, curve in k_curves.by_budget(table, method).items() if math.isfinite(epsilon)}
+    tight, points = min(curves), pd.concat(curves.values())
     figure = go.Figure()
-    for epsilon in reversed(budgets):
-        _line(figure, curves[curves["epsilon"] == epsilon].sort_values("k"), epsilon=float(epsilon), bold=epsilon == tight, mode=mode)
-    noiseless = over_seeds(table[(table["method"] == ceiling) & table["k"].notna()], by=["k"], value="accuracy", low=0, high=1)
-    _without_noise(figure, noiseless.sort_values("k"), mode=mode)
-    ends = [_end(curves[curves["epsilon"] == epsilon].sort_values("k"), float(epsilon), mode) for epsilon in budgets]
-    end_labels(figure, ends, low=100 * curves["mean"].min(), high=100 * curves["mean"].max(), bold=epsilon_label(tight))
-    main = curves[curves["epsilon"] == tight].sort_values("k")
+    for epsilon, curve in reversed(curves.items()):
+        _line(figure, curve, epsilon=epsilon, bold=epsilon == tight, mode=mode)
+    _named(figure, k_curves.without_noise(figure, table, ceiling, mode=mode, shape="spline", smoothing=0.5), mode=mode)
+    ends = [k_curves.end(curve, epsilon, mode) for epsilon, curve in curves.items()]
+    end_labels(figure, ends, low=100 * points["mean"].min(), high=100 * points["mean"].max(), bold=epsilon_label(tight))
+    main = curves[tight]
     top = best(main)
     low_level = _mean(table[(table["method"] == floor) & (table["epsilon"] == tight)])
     top_level = _mean(unprojected(table, ceiling))
@@ -45,13 +44,8 @@ def learning_hero(
     _rule(figure, top_level, span=span, at=span[0], text="no privacy at all", mode=mode, dash="dash")
     _rule(figure, low_level, span=span, at=float(top["k"]), text=f"{epsilon_label(tight)} without projection", mode=mode, dash="dot")
     _story(figure, main, top=top, low_level=low_level, mode=mode)
-    ticks = log_ticks([float(k) for k in main["k"]])
-    figure.update_xaxes(
-        type="log",
-        title_text="k: how many directions, learned from public data, the private training may use",
-        tickvals=ticks,
-        ticktext=[f"{k:g}" for k in ticks],
-    )
+    title = "k: how many directions, learned from public data, the private training may use"
+    k_curves.k_axis(figure, [float(k) for k in main["k"]], title=title)
     figure.update_yaxes(title_text="test accuracy, %")
     figure.update_layout(showlegend=False, margin_r=84)
     gain = "" if low_level is None else f", {100 * (top['mean'] - low_level):.0f} points above training without projection"
@@ -60,23 +54,13 @@ def learning_hero(
         f"accuracy rises with k to {100 * top['mean']:.1f} percent at k = {top['k']:g}{gain}, and falls after it: "
         "too few directions lose signal, too many add noise."
     )
-    caption = f"{data + '. ' if data else ''}Test accuracy, {seeds_phrase(curves['seeds'])}."
+    caption = f"{data + '. ' if data else ''}Test accuracy, {seeds_phrase(points['seeds'])}."
     return finished(figure, title="The sweet spot between signal and noise", caption=caption, alt=alt, mode=mode, height=height)
 
 
 def _line(figure: Any, curve: pd.DataFrame, *, epsilon: float, bold: bool, mode: Mode) -> None:
     colour = epsilon_colour(epsilon, mode)
-    band = curve.dropna(subset=["low", "high"])
-    if len(band):
-        figure.add_scatter(
-            x=[*band["k"], *band["k"][::-1]],
-            y=[*(100 * band["high"]), *(100 * band["low"][::-1])],
-            mode="lines",
-            fill="toself",
-            fillcolor=faded(colour, 0.2 if bold else 0.08),
-            line_width=0,
-            hoverinfo="skip",
-        )
+    k_curves.band(figure, curve, colour, opacity=0.2 if bold else 0.08)
     figure.add_scatter(
         x=curve["k"],
         y=100 * curve["mean"],
@@ -87,20 +71,10 @@ def _line(figure: Any, curve: pd.DataFrame, *, epsilon: float, bold: bool, mode:
     )
 
 
-def _without_noise(figure: Any, curve: pd.DataFrame, *, mode: Mode) -> None:
-    """What k directions hold: the signal, before any noise."""
+def _named(figure: Any, curve: pd.DataFrame, *, mode: Mode) -> None:
+    """Writes what the curve without noise is beside it."""
     if curve.empty:
         return
-    muted = INK[mode].muted
-    errors = (100 * (curve["high"] - curve["mean"])).fillna(0)
-    figure.add_scatter(
-        x=curve["k"],
-        y=100 * curve["mean"],
-        mode="lines",
-        line={"color": muted, "width": 1.4, "shape": "spline", "smoothing": 0.5},
-        error_y={"type": "data", "array": errors, "color": muted, "thickness": 1, "width": 0},
-        hovertemplate="k = %{x} without noise: %{y:.1f} %<extra>non-private</extra>",
-    )
     third = curve.iloc[len(curve) // 3]
     figure.add_annotation(
         x=math.log10(third["k"]),
@@ -110,13 +84,8 @@ def _without_noise(figure: Any, curve: pd.DataFrame, *, mode: Mode) -> None:
         xanchor="right",
         yanchor="bottom",
         xshift=-8,
-        font={"size": 13, "color": muted},
+        font={"size": 13, "color": INK[mode].muted},
     )
-
-
-def _end(curve: pd.DataFrame, epsilon: float, mode: Mode) -> tuple[float, float, str, str]:
-    last = curve.iloc[-1]
-    return float(last["k"]), 100 * float(last["mean"]), epsilon_label(epsilon), epsilon_colour(epsilon, mode)
 
 
 def _rule(figure: Any, level: float | None, *, span: tuple[float, float], at: float, text: str, mode: Mode, dash: str) -> None:

@@ -1,0 +1,72 @@
+"""What the figures over k share: the table by budget, bands, the curve without noise, the ends' labels and the axis."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import pandas as pd
+
+from pillar_core.plots.intervals import over_seeds
+from pillar_core.plots.theme import INK, Mode, epsilon_colour, epsilon_label, faded, log_ticks
+
+_ROUND_KS = (1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0, 1000.0, 2000.0)
+
+
+def by_budget(table: pd.DataFrame, method: str) -> dict[float, pd.DataFrame]:
+    """The curve of each ε, in order: columns k, mean, low, high, seeds, sorted by k."""
+    curves = over_seeds(table[table["method"] == method], by=["epsilon", "k"], value="accuracy", low=0, high=1)
+    return {float(str(epsilon)): rows.sort_values("k") for epsilon, rows in curves.groupby("epsilon")}
+
+
+def band(figure: Any, curve: pd.DataFrame, colour: str, *, opacity: float) -> None:
+    """The interval of a curve, filled; nothing where there is none."""
+    known = curve.dropna(subset=["low", "high"])
+    if known.empty:
+        return
+    figure.add_scatter(
+        x=[*known["k"], *known["k"][::-1]],
+        y=[*(100 * known["high"]), *(100 * known["low"][::-1])],
+        mode="lines",
+        fill="toself",
+        fillcolor=faded(colour, opacity),
+        line_width=0,
+        hoverinfo="skip",
+        showlegend=False,
+    )
+
+
+def without_noise(figure: Any, table: pd.DataFrame, ceiling: str, *, mode: Mode, **line: Any) -> pd.DataFrame:
+    """Draws what k directions could reach without noise: below it is the price of privacy, above it of k. Returns the curve."""
+    rows = table[(table["method"] == ceiling) & table["k"].notna()]
+    curve = over_seeds(rows, by=["k"], value="accuracy", low=0, high=1).sort_values("k")
+    muted = INK[mode].muted
+    if len(curve):
+        figure.add_scatter(
+            x=curve["k"],
+            y=100 * curve["mean"],
+            mode="lines",
+            name="no noise",
+            line={"color": muted, "width": 1.4, **line},
+            error_y=errors(curve, muted),
+            hovertemplate="k = %{x} without noise: %{y:.1f} %<extra>non-private</extra>",
+        )
+    return curve
+
+
+def errors(curve: pd.DataFrame, colour: str) -> dict[str, Any]:
+    """Intervals as thin bars."""
+    return {"type": "data", "array": (100 * (curve["high"] - curve["mean"])).fillna(0), "color": colour, "thickness": 1, "width": 0}
+
+
+def end(curve: pd.DataFrame, epsilon: float, mode: Mode) -> tuple[float, float, str, str]:
+    """(k, percent, label, colour) of a curve's last point, for `end_labels`."""
+    last = curve.iloc[-1]
+    return float(last["k"]), 100 * float(last["mean"]), epsilon_label(epsilon), epsilon_colour(epsilon, mode)
+
+
+def k_axis(figure: Any, ks: Sequence[float], *, title: str, largest: float = math.inf) -> None:
+    """A logarithmic axis whose ticks are k that were measured; round ones where nothing was."""
+    ticks = log_ticks(list(ks)) or [k for k in _ROUND_KS if k <= largest]
+    figure.update_xaxes(type="log", title_text=title, tickvals=ticks, ticktext=[f"{k:g}" for k in ticks])
