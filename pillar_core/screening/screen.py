@@ -16,6 +16,7 @@ from pillar_core.screening.models import model_of
 from pillar_core.screening.private import LARGEST_PURE_K, with_noise
 from pillar_core.screening.ranking import Progress, Task, without_noise
 from pillar_core.screening.scores import SCORES
+from pillar_core.subspace import GRAM_PARAMETERS
 from pillar_core.types import Dataset
 
 
@@ -70,7 +71,8 @@ def screen(
     else:
         require_kind(private, chosen)
         found = with_noise(task, sides, epsilon, delta)
-    found.attrs["notes"] = (*preparation_notes([private, *public.values()], chosen.input_size), *_count_notes(task), *_pure_notes(task))
+    prepared = preparation_notes([private, *public.values()], chosen.input_size)
+    found.attrs["notes"] = (*prepared, *_count_notes(task), *_pure_notes(task), *_pass_notes(int(found.attrs["width"])))
     return found
 
 
@@ -103,6 +105,14 @@ def require_rows(task: Task) -> None:
             raise DataError(
                 f"{name!r} offers {min(len(data.x_train), task.n_examples)} rows, fewer than k = {task.k}: lower k or bring more rows."
             )
+
+
+def _pass_notes(width: int) -> tuple[str, ...]:
+    """That directions of a wide model are not exact."""
+    if width <= GRAM_PARAMETERS:
+        return ()
+    words = f"{width:,} numbers in a gradient: directions by a randomised SVD of two passes over each set, not by the exact Gram matrix."
+    return (words,)
 
 
 def _pure_notes(task: Task) -> tuple[str, ...]:

@@ -393,6 +393,15 @@ def test_chosen_layers_and_low_rank_additions_of_deep_networks(sets) -> None:
     torch.testing.assert_close(module[0](images), pretrained.with_head(plain, seed=0, repeat=0)[0][0](images))
 
 
+def test_a_wide_model_says_how_many_passes_it_took(sets) -> None:
+    private, public = sets
+    table = pc.screen(private, {"noise": public["noise"]}, model="resnet20", n_examples=8, repeats=1, k=2)
+    assert table.attrs["width"] == 269_722
+    assert any("two passes" in note for note in table.attrs["notes"])
+    exact = pc.screen(private, {"noise": public["noise"]}, repeats=1, k=2, **FAST)
+    assert not any("passes" in note for note in exact.attrs["notes"])
+
+
 def test_refused_deep_models() -> None:
     digits = pc.load_dataset("digits")
     for name, words in (
