@@ -42,7 +42,7 @@ def panel(
             st.caption(":material/stop_circle: Stopped. What was finished is kept.")
         words, place = st.columns([5, 1], vertical_alignment="center")
         kept = f" {found} of {total} are in the cache." if found else ""
-        words.markdown(f"**{what}** · {total - found} {unit} · {duration(seconds)} on this machine.{kept} {cost}")
+        words.markdown(f"**{what}** · {total - found:,} {unit} · {duration(seconds)} on this machine.{kept} {cost}")
         place.button(
             "Run the rest" if found else button,
             type="primary",

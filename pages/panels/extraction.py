@@ -10,6 +10,7 @@ import streamlit as st
 import pillar_core as pc
 from pages.frame import core, failures, jobs, session
 from pages.frame.settings import AUTO, PART, Settings
+from pillar_core.errors import PillarError
 from pillar_core.experiments.jobs_extraction import specification
 from pillar_core.features import Backbone, is_ready, names
 from pillar_core.features.weights import keep_upload
@@ -26,8 +27,12 @@ def panel(settings: Settings) -> bool:
         if isinstance(core.raw(settings), FeatureSet) or not core.raw(settings).is_images:
             st.caption("These rows are numbers already: they are used as they are, and no backbone is needed.")
             return True
-        _choice(settings)
-        return _state(settings)
+        is_allowed = _choice(settings)
+        try:
+            return _state(settings)
+        except PillarError:
+            if is_allowed:
+                raise
     return False
 
 
@@ -49,7 +54,8 @@ def table() -> None:
     st.dataframe(pd.DataFrame(rows), hide_index=True, key="backbones")
 
 
-def _choice(settings: Settings) -> None:
+def _choice(settings: Settings) -> bool:
+    """The form of a backbone; False where it says why what it holds cannot be used."""
     now = names.address(settings.backbone)
     listed = [AUTO, *(name for name, card in pc.BACKBONES.items() if card.takes == "images"), _OWN]
     base = now.base if now.base in listed else _OWN
@@ -64,13 +70,16 @@ def _choice(settings: Settings) -> None:
         )
     if chosen == AUTO:
         _use_button(AUTO, settings)
-        return
+        return True
     card = pc.BACKBONES.get(chosen) if chosen else None
     if card is None:
         st.caption("Write the name of a model." if not chosen else f"There is no backbone {chosen}: check its spelling.")
-        return
+        return False
     _facts(card)
-    weights = _weights(card, now.weights) if card.weights and card.name.partition(":")[0] not in ("torchscript", "onnx") else None
+    if not card.weights:
+        _use_button(chosen, settings)
+        return True
+    weights = None if names.address(chosen).family in ("torchscript", "onnx") else _weights(card, now.weights)
     options = st.text_input(
         "Options",
         value=names.with_options("", now.options).removeprefix("?") if base in (chosen, _OWN) else "",
@@ -82,8 +91,11 @@ def _choice(settings: Settings) -> None:
     with failures.shown("This backbone cannot be used so."):
         spot = names.address(f"{chosen}?{options.strip()}")
         name = names.with_options(spot.base, spot.options, weights=weights)
-        pc.BACKBONES[name].weights_file()
+        if weights is not None or pc.BACKBONES[name].fetch is None:
+            pc.BACKBONES[name].weights_file()
         _use_button(name, settings)
+        return True
+    return False
 
 
 def _title(name: str) -> str:

@@ -117,12 +117,10 @@ def is_ready(dataset: Dataset, *, backbone: str, weights: str | Path | None = No
     Raises:
         UnknownNameError, SettingError, DataError: as `extract`.
     """
-    try:
-        plan = _planned(dataset, backbone, weights, device, 1, network=False)
-    except SettingError:
-        if BACKBONES[backbone].fetch is not None and weights is None:
-            return False
-        raise
+    card = BACKBONES[backbone]
+    if weights is None and address(backbone).weights is None and card.fetch is not None and card.fetch(False) is None:
+        return False
+    plan = _planned(dataset, backbone, weights, device, 1, network=False)
     return not plan.backbone.is_kept or any(store.default().has("arrays", plan.key(one)) for one in _acceptable(plan, device))
 
 

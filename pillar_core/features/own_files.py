@@ -104,8 +104,10 @@ def _family(prefix: str, title: str, opened: Callable[[str, Work], Encoder]) -> 
         IMAGENET.changed(spot.options)
         path = _path(name)
 
-        def fetch(network: bool) -> Path | None:
-            return path if path.is_file() else None
+        def fetch(network: bool) -> Path:
+            if not path.is_file():
+                raise SettingError(f"the backbone {prefix} needs an existing file; there is no {path}.")
+            return path
 
         return Backbone(
             name=name,
@@ -117,7 +119,7 @@ def _family(prefix: str, title: str, opened: Callable[[str, Work], Encoder]) -> 
             overlap="yours to say: rows or classes that it was trained on are not covered by ε",
             open=opened,
             parameters="as the file says",
-            weights=f"the file {path}, which is not there" if not path.is_file() else f"the file {path}",
+            weights=f"the file {path}",
             fetch=fetch,
         )
 

@@ -132,6 +132,8 @@ def test_a_torchscript_file_of_ones_own(tmp_path: Path) -> None:
     images = _images(4)
     name = f"torchscript:{tmp_path / 'own.pt'}?input_size=32"
     assert not is_ready(images, backbone=name)
+    with pytest.raises(SettingError, match="there is no"):
+        is_ready(images, backbone=f"torchscript:{tmp_path / 'absent.pt'}")
     train, _, _ = extract(images, backbone=name, device="cpu")
     np.testing.assert_allclose(train, _means(images.x_train), atol=1e-5)
     assert is_ready(images, backbone=name)
@@ -194,7 +196,7 @@ def test_an_onnx_file_of_ones_own(batch: int | str, tmp_path: Path) -> None:
         ("open_clip:ViT-Z-1", UnknownNameError, "open_clip has no model"),
         ("open_clip:ViT-B-32?pretrained=nobody", SettingError, "pretrained must be one of"),
         ("open_clip:ViT-B-32?depth=3", SettingError, "no option depth"),
-        ("onnx:/no/such.onnx", SettingError, "which is not there"),
+        ("onnx:/no/such.onnx", SettingError, "there is no /no/such.onnx"),
         ("torchscript:/no/such.pt?depth=3", SettingError, "options that prepare images"),
         ("timm:mobilenetv2_100?input_size=1", SettingError, "input_size"),
     ],
