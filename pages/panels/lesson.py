@@ -26,7 +26,7 @@ def contents(settings: Settings) -> None:
         for place, step in enumerate(STEPS, 1):
             kind: Any = "primary" if place == number(settings) else "tertiary"
             _button(f"{place}. {step.title}", place, f"Opens step {place}; your guesses stay.", key=f"lesson-open-{place}", kind=kind)
-        st.caption("Guess before you look: it is more fun, and it sticks. Nothing you do here is stored or sent anywhere.")
+        st.caption("Guess before you look: it is more fun, and it sticks. Your guesses stay in this tab.")
 
 
 def step(settings: Settings) -> None:

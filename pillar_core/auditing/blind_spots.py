@@ -30,6 +30,7 @@ BLIND_SPOTS = (
     BlindSpot(
         "Tuning on private validation rows",
         "Every single run is as private as it says. What leaks is the choice between runs, which no redraw of the winner shows.",
-        "the ledger: a selection is an event of its own, and a run's spending must equal its declared cost. See “tuning's price”.",
+        "the ledger: a selection is an event of its own, and a run's spending must equal its declared cost. "
+        "See “Training + choices” on the Accounting page.",
     ),
 )

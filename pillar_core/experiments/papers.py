@@ -123,21 +123,25 @@ def grid(name: str, *, dataset: str, data: str | None = None, seeds: int | None 
 def beside(name: str, runs: pd.DataFrame, *, dataset: str) -> pd.DataFrame:
     """Published and measured side by side, one row per backbone, public share, method and ε.
 
-    Columns: backbone, public, method, epsilon, published, measured (mean over seeds), seeds, difference (measured −
+    Columns: backbone, public, method, epsilon, published, measured (mean over seeds that ran), seeds (0: refused), difference (measured −
     published), published_rank and measured_rank (1 = best, within the rows of equal backbone and ε).
 
     Raises:
         UnknownNameError, SettingError: as `grid`.
     """
-    done = runs[runs["error_message"].isna()]
-    share = "public_fraction" if "public_fraction" in done else "public_per_class"
-    by = ["method", "epsilon", share, *(axis for axis in TABLES[name].shown_axes if axis in done)]
-    ours = done.groupby(by, dropna=False)["accuracy"].agg(measured="mean", seeds="count").reset_index()
+    share = "public_fraction" if "public_fraction" in runs else "public_per_class"
+    by = ["method", "epsilon", share, *(axis for axis in TABLES[name].shown_axes if axis in runs)]
+    ours = (
+        runs.assign(accuracy=pd.to_numeric(runs["accuracy"]))
+        .groupby(by, dropna=False)["accuracy"]
+        .agg(measured="mean", seeds="count")
+        .reset_index()
+    )
     theirs = published(name, dataset=dataset)
     if theirs.empty:
         return ours
     everywhere = theirs["public"].eq("none") | theirs["method"].isin(["only_public", "non_private"])
-    shares = theirs["public"].map(_share).where(~everywhere | theirs["public"].map(_share).notna(), done[share].max())
+    shares = theirs["public"].map(_share).where(~everywhere | theirs["public"].map(_share).notna(), runs[share].max())
     theirs = theirs.assign(**{share: shares})
     joined = theirs.merge(ours, on=["method", "epsilon", share], how="left").drop(columns=[share, "paper", "table", "dataset", "metric"])
     joined["method"] = joined["method"].where(joined["method"] != "", joined.pop("other_method"))

@@ -28,6 +28,7 @@ def accuracy_by(
     shown = [texts.get(value, f"{value:g}" if isinstance(value, int | float) else str(value)) for value in means[x]]
     figure = go.Figure()
     if texts:
+        figure.update_xaxes(categoryorder="array", categoryarray=list(texts.values()))
         _bars(figure, means, shown, means[x] == here, mode)
     else:
         _line(figure, means, x, here, mode)
@@ -81,6 +82,7 @@ def _line(figure: go.Figure, means: pd.DataFrame, x: str, here: Any, mode: Mode)
 def _bars(figure: go.Figure, means: pd.DataFrame, shown: list[str], is_here: pd.Series[bool], mode: Mode) -> None:
     colours = [_HERE[mode] if marked else faded(_LINE[mode], 0.55) for marked in is_here]
     above = [high - mean if math.isfinite(high) else 0.0 for mean, high in zip(means["mean"], means["high"], strict=True)]
-    error = {"type": "data", "array": [100 * value for value in above], "thickness": 1.2}
+    error = {"type": "data", "array": [100 * value for value in above], "thickness": 1.2, "color": INK[mode].text}
     text = [f"{100 * mean:.1f} %" for mean in means["mean"]]
-    figure.add_bar(x=shown, y=100 * means["mean"], marker_color=colours, error_y=error, text=text, textposition="inside")
+    looks = {"text": text, "textposition": "inside", "insidetextanchor": "start", "textfont": {"color": INK[mode].text, "size": 16}}
+    figure.add_bar(x=shown, y=100 * means["mean"], marker_color=colours, error_y=error, **looks)

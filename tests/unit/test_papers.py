@@ -143,6 +143,14 @@ def test_other_features_have_no_published_values(features_name: str, backbone: s
     assert papers.published_for(features_name, backbone).empty
 
 
+def test_what_was_refused_is_a_row_without_a_number(features: str) -> None:
+    grid = papers.grid("pillar-figure-4", dataset="CIFAR-10", data=features, seeds=1)
+    runs = sweep.sweep(grid | {"k": [5, 2048], "epsilon": [0.7]})
+    found = papers.beside("pillar-figure-4", runs, dataset="CIFAR-10").set_index("k")
+    assert found["seeds"].to_dict() == {5: 1, 2048: 0}
+    assert math.isnan(found["measured"][2048])
+
+
 def test_what_a_table_does_not_have_is_refused() -> None:
     with pytest.raises(SettingError, match="CIFAR-10, GTSRB"):
         papers.grid("pillar-table-4", dataset="MNIST")
