@@ -14,6 +14,7 @@ from pillar_core import accounting, auditing, plots
 from pillar_core.auditing import Audit, Fault
 from pillar_core.experiments import evidence, privacy_tables
 from pillar_core.experiments.evidence import CanaryAudit
+from pillar_core.experiments.one_run_audit import OneRunAudit, one_run_audit
 from pillar_core.types import Provenance
 
 _REDRAWS = (100, 200, 400, 1000)
@@ -54,6 +55,8 @@ def audit(settings: Settings) -> None:
     reach = _reach(settings.delta)
     drawn = plots.one_run_reach(reach, mode=looks.mode(), canaries=_CANARIES)
     figures.show(drawn, reach, name="one_run", kinds=(), settings=settings, is_theory=True)
+    if not reason:
+        _one_run(_audited_once(core.run_key(settings), settings))
 
 
 def sabotage() -> None:
@@ -120,6 +123,22 @@ def _result(found: CanaryAudit, settings: Settings) -> None:
     figures.show(drawn, table, name="audit_worlds", kinds=(Provenance.NON_PRIVATE,), settings=settings, is_experiment=True)
 
 
+def _one_run(found: OneRunAudit) -> None:
+    """What one training run with many canaries certified."""
+    st.markdown(f"**One run of this learner**, {found.canaries} canaries, each in or out by its own coin")
+    right = f"{found.correct} of {found.guesses}"
+    numbers = (
+        ("Coins called rightly", right, "By the best linear estimate from the released steps. How many are called was fixed before."),
+        ("Certified, whole curve", f"ε ≥ {found.certified[1]:.2g}", "f-DP bound of Mahloujifar, Melis & Chaudhuri 2024, at 95 %."),
+        ("Certified, one point", f"ε ≥ {found.certified[0]:.2g}", "(ε, δ) bound of Steinke, Nasr & Jagielski 2023, at 95 %."),
+        ("To be hoped for", f"ε ≥ {found.expected[1]:.2g}", "An ideal attack on independent canaries of a run that spends all it claims."),
+    )
+    for column, (label, value, words) in zip(st.columns(4), numbers, strict=True):
+        column.metric(label, value, help=words, border=True)
+    if found.is_rejected:
+        st.error("**The claim is refuted** by one run: more is certified than was claimed.", icon=":material/gpp_bad:")
+
+
 def _verdict(found: Audit, claim: float) -> None:
     p = found.worst.p_value
     least = found.significance / len(found.findings)
@@ -165,6 +184,11 @@ def _power(_claimed: accounting.TradeOff, delta: float, epsilon: float, redraws:
 @st.cache_data(max_entries=8, show_spinner=False)
 def _reach(delta: float) -> pd.DataFrame:
     return privacy_tables.one_run_reach(canaries=_CANARIES, delta=delta)
+
+
+@st.cache_resource(max_entries=8, show_spinner="Training once, with canaries …")
+def _audited_once(key_: str, _settings: Settings) -> OneRunAudit:
+    return one_run_audit(_settings.method, core.split(_settings), seed=_settings.seed, **core.run_arguments(_settings))
 
 
 @st.cache_resource(max_entries=8, show_spinner="Training with the canary and without …")

@@ -101,8 +101,10 @@ def disjunctions(settings: Settings) -> None:
         kinds=(Provenance.PUBLIC,),
     )
     bound = theory.CALCULATORS["semi_private_theorem_2"](d=d, k=k, p=p).value("unlabelled rows", theory.Form.CORRECTED)
-    promised = "no number, for so few variables" if math.isinf(bound) else f"{math.ceil(bound):,}"
-    st.caption(f"Theorem 2, corrected, promises two components from this many unlabelled rows on: {promised}.")
+    if math.isinf(bound):
+        st.caption("Theorem 2, corrected, promises nothing for so few variables.")
+    else:
+        st.caption(f"Theorem 2, corrected, promises two components from {math.ceil(bound):,} unlabelled rows on.")
     if graph.count > theory.MOST_COMPONENTS:
         st.info(
             f"{graph.count} components leave 2^{graph.count} disjunctions, too many to weigh one by one. More unlabelled rows join them.",

@@ -122,8 +122,8 @@ def epsilon_from_thresholds(
 ) -> tuple[float, float]:
     """(ε, μ) certified by Clopper–Pearson ends at thresholds fixed beforehand, significance shared between all of them.
 
-    ε = log((TPR − δ)/FPR), or log((TNR − δ)/FNR), is the (ε, δ) test's; μ = Φ⁻¹(TPR) − Φ⁻¹(FPR) holds for Gaussian runs. Choosing thresholds
-    from the same scores voids both.
+    ε = log((TPR − δ)/FPR), or log((TNR − δ)/FNR), is the (ε, δ) test's; μ = Φ⁻¹(TPR) − Φ⁻¹(FPR) holds for Gaussian runs.
+    Choosing thresholds from the same scores voids both.
     """
     share = significance / (2 * len(thresholds))
     epsilon = mu = 0.0

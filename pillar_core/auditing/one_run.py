@@ -22,6 +22,8 @@ Array = np.ndarray[Any, Any]
 LARGEST_EPSILON = 100.0
 LARGEST_MU = 40.0
 HALVINGS = 60
+SHARES = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
+"""Of the coins that may be called."""
 
 
 def p_value(epsilon: float, *, canaries: int, guesses: int, correct: int, delta: float) -> float:
@@ -69,14 +71,24 @@ def most_certifiable(epsilon: float, *, canaries: int, delta: float, significanc
     The attack sees independent canaries and guesses those whose score lies furthest from the middle; the best share of
     guesses out of a few is taken, each at its expected count of right ones. So this is what to hope for, at most.
     """
-    mu = mu_of(epsilon, delta)
-    best, best_fdp = 0.0, 0.0
-    for share in (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0):
+    hoped = _hoped_for(epsilon, canaries, delta, significance)
+    return max(plain for _, plain, _ in hoped), max(curve for _, _, curve in hoped)
+
+
+def best_guesses(epsilon: float, *, canaries: int, delta: float, significance: float = 0.05) -> int:
+    """How many coins to call where an ideal attack on a Gaussian run of `epsilon` would certify most by the f-DP bound."""
+    return max(_hoped_for(epsilon, canaries, delta, significance), key=lambda item: (item[2], item[0]))[0]
+
+
+def _hoped_for(epsilon: float, canaries: int, delta: float, significance: float) -> list[tuple[int, float, float]]:
+    """(guesses, ε by the (ε, δ) bound, ε by the f-DP bound) for each share of guesses, at its expected count of right ones."""
+    mu, found = mu_of(epsilon, delta), []
+    for share in SHARES:
         guesses = max(1, round(share * canaries))
         counts = {"canaries": canaries, "guesses": guesses, "correct": math.floor(guesses * _right_share(mu, share))}
-        best = max(best, epsilon_lower_bound(**counts, delta=delta, significance=significance))
-        best_fdp = max(best_fdp, epsilon_lower_bound_fdp(**counts, delta=delta, significance=significance))
-    return best, best_fdp
+        plain = epsilon_lower_bound(**counts, delta=delta, significance=significance)
+        found.append((guesses, plain, epsilon_lower_bound_fdp(**counts, delta=delta, significance=significance)))
+    return found
 
 
 def _right_share(mu: float, share: float) -> float:

@@ -102,7 +102,8 @@ def kept_norms(rows: Rows, state: torch.Tensor, *, clip: float, basis: torch.Ten
     lengths = torch.linalg.vector_norm(rows.z.double(), dim=1)
     kept = lengths if basis is None else torch.linalg.vector_norm((rows.z @ basis).double(), dim=1)
     norms = residuals * lengths
-    return residuals * kept * (clip / norms.clamp(min=1e-30)).clamp(max=1.0)
+    released: torch.Tensor = residuals * kept * (clip / norms.clamp(min=1e-30)).clamp(max=1.0)
+    return released
 
 
 def canary_scores(released: torch.Tensor, canary: Rows, plan: HeadPlan, *, without: Aggregate) -> Array:
@@ -134,6 +135,16 @@ def clipped_gradient(rows: Rows, state: torch.Tensor, plan: HeadPlan) -> torch.T
     squared = torch.linalg.vector_norm(rows.z, dim=1).square()
     weight_sum, bias_sum = clipped_sum(rows.z, squared, rows.y, state[..., :k], bias, clip)
     return torch.cat([weight_sum, bias_sum[..., None]], dim=-1) if plan.bias else weight_sum
+
+
+def clipped_rows(rows: Rows, state: torch.Tensor, plan: HeadPlan) -> torch.Tensor:
+    """(n, C·(k + bias)) float64 clipped gradients of single rows at one head's weights (C, k + bias): for few rows."""
+    residuals = _residuals(rows, state[None], plan)[0].double()
+    z = torch.cat([rows.z, torch.ones((len(rows.z), 1))], dim=1).double() if plan.bias else rows.z.double()
+    gradients = (residuals.T[:, :, None] * z[:, None, :]).flatten(1)
+    norms = torch.linalg.vector_norm(gradients, dim=1, keepdim=True)
+    clipped: torch.Tensor = gradients * (plan.l2_clip_norm / norms.clamp(min=1e-30)).clamp(max=1.0)
+    return clipped
 
 
 def plain_gradient(rows: Rows, state: torch.Tensor, plan: HeadPlan) -> torch.Tensor:

@@ -147,7 +147,7 @@ def canary_audit(
     if plan_of(one).noise_multiplier == 0:
         raise UnsupportedError("a run without noise claims nothing that could be tested: lower ε.")
     claimed, pilot = claimed_curve(one), max(FEWEST_PILOT, redraws // 4)
-    view, canary = _audit_rows(one.view)
+    view, canary = audit_rows(one.view)
     worlds = []
     for place, has_canary in enumerate((True, False)):
         x, y = (np.concatenate(pair) for pair in zip((view.x, view.y), canary, strict=True)) if has_canary else (view.x, view.y)
@@ -226,7 +226,7 @@ def _pool(split: SemiPrivateSplit, size: int, seed: int) -> tuple[Array, Array]:
     return np.concatenate([data.x_train[private], data.x_test[test]]), np.concatenate([data.y_train[private], data.y_test[test]])
 
 
-def _audit_rows(view: View) -> tuple[View, tuple[Array, Array]]:
+def audit_rows(view: View) -> tuple[View, tuple[Array, Array]]:
     """The first private rows, and a canary opposite to its class's mean: never learnt, so its gradient stays at the clip norm."""
     rows = view.rows[:AUDIT_ROWS] if view.rows is not None else np.arange(min(AUDIT_ROWS, len(view.x)))
     x, y = np.ascontiguousarray(view.x[rows]), view.y[: len(rows)]
