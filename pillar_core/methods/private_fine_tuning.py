@@ -9,19 +9,25 @@ Cost: a forward pass, and a backward pass down to the lowest trained layer, of e
 
 from __future__ import annotations
 
+import dataclasses
+
 from pillar_core.ledger import Ledger
 from pillar_core.methods.deep import settings as deep
+from pillar_core.methods.deep.networks import TIMM
 from pillar_core.methods.method import METHODS, Method
 from pillar_core.rng import Streams
 from pillar_core.splits import View
 from pillar_core.types import PublicUse, TrainResult
+
+RANDOM_START = "This network has a random start: nothing was pre-trained. Name one with weights: timm:<name>?weights=<file>."
 
 
 def fit(settings: deep.ChosenSettings, view: View, streams: Streams, ledger: Ledger) -> TrainResult:
     """The network after its private steps."""
     own = deep.design(settings, view, n_classes=view.facts.n_classes)
     module, _, taken = own.built(seed=streams.seed)
-    return deep.fit_privately(settings, view, streams, ledger, own, module, taken)
+    result = deep.fit_privately(settings, view, streams, ledger, own, module, taken)
+    return result if settings.network.startswith(TIMM) else dataclasses.replace(result, notes=(RANDOM_START, *result.notes))
 
 
 METHODS.register(

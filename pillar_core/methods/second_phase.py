@@ -12,6 +12,8 @@ Cost: that of private fine-tuning, and public_epochs passes over the public imag
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 import torch
@@ -41,6 +43,11 @@ class SecondPhaseSettings(deep.ChosenSettings):
     public_epochs: int = params.setting(PUBLIC_EPOCHS)
     public_learning_rate: float = params.setting(PUBLIC_RATE)
     public_batch_size: int = params.setting(PUBLIC_BATCH)
+
+
+def uses(settings: Mapping[str, Any]) -> PublicUse:
+    """Public images and labels, unless the public phase is left out."""
+    return PublicUse.OTHER_LABELS if settings.get("public_epochs", 1) else PublicUse.NONE
 
 
 def fit(settings: SecondPhaseSettings, view: View, streams: Streams, ledger: Ledger) -> TrainResult:
@@ -90,6 +97,7 @@ METHODS.register(
         source="Gu, Kamath & Wu, gsd, section 5",
         idea="Labelled public images adapt chosen parameters first, so that fewer noisy private steps are needed.",
         public_use=PublicUse.OTHER_LABELS,
+        uses=uses,
         settings=SecondPhaseSettings,
         cost=deep.cost,
         fit=fit,

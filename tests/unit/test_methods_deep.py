@@ -231,6 +231,7 @@ def test_runs_keep_the_budget_and_their_classifier_survives_pickling(name):
     record = pc.run(name, split, epsilon=8.0, steps=30, batch_size=None, seed=0)
     assert record.guarantee.epsilon.upper <= 8.0
     assert record.accuracy > 0.6  # chance is a third
+    assert any("random start" in note for note in record.notes) == (name == "private_fine_tuning")
     x = split.features.x_test
     record.classifier.scores(x)
     copy = pickle.loads(pickle.dumps(record.classifier))
@@ -270,6 +271,7 @@ def test_public_images_of_other_classes_sizes_and_colours_train_all_but_the_head
     assert split.public_y is None
     assert split.other_classes == ("dark", "bright")
     records = [pc.run("second_phase", split, epsilon=8.0, steps=1, noise_multiplier=None, public_epochs=epochs) for epochs in (0, 2)]
+    assert [str(record.public_use) for record in records] == ["none", "labelled, any classes"]
     without, with_phase = (dict(zip(r.classifier.names, r.classifier.arrays, strict=True)) for r in records)
     assert not np.allclose(without["first.weight"], with_phase["first.weight"])
     with pytest.raises(errors.SettingError, match="more than the head"):
