@@ -48,7 +48,7 @@ def titles() -> dict[str, str]:
     """Every set's name for people."""
     drawn = {name: f"{gallery.title_of(name.partition('~')[0])}{', shifted' if '~' in name else ''}" for name in FAMILIES}
     registered = {name: gallery.title_of(name) for name in pc.DATASETS}
-    return registered | drawn | {name: _kept_title(name) for name in kept()} | {OWN_HALF: "Its own other half"}
+    return registered | drawn | {name: _about(name)[0] for name in kept()} | {OWN_HALF: "Its own other half"}
 
 
 def title(name: str) -> str:
@@ -70,8 +70,7 @@ def adopt(names: Sequence[str]) -> None:
 
 def notes(names: Sequence[str]) -> list[str]:
     """What was noted when the user's images among `names` were read: files that were skipped, and the like."""
-    own = [name for name in names if name in kept()]
-    return [f"{_kept_title(name)}: {note}" for name in own for note in screening_kept.kept_images(name).notes]
+    return [f"{_about(name)[0]}: {note}" for name in names if name in kept() for note in _about(name)[1]]
 
 
 def bring() -> None:
@@ -92,7 +91,7 @@ def bring() -> None:
         )
         for name in kept():
             label, button = st.columns([6, 1], vertical_alignment="center")
-            label.caption(_kept_title(name))
+            label.caption(_about(name)[0])
             button.button(
                 "Forget", key=f"screen-forget-{name}", on_click=_forget, args=(name,), help="Deletes these images from the cache."
             )
@@ -150,11 +149,15 @@ def _choose(names: list[str]) -> None:
 
 def _forget(name: str) -> None:
     screening_kept.forget_images(name)
+    _about.clear()
     local.put(_KEPT, ",".join(other for other in kept() if other != name))
 
 
-def _kept_title(name: str) -> str:
+@st.cache_data(max_entries=200, show_spinner=False)
+def _about(name: str) -> tuple[str, tuple[str, ...]]:
+    """(title, notes) of images that were brought."""
     try:
-        return screening_kept.kept_images(name).title
+        found = screening_kept.kept_images(name)
     except PillarError:
-        return "images that are no longer here"
+        return "images that are no longer here", ()
+    return found.title, found.notes

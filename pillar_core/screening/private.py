@@ -125,8 +125,9 @@ def _guarantee(task: Task, spent: DpEvent, upper: float, delta: float) -> str:
         f"This covers the table as a whole: {kept} and gets a random label of its own, so one row more or less changes one clipped term "
         f"of each sum released. The number of private rows, {n:,}, counts as public."
     )
+    loose = f" δ = {delta:g} is at least 1/{n:,}: lower it." if delta >= 1 / n and not pure else ""
     secret = "" if task.seed is None else " The seed of the noise is known: an experiment, not for release."
-    return words + secret
+    return words + loose + secret
 
 
 def _forms(task: Task, epsilon: float) -> list[str]:
