@@ -32,33 +32,34 @@ def maps(images: torch.Tensor) -> torch.Tensor:
     height, width = images.shape[-2:]
     down, right = -height % STEP, -width % STEP
     padded = _mirrored(images, STEP, STEP + down, STEP, STEP + right)
-    low, waves = (filters.to(images.device) for filters in filter_bank(*padded.shape[-2:]))
+    rows, columns = (windows(extent).to(images.device) for extent in padded.shape[-2:])
+    waves = wavelets(*padded.shape[-2:]).to(images.device)
     spectrum = torch.fft.fft2(padded)
-    found = [spectrum[:, None]]
+    found = [padded[:, None]]
     for scale in range(SCALES):
-        first = _absolute(spectrum[:, None] * waves[scale])
+        first = torch.fft.ifft2(spectrum[:, None] * waves[scale]).abs()
         found.append(first)
         for larger in range(scale + 1, SCALES):
-            second = _absolute(first[:, :, None] * waves[larger])
+            second = torch.fft.ifft2(torch.fft.fft2(first)[:, :, None] * waves[larger]).abs()
             found.append(second.flatten(1, 2))
-    smooth = torch.fft.ifft2(torch.cat(found, dim=1) * low).real
-    averaged: torch.Tensor = smooth[..., STEP:-STEP:STEP, STEP:-STEP:STEP]
+    averaged: torch.Tensor = rows @ torch.cat(found, dim=1) @ columns.T
     return averaged
 
 
 @functools.lru_cache(maxsize=8)
-def filter_bank(height: int, width: int) -> tuple[torch.Tensor, torch.Tensor]:
-    """(φ, ψ): their Fourier transforms on this grid, (h, w) and (J, L, h, w) complex64."""
+def wavelets(height: int, width: int) -> torch.Tensor:
+    """(J, L, h, w) complex64: the Fourier transforms of ψ on this grid."""
     waves = np.stack([[_wave(height, width, scale, angle) for angle in range(ANGLES)] for scale in range(SCALES)])
-    low = _gabor(height, width, 0.8 * 2 ** (SCALES - 1), 0.0, 0.0, slant=1.0)
-    low = low / low.sum()
-    return tuple(torch.from_numpy(np.fft.fft2(filters)).to(torch.complex64) for filters in (low, waves))  # type: ignore[return-value]
+    return torch.from_numpy(np.fft.fft2(waves)).to(torch.complex64)
 
 
-def _absolute(spectrum: torch.Tensor) -> torch.Tensor:
-    """The Fourier transform of |the signal with this Fourier transform|."""
-    transform: torch.Tensor = torch.fft.fft2(torch.fft.ifft2(spectrum).abs())
-    return transform
+@functools.lru_cache(maxsize=16)
+def windows(extent: int) -> torch.Tensor:
+    """(extent/4 − 2, extent) float32: φ along one axis, round every fourth pixel inside the border; each row sums to 1."""
+    sigma = 0.8 * 2 ** (SCALES - 1)
+    places, pixels = np.arange(STEP, extent - STEP, STEP)[:, None], np.arange(extent)[None]
+    weights = sum(np.exp(-((pixels - places + turn * extent) ** 2) / (2 * sigma**2)) for turn in _SHIFTS)
+    return torch.from_numpy(weights / weights.sum(axis=1, keepdims=True)).float()
 
 
 def _wave(height: int, width: int, scale: int, angle: int) -> Array:
