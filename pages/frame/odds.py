@@ -8,6 +8,7 @@ import pandas as pd
 
 from pages.frame.settings import Settings
 from pillar_core import accounting, plots
+from pillar_core.experiments import tuned
 from pillar_core.ledger import describe
 from pillar_core.methods import METHODS
 from pillar_core.types import RunRecord
@@ -41,14 +42,14 @@ def advantage_of(epsilon: float, delta: float) -> float:
 def table(record: RunRecord) -> pd.DataFrame | None:
     """One row with the run's largest membership advantage, from the trade-off curve of what it really released.
 
-    None where nothing is promised, for subsampled runs, whose curve has no closed form, and where choices were paid for beside
-    the run.
+    None where nothing is promised, for subsampled runs, whose curve has no closed form, and where settings were chosen beside
+    the run, paid or not.
     """
     method = METHODS[record.method]
     if not record.guarantee.is_private or record.guarantee.epsilon.upper == 0:
         return None
     event = method.cost(method.settings(**record.settings), record.facts)
-    if tuple(describe(event)) != tuple(record.guarantee.events):
+    if tuple(describe(event)) != tuple(record.guarantee.events) or tuned.UNPAID in record.guarantee.assumptions:
         return None
     reading = accounting.read(event, record.guarantee.relation)
     if not all(release.is_full_gaussian for release in reading.releases) or reading.foreign:

@@ -13,6 +13,7 @@ from pages.frame import settings as codec
 from pages.frame.settings import Settings
 from pillar_core import plots
 from pillar_core.errors import PillarError
+from pillar_core.experiments import tuned
 from pillar_core.types import Provenance, RunRecord
 
 
@@ -30,7 +31,7 @@ def summary(record: RunRecord, settings: Settings) -> None:
         with one:
             _accuracy(record, pinned, core.n_test(settings))
         two.metric(
-            "ε, upper bound",
+            "ε, upper bound" if is_paid(record) else "ε of one run, choice unpaid",
             _epsilon(guarantee.epsilon.upper),
             help=f"What really ran, at δ = {guarantee.delta:g}, counted by “{guarantee.accountant}”: {'; '.join(guarantee.events)}. "
             f"Adjacency: {odds.relation_words(str(guarantee.relation))}.",
@@ -46,14 +47,21 @@ def summary(record: RunRecord, settings: Settings) -> None:
 
 def _badges(record: RunRecord, settings: Settings) -> None:
     with st.container(horizontal=True, gap="small"):
-        if record.guarantee.is_private:
+        if record.guarantee.is_private and is_paid(record):
             badges.provenance(Provenance.PRIVATE)
             badges.experiment()
+        elif record.guarantee.is_private:
+            st.badge("not private: chosen on test rows, unpaid", icon=":material/money_off:", color="red", help=tuned.UNPAID)
         words = "Accuracy is read from test rows without noise: not covered by ε, not for release."
         st.badge("accuracy: non-private", icon=":material/visibility_lock:", color="orange", help=words)
         st.badge(f"{record.facts.n_private:,} private · {record.facts.n_public:,} public rows", color="gray")
         if settings.data in pc.DATASETS and pc.DATASETS[settings.data].synthetic:
             badges.synthetic()
+
+
+def is_paid(record: RunRecord) -> bool:
+    """Whether ε covers the choice of the settings too."""
+    return tuned.UNPAID not in record.guarantee.assumptions
 
 
 def pinned_run(settings: Settings) -> RunRecord | None:
@@ -94,6 +102,8 @@ def _epsilon(value: float) -> str:
 
 def _odds(record: RunRecord) -> str:
     table = odds.table(record)
+    if not is_paid(record):
+        return "unknown"
     if table is None:
         return "nothing" if record.guarantee.epsilon.upper == 0 else "see ε" if record.guarantee.is_private else "everything"
     return plots.one_in(float(table["advantage"].iloc[0]) / 2).rstrip(".")

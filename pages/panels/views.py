@@ -108,7 +108,8 @@ def _classes(record: RunRecord, settings: Settings) -> None:
 def _odds(record: RunRecord, settings: Settings) -> None:
     table = odds.table(record)
     if table is None:
-        st.info("Without a finite budget, or with subsampled steps, there is no closed curve to read odds from.", icon=":material/casino:")
+        words = "Without a finite budget, with subsampled steps, or where settings were tuned, there is no closed curve to read odds from."
+        st.info(words, icon=":material/casino:")
         return
     figure = plots.odds_dots(table, mode=looks.mode(), protected="one row")
     figures.show(figure, table, name="odds", kinds=(Provenance.PRIVATE,), settings=settings, is_experiment=True)

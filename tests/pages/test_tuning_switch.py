@@ -16,7 +16,12 @@ def test_each_way_is_a_click_and_says_its_price(start: Start, choosing: Choosing
     said = words(app)
     assert ("not** differentially private" in said) == (choosing is Choosing.PAPERS)
     assert "points." in said
-    assert float(metric(app, "ε, upper bound")) <= 1.0
+    assert float(metric(app, "ε")) <= 1.0
+    is_unpaid = choosing is Choosing.PAPERS
+    assert ("choice unpaid" in " ".join(item.label for item in app.metric)) == is_unpaid
+    assert ("DP: spends ε" in said, "chosen on test rows, unpaid" in said) == (not is_unpaid, is_unpaid)
+    if is_unpaid:
+        assert metric(app, "Attacker's gain") == "unknown"
     if choosing in (Choosing.STOPPING, Choosing.SCALING):
         # the choice is paid for beside the run, so the run's own odds would say too little
         assert metric(app, "Attacker's gain") == "see ε"
