@@ -30,7 +30,7 @@ def leak(settings: Settings) -> None:
         ("Distance of the batch", f"{found.distance:.4f}", f"Gradient subspace distance, k = {score_leak.K}, {found.rows:,} private rows."),
         ("One row moves it by", f"{found.largest_movement:.2g}", "At most, over the rows tried: there is no bound for all rows."),
         ("Right, with all digits", f"{100 * sure['success']:.0f} %", "The attacker knows all other rows, labels and the model."),
-        ("Right, as the paper attacks", f"{100 * table.iloc[-1]:.1f} %", "The attacker knows nine tenths of the batch; a coin is right in 50 %."),
+        ("Right, as the paper attacks", f"{100 * table.iloc[-1]:.1f} %", "The attacker knows nine tenths of the batch; a coin has 50 %."),
     )
     for column, (label, value, words) in zip(st.columns(4), numbers, strict=True):
         column.metric(label, value, help=words, border=True)
@@ -39,8 +39,8 @@ def leak(settings: Settings) -> None:
     figures.show(drawn, found.table, name="score_leak", kinds=(Provenance.NON_PRIVATE,), settings=settings, is_experiment=True)
     left, right = st.columns([3, 1], vertical_alignment="center")
     left.caption(
-        "Published: the paper on this score (GSD), Table 8, an attacker who knows 1,800 of 2,000 rows. Rounding hides a row only by luck: neighbours on two sides of "
-        "a rounding edge always exist. A release that keeps a promise adds noise and pays ε."
+        "Published: the paper on this score (GSD), Table 8, an attacker who knows 1,800 of 2,000 rows. Rounding hides a row only by luck: "
+        "neighbours on two sides of a rounding edge always exist. A release that keeps a promise adds noise and pays ε."
     )
     with right:
         navigation.link("screen", "Screen with a paid score")
