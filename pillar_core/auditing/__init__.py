@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pillar_core.auditing import claims, lira, membership, one_run, sabotage, trajectory
+from pillar_core.auditing import claims, lira, membership, one_run, sabotage, score_leak, trajectory
 from pillar_core.auditing.blind_spots import BLIND_SPOTS, BlindSpot
 from pillar_core.auditing.claims import Counts, noticed_epsilon, power
 from pillar_core.auditing.membership import Rate, auc, clopper_pearson, loss_threshold_auc, roc, tpr_at_fpr
@@ -34,6 +34,7 @@ __all__ = [
     "realised_mu",
     "roc",
     "sabotage",
+    "score_leak",
     "tpr_at_fpr",
     "trajectory",
 ]

@@ -24,6 +24,8 @@ K, BATCH, BATCHES, CANDIDATES = 16, 300, 128, 60
 KNOWN_SHARES = (0.5, 0.9)
 """Of the batch: the paper's attacker knows 1,000 and 1,800 of 2,000 rows."""
 DIGITS: dict[str, int | None] = {"all digits": None, "four decimals": 4, "two decimals, as in tables": 2}
+COLUMNS = 8192
+"""Of the gradients that are held in double precision at once."""
 PUBLISHED = 0.5031
 """Success of the paper's strongest white-box attacker: gsd, Table 8, gradients and GSD values, 1,800 of 2,000 rows known."""
 
@@ -82,8 +84,13 @@ def batch_distance(private: Array, public: Array, *, model: str, k: int, rows: i
     chosen, start = model_of(model), Start(seed)
     pool = _gradients(chosen, private, rows, start)
     directions = top_directions(_gradients(chosen, public, public_rows, start), k).basis
-    gradients = pool.double().numpy()
-    return attacks.BatchDistance(gradients @ gradients.T, gradients @ directions)
+    gram: Array = np.zeros((len(pool), len(pool)))
+    shared: Array = np.zeros((len(pool), k))
+    for first in range(0, pool.shape[1], COLUMNS):
+        columns = pool[:, first : first + COLUMNS].double().numpy()
+        gram += columns @ columns.T
+        shared += columns @ directions[first : first + COLUMNS]
+    return attacks.BatchDistance(gram, shared)
 
 
 def _gradients(model: GradientModel, rows: Array, count: int, start: Start) -> torch.Tensor:
