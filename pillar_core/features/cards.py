@@ -92,6 +92,12 @@ class Backbone:
 BACKBONES: Registry[Backbone] = Registry("backbone")
 
 
+def described_with(card: Backbone, name: str) -> Backbone:
+    """The card of a backbone under `name`, which adds options to the card's own; they are told in the title."""
+    changes = ", ".join(f"{option} {value}" for option, value in address(name).options.items())
+    return dataclasses.replace(card, name=name, title=f"{card.title} ({changes})" if changes else card.title)
+
+
 def revision(name: str | None) -> int | str:
     """What tells a backbone's features from those of an earlier version of it, or of other weights under the same name; 0 for
     no backbone of ours."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Protocol
@@ -29,6 +30,8 @@ from pillar_core.types import Dataset
 Array = np.ndarray[Any, Any]
 
 VERSION = 1
+_OUT_OF_MEMORY = re.compile(r"out of memory|can't allocate memory", re.IGNORECASE)
+"""What torch's allocators of CUDA, MPS and the CPU say; only the first has an error of its own."""
 
 
 class Progress(Protocol):
@@ -198,7 +201,9 @@ def _encoded(plan: _Plan, encoder: Encoder, start: int) -> Array:
         filled = np.concatenate([block, np.repeat(block[-1:], plan.batch_size - n, axis=0)]) if n < plan.batch_size else block
         try:
             return encoder.encode(filled)[:n]
-        except (torch.OutOfMemoryError, MemoryError) as error:
+        except (RuntimeError, MemoryError) as error:
+            if not isinstance(error, MemoryError) and not _OUT_OF_MEMORY.search(str(error)):
+                raise
             if plan.batch_size == 1:
                 raise SettingError(
                     f"{plan.work.device} has no memory for one image through {plan.backbone.name} ({error}). Choose a smaller input_size, "

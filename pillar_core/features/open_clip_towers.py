@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import difflib
 from collections.abc import Callable
 from pathlib import Path
@@ -13,7 +12,7 @@ from typing import Any
 
 from pillar_core.errors import MissingDependencyError, SettingError, UnknownNameError
 from pillar_core.features import weights as files
-from pillar_core.features.cards import BACKBONES, Backbone, Encoder, Work
+from pillar_core.features.cards import BACKBONES, Backbone, Encoder, Work, described_with
 from pillar_core.features.devices import encoder
 from pillar_core.features.fetching import hub_file
 from pillar_core.features.names import address
@@ -88,8 +87,7 @@ def _card(name: str) -> Backbone:
         return hub_file((tag or {}).get("hf_hub", "").rstrip("/"), FILE, network=network)
 
     made = _described(spot.model, width=config["embed_dim"], parameters="as its file says", fetch=fetch)
-    changes = ", ".join(f"{option} {value}" for option, value in spot.options.items())
-    return dataclasses.replace(made, name=name, title=f"{made.title} ({changes})" if changes else made.title)
+    return described_with(made, name)
 
 
 def _described(model: str, *, width: int, parameters: str, fetch: Callable[[bool], Path | None] | None = None) -> Backbone:

@@ -6,7 +6,6 @@ Options of the name prepare images or are arguments of the model: `timm:mobilene
 
 from __future__ import annotations
 
-import dataclasses
 import difflib
 from pathlib import Path
 from typing import Any, NoReturn
@@ -15,7 +14,7 @@ import torch
 
 from pillar_core.errors import MissingDependencyError, SettingError, UnknownNameError
 from pillar_core.features import weights as files
-from pillar_core.features.cards import BACKBONES, Backbone, Encoder, Work
+from pillar_core.features.cards import BACKBONES, Backbone, Encoder, Work, described_with
 from pillar_core.features.devices import encoder
 from pillar_core.features.fetching import hub_file
 from pillar_core.features.names import Address, address
@@ -107,9 +106,7 @@ def _card(name: str) -> Backbone:
     spot = address(name)
     preparing_of(name)
     if name != spot.base:
-        changes = ", ".join(f"{option} {value}" for option, value in spot.options.items())
-        plain = BACKBONES[spot.base]
-        return dataclasses.replace(plain, name=name, title=f"{plain.title} ({changes})" if changes else plain.title)
+        return described_with(BACKBONES[spot.base], name)
     facts = _facts(spot.model)
     with torch.device("meta"):
         made = _made(spot)

@@ -23,6 +23,8 @@ from pillar_core.plots.theme import (
     seeds_phrase,
 )
 
+_NEAR_END, _ASIDE = 0.8, -70
+"""Share of the k axis after which “you are here” would cover the labels at the curves' ends, and its shift there in pixels."""
 _SYMBOLS = ("circle", "square", "diamond", "triangle-up", "triangle-down", "pentagon", "hexagon", "cross")
 
 
@@ -80,7 +82,7 @@ def accuracy_against_k(
     if trail is not None:
         _trail(figure, trail, mode=mode)
     if here is not None:
-        _here(figure, here, mode=mode)
+        _here(figure, here, span=span, mode=mode)
     k_curves.k_axis(figure, [float(k) for k in points["k"]], title="k, directions kept (log scale)", largest=k_max or span[1])
     if not curves:
         figure.update_xaxes(range=[-0.05, math.log10(k_max or span[1]) + 0.05])
@@ -197,8 +199,10 @@ def _trail(figure: Any, trail: pd.DataFrame, *, mode: Mode) -> None:
         )
 
 
-def _here(figure: Any, here: Here, *, mode: Mode) -> None:
+def _here(figure: Any, here: Here, *, span: tuple[float, float], mode: Mode) -> None:
+    """The star of the present settings; its label stands to the left of it where the curves have theirs to the right."""
     ink = INK[mode]
+    is_near_end = span[1] > span[0] and math.log(here.k / span[0]) > _NEAR_END * math.log(span[1] / span[0])
     figure.add_scatter(
         x=[here.k],
         y=[100 * here.accuracy],
@@ -216,7 +220,7 @@ def _here(figure: Any, here: Here, *, mode: Mode) -> None:
         showarrow=True,
         arrowhead=0,
         arrowcolor=ink.muted,
-        ax=0,
+        ax=_ASIDE if is_near_end else 0,
         ay=38,
         font={"size": 13, "color": ink.text},
     )

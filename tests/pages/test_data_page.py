@@ -6,11 +6,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 from page_reading import Start, metric, words
+from safetensors.torch import save_file
 
 import pillar_core as pc
 from pages.frame import settings as codec
 from pillar_core.experiments import jobs_extraction, splitting
+from pillar_core.features import names
 from pillar_core.types import Dataset
 
 
@@ -75,9 +78,23 @@ def test_a_link_to_no_backbone_falls_back(start: Start, name: str) -> None:
     assert app.query_params["backbone"] == "auto"
 
 
+def test_weights_can_be_sent(start: Start, tmp_path: Path) -> None:
+    app = start("data", data="digits")
+    app.selectbox(key="extract-backbone").set_value("resnet50:dino").run()
+    save_file({"x": torch.zeros(3)}, tmp_path / "weights.safetensors")
+    content = (tmp_path / "weights.safetensors").read_bytes()
+    app.file_uploader(key="extract-upload").set_value([("weights.safetensors", content, "application/octet-stream")]).run()
+    app.button(key="use-backbone").click().run()
+    assert not app.exception
+    kept = Path(names.address(app.query_params["backbone"]).weights)
+    assert kept.read_bytes() == content
+    assert kept.parent == pc.store.default().root / "weights"
+    assert kept.parent.stat().st_mode & 0o077 == 0
+
+
 def test_a_bad_option_says_what_is_allowed(start: Start) -> None:
     app = start("data", data="digits")
-    app.selectbox(key="extract-backbone").set_value("dino_resnet50").run()
+    app.selectbox(key="extract-backbone").set_value("resnet50:dino").run()
     assert "needs its weights as a local file" in words(app)
     app.selectbox(key="extract-backbone").set_value("timm:resnet50.tv_in1k").run()
     app.text_input(key="extract-options").set_value("input_size=3").run()

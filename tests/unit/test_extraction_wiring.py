@@ -77,10 +77,11 @@ def test_the_command_extracts_a_file_and_writes_features(tmp_path: Path, capsys:
 
 def test_other_weights_under_the_same_name_make_other_records_and_jobs(tmp_path: Path) -> None:
     path = tmp_path / "weights.safetensors"
-    name = f"byol_resnet50?weights={path}"
+    name = f"resnet50:byol?weights={path}"
     assert revision("raw_pixels") == 1
     assert revision(None) == 0
-    assert name not in pc.BACKBONES
+    assert pc.BACKBONES[name].title == "ResNet-50, BYOL"
+    assert "resnet50:byol?depth=3" not in pc.BACKBONES
     name = f"timm:mobilenetv2_100?weights={path}"
     keys, jobs = [], []
     for value in (0.0, 1.0):

@@ -31,6 +31,7 @@ class _Counting:
         self.sizes: list[int] = []
         self.memory = 10**9
         self.value = 0.0
+        self.refusal: Exception = torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 20 MiB")
 
     def open(self, name: str, work: Work) -> Encoder:
         return Encoder(self.encode, ("opened",))
@@ -38,7 +39,7 @@ class _Counting:
     def encode(self, rows: np.ndarray) -> np.ndarray:
         self.sizes.append(len(rows))
         if len(rows) > self.memory:
-            raise torch.OutOfMemoryError("no memory")
+            raise self.refusal
         return rows.reshape(len(rows), -1, 4).mean(axis=1, dtype=np.float32) + np.float32(self.value)
 
 
@@ -127,9 +128,17 @@ def test_what_is_damaged_is_made_again(backbone: _Counting, damage: str) -> None
         np.testing.assert_array_equal(one, wanted)
 
 
-def test_memory_that_runs_out_halves_the_batch_and_says_so(backbone: _Counting) -> None:
+@pytest.mark.parametrize(
+    "refusal",
+    [
+        torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 20 MiB"),
+        RuntimeError("[enforce fail at alloc_cpu.cpp:124] DefaultCPUAllocator: can't allocate memory: you tried to allocate 9 bytes"),
+        MemoryError(),
+    ],
+)
+def test_memory_that_runs_out_halves_the_batch_and_says_so(backbone: _Counting, refusal: Exception) -> None:
     data = _images()
-    backbone.memory = 5
+    backbone.memory, backbone.refusal = 5, refusal
     messages: list[str] = []
     found = extract(data, backbone="counting", batch_size=32, progress=lambda done, total, message="": messages.append(message))
     np.testing.assert_array_equal(found[0], _wanted(data)[0])
@@ -140,6 +149,13 @@ def test_memory_that_runs_out_halves_the_batch_and_says_so(backbone: _Counting) 
     backbone.memory = 0
     with pytest.raises(SettingError, match="no memory for one image"):
         extract(Dataset("y", data.x_train, None), backbone="counting")
+
+
+def test_another_error_of_a_network_is_not_taken_for_want_of_memory(backbone: _Counting) -> None:
+    backbone.memory, backbone.refusal = 0, RuntimeError("shapes cannot be multiplied")
+    with pytest.raises(RuntimeError, match="shapes"):
+        extract(_images(), backbone="counting")
+    assert len(backbone.sizes) == 1
 
 
 def test_a_full_disk_keeps_what_was_written_and_is_never_read_half(backbone: _Counting, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -81,7 +81,7 @@ def test_equal_images_have_equal_features_wherever_they_stand(tmp_path: Path) ->
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["byol_resnet50", "moco_v2plus_resnet50", "moco_v3_resnet50", "dino_resnet50"])
+@pytest.mark.parametrize("name", ["resnet50:byol", "resnet50:moco_v2plus", "resnet50:moco_v3", "resnet50:dino"])
 def test_self_supervised_checkpoints_are_resnets_without_their_heads(name: str, tmp_path: Path) -> None:
     import timm
 
@@ -225,8 +225,8 @@ def test_every_card_tells_what_a_reader_must_know() -> None:
     for card in BACKBONES.values():
         assert all((card.title, card.source, card.licence, card.width, card.pretraining, card.overlap, card.parameters)), card.name
         assert card.takes == "images" or not card.weights
-    papers = {"timm:resnet50.tv_in1k", "timm:resnet50.fb_ssl_yfcc100m_ft_in1k", "timm:resnet50.fb_swsl_ig1b_ft_in1k", "byol_resnet50"}
-    assert papers | {"timm:convnext_xlarge.fb_in22k", "moco_v3_resnet50", "dino_resnet50", "open_clip:ViT-B-32"} <= set(BACKBONES)
+    papers = {"timm:resnet50.tv_in1k", "timm:resnet50.fb_ssl_yfcc100m_ft_in1k", "timm:resnet50.fb_swsl_ig1b_ft_in1k", "resnet50:byol"}
+    assert papers | {"timm:convnext_xlarge.fb_in22k", "resnet50:moco_v3", "resnet50:dino", "open_clip:ViT-B-32"} <= set(BACKBONES)
 
 
 def test_without_a_network_the_message_says_what_to_do_instead(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -108,6 +108,17 @@ def test_the_pinned_run_is_a_dotted_ghost() -> None:
     assert ghost[0].error_y.array[0] > 0
 
 
+def test_you_are_here_leaves_the_labels_at_the_ends_free() -> None:
+    table = runs()
+    ks = sorted(table["k"].dropna().unique())
+    places = {}
+    for k in (int(ks[0]), int(ks[-1])):
+        notes = plots.accuracy_against_k(table, here=plots.Here(k, 1.0, 0.7)).layout.annotations
+        places[k] = next(note for note in notes if "you are here" in note.text).ax
+    # The label is some 85 pixels wide: centred 70 to the left it ends 27 before the star, and the ends' labels begin 10 after it.
+    assert places == {int(ks[0]): 0, int(ks[-1]): -70}
+
+
 def test_an_empty_table_draws_an_empty_figure() -> None:
     figure = plots.accuracy_against_k(runs().iloc[:0], here=plots.Here(4, 1.0, 0.5))
     assert [trace.marker.symbol for trace in figure.data] == ["star"]
