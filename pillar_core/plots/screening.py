@@ -19,6 +19,8 @@ SCORE_NAMES = UNIT_SCORES | {
     "leep": "negative LEEP",
     "logme": "negative LogME",
 }
+ROOM_FOR_NAMES = 0.3
+"""Of the points' spread, right of the last, for the name beside it."""
 LOW_IS_NEAR = "  (nearer is better)"
 
 
@@ -225,8 +227,8 @@ def score_against_accuracy(
             x=[row["value"]],
             y=[100 * found["mean"]],
             mode="markers+text",
-            text=[label],
-            textposition="top center",
+            text=[f"  {label}"],
+            textposition="middle right",
             marker={"size": 13, "color": colour, "symbol": symbol},
             error_y={"type": "data", "array": [spread if math.isfinite(spread) else 0.0], "color": faded(colour, 0.7), "thickness": 1.5},
             hovertemplate=f"{label}<br>score %{{x:.3f}}<br>accuracy %{{y:.1f}} %<extra></extra>",
@@ -234,6 +236,8 @@ def score_against_accuracy(
     if baseline is not None:
         figure.add_hline(y=100 * baseline, line={"color": INK[mode].muted, "width": 1.5, "dash": "dot"}, annotation_text="no public data")
     score = str(rows["score"].iloc[0])
+    span = max(float(rows["value"].max() - rows["value"].min()), 1e-9)
+    figure.update_xaxes(range=[rows["value"].min() - 0.06 * span, rows["value"].max() + ROOM_FOR_NAMES * span])
     figure.update_xaxes(title_text=SCORE_NAMES.get(score, score) + LOW_IS_NEAR)
     figure.update_yaxes(title_text=f"test accuracy{f' of {learner}' if learner else ''} with it, %")
     figure.update_layout(showlegend=False)
