@@ -18,6 +18,7 @@ from pillar_core.errors import Cancelled, DataError, SettingError, StoreError
 from pillar_core.features import BACKBONES, Backbone, extract, forget, is_ready
 from pillar_core.features import journal as journals
 from pillar_core.features.cards import Encoder, Work
+from pillar_core.features.devices import n_threads
 from pillar_core.types import Dataset
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -217,6 +218,22 @@ def test_the_key_follows_images_backbone_and_device_but_not_labels(backbone: _Co
     assert is_ready(data, backbone="counting", device="cpu")
     monkeypatch.setitem(BACKBONES._items, "counting", Backbone("counting", "C", "t", "n", "4", "n", "n", backbone.open, version=2))
     assert not is_ready(data, backbone="counting")
+
+
+def test_networks_get_idle_cores_and_no_more_than_they_are_given(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(8)))
+    cases = ((0.4, None, None, 8), (5.9, None, None, 3), (20.0, None, None, 1), (0.0, "2", None, 2), (20.0, "1", "6", 6))
+    for load, given, asked, threads in cases:
+        (0.4, None, None, 8),
+        (5.9, None, None, 3),
+        (20.0, None, None, 1),
+        (0.0, "2", None, 2),
+        (20.0, "1", "6", 6),
+    ):
+        for name, value in (("OMP_NUM_THREADS", given), ("PILLAR_THREADS", asked)):
+            monkeypatch.setenv(name, value) if value else monkeypatch.delenv(name, raising=False)
+        monkeypatch.setattr(os, "getloadavg", lambda load=load: (load, 0.0, 0.0))
+        assert n_threads() == threads
 
 
 def test_abandoned_extractions_are_swept_after_two_weeks(tmp_path: Path) -> None:
