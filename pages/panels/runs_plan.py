@@ -106,7 +106,7 @@ def _builder(settings: Settings) -> dict[str, Any]:
 def _further() -> dict[str, Any]:
     """Axes that have no control of their own, as YAML: settings of the learners and of the split."""
     with st.expander("More axes: settings of the learners and of the split", icon=":material/add:"):
-        st.caption("One per line, as YAML: `learning_rate: [0.5, 2]`, `bias: [true, false]`, `public_per_class: 5`, `preset: paper`.")
+        st.caption("One per line, as YAML: `learning_rate: [0.5, 2]`, `bias: [true, false]`, `public_per_class: 5`; a whole grid, too.")
         words = (
             "Any setting of the chosen learners, and public_fraction, public_per_class, public, validation_fraction, split_seed, preset."
         )

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import sys
 
+from pillar_core import store
 from pillar_core.experiments import jobs_server
 
 
@@ -16,4 +18,9 @@ def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
 
 def command(options: argparse.Namespace) -> int:
     """Serves; 1 where another process already does."""
-    return 0 if jobs_server.serve(idle_minutes=options.idle_minutes) else 1
+    folder = store.default().root
+    print(f"serving the jobs of {folder} until nothing is left for {options.idle_minutes:g} minutes", file=sys.stderr)
+    if jobs_server.serve(idle_minutes=options.idle_minutes):
+        return 0
+    print(f"another jobs process already serves {folder}: there is nothing to do here", file=sys.stderr)
+    return 1
