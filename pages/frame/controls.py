@@ -17,8 +17,8 @@ _GEOMETRY = ("geometry-view", "bases", "which", "convention", "quantile", "n_pub
 _THEORY = ("theory-view", "theorem", "rate-axis", "mixture.", "graph.", "shift.", *(f"{name}." for name in CALCULATORS))
 _ACCOUNTING = ("accounting-view", "accounting-from", "accounting-steps", "accounting-share", "accounting-noise", "selection", "trials")
 _EVIDENCE = ("evidence-view", "audit-redraws", "fault", "claim")
-_EXPLORE = ("tuning",)
-_LINKED = (*_EXPLORE, *_GEOMETRY, *_THEORY, *_ACCOUNTING, *_EVIDENCE)
+_EXPLORE, _COMPARE = ("tuning",), ("compare-other",)
+_LINKED = (*_EXPLORE, *_COMPARE, *_GEOMETRY, *_THEORY, *_ACCOUNTING, *_EVIDENCE)
 _NAMES, _PREFIXES = frozenset(_LINKED), tuple(name for name in _LINKED if name.endswith("."))
 
 

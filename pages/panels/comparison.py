@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import shlex
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pandas as pd
@@ -10,7 +12,7 @@ import streamlit as st
 
 import pillar_core as pc
 from pages.frame import core, figures, jobs, looks, session
-from pages.frame.settings import Settings
+from pages.frame.settings import AUTO, Settings
 from pillar_core import plots
 from pillar_core.experiments import compare, papers, sweep
 from pillar_core.types import Provenance
@@ -93,7 +95,9 @@ def draw(comparison: Comparison, settings: Settings) -> None:
     here = comparison.lines[comparison.lines["epsilon"] == settings.epsilon].dropna(subset=["mean"])
     titles = {name: method.title for name, method in pc.METHODS.items()}
     synthetic = settings.data in pc.DATASETS and pc.DATASETS[settings.data].synthetic
-    looks_of_all = {"settings": settings, "is_experiment": True, "is_synthetic": synthetic}
+    learners = ("--methods", ",".join(comparison.grid["method"]))
+    again = command(settings, core.split_arguments(settings), comparison.grid["epsilon"], *learners)
+    looks_of_all = {"settings": settings, "is_experiment": True, "is_synthetic": synthetic, "command": again}
     if not here.empty:
         runs = comparison.runs[comparison.runs["method"].isin(here["method"])]
         runs = runs[(runs["epsilon"] == settings.epsilon) | ~runs["method"].map(lambda name: pc.METHODS[name].is_private)]
@@ -105,6 +109,18 @@ def draw(comparison: Comparison, settings: Settings) -> None:
         figure, comparison.lines, name="compare_budgets", kinds=(Provenance.NON_PRIVATE,), seeds=seeds_of(comparison.lines), **looks_of_all
     )
     _table(comparison.lines)
+
+
+def command(settings: Settings, public: Mapping[str, Any], epsilons: Sequence[float], *more: str) -> str:
+    """The shell command that repeats a comparison at these budgets; `more`: its own words."""
+    words = ["python", "-m", "pillar_core", "compare", *more, "--dataset", settings.data]
+    if settings.backbone != AUTO:
+        words += ["--backbone", settings.backbone]
+    for name, value in public.items():
+        words += [f"--{name.replace('_', '-')}", f"{value}"]
+    words += ["--epsilon", ",".join(f"{epsilon:g}" for epsilon in epsilons), "--delta", f"{settings.delta:g}"]
+    words += ["--relation", settings.relation, "--accountant", settings.accountant]
+    return shlex.join([*words, "--seeds", str(settings.seeds), "--first-seed", str(settings.seed)])
 
 
 def seeds_of(lines: pd.DataFrame) -> tuple[int, int]:

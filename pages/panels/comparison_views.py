@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import shlex
 
 import pandas as pd
 import streamlit as st
@@ -12,7 +11,7 @@ import pillar_core as pc
 from pages.frame import core, figures, jobs, looks, session
 from pages.frame.settings import AUTO, BUDGETS, PARAMS, PART, Settings
 from pages.panels import local
-from pages.panels.comparison import seeds_of
+from pages.panels.comparison import command, seeds_of
 from pages.panels.gallery import is_synthetic, title_of
 from pillar_core import plots
 from pillar_core.experiments import compare_views
@@ -112,6 +111,8 @@ def _draw(view: CompareView, lines: pd.DataFrame, settings: Settings, setup: Set
         asked=len(setup.seeds),
     )
     badges = {"kinds": (Provenance.NON_PRIVATE,), "settings": settings, "seeds": seeds_of(known), "is_experiment": True}
+    more = ("--view", view.name, *(() if setup.other is None else ("--other", setup.other)))
+    badges |= {"command": command(settings, setup.public, setup.epsilons, *more)}
     figures.show(figure, lines, name=f"compare_{view.name}", is_synthetic=is_synthetic(settings.data), **badges)
     if view.base is not None:
         gone = known.assign(mean=known["decrease"], low=known["decrease_low"], high=known["decrease_high"])
@@ -128,17 +129,4 @@ def _draw(view: CompareView, lines: pd.DataFrame, settings: Settings, setup: Set
     refused = sorted(set(lines["error_message"]) - {""})
     if refused:
         st.caption("Could not run: " + " ".join(refused[:3]))
-    st.caption(f"{view.source}. The same from a terminal:")
-    st.code(_command(view, settings, setup), language="bash", wrap_lines=True)
-
-
-def _command(view: CompareView, settings: Settings, setup: Setup) -> str:
-    words = ["python", "-m", "pillar_core", "compare", "--view", view.name, "--dataset", settings.data]
-    if settings.backbone != AUTO:
-        words += ["--backbone", settings.backbone]
-    for name, value in setup.public.items():
-        words += [f"--{name.replace('_', '-')}", f"{value}"]
-    if setup.other is not None:
-        words += ["--other", setup.other]
-    words += ["--epsilon", ",".join(f"{epsilon:g}" for epsilon in setup.epsilons), "--delta", f"{settings.delta:g}"]
-    return shlex.join([*words, "--seeds", str(len(setup.seeds))])
+    st.caption(f"After {view.source}.")

@@ -9,13 +9,12 @@ from typing import Any
 import pandas as pd
 
 from pillar_core.commands import options as shared
-from pillar_core.data import DATASETS
 from pillar_core.errors import SettingError
 from pillar_core.experiments import compare_views
 from pillar_core.experiments.compare import applicable, compare_grid, summary
 from pillar_core.experiments.compare_views import COMPARE_VIEWS, Setup
 from pillar_core.experiments.loading import load_features
-from pillar_core.experiments.splitting import keep_data
+from pillar_core.experiments.splitting import is_known, keep_data
 from pillar_core.experiments.sweep import sweep
 from pillar_core.types import SemiPrivateSplit
 
@@ -34,7 +33,10 @@ def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
     parser.add_argument("--methods", help="comma-separated names (default: all that can run)")
     parser.add_argument("--epsilon", default="0.1,0.3,0.7", help="comma-separated budgets")
     parser.add_argument("--delta", type=float, default=1e-5)
+    parser.add_argument("--relation", default="add_or_remove_one", help="add_or_remove_one or replace_one")
+    parser.add_argument("--accountant", default="auto", help="see `list accountants`")
     parser.add_argument("--seeds", type=int, default=3, help="runs per cell; seed s sets split and run")
+    parser.add_argument("--first-seed", type=int, default=0, help="the smallest of these seeds")
     parser.add_argument("--score", default="accuracy", choices=("accuracy", "balanced_accuracy", "auc"))
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="a setting of every learner that has it")
     parser.add_argument("--output", help="CSV file of the single runs")
@@ -58,8 +60,8 @@ def _budgets(options: argparse.Namespace) -> tuple[pd.DataFrame, pd.DataFrame]:
         if reason:
             print(f"left out: {name} ({reason})", file=sys.stderr)
     methods = options.methods.split(",") if options.methods else [name for name, reason in able.items() if not reason]
-    data = {**_rows(options, split), **_public(options), "delta": options.delta, **shared.assignments(options.set)}
-    grid = compare_grid(data, methods=methods, epsilons=_epsilons(options), seeds=range(options.seeds))
+    data = {**_rows(options, split), **_public(options), **_budget(options), **shared.assignments(options.set)}
+    grid = compare_grid(data, methods=methods, epsilons=_epsilons(options), seeds=_seeds(options))
     table = sweep(grid, progress=_progress)
     return table, summary(table, score=options.score).drop(columns=["title"])
 
@@ -70,9 +72,9 @@ def _view(options: argparse.Namespace) -> tuple[pd.DataFrame, pd.DataFrame]:
         if getattr(options, name):
             raise SettingError(f"--{name} goes with the view {BUDGETS}; the view {options.view} has learners and settings of its own.")
     split = shared.load_split(options, seed=0)
-    data = _rows(options, split) | {"delta": options.delta}
+    data = _rows(options, split) | _budget(options)
     other = None if options.other is None else _named(options.other, options.backbone)
-    setup = Setup(data, _public(options), split, _epsilons(options), range(options.seeds), other)
+    setup = Setup(data, _public(options), split, _epsilons(options), _seeds(options), other)
     lines, table = compare_views.run(options.view, setup, progress=_progress)
     return table, lines
 
@@ -84,10 +86,18 @@ def _epsilons(options: argparse.Namespace) -> list[float]:
         raise SettingError(f"--epsilon must be numbers separated by commas, such as 0.1,0.7; got {options.epsilon!r}.") from None
 
 
+def _seeds(options: argparse.Namespace) -> range:
+    return range(options.first_seed, options.first_seed + options.seeds)
+
+
+def _budget(options: argparse.Namespace) -> dict[str, Any]:
+    return {name: getattr(options, name) for name in ("delta", "relation", "accountant")}
+
+
 def _rows(options: argparse.Namespace, split: SemiPrivateSplit) -> dict[str, Any]:
     """The axes that name the rows: by name where others (the app) can find them, else the loaded features."""
     given = {"allow_overlap": options.allow_overlap or None, "split_seed": options.split_seed}
-    named = options.dataset in DATASETS and not options.dataset_setting
+    named = is_known(options.dataset) and not options.dataset_setting
     rows = {"dataset": options.dataset, "backbone": options.backbone} if named else {"dataset": split.features}
     return rows | {name: value for name, value in given.items() if value is not None}
 
@@ -100,7 +110,7 @@ def _public(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def _named(name: str, backbone: str | None) -> str:
-    return name if name in DATASETS else keep_data(load_features(name, backbone))
+    return name if is_known(name) else keep_data(load_features(name, backbone))
 
 
 def _progress(done: int, total: int, message: str) -> None:

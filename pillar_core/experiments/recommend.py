@@ -13,6 +13,8 @@ from pillar_core.types import PrivacyBudget, PublicFacts, PublicUse
 RICH_CLASS = 60.0
 """μN/C from which one release's noise is small against a class's signal: judged from docs/methods/pillar_one_shot.md."""
 MANY_CLASSES = 50
+LABELLED_A_CLASS = 10
+"""Labelled public rows a class from which a start trained on them was ahead at every ε tried (docs/defaults.md)."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -47,8 +49,10 @@ def recommend(facts: PublicFacts, public: str | None = None, *, epsilon: float =
         return _without_public(facts, travel, size)
     fewer = f"k = {k} of {facts.d} directions: noise has {facts.d / k:.1f} times fewer places to go"
     reasons: tuple[str, ...]
-    if use is PublicUse.LABELLED and per_class < RICH_CLASS and "adamix" in METHODS:
-        reasons = (size, "private signal is weak at this budget, so a start trained on public labels is worth most")
+    labelled = facts.n_public / facts.n_classes if use is PublicUse.LABELLED else 0.0
+    if labelled and (per_class < RICH_CLASS or labelled >= LABELLED_A_CLASS):
+        weak = "private signal is weak at this budget" if per_class < RICH_CLASS else f"{labelled:,.0f} labelled public rows a class"
+        reasons = (size, f"{weak}: a start trained on public labels is worth most, if the public rows are like the private ones")
         return Recommendation("adamix", {}, reasons, ("pillar", "only_public"))
     if facts.n_classes >= MANY_CLASSES and per_class >= RICH_CLASS and "pillar_one_shot" in METHODS:
         reasons = (size, fewer, "with many classes and budget enough for each, one release of class sums has no step to tune")

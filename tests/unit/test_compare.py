@@ -92,6 +92,8 @@ FACTS = PublicFacts(n_private=20_000, n_public=2_000, d=1_280, n_classes=10)
         (FACTS, None, 0.5, "pillar"),
         (FACTS, "none", 0.5, "noisy_gd"),
         (FACTS, "labelled", 0.05, "adamix"),
+        (FACTS, "labelled", 0.7, "adamix"),
+        (PublicFacts(20_000, 20, 1_280, 10), "labelled", 0.7, "pillar"),
         (FACTS, None, math.inf, "non_private"),
         (PublicFacts(45_000, 5_000, 1_280, 100), None, 2.0, "pillar_one_shot"),
         (PublicFacts(45_000, 0, 1_280, 100), None, 1.0, "noisy_gd"),

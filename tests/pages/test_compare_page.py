@@ -1,0 +1,104 @@
+"""Compare: the view in the link, seeds that are counted and not assumed, and words where a view cannot be drawn."""
+
+from __future__ import annotations
+
+import shlex
+
+import pandas as pd
+import pytest
+from page_reading import Start, words
+
+import pillar_core as pc
+from pages.frame.settings import BUDGETS, Settings
+from pages.panels import comparison
+from pillar_core.__main__ import main
+from pillar_core.experiments import compare_views, sweep
+from pillar_core.experiments.compare_views import COMPARE_VIEWS
+
+SMALL = {"dataset": "digits", "public_fraction": 0.1, "standardise": [True, False], "delta": 1e-5}
+
+
+def badges(app) -> str:
+    return "\n".join(str(item.proto.body if hasattr(item.proto, "body") else item) for item in app.main) + words(app)
+
+
+@pytest.mark.parametrize("name", list(COMPARE_VIEWS))
+def test_a_link_opens_every_view_with_its_question_and_a_run_button(start: Start, name: str) -> None:
+    data = "drawn_digits" if name == "shift" else "digits"
+    app = start("compare", compare=name, data=data)
+    assert not app.exception
+    assert not app.error
+    assert COMPARE_VIEWS[name].question in words(app)
+    assert app.button(key="job-run")
+    assert app.query_params["compare"] == name
+
+
+def test_a_foreign_view_in_a_link_becomes_the_first(start: Start) -> None:
+    app = start("compare", compare="magic")
+    assert not app.exception
+    assert app.query_params["compare"] == BUDGETS
+
+
+def test_choosing_a_view_keeps_everything_else(start: Start) -> None:
+    app = start("compare", epsilon="0.5", seed="3")
+    app.selectbox(key="control.compare").set_value("noise").run()
+    assert app.query_params["compare"] == "noise"
+    assert (app.query_params["epsilon"], app.query_params["seed"]) == ("0.5", "3")
+
+
+def test_a_partly_finished_view_says_how_many_seeds_it_has(start: Start) -> None:
+    app = start("compare", compare="preprocessing")
+    pc.sweep({**SMALL, "method": ["pillar", "dp_sgd"], "epsilon": 1.0, "seed": [0]})
+    pc.sweep({**SMALL, "method": ["pillar"], "epsilon": 1.0, "seed": [1, 2]})
+    app.run()
+    assert not app.exception
+    assert "measured (1 to 3 seeds)" in badges(app)
+    assert app.button(key="job-run")
+
+
+def test_a_partly_finished_comparison_counts_seeds_line_by_line(start: Start) -> None:
+    app = start("compare", learners="pillar,dp_sgd", epsilon="0.7")
+    shared = {"dataset": "digits", "public_fraction": 0.1, "delta": 1e-5, "epsilon": 0.7}
+    pc.sweep({**shared, "method": "pillar", "seed": [0, 1]})
+    pc.sweep({**shared, "method": "dp_sgd", "seed": [0]})
+    app.run()
+    assert not app.exception
+    assert "measured (1 to 2 seeds)" in badges(app)
+    table = next(item.value for item in app.dataframe if "seeds" in item.value and "title" in item.value)
+    assert table.set_index("title")["seeds"].to_dict() == {"PILLAR": 2, "DP-SGD": 1}
+
+
+def test_public_rows_from_elsewhere_need_an_elsewhere(start: Start) -> None:
+    app = start("compare", compare="shift", data="breast_cancer")
+    assert not app.exception
+    assert "No other data set here has 30 features" in words(app)
+
+
+def test_counts_of_lines_without_a_result_are_left_out() -> None:
+    assert comparison.seeds_of(pd.DataFrame({"seeds": [0, 2, 3]})) == (2, 3)
+    assert comparison.seeds_of(pd.DataFrame({"seeds": [0]})) == (0, 0)
+
+
+@pytest.mark.parametrize("name", [BUDGETS, "noise", "shift"])
+def test_the_command_under_a_figure_asks_for_the_same_runs(start: Start, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    data, other = ("drawn_digits", "drawn_letters") if name == "shift" else ("digits", None)
+    settings = Settings(data=data, seed=2, seeds=1, epsilon=2.0, relation="replace_one", compare=name, learners="pillar,dp_sgd")
+    more = ("--methods", "pillar,dp_sgd") if name == BUDGETS else ("--view", name, *(("--other", other) if other else ()))
+    line = shlex.split(comparison.command(settings, {"public_fraction": 0.1}, [2.0], *more))
+    asked: list[str] = []
+
+    def note(group: list[dict[str, object]], **_: object) -> list[dict[str, object]]:
+        asked.extend(sweep.cell_key(cell) for cell in group)
+        return [{"cell": cell, "error": "not trained here", "cause": "SettingError"} for cell in group]
+
+    monkeypatch.setattr(sweep, "run_trials", note)
+    assert main(line[3:]) == 1
+    shared = {"dataset": data, "delta": 1e-5, "relation": "replace_one", "accountant": "auto"}
+    if name == BUDGETS:
+        grid = {**comparison.read(settings, ["pillar", "dp_sgd"]).grid, "epsilon": [2.0]}
+        cells = sweep.cells(grid)
+    else:
+        split = pc.split(pc.load_dataset(data), public_fraction=0.1, seed=2)
+        setup = compare_views.Setup(shared, {"public_fraction": 0.1}, split, [2.0], [2], other)
+        cells = compare_views.cells(COMPARE_VIEWS[name], setup)
+    assert set(asked) == {sweep.cell_key(cell) for cell in cells}
