@@ -105,7 +105,8 @@ def _public_rows(report: Report) -> str | None:
     choice = st.radio("Which of your rows may everyone see?", [_SHARE, _NONE], index=None, key="upload-public")
     if choice != _NONE:
         return PART if choice == _SHARE else None
-    fitting = [name for name, card in pc.DATASETS.items() if (card.kind == "images") == report.is_images and card.is_here()]
+    other_kind = "tabular" if report.is_images else "images"
+    fitting = [name for name, card in pc.DATASETS.items() if card.kind != other_kind and card.is_here()]
     return st.selectbox(
         "Public rows come from",
         fitting,

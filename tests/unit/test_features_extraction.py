@@ -224,12 +224,6 @@ def test_networks_get_idle_cores_and_no_more_than_they_are_given(monkeypatch: py
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(8)))
     cases = ((0.4, None, None, 8), (5.9, None, None, 3), (20.0, None, None, 1), (0.0, "2", None, 2), (20.0, "1", "6", 6))
     for load, given, asked, threads in cases:
-        (0.4, None, None, 8),
-        (5.9, None, None, 3),
-        (20.0, None, None, 1),
-        (0.0, "2", None, 2),
-        (20.0, "1", "6", 6),
-    ):
         for name, value in (("OMP_NUM_THREADS", given), ("PILLAR_THREADS", asked)):
             monkeypatch.setenv(name, value) if value else monkeypatch.delenv(name, raising=False)
         monkeypatch.setattr(os, "getloadavg", lambda load=load: (load, 0.0, 0.0))
