@@ -118,7 +118,7 @@ def _number(text: str, name: str) -> int:
 
 
 def _with_lora(network: Any, trunk: Trunk, *, seed: int, repeat: int) -> torch.nn.Module:
-    """A copy of the network with low-rank additions: A at random as matrices start here, B at 0, so that it computes the same.
+    """A copy of the network, its weights shared, with low-rank additions: A at random as matrices start here, B at 0, so that it computes the same.
 
     Raises:
         MissingDependencyError: no peft. SettingError: a network without such attention.
@@ -130,7 +130,8 @@ def _with_lora(network: Any, trunk: Trunk, *, seed: int, repeat: int) -> torch.n
     if not any(own.split(".")[-1] in LORA_LAYERS for own, _ in network.named_modules()):
         raise SettingError(f"lora is for vision transformers with {', '.join(LORA_LAYERS)} layers; {trunk.name} has none. Choose layers.")
     config = LoraConfig(r=trunk.lora, lora_alpha=trunk.lora, target_modules=list(LORA_LAYERS))
-    changed: torch.nn.Module = inject_adapter_in_model(config, copy.deepcopy(network))
+    frozen = {id(value): value for value in (*network.parameters(), *network.buffers())}
+    changed: torch.nn.Module = inject_adapter_in_model(config, copy.deepcopy(network, frozen))
     for part, (name, module) in enumerate(changed.named_modules()):
         if name.endswith("lora_A.default"):
             networks.started(module, seed=seed, repeat=repeat, part=part)
