@@ -75,7 +75,7 @@ FACTS = {
         ("262,144", "32,768"),
         "2",
         "27,648 (96 × 96 pixels, colour)",
-        "6.3 GB; needs the package h5py",
+        "6.3 GB",
         "the train and test files camelyonpatch_level_2_split_*.h5 (unpacked) from github.com/basveeling/pcam into pcam.",
         ("PILLAR",),
     ),
