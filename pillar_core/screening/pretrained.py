@@ -118,7 +118,8 @@ def _number(text: str, name: str) -> int:
 
 
 def _with_lora(network: Any, trunk: Trunk, *, seed: int, repeat: int) -> torch.nn.Module:
-    """A copy of the network, its weights shared, with low-rank additions: A at random as matrices start here, B at 0, so that it computes the same.
+    """A copy of the network, its weights shared, with low-rank additions: A at random as matrices start here, B at 0, so that it
+    computes the same.
 
     Raises:
         MissingDependencyError: no peft. SettingError: a network without such attention.
