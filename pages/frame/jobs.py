@@ -7,6 +7,7 @@ Only while a job lives does a fragment look at it again, every second.
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -17,6 +18,7 @@ from pages.frame import session
 from pillar_core.errors import PillarError
 
 _LIVE = ("queued", "running")
+_FRESH_SECONDS = 3.0
 Spec = Mapping[str, Any]
 
 
@@ -33,6 +35,8 @@ def panel(
     if live:
         _running(" ".join(live), what, sum(status.done for status in statuses if status.state in _LIVE))
         return
+    if found < total and any(status.state == "done" and time.time() - (status.finished or 0.0) < _FRESH_SECONDS for status in statuses):
+        st.rerun()  # the page counted its results a moment before the job stored the last of them
     with st.container(border=True, key="job-panel"):
         for status in statuses:
             if status.state == "failed":
