@@ -173,7 +173,7 @@ def _split(fingerprint_: str, _settings: Settings) -> SemiPrivateSplit:
     return pc.split(data, public=other, seed=_settings.seed)
 
 
-@st.cache_resource(max_entries=64, show_spinner=False)
+@st.cache_resource(max_entries=64, show_spinner="Training a private model …")
 def _run(fingerprint_: str, _settings: Settings) -> RunRecord:
     return pc.run(_settings.method, split(_settings), seed=_settings.seed, **run_arguments(_settings))
 
