@@ -25,7 +25,7 @@ Chunks = Callable[[], Iterator[torch.Tensor]]
 LINEAR_SIDE = 32
 """Side of the images that a linear head on pixels takes."""
 PIXELS_AT_ONCE = 256
-LAYER_ROWS, LORA_ROWS = 8, 2
+LAYER_ROWS, LORA_ROWS = 8, 1
 """Images at once through a deep network whose gradients reach a late layer, or every layer: what two gigabytes hold."""
 
 
