@@ -48,9 +48,12 @@ def choose(settings: Settings) -> list[str]:
         on_change=_chosen,
         help="Every learner gets the same rows, the same split and the same preprocessing, and its own default settings.",
     )
-    unable = {name: reason for name, reason in reasons.items() if reason}
+    unable: dict[str, list[str]] = {}
+    for name, reason in reasons.items():
+        if reason:
+            unable.setdefault(reason, []).append(pc.METHODS[name].title)
     if unable:
-        st.caption("Left out here: " + "; ".join(f"{pc.METHODS[name].title} {reason}" for name, reason in unable.items()) + ".")
+        st.caption("Left out here: " + "; ".join(f"**{', '.join(titles)}**: {reason}" for reason, titles in unable.items()) + ".")
     return list(st.session_state["compare-learners"]) or asked
 
 

@@ -39,10 +39,14 @@ def summary(record: RunRecord, settings: Settings) -> None:
         words = "Guesses about one row's presence that the model turns from wrong to right, at most; the attacker starts at 50:50."
         three.metric("Attacker's gain", _odds(record), help=words)
         four.metric("Directions", _directions(record), help=f"Used by the model, of {record.facts.d:,} features.")
-        five.metric("Trained in", f"{1000 * record.seconds:.0f} ms", help="Time of the last training of these settings on this machine.")
+        five.metric("Trained in", _duration(record.seconds), help="Time of the last training of these settings on this machine.")
         _badges(record, settings)
     if pinned is not None:
         _comparison(settings, record, pinned)
+
+
+def _duration(seconds: float) -> str:
+    return f"{1000 * seconds:.0f} ms" if seconds < 1 else f"{seconds:.1f} s" if seconds < 60 else f"{seconds / 60:.1f} min"
 
 
 def _badges(record: RunRecord, settings: Settings) -> None:

@@ -45,8 +45,8 @@ def summary(choice: Choice, table: pd.DataFrame) -> None:
         ),
         ("Its score", f"{best['value']:.2f}", f"{pc.SCORES[choice.score].title}: {pc.SCORES[choice.score].idea}. Smaller is nearer."),
         (
-            "How sure",
-            "no tie" if not rivals else f"{len(rivals)} may tie",
+            "May tie",
+            "none" if not rivals else str(len(rivals)),
             f"Candidates whose 95 % interval reaches into that of the nearest: {names or 'none'}.",
         ),
         (
