@@ -21,10 +21,10 @@ from pillar_core.auditing import claims
 from pillar_core.auditing.claims import Counts
 from pillar_core.auditing.trajectory import Rows, canary_scores, clipped_gradient, plain_gradient
 from pillar_core.engine import HeadPlan
-from pillar_core.engine.threads import threads_for
 from pillar_core.ledger import Ledger
 from pillar_core.mechanisms import GaussianMechanism
 from pillar_core.rng import Stream
+from pillar_core.threads import threads_for
 
 Array = np.ndarray[Any, Any]
 

@@ -10,10 +10,10 @@ import torch
 from pillar_core.auditing.trajectory import Rows
 from pillar_core.engine import HeadPlan
 from pillar_core.engine.gradient import clip_factors, cross_entropy_residuals
-from pillar_core.engine.threads import threads_for
 from pillar_core.ledger import Ledger
 from pillar_core.mechanisms import GaussianMechanism
 from pillar_core.rng import Stream
+from pillar_core.threads import threads_for
 
 Array = np.ndarray[Any, Any]
 

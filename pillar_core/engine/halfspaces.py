@@ -17,10 +17,10 @@ import torch
 
 from pillar_core.engine.device import training_device
 from pillar_core.engine.gradient import clipped_residuals, row_sum
-from pillar_core.engine.threads import threads_for
 from pillar_core.ledger import Ledger
 from pillar_core.mechanisms import GaussianMechanism, sampled
 from pillar_core.rng import Stream
+from pillar_core.threads import threads_for
 
 Array = np.ndarray[Any, Any]
 CHUNK_FLOATS, CHUNK_FLOATS_DEVICE = 1 << 19, 1 << 27

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 from pillar_core.engine.gradient import cross_entropy_residuals
-from pillar_core.engine.threads import threads_for
+from pillar_core.threads import threads_for
 
 Array = np.ndarray[Any, Any]
 

@@ -12,10 +12,10 @@ import torch
 
 from pillar_core.engine.device import training_device
 from pillar_core.engine.gradient import clipped_sum
-from pillar_core.engine.threads import threads_for
 from pillar_core.ledger import Ledger
 from pillar_core.mechanisms import GaussianMechanism, sampled
 from pillar_core.rng import Streams
+from pillar_core.threads import threads_for
 
 Array = np.ndarray[Any, Any]
 

@@ -23,7 +23,6 @@ import torch
 from pillar_core import params
 from pillar_core.engine import LinearClassifier, training_device
 from pillar_core.engine.preconditioned import gradient_second_moment, head_residuals, preconditioned_norms, preconditioned_sum
-from pillar_core.engine.threads import threads_for
 from pillar_core.ledger import DpEvent, Ledger
 from pillar_core.mechanisms import GaussianMechanism, sampled
 from pillar_core.methods import descent, rules
@@ -31,6 +30,7 @@ from pillar_core.methods.method import METHODS, Method
 from pillar_core.params import Param
 from pillar_core.rng import Streams
 from pillar_core.splits import Prepared, View
+from pillar_core.threads import threads_for
 from pillar_core.types import PublicFacts, PublicUse, TrainResult
 
 Array = np.ndarray[Any, Any]

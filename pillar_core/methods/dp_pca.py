@@ -27,7 +27,6 @@ from pillar_core import params
 from pillar_core.accounting import calibrate
 from pillar_core.engine import Head, LinearClassifier, train_heads
 from pillar_core.engine.gradient import ROUNDING_GUARD
-from pillar_core.engine.threads import threads_for
 from pillar_core.ledger import DpEvent, Ledger
 from pillar_core.mechanisms import GaussianMechanism
 from pillar_core.methods import descent, rules
@@ -36,6 +35,7 @@ from pillar_core.methods.pillar import PillarSettings
 from pillar_core.params import Param
 from pillar_core.rng import Streams
 from pillar_core.splits import Transform, View
+from pillar_core.threads import threads_for
 from pillar_core.types import PrivacyBudget, PublicFacts, PublicUse, TrainResult
 
 Array = np.ndarray[Any, Any]

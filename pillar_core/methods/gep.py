@@ -27,7 +27,6 @@ from pillar_core import params
 from pillar_core.engine import LinearClassifier, training_device
 from pillar_core.engine.embedding import AnchorBasis, embedded_sums
 from pillar_core.engine.preconditioned import head_residuals
-from pillar_core.engine.threads import threads_for
 from pillar_core.errors import DataError
 from pillar_core.ledger import DpEvent, Ledger
 from pillar_core.mechanisms import GaussianMechanism, release_joint, sampled
@@ -37,6 +36,7 @@ from pillar_core.params import Param
 from pillar_core.rng import Streams
 from pillar_core.splits import Prepared, View
 from pillar_core.subspace import anchor_coefficients, rank_one_gram
+from pillar_core.threads import threads_for
 from pillar_core.types import PublicFacts, PublicUse, TrainResult
 
 Array = np.ndarray[Any, Any]

@@ -13,12 +13,12 @@ import torch
 
 from pillar_core import params
 from pillar_core.engine import LinearClassifier
-from pillar_core.engine.threads import threads_for
 from pillar_core.ledger import Call, DpEvent, Ledger, gaussian
 from pillar_core.methods import rules
 from pillar_core.methods.method import METHODS, Method, Plan
 from pillar_core.rng import Streams
 from pillar_core.splits import Prepared, View
+from pillar_core.threads import threads_for
 from pillar_core.types import PublicFacts, PublicUse, TrainResult
 
 Array = np.ndarray[Any, Any]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 from functools import cached_property
 from typing import Any
@@ -11,6 +12,7 @@ import torch
 
 from pillar_core.errors import DataError
 from pillar_core.splits.transform import Transform
+from pillar_core.threads import LARGE_WORK, threads_for
 
 Array = np.ndarray[Any, Any]
 
@@ -80,18 +82,26 @@ def public_basis(x: Array, *, standardise: bool, centre: bool) -> PublicBasis:
     mean, scale = moments(x, standardise=standardise, centre=centre)
     rows = torch.from_numpy(Transform(mean, scale)(x)).double()
     m, d = rows.shape
-    if m < d:
-        values, left = torch.linalg.eigh(rows @ rows.T / m)
-        values, keep = _positive(values)
-        vectors = rows.T @ left[:, keep] / torch.sqrt(values * m)
-    else:
-        values, all_vectors = torch.linalg.eigh(rows.T @ rows / m)
-        values, keep = _positive(values)
-        vectors = all_vectors[:, keep]
+    work = 10 * min(m, d) ** 3
+    # A small decomposition on several threads waits for them; a large one gets what torch was given, whatever the load is now.
+    with threads_for(work) if work < LARGE_WORK else contextlib.nullcontext():
+        values, vectors = _directions(rows)
     if not len(values):
         raise DataError("the public rows are all equal, so they span no direction; bring other public rows.")
     signs = torch.sign(vectors.gather(0, vectors.abs().argmax(0, keepdim=True)))
     return PublicBasis(values.numpy(), np.ascontiguousarray((vectors * signs).float().numpy()), mean, scale)
+
+
+def _directions(rows: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """(r,) positive eigenvalues of the second moment of rows (m, d), falling, and their (d, r) eigenvectors."""
+    m, d = rows.shape
+    if m < d:
+        values, left = torch.linalg.eigh(rows @ rows.T / m)
+        values, keep = _positive(values)
+        return values, rows.T @ left[:, keep] / torch.sqrt(values * m)
+    values, vectors = torch.linalg.eigh(rows.T @ rows / m)
+    values, keep = _positive(values)
+    return values, vectors[:, keep]
 
 
 def _positive(values: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:

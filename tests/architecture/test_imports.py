@@ -14,7 +14,7 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 CORE = REPOSITORY / "pillar_core"
 ROWS = (
     {"errors"},
-    {"params", "registry", "fingerprint", "rng", "numerics", "memo"},
+    {"params", "registry", "fingerprint", "rng", "numerics", "memo", "threads"},
     {"types", "ledger", "store"},
     {"data", "features", "splits", "mechanisms", "accounting", "metrics", "plots"},
     {"engine", "subspace"},

@@ -11,10 +11,10 @@ import torch
 from torch import nn
 
 from pillar_core.engine.device import training_device
-from pillar_core.engine.threads import threads_for
 from pillar_core.errors import DataError
 from pillar_core.methods.deep import choice, networks
 from pillar_core.methods.deep.pixels import Input, channels_of
+from pillar_core.threads import threads_for
 
 Array = np.ndarray[Any, Any]
 ROWS_AT_A_TIME = 256

@@ -17,13 +17,13 @@ import torch
 from torch import nn
 
 from pillar_core.engine import HeadPlan
-from pillar_core.engine.threads import threads_for
 from pillar_core.ledger import Ledger
 from pillar_core.mechanisms import GaussianMechanism, sampled
 from pillar_core.methods.deep import gradients
 from pillar_core.methods.deep.networks import learning
 from pillar_core.methods.deep.pixels import Input, moved, moves
 from pillar_core.rng import Streams
+from pillar_core.threads import threads_for
 
 Array = np.ndarray[Any, Any]
 

@@ -7,7 +7,7 @@ import os
 import pytest
 import torch
 
-from pillar_core.engine.threads import LARGE_WORK, spare_threads, threads_for
+from pillar_core.threads import LARGE_WORK, spare_threads, threads_for
 
 
 @pytest.fixture(autouse=True)
