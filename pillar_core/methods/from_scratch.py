@@ -9,12 +9,25 @@ semi-private paper's Fig. 2. Cost: a forward and a backward pass of every copy i
 
 from __future__ import annotations
 
+from pillar_core.errors import SettingError
 from pillar_core.ledger import Ledger
 from pillar_core.methods.deep import settings as deep
-from pillar_core.methods.method import METHODS, Method
+from pillar_core.methods.deep.networks import TIMM
+from pillar_core.methods.method import METHODS, Method, Plan
 from pillar_core.rng import Streams
 from pillar_core.splits import View
-from pillar_core.types import PublicUse, TrainResult
+from pillar_core.types import PrivacyBudget, PublicFacts, PublicUse, TrainResult
+
+
+def prepare(settings: deep.DeepSettings, facts: PublicFacts, budget: PrivacyBudget | None) -> Plan:
+    """The settings as they are.
+
+    Raises:
+        SettingError: a network that starts from weights, whose guarantee would rest on where they come from.
+    """
+    if settings.network.startswith(TIMM):
+        raise SettingError(f"from_scratch starts at random and {TIMM}… from weights; take private_fine_tuning, or small_cnn or wrn_16_4.")
+    return deep.prepare(settings, facts, budget)
 
 
 def fit(settings: deep.DeepSettings, view: View, streams: Streams, ledger: Ledger) -> TrainResult:
@@ -34,7 +47,7 @@ METHODS.register(
         settings=deep.DeepSettings,
         cost=deep.cost,
         fit=fit,
-        prepare=deep.prepare,
+        prepare=prepare,
         finish=deep.finish,
         obstacle=deep.obstacle,
         presets={

@@ -69,6 +69,69 @@ def test_the_clipped_sum_is_that_of_rows_differentiated_one_by_one(name, clip):
     assert all(parameter.grad is None and getattr(parameter, "grad_sample", None) is None for parameter in parameters)
 
 
+@pytest.mark.parametrize("where", ["forward", "backward"])
+def test_a_call_without_memory_leaves_nothing_for_the_next(where):
+    module = NETWORKS["small_cnn"]()
+    images, labels = torch.rand(4, 1, 8, 8, generator=rng_torch()), torch.tensor([0, 1, 2, 0])
+
+    def summed(rows):
+        return gradients.clipped_gradient_sum(wrapped, train.trained(module), images[rows], labels[rows], copies=1, clip=0.3)
+
+    def full(*_):
+        raise torch.OutOfMemoryError("CUDA out of memory")
+
+    with gradients.per_row(module) as wrapped:
+        whole = summed(slice(0, 4))
+        hooked = module.second.register_forward_hook(full) if where == "forward" else module.second.register_full_backward_hook(full)
+        with pytest.raises(torch.OutOfMemoryError):
+            summed(slice(0, 4))
+        hooked.remove()
+        parts = summed(slice(0, 2)) + summed(slice(2, 4))
+    torch.testing.assert_close(parts, whole, rtol=1e-4, atol=1e-6)
+
+
+class AcrossRows(nn.Module):
+    """What must not be trained: maps less their mean over the batch, or a state that follows the rows."""
+
+    def __init__(self, *, mixes: bool, keeps: bool) -> None:
+        super().__init__()
+        self.mixes, self.keeps = mixes, keeps
+        self.register_buffer("seen", torch.zeros(1))
+
+    def forward(self, x):
+        if self.keeps:
+            self.seen += x.square().mean()
+        return x - x.mean(dim=0, keepdim=True) * 0.1 if self.mixes else x
+
+
+@pytest.mark.parametrize(("mixes", "keeps"), [(True, False), (False, True), (False, False)])
+def test_networks_that_look_across_rows_or_keep_them_are_told_apart(mixes, keeps):
+    image = torch.randn(1, 3, 8, 8, generator=rng_torch())
+    module = nn.Sequential(nn.Conv2d(3, 4, 3), AcrossRows(mixes=mixes, keeps=keeps), nn.Flatten())
+    assert networks.keeps_rows_apart(module, image) is not (mixes or keeps)
+
+
+def test_statistics_of_a_batch_are_refused_by_name_of_their_option(tmp_path):
+    timm = pytest.importorskip("timm", reason="networks named timm:… need timm: pip install timm")
+    from safetensors.torch import save_file
+
+    for option, is_refused in ((None, False), ("evonormb0", True)):
+        more = {} if option is None else {"norm_layer": option}
+        weights = tmp_path / f"{option}.safetensors"
+        save_file(dict(timm.create_model("test_efficientnet", num_classes=0, **more).state_dict()), weights)
+        name = f"timm:test_efficientnet?weights={weights}&size=32" + (f"&norm_layer={option}" if option else "")
+        if is_refused:
+            with pytest.raises(errors.SettingError, match="across the rows"):
+                networks.build(name, channels=3, n_classes=3, seed=0)
+        else:
+            networks.build(name, channels=3, n_classes=3, seed=0)
+
+
+def test_from_scratch_takes_no_weights():
+    with pytest.raises(errors.SettingError, match="private_fine_tuning"):
+        pc.run("from_scratch", image_split(), epsilon=1.0, network="timm:resnet18?weights=here.safetensors")
+
+
 def test_a_row_whose_gradient_is_not_finite_adds_nothing():
     module = NETWORKS["small_cnn"]()
     images, labels = torch.rand(3, 1, 8, 8, generator=rng_torch()), torch.tensor([0, 1, 2])

@@ -55,15 +55,31 @@ def clipped_gradient_sum(
     """(p,) float64 Σ_i clip(mean over copies of the gradient of row i), all parameters as one vector.
 
     images: (n · copies, c, h, w), a row's copies side by side; labels: (n,) int64. A row whose gradient is not finite adds 0.
+    Nothing of a call that raises, for want of memory say, is left for the next.
     """
-    logits = wrapped(images)
-    loss = nn.functional.cross_entropy(logits, labels.repeat_interleave(copies), reduction="sum") / copies
-    torch.autograd.backward(loss)
-    rows = [_summed_copies(parameter, copies) for parameter in parameters]
+    try:
+        logits = wrapped(images)
+        loss = nn.functional.cross_entropy(logits, labels.repeat_interleave(copies), reduction="sum") / copies
+        torch.autograd.backward(loss)
+        rows = [_summed_copies(parameter, copies) for parameter in parameters]
+    except BaseException:
+        _forget(wrapped, parameters)
+        raise
     squares = torch.stack([row.square().sum(1, dtype=torch.float64) for row in rows]).sum(0)
     factors = clip_factors(squares[None], torch.tensor([clip], dtype=torch.float64, device=squares.device))[0]
     kept = factors > 0
     return torch.cat([factors @ torch.where(kept[:, None], row, 0.0).double() for row in rows])
+
+
+def _forget(wrapped: Any, parameters: list[nn.Parameter]) -> None:
+    """Takes off what Opacus' hooks left on layers and parameters half-way."""
+    for layer in wrapped.modules():
+        for name in ("activations", "max_batch_len"):
+            vars(layer).pop(name, None)
+    for parameter in parameters:
+        vars(parameter).pop("_current_grad_sample", None)
+        parameter.grad = parameter.grad_sample = None  # type: ignore[attr-defined]
+        parameter._forward_counter = 0  # type: ignore[attr-defined]
 
 
 def _summed_copies(parameter: nn.Parameter, copies: int) -> torch.Tensor:

@@ -211,7 +211,23 @@ def _pretrained(name: str, n_classes: int) -> Built:
     head = nn.Linear(int(trunk.num_features), n_classes)
     nn.init.zeros_(head.weight)
     nn.init.zeros_(head.bias)
-    return Built(nn.Sequential(with_fixed_norms(trunk), head), "1", 3, side)
+    trunk = with_fixed_norms(trunk)
+    if not keeps_rows_apart(trunk, torch.from_numpy(stream(0, "rows apart").standard_normal((1, 3, side, side))).float()):
+        raise SettingError(f"network {TIMM}{title} with these options looks across the rows of a batch; leave out norm_layer and the like.")
+    return Built(nn.Sequential(trunk, head), "1", 3, side)
+
+
+def keeps_rows_apart(module: nn.Module, image: torch.Tensor) -> bool:
+    """Whether, as it trains, `module` gives `image` (1, c, h, w) the same beside one row as beside another, and keeps nothing of them.
+
+    Clipping bounds what a row does only where this holds: statistics of a batch (EvoNorm-B's, say) would let a row move the gradients
+    of all others, and running ones would carry private rows into what is returned.
+    """
+    before = {name: value.clone() for name, value in learning(module).state_dict().items()}
+    with torch.no_grad():
+        found, other = (module(torch.cat([image, beside]))[:1] for beside in (torch.sign(image), torch.zeros_like(image)))
+    is_same = torch.allclose(found, other, rtol=1e-3, atol=1e-3 * float(found.abs().max()))
+    return is_same and all(torch.equal(value, before[name]) for name, value in module.state_dict().items())
 
 
 def with_fixed_norms(module: nn.Module) -> nn.Module:
