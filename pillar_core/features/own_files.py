@@ -23,6 +23,8 @@ from pillar_core.features.preparing import IMAGENET
 __all__: list[str] = []
 
 Array = np.ndarray[Any, Any]
+TOLERANCE = 1e-2
+"""Of an image's largest feature: above rounding in 16 bits, far below what statistics of a batch do."""
 
 
 def _open_torchscript(name: str, work: Work) -> Encoder:
@@ -35,7 +37,8 @@ def _open_torchscript(name: str, work: Work) -> Encoder:
         raise DataError(
             f"{path} is no TorchScript file ({str(error).splitlines()[0][:200]}); torch.jit.trace(network, example).save(path) writes one."
         ) from error
-    return encoder(network, IMAGENET.changed(address(name).options), device=work.device, precision=address(name).precision)
+    made = encoder(network, IMAGENET.changed(address(name).options), device=work.device, precision=address(name).precision)
+    return _row_by_row(made, path)
 
 
 def _open_onnx(name: str, work: Work) -> Encoder:
@@ -62,7 +65,28 @@ def _open_onnx(name: str, work: Work) -> Encoder:
         images = preparing(torch.from_numpy(np.ascontiguousarray(rows))).numpy()
         return pooled(torch.from_numpy(np.concatenate([session.run([target], {given.name: part})[0] for part in _parts(images, batch)])))
 
-    return Encoder(encode)
+    return _row_by_row(Encoder(encode), path)
+
+
+def _row_by_row(made: Encoder, path: Path) -> Encoder:
+    """`made`, refused at its first batch if the first image's features change with the images beside it.
+
+    A file that was written in training mode takes statistics over the batch: a private row would then move the features of others,
+    which no ε counts.
+    """
+    is_known = False
+
+    def encode(rows: Array) -> Array:
+        nonlocal is_known
+        found = made.encode(rows)
+        if not is_known and len(rows) > 1:
+            other = made.encode(np.concatenate([rows[:1], 255 - rows[1:]]))
+            if not np.allclose(found[0], other[0], rtol=TOLERANCE, atol=TOLERANCE * float(np.abs(found[0]).max())):
+                raise DataError(f"{path} gives an image other features beside other images; write it from a network in eval() mode.")
+            is_known = True
+        return found
+
+    return Encoder(encode, made.notes)
 
 
 def _refusals() -> tuple[type[Exception], ...]:

@@ -148,6 +148,16 @@ def test_a_torchscript_file_of_ones_own(tmp_path: Path) -> None:
         extract(images, backbone=f"torchscript:{tmp_path / 'broken.pt'}", device="cpu")
 
 
+@pytest.mark.filterwarnings("ignore")  # tracing warns about itself
+def test_a_file_written_in_training_mode_is_refused(tmp_path: Path) -> None:
+    network = torch.nn.Sequential(torch.nn.Conv2d(3, 8, 3), torch.nn.BatchNorm2d(8), torch.nn.ReLU())
+    for training, path in ((True, tmp_path / "training.pt"), (False, tmp_path / "eval.pt")):
+        torch.jit.trace(network.train(training), torch.rand(2, 3, 32, 32), check_trace=False).save(path)
+    extract(_images(4), backbone=f"torchscript:{tmp_path / 'eval.pt'}?input_size=32", device="cpu")
+    with pytest.raises(DataError, match="beside other images"):
+        extract(_images(4), backbone=f"torchscript:{tmp_path / 'training.pt'}?input_size=32", device="cpu")
+
+
 def _field(number: int, value: int | bytes | str) -> bytes:
     """One field of a protocol buffer: a number or bytes."""
     if isinstance(value, int):
