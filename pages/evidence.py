@@ -44,8 +44,9 @@ with st.expander("How this was computed", icon=":material/science:"):
     st.markdown(
         "- **Attacks** read private and test rows without noise. The loss threshold is AdaMix's: AUC of the loss, train rows 0, test rows "
         "1. LiRA (Carlini et al. 2022) compares with shadow heads, each on a random half of a pool of private and test rows.\n"
-        "- **Ceiling**: the trade-off curve of what the run declares it spends. A failed attack proves nothing; one above the ceiling "
-        "would prove the claim wrong.\n"
+        "- **Ceiling**: the trade-off curve of what the run declares it spends. A failed attack proves nothing; one above the ceiling, "
+        "its interval too, would prove the claim wrong, if test rows are drawn like the private ones. Where they differ (another hospital, "
+        "another year), an attack tells the two apart without any leak.\n"
         "- **Realised ε of a row**: μᵢ² adds up the squared clipped gradients of that row along the released steps, over the noise "
         "variance. The steps depend on the data, so this is no guarantee, and it is private itself.\n"
         "- **A score** such as the gradient subspace distance is a function of the private batch. Who knows all other rows computes it "

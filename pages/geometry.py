@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import streamlit as st
 
-from pages.frame import failures, looks, navigation, session
+from pages.frame import badges, failures, looks, navigation, session
 from pages.panels import geometry_views, local, shapes
 from pillar_core import geometry as geo
+from pillar_core.types import Provenance
 
 navigation.begin()
 settings = session.current()
@@ -27,9 +28,9 @@ with failures.shown("The geometry of these rows could not be drawn."):
     missed = geo.xi_of(found.weights, basis.vectors)[:, k - 1].mean()
     numbers = (
         (
-            f"Energy in {k} directions",
+            f"Energy at k = {k}",
             f"{100 * spectrum['cumulative'].iloc[k - 1]:.1f} %",
-            "Share of the public rows' variance. Public only.",
+            "Share of the public rows' variance that k directions hold. Public only.",
         ),
         (
             f"ξ at k = {k}",
@@ -48,6 +49,7 @@ with failures.shown("The geometry of these rows could not be drawn."):
             f"Predicted accuracy {100 * best['accuracy'].iloc[0]:.0f} %. From class means without noise: non-private.",
         ),
     )
+    badges.provenance_row(Provenance.NON_PRIVATE)
     for column, (label, value, words) in zip(st.columns(4), numbers, strict=True):
         column.metric(label, value, help=words, border=True)
     chosen = local.one(

@@ -46,7 +46,8 @@ def panel(
             st.caption(":material/stop_circle: Stopped. What was finished is kept.")
         words, place = st.columns([5, 1], vertical_alignment="center")
         kept = f" {found} of {total} are in the cache." if found else ""
-        words.markdown(f"**{what}** · {total - found:,} {unit} · {duration(seconds)} on this machine.{kept} {cost}")
+        noun = unit.removesuffix("s") if total - found == 1 else unit
+        words.markdown(f"**{what}** · {total - found:,} {noun} · {duration(seconds)} on this machine.{kept} {cost}")
         place.button(
             "Run the rest" if found else button,
             type="primary",
@@ -72,9 +73,9 @@ def chip() -> None:
 
 
 def duration(seconds: float) -> str:
-    """“a few seconds”, “about 40 s”, “about 3 min”."""
+    """“under 5 s”, “about 40 s”, “about 3 min”."""
     if seconds < 5:
-        return "a few seconds"
+        return "under 5 s"
     return f"about {max(10, round(seconds, -1)):.0f} s" if seconds < 90 else f"about {seconds / 60:.0f} min"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -143,6 +144,7 @@ def _with_published(runs: pd.DataFrame, settings: Settings) -> pd.DataFrame:
 def _table(lines: pd.DataFrame) -> None:
     st.subheader("Every learner, every budget", anchor=False)
     shown = lines.assign(accuracy=100 * lines["mean"], low=100 * lines["low"], high=100 * lines["high"])
+    shown["epsilon_upper"] = shown["epsilon_upper"].map(_epsilon)
     st.dataframe(
         shown[
             [
@@ -158,18 +160,18 @@ def _table(lines: pd.DataFrame) -> None:
                 "seconds",
                 "error_message",
             ]
-        ],
+        ].dropna(axis=1, how="all"),
         hide_index=True,
         key="compare-table",
         column_config={
-            "title": st.column_config.TextColumn("learner"),
+            "title": st.column_config.TextColumn("learner", width=140),
             "epsilon": st.column_config.NumberColumn("ε asked"),
             "accuracy": st.column_config.NumberColumn("test accuracy, %", format="%.1f"),
             "low": st.column_config.NumberColumn("95 % from", format="%.1f"),
             "high": st.column_config.NumberColumn("to", format="%.1f"),
             "seeds": st.column_config.NumberColumn("seeds", help="Runs behind this line so far."),
             "public_data": st.column_config.TextColumn("public data used"),
-            "epsilon_upper": st.column_config.NumberColumn("ε spent, upper bound", format="%.4g"),
+            "epsilon_upper": st.column_config.TextColumn("ε spent, upper bound"),
             "performance_boost": st.column_config.NumberColumn(
                 "performance boost",
                 format="%.2f",
@@ -181,6 +183,11 @@ def _table(lines: pd.DataFrame) -> None:
     )
 
 
+def _epsilon(value: float) -> str:
+    """ε in the table; a line where nothing ran spent none."""
+    return "" if math.isnan(value) else "∞" if math.isinf(value) else f"{value:.4g}"
+
+
 def advice(settings: Settings) -> None:
     """What to try first, from public facts alone."""
     split = core.split(settings)
@@ -189,7 +196,10 @@ def advice(settings: Settings) -> None:
     with st.container(border=True, key="compare-advice"):
         st.markdown(f"**Try {pc.METHODS[found.method].title} first.** " + "; ".join(found.reasons) + ".")
         others = ", ".join(pc.METHODS[name].title for name in found.alternatives if name in pc.METHODS)
-        st.caption(f"Then {others}. From public facts alone (n, d, C, public data, ε): asking costs no privacy.")
+        st.caption(
+            f"Then {others}. From public facts alone (n, d, C, public data, ε): asking costs no privacy. "
+            "μN: private rows times μ, which grows with ε; the larger, the less noise weighs."
+        )
 
 
 def _chosen() -> None:

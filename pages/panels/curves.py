@@ -88,7 +88,9 @@ def panel(curves: Curves, record: RunRecord, settings: Settings) -> None:
     if curves.is_complete:
         return
     missing = curves.total - curves.found
-    is_release = "On real private rows each of these models is a further release, and their ε compose; as an experiment they cost nothing."
+    is_release = (
+        "On real private rows each of these models is a further release, and their ε compose; only what nobody else sees costs nothing."
+    )
     jobs.panel(
         [{"kind": "sweep", "grid": grid} for grid in curves.grids],
         what=f"Measure the curves: {len(curves.grids[0]['k'])} k × {len(BUDGETS)} ε × {settings.seeds} seeds, floor and ceiling",

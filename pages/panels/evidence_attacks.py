@@ -27,6 +27,7 @@ def attack(settings: Settings) -> None:
     if local.value("evidence-lira", "") == core.run_key(settings):
         found = [*_shadows(core.run_key(settings), settings), *found]
     ceiling = ceiling_of(record)
+    badges.provenance_row(Provenance.NON_PRIVATE, is_experiment=True)
     _numbers(record, found, ceiling)
     roc = pd.concat([one.roc() for one in found], ignore_index=True)
     bound = privacy_tables.trade_off(ceiling, logarithmic=True)
@@ -62,11 +63,11 @@ def exposed(settings: Settings) -> None:
             f"ε = {found.stated_epsilon:.3g}",
             "What the run promises, whoever you are, when one row is added or removed.",
         ),
-        ("Half of the rows stay below", f"ε = {found.table['epsilon'].median():.3g}", "Median of the realised ε along this trajectory."),
+        ("Median of the rows", f"ε = {found.table['epsilon'].median():.3g}", "Realised ε: half of the rows stay below."),
         (
-            "Below half of the stated ε",
+            "Rows below half of it",
             f"{100 * share:.0f} %",
-            "Share of the private rows. Easy rows have small gradients, so they say little.",
+            "Share of the private rows below half of the stated ε. Easy rows have small gradients, so they say little.",
         ),
         ("Most exposed row", f"ε = {found.table['epsilon'].max():.3g}", "Rows that the model never gets right keep their full gradient."),
     )
@@ -100,7 +101,12 @@ def _numbers(record: RunRecord, found: list[Attack], ceiling: accounting.TradeOf
     best = max(found, key=lambda one: one.auc)
     error = "none" if record.accuracy is None else f"{100 * (1 - record.accuracy):.1f} %"
     numbers = (
-        ("Attack's AUC", f"{best.auc:.3f}", f"{best.name}. 0.5 is a coin flip. How well a threshold orders members before others."),
+        (
+            "Attack's AUC",
+            f"{best.auc:.3f}",
+            f"{best.name}. 0.5 is a coin flip. How well a threshold orders members before others. "
+            "Test rows unlike the private ones raise it without any leak.",
+        ),
         ("Test error", error, "Without privacy both error and attack would differ: turn ε to ∞ and compare."),
         ("Allowed advantage", f"{allowed:.3f}", "Largest gain over a coin flip, for any attacker, that the guarantee allows."),
         (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from pages.frame import core, figures, looks, navigation
+from pages.frame import badges, core, figures, looks, navigation
 from pages.frame.settings import Settings
 from pillar_core import plots
 from pillar_core.experiments import score_leak
@@ -30,8 +30,9 @@ def leak(settings: Settings) -> None:
         ("Distance of the batch", f"{found.distance:.4f}", f"Gradient subspace distance, k = {score_leak.K}, {found.rows:,} private rows."),
         ("One row moves it by", f"{found.largest_movement:.2g}", "At most, over the rows tried: there is no bound for all rows."),
         ("Right, with all digits", f"{100 * sure['success']:.0f} %", "The attacker knows all other rows, labels and the model."),
-        ("Right, as the paper attacks", f"{100 * table.iloc[-1]:.1f} %", "The attacker knows nine tenths of the batch; a coin has 50 %."),
+        ("Right, paper's attack", f"{100 * table.iloc[-1]:.1f} %", "The attacker knows nine tenths of the batch; a coin has 50 %."),
     )
+    badges.provenance_row(Provenance.NON_PRIVATE, is_experiment=True)
     for column, (label, value, words) in zip(st.columns(4), numbers, strict=True):
         column.metric(label, value, help=words, border=True)
     title = "A score without noise tells about one row to whom knows the others"

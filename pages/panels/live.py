@@ -31,7 +31,7 @@ def summary(record: RunRecord, settings: Settings) -> None:
         with one:
             _accuracy(record, pinned, core.n_test(settings))
         two.metric(
-            "ε, upper bound" if is_paid(record) else "ε of one run, choice unpaid",
+            "ε, upper bound" if is_paid(record) else "ε, choice unpaid",
             _epsilon(guarantee.epsilon.upper),
             help=f"What really ran, at δ = {guarantee.delta:g}, counted by “{guarantee.accountant}”: {'; '.join(guarantee.events)}. "
             f"Adjacency: {odds.relation_words(str(guarantee.relation))}.",
@@ -56,6 +56,9 @@ def _badges(record: RunRecord, settings: Settings) -> None:
             badges.experiment()
         elif record.guarantee.is_private:
             st.badge("not private: chosen on test rows, unpaid", icon=":material/money_off:", color="red", help=tuned.UNPAID)
+        else:
+            words = "No noise was added, so nothing is promised: the model may give away any of its rows."
+            st.badge("not private: no noise", icon=":material/lock_open:", color="red", help=words)
         words = "Accuracy is read from test rows without noise: not covered by ε, not for release."
         st.badge("accuracy: non-private", icon=":material/visibility_lock:", color="orange", help=words)
         st.badge(f"{record.facts.n_private:,} private · {record.facts.n_public:,} public rows", color="gray")
@@ -109,7 +112,7 @@ def _odds(record: RunRecord) -> str:
     if not is_paid(record):
         return "unknown"
     if table is None:
-        return "nothing" if record.guarantee.epsilon.upper == 0 else "see ε" if record.guarantee.is_private else "everything"
+        return "nothing" if record.guarantee.epsilon.upper == 0 else "see ε" if record.guarantee.is_private else "no limit"
     return plots.one_in(float(table["advantage"].iloc[0]) / 2).rstrip(".")
 
 

@@ -126,7 +126,7 @@ def _table(lines: pd.DataFrame) -> pd.DataFrame:
         [
             name
             for name in ("data", "learner", "k", "epsilon", "public_fraction", "mean", "low", "high", "seeds", "epsilon_upper", "seconds")
-            if name in shown
+            if name in shown and shown[name].notna().any()
         ]
     ]
     number = st.column_config.NumberColumn

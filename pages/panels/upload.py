@@ -58,6 +58,8 @@ def _where() -> None:
 
 
 def _in_use(settings: Settings) -> None:
+    words = "**Your rows are the private data** of every page now: **Explore** trains on them."
+    st.success(words, icon=":material/lock:")
     st.button(
         "Forget this data set",
         icon=":material/delete:",

@@ -82,7 +82,16 @@ def _over_k(curves: Curves, record: RunRecord, settings: Settings) -> None:
         pinned=_pinned_curve(curves, settings),
         k_max=core.largest_k(settings),
     )
-    _show(figure, curves.table, "accuracy_against_k", settings, seeds=settings.seeds if curves.found else None)
+    _show(figure, curves.table, "accuracy_against_k", settings, seeds=_seeds(curves, method))
+
+
+def _seeds(curves: Curves, method: str) -> tuple[int, int] | None:
+    """The fewest and the most seeds behind a point of the learner's curves so far; None before the first."""
+    runs = curves.table[(curves.table["method"] == method) & curves.table["accuracy"].notna()]
+    if runs.empty:
+        return None
+    counts = runs.groupby(["k", "epsilon"])["seed"].nunique()
+    return int(counts.min()), int(counts.max())
 
 
 def _plane(curves: Curves, record: RunRecord, settings: Settings) -> None:
@@ -93,7 +102,7 @@ def _plane(curves: Curves, record: RunRecord, settings: Settings) -> None:
     k = record.settings.get("k")
     here = (int(k), settings.epsilon) if k else None
     figure = plots.accuracy_heatmap(curves.table, mode=looks.mode(), method=method, here=here)
-    _show(figure, curves.table, "accuracy_plane", settings, seeds=settings.seeds, on_select=_take_cell)
+    _show(figure, curves.table, "accuracy_plane", settings, seeds=_seeds(curves, method), on_select=_take_cell)
     st.caption("Click a cell to take its k and ε.")
 
 
@@ -125,7 +134,8 @@ def _why(record: RunRecord, settings: Settings) -> None:
     st.markdown("\n".join(f"- {reason}" for reason in record.why) or "Every setting was given; no rule chose one.")
     rows = _settings_table(record)
     left, right = st.columns([3, 2])
-    left.dataframe(rows, hide_index=True, key="run-settings", height=38 + 35 * len(rows))
+    columns = {"setting": st.column_config.TextColumn(width=125), "value": st.column_config.TextColumn(width=85)}
+    left.dataframe(rows, hide_index=True, key="run-settings", height=38 + 35 * len(rows), column_config=columns)
     with right:
         st.markdown("**What the guarantee assumes**")
         st.markdown("\n".join(f"- {line}" for line in record.guarantee.assumptions))
@@ -167,7 +177,15 @@ def _take_cell() -> None:
         session.change(k=int(k), epsilon=float(epsilon))
 
 
-def _show(figure: Any, table: pd.DataFrame, name: str, settings: Settings, *, seeds: int | None = None, on_select: Any = "ignore") -> None:
+def _show(
+    figure: Any,
+    table: pd.DataFrame,
+    name: str,
+    settings: Settings,
+    *,
+    seeds: int | tuple[int, int] | None = None,
+    on_select: Any = "ignore",
+) -> None:
     card = pc.DATASETS.get(settings.data)
     figures.show(
         figure,

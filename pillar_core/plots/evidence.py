@@ -74,7 +74,7 @@ def realised_losses(table: pd.DataFrame, *, mode: Mode = "light", stated: float,
     """Histogram of rows' realised ε beside the ε that is stated for all. table: column epsilon, one row per private row."""
     figure, ink = go.Figure(), INK[mode]
     values = table["epsilon"].to_numpy()
-    counts, edges = np.histogram(values, bins=_BINS, range=(0.0, max(stated, float(values.max())) * 1.02))
+    counts, edges = np.histogram(values, bins=_BINS, range=(0.0, max(stated, float(values.max()))))
     figure.add_bar(
         x=(edges[:-1] + edges[1:]) / 2,
         y=counts,

@@ -41,7 +41,7 @@ def xi_against_k(table: pd.DataFrame, *, mode: Mode = "light", k: int | None = N
         if (rows["high"] > rows["low"]).any() and name == names[0]:
             _band(figure, rows["k"], rows["low"], rows["high"], colour)
         _line(figure, rows, colour=colour, dash=dash, name=label)
-        ends.append((float(rows["k"].iloc[-1]), float(rows["mean"].iloc[-1]), label, colour))
+        ends.append((float(table["k"].max()), float(rows["mean"].iloc[-1]), label, colour))
         words.append(f"{label}: " + ", ".join(f"{row['mean']:.2f} at k = {row['k']:g}" for row in _picked(rows)))
     end_labels(figure, ends, low=0.0, high=1.0, height=height - 130)
     _beyond(figure, table, names[0], mode)

@@ -117,12 +117,13 @@ def mixture_errors(
     if floor is not None:
         figure.add_hline(y=100 * floor, line={"color": INK[mode].muted, "width": 1.4, "dash": "dot"})
         figure.add_annotation(
-            x=1,
+            x=0,
             xref="paper",
             y=100 * floor,
             text=f"best possible: {100 * floor:.2g} %",
             showarrow=False,
-            xanchor="right",
+            xanchor="left",
+            xshift=8,
             yanchor="top",
             font={"size": 13, "color": INK[mode].muted},
         )

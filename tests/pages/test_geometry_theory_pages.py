@@ -42,7 +42,7 @@ def test_the_numbers_above_are_the_librarys(start: Start) -> None:
     app = start("geometry", k="8")
     split = pc.split(pc.load_features(pc.load_dataset("digits")), public_fraction=0.1)
     spectrum = geometry.spectrum(geometry.basis_of(geometry.rows_of(split)))
-    assert metric(app, "Energy in 8 directions") == f"{100 * spectrum['cumulative'].iloc[7]:.1f} %"
+    assert metric(app, "Energy at k = 8") == f"{100 * spectrum['cumulative'].iloc[7]:.1f} %"
     assert metric(app, "Gap Δ at k = 8") == f"{spectrum['gap'].iloc[7]:.2g}"
 
 
