@@ -52,7 +52,7 @@ def _duration(seconds: float) -> str:
 def _badges(record: RunRecord, settings: Settings) -> None:
     with st.container(horizontal=True, gap="small"):
         if record.guarantee.is_private and is_paid(record):
-            badges.provenance(Provenance.PRIVATE)
+            badges.provenance(Provenance.PRIVATE if record.guarantee.epsilon.upper > 0 else Provenance.PUBLIC)
             badges.experiment()
         elif record.guarantee.is_private:
             st.badge("not private: chosen on test rows, unpaid", icon=":material/money_off:", color="red", help=tuned.UNPAID)

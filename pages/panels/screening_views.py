@@ -74,7 +74,10 @@ def ranking(choice: Choice, table: pd.DataFrame, settings: Settings) -> None:
     _show(figure, table, "screening", choice, settings, Provenance.PRIVATE if private else Provenance.NON_PRIVATE, is_experiment=private)
     _nulls(choice, table)
     if private:
-        more = " Every change of sets, rows, k or ε above is a release of its own; on real private rows their costs add up."
+        more = (
+            " Every change of sets, rows, k or ε above is a release of its own; on real private rows their costs add up, "
+            "and each needs a noise of its own (another seed, or none)."
+        )
         st.info(str(table.attrs["guarantee"]) + more, icon=":material/shield_lock:")
     for note in (*table.attrs.get("notes", ()), *screening_sets.notes([choice.private, *choice.public])):
         st.caption(note)

@@ -12,6 +12,7 @@ import numpy as np
 
 from pillar_core.engine import LinearClassifier
 from pillar_core.errors import DataError, UnsupportedError
+from pillar_core.experiments.tuned import UNPAID
 from pillar_core.methods import METHODS
 from pillar_core.splits import Transform
 from pillar_core.types import Guarantee, RunRecord
@@ -25,12 +26,15 @@ def model_bytes(record: RunRecord, *, classes: tuple[str, ...]) -> bytes:
     """A zip of `model.safetensors` and `model.json` of a run with secret noise.
 
     Raises:
-        UnsupportedError: a seeded run (its noise can be subtracted), or a classifier that is not linear.
+        UnsupportedError: a seeded run (its noise can be subtracted), a run whose settings were chosen on test rows and not paid
+            for, or a classifier that is not linear.
     """
     from safetensors.numpy import save
 
     if record.seed is not None and record.guarantee.epsilon.upper > 0:
         raise UnsupportedError("this run has a known seed, so its noise is no secret; train a release run (seed=None) and export that.")
+    if UNPAID in record.guarantee.assumptions:
+        raise UnsupportedError(f"this run is no release: {UNPAID}. Choose the settings by rules or by a way that is paid for.")
     if not isinstance(record.classifier, LinearClassifier):
         raise UnsupportedError(f"only linear heads are exported; {record.method} is none.")
     head = record.classifier

@@ -9,6 +9,7 @@ import pytest
 import pillar_core as pc
 from pillar_core.errors import UnsupportedError
 from pillar_core.experiments import tuned
+from pillar_core.experiments.models import model_bytes
 from pillar_core.experiments.tuned import Choosing
 from pillar_core.types import SemiPrivateSplit
 
@@ -47,6 +48,12 @@ def test_the_unpaid_choice_is_the_best_on_test_rows(split: SemiPrivateSplit) -> 
     papers = tuned.tuned("pillar", split, choosing=Choosing.PAPERS, epsilon=0.5, k=10)
     assert rules.record.accuracy is not None
     assert papers.record.accuracy >= rules.record.accuracy
+
+
+def test_an_unpaid_choice_is_no_model_to_hand_out(split: SemiPrivateSplit) -> None:
+    found = tuned.tuned("pillar", split, choosing=Choosing.PAPERS, epsilon=1.0, k=10, seed=None)
+    with pytest.raises(UnsupportedError, match="unpaid"):
+        model_bytes(found.record, classes=split.features.classes)
 
 
 def test_ways_that_cannot_be_are_refused_with_the_reason(split: SemiPrivateSplit) -> None:
