@@ -182,8 +182,9 @@ def _private(settings: Settings) -> str:
     with right:
         screening_sets.bring()
     if chosen == FALLBACK and settings.data != FALLBACK and settings.data not in options:
-        st.caption(
-            "The sidebar's data are numbers without images: real handwritten digits stand in. Bring your own images to screen for them."
+        st.info(
+            "The sidebar's data are numbers without images: real handwritten digits stand in. Bring your own images to screen for them.",
+            icon=":material/swap_horiz:",
         )
     return chosen
 
