@@ -49,14 +49,14 @@ def overhead(cells: int) -> None:
     """Times a sweep of small cells here, and on two workers."""
     one_group = {**SMALL, "seed": list(range(cells)), "split_seed": 0}
     many_groups = {**SMALL, "seed": list(range(cells // 5))}
-    for words, grid in (("one split", one_group), ("a split each", many_groups)):
+    for first, words, grid in ((10_000, "one split", one_group), (20_000, "a split each", many_groups)):
         cells = len(grid["seed"])
         spent = time.process_time()
         for group in sweep.trials(grid):
             for start in range(0, len(group), 24):
                 sweep.run_trials(group[start : start + 24], use_cache=False)
         here = time.process_time() - spent
-        jobs.wait(jobs.submit({"kind": "sweep", "grid": {**SMALL, "seed": list(range(10_000, 10_000 + WARM_CELLS))}}))
+        jobs.wait(jobs.submit({"kind": "sweep", "grid": {**SMALL, "seed": list(range(first, first + WARM_CELLS))}}))
         before, began = _cpu(), time.perf_counter()
         job = jobs.submit({"kind": "sweep", "grid": grid})
         state = jobs.wait(job)
