@@ -13,6 +13,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import resource
 import statistics
+import tempfile
 import threading
 import time
 import warnings
@@ -170,4 +171,6 @@ class Watch:
 
 
 if __name__ == "__main__":
-    main()
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ["PILLAR_CACHE"] = folder  # a grid that is in the cache already would be read, not trained
+        main()
