@@ -31,9 +31,21 @@ def threads_for(work: float) -> Iterator[None]:
 
 def spare_threads(given: int) -> int:
     """Threads for a large step, from 1 to `given`."""
+    return asked_threads() or max(1, min(given, usable_cores() // 2, idle_cores()))
+
+
+def asked_threads() -> int | None:
+    """PILLAR_THREADS, at least 1; None where it is not set."""
     asked = os.environ.get("PILLAR_THREADS")
-    if asked:
-        return max(1, int(asked))
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    idle = cores - math.floor(os.getloadavg()[0]) if hasattr(os, "getloadavg") else cores
-    return max(1, min(given, cores // 2, idle))
+    return max(1, int(asked)) if asked else None
+
+
+def usable_cores() -> int:
+    """Cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def idle_cores() -> int:
+    """Those of them that nobody uses now; below 1 on a busy machine."""
+    cores = usable_cores()
+    return cores - math.floor(os.getloadavg()[0]) if hasattr(os, "getloadavg") else cores

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 from typing import Any
 
@@ -12,6 +11,7 @@ import torch
 from pillar_core.errors import DataError, SettingError
 from pillar_core.features.cards import Encoder
 from pillar_core.features.preparing import Preparing
+from pillar_core.threads import asked_threads, idle_cores, usable_cores
 
 Array = np.ndarray[Any, Any]
 DEVICES = ("cuda", "mps", "cpu")
@@ -34,13 +34,8 @@ def chosen_device(asked: str) -> str:
 def n_threads() -> int:
     """Threads of a network on the CPU: PILLAR_THREADS, else the cores that this process may use (taskset, OMP_NUM_THREADS) and
     nobody else uses now. Their number was not seen to change a bit of the features."""
-    asked = os.environ.get("PILLAR_THREADS")
-    if asked:
-        return max(1, int(asked))
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    idle = cores - math.floor(os.getloadavg()[0]) if hasattr(os, "getloadavg") else cores
     given = os.environ.get("OMP_NUM_THREADS", "")
-    return max(1, min(idle, int(given) if given.isdecimal() else cores))
+    return asked_threads() or max(1, min(idle_cores(), int(given) if given.isdecimal() else usable_cores()))
 
 
 def encoder(
