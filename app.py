@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import streamlit as st
 
-from pages.frame import chips, looks, navigation, session, sidebar
+from pages.frame import navigation, session, sidebar
+from pages.frame import status as chips
+from pages.frame import theme as looks
 
 st.set_page_config(page_title="PILLAR explorer", page_icon=looks.ICON, layout="wide")
 looks.apply()

@@ -18,7 +18,8 @@ import psutil
 import torch
 
 from pillar_core import jobs, store
-from pillar_core.experiments import jobs_state, sweep
+from pillar_core.jobs import state as jobs_state
+from pillar_core.runs import sweep
 
 WORKERS = 2
 WARM_CELLS = 128

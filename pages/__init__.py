@@ -1,1 +1,1 @@
-"""One file per view; `frame` is what they share, `panels` are their larger parts."""
+"""One file per view; `frame` is what they share, `parts` holds their larger parts, a folder a page."""

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import streamlit as st
 
-from pages.frame import failures, looks, navigation, session
-from pages.panels import accounting_views, local
+from pages.frame import failures, local, navigation, session
+from pages.frame import theme as looks
+from pages.parts.accounting import views as accounting_views
 
 navigation.begin()
 settings = session.current()

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import streamlit as st
 
-from pages.frame import failures, looks, navigation, session
+from pages.frame import failures, navigation, session
+from pages.frame import theme as looks
 from pages.frame.settings import BUDGETS
-from pages.panels import comparison, comparison_views
+from pages.parts.compare import comparison
+from pages.parts.compare import views as comparison_views
 
 navigation.begin()
 settings = session.current()

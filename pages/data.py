@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import streamlit as st
 
-from pages.frame import failures, looks, navigation, session
-from pages.panels import extraction, gallery, rows, upload
+from pages.frame import failures, navigation, session
+from pages.frame import theme as looks
+from pages.parts.data import extraction, gallery, rows, upload
 
 navigation.begin()
 settings = session.current()

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import streamlit as st
 
-from pages.frame import failures, looks, navigation, session
-from pages.panels import evidence_attacks, evidence_audits, evidence_score, local
+from pages.frame import failures, local, navigation, session
+from pages.frame import theme as looks
+from pages.parts.evidence import attacks as evidence_attacks
+from pages.parts.evidence import audits as evidence_audits
+from pages.parts.evidence import score as evidence_score
 
 navigation.begin()
 settings = session.current()

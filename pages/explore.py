@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from pages.frame import failures, looks, navigation, session, trail
-from pages.panels import curves, lesson, live, release, tuning, views
+from pages.frame import failures, navigation, session
+from pages.frame import history as trail
+from pages.frame import theme as looks
+from pages.parts.explore import curves, release, tuning, views
+from pages.parts.explore import result as live
+from pages.parts.learn import lesson
 
 navigation.begin()
 settings = session.current()

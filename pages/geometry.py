@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import streamlit as st
 
-from pages.frame import badges, failures, looks, navigation, session
-from pages.panels import geometry_views, local, shapes
+from pages.frame import badges, failures, local, navigation, session
+from pages.frame import theme as looks
+from pages.parts.geometry import shapes
+from pages.parts.geometry import views as geometry_views
 from pillar_core import geometry as geo
 from pillar_core.types import Provenance
 

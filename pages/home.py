@@ -6,8 +6,9 @@ import dataclasses
 
 import streamlit as st
 
-from pages.frame import core, figures, looks, navigation, presets, session
+from pages.frame import core, figures, navigation, presets, session
 from pages.frame import settings as codec
+from pages.frame import theme as looks
 from pillar_core import plots
 from pillar_core.types import Provenance
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from pages.frame import failures, looks, navigation, session
-from pages.panels import lesson, teacher
+from pages.frame import failures, navigation, session
+from pages.frame import theme as looks
+from pages.parts.learn import lesson, teacher
 
 navigation.begin()
 settings = session.current()

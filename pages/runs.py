@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import streamlit as st
 
-from pages.frame import failures, looks, navigation, session
-from pages.panels import runs_jobs, runs_papers, runs_plan, runs_results
-from pillar_core.experiments import records
+from pages.frame import failures, navigation, session
+from pages.frame import theme as looks
+from pages.parts.runs import jobs as runs_jobs
+from pages.parts.runs import papers as runs_papers
+from pages.parts.runs import plan as runs_plan
+from pages.parts.runs import results as runs_results
+from pillar_core.runs import records
 
 navigation.begin()
 settings = session.current()

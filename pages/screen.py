@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import streamlit as st
 
-from pages.frame import failures, looks, navigation, session
-from pages.panels import screening, screening_views
+from pages.frame import failures, navigation, session
+from pages.frame import theme as looks
+from pages.parts.screen import question as screening
+from pages.parts.screen import views as screening_views
 
 navigation.begin()
 settings = session.current()

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import streamlit as st
 
-from pages.frame import failures, looks, navigation, session
-from pages.panels import local, playgrounds, theorems
+from pages.frame import failures, local, navigation, session
+from pages.frame import theme as looks
+from pages.parts.theory import playgrounds, theorems
 
 navigation.begin()
 settings = session.current()

@@ -7,21 +7,23 @@
 True
 """
 
-from pillar_core import accounting, auditing, geometry, plots, screening, store, theory
+from pillar_core import accounting, auditing, geometry, jobs, plots, screening, store, theory
 from pillar_core.accounting import ACCOUNTANTS, noise_multiplier
 from pillar_core.accounting import epsilon_of_gaussian as epsilon
+from pillar_core.backbones import BACKBONES
 from pillar_core.data import DATASETS, load_dataset, load_images
-from pillar_core.experiments import jobs, papers, versions
-from pillar_core.experiments.geometry import margins, xi
-from pillar_core.experiments.loading import load_features
-from pillar_core.experiments.models import load_model, save_model
-from pillar_core.experiments.recommend import recommend
-from pillar_core.experiments.run import run
-from pillar_core.experiments.splitting import split
-from pillar_core.experiments.sweep import sweep
-from pillar_core.features import BACKBONES
+from pillar_core.jobs import kinds as kinds  # registers what jobs can do
+from pillar_core.jobs.sweep import sweep
 from pillar_core.methods import METHODS
+from pillar_core.runs import versions
+from pillar_core.runs.loading import load_features
+from pillar_core.runs.models import load_model, save_model
+from pillar_core.runs.run import run
+from pillar_core.runs.splitting import split
 from pillar_core.screening import SCORES, gsd, screen
+from pillar_core.studies import papers
+from pillar_core.studies.geometry import margins, xi
+from pillar_core.studies.recommend import recommend
 
 from pillar_core.data import features  # isort: skip  # last: the function takes the name of the package `features`
 

@@ -147,7 +147,7 @@ class Dataset:
 class FeatureSet:
     """Frozen features: x (n, d) float32 C-contiguous and finite; y (n,) int64 in 0 … C−1, or None for unlabelled rows.
 
-    Build one with `pillar_core.features` or `load_features`, which check; this class only holds.
+    Build one with `pillar_core.backbones` or `load_features`, which check; this class only holds.
     `images` keeps the uint8 originals where there are any (deep methods and thumbnails need them).
     """
 

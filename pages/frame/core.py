@@ -15,11 +15,11 @@ import streamlit as st
 
 import pillar_core as pc
 from pages.frame.settings import AUTO, PART, Settings
+from pillar_core.backbones import is_ready
 from pillar_core.errors import DataError, PillarError
-from pillar_core.experiments import splitting, starter
-from pillar_core.features import is_ready
 from pillar_core.fingerprint import fingerprint
 from pillar_core.params import params_of
+from pillar_core.runs import splitting, starter
 from pillar_core.types import Dataset, FeatureSet, RunRecord, SemiPrivateSplit
 
 NOT_EXTRACTED = "are not in the cache yet: open **Data & backbone** and press **Extract**."

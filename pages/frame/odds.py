@@ -8,9 +8,9 @@ import pandas as pd
 
 from pages.frame.settings import Settings
 from pillar_core import accounting, plots
-from pillar_core.experiments import tuned
 from pillar_core.ledger import describe
 from pillar_core.methods import METHODS
+from pillar_core.studies.tuning import ways as tuned
 from pillar_core.types import RunRecord
 
 _RELATIONS = {"add_or_remove_one": "one row added or removed", "replace_one": "one row replaced"}

@@ -16,8 +16,8 @@ from collections.abc import Iterable, Mapping
 import pillar_core as pc
 from pillar_core import params, plots
 from pillar_core.errors import SettingError
-from pillar_core.experiments.compare_views import COMPARE_VIEWS
 from pillar_core.params import Param
+from pillar_core.studies.compare.views import COMPARE_VIEWS
 
 VERSION = 1
 RULE = 0

@@ -158,9 +158,7 @@ def _opacus_curve(release: Release) -> Array:
         from opacus.accountants.analysis.rdp import compute_rdp
     except ImportError as error:
         raise MissingDependencyError("accountant 'opacus_rdp' uses Opacus: pip install opacus.") from error
-    return np.asarray(
-        compute_rdp(q=release.sampling_probability, noise_multiplier=1 / release.loss, steps=1, orders=list(OPACUS_ORDERS))
-    )
+    return np.asarray(compute_rdp(q=release.sampling_probability, noise_multiplier=1 / release.loss, steps=1, orders=list(OPACUS_ORDERS)))
 
 
 def _opacus_refusal(reading: Reading) -> str:

@@ -164,7 +164,7 @@ def _per(chance: float, total: int) -> str:
 
 
 def _one_in(chance: float) -> str:
-    """"1 in N" with N rounded down, so that the risk is never understated; in 100 for likely events."""
+    """ "1 in N" with N rounded down, so that the risk is never understated; in 100 for likely events."""
     if chance >= 0.1:
         return f"{_per(chance, 100)} in 100"
     return f"1 in {math.floor(1 / chance):,}" if chance > 0 else "none"

@@ -10,12 +10,12 @@ import pandas as pd
 
 from pillar_core.commands import options as shared
 from pillar_core.errors import SettingError
-from pillar_core.experiments import compare_views
-from pillar_core.experiments.compare import applicable, compare_grid, summary
-from pillar_core.experiments.compare_views import COMPARE_VIEWS, Setup
-from pillar_core.experiments.loading import load_features
-from pillar_core.experiments.splitting import is_known, keep_data
-from pillar_core.experiments.sweep import sweep
+from pillar_core.runs.loading import load_features
+from pillar_core.runs.splitting import is_known, keep_data
+from pillar_core.runs.sweep import sweep
+from pillar_core.studies.compare import views as compare_views
+from pillar_core.studies.compare.learners import applicable, compare_grid, summary
+from pillar_core.studies.compare.views import COMPARE_VIEWS, Setup
 from pillar_core.types import SemiPrivateSplit
 
 BUDGETS = "budgets"

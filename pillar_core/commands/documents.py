@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from pillar_core.experiments.documents import write_readme
+from pillar_core.studies.documents import write_readme
 
 
 def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:

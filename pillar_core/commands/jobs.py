@@ -6,7 +6,7 @@ import argparse
 import sys
 
 from pillar_core import store
-from pillar_core.experiments import jobs_server
+from pillar_core.jobs import server as jobs_server
 
 
 def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:

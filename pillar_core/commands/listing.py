@@ -8,9 +8,9 @@ from typing import Any
 
 from pillar_core import params
 from pillar_core.accounting import ACCOUNTANTS
+from pillar_core.backbones import BACKBONES
 from pillar_core.commands.options import as_lines
 from pillar_core.data import DATASETS
-from pillar_core.features import BACKBONES
 from pillar_core.methods import METHODS
 
 WHAT: Mapping[str, Mapping[str, Any]] = {"methods": METHODS, "datasets": DATASETS, "backbones": BACKBONES, "accountants": ACCOUNTANTS}

@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from pillar_core import params
+from pillar_core.backbones.text import text_embeddings
 from pillar_core.data import DATASETS
 from pillar_core.errors import SettingError
-from pillar_core.experiments.loading import load_features
-from pillar_core.experiments.splitting import named_features, split
-from pillar_core.features.text import text_embeddings
 from pillar_core.methods import METHODS
+from pillar_core.runs.loading import load_features
+from pillar_core.runs.splitting import named_features, split
 from pillar_core.types import FeatureSet, SemiPrivateSplit
 
 

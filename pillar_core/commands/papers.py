@@ -8,7 +8,7 @@ import sys
 import pandas as pd
 
 from pillar_core.errors import SettingError
-from pillar_core.experiments import papers
+from pillar_core.studies import papers
 
 
 def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:

@@ -8,7 +8,7 @@ import sys
 import pandas as pd
 
 from pillar_core.data import read_rows
-from pillar_core.experiments.models import load_model
+from pillar_core.runs.models import load_model
 
 
 def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:

@@ -8,9 +8,9 @@ import math
 from typing import Any
 
 from pillar_core.commands import options as shared
-from pillar_core.experiments.models import guarantee_card, save_model
-from pillar_core.experiments.run import run
 from pillar_core.methods import METHODS
+from pillar_core.runs.models import guarantee_card, save_model
+from pillar_core.runs.run import run
 from pillar_core.types import RunRecord
 
 

@@ -11,8 +11,8 @@ from pathlib import Path
 import pandas as pd
 
 from pillar_core import plots
-from pillar_core.experiments.screening_kept import Ask, sets_of
 from pillar_core.screening import MODELS, SCORES, screen
+from pillar_core.studies.screening.answers import Ask, sets_of
 from pillar_core.types import Dataset
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 
-from pillar_core.experiments import starter
+from pillar_core.runs import starter
 
 
 def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:

@@ -11,10 +11,10 @@ import pandas as pd
 import yaml
 
 from pillar_core.errors import DataError, SettingError
-from pillar_core.experiments.jobs_sweep import run_through
-from pillar_core.experiments.loading import load_features
-from pillar_core.experiments.splitting import is_known, keep_data
-from pillar_core.experiments.sweep import cached, sweep, table, trials
+from pillar_core.jobs.sweep import run_through, sweep
+from pillar_core.runs.loading import load_features
+from pillar_core.runs.splitting import is_known, keep_data
+from pillar_core.runs.sweep import cached, table, trials
 
 
 def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:

@@ -1,51 +1,20 @@
-"""Feature files (npz, csv, parquet), from a path or as uploaded bytes. Pickle is never read."""
+"""Feature files (npz, csv, parquet), from a path or as uploaded bytes."""
 
 from __future__ import annotations
 
 import dataclasses
-import io
-import json
-import zipfile
-import zlib
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from pillar_core.data import arrays, scratch
-from pillar_core.data.wording import listed
+from pillar_core.data import arrays
+from pillar_core.data.npz import read_npz
+from pillar_core.data.parts import Parts, opened
+from pillar_core.data.tables import read_table
 from pillar_core.errors import DataError
 from pillar_core.types import FeatureSet
 
-Array = np.ndarray[Any, Any]
-KEYS = ("x_train", "y_train", "x_test", "y_test", "classes")
-IMAGE_KEYS = {"train_images": "x_train", "train_labels": "y_train", "test_images": "x_test", "test_labels": "y_test"}
-LARGEST = 16 * 2**30
-PIECE = 2**24
-UNREADABLE = (ValueError, OSError, EOFError, KeyError, NotImplementedError, RuntimeError, zipfile.BadZipFile, zlib.error, MemoryError)
 SUFFIXES = (".npz", ".csv", ".parquet")
-
-
-@dataclasses.dataclass(frozen=True)
-class Parts:
-    """What a file holds, unchecked; `notes` say what was decided while reading.
-
-    `stored_rows` names entries of the store that hold decoded images: see `Dataset`.
-    """
-
-    x_train: Any
-    y_train: Any = None
-    x_test: Any = None
-    y_test: Any = None
-    classes: Sequence[Any] | None = None
-    notes: tuple[str, ...] = ()
-    stored_rows: tuple[str, ...] = ()
-
-    @property
-    def holds_images(self) -> bool:
-        """Whether the train rows are images, not vectors."""
-        return np.ndim(self.x_train) >= 3
 
 
 def read_features(source: str | Path | bytes, *, filename: str = "") -> FeatureSet:
@@ -81,104 +50,8 @@ def read_parts(source: str | Path | bytes, *, filename: str = "") -> Parts:
     Raises:
         DataError: no such file, another ending, or contents that cannot be read.
     """
-    from pillar_core.data.tables import read_table
-
     ending = Path(filename or (source if not isinstance(source, bytes) else "")).suffix.lower()
     if ending not in SUFFIXES:
         raise DataError(f"a feature file must end in one of {', '.join(SUFFIXES)}; got {ending or 'no ending'!r}.")
     content = opened(source)
     return read_npz(content) if ending == ".npz" else read_table(content, ending=ending)
-
-
-def opened(source: str | Path | bytes) -> io.BytesIO | Path:
-    """Something that readers accept: bytes as a stream, or a path to a file that exists.
-
-    Raises:
-        DataError: no such file.
-    """
-    if isinstance(source, bytes):
-        return io.BytesIO(source)
-    path = Path(source).expanduser()
-    if not path.is_file():
-        raise DataError(f"there is no file {path}: check the path (embedded sets are loaded by name, with load_dataset).")
-    return path
-
-
-def read_npz(content: io.BytesIO | Path) -> Parts:
-    """The arrays of a npz, by the names of `KEYS` (or medmnist's), without ever unpickling.
-
-    Raises:
-        DataError: not a npz, pickled, truncated, too large, or without x_train.
-    """
-    found, others = arrays_of(content)
-    found = {IMAGE_KEYS.get(key, key): value for key, value in found.items()}
-    if "x_train" not in found:
-        keys = listed([*found, *others])
-        raise DataError(f"the npz must hold x_train (and y_train, x_test, y_test, classes where there are any); it holds {keys}.")
-    notes = [f"Keys left aside: {listed(others)}."] if others else []
-    if "meta" in found:
-        notes.append(f"Made by: {_meta(found['meta'])}")
-    classes = None if "classes" not in found else np.atleast_1d(found["classes"]).tolist()
-    return Parts(found["x_train"], found.get("y_train"), found.get("x_test"), found.get("y_test"), classes, tuple(notes))
-
-
-def arrays_of(content: io.BytesIO | Path, *, also: tuple[str, ...] = ()) -> tuple[dict[str, Array], list[str]]:
-    """The arrays of a npz under the keys that are read (and those in `also`), and the names of its other ones."""
-    wanted = {*KEYS, *IMAGE_KEYS, "meta", *also}
-    try:
-        _refuse_other_formats(content)
-        with zipfile.ZipFile(content) as archive:
-            size = sum(member.file_size for member in archive.infolist())
-        if not size <= LARGEST:
-            sizes = f"{size / 2**30:.1f} GiB; the limit is {LARGEST // 2**30} GiB"
-            raise DataError(f"the npz would unpack to {sizes}. Store fewer rows, or float16.")
-        with zipfile.ZipFile(content) as archive:
-            members = {member.filename.removesuffix(".npy"): member for member in archive.infolist()}
-            others = [key for key in members if key not in wanted]
-            return {key: _array(archive, member) for key, member in members.items() if key in wanted}, others
-    except UNREADABLE as error:
-        if isinstance(error, DataError):
-            raise
-        if "pickle" in str(error):
-            raise DataError(
-                "the npz holds Python objects (pickle), which can run code when read: refused. "
-                "Save words as a string array (dtype 'U') and numbers as numbers."
-            ) from error
-        raise DataError(f"the npz cannot be read ({error}): it is damaged or incomplete. Save it again with numpy.savez.") from error
-
-
-def _array(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> Array:
-    """One array of a npz; on the disk where it is too large for memory, unpacked piece by piece."""
-    with archive.open(member) as stream:
-        if not scratch.is_large((member.file_size,)):
-            return np.asarray(np.lib.format.read_array(stream, allow_pickle=False))
-        version = np.lib.format.read_magic(stream)
-        read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-        shape, is_fortran, dtype = read(stream)
-        if dtype.hasobject:
-            raise ValueError("Object arrays need pickle")
-        pieces = iter(lambda: stream.read(PIECE), b"")
-        return scratch.on_disk(pieces, dtype, shape, order="F" if is_fortran else "C")
-
-
-def _refuse_other_formats(content: io.BytesIO | Path) -> None:
-    if isinstance(content, io.BytesIO):
-        start = content.getvalue()[:6]
-    else:
-        with content.open("rb") as stream:
-            start = stream.read(6)
-    if start.startswith(b"\x80"):
-        raise DataError("the file is a pickle, which can run code when read: refused. Save arrays with numpy.savez.")
-    if start == b"\x93NUMPY":
-        raise DataError("the file is one bare array (npy): save x_train, y_train, … together with numpy.savez.")
-    if not start.startswith(b"PK"):
-        raise DataError("the file is no npz: it is damaged or another format. Save it again with numpy.savez.")
-
-
-def _meta(value: Array) -> str:
-    text = str(value)
-    try:
-        entries = json.loads(text)
-    except ValueError:
-        return text[:300]
-    return ", ".join(f"{key} {entry}" for key, entry in entries.items())[:300] if isinstance(entries, dict) else text[:300]

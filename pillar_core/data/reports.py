@@ -9,7 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from pillar_core.data import arrays, files, images
+from pillar_core.data import arrays, files
+from pillar_core.data.images import loading as images
+from pillar_core.data.parts import Parts
 from pillar_core.errors import DataError, StoreError
 from pillar_core.types import Dataset, FeatureSet
 
@@ -68,7 +70,7 @@ def public_rows(labels: Array | None, n_train: int, public_fraction: float) -> i
     return sum(max(1, round(public_fraction * count)) for count in counts)
 
 
-def _of_parts(parts: files.Parts, public_fraction: float | None) -> Report:
+def _of_parts(parts: Parts, public_fraction: float | None) -> Report:
     outcome = arrays.check(parts.x_train, parts.y_train, parts.x_test, parts.y_test, parts.classes)
     notes = parts.notes + outcome.notes
     if outcome.features is not None:

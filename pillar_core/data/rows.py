@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from pillar_core.data.files import arrays_of, opened
+from pillar_core.data.npz import arrays_of
+from pillar_core.data.parts import opened
 from pillar_core.errors import DataError
 
 Array = np.ndarray[Any, Any]

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from pillar_core.data.arrays import not_finite
-from pillar_core.data.files import Parts
 from pillar_core.data.labels import plain
 from pillar_core.data.partition import stratified
+from pillar_core.data.parts import Parts
 from pillar_core.data.wording import listed
 from pillar_core.errors import DataError
 

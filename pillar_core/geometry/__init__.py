@@ -1,6 +1,6 @@
 """When does projecting help? Spectrum, margins, ξ_k and a predicted best k. What reads private labels is non-private.
 
-Nothing here trains with privacy; whatever compares with measured accuracy gets it from `experiments`.
+Nothing here trains with privacy; whatever compares with measured accuracy gets it from `studies`.
 """
 
 from pillar_core.geometry.alignment import averaged, xi_of, xi_table

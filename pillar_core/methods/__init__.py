@@ -1,31 +1,18 @@
-"""The learners, one file each, registered eagerly: a lazy registry would race between browser sessions."""
+"""The learners, one file each, registered eagerly: a lazy registry would race between browser sessions.
 
-from pillar_core.methods import (
-    adadps,
-    adamix,
-    adamix_theory,
-    disjunction,
-    dope_sgd,
-    dp_pca,
-    dp_raft,
-    dp_sgd,
-    from_scratch,
-    gep,
-    jl,
-    noisy_gd,
-    non_private,
-    only_public,
-    pate,
-    pda_dpmd,
-    pillar,
-    pillar_noisy_sgd,
-    pillar_one_shot,
-    ppgd,
-    private_fine_tuning,
-    private_knn,
-    second_phase,
-    semi_private_halfspace,
-)
+The order of the imports is the order of every list, family by family.
+"""
+
+# isort: off
+from pillar_core.methods.public_subspace import pillar, gep
+from pillar_core.methods.closed_form import pillar_one_shot
+from pillar_core.methods.public_gradients import adamix, adamix_theory, pda_dpmd, dope_sgd, ppgd, adadps
+from pillar_core.methods.baselines import dp_sgd, noisy_gd, dp_raft, dp_pca, jl, only_public, non_private
+from pillar_core.methods.voting import pate, private_knn
+from pillar_core.methods.halfspaces import pillar_noisy_sgd, semi_private_halfspace, disjunction
+from pillar_core.methods.deep import second_phase, private_fine_tuning, from_scratch
+
+# isort: on
 from pillar_core.methods.method import METHODS, Method, Plan
 
 __all__ = [

@@ -17,8 +17,8 @@ from urllib.parse import parse_qsl
 import numpy as np
 import torch
 
+from pillar_core.backbones.weights import fill
 from pillar_core.errors import MissingDependencyError, SettingError
-from pillar_core.features.weights import fill
 from pillar_core.rng import stream
 from pillar_core.screening import networks
 from pillar_core.screening.batches import LABEL_CLASSES, image_batches

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 from pillar_core.commands import parser
-from pillar_core.experiments.documents import DATA, datasets_table
+from pillar_core.studies.documents import DATA, datasets_table
 
 TEXT = Path(DATA).read_text(encoding="utf-8")
 

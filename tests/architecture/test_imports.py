@@ -16,13 +16,17 @@ ROWS = (
     {"errors"},
     {"params", "registry", "fingerprint", "rng", "numerics", "memo", "threads"},
     {"types", "ledger", "store"},
-    {"data", "features", "splits", "mechanisms", "accounting", "metrics", "plots"},
+    {"data", "backbones", "splits", "mechanisms", "accounting", "metrics", "plots"},
     {"engine", "subspace"},
     {"methods", "screening", "geometry", "auditing", "theory"},
-    {"experiments"},
+    {"runs"},
+    {"jobs"},
+    {"studies"},
+    {"jobs.kinds"},
     {"commands"},
     {"__main__"},
 )
+"""Lowest first. What a job can do is wired above the machinery of jobs, which finds its kinds by name."""
 ROW_OF = {name: row for row, names in enumerate(ROWS) for name in names}
 FACE = CORE / "__init__.py"
 ONLY_IN = {
@@ -58,24 +62,54 @@ def imports(path: Path) -> list[tuple[str, bool]]:
     return found
 
 
-def folder_of(path: Path) -> str:
-    parts = path.relative_to(CORE).parts
-    return parts[0] if len(parts) > 1 else path.stem
+def folder_of(module: str) -> str:
+    """The entry of `ROWS` that a module below pillar_core belongs to."""
+    parts = module.split(".")[1:] or ["__init__"]
+    return ".".join(parts[:2]) if ".".join(parts[:2]) in ROW_OF else parts[0]
+
+
+def module_of(path: Path) -> str:
+    return ".".join(path.relative_to(REPOSITORY).with_suffix("").parts).removesuffix(".__init__")
 
 
 @pytest.mark.parametrize("path", [path for path in CORE.rglob("*.py") if path != FACE], ids=lambda path: str(path.relative_to(CORE)))
 def test_imports_go_down(path):
-    folder = folder_of(path)
+    folder = folder_of(module_of(path))
     assert folder in ROW_OF, f"pillar_core/{folder} is in no row: add it to the architecture first"
     for module, _ in imports(path):
         parts = module.split(".")
         if parts[0] != "pillar_core":
             assert parts[0] not in ("pages", "app"), f"{path.name} imports {module}"
             continue
-        target = parts[1] if len(parts) > 1 else "__init__"
+        target = folder_of(module)
         assert target in ROW_OF, f"{path.name} imports {module}: take it from where it is defined"
         allowed = target == folder or ROW_OF[target] < ROW_OF[folder]
         assert allowed, f"{folder} (row {ROW_OF[folder]}) imports {target} (row {ROW_OF[target]})"
+
+
+def test_no_modules_import_each_other_in_a_circle():
+    modules = {module_of(path): path for path in FILES}
+    arrows = {
+        name: {target for target in map(_known_in(modules), (found for found, _ in imports(path))) if target}
+        for name, path in modules.items()
+    }
+    while leaves := [name for name, targets in arrows.items() if not targets & arrows.keys() - {name}]:
+        for name in leaves:
+            del arrows[name]
+    assert not arrows, f"each of these imports another of them, lazily or not: {sorted(arrows)}"
+
+
+def _known_in(modules):
+    def known(name: str) -> str | None:
+        """The module that an import names; a package counts where a name is taken from its own `__init__`."""
+        return next((candidate for candidate in (name, name.rpartition(".")[0]) if candidate in modules), None)
+
+    return known
+
+
+@pytest.mark.parametrize("folder", sorted({path.parent for path in [*FILES, *(REPOSITORY / "tests").rglob("*.py")]}), ids=str)
+def test_no_folder_is_crowded(folder):
+    assert len(list(folder.glob("*.py"))) <= 30
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(REPOSITORY)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from pillar_core.experiments.documents import methods_table
+from pillar_core.studies.documents import methods_table
 
 README = Path(__file__).resolve().parents[2] / "README.md"
 

@@ -10,8 +10,8 @@ from contract import audit
 from contract.cases import IMAGES, case_for, small_split
 from contract.test_methods import MODES
 from contract.test_planted_faults import Pieces, faulty_case
-from pillar_core.experiments import evidence
 from pillar_core.methods import METHODS
+from pillar_core.studies.evidence import attacks as evidence
 
 AUDITED = [name for name in METHODS if METHODS[name].is_private and not evidence.supports(name)]
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-import browser
 import pytest
+
+from e2e import browser
 
 
 @pytest.fixture(scope="module")

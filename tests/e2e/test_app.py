@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import browser
 import pytest
+
+from e2e import browser
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow]
 

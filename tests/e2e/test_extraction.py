@@ -7,9 +7,10 @@ import subprocess
 import sys
 from pathlib import Path
 
-import browser
 import numpy as np
 import pytest
+
+from e2e import browser
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow]
 
@@ -48,5 +49,5 @@ def test_an_extraction_survives_a_reload_and_feeds_the_other_pages(tmp_path: Pat
             tab.get_by_text("Test accuracy").first.wait_for()
             chromium.close()
     finally:
-        program = "from pillar_core.experiments import jobs; jobs.stop()"
+        program = "from pillar_core import jobs; jobs.stop()"
         subprocess.run([sys.executable, "-c", program], env=os.environ | {"PILLAR_CACHE": str(cache)}, check=True)

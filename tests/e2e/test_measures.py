@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from test_app import has_no_error, metric, opened, press, settled
+
+from e2e.test_app import has_no_error, metric, opened, press, settled
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow]
 

@@ -10,10 +10,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import browser
 import psutil
 import pytest
 
+from e2e import browser
 from pillar_core import jobs
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow]

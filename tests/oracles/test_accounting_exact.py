@@ -81,9 +81,7 @@ def test_few_sampled_gaussians_bracket_the_integral(
     sigma: float, q: float, delta: float, relation: str, directions: tuple[str, ...], times: int
 ) -> None:
     exact = max(exact_epsilon(lambda e, d=d: SampledGaussian(sigma, q, d).delta(e, times), delta) for d in directions)
-    found = accounting.epsilon_of_gaussian(
-        sigma, sampling_probability=q, steps=times, delta=delta, relation=relation, accountant="pillar"
-    )
+    found = accounting.epsilon_of_gaussian(sigma, sampling_probability=q, steps=times, delta=delta, relation=relation, accountant="pillar")
     assert found.lower <= exact * (1 + QUADRATURE)
     assert exact <= found.upper * (1 + QUADRATURE)
     # the accountant refines until its ends are within 0.4 %, or gives up after three lattices
@@ -141,9 +139,7 @@ def test_a_gaussian_beside_a_pure_release_is_a_mixture_of_two_shifts() -> None:
     """δ(ε) = Σ± P(±ε₀) δ_μ(ε ∓ ε₀), the inner divergence closed at every real ε."""
     mu, pure, delta = 0.7, 0.4, 1e-6
     high = float(special.expit(pure))
-    exact = exact_epsilon(
-        lambda e: high * accounting.delta_of(e - pure, mu) + (1 - high) * accounting.delta_of(e + pure, mu), delta
-    )
+    exact = exact_epsilon(lambda e: high * accounting.delta_of(e - pure, mu) + (1 - high) * accounting.delta_of(e + pure, mu), delta)
     event = ledger.compose(ledger.gaussian(1 / mu), ledger.PureEvent(pure, pure))
     found = accounting.epsilon(event, delta=delta, relation=ADD)
     assert found.lower <= exact * (1 + 1e-9)

@@ -45,9 +45,7 @@ def test_ends_bracket_the_loss_distribution_of_dp_accounting(
     sigma: float, q: float, steps: int, delta: float, interval: float, relation: NeighboringRelation
 ) -> None:
     theirs = pld_epsilon(sigma, q, steps, delta, relation, interval)
-    ours = accounting.epsilon_of_gaussian(
-        sigma, sampling_probability=q, steps=steps, delta=delta, relation=relation, accountant="pillar"
-    )
+    ours = accounting.epsilon_of_gaussian(sigma, sampling_probability=q, steps=steps, delta=delta, relation=relation, accountant="pillar")
     # theirs is an upper bound too; on these grids its own excess is at most 3e-4 by halving the interval
     assert ours.lower <= theirs
     assert ours.upper <= theirs * 1.002

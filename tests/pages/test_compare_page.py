@@ -6,14 +6,15 @@ import shlex
 
 import pandas as pd
 import pytest
-from page_reading import Start, words
 
 import pillar_core as pc
+from page_reading import Start, words
 from pages.frame.settings import BUDGETS, Settings
-from pages.panels import comparison
+from pages.parts.compare import comparison
 from pillar_core.__main__ import main
-from pillar_core.experiments import compare_views, sweep
-from pillar_core.experiments.compare_views import COMPARE_VIEWS
+from pillar_core.runs import sweep
+from pillar_core.studies.compare import views as compare_views
+from pillar_core.studies.compare.views import COMPARE_VIEWS
 
 SMALL = {"dataset": "digits", "public_fraction": 0.1, "standardise": [True, False], "delta": 1e-5}
 

@@ -7,13 +7,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from page_reading import Start, metric, words
 from safetensors.torch import save_file
 
 import pillar_core as pc
+from page_reading import Start, metric, words
 from pages.frame import settings as codec
-from pillar_core.experiments import jobs_extraction, splitting
-from pillar_core.features import names
+from pillar_core.backbones import names
+from pillar_core.jobs.kinds import extraction as jobs_extraction
+from pillar_core.runs import splitting
 from pillar_core.types import Dataset
 
 

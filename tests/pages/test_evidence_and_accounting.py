@@ -6,10 +6,10 @@ import subprocess
 import sys
 
 import pytest
-from page_reading import Start, metric, words
 
 import pillar_core as pc
-from pages.panels import accounting_views
+from page_reading import Start, metric, words
+from pages.parts.accounting import views as accounting_views
 from pillar_core.auditing import Fault
 
 EVIDENCE = ("attack", "rows", "score", "audit", "sabotage", "blind")
@@ -46,7 +46,7 @@ def test_a_fault_is_caught_on_the_page_and_clean_code_is_not(start: Start) -> No
 
 
 def test_the_attack_shows_what_the_library_finds(start: Start) -> None:
-    from pillar_core.experiments import evidence
+    from pillar_core.studies.evidence import attacks as evidence
 
     app = start("evidence", epsilon="2", k="8")
     split = pc.split(pc.load_dataset("digits"), public_fraction=0.1, seed=0)
@@ -97,7 +97,7 @@ def test_the_slow_accountants_join_when_asked(start: Start) -> None:
 def test_no_accountant_of_another_project_is_imported_to_draw_the_page() -> None:
     """Importing Opacus takes two seconds; its accountant is asked on demand. A process of its own, because others import it."""
     code = (
-        "import sys; from pillar_core.experiments import privacy_tables as tables; "
+        "import sys; from pillar_core.studies import privacy_tables as tables; "
         "run = tables.GaussianSetting(1.0, 0.02, 20, 1e-5, 'add_or_remove_one'); tables.by_accountant(run, tables.QUICK); "
         "tables.against_steps(run, ('pillar', 'rdp', 'gdp')); print('opacus' in sys.modules)"
     )

@@ -5,12 +5,13 @@ from __future__ import annotations
 import dataclasses
 
 import pytest
-from page_reading import Start, metric, words
 
 import pillar_core as pc
+from page_reading import Start, metric, words
 from pages.frame import settings as codec
 from pages.frame.settings import Settings
-from pages.panels import geometry_views, theorems
+from pages.parts.geometry import views as geometry_views
+from pages.parts.theory import theorems
 from pillar_core import geometry, params
 from pillar_core.theory import CALCULATORS
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from urllib.parse import parse_qsl, urlsplit
 
 import pytest
-from page_reading import Start, words
 
+from page_reading import Start, words
 from pages.frame import settings as codec
 from pages.frame.settings import Settings
-from pages.panels import teacher
-from pages.panels.lesson_steps import STEPS
+from pages.parts.learn import teacher
+from pages.parts.learn.steps import STEPS
 
 
 def test_nothing_is_revealed_before_a_guess(start: Start) -> None:

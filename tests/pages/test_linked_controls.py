@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from page_reading import Start, words
 
+from page_reading import Start, words
 from pages.frame import controls
 from pages.frame import settings as codec
 from pages.frame.settings import Settings

@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from page_reading import REPOSITORY, Start, metric, words
 
+from page_reading import REPOSITORY, Start, metric, words
 from pages.frame import exports
 from pages.frame import settings as codec
 from pages.frame.navigation import PAGES
 from pages.frame.settings import Settings
 from pillar_core.errors import StoreError
-from pillar_core.experiments import starter
+from pillar_core.runs import starter
 
 NAMES = [name for name, _, _ in PAGES]
 LONGEST_PAGE = 100
@@ -166,7 +166,7 @@ def test_moving_k_neither_loads_decomposes_nor_calibrates(start: Start, monkeypa
 def counted(monkeypatch: pytest.MonkeyPatch) -> dict[str, int]:
     """Counts of the three slow things from here on."""
     from pillar_core import accounting
-    from pillar_core.experiments import splitting
+    from pillar_core.runs import splitting
     from pillar_core.splits import view
 
     calls = {"load": 0, "basis": 0, "calibrate": 0}
@@ -204,7 +204,7 @@ def test_the_session_holds_primitives_only(start: Start) -> None:
 
 
 def test_an_upload_in_the_cache_is_used_and_can_be_forgotten(start: Start) -> None:
-    from pillar_core.experiments import splitting
+    from pillar_core.runs import splitting
 
     start("home")
     name = splitting.keep_data(splitting.named_features("digits"))
@@ -271,9 +271,9 @@ JOB = {"done": 1, "total": 3, "fraction": 0.4, "fraction_at_start": 0.0, "failed
     ],
 )
 def test_a_job_shows_where_it_stands(start: Start, monkeypatch: pytest.MonkeyPatch, state: Any, shown: str) -> None:
-    from pages.panels import curves
+    from pages.parts.explore import curves
     from pillar_core import jobs
-    from pillar_core.experiments.jobs_state import JobStatus
+    from pillar_core.jobs.state import JobStatus
 
     now = time.time()
     status = JobStatus("0" * 32, "sweep", state, now - 10, now - 5, cause="the worker died", advice="Lower the seeds.", **JOB)
@@ -299,7 +299,7 @@ def test_a_job_shows_where_it_stands(start: Start, monkeypatch: pytest.MonkeyPat
 
 def test_the_run_button_hands_over_three_grids(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
     from pillar_core import jobs
-    from pillar_core.experiments import sweep
+    from pillar_core.runs import sweep
 
     handed: list[Any] = []
     monkeypatch.setattr(jobs, "submit", lambda spec: handed.append(spec) or "1" * 32)
@@ -312,8 +312,8 @@ def test_the_run_button_hands_over_three_grids(start: Start, monkeypatch: pytest
 
 
 def test_the_first_view_of_the_default_data_asks_for_the_starter_records() -> None:
-    from pages.panels import curves
-    from pillar_core.experiments import sweep
+    from pages.parts.explore import curves
+    from pillar_core.runs import sweep
 
     wanted = {sweep.cell_key(cell) for grid in starter.GRIDS for cell in sweep.cells(grid)}
     asked = {sweep.cell_key(cell) for grid in curves.grids_of(Settings()) for cell in sweep.cells(grid)}

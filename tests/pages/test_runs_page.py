@@ -9,16 +9,18 @@ from pathlib import Path
 import pandas as pd
 import pytest
 import yaml
-from page_reading import Start, metric, words
 
 import pillar_core as pc
+from page_reading import Start, metric, words
 from pages.frame import core
 from pages.frame import settings as codec
 from pages.frame.settings import Settings
-from pages.panels import comparison, runs_exports
-from pages.panels.runs_results import read_filters
+from pages.parts.compare import comparison
+from pages.parts.runs import exports as runs_exports
+from pages.parts.runs.results import read_filters
 from pillar_core.__main__ import main
-from pillar_core.experiments import papers, records
+from pillar_core.runs import records
+from pillar_core.studies import papers
 
 GRID = {"dataset": "digits", "method": ["pillar", "dp_sgd"], "epsilon": [0.5, 2.0], "k": [5], "public_fraction": 0.1, "seed": [0, 1]}
 
@@ -186,7 +188,7 @@ def test_further_axes_multiply_the_plan_and_nonsense_is_refused(start: Start) ->
 
 
 def _keys(grid: dict[str, object]) -> list[str]:
-    from pillar_core.experiments import sweep
+    from pillar_core.runs import sweep
 
     return [sweep.cell_key(cell) for cell in sweep.cells(grid)]
 

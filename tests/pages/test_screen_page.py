@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from page_reading import Start, words
 
-from pages.panels.screening_views import VIEWS
-from pillar_core.experiments import screening_kept
+from page_reading import Start, words
+from pages.parts.screen.views import VIEWS
 from pillar_core.rng import stream
+from pillar_core.studies.screening import answers as screening_kept
 from pillar_core.types import Dataset
 
 QUICK = "m:linear_head;n:100;k:4;e:no;s:gsd;p:digits;c:drawn_digits,drawn_letters,drawn_noise"

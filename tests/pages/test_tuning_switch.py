@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from page_reading import Start, metric, words
 
-from pillar_core.experiments.tuned import Choosing
+from page_reading import Start, metric, words
+from pillar_core.studies.tuning.ways import Choosing
 
 
 @pytest.mark.parametrize("choosing", [one for one in Choosing if one is not Choosing.RULES])

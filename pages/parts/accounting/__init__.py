@@ -1,0 +1,1 @@
+"""The Accounting page's views."""

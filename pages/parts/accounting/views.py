@@ -1,0 +1,238 @@
+"""The Accounting page's views of one run of noisy steps."""
+
+from __future__ import annotations
+
+import math
+
+import pandas as pd
+import streamlit as st
+
+from pages.frame import figures, local, odds
+from pages.frame import theme as looks
+from pages.frame.settings import Settings
+from pillar_core import accounting, plots
+from pillar_core.studies import privacy_tables
+from pillar_core.studies.privacy_tables import GaussianSetting
+from pillar_core.types import EpsilonBounds
+
+_STEPS = (1, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 3000, 6000, 10_000)
+_SHARES = (0.001, 0.002, 0.005, 0.01, 0.0228, 0.05, 0.1, 0.2, 0.5, 1.0)
+_TRIALS = (1, 2, 5, 10, 20, 50)
+_SELECTIONS = (0.0, 0.1, 0.2, 0.5, 1.0)
+_LINES = ("pillar", "rdp", "gdp")
+
+
+def controls(settings: Settings) -> GaussianSetting | None:
+    """The run in question: steps, batch share, and the noise, solved from the sidebar's ε or set by hand."""
+    one, two, three = st.columns([1.2, 1, 1])
+    with one:
+        words = {"epsilon": "Noise from the sidebar's ε", "noise": "Noise set here"}
+        how = local.one(
+            "Start from", list(words), "epsilon", name="accounting-from", words=words.__getitem__, help="Which of ε and σ is given."
+        )
+    with two:
+        steps = local.slider("Steps", list(_STEPS), 1000, name="accounting-steps", words=lambda n: f"{n:,}", help="Noisy steps taken.")
+    with three:
+        help_ = "q, the chance of each row to be in a step's batch; 100 % is a full batch. 2.28 % is 1,024 of 45,000 rows."
+        share = local.slider("Batch share", list(_SHARES), 0.0228, name="accounting-share", words=lambda q: f"{100 * q:g} %", help=help_)
+    if how == "noise":
+        with one:
+            help_ = "σ, the noise's standard deviation over the clip norm."
+            chosen = local.slider("Noise multiplier σ", list(_ladder()), 1.0, name="accounting-noise", words=lambda x: f"{x:g}", help=help_)
+        return GaussianSetting(chosen, share, steps, settings.delta, settings.relation)
+    if math.isinf(settings.epsilon):
+        st.info("ε = ∞ needs no noise, and promises nothing. Lower ε in the sidebar, or set the noise here.", icon=":material/info:")
+        return None
+    return GaussianSetting(
+        _noise(settings.epsilon, steps, share, settings.delta, settings.relation), share, steps, settings.delta, settings.relation
+    )
+
+
+def numbers(setting: GaussianSetting) -> None:
+    """Noise, certified ends, advantage and one sentence of odds."""
+    bounds, curve = _epsilon(setting), _curve(setting)
+    gain = accounting.advantage(curve)
+    facts = (
+        (
+            "Noise multiplier σ",
+            f"{setting.noise_multiplier:.4g}",
+            "Noise standard deviation over the clip norm, on each coordinate of each step.",
+        ),
+        ("ε, upper bound", f"{bounds.upper:.4g}", f"At δ = {setting.delta:g}, {odds.relation_words(setting.relation)}, Poisson batches."),
+        ("ε, lower end", f"{bounds.lower:.4g}", "The true ε lies between this and the upper bound; both ends are certified."),
+        (
+            "Best bet on one row",
+            f"{math.ceil(500 + 500 * gain - 1e-9) / 10:.1f} %",
+            "Chance of the best attacker to guess right whether one given row was used, at even odds; a coin has 50 %.",
+        ),
+    )
+    for column, (label, value, words) in zip(st.columns(4), facts, strict=True):
+        column.metric(label, value, help=words, border=True)
+
+
+def against_steps(setting: GaussianSetting, settings: Settings) -> None:
+    """One line per accountant, and the table of why they differ."""
+    asked = local.value("accounting-slow", 0) == 1
+    slow = privacy_tables.SLOW if asked else ()
+    table = _lines(setting, (*_LINES, *slow))
+    drawn = plots.epsilon_against_steps(table, mode=looks.mode(), delta=setting.delta, here=setting.steps)
+    figures.show(drawn, table, name="epsilon_steps", kinds=(), settings=settings, is_theory=True)
+    shown = _side_by_side(setting, (*privacy_tables.QUICK, *slow))
+    st.markdown("**Why they differ**")
+    columns = {
+        "accountant": st.column_config.TextColumn("accountant", width=290),
+        "epsilon": st.column_config.NumberColumn("ε", format="%.4g"),
+        "lower": st.column_config.NumberColumn("lower end", format="%.4g"),
+        "is_bound": st.column_config.CheckboxColumn("a bound?"),
+        "why": st.column_config.TextColumn("why", width="large"),
+        "name": None,
+    }
+    st.dataframe(shown, hide_index=True, key="accountants", column_config=columns)
+    if not asked:
+        words = "Numerical accountants of other projects, up to a few seconds; for comparison only."
+        st.button(
+            "Ask PRV, PLD and Opacus too",
+            icon=":material/hourglass:",
+            key="slow",
+            on_click=local.put,
+            args=("accounting-slow", 1),
+            help=words,
+        )
+
+
+def meaning(setting: GaussianSetting, settings: Settings) -> None:
+    """Trade-off curve, profile, and odds in sentences."""
+    curve = _curve(setting)
+    table, pairs = privacy_tables.trade_off(curve), _profile(setting)
+    left, right = st.columns(2)
+    with left:
+        drawn = plots.trade_off_curve(table, mode=looks.mode(), advantage=accounting.advantage(curve), best=privacy_tables.widest(table))
+        figures.show(drawn, table, name="trade_off", kinds=(), settings=settings, is_theory=True)
+    with right:
+        drawn = plots.epsilon_against_delta(pairs, mode=looks.mode(), delta=setting.delta)
+        figures.show(drawn, pairs, name="profile", kinds=(), settings=settings, is_theory=True)
+    for column, one, icon in zip(st.columns(3), accounting.odds(curve), ("casino", "gavel", "person_search"), strict=True):
+        with column, st.container(border=True, height="stretch"):
+            st.markdown(f":material/{icon}: {one.sentence}")
+    st.caption(f"Read from the curve, {curve.source}.")
+
+
+def noise(setting: GaussianSetting, settings: Settings) -> None:
+    """σ for every ε."""
+    table = _noise_curve(setting.sampling_probability, setting.steps, setting.delta, setting.relation)
+    drawn = plots.noise_against_epsilon(table, mode=looks.mode(), here=(_epsilon(setting).upper, setting.noise_multiplier))
+    figures.show(drawn, table, name="noise", kinds=(), settings=settings, is_theory=True)
+
+
+def rules(setting: GaussianSetting, settings: Settings) -> None:
+    """The same noise under both adjacencies and three samplers."""
+    table = _samplers(setting)
+    share = f"{100 * setting.sampling_probability:g} %"
+    caption = f"σ = {setting.noise_multiplier:.3g}, {setting.steps:,} steps, batch share {share}, δ = {setting.delta:g}. Upper ends."
+    drawn = plots.bars_of_epsilon(table, mode=looks.mode(), title="The same noise, other rules, another ε", caption=caption)
+    figures.show(drawn, table, name="samplers", kinds=(), settings=settings, is_theory=True)
+    st.warning(
+        "**Shuffled but accounted as Poisson** is the most common privacy bug: most training loops shuffle, and quote the first bar. "
+        "Here batches are Poisson samples that the mechanism draws itself.",
+        icon=":material/shuffle:",
+    )
+    st.markdown("**What is known of each**")
+    st.markdown("\n".join(f"- {row.label}, ε = {row.epsilon:.4g}: {row.known}" for row in table.itertuples()))
+
+
+def composition(setting: GaussianSetting, settings: Settings) -> None:
+    """Training, choosing public data and tuning in one ledger; what tuning leaves for one run."""
+    left, right = st.columns(2)
+    with left:
+        words = "ε of an exponential mechanism that picks the public data set; 0 if that choice is free."
+        chosen = local.slider(
+            "ε spent on choosing public data", list(_SELECTIONS), 0.1, name="selection", words=lambda x: f"{x:g}", help=words
+        )
+    with right:
+        words = "Mean number of runs that settings are tuned over, drawn at random and never told; 1 is no tuning."
+        trials = local.slider("Runs that settings are tuned over", list(_TRIALS), 10, name="trials", help=words)
+    table = _composed(setting, chosen, trials)
+    known = table.dropna(subset=["epsilon"])
+    for row in table[table["epsilon"].isna()].itertuples():
+        st.info(f"**{row.label}**: {row.event}", icon=":material/info:")
+    drawn = plots.bars_of_epsilon(
+        known, mode=looks.mode(), title="What choices add to training", caption="Everything that looks at private rows enters one ledger."
+    )
+    figures.show(drawn, table, name="composition", kinds=(), settings=settings, is_theory=True)
+    budget = _epsilon(setting).upper
+    price = _price(budget, setting.delta)
+    title = f"If ε = {budget:.3g} must cover the tuning, one run may spend"
+    caption = "Best of a random number of runs (Papernot & Steinke 2022, logarithmic law), each a full-batch Gaussian run."
+    drawn = plots.bars_of_epsilon(price, mode=looks.mode(), title=title, caption=caption)
+    figures.show(drawn, price, name="tuning_price", kinds=(), settings=settings, is_theory=True)
+    st.caption(
+        "Papers tune on test rows and pay nothing. Two cheaper ways: the linear scaling rule (step size found at two small budgets and "
+        "extrapolated; 15 % of μ²), and free tuning by simulation on public rows with μ·n_private/n_simulated."
+    )
+
+
+def code(setting: GaussianSetting) -> None:
+    """The lines that reproduce the numbers."""
+    text = (
+        f"import pillar_core as pc\n\n"
+        f"pc.epsilon({setting.noise_multiplier:.10g}, sampling_probability={setting.sampling_probability:g}, steps={setting.steps}, "
+        f'delta={setting.delta:g}, relation="{setting.relation}")\n# {_epsilon(setting)}\n'
+        f"run = pc.accounting.gaussian_run({setting.noise_multiplier:.10g}, sampling_probability={setting.sampling_probability:g}, "
+        f'steps={setting.steps})\ncurve = pc.accounting.trade_off(run, relation="{setting.relation}")\n'
+        f"pc.accounting.advantage(curve), pc.accounting.odds(curve)"
+    )
+    with st.expander("The same numbers in Python", icon=":material/code:"):
+        st.code(text, language="python", wrap_lines=True)
+
+
+def _ladder() -> list[float]:
+    return [0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.2, 1.5, 2.0, 3.0, 5.0, 8.0, 12.0, 20.0, 40.0, 80.0]
+
+
+def _epsilon(setting: GaussianSetting) -> EpsilonBounds:
+    return accounting.epsilon(setting.event, delta=setting.delta, relation=setting.relation)
+
+
+@st.cache_data(max_entries=256, show_spinner=False)
+def _noise(epsilon: float, steps: int, share: float, delta: float, relation: str) -> float:
+    return accounting.noise_multiplier(epsilon, delta=delta, sampling_probability=share, steps=steps, relation=relation)
+
+
+@st.cache_data(max_entries=64, show_spinner="Counting by every accountant …")
+def _lines(setting: GaussianSetting, names: tuple[str, ...]) -> pd.DataFrame:
+    return privacy_tables.against_steps(setting, names)
+
+
+@st.cache_data(max_entries=64, show_spinner="Asking every accountant …")
+def _side_by_side(setting: GaussianSetting, names: tuple[str, ...]) -> pd.DataFrame:
+    return privacy_tables.by_accountant(setting, names)
+
+
+@st.cache_resource(max_entries=64, show_spinner=False)
+def _curve(setting: GaussianSetting) -> accounting.TradeOff:
+    return accounting.trade_off(setting.event, relation=setting.relation)
+
+
+@st.cache_data(max_entries=64, show_spinner=False)
+def _profile(setting: GaussianSetting) -> pd.DataFrame:
+    return privacy_tables.profile(setting)
+
+
+@st.cache_data(max_entries=64, show_spinner="Solving the noise …")
+def _noise_curve(share: float, steps: int, delta: float, relation: str) -> pd.DataFrame:
+    return privacy_tables.noise_curve(GaussianSetting(1.0, share, steps, delta, relation))
+
+
+@st.cache_data(max_entries=64, show_spinner=False)
+def _samplers(setting: GaussianSetting) -> pd.DataFrame:
+    return privacy_tables.samplers(setting)
+
+
+@st.cache_data(max_entries=64, show_spinner=False)
+def _composed(setting: GaussianSetting, selection: float, trials: int) -> pd.DataFrame:
+    return privacy_tables.composed(setting, selection=selection, trials=trials)
+
+
+@st.cache_data(max_entries=64, show_spinner=False)
+def _price(epsilon: float, delta: float) -> pd.DataFrame:
+    return privacy_tables.tuning_price(epsilon, delta=delta, means=(3.0, 10.0, 30.0))

@@ -1,0 +1,1 @@
+"""The Compare page: one budget, and the views that vary one thing."""

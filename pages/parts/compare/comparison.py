@@ -1,0 +1,209 @@
+"""The comparison behind the Compare page: which learners, the grid as a job, what the cache holds of it."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import shlex
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+import pillar_core as pc
+from pages.frame import core, figures, jobs, session
+from pages.frame import theme as looks
+from pages.frame.settings import AUTO, Settings
+from pillar_core import plots
+from pillar_core.runs import sweep
+from pillar_core.studies import papers
+from pillar_core.studies.compare import learners as compare
+from pillar_core.types import Provenance
+
+BUDGETS = (0.1, 0.3, 0.7, 2.0)
+START = ("pillar", "pillar_one_shot", "dp_raft_pillar", "dp_sgd", "jl", "gep", "adamix", "only_public", "non_private")
+_SECONDS = 1.5
+"""A rough cost of one cell, for the estimate before anything ran."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Comparison:
+    """What the cache holds of a comparison: single runs, one line per learner and budget, and how many runs are missing."""
+
+    runs: pd.DataFrame
+    lines: pd.DataFrame
+    found: int
+    total: int
+    grid: dict[str, Any]
+
+
+def choose(settings: Settings) -> list[str]:
+    """The learners to compare, chosen by the user among those that can run here; part of the link."""
+    reasons = compare.applicable(core.split(settings))
+    able = [name for name, reason in reasons.items() if not reason]
+    asked = [name for name in settings.learners.split(",") if name in able] or [name for name in START if name in able]
+    st.session_state.setdefault("compare-learners", asked)
+    st.multiselect(
+        "Learners",
+        able,
+        format_func=lambda name: pc.METHODS[name].title,
+        key="compare-learners",
+        on_change=_chosen,
+        help="Every learner gets the same rows, the same split and the same preprocessing, and its own default settings.",
+    )
+    unable: dict[str, list[str]] = {}
+    for name, reason in reasons.items():
+        if reason:
+            unable.setdefault(reason, []).append(pc.METHODS[name].title)
+    if unable:
+        st.caption("Left out here: " + "; ".join(f"**{', '.join(titles)}**: {reason}" for reason, titles in unable.items()) + ".")
+    return list(st.session_state["compare-learners"]) or asked
+
+
+def read(settings: Settings, learners: list[str]) -> Comparison:
+    """The runs of the comparison that are in the cache."""
+    shared = {
+        "dataset": settings.data,
+        "backbone": core.backbone(settings),
+        **core.split_arguments(settings),
+        "delta": settings.delta,
+        "relation": settings.relation,
+        "accountant": settings.accountant,
+    }
+    budgets = sorted({*BUDGETS, settings.epsilon})
+    seeds = range(settings.seed, settings.seed + settings.seeds)
+    grid = compare.compare_grid(shared, methods=learners, epsilons=budgets, seeds=seeds)
+    cells = sweep.cells(grid)
+    records = [record for record in sweep.cached(cells) if record is not None]
+    runs = sweep.table(records) if records else pd.DataFrame(columns=["method", "epsilon", "seed", "accuracy", "error_message"])
+    lines = compare.summary(runs) if len(runs) else pd.DataFrame()
+    return Comparison(runs, lines, len(records), len(cells), grid)
+
+
+def panel(comparison: Comparison) -> None:
+    """The state of the comparison's job, where anything is missing."""
+    if comparison.found == comparison.total:
+        return
+    jobs.panel(
+        [{"kind": "sweep", "grid": comparison.grid}],
+        what=f"Train {len(comparison.grid['method'])} learners at {len(comparison.grid['epsilon'])} budgets",
+        seconds=_SECONDS * (comparison.total - comparison.found),
+        cost="On real private rows each of these models is a further release, and their ε compose.",
+        found=comparison.found,
+        total=comparison.total,
+    )
+
+
+def draw(comparison: Comparison, settings: Settings) -> None:
+    """Bars at the sidebar's ε, error against ε, and the table of both."""
+    if comparison.lines.empty:
+        return
+    here = comparison.lines[comparison.lines["epsilon"] == settings.epsilon].dropna(subset=["mean"])
+    titles = {name: method.title for name, method in pc.METHODS.items()}
+    synthetic = settings.data in pc.DATASETS and pc.DATASETS[settings.data].synthetic
+    learners = ("--methods", ",".join(comparison.grid["method"]))
+    again = command(settings, core.split_arguments(settings), comparison.grid["epsilon"], *learners)
+    looks_of_all = {"settings": settings, "is_experiment": True, "is_synthetic": synthetic, "command": again}
+    if not here.empty:
+        runs = comparison.runs[comparison.runs["method"].isin(here["method"])]
+        runs = runs[(runs["epsilon"] == settings.epsilon) | ~runs["method"].map(lambda name: pc.METHODS[name].is_private)]
+        runs = _with_published(runs, settings)
+        figure = plots.comparison(runs, mode=looks.mode(), titles=titles, title=f"Learners at {plots.epsilon_label(settings.epsilon)}")
+        figures.show(figure, runs, name="compare_bars", kinds=(Provenance.NON_PRIVATE,), seeds=seeds_of(here), **looks_of_all)
+    figure = plots.error_against_epsilon(comparison.lines, mode=looks.mode())
+    figures.show(
+        figure, comparison.lines, name="compare_budgets", kinds=(Provenance.NON_PRIVATE,), seeds=seeds_of(comparison.lines), **looks_of_all
+    )
+    _table(comparison.lines)
+
+
+def command(settings: Settings, public: Mapping[str, Any], epsilons: Sequence[float], *more: str) -> str:
+    """The shell command that repeats a comparison at these budgets; `more`: its own words."""
+    words = ["python", "-m", "pillar_core", "compare", *more, "--dataset", settings.data]
+    if settings.backbone != AUTO:
+        words += ["--backbone", settings.backbone]
+    for name, value in public.items():
+        words += [f"--{name.replace('_', '-')}", f"{value}"]
+    words += ["--epsilon", ",".join(f"{epsilon:g}" for epsilon in epsilons), "--delta", f"{settings.delta:g}"]
+    words += ["--relation", settings.relation, "--accountant", settings.accountant]
+    return shlex.join([*words, "--seeds", str(settings.seeds), "--first-seed", str(settings.seed)])
+
+
+def seeds_of(lines: pd.DataFrame) -> tuple[int, int]:
+    """The fewest and the most seeds behind a line that has any."""
+    counts = lines.loc[lines["seeds"] > 0, "seeds"]
+    return (int(counts.min()), int(counts.max())) if len(counts) else (0, 0)
+
+
+def _with_published(runs: pd.DataFrame, settings: Settings) -> pd.DataFrame:
+    """The runs with a paper's number beside each learner, where data set and backbone bear a paper's names."""
+    known = papers.published_for(core.features(settings).name, core.backbone(settings))
+    known = known[known["epsilon"].isin([settings.epsilon, 0.0, float("inf")])].drop_duplicates("method").set_index("method")["published"]
+    values = runs["method"].map(known)
+    return runs.assign(published=values) if values.notna().any() else runs
+
+
+def _table(lines: pd.DataFrame) -> None:
+    st.subheader("Every learner, every budget", anchor=False)
+    shown = lines.assign(accuracy=100 * lines["mean"], low=100 * lines["low"], high=100 * lines["high"])
+    shown["epsilon_upper"] = shown["epsilon_upper"].map(_epsilon)
+    st.dataframe(
+        shown[
+            [
+                "title",
+                "epsilon",
+                "accuracy",
+                "low",
+                "high",
+                "seeds",
+                "public_data",
+                "epsilon_upper",
+                "performance_boost",
+                "seconds",
+                "error_message",
+            ]
+        ].dropna(axis=1, how="all"),
+        hide_index=True,
+        key="compare-table",
+        column_config={
+            "title": st.column_config.TextColumn("learner", width=140),
+            "epsilon": st.column_config.NumberColumn("ε asked"),
+            "accuracy": st.column_config.NumberColumn("test accuracy, %", format="%.1f"),
+            "low": st.column_config.NumberColumn("95 % from", format="%.1f"),
+            "high": st.column_config.NumberColumn("to", format="%.1f"),
+            "seeds": st.column_config.NumberColumn("seeds", help="Runs behind this line so far."),
+            "public_data": st.column_config.TextColumn("public data used"),
+            "epsilon_upper": st.column_config.TextColumn("ε spent, upper bound"),
+            "performance_boost": st.column_config.NumberColumn(
+                "performance boost",
+                format="%.2f",
+                help="(err of public rows alone − err of the ceiling) / (err of this learner − err of the ceiling).",
+            ),
+            "seconds": st.column_config.NumberColumn("seconds a run", format="%.2f"),
+            "error_message": st.column_config.TextColumn("could not run"),
+        },
+    )
+
+
+def _epsilon(value: float) -> str:
+    """ε in the table; a line where nothing ran spent none."""
+    return "" if math.isnan(value) else "∞" if math.isinf(value) else f"{value:.4g}"
+
+
+def advice(settings: Settings) -> None:
+    """What to try first, from public facts alone."""
+    split = core.split(settings)
+    public = "labelled" if split.has_public_labels else "unlabelled" if len(split.public_x) else "none"
+    found = pc.recommend(split.facts, public, epsilon=settings.epsilon, delta=settings.delta)
+    with st.container(border=True, key="compare-advice"):
+        st.markdown(f"**Try {pc.METHODS[found.method].title} first.** " + "; ".join(found.reasons) + ".")
+        others = ", ".join(pc.METHODS[name].title for name in found.alternatives if name in pc.METHODS)
+        st.caption(
+            f"Then {others}. From public facts alone (n, d, C, public data, ε): asking costs no privacy. "
+            "μN: private rows times μ, which grows with ε; the larger, the less noise weighs."
+        )
+
+
+def _chosen() -> None:
+    session.change(learners=",".join(st.session_state["compare-learners"]))

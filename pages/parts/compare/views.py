@@ -1,0 +1,132 @@
+"""Compare's other views: one thing varies, the rest stays; the runs arrive as a job and are kept in the cache."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pandas as pd
+import streamlit as st
+
+import pillar_core as pc
+from pages.frame import core, figures, jobs, local, session
+from pages.frame import theme as looks
+from pages.frame.settings import AUTO, BUDGETS, PARAMS, PART, Settings
+from pages.parts.compare.comparison import command, seeds_of
+from pages.parts.data.gallery import is_synthetic, title_of
+from pillar_core import plots
+from pillar_core.studies.compare import views as compare_views
+from pillar_core.studies.compare.views import COMPARE_VIEWS, CompareView, Setup
+from pillar_core.types import Provenance
+
+_SECONDS = 0.4
+"""A rough cost of one run, for the estimate before anything ran."""
+_OVER_EPSILON = ("ablation", "shift")
+_SEVERAL = (0.3, 1.0, 3.0)
+"""The budgets of views whose axis is ε; the sidebar's is added."""
+
+
+def choice() -> str:
+    """The view that is chosen; it is part of the link."""
+    words = {BUDGETS: "Every learner at every budget"} | {name: f"{view.title} ({view.source})" for name, view in COMPARE_VIEWS.items()}
+    st.selectbox(
+        "What varies",
+        list(words),
+        key=session.control("compare"),
+        format_func=words.__getitem__,
+        help=f"{PARAMS['compare'].help} Each view is a grid of runs, shared with every other page through the cache.",
+        on_change=session.released,
+        args=("compare",),
+    )
+    return session.current().compare
+
+
+def show(name: str, settings: Settings) -> None:
+    """The question, the job where runs are missing, the figure and its table."""
+    view = COMPARE_VIEWS[name]
+    st.markdown(f"**{view.question}**")
+    setup = _setup(view, settings)
+    if setup is None:
+        width = core.features(settings).d
+        words = f"No other data set here has {width} features: choose public data in the sidebar, or one backbone for both."
+        st.info(words, icon=":material/compare_arrows:")
+        return
+    cells = compare_views.cells(view, setup)
+    runs = compare_views.table_of(cells)
+    if len(runs) < len(cells):
+        _panel(view, setup, found=len(runs), total=len(cells))
+    if len(runs):
+        _draw(view, compare_views.lines(view, runs, setup), settings, setup)
+
+
+def _setup(view: CompareView, settings: Settings) -> Setup | None:
+    """What the view is drawn on; None where it needs another data set and there is none of equal width."""
+    own = dataclasses.replace(settings, public=PART) if view.needs_other else settings
+    other = _other(settings) if view.needs_other else None
+    if view.needs_other and other is None:
+        return None
+    data = {name: getattr(settings, name) for name in ("delta", "relation", "accountant")}
+    data |= {"dataset": settings.data, "backbone": core.backbone(settings)}
+    epsilons = sorted({*_SEVERAL, settings.epsilon}) if view.name in _OVER_EPSILON else [settings.epsilon]
+    seeds = range(settings.seed, settings.seed + settings.seeds)
+    return Setup(data, core.split_arguments(own), core.split(own), epsilons, seeds, other)
+
+
+def _other(settings: Settings) -> str | None:
+    """Another data set whose rows could be public: the sidebar's, or one of equal width."""
+    if settings.public != PART:
+        return settings.public
+    width = core.features(settings).d
+    same = [name for name, card in pc.DATASETS.items() if name != settings.data and card.d.split(" ")[0] == str(width)]
+    images = [name for name, card in pc.DATASETS.items() if name != settings.data and card.kind == "images"]
+    found = same if settings.backbone == AUTO else images
+    if not found:
+        return None
+    return str(local.one("Public rows from", found, found[0], name="compare-other", words=title_of, help="Their train rows become public."))
+
+
+def _panel(view: CompareView, setup: Setup, *, found: int, total: int) -> None:
+    jobs.panel(
+        [{"kind": "sweep", "grid": grid} for grid in compare_views.grids_of(view, setup)],
+        what=view.title,
+        seconds=_SECONDS * (total - found),
+        cost="On real private rows each of these models is a further release, and their ε compose.",
+        found=found,
+        total=total,
+    )
+
+
+def _draw(view: CompareView, lines: pd.DataFrame, settings: Settings, setup: Setup) -> None:
+    known = lines.dropna(subset=["mean"])
+    if known.empty:
+        st.warning("None of these runs could be trained: " + "; ".join(sorted(set(lines["error_message"]) - {""})), icon=":material/block:")
+        return
+    figure = plots.effect(
+        known,
+        mode=looks.mode(),
+        title=view.title,
+        x_title=view.x_title,
+        y_title=view.y_title,
+        x_log=view.x_log,
+        percent=view.value is None,
+        asked=len(setup.seeds),
+    )
+    badges = {"kinds": (Provenance.NON_PRIVATE,), "settings": settings, "seeds": seeds_of(known), "is_experiment": True}
+    more = ("--view", view.name, *(() if setup.other is None else ("--other", setup.other)))
+    badges |= {"command": command(settings, setup.public, setup.epsilons, *more)}
+    figures.show(figure, lines, name=f"compare_{view.name}", is_synthetic=is_synthetic(settings.data), **badges)
+    if view.base is not None:
+        gone = known.assign(mean=known["decrease"], low=known["decrease_low"], high=known["decrease_high"])
+        figure = plots.effect(
+            gone[gone["series"] != view.base].dropna(subset=["mean"]),
+            mode=looks.mode(),
+            title=f"Test error gone, against “{view.base}”",
+            x_title=view.x_title,
+            y_title="share of the test error, %, pairs of equal seed",
+            x_log=view.x_log,
+            asked=len(setup.seeds),
+        )
+        figures.show(figure, lines, name=f"compare_{view.name}_decrease", is_synthetic=is_synthetic(settings.data), **badges)
+    refused = sorted(set(lines["error_message"]) - {""})
+    if refused:
+        st.caption("Could not run: " + " ".join(refused[:3]))
+    st.caption(f"After {view.source}.")

@@ -1,0 +1,1 @@
+"""The Data & backbone page: gallery, upload, extraction, rows."""

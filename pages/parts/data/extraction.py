@@ -1,0 +1,169 @@
+"""The backbone: which one, with which weights, and its features extracted in the background, kept by content."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pandas as pd
+import streamlit as st
+
+import pillar_core as pc
+from pages.frame import core, failures, jobs, session
+from pages.frame.settings import AUTO, PART, Settings
+from pillar_core.backbones import Backbone, is_ready, names
+from pillar_core.backbones.weights import keep_upload
+from pillar_core.errors import PillarError
+from pillar_core.jobs.kinds.extraction import specification
+from pillar_core.types import FeatureSet
+
+_OWN = "by name"
+_SECONDS_PER_IMAGE, _SECONDS_WITHOUT_WEIGHTS = 0.05, 0.005
+"""Measured on one core: between MobileNetV2 at 160 pixels and ResNet-50 at 224; and the scattering transform of 28 pixels."""
+
+
+def panel(settings: Settings) -> bool:
+    """Whether there are features to work on: the choice of a backbone for images, and the extraction that it asks for."""
+    with failures.shown("This data set could not be opened."):
+        if isinstance(core.raw(settings), FeatureSet) or not core.raw(settings).is_images:
+            st.caption("These rows are numbers already: they are used as they are, and no backbone is needed.")
+            return True
+        is_allowed = _choice(settings)
+        try:
+            return _state(settings)
+        except PillarError:
+            if is_allowed:
+                raise
+    return False
+
+
+def table() -> None:
+    """Every backbone that is listed, with what its pre-training may have seen."""
+    st.markdown(
+        "A backbone turns raw rows into features and is frozen. If its pre-training saw the private rows or their classes, "
+        "ε does not cover that."
+    )
+    columns = {
+        "title": "backbone",
+        "parameters": "parameters",
+        "width": "features out",
+        "pretraining": "pre-trained on",
+        "overlap": "overlap with private classes?",
+        "licence": "licence",
+    }
+    rows = [{words: getattr(backbone, field) for field, words in columns.items()} for backbone in pc.BACKBONES.values()]
+    st.dataframe(pd.DataFrame(rows), hide_index=True, key="backbones")
+
+
+def _choice(settings: Settings) -> bool:
+    """The form of a backbone; False where it says why what it holds cannot be used."""
+    now = names.address(settings.backbone)
+    cards = sorted((card for card in pc.BACKBONES.values() if card.takes == "images"), key=lambda card: bool(card.weights))
+    listed = [AUTO, *(card.name for card in cards), _OWN]
+    base = now.base if now.base in listed else _OWN
+    words = "What turns images into features. Networks need their weights and an extraction; pixels need neither."
+    chosen = st.selectbox(
+        "Backbone of the images", listed, index=listed.index(base), key="extract-backbone", format_func=_title, help=words
+    )
+    if chosen == _OWN:
+        words = "timm:<model>, open_clip:<model>, torchscript:<path> or onnx:<path>; the last two are programs: only your own."
+        chosen = st.text_input(
+            "Its name", value="" if base != _OWN else now.base, key="extract-name", help=words, placeholder="timm:resnet18"
+        )
+    if chosen == AUTO:
+        _use_button(AUTO, settings)
+        return True
+    card = pc.BACKBONES.get(chosen) if chosen else None
+    if card is None:
+        st.caption("Write the name of a model." if not chosen else f"There is no backbone {chosen}: check its spelling.")
+        return False
+    _facts(card)
+    if not card.weights:
+        _use_button(chosen, settings)
+        return True
+    weights = None if names.address(chosen).family in ("torchscript", "onnx") else _weights(card, now.weights)
+    options = st.text_input(
+        "Options",
+        value=names.with_options("", now.options).removeprefix("?") if base in (chosen, _OWN) else "",
+        key="extract-options",
+        placeholder="input_size=160&mean=0.5&std=0.5",
+        help="How images are prepared (input_size, mean, std, interpolation, crop), precision and storage, and the model's own arguments "
+        "such as pad_type=same; with & between. None: as the backbone says.",
+    )
+    with failures.shown("This backbone cannot be used so."):
+        spot = names.address(f"{chosen}?{options.strip()}")
+        name = names.with_options(spot.base, spot.options, weights=weights)
+        if weights is not None or pc.BACKBONES[name].fetch is None:
+            pc.BACKBONES[name].weights_file()
+        _use_button(name, settings)
+        return True
+    return False
+
+
+def _title(name: str) -> str:
+    if name == _OWN:
+        return "Another one, by its name …"
+    return "Automatic: pixels as they are" if name == AUTO else pc.BACKBONES[name].title
+
+
+def _facts(card: Backbone) -> None:
+    words = {"Parameters": card.parameters, "features": card.width, "pre-trained on": card.pretraining, "licence": card.licence}
+    st.caption(" · ".join([*(f"{what}: {fact}" for what, fact in words.items()), card.source]))
+    if card.weights:
+        st.warning(f"**What it may have seen:** {card.overlap}. ε does not cover rows that pre-training saw.", icon=":material/visibility:")
+
+
+def _weights(card: Backbone, now: str | None) -> str | None:
+    """The file that the user named or sent; None takes what the backbone's hub offers."""
+    left, right = st.columns(2)
+    path = left.text_input(
+        "Weights: a file on the machine that runs this app",
+        value=now or "",
+        key="extract-weights",
+        placeholder="/models/weights.safetensors",
+        help=f"Tensors are read, never code: safetensors or a PyTorch state dictionary. From: {card.weights}.",
+    )
+    sent = right.file_uploader("Or send it", type=["safetensors"], key="extract-upload", help="Kept in the cache on that machine.")
+    return str(keep_upload(sent.getvalue())) if sent is not None else path.strip() or None
+
+
+def _use_button(name: str, settings: Settings) -> None:
+    if name == settings.backbone:
+        st.caption(":material/check: In use.")
+        return
+    st.button(
+        "Use this backbone",
+        type="primary",
+        key="use-backbone",
+        on_click=session.change,
+        kwargs={"backbone": name},
+        help="Every page then works on its features; nothing is computed before you press Extract.",
+    )
+
+
+def _state(settings: Settings) -> bool:
+    """Whether the features are there; if not, the job that makes them."""
+    name = core.backbone(settings)
+    if name is None:
+        return True
+    sets = [settings.data] if settings.public == PART else [settings.data, settings.public]
+    missing = []
+    for one in sets:
+        data = core.raw(dataclasses.replace(settings, data=one))
+        if not isinstance(data, FeatureSet) and data.is_images and not is_ready(data, backbone=name):
+            missing.append((one, len(data.x_train) + (0 if data.x_test is None else len(data.x_test))))
+    title = pc.BACKBONES[names.address(name).base].title
+    if not missing:
+        st.success(f"**Ready:** every page uses the features of {title}.", icon=":material/check_circle:")
+        return True
+    images = sum(count for _, count in missing)
+    jobs.panel(
+        [specification(one, name) for one, _ in missing],
+        what=f"Features through {title}",
+        seconds=images * (_SECONDS_PER_IMAGE if pc.BACKBONES[name].weights else _SECONDS_WITHOUT_WEIGHTS),
+        cost="",
+        found=0,
+        total=images,
+        unit="images",
+        button="Extract",
+    )
+    return False

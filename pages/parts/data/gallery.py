@@ -1,0 +1,125 @@
+"""The data sets: those that come with the app as cards, those of the papers with what they need to be here."""
+
+from __future__ import annotations
+
+import pandas as pd
+import streamlit as st
+
+import pillar_core as pc
+from pages.frame import failures, session
+from pages.frame.settings import AUTO, PART, Settings
+from pillar_core.runs import splitting
+
+_ICONS = {"images": ":material/image:", "tabular": ":material/table:", "generator": ":material/auto_awesome:"}
+_ACROSS = 4
+
+
+def cards(settings: Settings) -> None:
+    """One card for each data set that comes with the app, with licence, size and a button."""
+    names = [name for name, card in pc.DATASETS.items() if not card.needs_files]
+    for start in range(0, len(names), _ACROSS):
+        for column, name in zip(st.columns(_ACROSS), names[start : start + _ACROSS], strict=False):
+            with column, st.container(border=True, key=f"card-{name}", height="stretch"):
+                _card(name, settings)
+
+
+def papers(settings: Settings) -> None:
+    """The papers' data sets: a table of all, and one in detail with how to get it and where it lies."""
+    names = [name for name, card in pc.DATASETS.items() if card.needs_files]
+    name = st.selectbox(
+        "Data set of the papers",
+        names,
+        index=names.index(settings.data) if settings.data in names else 0,
+        key="paper-set",
+        format_func=lambda one: pc.DATASETS[one].title,
+        help="Their rows do not come with the app: they are read from files on the machine that runs it.",
+    )
+    _detail(name, settings)
+    with st.expander(f"All {len(names)} in a table", icon=":material/table_rows:"):
+        st.dataframe(pd.DataFrame([_facts(one) for one in names]), hide_index=True, key="paper-sets")
+
+
+def place(name: str) -> int:
+    """Where a data set is found: 0 among those of the app, 1 among the papers', 2 brought by the user."""
+    return int(pc.DATASETS[name].needs_files) if name in pc.DATASETS else 2
+
+
+def title_of(name: str) -> str:
+    """A data set's title; uploads have none."""
+    return pc.DATASETS[name].title if name in pc.DATASETS else "Your upload"
+
+
+def is_synthetic(name: str) -> bool:
+    """Whether the rows are generated."""
+    return name in pc.DATASETS and pc.DATASETS[name].synthetic
+
+
+def _card(name: str, settings: Settings) -> None:
+    card = pc.DATASETS[name]
+    st.markdown(f"**{_ICONS.get(card.kind, '')} {card.title}**")
+    with st.container(horizontal=True, gap="small"):
+        st.badge("synthetic" if card.synthetic else "real data", color="gray" if card.synthetic else "green")
+        if settings.data == name:
+            st.badge("in use", color="violet", icon=":material/check:")
+    n_train, n_test, d, n_classes = (words.split(" (")[0] for words in (card.n_train, card.n_test, card.d, card.n_classes))
+    st.caption(f"{n_train} train and {n_test} test rows · {d} features · {n_classes} classes")
+    st.caption(f"{card.source}. Licence: {card.licence}.")
+    if settings.data != name:
+        _use(name)
+
+
+def _use(name: str) -> None:
+    st.button(
+        "Use this",
+        key=f"use-{name}",
+        on_click=session.change,
+        kwargs={"data": name, "public": PART, "backbone": AUTO},
+        help="Its own rows become public in part; the backbone goes back to automatic, everything else stays.",
+    )
+
+
+def _detail(name: str, settings: Settings) -> None:
+    card = pc.DATASETS[name]
+    is_here = card.is_here()
+    with st.container(border=True, key=f"card-{name}"):
+        st.markdown(f"**{_ICONS.get(card.kind, '')} {card.title}**")
+        with st.container(horizontal=True, gap="small"):
+            st.badge("on this machine" if is_here else "not on this machine", color="green" if is_here else "gray")
+            if settings.data == name:
+                st.badge("in use", color="violet", icon=":material/check:")
+        st.caption(f"{card.n_train} train and {card.n_test} test rows · {card.d} · {card.n_classes} classes · {card.size}")
+        used = f" Used in: {', '.join(card.papers)}." if card.papers else ""
+        st.caption(f"{card.source}. Licence: {card.licence}.{used}")
+        if is_here and settings.data != name:
+            _use(name)
+        if not is_here:
+            st.info(card.how_to_get(), icon=":material/download:")
+            st.text_input(
+                "Where it lies on this machine",
+                key=f"root-{name}",
+                placeholder="/data/…",
+                help="A folder or file on the machine that runs this app, as the source hands it out.",
+                on_change=_from_place,
+                args=(name,),
+            )
+
+
+def _from_place(name: str) -> None:
+    place = st.session_state[f"root-{name}"].strip()
+    if place:
+        with failures.noted("The data set could not be read"):
+            session.change(data=splitting.keep_data(pc.load_dataset(name, root=place)), public=PART, backbone=AUTO)
+
+
+def _facts(name: str) -> dict[str, str]:
+    card = pc.DATASETS[name]
+    return {
+        "data set": card.title,
+        "train rows": card.n_train,
+        "test rows": card.n_test,
+        "classes": card.n_classes,
+        "image or row": card.d,
+        "files": card.size,
+        "licence": card.licence,
+        "papers": ", ".join(card.papers),
+    }

@@ -1,0 +1,49 @@
+"""What the chosen rows look like: sizes, spectrum, classes, a map of the public ones, and a few raw rows."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from pages.frame import core, figures
+from pages.frame import theme as looks
+from pages.frame.settings import Settings
+from pages.parts.data import gallery, samples
+from pillar_core import plots
+from pillar_core.types import Provenance
+
+
+def panel(settings: Settings) -> None:
+    """The rows by role, and figures of them with their provenance."""
+    split = core.split(settings)
+    facts = split.facts
+    st.subheader(gallery.title_of(settings.data), anchor=False)
+    for column, (label, value, words) in zip(
+        st.columns(4),
+        (
+            ("Private rows", f"{facts.n_private:,}", "Protected by ε. Their number is public and the same for neighbouring data sets."),
+            ("Public rows", f"{facts.n_public:,}", "Not protected. They decide centre, scale and directions."),
+            ("Features", f"{facts.d:,}", "Numbers per row after the backbone."),
+            ("Classes", f"{facts.n_classes:,}", "Labels 0 … C − 1, named as in the source."),
+        ),
+        strict=True,
+    ):
+        column.metric(label, value, help=words, border=True)
+    for line in dict.fromkeys([*split.features.notes, *split.notes]):
+        st.caption(line)
+
+    spectrum = core.spectrum(settings)
+    k = None if settings.is_rule_k else settings.k
+    is_synthetic = gallery.is_synthetic(settings.data)
+    drawn = plots.spectrum(spectrum, mode=looks.mode(), k=k, n_public=facts.n_public)
+    figures.show(drawn, spectrum, name="spectrum", kinds=(Provenance.PUBLIC,), settings=settings, is_synthetic=is_synthetic)
+
+    left, right = st.columns(2)
+    with left:
+        counts = core.class_counts(settings)
+        drawn = plots.class_balance(counts, mode=looks.mode(), height=420)
+        figures.show(drawn, counts, name="class_balance", kinds=(Provenance.NON_PRIVATE,), settings=settings, is_synthetic=is_synthetic)
+    with right:
+        places = core.public_map(settings)
+        drawn = plots.map_2d(places, mode=looks.mode(), height=420)
+        figures.show(drawn, places, name="public_map", kinds=(Provenance.PUBLIC,), settings=settings, is_synthetic=is_synthetic)
+    samples.panel(settings)

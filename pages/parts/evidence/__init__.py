@@ -1,0 +1,1 @@
+"""The Evidence page: attacks, audits, the leak of a score."""

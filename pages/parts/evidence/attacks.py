@@ -1,0 +1,178 @@
+"""The Evidence page's attacks on one run: membership inference under the guarantee's ceiling, and realised losses by row."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from pages.frame import badges, core, figures, local, odds
+from pages.frame import theme as looks
+from pages.frame.settings import Settings
+from pages.parts.data import gallery
+from pillar_core import accounting, plots
+from pillar_core.methods import METHODS
+from pillar_core.studies import privacy_tables
+from pillar_core.studies.evidence import attacks as evidence
+from pillar_core.studies.evidence import individual as realised
+from pillar_core.studies.evidence.attacks import Attack
+from pillar_core.studies.evidence.individual import Individuals
+from pillar_core.types import Provenance, RunRecord
+
+_SHOWN_IMAGES = 10
+
+
+def attack(settings: Settings) -> None:
+    """The loss threshold on the sidebar's run, LiRA on demand, both under the ceiling."""
+    record = core.run(settings)
+    found = [_loss(core.run_key(settings), record, settings)]
+    if local.value("evidence-lira", "") == core.run_key(settings):
+        found = [*_shadows(core.run_key(settings), settings), *found]
+    ceiling = ceiling_of(record)
+    badges.provenance_row(Provenance.NON_PRIVATE, is_experiment=True)
+    _numbers(record, found, ceiling)
+    roc = pd.concat([one.roc() for one in found], ignore_index=True)
+    bound = privacy_tables.trade_off(ceiling, logarithmic=True)
+    drawn = plots.membership_roc(
+        roc, bound, mode=looks.mode(), epsilon=record.guarantee.epsilon.upper, members=len(found[0].members), others=len(found[0].others)
+    )
+    is_synthetic = gallery.is_synthetic(settings.data)
+    figures.show(
+        drawn, roc, name="membership", kinds=(Provenance.NON_PRIVATE,), settings=settings, is_experiment=True, is_synthetic=is_synthetic
+    )
+    _lira_button(settings, is_done=len(found) > 1)
+    rates = pd.concat([one.rates() for one in found], ignore_index=True)
+    rates["allowed"] = 1 - ceiling.miss_rate(rates["false_positive_rate"].to_numpy())
+    st.markdown("**Members found at few false alarms**, with exact 95 % intervals, beside the most that the guarantee allows")
+    st.dataframe(100 * rates.set_index("attack"), key="evidence-rates", column_config=_percent_columns())
+
+
+def exposed(settings: Settings) -> None:
+    """Histogram of realised ε against the stated one, the most exposed rows, and classes."""
+    found = _individuals(core.run_key(settings), settings)
+    with st.container(horizontal=True, gap="small"):
+        badges.provenance(Provenance.NON_PRIVATE)
+        st.badge(
+            "realised, not a guarantee",
+            icon=":material/history:",
+            color="orange",
+            help="It holds for this trajectory and these rows alone.",
+        )
+    share = float((found.table["epsilon"] <= found.stated_epsilon / 2).mean())
+    numbers = (
+        (
+            "Stated for every row",
+            f"ε = {found.stated_epsilon:.3g}",
+            "What the run promises, whoever you are, when one row is added or removed.",
+        ),
+        ("Median of the rows", f"ε = {found.table['epsilon'].median():.3g}", "Realised ε: half of the rows stay below."),
+        (
+            "Rows below half of it",
+            f"{100 * share:.0f} %",
+            "Share of the private rows below half of the stated ε. Easy rows have small gradients, so they say little.",
+        ),
+        ("Most exposed row", f"ε = {found.table['epsilon'].max():.3g}", "Rows that the model never gets right keep their full gradient."),
+    )
+    for column, (label, value, words) in zip(st.columns(4), numbers, strict=True):
+        column.metric(label, value, help=words, border=True)
+    shared: dict[str, Any] = {
+        "settings": settings,
+        "kinds": (Provenance.NON_PRIVATE,),
+        "is_experiment": True,
+        "is_synthetic": gallery.is_synthetic(settings.data),
+    }
+    drawn = plots.realised_losses(found.table, mode=looks.mode(), stated=found.stated_epsilon, delta=found.delta)
+    figures.show(drawn, found.table, name="realised", **shared)
+    left, right = st.columns([1.2, 1])
+    with left:
+        drawn = plots.realised_by_class(found.table, mode=looks.mode(), stated=found.stated_epsilon)
+        figures.show(drawn, found.table, name="realised_by_class", **shared)
+    with right:
+        _most_exposed(found, settings)
+
+
+def ceiling_of(record: RunRecord) -> accounting.TradeOff:
+    """The trade-off curve of what a finished run declared."""
+    method = METHODS[record.method]
+    event = method.cost(method.settings(**record.settings), record.facts)
+    return accounting.trade_off(event, relation=str(record.guarantee.relation))
+
+
+def _numbers(record: RunRecord, found: list[Attack], ceiling: accounting.TradeOff) -> None:
+    allowed = accounting.advantage(ceiling)
+    best = max(found, key=lambda one: one.auc)
+    error = "none" if record.accuracy is None else f"{100 * (1 - record.accuracy):.1f} %"
+    numbers = (
+        (
+            "Attack's AUC",
+            f"{best.auc:.3f}",
+            f"{best.name}. 0.5 is a coin flip. How well a threshold orders members before others. "
+            "Test rows unlike the private ones raise it without any leak.",
+        ),
+        ("Test error", error, "Without privacy both error and attack would differ: turn ε to ∞ and compare."),
+        ("Allowed advantage", f"{allowed:.3f}", "Largest gain over a coin flip, for any attacker, that the guarantee allows."),
+        (
+            "ε, upper bound",
+            f"{record.guarantee.epsilon.upper:.4g}",
+            f"At δ = {record.guarantee.delta:g}, {odds.relation_words(str(record.guarantee.relation))}.",
+        ),
+    )
+    for column, (label, value, words) in zip(st.columns(4), numbers, strict=True):
+        column.metric(label, value, help=words, border=True)
+
+
+def _lira_button(settings: Settings, *, is_done: bool) -> None:
+    reason = evidence.supports(settings.method)
+    if reason:
+        st.caption(f"The stronger attack with shadow models is for descent on one head: {reason}.")
+    elif not is_done:
+        st.button(
+            f"Attack harder: train {evidence.SHADOWS} shadow heads",
+            icon=":material/groups:",
+            key="lira-run",
+            type="primary",
+            on_click=local.put,
+            args=("evidence-lira", core.run_key(settings)),
+            help="LiRA: some seconds. Heads of the same learner, each on half of a pool of rows, show how one row moves the model.",
+        )
+
+
+def _most_exposed(found: Individuals, settings: Settings) -> None:
+    worst = found.table.nlargest(_SHOWN_IMAGES, "epsilon")
+    with st.container(border=True, key="most-exposed"):
+        badges.provenance(Provenance.NON_PRIVATE)
+        st.markdown("**The most exposed rows**")
+        images = core.features(settings).images
+        if images is not None and images.is_images:
+            captions = [f"{row['class']}, ε {row['epsilon']:.2f}" for _, row in worst.iterrows()]
+            st.image([images.x_train[row] for row in worst["row"]], caption=captions, width=76)
+        columns = {"mu": None, "epsilon": st.column_config.NumberColumn("realised ε", format="%.2f")}
+        st.dataframe(worst, hide_index=True, key="exposed-rows", column_config=columns, height=215)
+
+
+def _percent_columns() -> dict[str, Any]:
+    names = {
+        "false_positive_rate": "false alarms, %",
+        "true_positive_rate": "members found, %",
+        "low": "from",
+        "high": "to",
+        "allowed": "allowed, %",
+    }
+    return {column: st.column_config.NumberColumn(label, format="%.2f") for column, label in names.items()}
+
+
+@st.cache_resource(max_entries=16, show_spinner=False)
+def _loss(key_: str, _record: RunRecord, _settings: Settings) -> Attack:
+    return evidence.loss_attack(_record, core.split(_settings))
+
+
+@st.cache_resource(max_entries=8, show_spinner="Training shadow heads …")
+def _shadows(key_: str, _settings: Settings) -> tuple[Attack, ...]:
+    found = evidence.shadow_attacks(_settings.method, core.split(_settings), seed=_settings.seed, **core.run_arguments(_settings))
+    return tuple(one for one in found if one.name.startswith("LiRA"))
+
+
+@st.cache_resource(max_entries=8, show_spinner="Following every row along the trajectory …")
+def _individuals(key_: str, _settings: Settings) -> Individuals:
+    return realised.individuals(_settings.method, core.split(_settings), seed=_settings.seed, **core.run_arguments(_settings))

@@ -1,0 +1,200 @@
+"""The Evidence page's audits: power first, then redraws of the learner itself, then faults put in on purpose."""
+
+from __future__ import annotations
+
+import math
+
+import pandas as pd
+import streamlit as st
+
+from pages.frame import core, figures, local, session
+from pages.frame import theme as looks
+from pages.frame.settings import Settings
+from pages.parts.evidence import attacks as evidence_attacks
+from pillar_core import accounting, auditing, plots
+from pillar_core.auditing import Audit, Fault
+from pillar_core.studies import privacy_tables
+from pillar_core.studies.evidence import attacks as evidence
+from pillar_core.studies.evidence.attacks import CanaryAudit
+from pillar_core.studies.evidence.one_run import OneRunAudit, one_run_audit
+from pillar_core.types import Provenance
+
+_REDRAWS = (100, 200, 400, 1000)
+_CLAIMS = (0.5, 1.0, 2.0, 4.0, 8.0)
+_CANARIES = 1000
+_TOP = 4.0
+
+
+def audit(settings: Settings) -> None:
+    """What redraws could notice; then, when asked, what they did; and what a single run could certify."""
+    if math.isinf(settings.epsilon):
+        st.info("ε = ∞ claims nothing, so there is nothing to test. Lower ε.", icon=":material/info:")
+        return
+    record = core.run(settings)
+    claimed, epsilon = evidence_attacks.ceiling_of(record), record.guarantee.epsilon.upper
+    redraws = local.slider(
+        "Redraws in each world", list(_REDRAWS), 200, name="audit-redraws", help="Training runs with the canary, and as many without."
+    )
+    table = _power(claimed, settings.delta, epsilon, redraws)
+    drawn = plots.audit_power(table, mode=looks.mode(), claimed=epsilon, significance=evidence.SIGNIFICANCE)
+    figures.show(drawn, table, name="audit_power", kinds=(), settings=settings, is_theory=True)
+    reason = evidence.supports(settings.method)
+    wanted = f"{core.run_key(settings)}-{redraws}"
+    if reason:
+        st.info(f"Redraws need descent on one linear head: {reason}.", icon=":material/info:")
+    elif local.value("evidence-audit", "") == wanted:
+        _result(_audited(wanted, redraws, settings), settings)
+    else:
+        st.button(
+            f"Now audit: train {2 * (redraws + max(evidence.FEWEST_PILOT, redraws // 4)):,} heads",
+            icon=":material/fact_check:",
+            type="primary",
+            key="audit-run",
+            on_click=local.put,
+            args=("evidence-audit", wanted),
+            help="Some seconds: the learner itself, with a mislabelled canary among the first private rows and without it.",
+        )
+    reach = _reach(settings.delta)
+    drawn = plots.one_run_reach(reach, mode=looks.mode(), canaries=_CANARIES)
+    figures.show(drawn, reach, name="one_run", kinds=(), settings=settings, is_theory=True)
+    if not reason:
+        _one_run(_audited_once(core.run_key(settings), settings))
+
+
+def sabotage() -> None:
+    """A switch for each fault, the audit's verdict at once, and all faults side by side."""
+    settings = session.current()
+    name = local.one(
+        "What is wrong with the code?",
+        [str(fault) for fault in Fault],
+        str(Fault.SPENT_TWICE),
+        name="fault",
+        words=lambda one: "nothing" if one == Fault.NONE else one,
+        help="Learners that are broken on purpose. None of them can be chosen anywhere else in the app.",
+    )
+    left, right = st.columns([2.4, 1], vertical_alignment="center")
+    with right:
+        words = "The ε that the broken code goes on claiming, at δ = 1e-5."
+        claim = local.slider("It claims ε", list(_CLAIMS), _TOP, name="claim", words=lambda value: f"{value:g}", help=words)
+    found = _sabotaged(name, claim, settings.seed)
+    left.markdown(f"#### {auditing.FAULT_WORDS[found.fault]}")
+    _verdict(found, claim)
+    worst = found.worst
+    table = privacy_tables.worlds(worst)
+    title = f"Canary “{worst.canary}”: {worst.counts.hits} alarms with it, {worst.counts.false_alarms} without, of {worst.counts.redraws}"
+    drawn = plots.two_worlds(table, mode=looks.mode(), threshold=worst.threshold, claimed_mu=found.claimed.mu, title=title)
+    figures.show(drawn, table, name="sabotage", kinds=(), settings=settings, is_experiment=True, is_synthetic=True)
+    st.markdown(f"**Every fault, same audit, claimed ε = {claim:g}**")
+    st.dataframe(_all_faults(claim, settings.seed), hide_index=True, key="faults")
+    st.caption(
+        "Three canaries, 800 redraws in each world, false alarms at most 2 % over all three. At small claims honest redraws see less: "
+        "try ε = 1 and the budget spent twice."
+    )
+
+
+def blind_spots() -> None:
+    """Bugs that pass every audit here, with what catches each instead."""
+    st.markdown("An audit that finds nothing is no proof. These three bugs have happened in published code, and no canary shows them.")
+    for spot, column in zip(auditing.BLIND_SPOTS, st.columns(len(auditing.BLIND_SPOTS)), strict=True):
+        with column, st.container(border=True, height="stretch"):
+            st.markdown(f"#### :material/visibility_off: {spot.title}")
+            st.markdown(spot.why)
+            st.markdown(f":material/task_alt: **Caught here by** {spot.caught_by}")
+
+
+def _result(found: CanaryAudit, settings: Settings) -> None:
+    if found.is_rejected:
+        st.error("**The claim is refuted.** The canary is told apart more often than the claimed curve allows.", icon=":material/gpp_bad:")
+    else:
+        st.success("**Not refuted.** The redraws are consistent with the claim, as far as they can see.", icon=":material/verified_user:")
+    numbers = (
+        ("Claimed", f"ε ≤ {found.claimed_epsilon:.3g}", "What the run promises."),
+        ("Proved by the redraws", f"ε ≥ {found.certified_epsilon:.3g}", "95 % lower bound from exact binomial counts, for Gaussian runs."),
+        (
+            "Would have noticed",
+            f"ε ≥ {found.noticed_epsilon:.3g}",
+            "The smallest true ε that an ideal attack would expose in 9 of 10 audits.",
+        ),
+        ("p-value", f"{found.finding.p_value:.2g}", "Exact; below 0.05 the claim is rejected."),
+    )
+    for column, (label, value, words) in zip(st.columns(4), numbers, strict=True):
+        column.metric(label, value, help=words, border=True)
+    finding, table = found.finding, privacy_tables.worlds(found.finding)
+    title = f"{finding.counts.hits} alarms with the canary, {finding.counts.false_alarms} without, of {finding.counts.redraws}"
+    drawn = plots.two_worlds(table, mode=looks.mode(), threshold=finding.threshold, claimed_mu=found.claimed.mu, title=title)
+    figures.show(drawn, table, name="audit_worlds", kinds=(Provenance.NON_PRIVATE,), settings=settings, is_experiment=True)
+
+
+def _one_run(found: OneRunAudit) -> None:
+    """What one training run with many canaries certified."""
+    st.markdown(f"**One run of this learner**, {found.canaries} canaries, each in or out by its own coin")
+    right = f"{found.correct} of {found.guesses}"
+    numbers = (
+        ("Coins called rightly", right, "By the best linear estimate from the released steps. How many are called was fixed before."),
+        ("Certified, whole curve", f"ε ≥ {found.certified[1]:.2g}", "f-DP bound of Mahloujifar, Melis & Chaudhuri 2024, at 95 %."),
+        ("Certified, one point", f"ε ≥ {found.certified[0]:.2g}", "(ε, δ) bound of Steinke, Nasr & Jagielski 2023, at 95 %."),
+        ("To be hoped for", f"ε ≥ {found.expected[1]:.2g}", "An ideal attack on independent canaries of a run that spends all it claims."),
+    )
+    for column, (label, value, words) in zip(st.columns(4), numbers, strict=True):
+        column.metric(label, value, help=words, border=True)
+    if found.is_rejected:
+        st.error("**The claim is refuted** by one run: more is certified than was claimed.", icon=":material/gpp_bad:")
+
+
+def _verdict(found: Audit, claim: float) -> None:
+    p = found.worst.p_value
+    least = found.significance / len(found.findings)
+    words = f"p = {_small(p)} by the canary “{found.worst.canary}”; p at most {least:.4f} refutes the claim."
+    if found.is_caught and found.fault is Fault.NONE:
+        st.error(f"**False alarm.** {words}", icon=":material/notification_important:")
+    elif found.is_caught:
+        st.success(f"**Caught.** These releases cannot come from a run with ε = {claim:g}. {words}", icon=":material/gpp_good:")
+    elif found.fault is Fault.NONE:
+        st.success(f"**No alarm**, as it should be. {words}", icon=":material/verified_user:")
+    else:
+        st.warning(f"**Not noticed** with so few redraws at ε = {claim:g}. {words}", icon=":material/visibility_off:")
+
+
+def _small(p: float) -> str:
+    """A p-value; beyond 1e-99 the size says nothing more."""
+    return f"{p:.2g}" if p > 1e-99 else "below 1e-99"
+
+
+@st.cache_data(max_entries=32, show_spinner="Auditing every fault …")
+def _all_faults(claim: float, seed: int) -> pd.DataFrame:
+    rows = []
+    for fault in Fault:
+        found = _sabotaged(str(fault), claim, seed)
+        worst = found.worst
+        seen = "caught" if found.is_caught else "no alarm"
+        counts = f"{worst.counts.hits} / {worst.counts.false_alarms}"
+        rows.append((auditing.FAULT_WORDS[fault], worst.canary, counts, _small(worst.p_value), seen))
+    return pd.DataFrame(rows, columns=["what the code does", "best canary", "alarms with / without", "p-value", "verdict"])
+
+
+@st.cache_resource(max_entries=64, show_spinner="Redrawing …")
+def _sabotaged(fault: str, claim: float, seed: int) -> Audit:
+    return auditing.audit(Fault(fault), epsilon=claim, seed=seed)
+
+
+@st.cache_data(max_entries=16, show_spinner=False)
+def _power(_claimed: accounting.TradeOff, delta: float, epsilon: float, redraws: int) -> pd.DataFrame:
+    several = sorted({50, redraws, 4 * redraws})
+    return privacy_tables.power(_claimed, redraws=several, significance=evidence.SIGNIFICANCE, delta=delta, top=2.2 * epsilon)
+
+
+@st.cache_data(max_entries=8, show_spinner=False)
+def _reach(delta: float) -> pd.DataFrame:
+    return privacy_tables.one_run_reach(canaries=_CANARIES, delta=delta)
+
+
+@st.cache_resource(max_entries=8, show_spinner="Training once, with canaries …")
+def _audited_once(key_: str, _settings: Settings) -> OneRunAudit:
+    return one_run_audit(_settings.method, core.split(_settings), seed=_settings.seed, **core.run_arguments(_settings))
+
+
+@st.cache_resource(max_entries=8, show_spinner="Training with the canary and without …")
+def _audited(key_: str, redraws: int, _settings: Settings) -> CanaryAudit:
+    return evidence.canary_audit(
+        _settings.method, core.split(_settings), redraws=redraws, seed=_settings.seed, **core.run_arguments(_settings)
+    )

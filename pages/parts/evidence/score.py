@@ -1,0 +1,54 @@
+"""The Evidence page's attack on a score: what a gradient subspace distance, released without noise, tells about one private row."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from pages.frame import badges, core, figures, navigation
+from pages.frame import theme as looks
+from pages.frame.settings import Settings
+from pillar_core import plots
+from pillar_core.studies.evidence import score_leak
+from pillar_core.studies.evidence.score_leak import ScoreLeak
+from pillar_core.types import Provenance
+
+_SCORE = ("data", "backbone", "public", "public_fraction", "seed")
+
+
+def leak(settings: Settings) -> None:
+    """Three readings of one released distance by two attackers, beside the published attack."""
+    st.markdown(
+        "Papers choose public data by a **score** that reads private rows, and release it without noise: “no better than random guessing”, "
+        "say its attacks. They attack with half a picture. The score is a function of the batch, so **who knows the other rows needs only "
+        "enough of its digits**."
+    )
+    if not core.split(settings).facts.n_public:
+        st.info("There are no public rows to score against: choose some in the sidebar.", icon=":material/info:")
+        return
+    found = _found(core.key(settings, _SCORE), settings)
+    sure, table = found.table.iloc[0], found.table.set_index(["attacker", "sees"])["success"]
+    numbers = (
+        ("Distance of the batch", f"{found.distance:.4f}", f"Gradient subspace distance, k = {score_leak.K}, {found.rows:,} private rows."),
+        ("One row moves it by", f"{found.largest_movement:.2g}", "At most, over the rows tried: there is no bound for all rows."),
+        ("Right, with all digits", f"{100 * sure['success']:.0f} %", "The attacker knows all other rows, labels and the model."),
+        ("Right, paper's attack", f"{100 * table.iloc[-1]:.1f} %", "The attacker knows nine tenths of the batch; a coin has 50 %."),
+    )
+    badges.provenance_row(Provenance.NON_PRIVATE, is_experiment=True)
+    for column, (label, value, words) in zip(st.columns(4), numbers, strict=True):
+        column.metric(label, value, help=words, border=True)
+    title = "A score without noise tells about one row to whom knows the others"
+    drawn = plots.right_guesses(found.table, mode=looks.mode(), published=score_leak.PUBLISHED, title=title)
+    figures.show(drawn, found.table, name="score_leak", kinds=(Provenance.NON_PRIVATE,), settings=settings, is_experiment=True)
+    left, right = st.columns([3, 1], vertical_alignment="center")
+    left.caption(
+        "Published: the paper on this score (GSD), Table 8, an attacker who knows 1,800 of 2,000 rows. Rounding hides a row only by luck: "
+        "neighbours on two sides of a rounding edge always exist. A release that keeps a promise adds noise and pays ε."
+    )
+    with right:
+        navigation.link("screen", "Screen with a paid score")
+
+
+@st.cache_resource(max_entries=8, show_spinner="Attacking the score …")
+def _found(key_: str, _settings: Settings) -> ScoreLeak:
+    split = core.split(_settings)
+    return score_leak.score_leak(split.features.x_train[split.private], split.public_x, seed=_settings.seed)

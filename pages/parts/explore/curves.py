@@ -1,0 +1,126 @@
+"""The curves behind the sliders: a grid over k and ε, run as a job, drawn from whatever the cache holds already."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+import pillar_core as pc
+from pages.frame import core, jobs
+from pages.frame.settings import Settings
+from pillar_core.fingerprint import fingerprint
+from pillar_core.runs import starter, sweep
+from pillar_core.types import RunRecord
+
+BUDGETS = starter.HERO_EPSILONS
+_OVERHEAD = 0.35
+"""Seconds per model in a grid beyond the live run's own: reading, testing, storing."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Curves:
+    """What the cache holds of a grid: runs as tidy rows, and how many of how many."""
+
+    table: pd.DataFrame
+    found: int
+    total: int
+    grids: tuple[dict[str, Any], ...]
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether every run of the grid is there."""
+        return self.found == self.total
+
+
+def read(settings: Settings) -> Curves:
+    """The curves that these settings ask for, as far as they are in the cache of runs; complete ones are kept in memory."""
+    grids = grids_of(settings)
+    try:
+        return _complete(fingerprint([_plain(grid) for grid in grids]), grids)
+    except _IncompleteError as found:
+        return found.curves
+
+
+def grids_of(settings: Settings) -> tuple[dict[str, Any], ...]:
+    """k × ε × seeds for a projecting learner, the floor without projection, the ceiling without noise; the slider's ε stays out."""
+    shared = {
+        "dataset": settings.data,
+        "backbone": core.backbone(settings),
+        **core.split_arguments(settings),
+        "delta": settings.delta,
+        "relation": settings.relation,
+        "accountant": settings.accountant,
+        "seed": list(range(settings.seed, settings.seed + settings.seeds)),
+    }
+    ks = ladder(settings)
+    return (
+        {**shared, "method": method_of(settings), "k": ks, "epsilon": list(BUDGETS)},
+        {**shared, "method": "dp_sgd", "epsilon": list(BUDGETS)},
+        {**shared, "method": "non_private", "k": [*ks, None]},
+    )
+
+
+def method_of(settings: Settings) -> str:
+    """The learner whose curves are drawn: the chosen one, or PILLAR where that has no k or adds no noise."""
+    return settings.method if core.has_k(settings.method) and pc.METHODS[settings.method].is_private else "pillar"
+
+
+def reference(settings: Settings) -> list[float | None] | None:
+    """Recall by class of the model without privacy, where the cache has it."""
+    grid = {**grids_of(settings)[2], "k": None, "seed": settings.seed}
+    records = [record for group in sweep.trials(grid) for record in sweep.cached(group) if record is not None]
+    return records[0].get("metrics", {}).get("per_class") if records else None
+
+
+def ladder(settings: Settings) -> list[int]:
+    """The starter records' values of k; for other data from 1 on, up to the rank of the public rows."""
+    if settings.data == starter.SHARED["dataset"]:
+        return list(starter.HERO_K)
+    limit = core.largest_k(settings)
+    return [*(k for k in (1, 2, *starter.HERO_K) if k < limit), limit]
+
+
+def panel(curves: Curves, record: RunRecord, settings: Settings) -> None:
+    """The state of the grid's job, where anything is missing."""
+    if curves.is_complete:
+        return
+    missing = curves.total - curves.found
+    is_release = (
+        "On real private rows each of these models is a further release, and their ε compose; only what nobody else sees costs nothing."
+    )
+    jobs.panel(
+        [{"kind": "sweep", "grid": grid} for grid in curves.grids],
+        what=f"Measure the curves: {len(curves.grids[0]['k'])} k × {len(BUDGETS)} ε × {settings.seeds} seeds, floor and ceiling",
+        seconds=missing * (record.seconds + _OVERHEAD),
+        cost=is_release,
+        found=curves.found,
+        total=curves.total,
+    )
+
+
+class _IncompleteError(Exception):
+    """Carries curves with holes past the cache, which keeps no result of a call that raises."""
+
+    def __init__(self, curves: Curves) -> None:
+        super().__init__()
+        self.curves = curves
+
+
+@st.cache_resource(max_entries=16, show_spinner=False)
+def _complete(fingerprint_: str, _grids: tuple[dict[str, Any], ...]) -> Curves:
+    groups = [group for grid in _grids for group in sweep.trials(grid)]
+    rows = [record for group in groups for record in sweep.cached(group) if record is not None]
+    total = sum(len(group) for group in groups)
+    trained = [record for record in rows if record.get("error") is None]
+    table = sweep.table(trained) if trained else pd.DataFrame(columns=["method", "k", "epsilon", "seed", "accuracy"])
+    curves = Curves(table, len(rows), total, _grids)
+    if not curves.is_complete:
+        raise _IncompleteError(curves)
+    return curves
+
+
+def _plain(grid: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in grid.items() if value is not None}

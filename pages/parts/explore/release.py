@@ -1,0 +1,49 @@
+"""A model to take away: trained once more with noise from the operating system, because a seeded one must not leave."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+import pillar_core as pc
+from pages.frame import core, failures, session
+from pages.frame.settings import Settings
+from pillar_core.runs.models import model_bytes
+
+
+def panel(settings: Settings) -> None:
+    """The explanation, the button that trains and hands over the file, and how to apply it."""
+    with st.expander("Download the model", icon=":material/download:"):
+        st.markdown(
+            "What you see above is an **experiment**: its seed is known, so anyone could subtract the noise. The download trains "
+            "**anew**, with noise and sampling from the operating system that are recorded nowhere. "
+            "That run spends its ε for good; each further download "
+            "spends it again."
+        )
+        if not pc.METHODS[settings.method].is_private:
+            st.warning("This learner protects nothing: its file promises nothing about anyone.", icon=":material/warning:")
+        with failures.shown("The model could not be prepared."):
+            classes = core.split(settings).features.classes
+            st.download_button(
+                "Train a release and download it",
+                data=lambda: model_bytes(core.release(settings), classes=classes),
+                file_name=f"{settings.method}-epsilon-{settings.epsilon:g}.zip",
+                mime="application/zip",
+                icon=":material/lock:",
+                key="release",
+                on_click=_noted,
+                help="A zip of safetensors (public transform, weights) and JSON (guarantee, settings, classes). No seed, no test accuracy.",
+            )
+        spent = st.session_state.get("release.count", 0)
+        if spent:
+            st.caption(f"{spent} release{'' if spent == 1 else 's'} from this browser session; on the same private rows their ε compose.")
+        st.code(
+            'import pillar_core as pc\n\nmodel = pc.load_model("model.zip")\n'
+            "labels = model.predict(features)   # (n, d) rows of the same features",
+            language="python",
+        )
+        st.code("python -m pillar_core predict model.zip features.npz --output labels.csv", language="bash")
+
+
+def _noted() -> None:
+    st.session_state["release.count"] = st.session_state.get("release.count", 0) + 1
+    session.note("A release was trained: its ε is spent on the private rows, beside every other release from them.")

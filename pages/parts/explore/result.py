@@ -1,0 +1,120 @@
+"""The result of the run that the sliders describe, trained when one is released, and its comparison with the pinned A."""
+
+from __future__ import annotations
+
+import math
+
+import pandas as pd
+import streamlit as st
+
+import pillar_core as pc
+from pages.frame import badges, core, exports, odds, sidebar
+from pages.frame import settings as codec
+from pages.frame.settings import Settings
+from pillar_core import plots
+from pillar_core.errors import PillarError
+from pillar_core.studies.tuning import ways as tuned
+from pillar_core.types import Provenance, RunRecord
+
+
+def learner() -> None:
+    """The choice of the learner."""
+    sidebar.select("method", lambda name: pc.METHODS[name].title)
+
+
+def summary(record: RunRecord, settings: Settings) -> None:
+    """Four numbers with their badges: accuracy, ε spent, odds, directions."""
+    pinned = pinned_run(settings)
+    guarantee = record.guarantee
+    with st.container(border=True, key="live-result"):
+        one, two, three, four, five = st.columns([1.5, 1, 1.15, 1, 1])
+        with one:
+            _accuracy(record, pinned, core.n_test(settings))
+        two.metric(
+            "ε, upper bound" if is_paid(record) else "ε, choice unpaid",
+            _epsilon(guarantee.epsilon.upper),
+            help=f"What really ran, at δ = {guarantee.delta:g}, counted by “{guarantee.accountant}”: {'; '.join(guarantee.events)}. "
+            f"Adjacency: {odds.relation_words(str(guarantee.relation))}.",
+        )
+        words = "Guesses about one row's presence that the model turns from wrong to right, at most; the attacker starts at 50:50."
+        three.metric("Attacker's gain", _odds(record), help=words)
+        four.metric("Directions", _directions(record), help=f"Used by the model, of {record.facts.d:,} features.")
+        five.metric("Trained in", _duration(record.seconds), help="Time of the last training of these settings on this machine.")
+        _badges(record, settings)
+    if pinned is not None:
+        _comparison(settings, record, pinned)
+
+
+def _duration(seconds: float) -> str:
+    return f"{1000 * seconds:.0f} ms" if seconds < 1 else f"{seconds:.1f} s" if seconds < 60 else f"{seconds / 60:.1f} min"
+
+
+def _badges(record: RunRecord, settings: Settings) -> None:
+    with st.container(horizontal=True, gap="small"):
+        if record.guarantee.is_private and is_paid(record):
+            badges.provenance(Provenance.PRIVATE if record.guarantee.epsilon.upper > 0 else Provenance.PUBLIC)
+            badges.experiment()
+        elif record.guarantee.is_private:
+            st.badge("not private: chosen on test rows, unpaid", icon=":material/money_off:", color="red", help=tuned.UNPAID)
+        else:
+            words = "No noise was added, so nothing is promised: the model may give away any of its rows."
+            st.badge("not private: no noise", icon=":material/lock_open:", color="red", help=words)
+        words = "Accuracy is read from test rows without noise: not covered by ε, not for release."
+        st.badge("accuracy: non-private", icon=":material/visibility_lock:", color="orange", help=words)
+        st.badge(f"{record.facts.n_private:,} private · {record.facts.n_public:,} public rows", color="gray")
+        if settings.data in pc.DATASETS and pc.DATASETS[settings.data].synthetic:
+            badges.synthetic()
+
+
+def is_paid(record: RunRecord) -> bool:
+    """Whether ε covers the choice of the settings too."""
+    return tuned.UNPAID not in record.guarantee.assumptions
+
+
+def pinned_run(settings: Settings) -> RunRecord | None:
+    """A's run, None where nothing is pinned or A cannot run here."""
+    a = codec.unpin(settings.a)
+    try:
+        return None if a is None else core.run(a)
+    except PillarError:
+        return None
+
+
+def _accuracy(record: RunRecord, pinned: RunRecord | None, rows: int) -> None:
+    if record.accuracy is None:
+        st.metric("Test accuracy", "no test rows", help="Bring test rows to see how good the model is.")
+        return
+    low, high = plots.wilson(record.accuracy, rows)
+    change = None if pinned is None or pinned.accuracy is None else f"{100 * (record.accuracy - pinned.accuracy):+.1f} points against A"
+    words = f"95 % Wilson interval over {rows:,} test rows: {100 * low:.1f} to {100 * high:.1f} %. One run."
+    st.metric(f"Test accuracy ({100 * low:.1f}–{100 * high:.1f})", f"{100 * record.accuracy:.1f} %", delta=change, help=words)
+
+
+def _comparison(settings: Settings, record: RunRecord, pinned: RunRecord) -> None:
+    changed = exports.differences(codec.unpin(settings.a) or settings, settings)
+    if changed.empty:
+        return
+    rows = [("test accuracy", _percent(pinned.accuracy), _percent(record.accuracy)), ("attacker's gain", _odds(pinned), _odds(record))]
+    with st.expander(f"A against B: {', '.join(changed['setting'])} changed", icon=":material/compare_arrows:"):
+        st.dataframe(pd.concat([changed, pd.DataFrame(rows, columns=["setting", "A", "B"])]), hide_index=True, key="a-against-b")
+
+
+def _percent(share: float | None) -> str:
+    return "none" if share is None else f"{100 * share:.1f} %"
+
+
+def _epsilon(value: float) -> str:
+    return "∞" if math.isinf(value) else f"{value:.4g}"
+
+
+def _odds(record: RunRecord) -> str:
+    table = odds.table(record)
+    if not is_paid(record):
+        return "unknown"
+    if table is None:
+        return "nothing" if record.guarantee.epsilon.upper == 0 else "see ε" if record.guarantee.is_private else "no limit"
+    return plots.one_in(float(table["advantage"].iloc[0]) / 2).rstrip(".")
+
+
+def _directions(record: RunRecord) -> str:
+    return f"{record.settings['k']:,}" if record.settings.get("k") else f"all {record.facts.d:,}"

@@ -1,0 +1,64 @@
+"""Explore's switch for how the step size is chosen: by rules, for free as the papers do, or by a way that pays."""
+
+from __future__ import annotations
+
+import math
+
+import streamlit as st
+
+from pages.frame import core, local
+from pages.frame.settings import Settings
+from pillar_core.studies.tuning import ways as tuned
+from pillar_core.studies.tuning.selection import Tuned
+from pillar_core.studies.tuning.ways import CHOOSING_WORDS, PRICES, Choosing
+from pillar_core.types import RunRecord
+
+
+def record(settings: Settings) -> RunRecord:
+    """The run of these settings, its step size chosen as the switch says; what that costs is said below it."""
+    words = "Settings that were tried out on private rows are paid for, or the number is not differentially private."
+    choosing = Choosing(
+        local.one("Step size chosen by", [str(one) for one in Choosing], str(Choosing.RULES), name="tuning", words=_words, help=words)
+    )
+    if choosing is Choosing.RULES:
+        return core.run(settings)
+    reason = _reason(settings, choosing)
+    if reason:
+        st.info(f"The step size follows the rules: {reason}.", icon=":material/tune:")
+        return core.run(settings)
+    plain = core.run(settings)
+    found = _tuned(f"{core.run_key(settings)}-{choosing}", choosing, settings)
+    _price(choosing, found, plain)
+    return plain if found.record is None else found.record
+
+
+def is_tuned() -> bool:
+    """Whether the switch says anything but rules."""
+    return str(local.value("tuning", str(Choosing.RULES))) != Choosing.RULES
+
+
+def _words(name: str) -> str:
+    return CHOOSING_WORDS[Choosing(name)]
+
+
+def _reason(settings: Settings, choosing: Choosing) -> str:
+    if math.isinf(settings.epsilon):
+        return "without noise nothing is promised, so nothing is paid; lower ε"
+    return tuned.supports(settings.method, core.split(settings), relation=settings.relation, choosing=choosing)
+
+
+def _price(choosing: Choosing, found: Tuned, plain: RunRecord) -> None:
+    rate = found.chosen.get("learning_rate")
+    chosen = "" if rate is None else f" Chosen: step size {rate:.3g} (the rule's is {plain.settings['learning_rate']:.3g})."
+    each = f" Each run may spend ε = {found.trial_epsilon:.3g}." if choosing is Choosing.STOPPING else ""
+    change = ""
+    if found.record is not None and found.record.accuracy is not None and plain.accuracy is not None:
+        change = f" Test accuracy against the rules at the same ε: {100 * (found.record.accuracy - plain.accuracy):+.1f} points."
+    show = st.warning if choosing is Choosing.PAPERS else st.info
+    show(f"{PRICES[choosing]}{each}{chosen}{change}", icon=":material/tune:")
+
+
+@st.cache_resource(max_entries=32, show_spinner="Choosing the step size …")
+def _tuned(key_: str, choosing: Choosing, _settings: Settings) -> Tuned:
+    arguments = {name: value for name, value in core.run_arguments(_settings).items() if name not in ("accountant", "relation")}
+    return tuned.tuned(_settings.method, core.split(_settings), choosing=choosing, seed=_settings.seed, **arguments)

@@ -1,0 +1,203 @@
+"""What Explore draws below the result: curves over k, the whole plane, classes, odds, solving, reasons."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+import pillar_core as pc
+from pages.frame import core, figures, odds, session
+from pages.frame import history as trail
+from pages.frame import settings as codec
+from pages.frame import theme as looks
+from pages.frame.settings import VIEWS, Settings
+from pages.parts.explore import result as live
+from pages.parts.explore import solve
+from pages.parts.explore.curves import Curves, method_of, read, reference
+from pillar_core import plots
+from pillar_core.params import params_of
+from pillar_core.types import Provenance, RunRecord
+
+_TITLES = {
+    "k": "Curves",
+    "plane": "k × ε plane",
+    "classes": "Classes",
+    "odds": "Odds",
+    "solve": "Solve",
+    "why": "Why these settings?",
+}
+_DIAGNOSTIC = (Provenance.NON_PRIVATE,)
+
+
+NEEDS_CURVES = ("k", "plane", "solve")
+"""The views that are drawn from the grid of runs."""
+
+
+def choice(settings: Settings) -> str:
+    """The view that is chosen; it is part of the link."""
+    words = "Each view is drawn from the same run and the same curves; the choice is part of the link."
+    left, right = st.columns([3, 1], vertical_alignment="bottom")
+    with left:
+        st.segmented_control(
+            "View",
+            VIEWS,
+            format_func=_TITLES.__getitem__,
+            key=session.control("view"),
+            help=words,
+            on_change=session.released,
+            args=("view",),
+        )
+    with right:
+        live.learner()
+    return settings.view
+
+
+def draw(view: str, curves: Curves, record: RunRecord, settings: Settings) -> None:
+    """Draws one view."""
+    match view:
+        case "k":
+            _over_k(curves, record, settings)
+        case "plane":
+            _plane(curves, record, settings)
+        case "classes":
+            _classes(record, settings)
+        case "odds":
+            _odds(record, settings)
+        case "solve":
+            solve.panel(curves, settings)
+        case _:
+            _why(record, settings)
+
+
+def _over_k(curves: Curves, record: RunRecord, settings: Settings) -> None:
+    method = method_of(settings)
+    here = None
+    if record.accuracy is not None and record.settings.get("k"):
+        here = plots.Here(int(record.settings["k"]), settings.epsilon, record.accuracy)
+    figure = plots.accuracy_against_k(
+        curves.table,
+        mode=looks.mode(),
+        method=method,
+        here=here,
+        trail=trail.table(settings),
+        pinned=_pinned_curve(curves, settings),
+        k_max=core.largest_k(settings),
+    )
+    _show(figure, curves.table, "accuracy_against_k", settings, seeds=_seeds(curves, method))
+
+
+def _seeds(curves: Curves, method: str) -> tuple[int, int] | None:
+    """The fewest and the most seeds behind a point of the learner's curves so far; None before the first."""
+    runs = curves.table[(curves.table["method"] == method) & curves.table["accuracy"].notna()]
+    if runs.empty:
+        return None
+    counts = runs.groupby(["k", "epsilon"])["seed"].nunique()
+    return int(counts.min()), int(counts.max())
+
+
+def _plane(curves: Curves, record: RunRecord, settings: Settings) -> None:
+    method = method_of(settings)
+    if not (curves.table["method"] == method).any():
+        st.info("The plane needs the grid below: run it once, it is kept.", icon=":material/grid_on:")
+        return
+    k = record.settings.get("k")
+    here = (int(k), settings.epsilon) if k else None
+    figure = plots.accuracy_heatmap(curves.table, mode=looks.mode(), method=method, here=here)
+    _show(figure, curves.table, "accuracy_plane", settings, seeds=_seeds(curves, method), on_select=_take_cell)
+    st.caption("Click a cell to take its k and ε.")
+
+
+def _classes(record: RunRecord, settings: Settings) -> None:
+    table = core.per_class(record, settings, reference(settings))
+    if table is None:
+        st.info("There are no test rows, so nothing can be said by class.")
+        return
+    _show(plots.per_class(table, mode=looks.mode()), table, "recall_by_class", settings)
+
+
+def _odds(record: RunRecord, settings: Settings) -> None:
+    table = odds.table(record)
+    if table is None:
+        words = "Without a finite budget, with subsampled steps, or where settings were tuned, there is no closed curve to read odds from."
+        st.info(words, icon=":material/casino:")
+        return
+    figure = plots.odds_dots(table, mode=looks.mode(), protected="one row")
+    figures.show(figure, table, name="odds", kinds=(Provenance.PRIVATE,), settings=settings, is_experiment=True)
+    st.caption(
+        f"From the trade-off curve of what really ran ({'; '.join(record.guarantee.events)}), "
+        f"{odds.relation_words(settings.relation)}, at any δ. "
+        "An adjective such as “strong” would hide that the same ε means different odds for different mechanisms."
+    )
+
+
+def _why(record: RunRecord, settings: Settings) -> None:
+    st.markdown("#### Why these settings")
+    st.markdown("\n".join(f"- {reason}" for reason in record.why) or "Every setting was given; no rule chose one.")
+    rows = _settings_table(record)
+    left, right = st.columns([3, 2])
+    columns = {"setting": st.column_config.TextColumn(width=125), "value": st.column_config.TextColumn(width=85)}
+    left.dataframe(rows, hide_index=True, key="run-settings", height=38 + 35 * len(rows), column_config=columns)
+    with right:
+        st.markdown("**What the guarantee assumes**")
+        st.markdown("\n".join(f"- {line}" for line in record.guarantee.assumptions))
+        for line in record.notes:
+            st.caption(line)
+    st.caption(f"{pc.METHODS[record.method].title}: {pc.METHODS[record.method].source}.")
+
+
+def _settings_table(record: RunRecord) -> pd.DataFrame:
+    """The run's solved settings in words."""
+    declared = params_of(pc.METHODS[record.method].settings)
+    rows = [(name, _value_words(value, declared[name].none_means), declared[name].help) for name, value in record.settings.items()]
+    return pd.DataFrame(rows, columns=["setting", "value", "meaning"])
+
+
+def _value_words(value: Any, none_means: str) -> str:
+    if value is None:
+        return none_means
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+def _pinned_curve(curves: Curves, settings: Settings) -> pd.DataFrame | None:
+    """A's runs over k where the cache has them, else A's one run."""
+    a = codec.unpin(settings.a)
+    pinned = live.pinned_run(settings)
+    if a is None or pinned is None or pinned.accuracy is None or not pinned.settings.get("k"):
+        return None
+    found = read(a).table
+    rows = found[(found["method"] == a.method) & (found["epsilon"] == a.epsilon)]
+    one = {"method": a.method, "k": pinned.settings["k"], "epsilon": a.epsilon, "seed": a.seed, "accuracy": pinned.accuracy}
+    return rows if len(rows) else pd.DataFrame([one])
+
+
+def _take_cell() -> None:
+    """The callback of a click into the plane."""
+    points = st.session_state["chart-accuracy_plane"]["selection"]["points"]
+    if points and "customdata" in points[0]:
+        k, epsilon = points[0]["customdata"]
+        session.change(k=int(k), epsilon=float(epsilon))
+
+
+def _show(
+    figure: Any,
+    table: pd.DataFrame,
+    name: str,
+    settings: Settings,
+    *,
+    seeds: int | tuple[int, int] | None = None,
+    on_select: Any = "ignore",
+) -> None:
+    card = pc.DATASETS.get(settings.data)
+    figures.show(
+        figure,
+        table,
+        name=name,
+        kinds=_DIAGNOSTIC,
+        settings=settings,
+        seeds=seeds,
+        is_experiment=True,
+        is_synthetic=card is not None and card.synthetic,
+        on_select=on_select,
+    )

@@ -1,0 +1,1 @@
+"""The Geometry page: what is drawn, for which sets, from cached calls."""

@@ -1,0 +1,57 @@
+"""The geometry page's comparison of several feature sets: accuracy against k of every set whose runs the cache holds."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+import pillar_core as pc
+from pages.frame import figures, local
+from pages.frame import theme as looks
+from pages.frame.settings import Settings
+from pages.parts.data import gallery
+from pages.parts.explore import curves
+from pillar_core import plots
+from pillar_core.runs import records, splitting
+from pillar_core.studies import feature_sets
+from pillar_core.types import Provenance
+
+
+def draw(settings: Settings) -> None:
+    """One line per set at the sidebar's ε; a choice of sets where there are several."""
+    runs = records.all_runs()
+    asked = {"delta": settings.delta, "relation": settings.relation}
+    method = curves.method_of(settings)
+    titles = {name: _title(name) for name in runs["dataset"].unique()} if len(runs) else {}
+    table = feature_sets.curves_of_sets(runs, method=method, epsilon=settings.epsilon, titles=titles, **asked)
+    names = list(dict.fromkeys(table["set"]))
+    if not names:
+        others = sorted(set(runs["epsilon"].dropna())) if len(runs) else []
+        there = f" There are runs at ε = {', '.join(f'{one:g}' for one in others)}." if others else ""
+        st.info(
+            "Every data set and backbone whose curves were measured is drawn here. Measure some first: the button is on the view “Best k”, "
+            f"once for each choice in the sidebar.{there}",
+            icon=":material/stacked_line_chart:",
+        )
+        return
+    chosen = local.several(
+        "Feature sets",
+        names,
+        names[: plots.MOST_SETS],
+        name="sets",
+        words=str,
+        help="Data sets and backbones with measured curves at the sidebar's ε, δ and adjacency.",
+    )
+    shown = table[table["set"].isin(chosen[: plots.MOST_SETS])]
+    k = None if settings.is_rule_k else settings.k
+    figure = plots.accuracy_of_sets(shown, epsilon=settings.epsilon, mode=looks.mode(), k=k)
+    figures.show(figure, shown, name="feature_sets", kinds=(Provenance.NON_PRIVATE,), settings=settings, seeds=shown["seed"].nunique())
+    if len(names) == 1:
+        st.caption("Choose another data set or backbone in the sidebar and measure its curves on the view “Best k”: both are drawn then.")
+
+
+@st.cache_data(max_entries=256, show_spinner=False)
+def _title(dataset: str) -> str:
+    """A registered set's title, the name that an upload came with, else its key."""
+    if dataset in pc.DATASETS:
+        return gallery.title_of(dataset)
+    return splitting.stored_data(dataset).name if splitting.is_known(dataset) else dataset

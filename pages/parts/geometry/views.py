@@ -1,0 +1,260 @@
+"""What the geometry page draws: ξ_k, margins, the spectrum, the predicted best k, and two backbones side by side."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+
+import pandas as pd
+import streamlit as st
+
+import pillar_core as pc
+from pages.frame import core, figures, jobs, local
+from pages.frame import settings as codec
+from pages.frame import theme as looks
+from pages.frame.settings import EPSILONS, Settings
+from pages.parts.data import gallery
+from pages.parts.explore import curves
+from pages.parts.geometry import sets as geometry_sets
+from pages.parts.geometry import shapes
+from pillar_core import geometry as geo
+from pillar_core import plots
+from pillar_core.studies import geometry
+from pillar_core.types import Provenance
+
+VIEWS = {
+    "xi": "ξ: what k directions miss",
+    "margins": "Margins",
+    "spectrum": "Spectrum",
+    "best": "Best k",
+    "sets": "Several feature sets",
+    "pair": "Two backbones",
+}
+_WHICH = {"pairs": "pairs of classes", "one_versus_rest": "each class against the rest"}
+_SECONDS_PER_SEPARATOR = {"pairs": 0.35, "one_versus_rest": 2.0}
+_SECONDS_PER_COEFFICIENT = 1e-7
+"""Of a margins job on two processes: rows × classes × k, summed over k."""
+_CONVENTIONS = {"cosine_margin": "cosine of the angle", "distance_margin": "distance to the hyperplane"}
+_MANY_CLASSES = 20
+_FREE = "Spends no ε: a non-private diagnostic."
+
+
+def draw(view: str, settings: Settings) -> None:
+    """Draws one view."""
+    {"xi": _xi, "margins": _margins, "spectrum": _spectrum, "best": _best, "sets": geometry_sets.draw, "pair": _pair}[view](settings)
+
+
+def _xi(settings: Settings) -> None:
+    kinds = local.several(
+        "Directions from",
+        [str(kind) for kind in geo.BasisKind],
+        ["public_pca", "random"],
+        name="bases",
+        words=lambda name: plots.BASES[name][2],
+        help="Public directions are free. Private ones without noise leak; the noised ones are a release at the sidebar's ε.",
+    )
+    which = _which()
+    view = shapes.View(settings, which, _standardise())
+    n_public = _public_rows(settings)
+    table, is_complete = shapes.xi(view, kinds, n_public)
+    table = _with_pinned(table, settings, view)
+    k = None if settings.is_rule_k else settings.k
+    subject = "" if is_complete else "Preview: a few classes, few rows. "
+    noised = (Provenance.PRIVATE,) if "dp_pca" in kinds else ()
+    _show(
+        plots.xi_against_k(table, mode=looks.mode(), k=k, subject=subject), table, "xi", settings, kinds=(Provenance.NON_PRIVATE, *noised)
+    )
+    if not is_complete:
+        _separators_job(view)
+    if "dp_pca" in kinds:
+        st.caption(
+            f"The noised directions are one release of the second moment at ε = {settings.epsilon:g}, δ = {settings.delta:g}, with "
+            "rows clipped to length one: an experiment, its noise is known."
+        )
+
+
+def _margins(settings: Settings) -> None:
+    one, two = st.columns([1, 1.2], vertical_alignment="bottom")
+    with one:
+        convention = local.one(
+            "Margin as",
+            list(_CONVENTIONS),
+            "cosine_margin",
+            name="convention",
+            words=_CONVENTIONS.__getitem__,
+            help="PILLAR divides by the row's length, the earlier paper measures the distance. Both are 0 on the hyperplane.",
+        )
+    with two:
+        quantile = local.slider(
+            "Rows allowed below it",
+            list(geometry.QUANTILES),
+            0.01,
+            name="quantile",
+            words=lambda share: f"{100 * share:g} %",
+            help="1 % is the papers' “satisfied by 99 %”. With 0 it is the true margin: the worst row.",
+        )
+    view = shapes.View(settings, "one_versus_rest", _standardise())
+    table, is_complete = shapes.margins(view, quantile)
+    subject = "" if is_complete else "Preview: a few classes, their separators projected, not trained anew at each k. "
+    k = None if settings.is_rule_k else settings.k
+    figure = plots.margins_against_k(table, mode=looks.mode(), convention=convention, k=k, subject=subject)
+    _show(figure, table, "margins", settings)
+    if not is_complete:
+        ks = geometry.margin_ks(shapes.basis(view, geo.BasisKind.PUBLIC_PCA).rank)
+        classes = len(set(shapes.rows(settings).y.tolist()))
+        jobs.panel(
+            [{"kind": "margins", **view.payload}],
+            what=f"Train separators of {classes} classes at {len(ks)} values of k",
+            seconds=_SECONDS_PER_COEFFICIENT * len(shapes.rows(settings).y) * classes * sum(ks),
+            cost=_FREE,
+            found=0,
+            total=len(ks) * classes,
+        )
+
+
+def _spectrum(settings: Settings) -> None:
+    view = shapes.View(settings, standardise=_standardise())
+    n_public = _public_rows(settings)
+    basis = shapes.basis(view, geo.BasisKind.PUBLIC_PCA, n_public)
+    table = geo.spectrum(basis)
+    k = None if settings.is_rule_k else min(settings.k, basis.rank)
+    figure = plots.spectrum_and_gaps(table, mode=looks.mode(), k=k, rows=basis.n_rows)
+    _show(figure, table, "spectrum_and_gaps", settings, kinds=(Provenance.PUBLIC,))
+
+
+def _best(settings: Settings) -> None:
+    epsilons = tuple(sorted({*(epsilon for epsilon in EPSILONS if math.isfinite(epsilon)), settings.epsilon}))
+    predicted = shapes.predicted(settings, epsilons)
+    found = curves.read(settings)
+    method = curves.method_of(settings)
+    runs = found.table[(found.table["method"] == method) & found.table["accuracy"].notna()]
+    own = predicted[predicted["epsilon"] == settings.epsilon]
+    k = None if settings.is_rule_k else settings.k
+    figure = plots.predicted_accuracy(own, runs[runs["epsilon"] == settings.epsilon], mode=looks.mode(), k=k)
+    seeds = settings.seeds if len(runs) else None
+    is_drawn = settings.epsilon in set(runs["epsilon"])
+    _show(figure, own, "predicted_accuracy", settings, seeds=seeds if is_drawn else None, is_theory=True)
+    if _is_uneven(settings):
+        st.caption(
+            ":orange[Many classes of unequal size]: a rougher guide. On such a set (GTSRB, 43 classes) the predicted k lost up to 3 points "
+            "of accuracy, and the curve was off by 3 to 10. Measure before you trust it."
+        )
+    if len(runs) and not is_drawn:
+        measured = ", ".join(f"{epsilon:g}" for epsilon in sorted(set(runs["epsilon"])))
+        st.caption(f"Measured curves exist at ε = {measured}; choose one of those in the sidebar to see them on the prediction.")
+    measured_best = geo.best_k(runs) if len(runs) else None
+    best = geo.best_k(predicted)
+    figure = plots.best_k_against_epsilon(best, measured_best, mode=looks.mode())
+    _show(figure, best, "best_k", settings, seeds=seeds, is_theory=True)
+    if not found.is_complete:
+        curves.panel(found, core.run(dataclasses.replace(settings, method=method)), settings)
+
+
+def _is_uneven(settings: Settings) -> bool:
+    """Whether there are more than twenty classes, the largest with more than twice the rows of the smallest."""
+    rows = core.class_counts(settings)
+    private = rows[(rows["part"] == "private") & (rows["rows"] > 0)]["rows"]
+    return len(private) > _MANY_CLASSES and float(private.max()) > 2 * float(private.min())
+
+
+def _pair(settings: Settings) -> None:
+    pinned = codec.unpin(settings.a)
+    if pinned is None or all(getattr(pinned, name) == getattr(settings, name) for name in ("data", "backbone", "public")):
+        st.info(
+            "Choose one backbone or data set, press **Pin as A** in the sidebar, then choose the other: both are drawn here, and on every "
+            "view of this page. The papers compare supervised with self-supervised features of the same images that way.",
+            icon=":material/compare_arrows:",
+        )
+        return
+    lines, missing = [], False
+    for side, one in (("A: " + _name(pinned), pinned), ("B: " + _name(settings), settings)):
+        found = curves.read(one)
+        missing = missing or not found.is_complete
+        lines += _drops(found.table, curves.method_of(one), side)
+    if lines:
+        table = pd.DataFrame(lines, columns=["side", "epsilon", "drop", "half", "seeds"])
+        _show(plots.accuracy_drops(table, mode=looks.mode()), table, "accuracy_drops", settings, seeds=settings.seeds)
+    else:
+        st.info("Drops need measured curves of both sides: measure them with the button on the view “Best k”, once for each.")
+    if lines and missing:
+        st.caption("Some runs are missing; the view “Best k” measures them.")
+
+
+def _drops(table: pd.DataFrame, method: str, side: str) -> list[tuple[str, float, float, float, int]]:
+    """The drop at each ε: best private accuracy over k against the accuracy without privacy, means over seeds."""
+    roof = table[table["method"] == "non_private"]["accuracy"].dropna()
+    runs = table[(table["method"] == method) & table["accuracy"].notna()]
+    if roof.empty or runs.empty:
+        return []
+    lines = []
+    for epsilon in sorted(set(runs["epsilon"])):
+        means = plots.over_seeds(runs[runs["epsilon"] == epsilon], by=["k"], value="accuracy", low=0, high=1)
+        top = means.iloc[int(means["mean"].to_numpy().argmax())]
+        reference = float(roof.groupby(table["k"].fillna(-1)).mean().max())
+        half = float(top["high"] - top["low"]) / 2 / reference
+        lines.append((side, float(epsilon), geo.accuracy_drop(float(top["mean"]), reference), half, int(top["seeds"])))
+    return lines
+
+
+def _name(settings: Settings) -> str:
+    backbone = "" if settings.backbone == codec.AUTO else f" through {settings.backbone}"
+    name = gallery.title_of(settings.data) if settings.data in pc.DATASETS else core.features(settings).name
+    return f"{name}{backbone}"
+
+
+def _which() -> str:
+    words = "PILLAR separates pairs of classes; the earlier paper separates each class from the rest."
+    return str(local.one("Separators of", list(_WHICH), "pairs", name="which", words=_WHICH.__getitem__, help=words))
+
+
+def _standardise() -> bool:
+    return bool(local.value("standardise", 0))
+
+
+def _public_rows(settings: Settings) -> int | None:
+    """A choice of how many public rows find the directions, from few to all; None for all."""
+    total = core.split(settings).facts.n_public
+    offered = [n for n in (20, 50, 100, 200, 500, 1000, 2000, 5000) if n < total]
+    left, right = st.columns([1.6, 1], vertical_alignment="bottom")
+    with right:
+        words = "Divide each feature by its public standard deviation first, as the learners do. Margins and gaps then change units."
+        st.toggle("Standardise features", key=local.key("standardise", 0), help=words, on_change=local.released, args=("standardise",))
+    with left:
+        words = "Few public rows find poor directions, and never more than their number less one. One eigendecomposition for each."
+        chosen = local.slider("Public rows used", [*offered, total], total, name="n_public", words="{:,}".format, help=words)
+    return None if chosen == total else int(chosen)
+
+
+def _with_pinned(table: pd.DataFrame, settings: Settings, view: shapes.View) -> pd.DataFrame:
+    """ξ of the pinned A on its own public directions, where A looks at other rows."""
+    pinned = codec.unpin(settings.a)
+    if pinned is None or all(getattr(pinned, name) == getattr(settings, name) for name in ("data", "backbone", "public")):
+        return table
+    other, _ = shapes.xi(dataclasses.replace(view, settings=pinned), ["public_pca"], None)
+    return pd.concat([table, other.assign(basis="pinned")], ignore_index=True)
+
+
+def _separators_job(view: shapes.View) -> None:
+    total = shapes.count(view)
+    jobs.panel(
+        [{"kind": "separators", **view.payload}],
+        what=f"Separate all {_WHICH[view.which]}",
+        seconds=total * _SECONDS_PER_SEPARATOR[view.which] / 2,
+        cost=_FREE,
+        found=0,
+        total=total,
+    )
+
+
+def _show(
+    figure: object,
+    table: pd.DataFrame,
+    name: str,
+    settings: Settings,
+    *,
+    kinds: tuple[Provenance, ...] = (Provenance.NON_PRIVATE,),
+    seeds: int | None = None,
+    is_theory: bool = False,
+) -> None:
+    is_synthetic = gallery.is_synthetic(settings.data)
+    figures.show(figure, table, name=name, kinds=kinds, settings=settings, seeds=seeds, is_synthetic=is_synthetic, is_theory=is_theory)

@@ -1,0 +1,1 @@
+"""The lesson: its steps, the way through them, and the teacher's panel."""

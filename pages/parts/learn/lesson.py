@@ -1,0 +1,126 @@
+"""The lesson: guess, reveal, move the one control, go on; and on Explore the task that a step sends along."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from pages.frame import figures, local, navigation, session
+from pages.frame import theme as looks
+from pages.frame.settings import Settings
+from pages.parts.learn.steps import STEPS, Step
+from pillar_core.types import Provenance
+
+
+def number(settings: Settings) -> int:
+    """The step that the link asks for, from 1; without one the first."""
+    return min(max(settings.lesson, 1), len(STEPS))
+
+
+def contents(settings: Settings) -> None:
+    """The steps by name, in the sidebar."""
+    with st.sidebar:
+        st.markdown("**Six steps**")
+        for place, step in enumerate(STEPS, 1):
+            kind: Any = "primary" if place == number(settings) else "tertiary"
+            _button(f"{place}. {step.title}", place, f"Opens step {place}; your guesses stay.", key=f"lesson-open-{place}", kind=kind)
+        st.caption("Guess before you look: it is more fun, and it sticks. Your guesses stay in this tab.")
+
+
+def step(settings: Settings) -> None:
+    """The step: story, guess and, once revealed, the answer with its control."""
+    place = number(settings)
+    this = STEPS[place - 1]
+    st.progress(place / len(STEPS), text=f"Step {place} of {len(STEPS)}")
+    st.subheader(this.title, anchor=False)
+    st.markdown(this.story)
+    guess = _guess(this, place)
+    if local.value(f"lesson-shown-{place}", 0):
+        _answer(this, place, guess, settings)
+    with st.container(horizontal=True):
+        if place > 1:
+            _button("Back", place - 1, "The step before; your guesses stay.", key="lesson-back")
+        if place < len(STEPS):
+            _button("Next step", place + 1, "The step after; your guesses stay.", key="lesson-next", kind="primary")
+        else:
+            navigation.link("explore", "Open the explorer", changes={"lesson": 0})
+
+
+def banner(settings: Settings) -> None:
+    """On Explore: the task of the step that the link carries, a way back and a way out."""
+    if not 1 <= settings.lesson <= len(STEPS):
+        return
+    with st.container(border=True, key="lesson"):
+        st.markdown(f":material/school: **Step {settings.lesson}.** {STEPS[settings.lesson - 1].task}")
+        with st.container(horizontal=True):
+            navigation.link("learn", "Back to the lesson", icon=":material/arrow_back:")
+            _button("End the lesson", 0, "Hides the lesson; your settings stay.", key="lesson-end")
+
+
+def _guess(this: Step, place: int) -> int | None:
+    """The option that was guessed, None before."""
+    name = f"lesson-guess-{place}"
+    kept = int(local.value(name, -1))
+    with st.container(border=True, key="lesson-question"):
+        st.markdown(f"**Guess first.** {this.question}")
+        st.radio(
+            "Your guess",
+            range(len(this.options)),
+            index=kept if kept >= 0 else None,
+            format_func=this.options.__getitem__,
+            key=f"lesson-radio-{place}",
+            on_change=_keep_guess,
+            args=(place,),
+            label_visibility="collapsed",
+            help="One of these is what happens.",
+        )
+        if not local.value(f"lesson-shown-{place}", 0):
+            words = "Measures it now: a few models are trained." if this.is_measured else "Computes it now."
+            args = (f"lesson-shown-{place}", 1)
+            st.button("Reveal", type="primary", disabled=kept < 0, key="lesson-reveal", on_click=local.put, args=args, help=words)
+    return kept if kept >= 0 else None
+
+
+def _keep_guess(place: int) -> None:
+    chosen = st.session_state[f"lesson-radio-{place}"]
+    local.put(f"lesson-guess-{place}", -1 if chosen is None else int(chosen))
+
+
+def _answer(this: Step, place: int, guess: int | None, settings: Settings) -> None:
+    table = _measured(place)
+    right = this.right(table)
+    if guess == right:
+        st.success(f"**Right:** {this.options[right]}.", icon=":material/check:")
+    else:
+        st.info(f"**It is otherwise:** {this.options[right]}.", icon=":material/lightbulb:")
+    here = local.slider(
+        this.control,
+        list(this.values),
+        this.start,
+        name=f"lesson-control-{place}",
+        words=lambda value: this.words.get(value, f"{value:,}" if isinstance(value, int) else str(value)),
+        help="The one control of this step: move it and read the figure.",
+    )
+    figures.show(
+        this.draw(table, here, looks.mode()),
+        table,
+        name=f"lesson_{place}",
+        kinds=(Provenance.NON_PRIVATE,) if this.is_measured else (),
+        settings=settings,
+        seeds=int(table["seed"].nunique()) if this.is_measured else None,
+        is_experiment=this.is_measured,
+        is_theory=not this.is_measured,
+    )
+    st.markdown(f":material/key: {this.moral}")
+    navigation.link("explore", "Try it live in the explorer", changes={**this.explore, "lesson": place})
+
+
+@st.cache_data(max_entries=len(STEPS), show_spinner="Training a few private models on handwritten digits …")
+def _measured(place: int) -> pd.DataFrame:
+    return STEPS[place - 1].measure()
+
+
+def _button(label: str, place: int, words: str, *, key: str, kind: Any = "secondary") -> None:
+    st.button(label, key=key, on_click=session.change, kwargs={"lesson": place}, help=words, type=kind)

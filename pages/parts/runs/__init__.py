@@ -1,0 +1,1 @@
+"""The Runs page: plan, jobs, results, exports, papers."""

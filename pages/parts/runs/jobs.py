@@ -1,0 +1,101 @@
+"""Jobs as a list: what runs, how far it is, what failed and why; cancel and retry. Any tab sees and stops them."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import streamlit as st
+
+import pillar_core as pc
+from pages.frame import jobs, session
+from pillar_core.errors import PillarError
+from pillar_core.runs import records
+
+_LIVE = ("queued", "running")
+_ICONS = {"queued": "schedule", "running": "sync", "done": "check_circle", "failed": "error", "cancelled": "stop_circle"}
+_SHOWN = 8
+
+
+def panel() -> None:
+    """The newest jobs; while one lives the list looks again every second."""
+    statuses = pc.jobs.status()
+    if not statuses:
+        st.info("No job was started yet. Build a grid under **Plan**.", icon=":material/playlist_add:")
+    elif any(status.state in _LIVE for status in statuses):
+        _watched(sum(status.state in _LIVE for status in statuses))
+    else:
+        _list(statuses)
+
+
+@st.fragment(run_every=1.0)
+def _watched(live_when_drawn: int) -> None:
+    statuses = pc.jobs.status()
+    if sum(status.state in _LIVE for status in statuses) != live_when_drawn:
+        st.rerun()
+    _list(statuses)
+
+
+def _list(statuses: tuple[Any, ...]) -> None:
+    for status in statuses[:_SHOWN]:
+        with st.container(border=True, key=f"job-{status.job_id}"):
+            words, button = st.columns([5, 1], vertical_alignment="center")
+            with words:
+                _state(status)
+            with button:
+                _action(status)
+    if len(statuses) > _SHOWN:
+        st.caption(f"and {len(statuses) - _SHOWN} older ones.")
+
+
+def _state(status: Any) -> None:
+    when = time.strftime("%d %b %H:%M", time.localtime(status.submitted))
+    st.markdown(f":material/{_ICONS[status.state]}: **{_title(status)}** · {status.state} · {when}")
+    if status.state in _LIVE:
+        left = "" if status.seconds_left is None else f" · {jobs.duration(status.seconds_left)} left"
+        waiting = f" · {status.message}" if status.message else ""
+        share = min(max(float(status.fraction), 0.0), 1.0)
+        st.progress(share, text=f"{share:.0%} · {status.done} of {status.total} parts{left}{waiting}")
+    elif status.state != "done" and status.total:
+        st.caption(f"{status.done} of {status.total} parts are done and kept.")
+    if status.cause:
+        st.error(f"{status.cause}  \n{status.advice}", icon=":material/error:")
+
+
+def _action(status: Any) -> None:
+    if status.state in _LIVE:
+        words = "Stops within three seconds and keeps what is finished."
+        st.button("Cancel", icon=":material/stop:", key=f"cancel-{status.job_id}", on_click=_do, args=("cancel", status.job_id), help=words)
+    elif status.state in ("failed", "cancelled"):
+        words = "Goes on with what is missing."
+        st.button("Retry", icon=":material/replay:", key=f"retry-{status.job_id}", on_click=_do, args=("retry", status.job_id), help=words)
+
+
+def _do(what: str, job_id: str) -> None:
+    try:
+        pc.jobs.cancel(job_id) if what == "cancel" else pc.jobs.retry(job_id)
+    except PillarError as refusal:
+        session.note(str(refusal))
+
+
+@st.cache_data(max_entries=500, show_spinner=False)
+def _titled(job_id: str) -> str:
+    spec = pc.jobs.spec(job_id)
+    grid = spec.get("grid")
+    if not isinstance(grid, dict):
+        return str(pc.jobs.JOB_KINDS[spec["kind"]].title)
+    learners = ", ".join(pc.METHODS[name].title for name in _names(grid, "method") if name in pc.METHODS)
+    data = ", ".join(records.data_words(name) for name in _names(grid, "dataset"))
+    return f"Sweep: {learners} on {data}"[:120]
+
+
+def _names(grid: dict[str, Any], axis: str) -> list[str]:
+    value = grid.get(axis, "")
+    return [str(item) for item in (value if isinstance(value, list) else [value])]
+
+
+def _title(status: Any) -> str:
+    try:
+        return _titled(status.job_id)
+    except PillarError:
+        return str(status.kind)

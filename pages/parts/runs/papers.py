@@ -1,0 +1,133 @@
+"""The papers' tables: published numbers, the same grid over our learners, differences and rank order."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+import pillar_core as pc
+from pages.frame import badges, jobs, local, navigation
+from pages.frame.settings import Settings
+from pillar_core.runs import records, sweep
+from pillar_core.studies import papers
+from pillar_core.studies.papers.tables import CLASSES
+from pillar_core.types import Provenance
+
+_PERCENT = ("published", "measured", "difference")
+_PAPERS = {
+    "pillar": "PILLAR",
+    "adamix": "AdaMix",
+    "gsd": "GSD (choosing public data)",
+    "semi_private": "Semi-private learning",
+    "poster": "PILLAR's poster",
+}
+_MARKS = {"run": "▶", "page": "↗", "no": "–"}
+
+
+def panel(settings: Settings, runs: pd.DataFrame) -> None:
+    """Which paper and which of its tables; then what can be run, where the like is shown, or why not."""
+    items = papers.catalogue()
+    left, right = st.columns([1, 3])
+    with left:
+        paper = _choice("Paper", list(_PAPERS), name="papers-paper", words=_PAPERS.__getitem__, help="Whose tables and figures.")
+    mine = items[items["paper"] == paper].set_index("item")
+    with right:
+        item = _choice(
+            "Table or figure",
+            list(mine.index),
+            name=f"papers-item-{paper}",
+            words=lambda name: f"{_MARKS[mine.loc[name, 'how']]} {name}: {mine.loc[name, 'title']}",
+            start=next((name for name, how in mine["how"].items() if how == "run"), mine.index[0]),
+            help="▶ runs here · ↗ the like is on another page · – not here, with the reason.",
+        )
+    chosen = mine.loc[item]
+    if chosen["words"]:
+        st.caption(chosen["words"])
+    if chosen["how"] == "run":
+        _runnable(str(chosen["where"]), settings, runs)
+        return
+    if chosen["how"] == "page":
+        navigation.link(str(chosen["where"]), "Go there")
+    _published(papers.numbers(paper, item))
+
+
+def _runnable(name: str, settings: Settings, runs: pd.DataFrame) -> None:
+    """The table's grid for one data set, on our rows or on stand-ins, and both numbers side by side."""
+    left, right = st.columns(2)
+    with left:
+        dataset = _choice(
+            "Its private data", list(papers.TABLES[name].datasets), name=f"papers-data-{name}", words=str, help="One part of the table."
+        )
+    with right:
+        own = settings.data
+        data = _choice(
+            "Run it on",
+            ["", own],
+            name="papers-rows",
+            words=lambda one: records.data_words(one) if one else "generated rows (stand-in)",
+            help="The sidebar's data, where they are that set.",
+        )
+    grid = papers.grid(name, dataset=dataset, data=data or None)
+    found = records.estimate(grid, runs)
+    if not data:
+        words = f"{papers.STAND_IN_ROWS:,} generated rows with {CLASSES[dataset]} classes stand in for {dataset}"
+        st.warning(f"{words}: compare the order of the methods, not their numbers.", icon=":material/swap_horiz:")
+    if found["cached"] < found["cells"]:
+        jobs.panel(
+            [{"kind": "sweep", "grid": grid}],
+            what=papers.TABLES[name].title,
+            seconds=found["seconds"] / 2,
+            cost="",
+            found=int(found["cached"]),
+            total=int(found["cells"]),
+        )
+    done = [record for record in sweep.cached(sweep.cells(grid)) if record is not None]
+    trained = [record for record in done if record.get("error") is None]
+    if len(trained) < len(done):
+        reasons = sorted({str(record["error"]) for record in done if record.get("error") is not None})
+        st.caption(f"{len(done) - len(trained)} runs were refused, for instance: {reasons[0]}")
+    _beside(name, dataset, trained, is_synthetic=not data)
+
+
+def _published(table: pd.DataFrame) -> None:
+    """The paper's numbers alone."""
+    if table.empty:
+        st.caption("The paper prints no numbers here.")
+        return
+    table = table.assign(method=table["method"].where(table["method"] != "", table["other_method"]))
+    _show(table[["dataset", "backbone", "public", "method", "epsilon", "metric", "published"]])
+
+
+def _beside(name: str, dataset: str, records_: list[dict[str, object]], *, is_synthetic: bool) -> None:
+    if not records_:
+        table = papers.published(name, dataset=dataset)
+        if table.empty:
+            st.caption("The paper draws this figure without printing its numbers; run the grid to see our curve.")
+            return
+        table = table.assign(method=table["method"].where(table["method"] != "", table["other_method"]))
+        table = table[["backbone", "public", "method", "epsilon", "published"]]
+    else:
+        table = papers.beside(name, sweep.table(records_), dataset=dataset)
+    badges.provenance_row(Provenance.NON_PRIVATE, is_experiment=bool(records_), is_synthetic=is_synthetic and bool(records_))
+    _show(table)
+
+
+def _show(table: pd.DataFrame) -> None:
+    shown = table.assign(**{column: 100 * table[column] for column in _PERCENT if column in table})
+    shown["method"] = shown["method"].map(lambda method: pc.METHODS[method].title if method in pc.METHODS else method)
+    shown["epsilon"] = shown["epsilon"].map(lambda epsilon: "∞" if epsilon == float("inf") else f"{epsilon:g}")
+    number = st.column_config.NumberColumn
+    config: dict[str, Any] = {column: number(f"{column}, %", format="%.1f") for column in _PERCENT}
+    ranks = {f"{column}_rank": number(f"rank {column}", help="1 is best, among rows of equal backbone and ε.") for column in _PERCENT[:2]}
+    st.dataframe(shown.dropna(axis=1, how="all"), hide_index=True, key="papers-beside", column_config={**config, **ranks, "epsilon": "ε"})
+
+
+def _choice(label: str, options: list[str], *, name: str, words: object, help: str, start: str | None = None) -> str:
+    """A choice of one, kept over page changes; `start` (else the first) until another is chosen."""
+    first = options[0] if start is None else start
+    now = local.value(name, first)
+    local.put(name, now if now in options else first)
+    st.selectbox(label, options, key=local.key(name, options[0]), format_func=words, help=help, on_change=local.released, args=(name,))  # type: ignore[arg-type]  # any function from name to words
+    return str(local.value(name, options[0]))

@@ -1,0 +1,155 @@
+"""The grid builder: axes in, and before anything starts the count, the time, the disk and what is cached already."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+import yaml
+
+import pillar_core as pc
+from pages.frame import core, jobs, local, session
+from pages.frame.settings import EPSILONS, KS, STORED, Settings
+from pillar_core.errors import SettingError
+from pillar_core.runs import records
+
+_EPSILON_WORDS = {f"{value:g}": value for value in EPSILONS}
+_METHODS = ("pillar", "dp_sgd")
+_WORKERS = 2
+_SEEDS = [1, 2, 3, 5, 10, 20]
+
+
+def panel(settings: Settings, runs: pd.DataFrame) -> None:
+    """The builder with its numbers and the state of its job."""
+    grid = _builder(settings) | _further()
+    found = records.estimate(grid, runs)
+    missing = int(found["cells"] - found["cached"])
+    seconds = found["seconds"] / _WORKERS
+    numbers = (
+        ("Runs", f"{found['cells']:,.0f}", "Combinations of everything chosen; a learner without k is not multiplied by k."),
+        ("In the cache", f"{found['cached']:,.0f}", "Runs that were trained before and are not trained again."),
+        (
+            "Time",
+            jobs.duration(seconds) if missing else "none",
+            "From the same learners' runs on this machine, two workers; one second where none ran.",
+        ),
+        ("Disk", f"{found['bytes'] / 1000:,.0f} kB", "Records of the missing runs; features are not counted."),
+    )
+    for column, (label, value, words) in zip(st.columns(4), numbers, strict=True):
+        column.metric(label, value, help=words, border=True)
+    if missing:
+        jobs.panel(
+            [{"kind": "sweep", "grid": grid}],
+            what=f"Sweep of {found['cells']:,.0f} runs",
+            seconds=seconds,
+            cost="On real private rows each of these models is a further release, and their ε compose.",
+            found=int(found["cached"]),
+            total=int(found["cells"]),
+        )
+    else:
+        st.success(
+            "Every run of this grid is there already: your own under **Results**, those that ship on **Home** and **Explore**.",
+            icon=":material/check_circle:",
+        )
+    _offer(grid)
+
+
+def _builder(settings: Settings) -> dict[str, Any]:
+    """The axes, two rows of controls."""
+    with st.container(border=True, key="plan"):
+        left, right = st.columns(2)
+        with left:
+            names = list(dict.fromkeys([settings.data, *pc.DATASETS, *_stored()]))
+            data = _several(
+                "Private data", names, [settings.data], name="plan-data", words=_data_words, help="Each data set is swept in full."
+            )
+            methods = _several(
+                "Learners",
+                list(pc.METHODS),
+                list(_METHODS),
+                name="plan-methods",
+                words=lambda name: pc.METHODS[name].title,
+                help="With their own defaults.",
+            )
+            fraction = local.slider("Share that is public", [0.01, 0.05, 0.1, 0.2, 0.5], 0.1, name="plan-share", help="Of the train rows.")
+        with right:
+            ks = _several(
+                "k", [str(k) for k in KS], ["10", "40"], name="plan-k", words=str, help="Directions kept, for learners that project."
+            )
+            budgets = _several(
+                "ε", list(_EPSILON_WORDS), ["0.1", "0.7", "2"], name="plan-epsilon", words=str, help="Budgets; inf is no noise."
+            )
+            seeds = local.slider(
+                "Seeds",
+                _SEEDS,
+                min(_SEEDS, key=lambda count: abs(count - settings.seeds)),
+                name="plan-seeds",
+                help="Runs per setting; seed s sets split and noise.",
+            )
+    grid = {
+        "dataset": data,
+        "method": methods,
+        "epsilon": ["inf" if word == "inf" else _EPSILON_WORDS[word] for word in budgets],
+        "public_fraction": fraction,
+        "delta": settings.delta,
+        "relation": settings.relation,
+        "accountant": settings.accountant,
+        "seed": list(range(settings.seed, settings.seed + seeds)),
+    }
+    if core.backbone(settings) is not None:
+        grid["backbone"] = core.backbone(settings)
+    return grid | ({"k": [int(k) for k in ks]} if any(core.has_k(name) for name in methods) else {})
+
+
+def _further() -> dict[str, Any]:
+    """Axes that have no control of their own, as YAML: settings of the learners and of the split."""
+    with st.expander("More axes: settings of the learners and of the split", icon=":material/add:"):
+        st.caption("One per line, as YAML: `learning_rate: [0.5, 2]`, `bias: [true, false]`, `public_per_class: 5`; a whole grid, too.")
+        words = (
+            "Any setting of the chosen learners, and public_fraction, public_per_class, public, validation_fraction, split_seed, preset."
+        )
+        keys = {"key": local.key("plan-more", ""), "on_change": local.released, "args": ("plan-more",)}
+        st.text_area("More axes", height=100, help=words, label_visibility="collapsed", **keys)
+        try:
+            found = yaml.safe_load(local.value("plan-more", "")) or {}
+        except yaml.YAMLError as error:
+            raise SettingError(f"the further axes are no YAML: {error}") from error
+    if not isinstance(found, dict):
+        raise SettingError("the further axes must be lines of the form `name: value` or `name: [value, value]`.")
+    return {str(name): value for name, value in found.items()}
+
+
+def _offer(grid: dict[str, Any]) -> None:
+    """The grid as a file, for the command line."""
+    text = yaml.safe_dump(grid, sort_keys=False, allow_unicode=True)
+    words = "The same sweep from a terminal: `python -m pillar_core sweep grid.yaml`."
+    st.download_button(
+        "Grid as YAML", text, "grid.yaml", "text/yaml", key="plan-yaml", on_click="ignore", help=words, icon=":material/download:"
+    )
+
+
+def _several(label: str, options: list[str], default: list[str], *, name: str, words: Any, help: str) -> list[str]:
+    """A choice of one or more names from many, kept as text over page changes."""
+    kept = [item for item in str(local.value(name, ",".join(default))).split(",") if item in options] or default
+    widget = f"local-widget.{name}"
+    session.fill(widget, kept)
+
+    def keep() -> None:
+        local.put(name, ",".join(st.session_state[widget]))
+
+    return st.multiselect(label, options, key=widget, format_func=words, help=help, on_change=keep) or default
+
+
+@st.cache_data(ttl=60, max_entries=1, show_spinner=False)
+def _stored() -> list[str]:
+    """Features that a user brought and that carry labels, by the name a grid takes."""
+    cache = pc.store.default()
+    return [STORED + item.key for item in cache.ls("arrays") if "classes" in (cache.get_arrays(item.key, mmap=True) or {})]
+
+
+def _data_words(name: str) -> str:
+    if not name.startswith(STORED):
+        return pc.DATASETS[name].title if name in pc.DATASETS else name
+    arrays = pc.store.default().get_arrays(name.removeprefix(STORED), mmap=True)
+    return name if arrays is None else f"{arrays['name']} (yours)"

@@ -1,0 +1,247 @@
+"""The cache's runs as a table of settings; the filters are in the link, and chosen lines are compared below."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+import pillar_core as pc
+from pages.frame import badges, figures, session
+from pages.frame import theme as looks
+from pages.frame.settings import Settings
+from pages.parts.runs import exports as runs_exports
+from pillar_core import plots
+from pillar_core.runs import records
+from pillar_core.types import Provenance
+
+VIEWS = {"results": "Results", "plan": "Plan", "jobs": "Jobs", "papers": "Papers"}
+FILTERS = {"dataset": "Data", "method": "Learner", "k": "k", "epsilon": "ε"}
+_MOST_REPORTED = 200
+
+
+def panel(settings: Settings, runs: pd.DataFrame) -> None:
+    """Filters, table, chosen lines, exports."""
+    if runs.empty:
+        st.info(
+            "The cache holds no runs yet. Build a grid under **Plan**, or `python -m pillar_core cache import runs.zip`.",
+            icon=":material/inbox:",
+        )
+        return
+    shown = _filtered(settings, runs)
+    if shown.empty:
+        st.info("No run fits these filters.", icon=":material/filter_alt_off:")
+        return
+    _refused(shown)
+    lines = _lines(shown)
+    if lines.empty:
+        return
+    shown = shown[shown["error_message"].isna()]
+    badges.provenance_row(Provenance.NON_PRIVATE, is_experiment=True, is_synthetic=_has_synthetic(shown))
+    chosen = _table(lines)
+    drawn: list[Any] = []
+    looks_of_all: dict[str, Any] = {
+        "kinds": (Provenance.NON_PRIVATE,),
+        "settings": settings,
+        "is_experiment": True,
+        "is_synthetic": _has_synthetic(shown),
+    }
+    if len(chosen):
+        drawn.append(_compared(chosen, shown, looks_of_all))
+    elif len(lines) > 1:
+        figure = plots.parallel_coordinates(lines.assign(method=lines["method"].map(_learners())), mode=looks.mode())
+        drawn.append(figure)
+        figures.show(figure, lines.drop(columns=["group"]), name="runs_parallel", **looks_of_all)
+    picked = chosen if len(chosen) else lines
+    _exports(picked, shown[shown["group"].isin(picked["group"])], drawn)
+
+
+def words_of(line: Any) -> str:
+    """A setting in a few words."""
+    parts = [str(line["data"]), pc.METHODS[str(line["method"])].title]
+    parts += [f"k = {line['k']:g}"] if pd.notna(line.get("k")) else []
+    return ", ".join([*parts, f"ε = {line['epsilon']:g}"])
+
+
+def _filtered(settings: Settings, runs: pd.DataFrame) -> pd.DataFrame:
+    """The runs that the link's filters keep; the controls write the link."""
+    asked = read_filters(settings.runs)
+    shown = runs
+    for column, (name, label) in zip(st.columns(len(FILTERS)), FILTERS.items(), strict=True):
+        texts = runs[name].map(_code) if name in runs else pd.Series("", index=runs.index)
+        options = sorted(set(texts) - {""}, key=_order)
+        key = f"runs-filter-{name}"
+        session.fill(key, [value for value in asked.get(name, []) if value in options])
+        titles = dict(zip(runs["dataset"], runs["data"], strict=True)) if name == "dataset" else _learners() if name == "method" else {}
+        shares = {"format_func": lambda code, known=titles: known.get(code, _word(code))}
+        help_text = "Keeps the runs with one of these; none chosen keeps all. Part of the link."
+        column.multiselect(label, options, key=key, help=help_text, on_change=_rewrite, placeholder="all", **shares)
+        kept = st.session_state[key]
+        shown = shown[texts.loc[shown.index].isin(kept)] if kept else shown
+    return shown
+
+
+def read_filters(text: str) -> dict[str, list[str]]:
+    """“method:pillar,gep;epsilon:0.1” as values by column."""
+    pairs = [part.partition(":") for part in text.split(";")]
+    return {name: values.split(",") for name, _, values in pairs if name in FILTERS and values}
+
+
+def view(text: str, start: str) -> str:
+    """The view that the link asks for, else `start`; the control writes the link."""
+    asked = next((value for name, _, value in (part.partition(":") for part in text.split(";")) if name == "view"), start)
+    key = "runs-view"
+    session.fill(key, asked if asked in VIEWS else start)
+    words = "Read, plan, watch, compare; part of the link."
+    st.segmented_control("View", list(VIEWS), key=key, format_func=VIEWS.__getitem__, help=words, on_change=_rewrite)
+    return asked if asked in VIEWS else start
+
+
+def _rewrite() -> None:
+    """Writes view and filters to the link; filters that are not drawn stay as they were."""
+    before = read_filters(session.current().runs)
+    chosen = {name: st.session_state.get(f"runs-filter-{name}", before.get(name, [])) for name in FILTERS}
+    parts = [f"{name}:{','.join(values)}" for name, values in chosen.items() if values]
+    shown = st.session_state["runs-view"]
+    session.change(runs=";".join([f"view:{shown}", *parts] if shown else parts))
+
+
+def _lines(shown: pd.DataFrame) -> pd.DataFrame:
+    return _grouped(",".join(shown["key"]), shown)
+
+
+@st.cache_data(max_entries=8, show_spinner=False)
+def _grouped(keys: str, _shown: pd.DataFrame) -> pd.DataFrame:
+    return records.lines(_shown)
+
+
+def _table(lines: pd.DataFrame) -> pd.DataFrame:
+    """The settings, and those that were chosen."""
+    percent = {name: 100 * lines[name] for name in ("mean", "low", "high")}
+    shown = lines.assign(**percent, learner=lines["method"].map(lambda name: pc.METHODS[name].title))
+    shown["k"] = shown["k"].map(_text) if "k" in shown else ""
+    shown["epsilon"] = shown["epsilon"].map(_text)
+    shown["epsilon_upper"] = shown["epsilon_upper"].map(lambda value: _word(f"{value:.4g}"))
+    shown = shown[
+        [
+            name
+            for name in ("data", "learner", "k", "epsilon", "public_fraction", "mean", "low", "high", "seeds", "epsilon_upper", "seconds")
+            if name in shown and shown[name].notna().any()
+        ]
+    ]
+    number = st.column_config.NumberColumn
+    st.caption(f"{len(lines):,} settings, {int(lines['seeds'].sum()):,} runs. Choose lines at the left to compare them.")
+    event: Any = st.dataframe(
+        shown,
+        hide_index=True,
+        key="runs-table",
+        height=min(38 + 35 * len(shown), 400),
+        on_select="rerun",
+        selection_mode="multi-row",
+        column_config={
+            "epsilon": st.column_config.TextColumn("ε asked"),
+            "public_fraction": number("public share"),
+            "mean": st.column_config.ProgressColumn("test accuracy, %", format="%.1f", min_value=0, max_value=100),
+            "low": number("95 % from", format="%.1f"),
+            "high": number("to", format="%.1f"),
+            "epsilon_upper": st.column_config.TextColumn("ε spent, upper bound"),
+            "seconds": number("seconds a run", format="%.2f"),
+        },
+    )
+    return lines.iloc[[row for row in event.selection.rows if row < len(lines)]]
+
+
+def _refused(shown: pd.DataFrame) -> None:
+    """The settings that could not run, each with its cause, and a way to have a sweep try them again."""
+    refused = records.refusals(shown)
+    if refused.empty:
+        return
+    label = f"{int(refused['seeds'].sum()):,} runs were refused, in {len(refused):,} settings"
+    with st.expander(label, icon=":material/block:"):
+        st.markdown("The library refused these before or while training; the cache keeps the reason, so a sweep does not try them again.")
+        table = refused.drop(columns=["dataset"]).dropna(axis=1, how="all")
+        table["epsilon"] = table["epsilon"].map(_text)
+        config = {"error_message": st.column_config.TextColumn("why", width="large")}
+        st.dataframe(table, hide_index=True, key="runs-refused", column_config=config)
+        words = "Forgets the reasons; nothing else is deleted. Start the sweep again to try."
+        st.button("Try these again", icon=":material/replay:", key="runs-try-again", on_click=_forget_refusals, args=(shown,), help=words)
+
+
+def _forget_refusals(shown: pd.DataFrame) -> None:
+    count = records.forget_refusals(shown)
+    session.note(f"{count} refusals were forgotten: start their sweep again under Plan or Jobs.")
+
+
+def _has_synthetic(runs: pd.DataFrame) -> bool:
+    return any(name in pc.DATASETS and pc.DATASETS[name].synthetic for name in runs["dataset"].unique())
+
+
+def _compared(chosen: pd.DataFrame, shown: pd.DataFrame, looks_of_all: dict[str, Any]) -> Any:
+    """The chosen settings over each other, and what differs between them."""
+    rows = shown[shown["group"].isin(chosen["group"])]
+    labels = {str(line["group"]): words_of(line) for _, line in chosen.iterrows()}
+    figure = plots.overlay(rows, chosen, labels=labels, mode=looks.mode())
+    figures.show(
+        figure,
+        rows.drop(columns=["group"]).dropna(axis=1, how="all"),
+        name="runs_overlay",
+        seeds=int(chosen["seeds"].min()),
+        **looks_of_all,
+    )
+    if len(chosen) > 1:
+        differing = [name for name in ("data", *records.AXES[1:]) if name in chosen and chosen[name].map(_text).nunique() > 1]
+        st.markdown("**What differs**")
+        table = chosen[differing].map(_text).T.set_axis([f"{number + 1}" for number in range(len(chosen))], axis=1)
+        st.dataframe(table.rename_axis("setting").reset_index(), hide_index=True, key="runs-differences")
+    return figure
+
+
+def _exports(lines: pd.DataFrame, runs: pd.DataFrame, drawn: list[Any]) -> None:
+    with st.expander(f"Export these {len(runs):,} runs", icon=":material/download:"):
+        if len(runs) > _MOST_REPORTED:
+            st.caption(f"Notebook and report hold at most {_MOST_REPORTED} runs: choose lines or filters to say which.")
+        few = runs.head(_MOST_REPORTED)
+        files = {
+            "CSV": (lambda: runs.to_csv(index=False).encode(), "runs.csv", "text/csv", "One row per seed."),
+            "YAML": (lambda: runs_exports.grid_yaml(few).encode(), "runs.yaml", "text/yaml", "A grid per setting, for the command line."),
+            "Notebook": (lambda: runs_exports.notebook(few), "runs.ipynb", "application/x-ipynb+json", "Trains or reads the same runs."),
+            "Report": (
+                lambda: runs_exports.report(lines, few, drawn),
+                "runs.html",
+                "text/html",
+                "One file with figures and tables; needs no network.",
+            ),
+        }
+        with st.container(horizontal=True):
+            for label, (make, name, mime, words) in files.items():
+                st.download_button(label, make, name, mime, key=f"runs-{name}", help=words, on_click="ignore", icon=":material/download:")
+        st.caption("The same from a terminal, with the versions at hand:")
+        st.code(runs_exports.command(few.head(20)), language="bash")
+
+
+def _code(value: Any) -> str:
+    """A value as the link's filters write it, in ASCII."""
+    if value is None or value != value:
+        return ""
+    return f"{value:g}" if isinstance(value, int | float) else str(value)
+
+
+def _text(value: Any) -> str:
+    """A value in words for people."""
+    return _word(_code(value))
+
+
+def _word(code: str) -> str:
+    return "∞" if code == "inf" else code
+
+
+def _order(text: str) -> tuple[int, float, str]:
+    try:
+        return 0, float(text), ""
+    except ValueError:
+        return 1, 0.0, text
+
+
+def _learners() -> dict[str, str]:
+    return {name: method.title for name, method in pc.METHODS.items()}

@@ -1,0 +1,255 @@
+"""The screening page's choice: its controls, its place in the link, and the answers to its questions, kept on disk."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import shlex
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+import pillar_core as pc
+from pages.frame import jobs, local, session
+from pages.frame.settings import Settings
+from pages.parts.screen import sets as screening_sets
+from pages.parts.screen.sets import FALLBACK, FAMILIES
+from pillar_core.errors import PillarError
+from pillar_core.studies.screening import answers as screening_kept
+from pillar_core.studies.screening.answers import OWN_HALF, Ask
+
+MODELS = {
+    "linear_head": "Linear head on pixels",
+    "probe": "Probe network (the paper's, slower)",
+    "small_cnn": "Small CNN",
+    "resnet20": "ResNet20 (slowest)",
+    "timm": "A pre-trained network …",
+}
+SCORES = {
+    "gsd": "Subspace distance (GSD)",
+    "missed_energy": "Missed energy",
+    "gsd_pure": "GSD, pure ε",
+    "task2vec": "Task2Vec",
+    "otdd": "Transport (OTDD)",
+    "leep": "LEEP",
+    "logme": "LogME",
+}
+EXAMPLES = (100, 200, 500, 1000, 2000)
+EPSILONS = ("no", "0.5", "1", "2", "3", "8")
+KS = (1, 2, 4, 8, 16, 32)
+PURE_K = 2
+"""Directions that the pure form can tell from random ones on a few thousand rows."""
+QUICK = 8.0
+"""Seconds up to which an answer is computed in the page; longer ones are jobs."""
+_SECONDS = {"linear_head": 0.0004, "small_cnn": 0.004, "probe": 0.012, "resnet20": 0.08}
+_SECONDS_DEEP, _SECONDS_TRAINED, _SECONDS_LABELS = 0.04, 0.7, 0.03
+"""Of a row through a pre-trained network; of a private model; of a row under a score that reads labels. On this machine, alone."""
+_DEFAULTS = {"screen-model": "linear_head", "screen-rows": 200, "screen-k": 16, "screen-epsilon": "no", "screen-score": "gsd"}
+_LINK = {"m": "screen-model", "n": "screen-rows", "k": "screen-k", "e": "screen-epsilon", "s": "screen-score", "v": "screen-view"}
+_WHOLE = ("screen-rows", "screen-k")
+
+
+@dataclasses.dataclass(frozen=True)
+class Choice:
+    """What is screened, with what; `epsilon` is None without privacy."""
+
+    private: str
+    public: tuple[str, ...]
+    score: str
+    model: str
+    k: int
+    n_examples: int
+    epsilon: float | None
+    seed: int
+
+    def ask(self, what: str, **changes: Any) -> Ask:
+        """A question about these sets; only a ranking may spend ε."""
+        asked: dict[str, Any] = {"model": self.model, "k": self.k, "n_examples": self.n_examples, "seed": self.seed}
+        asked |= {"epsilon": self.epsilon, "score": self.score} if what == "ranking" else {"repeats": 1}
+        return Ask(what, self.private, self.public, **(asked | changes))
+
+    @property
+    def command(self) -> str:
+        """The shell command that prints this ranking."""
+        words = ["python", "-m", "pillar_core", "screen", "--private", self.private, "--public", *self.public]
+        words += ["--score", self.score, "--model", self.model, "--k", str(self.k), "--examples", str(self.n_examples)]
+        words += [] if self.epsilon is None else ["--epsilon", f"{self.epsilon:g}"]
+        return shlex.join([*words, "--seed", str(self.seed)])
+
+
+def restore(settings: Settings) -> None:
+    """Takes the page's choice from a link that is news."""
+    if not settings.screen or settings.screen == local.value("screen-link", ""):
+        return
+    local.put("screen-link", settings.screen)
+    given = dict(part.partition(":")[::2] for part in settings.screen.split(";") if ":" in part)
+    public = [name for name in given.get("c", "").split(",") if name]
+    screening_sets.adopt([*public, *given.get("x", "").split(","), given.get("p", "")])
+    for short, name in _LINK.items():
+        value = given.get(short, "")
+        if value and (name not in _WHOLE or value.isdecimal()):
+            local.put(name, int(value) if name in _WHOLE else value)
+    for short, name in (("p", "screen-private"), ("c", "screen-public"), ("x", "screen-mixtures")):
+        if given.get(short):
+            local.put(name, given[short])
+
+
+def publish(settings: Settings, choice: Choice) -> None:
+    """Writes the page's choice into the link. A network's path stays out of it."""
+    parts = {short: str(local.value(name, _DEFAULTS.get(name, ""))) for short, name in _LINK.items()}
+    mixed = [name for name in choice.public if "+" in name]
+    plain = [name for name in choice.public if "+" not in name]
+    parts |= {"p": choice.private, "c": ",".join(plain), "x": ",".join(mixed)}
+    word = ";".join(f"{short}:{value}" for short, value in parts.items() if value)
+    if word != settings.screen:
+        local.put("screen-link", word)
+        session.put(dataclasses.replace(session.current(), screen=word))
+        session.publish()
+
+
+def controls(settings: Settings) -> Choice:
+    """The page's own controls."""
+    private = _private(settings)
+    first, second, third, fourth = st.columns([1.3, 1.5, 1.1, 1.1], vertical_alignment="bottom")
+    with first:
+        model = _model()
+    with second:
+        spend = local.slider(
+            "Spend ε on the choice", list(EPSILONS), "no", name="screen-epsilon", words=_budget, help="One release ranks all sets."
+        )
+    with third:
+        n_examples = local.slider(
+            "Rows of each set", list(EXAMPLES), 200, name="screen-rows", help="More rows: narrower intervals, more time."
+        )
+    with fourth:
+        k = local.slider("Directions, k", list(KS), 16, name="screen-k", help="Directions that are compared; the paper takes 16.")
+    able = [name for name in SCORES if (pc.SCORES[name].value is not None if spend == "no" else pc.SCORES[name].private_form)]
+    score = local.one(
+        "Score", able, "gsd", name="screen-score", words=SCORES.__getitem__, help="How nearness is measured; small is near in all of them."
+    )
+    if score == "gsd_pure" and k > PURE_K:
+        st.caption(f":orange[Pure ε draws its directions one by one, each at ε/k: {PURE_K} are taken, more would be close to random.]")
+        k = PURE_K
+    public = _candidates(private, with_own_half=spend == "no")
+    return Choice(private, public, score, model, k, n_examples, None if spend == "no" else float(spend), settings.seed)
+
+
+def answer(ask: Ask, what: str, *, cost: str = "Spends no ε: a non-private diagnostic.") -> pd.DataFrame | None:
+    """The table: from disk, at once where it is quick, else None under a panel that computes it in the background."""
+    found = screening_kept.kept(ask)
+    if found is not None:
+        return found
+    seconds = seconds_of(ask)
+    if seconds <= QUICK:
+        with st.spinner(f"{what} …"):
+            return screening_kept.computed(ask)
+    jobs.panel([ask.payload], what=what, seconds=seconds, cost=cost, found=0, total=_parts(ask), unit="parts")
+    return None
+
+
+def seconds_of(ask: Ask) -> float:
+    """How long the answer should take on this machine."""
+    sets = len(ask.public) + 1
+    if ask.what in ("accuracy", "energy"):
+        return _SECONDS_TRAINED * _parts(ask) * (1.0 if ask.what == "accuracy" else 0.4)
+    row = _SECONDS.get(ask.model, _SECONDS_DEEP) + (_SECONDS_LABELS if ask.score in ("task2vec",) else 0.0)
+    passes = 18 if ask.what == "training" and ask.model != "linear_head" else ask.repeats
+    return row * ask.n_examples * sets * passes + 1e-9 * ask.n_examples**3 * sets * ask.repeats
+
+
+def _parts(ask: Ask) -> int:
+    return len(ask.public) * (len(screening_kept.SEEDS) if ask.what == "accuracy" else ask.repeats)
+
+
+def _private(settings: Settings) -> str:
+    options = screening_sets.private_sets(settings)
+    usual = settings.data if settings.data in options else FALLBACK
+    now = local.value("screen-private", usual)
+    local.put("screen-private", now if now in options else usual)
+    left, right = st.columns([1.3, 3.7], vertical_alignment="bottom")
+    with left:
+        st.selectbox(
+            "Private set",
+            options,
+            key=local.key("screen-private", usual),
+            format_func=screening_sets.title,
+            on_change=local.released,
+            args=("screen-private",),
+            help="The images that must be protected. Bring your own below.",
+        )
+    chosen = str(local.value("screen-private", usual))
+    with right:
+        screening_sets.bring()
+    if chosen == FALLBACK and settings.data != FALLBACK and settings.data not in options:
+        st.info(
+            "The sidebar's data are numbers without images: real handwritten digits stand in. Bring your own images to screen for them.",
+            icon=":material/swap_horiz:",
+        )
+    return chosen
+
+
+def _candidates(private: str, *, with_own_half: bool) -> tuple[str, ...]:
+    names = screening_sets.candidates(private, with_own_half=with_own_half)
+    usual = [name for name in (OWN_HALF, *FAMILIES) if name in names]
+    words = (
+        "Drawn by the app, sets that are on this machine, and your own files. “Its own other half” is a yardstick: private rows that were "
+        "set aside, the nearest that any public set could be."
+    )
+    plain = local.several("Candidates", names, usual, name="screen-public", words=screening_sets.title, help=words)
+    pairs = [f"{a}+{b}" for a, b in itertools.combinations([name for name in plain if name != OWN_HALF], 2)]
+    kept = [name for name in str(local.value("screen-mixtures", "")).split(",") if name in pairs]
+    if kept != [name for name in str(local.value("screen-mixtures", "")).split(",") if name]:
+        local.put("screen-mixtures", ",".join(kept))
+    session.fill("local-widget.screen-mixtures", kept)
+    chosen = st.multiselect(
+        "Mixtures of two",
+        pairs,
+        key="local-widget.screen-mixtures",
+        format_func=screening_sets.title,
+        on_change=_keep_mixtures,
+        placeholder="Add mixtures of two candidates, equal shares",
+        help="Two sets together are often nearer than either, but a bad one can spoil a good one.",
+    )
+    return (*plain, *chosen)
+
+
+def _keep_mixtures() -> None:
+    local.put("screen-mixtures", ",".join(st.session_state["local-widget.screen-mixtures"]))
+
+
+def _model() -> str:
+    if local.value("screen-model", "") not in MODELS:
+        local.put("screen-model", "linear_head")
+    st.selectbox(
+        "Gradients of",
+        list(MODELS),
+        key=local.key("screen-model", "linear_head"),
+        format_func=MODELS.__getitem__,
+        help="The model at its start whose gradients are compared. The linear head answers in seconds; the probe network is the paper's.",
+        on_change=local.released,
+        args=("screen-model",),
+    )
+    chosen = str(local.value("screen-model", "linear_head"))
+    if chosen != "timm":
+        return chosen
+    st.text_input(
+        "Network and weights",
+        key=local.key("screen-timm", ""),
+        placeholder="timm:mobilenetv2_100?weights=/path/file.safetensors",
+        on_change=local.released,
+        args=("screen-timm",),
+        help="timm:NAME?weights=FILE: a linear head on its features. Add &layers=a,b for layers of its own, &lora=8 for a vision "
+        "transformer, &size=224 for larger images; weights=random for a look at the architecture alone.",
+    )
+    text = str(local.value("screen-timm", "")).strip()
+    try:
+        screening_kept.check_model(text)
+    except PillarError as problem:
+        st.caption(f":orange[{problem if text else 'Name a network; until then the linear head on pixels is used.'}]")
+        return "linear_head"
+    return text
+
+
+def _budget(value: str) -> str:
+    return "none: diagnostic" if value == "no" else f"ε = {value}"

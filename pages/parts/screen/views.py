@@ -1,0 +1,208 @@
+"""What the screening page draws: the verdict, the ranking with its nulls, and what lies behind it."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+import pillar_core as pc
+from pages.frame import figures, local
+from pages.frame import theme as looks
+from pages.frame.settings import Settings
+from pages.parts.data import gallery
+from pages.parts.screen import question as screening
+from pages.parts.screen import sets as screening_sets
+from pages.parts.screen.question import Choice
+from pillar_core import plots
+from pillar_core.studies.screening import benefit as experiments
+from pillar_core.studies.screening.answers import OWN_HALF
+from pillar_core.types import Provenance
+
+VIEWS = {
+    "accuracy": "Does it predict accuracy?",
+    "angles": "Angles",
+    "spectra": "Spectra",
+    "pairs": "All pairs",
+    "bound": "What is lost",
+    "training": "Over training",
+    "energy": "In AdaMix",
+}
+METHODS = {"gep": "GEP", "pda_dpmd": "PDA-DPMD", "second_phase": "Second-phase pre-training"}
+
+
+def summary(choice: Choice, table: pd.DataFrame) -> None:
+    """The answer in four numbers. The yardstick is no candidate."""
+    own = table[table["public"] != OWN_HALF]
+    best = own.iloc[0]
+    rivals = _undecided(own)
+    spent = float(table["epsilon_upper"].max())
+    names = ", ".join(screening_sets.title(name) for name in rivals)
+    numbers = (
+        (
+            "Nearest",
+            screening_sets.title(best["public"]),
+            "The candidate with the smallest score. The set's own other half does not count.",
+        ),
+        ("Its score", f"{best['value']:.2f}", f"{pc.SCORES[choice.score].title}: {pc.SCORES[choice.score].idea}. Smaller is nearer."),
+        (
+            "May tie",
+            "none" if not rivals else str(len(rivals)),
+            f"Candidates whose 95 % interval reaches into that of the nearest: {names or 'none'}.",
+        ),
+        (
+            "Privacy spent",
+            "not private" if math.isinf(spent) else f"ε ≤ {spent:.3g}",
+            "Without ε this reads private rows as they are: for your eyes. With ε one release ranks any number of candidates.",
+        ),
+    )
+    for column, (label, value, words) in zip(st.columns([1.35, 0.7, 0.85, 1.1]), numbers, strict=True):
+        column.metric(label, value, help=words, border=True)
+
+
+def ranking(choice: Choice, table: pd.DataFrame, settings: Settings) -> None:
+    """The ranking with its nulls, and what they say."""
+    figure = plots.ranking(
+        table,
+        mode=looks.mode(),
+        titles=_titles(choice),
+        private=screening_sets.title(choice.private),
+        random_subspaces=table.attrs.get("random_subspaces"),
+        noise_images=screening_sets.NOISE,
+        yardstick=OWN_HALF,
+    )
+    private = choice.epsilon is not None
+    _show(figure, table, "screening", choice, settings, Provenance.PRIVATE if private else Provenance.NON_PRIVATE, is_experiment=private)
+    _nulls(choice, table)
+    if private:
+        more = (
+            " Every change of sets, rows, k or ε above is a release of its own; on real private rows their costs add up, "
+            "and each needs a noise of its own (another seed, or none)."
+        )
+        st.info(str(table.attrs["guarantee"]) + more, icon=":material/shield_lock:")
+    for note in (*table.attrs.get("notes", ()), *screening_sets.notes([choice.private, *choice.public])):
+        st.caption(note)
+
+
+def more(choice: Choice, table: pd.DataFrame, settings: Settings) -> None:
+    """One of the views behind the ranking."""
+    words = "What lies behind the ranking. All of these read private rows without noise."
+    view = local.one("Look closer", list(VIEWS), "accuracy", name="screen-view", words=VIEWS.__getitem__, help=words)
+    if view == "accuracy":
+        _accuracy(choice, table, settings)
+        return
+    question = {
+        "angles": "Compare directions one by one",
+        "spectra": "Look at the spectra of all gradients",
+        "pairs": "Compare every pair of sets",
+        "bound": "Project private gradients on public directions",
+        "training": "Train a model and measure again",
+        "energy": "Train AdaMix and watch its gradients",
+    }[view]
+    found = screening.answer(choice.ask(view), question)
+    if found is None:
+        return
+    shown: dict[str, Any] = {"mode": looks.mode(), "titles": _titles(choice)}
+    figure = {
+        "angles": lambda: plots.angles(found, **shown),
+        "spectra": lambda: plots.gradient_spectra(found, k=choice.k, **shown),
+        "pairs": lambda: plots.distance_map(found, **shown),
+        "bound": lambda: plots.reconstruction_bound(found, **shown),
+        "training": lambda: plots.order_over_training(found, kept=found.attrs.get("order_kept"), **shown),
+        "energy": lambda: plots.captured_gradients(found, **shown),
+    }[view]()
+    _show(figure, found, f"screening_{view}", choice, settings, Provenance.NON_PRIVATE)
+    if view == "training" and choice.model == "linear_head":
+        st.caption("A linear head's directions hardly move while it learns: take the small CNN to see an order change.")
+    absent = [screening_sets.title(name) for name in choice.public if name not in set(found["public"])] if view == "energy" else []
+    if absent:
+        st.caption(f"Without labels, so left out: {', '.join(absent)}.")
+
+
+def _accuracy(choice: Choice, table: pd.DataFrame, settings: Settings) -> None:
+    """A private learner trained with every candidate, beside the score."""
+    names = [name for name in METHODS if name in pc.METHODS]
+    words = "The learner that is trained with each candidate as its public data. GEP needs no public labels."
+    method = local.one("Learner", names, "gep", name="screen-method", words=METHODS.__getitem__, help=words)
+    epsilon = settings.epsilon if math.isfinite(settings.epsilon) else 2.0
+    if len(choice.public) < 3:
+        st.info("A rank correlation needs at least three candidates: choose more.", icon=":material/info:")
+        return
+    question = f"Train {METHODS[method]} with each candidate at ε = {epsilon:g}, three seeds"
+    cost = "An experiment: on real private rows each of these models would spend its own ε."
+    model = choice.model if choice.model.startswith("timm:") else "linear_head"
+    accuracy = screening.answer(
+        choice.ask("accuracy", method=method, epsilon=epsilon, model=model, k=1, n_examples=500), question, cost=cost
+    )
+    if accuracy is None:
+        return
+    agreement = experiments.agreement(table, accuracy).iloc[0]
+    figure = plots.score_against_accuracy(
+        table,
+        accuracy,
+        agreement,
+        mode=looks.mode(),
+        titles=_titles(choice),
+        baseline=accuracy.attrs.get("baseline"),
+        learner=METHODS[method],
+    )
+    _show(figure, accuracy, "screening_accuracy", choice, settings, Provenance.NON_PRIVATE, is_experiment=True, seeds=3)
+
+
+def _nulls(choice: Choice, table: pd.DataFrame) -> None:
+    """What a value must be compared with before it means anything."""
+    lines = []
+    values = table.set_index("public")["value"]
+    if screening_sets.NOISE in values:
+        noise = float(values[screening_sets.NOISE])
+        lines.append(
+            f"**Noise images** lie at {noise:.2f}: this much any set shares with the private one through the network alone, so a set as "
+            "far as that is of no use."
+        )
+        beyond = [screening_sets.title(name) for name, value in values.items() if value >= noise and name != screening_sets.NOISE]
+        lines += [f"No nearer than noise: {', '.join(beyond)}."] if beyond else []
+    if choice.score.startswith("gsd") and table.attrs.get("random_subspaces"):
+        lines.append(f"**Random directions** would lie at {table.attrs['random_subspaces']:.3f} (dotted line).")
+    if "self_distance" in table.attrs:
+        lines.append(f"Check: the private set and itself lie at {table.attrs['self_distance']:g}.")
+    if OWN_HALF in values:
+        lines.append(f"**Its own other half** lies at {values[OWN_HALF]:.2f}: nearer than that no public set can be expected to come.")
+    if lines:
+        st.markdown(" ".join(lines))
+
+
+def _titles(choice: Choice) -> dict[str, str]:
+    private = {choice.private: f"{screening_sets.title(choice.private)} (private)"}
+    return {name: screening_sets.title(name) for name in choice.public} | private
+
+
+def _show(
+    figure: Any,
+    table: pd.DataFrame,
+    name: str,
+    choice: Choice,
+    settings: Settings,
+    kind: Provenance,
+    *,
+    seeds: int | None = None,
+    is_experiment: bool = False,
+) -> None:
+    figures.show(
+        figure,
+        table,
+        name=name,
+        kinds=(kind,),
+        settings=settings,
+        seeds=seeds,
+        is_experiment=is_experiment,
+        is_synthetic=gallery.is_synthetic(choice.private.partition("~")[0]),
+        command=choice.command,
+    )
+
+
+def _undecided(table: pd.DataFrame) -> list[str]:
+    """The candidates whose interval overlaps that of the nearest; all of them where there are no intervals."""
+    best, others = table.iloc[0], table.iloc[1:]
+    return [row["public"] for _, row in others.iterrows() if not row["low"] > best["high"]]

@@ -1,0 +1,194 @@
+"""Playgrounds with known truth: a Gaussian mixture, disjunctions of random graphs, public rows from elsewhere."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from pages.frame import figures, local
+from pages.frame import theme as looks
+from pages.frame.settings import Settings
+from pillar_core import plots, theory
+from pillar_core.data.generators import gaussian_mixture
+from pillar_core.numerics import geometric_grid
+from pillar_core.studies import playgrounds
+from pillar_core.types import Provenance
+
+_N = (30, 100, 300, 1000, 3000, 10_000)
+_D = (8, 16, 32, 64, 128, 256, 512, 1024, 2048)
+_SEEDS = 3
+
+
+def mixture(settings: Settings) -> None:
+    """Two Gaussian classes on a line: error measured and predicted, with one public direction and with none."""
+    st.markdown(
+        "Rows are **y·μ + θ·u·w + σ·z** in d dimensions: the classes lie along μ, everything else is in the way. One public direction "
+        "finds μ; a private learner then has one number to learn instead of d."
+    )
+    one, two, three, four = st.columns(4)
+    with one:
+        d = local.slider("d, dimension", list(_D[2:7]), 256, name="mixture.d", words="{:,}".format, help="Features of a row.")
+    with two:
+        sigma = local.slider(
+            "σ, noise in every direction", [0.1, 0.2, 0.3, 0.4, 0.5, 0.7, 1.0], 0.5, name="mixture.sigma", help="A standard deviation."
+        )
+    with three:
+        theta = local.slider(
+            "θ, along the nuisance", [0.0, 0.05, 0.2, 0.5, 0.8], 0.05, name="mixture.theta", help="A standard deviation, below 1."
+        )
+    with four:
+        offered = [50, 100, 300, 1000, 3000]
+        n_public = local.slider(
+            "Public rows", offered, 300, name="mixture.n_public", words="{:,}".format, help="They find the one direction."
+        )
+    epsilon = settings.epsilon
+    table = _mixture(d, theta, sigma, epsilon, n_public, settings.seed)
+    held = float(table[table["projection"] != "none"]["held"].mean())
+    best = 1 - gaussian_mixture.bayes_accuracy(sigma=sigma)
+    curve = _predicted(d, theta, sigma, epsilon, held)
+    figure = plots.mixture_errors(table, curve, mode=looks.mode(), floor=best)
+    _show(figure, table, "mixture", settings, seeds=_SEEDS)
+    st.caption(
+        f"The first direction of {n_public:,} public rows holds {100 * held:.1f} % of μ: ξ₁ = {1 - held:.3f}. "
+        f"ε = {epsilon:g} comes from the sidebar."
+    )
+    target = local.slider(
+        "Error wanted", [0.05, 0.1, 0.2, 0.3], 0.1, name="mixture.target", words=lambda x: f"{100 * x:g} %", help="For the rows needed."
+    )
+    lines = [
+        (d_, name, theory.rows_needed(error=target, epsilon=epsilon, k=k, theta=theta, sigma=sigma) if math.isfinite(epsilon) else 1.0)
+        for d_ in _D
+        for name, k in (("first public direction", 1), ("none", d_))
+    ]
+    needed = pd.DataFrame(lines, columns=["d", "projection", "rows"])
+    if needed["rows"].map(math.isfinite).any():
+        _show(plots.rows_against_dimension(needed, mode=looks.mode(), here=d), needed, "rows_needed", settings, kinds=(), is_theory=True)
+    else:
+        st.info(
+            f"With σ = {sigma:g} even the best classifier errs in {100 * best:.1f} % of rows: no number of rows reaches {100 * target:g} %."
+        )
+
+
+def disjunctions(settings: Settings) -> None:
+    """Random graphs: components against unlabelled rows, and what the exponential mechanism then errs."""
+    st.markdown(
+        "A label is true if any of the first k variables is active. **Unlabelled** rows show which variables are active together; "
+        "joined variables share their fate, so only one bit per component is left to learn from **private** labels."
+    )
+    one, two, three, four = st.columns(4)
+    with one:
+        d = local.slider("d, variables", [10, 20, 40, 60, 100], 40, name="graph.d", help="All variables.")
+    with two:
+        k = local.slider(
+            "k, in the disjunction", [k for k in (4, 5, 10, 20, 30, 50) if k <= d - 4], 10, name="graph.k", help="They decide the label."
+        )
+    with three:
+        p = local.slider(
+            "p, edge probability", [0.002, 0.005, 0.01, 0.02, 0.05, 0.1], 0.01, name="graph.p", help="Of each pair, in each row."
+        )
+    with four:
+        offered = [2, 5, 10, 20, 40, 80, 160, 320]
+        n = local.slider("Unlabelled rows", offered, 40, name="graph.n", help="Public: they cost no privacy.")
+    graph = _graph(d, k, p, n, settings.seed)
+    _show(
+        plots.component_graph(graph.labels, graph.edges, k=k, n_unlabelled=n, mode=looks.mode()),
+        plots.component_table(graph.labels, k=k),
+        "component_graph",
+        settings,
+        kinds=(Provenance.PUBLIC,),
+    )
+    bound = theory.CALCULATORS["semi_private_theorem_2"](d=d, k=k, p=p).value("unlabelled rows", theory.Form.CORRECTED)
+    if math.isinf(bound):
+        st.caption("Theorem 2, corrected, promises nothing for so few variables.")
+    else:
+        st.caption(f"Theorem 2, corrected, promises two components from {math.ceil(bound):,} unlabelled rows on.")
+    if graph.count > theory.MOST_COMPONENTS:
+        st.info(
+            f"{graph.count} components leave 2^{graph.count} disjunctions, too many to weigh one by one. More unlabelled rows join them.",
+            icon=":material/hub:",
+        )
+        return
+    epsilons = tuple(sorted({0.1, 0.5, 2.0, min(settings.epsilon, 8.0)}))
+    table = _choices(d, k, p, n, epsilons, settings.seed)
+    _show(plots.choice_errors(table.dropna(subset=["error"]), mode=looks.mode()), table, "choice_errors", settings, seeds=5)
+    st.caption(
+        "The mechanism takes a union of components with probability ∝ exp(−ε·errors/2): ε under replacing a row, ε/2 under adding one."
+    )
+
+
+def shift(settings: Settings) -> None:
+    """A share η of the public rows comes from elsewhere: what its directions still hold of the separator."""
+    st.markdown(
+        "A share **η** of the public rows points in one foreign direction. Once its energy passes the k-th eigenvalue, it takes a place "
+        "among the k directions, and what sat there is lost. Theory's bound is safe long before."
+    )
+    one, two, three, four = st.columns(4)
+    with one:
+        d = local.slider("d, dimension", [16, 32, 64, 128], 64, name="shift.d", help="Features of a row.")
+    with two:
+        k = local.slider("k, directions kept", [1, 2, 4, 8], 2, name="shift.k", help="Directions of the public second moment.")
+    with three:
+        decay = local.slider(
+            "How fast the spectrum falls", [0.5, 1.0, 1.5, 2.0], 1.5, name="shift.decay", help="λ_j ∝ j^−decay, rows of unit length."
+        )
+    with four:
+        n = local.slider(
+            "Public rows",
+            [100, 300, 1000, 3000, 10_000],
+            1000,
+            name="shift.n",
+            words="{:,}".format,
+            help="For the points; lines are exact.",
+        )
+    table = _shift(d, k, decay, n, settings.seed)
+    _show(plots.shift(table, mode=looks.mode()), table, "shift", settings, kinds=(), is_theory=True)
+    limit, printed = (float(table[table[name] > 0]["eta"].max()) for name in ("bound", "bound_printed"))
+    st.caption(f"The corrected bound says something up to η = {limit:.2g}, the printed one up to η = {printed:.2g}.")
+
+
+@st.cache_data(max_entries=32, show_spinner="Training a few dozen models …")
+def _mixture(d: int, theta: float, sigma: float, epsilon: float, n_public: int, seed: int) -> pd.DataFrame:
+    return playgrounds.mixture(d=d, theta=theta, sigma=sigma, epsilon=epsilon, n_private=_N, n_public=n_public, seeds=_SEEDS, seed=seed)
+
+
+def _predicted(d: int, theta: float, sigma: float, epsilon: float, held: float) -> pd.DataFrame:
+    """The closed form between the measured points: columns projection, n_private, predicted."""
+    sides = (("first public direction", 1, held), ("none", d, 1.0))
+    lines = [
+        (name, n, theory.predicted_error(n_private=n, epsilon=epsilon, k=k, theta=theta, sigma=sigma, held=kept))
+        for name, k, kept in sides
+        for n in geometric_grid(_N[0], _N[-1], 60)
+    ]
+    return pd.DataFrame(lines, columns=["projection", "n_private", "predicted"])
+
+
+@st.cache_resource(max_entries=32, show_spinner=False)
+def _graph(d: int, k: int, p: float, n: int, seed: int) -> Any:
+    return theory.component_graph(theory.random_graph_rows(n, d=d, k=k, p=p, seed=seed, part="unlabelled")[0])
+
+
+@st.cache_data(max_entries=32, show_spinner="Weighing every union of components …")
+def _choices(d: int, k: int, p: float, n: int, epsilons: tuple[float, ...], seed: int) -> pd.DataFrame:
+    counts = (5, 10, 20, 50, 100, 200, 500)
+    return playgrounds.disjunctions(d=d, k=k, p=p, epsilons=epsilons, n_private=counts, n_unlabelled=n, seeds=5, seed=seed)
+
+
+@st.cache_data(max_entries=32, show_spinner=False)
+def _shift(d: int, k: int, decay: float, n: int, seed: int) -> pd.DataFrame:
+    return playgrounds.shifted_directions(d=d, k=k, decay=decay, n_public=n, seed=seed, points=61)
+
+
+def _show(
+    figure: Any,
+    table: pd.DataFrame,
+    name: str,
+    settings: Settings,
+    *,
+    kinds: tuple[Provenance, ...] = (Provenance.NON_PRIVATE,),
+    seeds: int | None = None,
+    is_theory: bool = False,
+) -> None:
+    figures.show(figure, table, name=name, kinds=kinds, settings=settings, seeds=seeds, is_synthetic=True, is_theory=is_theory)

@@ -1,0 +1,223 @@
+"""The theory page's calculators: a theorem, its inputs, its numbers in printed and corrected form, and the ranges it states."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from pages.frame import badges, core, failures, figures, local
+from pages.frame import theme as looks
+from pages.frame.settings import Settings
+from pages.parts.geometry import shapes
+from pillar_core import geometry as geo
+from pillar_core import params, plots, theory
+from pillar_core.numerics import geometric_grid
+from pillar_core.theory import CALCULATORS, Calculator, Form, Outcome, Value
+from pillar_core.types import Provenance
+
+_ACROSS = 4
+_COLOURS: dict[Form, Any] = {Form.PRINTED: "gray", Form.CORRECTED: "green", Form.DERIVED: "blue"}
+_LABELS = {
+    "alpha": "α, error wanted",
+    "beta": "β, chance of failure",
+    "epsilon": "ε, budget",
+    "gamma": "γ, margin",
+    "xi": "ξ, share missed",
+    "gap": "Δ, eigengap",
+    "k": "k, directions",
+    "d": "d, features",
+    "eta": "η",
+    "rho": "ρ, privacy",
+    "theta": "θ",
+    "sigma": "σ",
+    "radius": "R, radius",
+    "n": "n, rows",
+    "n_private": "private rows",
+    "n_public": "public rows",
+    "low_rank": "c, distance from low rank",
+    "p": "p",
+    "lipschitz": "L, Lipschitz constant",
+    "distance": "‖w* − w_ref‖",
+    "ball": "B, ball of weights",
+    "curvature": "c, strong convexity",
+    "steps": "T, steps",
+    "components": "Z, components",
+    "frobenius": "‖B‖, perturbation",
+    "top": "λ₁",
+    "second": "λ₂",
+    "clip": "c, clip norm",
+    "squared_singular": "σ₁²",
+    "closeness": "ρ, closeness",
+    "failure": "η, chance of failure",
+    "loss": "loss",
+}
+_AXES = {"k": "k", "d": "d", "gamma": "γ", "epsilon": "ε", "alpha": "α"}
+
+
+def draw(settings: Settings) -> None:
+    """The chosen theorem."""
+    words = "Each shows its formula as printed and, where the print is wrong, corrected."
+    now = local.value("theorem", "pillar_theorem_1")
+    st.selectbox(
+        "Theorem",
+        list(CALCULATORS),
+        key=local.key("theorem", now),
+        format_func=lambda name: CALCULATORS[name].title,
+        help=words,
+        on_change=local.released,
+        args=("theorem",),
+    )
+    calculator = CALCULATORS[str(local.value("theorem", now))]
+    st.markdown(f"**{calculator.says}**")
+    st.caption(calculator.source)
+    inputs = _inputs(calculator, settings)
+    with failures.shown("These inputs cannot be evaluated.", advice="Change the input that is named."):
+        outcome = calculator(**inputs)
+        _ranges(outcome)
+        _values(outcome)
+        if calculator.corrections:
+            with st.expander("What is wrong in print", icon=":material/edit_note:"):
+                st.markdown("\n".join(f"- {line}" for line in calculator.corrections))
+        if calculator.name == "pillar_table_v":
+            _curves(inputs, settings)
+
+
+def measured_inputs(settings: Settings) -> dict[str, float]:
+    """γ, ξ_k, Δ_k, k, d, n … of the rows at hand, in the theorems' units: rows divided by the largest public norm.
+
+    Everything but k, d, n and the gap reads labels: a non-private diagnostic.
+    """
+    view = shapes.View(settings)
+    basis, rows = shapes.basis(view, geo.BasisKind.PUBLIC_PCA), shapes.rows(settings)
+    k = int(geo.best_k(shapes.predicted(settings, (settings.epsilon,)))["k"].iloc[0]) if settings.is_rule_k else min(settings.k, basis.rank)
+    radius = rows.radius()
+    found, _ = shapes.separators(view)
+    margins, _ = shapes.margins(shapes.View(settings, "one_versus_rest"), 0.01)
+    lowest = geo.smallest(margins)
+    closest = lowest.iloc[int((lowest["k"] - k).abs().to_numpy().argmin())]
+    spectrum = geo.spectrum(basis)
+    line = spectrum.iloc[k - 1]
+    facts = core.split(settings).facts
+    return {
+        "k": k,
+        "d": facts.d,
+        "n": facts.n_private,
+        "n_private": facts.n_private,
+        "n_public": facts.n_public,
+        "gap": float(line["gap"]) / radius**2,
+        "xi": float(geo.xi_of(found.weights, basis.vectors)[:, k - 1].mean()),
+        "gamma": min(max(float(closest["cosine_margin"]), -1.0), 1.0),
+        "eta": float(line["tail"]) / radius**2,
+        "epsilon": settings.epsilon if math.isfinite(settings.epsilon) else 1e3,
+    }
+
+
+def _inputs(calculator: Calculator, settings: Settings) -> dict[str, Any]:
+    known = params.params_of(calculator.settings)
+    usable = [
+        name
+        for name in known
+        if name in ("k", "d", "n", "n_private", "n_public", "gap", "xi", "gamma", "epsilon") or _is_tail(calculator, name)
+    ]
+    if usable:
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.button(
+                "Fill in from the data at hand",
+                icon=":material/database:",
+                key="fill",
+                help=f"Sets {', '.join(usable)} to what the private data in the sidebar have, measured at the sidebar's k and ε.",
+                on_click=_fill,
+                args=(calculator.name, usable, settings),
+            )
+            badges.provenance(Provenance.NON_PRIVATE)
+    inputs = {}
+    columns = st.columns(_ACROSS)
+    for place, (name, param) in enumerate(known.items()):
+        with columns[place % _ACROSS]:
+            inputs[name] = local.field(param, name=f"{calculator.name}.{name}", label=_LABELS[name])
+    return inputs
+
+
+def _is_tail(calculator: Calculator, name: str) -> bool:
+    return calculator.name == "semi_private_theorem_3" and name == "eta"
+
+
+def _fill(name: str, usable: list[str], settings: Settings) -> None:
+    found = measured_inputs(settings)
+    for field in usable:
+        local.put(f"{name}.{field}", found[field])
+
+
+def _ranges(outcome: Outcome) -> None:
+    broken = outcome.violations
+    if broken:
+        st.warning(
+            "**Outside the theorem's range**, where it promises nothing: " + "; ".join(f"`{line}`" for line in broken) + ".",
+            icon=":material/rule:",
+        )
+    else:
+        st.success("Inside every range that the theorem states.", icon=":material/rule:")
+
+
+def _values(outcome: Outcome) -> None:
+    names = list(dict.fromkeys(item.name for item in outcome.values))
+    for place, name in enumerate(names):
+        own = [item for item in outcome.values if item.name == name]
+        with st.container(border=True, key=f"value-{place}"):
+            st.markdown(f"**{name[0].upper()}{name[1:]}**")
+            if len(own) == 1:
+                number, formula = st.columns(2, vertical_alignment="center")
+                _number(number, own[0])
+                formula.latex(own[0].latex)
+            else:
+                for column, item in zip(st.columns(len(own)), own, strict=True):
+                    _number(column, item)
+                    column.latex(item.latex)
+    table = pd.DataFrame([(item.name, str(item.form), item.value, item.unit, item.is_rate) for item in outcome.values])
+    with st.expander("Table of all numbers and ranges", icon=":material/table_view:"):
+        st.dataframe(table.set_axis(["quantity", "form", "value", "unit", "rate only"], axis=1), hide_index=True, key="theorem-values")
+        ranges = [(item.words, str(item.form), "holds" if item.holds else "broken") for item in outcome.ranges]
+        st.dataframe(pd.DataFrame(ranges, columns=["range: value", "form", "state"]), hide_index=True, key="theorem-ranges")
+
+
+def _number(column: Any, item: Value) -> None:
+    with column:
+        with st.container(horizontal=True, gap="small"):
+            st.badge(str(item.form), color=_COLOURS[item.form])
+            if item.is_rate:
+                st.badge("rate", color="orange", help="Constants and logarithms are unknown: only growth and ratios mean anything.")
+        st.markdown(f"#### {shown(item.value)} {item.unit}")
+        if item.note:
+            st.caption(item.note)
+
+
+def shown(value: float) -> str:
+    """A number for people: three digits, powers of ten for the large and the small, ∞ where no amount will do."""
+    if math.isinf(value):
+        return "∞"
+    if value == 0 or 0.001 <= abs(value) < 10:
+        return f"{value:.3g}"
+    if abs(value) < 1e7 and abs(value) >= 10:
+        return f"{math.ceil(value) if value > 100 else round(value, 1):,}"
+    digits, power = f"{value:.2e}".split("e")
+    return f"{digits} · 10{str(int(power)).translate(str.maketrans('-0123456789', '⁻⁰¹²³⁴⁵⁶⁷⁸⁹'))}"
+
+
+def _curves(inputs: dict[str, Any], settings: Settings) -> None:
+    axis = local.one(
+        "Along",
+        list(_AXES),
+        "k",
+        name="rate-axis",
+        words=_AXES.__getitem__,
+        help="The input on the horizontal axis; all others as set above.",
+    )
+    spans = {"k": (1, 2000), "d": (10, 10_000), "gamma": (0.01, 0.9), "epsilon": (0.05, 8), "alpha": (0.01, 0.5)}
+    grid = geometric_grid(*spans[axis], 40)
+    xs = sorted({round(x) for x in grid}) if axis in ("k", "d") else [float(x) for x in grid]
+    table = theory.rate_curves(axis, xs, **{name: value for name, value in inputs.items() if name != axis})
+    figure = plots.rates(table, mode=looks.mode(), here=float(inputs[axis]))
+    figures.show(figure, table, name="rates", kinds=(), settings=settings, is_theory=True)

@@ -1,0 +1,21 @@
+"""Backbones: images or numbers to features."""
+
+from pillar_core.backbones import identity, open_clip_towers, own_files, raw_pixels, scattering, self_supervised, timm_models
+from pillar_core.backbones.cards import BACKBONES, Backbone, revision
+from pillar_core.backbones.extraction import extract, forget, is_ready
+
+__all__ = [
+    "BACKBONES",
+    "Backbone",
+    "extract",
+    "forget",
+    "identity",
+    "is_ready",
+    "open_clip_towers",
+    "own_files",
+    "raw_pixels",
+    "revision",
+    "scattering",
+    "self_supervised",
+    "timm_models",
+]

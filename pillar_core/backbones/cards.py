@@ -1,0 +1,113 @@
+"""The card of a backbone, what it needs to run, and the registry of backbones."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from pillar_core.backbones import weights as files
+from pillar_core.backbones.names import address
+from pillar_core.errors import SettingError
+from pillar_core.fingerprint import fingerprint
+from pillar_core.params import Param
+from pillar_core.registry import Registry
+
+Array = np.ndarray[Any, Any]
+Features = tuple[Array, Array | None]
+DEVICE = Param("device", str, "auto", "Where the backbone runs.", choices=("auto", "cpu", "cuda", "mps"))
+BATCH_SIZE = Param("batch_size", int, 64, "Images at a time through the backbone; bounds its memory.", low=1, high=65_536, unit="images")
+NO_OVERLAP = "none: nothing was pre-trained"
+
+
+@dataclasses.dataclass(frozen=True)
+class Work:
+    """What an opened backbone may use: its weights on this disk (None: it has none) and a device (cpu, cuda or mps)."""
+
+    weights: Path | None = None
+    device: str = "cpu"
+
+
+@dataclasses.dataclass(frozen=True)
+class Encoder:
+    """An opened backbone: `encode(rows)` turns a batch into (b, width) float32; `notes` say what was decided on opening."""
+
+    encode: Callable[[Array], Array]
+    notes: tuple[str, ...] = ()
+
+
+@dataclasses.dataclass(frozen=True)
+class Backbone:
+    """What a backbone is, and how to open it: `open(name, work)`.
+
+    `parameters`, `width`, `pretraining` and `overlap` are facts in words; `overlap` warns where private classes may have been
+    seen in pre-training. `weights` says where its weights come from, "" where it has none; `fetch(network)` returns the file that
+    comes with the name, from this disk or, with `network`, from its hub, and None where there is none to be had. `is_kept` says
+    whether features are worth a place in the cache. Raise `version` whenever the features change.
+    """
+
+    name: str
+    title: str
+    source: str
+    licence: str
+    width: str
+    pretraining: str
+    overlap: str
+    open: Callable[[str, Work], Encoder]
+    parameters: str = "none"
+    takes: Literal["images", "numbers"] = "images"
+    weights: str = ""
+    fetch: Callable[[bool], Path | None] | None = None
+    is_kept: bool = True
+    version: int = 1
+
+    def weights_file(self, given: str | Path | None = None, *, network: bool = False) -> Path | None:
+        """The file with this backbone's weights, None where it has none: `given`, else the one in its name, else the hub's.
+
+        Raises:
+            SettingError: a file for a backbone that has no weights, two different ones, or none where one is needed.
+        """
+        named = address(self.name).weights
+        if given is not None and named is not None and Path(given).expanduser() != Path(named).expanduser():
+            raise SettingError(f"weights are named twice: {str(given)!r}, and {named!r} in the backbone's name. Keep one.")
+        chosen = given if given is not None else named
+        if not self.weights:
+            if chosen is not None:
+                raise SettingError(f"weights must be none for the backbone {self.name}, which has none; got {str(chosen)!r}.")
+            return None
+        if chosen is None:
+            found = None if self.fetch is None else self.fetch(network)
+            if found is None:
+                raise SettingError(f"the backbone {self.name} needs its weights as a local file (weights=FILE): {self.weights}.")
+            return found
+        path = Path(chosen).expanduser().absolute()
+        if not path.is_file():
+            raise SettingError(f"weights must be an existing file; there is no {path}.")
+        return path
+
+
+BACKBONES: Registry[Backbone] = Registry("backbone")
+
+
+def described_with(card: Backbone, name: str) -> Backbone:
+    """The card of a backbone under `name`, which adds options to the card's own; they are told in the title."""
+    changes = ", ".join(f"{option} {value}" for option, value in address(name).options.items())
+    return dataclasses.replace(card, name=name, title=f"{card.title} ({changes})" if changes else card.title)
+
+
+def revision(name: str | None) -> int | str:
+    """What tells a backbone's features from those of an earlier version of it, or of other weights under the same name; 0 for
+    no backbone of ours."""
+    if name is None or name not in BACKBONES:
+        return 0
+    card = BACKBONES[name]
+    if not card.weights:
+        return card.version
+    try:
+        path = card.weights_file()
+    except SettingError:
+        path = None
+    return fingerprint(card.version, "" if path is None else files.content_hash(path))

@@ -1,0 +1,84 @@
+"""Where a network runs, and one that is ready to run there."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import numpy as np
+import torch
+
+from pillar_core.backbones.cards import Encoder
+from pillar_core.backbones.preparing import Preparing
+from pillar_core.errors import DataError, SettingError
+from pillar_core.threads import asked_threads, idle_cores, usable_cores
+
+Array = np.ndarray[Any, Any]
+DEVICES = ("cuda", "mps", "cpu")
+
+
+def chosen_device(asked: str) -> str:
+    """cuda, mps or cpu: `asked`, or with "auto" the first of these that is here.
+
+    Raises:
+        SettingError: a device that this machine does not have.
+    """
+    here = [name for name in DEVICES if _is_here(name)]
+    if asked == "auto":
+        return here[0]
+    if asked not in here:
+        raise SettingError(f"device must be one that this machine has ({', '.join(here)}), or auto; got {asked!r}.")
+    return asked
+
+
+def n_threads() -> int:
+    """Threads of a network on the CPU: PILLAR_THREADS, else the cores that this process may use (taskset, OMP_NUM_THREADS) and
+    nobody else uses now. Their number was not seen to change a bit of the features."""
+    given = os.environ.get("OMP_NUM_THREADS", "")
+    return asked_threads() or max(1, min(idle_cores(), int(given) if given.isdecimal() else usable_cores()))
+
+
+def encoder(
+    network: torch.nn.Module, preparing: Preparing, *, device: str, precision: str = "auto", notes: tuple[str, ...] = ()
+) -> Encoder:
+    """The network as an encoder: images prepared and run on `device`, maps averaged over their pixels.
+
+    Mixed precision (float16 products, float32 sums) runs on CUDA unless `precision` says float32; elsewhere where it is asked
+    for, as bfloat16. cuDNN is held to one algorithm, so that equal batches give equal bytes.
+    """
+    place = torch.device(device)
+    ready = network.eval().to(place).to(memory_format=torch.channels_last)
+    is_mixed = precision == "mixed" or (precision == "auto" and device == "cuda")
+    kind = torch.float16 if device == "cuda" else torch.bfloat16
+
+    def encode(rows: Array) -> Array:
+        images = torch.from_numpy(np.ascontiguousarray(rows)).to(place)
+        with (
+            torch.inference_mode(),
+            torch.autocast(device, dtype=kind, enabled=is_mixed),
+            torch.backends.cudnn.flags(enabled=True, benchmark=False, deterministic=True, allow_tf32=is_mixed),
+        ):
+            return pooled(ready(preparing(images).contiguous(memory_format=torch.channels_last)))
+
+    return Encoder(encode, notes)
+
+
+def pooled(given: Any) -> Array:
+    """(b, width) float32 from a network's answer: rows as they are, maps (b, c, h, w) averaged over their pixels.
+
+    Raises:
+        DataError: an answer of another shape.
+    """
+    if isinstance(given, torch.Tensor) and given.ndim == 4:
+        given = given.mean(dim=(2, 3))
+    if not isinstance(given, torch.Tensor) or given.ndim != 2:
+        what = f"shape {tuple(given.shape)}" if isinstance(given, torch.Tensor) else type(given).__name__
+        raise DataError(f"a backbone must answer a batch with one row (b, width) or one map (b, c, h, w) an image; it gave {what}.")
+    answer: Array = given.float().cpu().numpy()
+    return answer
+
+
+def _is_here(name: str) -> bool:
+    if name == "cuda":
+        return bool(torch.cuda.is_available())
+    return name == "cpu" or bool(torch.backends.mps.is_available())

@@ -1,0 +1,238 @@
+"""Images through a backbone, batch by batch, once: resumable, kept by content, never half-read.
+
+The key is what decides the features: the images, the backbone with its version and options, the weights' content, the kind of
+device. Every batch has the same number of rows (the last one is filled up), so equal inputs give equal bytes on the same
+device at the same batch size. Memory holds one batch of images besides the data set and the features themselves.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+import torch
+
+from pillar_core import store
+from pillar_core.backbones import journal
+from pillar_core.backbones.cards import BACKBONES, BATCH_SIZE, DEVICE, Backbone, Encoder, Features, Work
+from pillar_core.backbones.devices import DEVICES, chosen_device, n_threads
+from pillar_core.backbones.names import address
+from pillar_core.backbones.weights import content_hash
+from pillar_core.errors import Cancelled, DataError, SettingError
+from pillar_core.fingerprint import fingerprint
+from pillar_core.types import Dataset
+
+Array = np.ndarray[Any, Any]
+
+VERSION = 1
+_OUT_OF_MEMORY = re.compile(r"out of memory|can't allocate memory", re.IGNORECASE)
+"""What torch's allocators of CUDA, MPS and the CPU say; only the first has an error of its own."""
+
+
+class Progress(Protocol):
+    """Told how many rows are done, of how many, and a few words."""
+
+    def __call__(self, done: int, total: int, message: str = "") -> None: ...
+
+
+@dataclasses.dataclass
+class _Plan:
+    """One extraction: what, through what, on what, and how many rows at a time (fewer once memory ran out)."""
+
+    dataset: Dataset
+    backbone: Backbone
+    work: Work
+    batch_size: int
+    progress: Progress
+    cancelled: Callable[[], bool]
+    notes: list[str] = dataclasses.field(default_factory=list)
+
+    @property
+    def total(self) -> int:
+        """Train and test rows."""
+        return len(self.dataset.x_train) + (0 if self.dataset.x_test is None else len(self.dataset.x_test))
+
+    def rows(self, start: int, stop: int) -> Array:
+        """Rows start … stop of the train rows followed by the test rows."""
+        n_train = len(self.dataset.x_train)
+        parts = [self.dataset.x_train[start:stop]]
+        if self.dataset.x_test is not None and stop > n_train:
+            parts.append(self.dataset.x_test[max(0, start - n_train) : stop - n_train])
+        found: Array = np.concatenate(parts) if len(parts) > 1 else parts[0]
+        return found
+
+    def key(self, device: str) -> str:
+        """The name of the features of this device in the store; it begins with that of the images."""
+        spot = address(self.backbone.name)
+        weights = None if self.work.weights is None else content_hash(self.work.weights)
+        own = (spot.base if self.backbone.fetch is None or spot.family not in ("torchscript", "onnx") else spot.family, dict(spot.options))
+        return f"{self.dataset.rows_fingerprint}-{fingerprint('features', VERSION, own, self.backbone.version, weights, device)}"
+
+
+def extract(
+    dataset: Dataset,
+    *,
+    backbone: str,
+    weights: str | Path | None = None,
+    device: str = "auto",
+    batch_size: int = 64,
+    progress: Progress | None = None,
+    cancelled: Callable[[], bool] | None = None,
+) -> tuple[Array, Array | None, tuple[str, ...]]:
+    """(train features, test features, notes); features are (n, width) float32 C-contiguous, test is None without test rows.
+
+    From the cache where they are there; else extracted, going on where a killed extraction of the same stopped.
+
+    Raises:
+        UnknownNameError: no such backbone.
+        SettingError: device, batch size, weights or an option of the name out of range.
+        DataError: rows that the backbone cannot take, weights of another network, or features that are not finite.
+        StoreError: a disk that refuses; what was done is kept.
+        Cancelled: `cancelled` said so; what was done is kept.
+    """
+    plan = _planned(dataset, backbone, weights, device, batch_size, network=True)
+    plan.progress, plan.cancelled = progress or plan.progress, cancelled or plan.cancelled
+    if not plan.backbone.is_kept:
+        return (*_at_once(plan), ())
+    found = _stored(plan, device)
+    if found is not None:
+        return found
+    root, key = store.default().root, plan.key(plan.work.device)
+    journal.sweep(root)
+
+    def wait(done: int) -> None:
+        if plan.cancelled():
+            raise Cancelled("stopped while another process extracts the same features.")
+        plan.progress(done, plan.total, "another process extracts these features")
+
+    with journal.locked(root, key, wait=wait) as folder:
+        return _stored(plan, device) or _made(plan, key, journal.Journal(folder))
+
+
+def is_ready(dataset: Dataset, *, backbone: str, weights: str | Path | None = None, device: str = "auto") -> bool:
+    """Whether `extract` would return without running a network: features in the cache, or too cheap to be kept.
+
+    Raises:
+        UnknownNameError, SettingError, DataError: as `extract`.
+    """
+    card = BACKBONES[backbone]
+    if weights is None and address(backbone).weights is None and card.fetch is not None and card.fetch(False) is None:
+        return False
+    plan = _planned(dataset, backbone, weights, device, 1, network=False)
+    return not plan.backbone.is_kept or any(store.default().has("arrays", plan.key(one)) for one in _acceptable(plan, device))
+
+
+def forget(dataset: Dataset) -> int:
+    """How many sets of features of these images were deleted from the cache; unfinished ones go too."""
+    cache, prefix = store.default(), f"{dataset.rows_fingerprint}-"
+    journal.remove(cache.root, prefix)
+    return sum(cache.delete("arrays", item.key) for item in cache.ls("arrays") if item.key.startswith(prefix))
+
+
+def _planned(dataset: Dataset, backbone: str, weights: str | Path | None, device: str, batch_size: int, *, network: bool) -> _Plan:
+    chosen = BACKBONES[backbone]
+    size, asked = BATCH_SIZE.check(batch_size), str(DEVICE.check(device))
+    file = chosen.weights_file(weights, network=network)
+    if dataset.is_images != (chosen.takes == "images"):
+        own, other = ("images", "identity") if chosen.takes == "images" else ("numbers (n, d)", "raw_pixels, scattering or a network")
+        what = "images" if dataset.is_images else "numbers (n, d)"
+        raise DataError(f"the backbone {backbone} takes {own}; {dataset.name!r} holds {what}. Choose {other}.")
+    work = Work(file, chosen_device(asked))
+    return _Plan(dataset, chosen, work, int(size or 1), lambda done, total, message="": None, lambda: False)
+
+
+def _acceptable(plan: _Plan, device: str) -> tuple[str, ...]:
+    """Devices whose features will do: the one asked for, or with "auto" any, so that a GPU's features serve elsewhere."""
+    return (plan.work.device, *(one for one in DEVICES if one != plan.work.device)) if device == "auto" else (plan.work.device,)
+
+
+def _stored(plan: _Plan, device: str) -> tuple[Array, Array | None, tuple[str, ...]] | None:
+    for one in _acceptable(plan, device):
+        found = store.default().get_arrays(plan.key(one), mmap=True)
+        if found is not None:
+            train = np.array(found["x_train"], dtype=np.float32)
+            test = None if "x_test" not in found else np.array(found["x_test"], dtype=np.float32)
+            return train, test, tuple(str(note) for note in found["notes"])
+    return None
+
+
+def _at_once(plan: _Plan) -> Features:
+    encode = plan.backbone.open(plan.backbone.name, plan.work).encode
+    return encode(plan.dataset.x_train), None if plan.dataset.x_test is None else encode(plan.dataset.x_test)
+
+
+def _made(plan: _Plan, key: str, kept: journal.Journal) -> tuple[Array, Array | None, tuple[str, ...]]:
+    """Extract what is missing, move all of it into the store and delete the journal's rows."""
+    kind = np.dtype(address(plan.backbone.name).storage)
+    with _threads():
+        encoder = plan.backbone.open(plan.backbone.name, plan.work)
+        plan.notes.extend(encoder.notes)
+        plan.batch_size = min(plan.batch_size, plan.total)
+        plan.progress(kept.done, plan.total, "going on" if kept.done else "")
+        while kept.done < plan.total:
+            if plan.cancelled():
+                raise Cancelled(f"stopped after {kept.done} of {plan.total} rows; they are kept.")
+            kept.append(_checked(_encoded(plan, encoder, kept.done), kind, kept.done))
+            plan.progress(kept.done, plan.total, plan.notes[-1] if plan.notes[len(encoder.notes) :] else "")
+    rows, n_train = kept.rows(), len(plan.dataset.x_train)
+    arrays = {"x_train": rows[:n_train], "notes": np.array(plan.notes, dtype=str)}
+    if plan.dataset.x_test is not None:
+        arrays["x_test"] = rows[n_train:]
+    train, test = (np.array(part, dtype=np.float32) for part in (rows[:n_train], rows[n_train:]))
+    store.default().put_arrays(key, **arrays)
+    journal.remove(store.default().root, key)
+    return train, None if plan.dataset.x_test is None else test, tuple(plan.notes)
+
+
+def _encoded(plan: _Plan, encoder: Encoder, start: int) -> Array:
+    """Features of the next batch; half as many rows as often as memory runs out.
+
+    Raises:
+        SettingError: memory runs out with one row.
+    """
+    while True:
+        block = plan.rows(start, min(start + plan.batch_size, plan.total))
+        n = len(block)
+        filled = np.concatenate([block, np.repeat(block[-1:], plan.batch_size - n, axis=0)]) if n < plan.batch_size else block
+        try:
+            return encoder.encode(filled)[:n]
+        except (RuntimeError, MemoryError) as error:
+            if not isinstance(error, MemoryError) and not _OUT_OF_MEMORY.search(str(error)):
+                raise
+            if plan.batch_size == 1:
+                raise SettingError(
+                    f"{plan.work.device} has no memory for one image through {plan.backbone.name} ({error}). Choose a smaller input_size, "
+                    "a smaller backbone or device=cpu."
+                ) from error
+        plan.batch_size = max(1, plan.batch_size // 2)
+        plan.notes.append(f"The memory of {plan.work.device} ran out: the batch was halved to {plan.batch_size} images.")
+        if plan.work.device == "cuda":
+            torch.cuda.empty_cache()
+
+
+def _checked(rows: Array, kind: np.dtype[Any], start: int) -> Array:
+    with np.errstate(over="ignore"):
+        stored = rows.astype(kind)
+    bad = np.flatnonzero(~np.isfinite(stored).all(axis=1))
+    if len(bad):
+        raise DataError(
+            f"the backbone gives values that are not finite for rows {(bad[:5] + start).tolist()} (train, then test). Weights, mean or std "
+            "are wrong, or float16 cannot hold them: add precision=float32 and storage=float32 to its name."
+        )
+    return stored
+
+
+@contextlib.contextmanager
+def _threads() -> Iterator[None]:
+    """Networks are large steps: they get the cores that this process may use, and leave torch as it was."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(n_threads())
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)

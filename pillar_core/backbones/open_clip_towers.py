@@ -1,0 +1,110 @@
+"""The image half of any open_clip model: `open_clip:<model>`, with `?pretrained=<tag>` for weights of its hub.
+
+`text_embeddings` gives class names in the same space (`text.py`).
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from pillar_core.backbones import weights as files
+from pillar_core.backbones.cards import BACKBONES, Backbone, Encoder, Work, described_with
+from pillar_core.backbones.devices import encoder
+from pillar_core.backbones.fetching import hub_file
+from pillar_core.backbones.names import address
+from pillar_core.backbones.preparing import Preparing, three
+from pillar_core.errors import MissingDependencyError, SettingError, UnknownNameError
+
+__all__: list[str] = []
+
+FAMILY = "open_clip"
+FILE = "open_clip_model.safetensors"
+_MEAN, _STD = (0.48145466, 0.4578275, 0.40821073), (0.26862954, 0.26130258, 0.27577711)
+
+
+def _open(name: str, work: Work) -> Encoder:
+    if work.weights is None:
+        raise SettingError(f"the backbone {name} needs its weights.")
+    spot = address(name)
+    network = _open_clip().create_model(spot.model).visual
+    notes = files.fill(network, work.weights, what=f"the image half of {spot.base}")
+    return encoder(network, _preparing(name), device=work.device, precision=spot.precision, notes=notes)
+
+
+def _preparing(name: str) -> Preparing:
+    spot = address(name)
+    tag = _tag(name) or {}
+    size = _config(spot.model)["vision_cfg"].get("image_size", 224)
+    plain = Preparing(
+        input_size=int(size[0] if isinstance(size, list | tuple) else size),
+        mean=three(tag.get("mean") or _MEAN),
+        std=three(tag.get("std") or _STD),
+        interpolation="bicubic",
+        crop=1.0,
+    )
+    return plain.changed({option: value for option, value in spot.options.items() if option != "pretrained"})
+
+
+def _config(model: str) -> dict[str, Any]:
+    found = _open_clip().get_model_config(model)
+    if found is None:
+        near = difflib.get_close_matches(model, _open_clip().list_models(), n=3, cutoff=0.5)
+        raise UnknownNameError(f"open_clip has no model {model!r}. Near: {', '.join(near) or 'none'}; all: open_clip.list_models().")
+    return dict(found)
+
+
+def _tag(name: str) -> dict[str, Any] | None:
+    """open_clip's facts about the weights that the name's `pretrained` says; None where it says none."""
+    spot = address(name)
+    others = set(spot.arguments) - {"pretrained"}
+    if others:
+        raise SettingError(f"{spot.base} takes no option {', '.join(sorted(others))}; its own one is pretrained (a tag of open_clip).")
+    if "pretrained" not in spot.options:
+        return None
+    tags = _open_clip().list_pretrained_tags_by_model(spot.model)
+    if spot.options["pretrained"] not in tags:
+        raise SettingError(f"pretrained must be one of {', '.join(tags[:8])} …; got {spot.options['pretrained']!r}.")
+    return dict(_open_clip().get_pretrained_cfg(spot.model, spot.options["pretrained"]))
+
+
+def _open_clip() -> Any:
+    try:
+        import open_clip
+    except ImportError as cause:
+        raise MissingDependencyError("backbones named open_clip:… need the package open_clip: pip install open_clip_torch.") from cause
+    return open_clip
+
+
+def _card(name: str) -> Backbone:
+    spot = address(name)
+    config, tag = _config(spot.model), _tag(name)
+    _preparing(name)
+
+    def fetch(network: bool) -> Path | None:
+        return hub_file((tag or {}).get("hf_hub", "").rstrip("/"), FILE, network=network)
+
+    made = _described(spot.model, width=config["embed_dim"], parameters="as its file says", fetch=fetch)
+    return described_with(made, name)
+
+
+def _described(model: str, *, width: int, parameters: str, fetch: Callable[[bool], Path | None] | None = None) -> Backbone:
+    return Backbone(
+        name=f"{FAMILY}:{model}",
+        title=f"CLIP {model}, image half",
+        source="Radford et al. 2021; open_clip (Ilharco et al.)",
+        licence="as the weights file says",
+        width=f"{width:,}",
+        pretraining="pictures with captions from the web (laion, datacomp, OpenAI's …: as the weights' tag says)",
+        overlap="hundreds of millions of public pictures: assume that every public picture and class was seen",
+        open=_open,
+        parameters=parameters,
+        weights="a file of open_clip's weights, or pretrained=TAG in the name for those of its hub",
+        fetch=fetch,
+    )
+
+
+BACKBONES.register(_described("ViT-B-32", width=512, parameters="87.8 million"))
+BACKBONES.register_family(FAMILY, _card)

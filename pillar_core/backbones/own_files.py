@@ -1,0 +1,154 @@
+"""The user's own networks: a TorchScript file (`torchscript:<path>`) or an ONNX file (`onnx:<path>`).
+
+Such a file is a program, not only numbers: open your own, or those of somebody whose programs you would run.
+Images are prepared as for ImageNet at 224 pixels unless the name says otherwise, and an ONNX file's fixed input size counts.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from pillar_core.backbones.cards import BACKBONES, Backbone, Encoder, Work
+from pillar_core.backbones.devices import encoder, n_threads, pooled
+from pillar_core.backbones.names import address
+from pillar_core.backbones.preparing import IMAGENET
+from pillar_core.errors import DataError, MissingDependencyError, SettingError
+
+__all__: list[str] = []
+
+Array = np.ndarray[Any, Any]
+TOLERANCE = 1e-2
+"""Of an image's largest feature: above rounding in 16 bits, far below what statistics of a batch do."""
+
+
+def _open_torchscript(name: str, work: Work) -> Encoder:
+    path = _own_file(name, work)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", FutureWarning)  # torch announces that this format will go
+            network: torch.nn.Module = torch.jit.load(str(path), map_location=work.device)  # type: ignore[no-untyped-call]
+    except (RuntimeError, ValueError, OSError) as error:
+        raise DataError(
+            f"{path} is no TorchScript file ({str(error).splitlines()[0][:200]}); torch.jit.trace(network, example).save(path) writes one."
+        ) from error
+    made = encoder(network, IMAGENET.changed(address(name).options), device=work.device, precision=address(name).precision)
+    return _row_by_row(made, path)
+
+
+def _open_onnx(name: str, work: Work) -> Encoder:
+    path = _own_file(name, work)
+    try:
+        import onnxruntime
+    except ImportError as cause:
+        raise MissingDependencyError("backbones named onnx:… need the package onnxruntime: pip install onnxruntime.") from cause
+    settings = onnxruntime.SessionOptions()
+    settings.intra_op_num_threads = n_threads()
+    settings.log_severity_level = 3
+    wanted = ["CUDAExecutionProvider"] if work.device == "cuda" else []
+    providers = [name for name in (*wanted, "CPUExecutionProvider") if name in onnxruntime.get_available_providers()]
+    try:
+        session = onnxruntime.InferenceSession(str(path), settings, providers=providers)
+    except _refusals() as error:
+        raise DataError(f"{path} cannot be opened as ONNX ({str(error).splitlines()[0][:200]}).") from error
+    given = session.get_inputs()[0]
+    size, batch = given.shape[-1], given.shape[0]
+    preparing = IMAGENET.changed(({"input_size": str(size)} if isinstance(size, int) else {}) | dict(address(name).options))
+    target = session.get_outputs()[0].name
+
+    def encode(rows: Array) -> Array:
+        images = preparing(torch.from_numpy(np.ascontiguousarray(rows))).numpy()
+        return pooled(torch.from_numpy(np.concatenate([session.run([target], {given.name: part})[0] for part in _parts(images, batch)])))
+
+    return _row_by_row(Encoder(encode), path)
+
+
+def _row_by_row(made: Encoder, path: Path) -> Encoder:
+    """`made`, refused at its first batch if the first image's features change with the images beside it.
+
+    A file that was written in training mode takes statistics over the batch: a private row would then move the features of others,
+    which no ε counts.
+    """
+    is_known = False
+
+    def encode(rows: Array) -> Array:
+        nonlocal is_known
+        found = made.encode(rows)
+        if not is_known and len(rows) > 1:
+            other = made.encode(np.concatenate([rows[:1], 255 - rows[1:]]))
+            if not np.allclose(found[0], other[0], rtol=TOLERANCE, atol=TOLERANCE * float(np.abs(found[0]).max())):
+                raise DataError(f"{path} gives an image other features beside other images; write it from a network in eval() mode.")
+            is_known = True
+        return found
+
+    return Encoder(encode, made.notes)
+
+
+def _refusals() -> tuple[type[Exception], ...]:
+    """The errors with which onnxruntime turns a file down; they share no base but Exception."""
+    from onnxruntime.capi import onnxruntime_pybind11_state as states
+
+    names = ("Fail", "InvalidArgument", "InvalidGraph", "InvalidProtobuf", "NoModel", "NoSuchFile", "NotImplemented", "RuntimeException")
+    return tuple(getattr(states, name) for name in names)
+
+
+def _parts(images: Array, batch: object) -> list[Array]:
+    """`images` in the only batch size that the file takes, or all at once.
+
+    Raises:
+        SettingError: they do not divide into it.
+    """
+    if not isinstance(batch, int) or batch == len(images):
+        return [images]
+    if len(images) % batch:
+        raise SettingError(f"batch_size must be a multiple of {batch}, the one batch size that the ONNX file takes; got {len(images)}.")
+    return list(images.reshape(-1, batch, *images.shape[1:]))
+
+
+def _own_file(name: str, work: Work) -> Path:
+    if work.weights is None or work.weights != _path(name):
+        raise SettingError(f"weights must be none for {name}: the file in its name holds them.")
+    return work.weights
+
+
+def _path(name: str) -> Path:
+    return Path(address(name).model).expanduser().absolute()
+
+
+def _family(prefix: str, title: str, opened: Callable[[str, Work], Encoder]) -> None:
+    def build(name: str) -> Backbone:
+        spot = address(name)
+        if spot.arguments or spot.weights is not None:
+            raise SettingError(f"{spot.base} takes options that prepare images, precision and storage; got {name!r}.")
+        IMAGENET.changed(spot.options)
+        path = _path(name)
+
+        def fetch(network: bool) -> Path:
+            if not path.is_file():
+                raise SettingError(f"the backbone {prefix} needs an existing file; there is no {path}.")
+            return path
+
+        return Backbone(
+            name=name,
+            title=f"{title} {path.name}",
+            source="your own",
+            licence="yours",
+            width="as the file says",
+            pretraining="yours to say",
+            overlap="yours to say: rows or classes that it was trained on are not covered by ε",
+            open=opened,
+            parameters="as the file says",
+            weights=f"the file {path}",
+            fetch=fetch,
+        )
+
+    BACKBONES.register_family(prefix, build)
+
+
+_family("torchscript", "TorchScript file", _open_torchscript)
+_family("onnx", "ONNX file", _open_onnx)

@@ -1,0 +1,104 @@
+"""From uint8 images to what a network takes: resized, cropped, scaled and normalised, on the network's own device.
+
+Images whose shorter side is at most the input size are brought straight to it, so that no border of a small image is lost
+(the papers upscale 28 and 32 pixels to 224); larger ones are resized to input size / crop and cropped in the middle.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import torch
+
+from pillar_core.backbones import names
+from pillar_core.errors import SettingError
+
+__all__ = ["IMAGENET", "Preparing"]
+
+Numbers = tuple[float, float, float]
+
+
+@dataclasses.dataclass(frozen=True)
+class Preparing:
+    """What a network wants: side of its square input, mean and std of channels in [0, 1], interpolation and crop."""
+
+    input_size: int = 224
+    mean: Numbers = (0.485, 0.456, 0.406)
+    std: Numbers = (0.229, 0.224, 0.225)
+    interpolation: str = "bicubic"
+    crop: float = 0.875
+
+    def changed(self, options: Mapping[str, str]) -> Preparing:
+        """This with the options of a backbone's name.
+
+        Raises:
+            SettingError: an option out of range.
+        """
+        changes: dict[str, Any] = {}
+        for name in names.PREPARING:
+            if name in options:
+                changes[name] = _READ[name](options[name])
+        return dataclasses.replace(self, **changes)
+
+    def __call__(self, images: torch.Tensor) -> torch.Tensor:
+        """(b, 3, input_size, input_size) float32 from (b, h, w) or (b, h, w, 3) uint8."""
+        pixels = (images.unsqueeze(1) if images.ndim == 3 else images.permute(0, 3, 1, 2)).float()
+        height, width = pixels.shape[-2:]
+        short = min(height, width)
+        side = self.input_size if short <= self.input_size else round(self.input_size / self.crop)
+        if short != side:
+            target = (max(side, round(height * side / short)), max(side, round(width * side / short)))
+            pixels = self._resized(pixels, target)
+        top, left = ((extent - self.input_size) // 2 for extent in pixels.shape[-2:])
+        pixels = pixels[..., top : top + self.input_size, left : left + self.input_size].expand(-1, 3, -1, -1) / 255
+        mean, std = (torch.tensor(values, device=pixels.device).view(1, 3, 1, 1) for values in (self.mean, self.std))
+        normal: torch.Tensor = (pixels - mean) / std
+        return normal
+
+    def _resized(self, pixels: torch.Tensor, target: tuple[int, int]) -> torch.Tensor:
+        if self.interpolation == "nearest":
+            return torch.nn.functional.interpolate(pixels, target, mode="nearest-exact")
+        return torch.nn.functional.interpolate(pixels, target, mode=self.interpolation, antialias=True).clamp(0, 255)
+
+
+IMAGENET = Preparing()
+
+
+def three(values: Sequence[float]) -> Numbers:
+    """Three channels' values from one or three.
+
+    Raises:
+        SettingError: another number of them.
+    """
+    if len(values) not in (1, 3):
+        raise SettingError(f"mean and std are one number or three, for red, green and blue; got {len(values)}.")
+    red, green, blue = values if len(values) == 3 else (values[0],) * 3
+    return float(red), float(green), float(blue)
+
+
+def _channels(text: str, *, low: float, what: str) -> Numbers:
+    try:
+        found = three([float(part) for part in text.split(",")])
+    except ValueError as error:
+        raise SettingError(f"{what} must be one number or three with commas, such as 0.5 or 0.485,0.456,0.406; got {text!r}.") from error
+    if not all(low < value <= 1 for value in found):
+        raise SettingError(f"{what} must lie in ({low:g}, 1], for pixels scaled to [0, 1]; got {text!r}.")
+    return found
+
+
+def _number(text: str) -> float | str:
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
+_READ: dict[str, Any] = {
+    "input_size": lambda text: names.INPUT_SIZE.check(_number(text)),
+    "mean": lambda text: _channels(text, low=-1, what="mean"),
+    "std": lambda text: _channels(text, low=0, what="std"),
+    "interpolation": names.INTERPOLATION.check,
+    "crop": lambda text: names.CROP.check(_number(text)),
+}

@@ -1,0 +1,58 @@
+"""Images for screening: as `load_images`, but labels are not needed, because screening draws its own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from pillar_core.data.images import decoding, folders
+from pillar_core.data.images.loading import read_images
+from pillar_core.data.npz import arrays_of
+from pillar_core.data.parts import opened
+from pillar_core.data.wording import listed
+from pillar_core.errors import DataError
+from pillar_core.types import Dataset
+
+Array = np.ndarray[Any, Any]
+FEWEST = 2
+
+
+def load_candidate(source: str | Path | bytes, *, filename: str = "") -> Dataset:
+    """The images of a npz, folder or zip with labels where it has them, else the same images without any.
+
+    One unreadable file among few is skipped, named and counted in the notes.
+
+    Raises:
+        DataError: no images, or most of them unreadable.
+    """
+    name = filename or ("" if isinstance(source, bytes) else str(source))
+    try:
+        return read_images(source, filename=filename)
+    except DataError as refusal:
+        rows, notes = _npz_images(source) if name.lower().endswith(".npz") else _loose_images(source, name)
+        if rows is None:
+            raise refusal
+    return Dataset(Path(name).stem, rows, None, title=Path(name).stem, notes=notes)
+
+
+def _npz_images(source: str | Path | bytes) -> tuple[Array | None, tuple[str, ...]]:
+    arrays, _ = arrays_of(opened(source), also=("x", "images"))
+    rows = next((np.asarray(arrays[key]) for key in ("x_train", "x", "images") if key in arrays), None)
+    is_images = rows is not None and rows.dtype == np.uint8 and (rows.ndim == 3 or (rows.ndim == 4 and rows.shape[3] == 3)) and len(rows)
+    return (rows if is_images else None), ("Taken without labels.",)
+
+
+def _loose_images(source: str | Path | bytes, name: str) -> tuple[Array | None, tuple[str, ...]]:
+    """Every readable image of a folder or zip, wherever it lies."""
+    with folders.listing(source, filename=name) as members:
+        pictures = [member.picture for member in members if member.is_image]
+        broken = [picture for picture in pictures if not decoding.is_readable(picture)]
+        good = [picture for picture in pictures if picture not in broken]
+        if len(good) < FEWEST or len(broken) > len(good):
+            return None, ()
+        look, notes = decoding.common([found for found in decoding.looks(good) if found is not None], len(good))
+        rows = decoding.decoded([good], look, key=None).rows[0]
+    skipped = (f"{len(broken)} files do not decode and were skipped: {listed([picture.path for picture in broken])}.",) if broken else ()
+    return rows, ("Taken without labels.", *notes, *skipped)

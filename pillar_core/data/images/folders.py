@@ -1,0 +1,190 @@
+"""Class folders of image files, on disk or in a zip. Nothing is ever extracted to disk."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import io
+import zipfile
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path, PurePosixPath
+from typing import IO, Any
+
+from pillar_core.data.images.decoding import UNREADABLE_LIMIT, Picture
+from pillar_core.data.parts import opened
+from pillar_core.data.wording import listed
+from pillar_core.errors import DataError
+from pillar_core.fingerprint import fingerprint
+
+ENDINGS = frozenset({".png", ".jpg", ".jpeg", ".bmp", ".gif", ".tif", ".tiff", ".webp", ".ppm", ".pgm"})
+SPLITS = {"train": False, "training": False, "test": True, "testing": True}
+LEFT_OUT = frozenset({"val", "valid", "validation"})
+LARGEST_BYTES = 16 * 2**30
+LARGEST_MEMBER = 2**30
+
+
+@dataclasses.dataclass(frozen=True)
+class Member:
+    """One file: its path for people, what opens its bytes, and a stamp that changes with them ("" where there is none).
+
+    `label` and `in_test` follow from the layout.
+    """
+
+    path: PurePosixPath
+    stream: Callable[[], IO[bytes]]
+    stamp: str = ""
+    label: str = ""
+    in_test: bool = False
+
+    @property
+    def is_image(self) -> bool:
+        """Whether its name ends like that of an image."""
+        return self.path.suffix.lower() in ENDINGS
+
+    @property
+    def picture(self) -> Picture:
+        """The file as an image to decode."""
+        return Picture(self.path, self._image)
+
+    def read(self) -> bytes:
+        """All its bytes."""
+        with self.stream() as file:
+            return file.read()
+
+    @contextlib.contextmanager
+    def _image(self) -> Iterator[Any]:
+        from PIL import Image
+
+        with self.stream() as file, Image.open(file) as image:
+            yield image
+
+
+@dataclasses.dataclass(frozen=True)
+class Layout:
+    """Image files with their classes, and notes on what was decided.
+
+    `classes` gives the order of the codes (empty: sorted). Without test images of their own a fifth becomes the test rows.
+    """
+
+    members: tuple[Member, ...]
+    notes: tuple[str, ...] = ()
+    classes: tuple[str, ...] = ()
+
+
+@contextlib.contextmanager
+def listing(source: str | Path | bytes, *, filename: str) -> Iterator[list[Member]]:
+    """The files of a folder or zip, sorted by path, readable while the context is open.
+
+    Raises:
+        DataError: neither a folder nor a readable zip, unsafe paths, encrypted files, or too much to unpack.
+    """
+    if not isinstance(source, bytes) and Path(source).expanduser().is_dir():
+        root = Path(source).expanduser()
+        yield [on_disk(path, root) for path in sorted(path for path in root.rglob("*") if path.is_file())]
+        return
+    if not filename.lower().endswith(".zip"):
+        raise DataError(f"images must be a npz, a zip or a folder; got {filename or 'no name'!r}.")
+    try:
+        archive = zipfile.ZipFile(opened(source))
+    except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError) as error:
+        raise DataError(f"the zip cannot be read ({error}): it is damaged or incomplete. Make it again.") from error
+    with archive:
+        yield _zip_members(archive, stamped=not isinstance(source, bytes))
+
+
+def content_key(members: Sequence[Member], *more: str) -> str | None:
+    """A name for what the files hold, from their paths, sizes and times or checksums; None where those are not known."""
+    if not all(member.stamp for member in members):
+        return None
+    return fingerprint("image files", [(str(member.path), member.stamp, member.label, member.in_test) for member in members], *more)
+
+
+def arranged(members: Sequence[Member]) -> Layout:
+    """The image files with class and split from their folders; a single folder around everything is looked through.
+
+    Raises:
+        DataError: no images, or images that lie in no class folder.
+    """
+    visible = [member for member in members if not any(part.startswith((".", "__MACOSX")) for part in member.path.parts)]
+    images = [member for member in visible if member.is_image]
+    notes = [f"{len(visible) - len(images)} files are no images and were left out."] if len(images) < len(visible) else []
+    if not images:
+        raise DataError(f"there are no image files ({', '.join(sorted(ENDINGS))}): put each class into a folder of its own.")
+    paths = {member: member.path.parts for member in images}
+    while len({parts[0] for parts in paths.values()}) == 1 and all(len(parts) > 2 for parts in paths.values()):
+        if next(iter(paths.values()))[0].lower() in SPLITS:
+            break
+        paths = {member: parts[1:] for member, parts in paths.items()}
+    tops = {parts[0].lower() for parts in paths.values()}
+    if tops & set(SPLITS) and tops <= {*SPLITS, *LEFT_OUT}:
+        left_out = [member for member, parts in paths.items() if parts[0].lower() in LEFT_OUT]
+        if left_out:
+            notes.append(f"{len(left_out)} validation images were left out: the split carves its own.")
+        in_test = {member: SPLITS[parts[0].lower()] for member, parts in paths.items() if parts[0].lower() in SPLITS}
+        paths = {member: paths[member][1:] for member in in_test}
+    else:
+        in_test = dict.fromkeys(paths, False)
+    stray = [member.path for member, parts in paths.items() if len(parts) < 2]
+    if stray:
+        raise DataError(f"{len(stray)} images lie in no class folder ({listed(stray, shown=3)}): put each class into a folder of its own.")
+    return Layout(tuple(dataclasses.replace(m, label=paths[m][0], in_test=in_test[m]) for m in paths), tuple(notes))
+
+
+def on_disk(path: Path, root: Path, *, label: str = "", in_test: bool = False) -> Member:
+    """The file at `path`, named from `root` on.
+
+    Raises:
+        OSError: there is none.
+    """
+    status = path.stat()
+    name = PurePosixPath(path.relative_to(root).as_posix())
+    return Member(name, lambda: path.open("rb"), f"{status.st_size}:{status.st_mtime_ns}", label, in_test)
+
+
+def _zip_members(archive: zipfile.ZipFile, *, stamped: bool) -> list[Member]:
+    entries = sorted((entry for entry in archive.infolist() if not entry.is_dir()), key=lambda entry: entry.filename)
+    unsafe = [repr(entry.filename) for entry in entries if _leads_out(entry.filename)]
+    if unsafe:
+        raise DataError(
+            f"the zip holds paths that lead out of it ({listed(unsafe, shown=3)}): refused. Make it again from inside the folder."
+        )
+    if any(entry.flag_bits & 1 for entry in entries):
+        raise DataError("the zip is encrypted: make it again without a password.")
+    size = sum(entry.file_size for entry in entries)
+    if not size <= LARGEST_BYTES:
+        raise DataError(f"the zip would unpack to {size / 2**30:.1f} GiB; the limit is {LARGEST_BYTES // 2**30} GiB.")
+    huge = [entry.filename for entry in entries if entry.file_size > LARGEST_MEMBER]
+    if huge:
+        raise DataError(
+            f"the zip holds files of more than {LARGEST_MEMBER // 2**30} GiB ({listed(huge, shown=3)}): no image is that large."
+        )
+    return [
+        Member(
+            PurePosixPath(entry.filename),
+            lambda entry=entry: io.BytesIO(archive.read(entry)),  # type: ignore[misc]  # mypy cannot type a default that is captured
+            f"{entry.file_size}:{entry.CRC}" if stamped else "",
+        )
+        for entry in entries
+    ]
+
+
+def _leads_out(name: str) -> bool:
+    """Whether a path in a zip is absolute, climbs, names a drive or holds characters that hide what it is."""
+    parts = name.replace("\\", "/").split("/")
+    return parts[0] in ("", "~") or ".." in parts or (len(parts[0]) == 2 and parts[0][1] == ":") or not name.isprintable()
+
+
+def complete(members: Sequence[Member], absent: Sequence[object], *, classes: tuple[str, ...] = (), notes: tuple[str, ...] = ()) -> Layout:
+    """The layout of images that a list names, unless more than 1 % of them are not there.
+
+    Raises:
+        DataError: so many are missing; it names some.
+    """
+    wanted = len(members) + len(absent)
+    if not members or len(absent) > UNREADABLE_LIMIT * wanted:
+        raise DataError(
+            f"{len(absent)} of {wanted} images that the source's lists name are missing ({listed(absent, shown=3)}): "
+            "unpack every part of the data set into one folder."
+        )
+    more = (f"{len(absent)} images that the source's lists name are missing: {listed(absent)}.",) if absent else ()
+    return Layout(tuple(members), (*notes, *more), classes)

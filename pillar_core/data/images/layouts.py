@@ -1,0 +1,182 @@
+"""Directories as torchvision lays them out: which data set lies there, and how to read it without any network.
+
+torchvision parses the sources' own lists and formats; image files are decoded here, one size for a set (see `decoding`).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from pillar_core.data import scratch
+from pillar_core.data.images import cifar, folders
+from pillar_core.data.images.cifar import Version
+from pillar_core.data.images.folders import Layout, Member
+from pillar_core.data.parts import Parts
+from pillar_core.data.places import readable
+from pillar_core.errors import DataError
+
+Array = np.ndarray[Any, Any]
+Split = Mapping[str, Any]
+TRAIN, TEST = ({"train": True},), ({"train": False},)
+BY_NAME, HELD_OUT = ({"split": "train"},), ({"split": "test"},)
+BOTH = ({"split": "train"}, {"split": "val"})
+
+
+@dataclasses.dataclass(frozen=True)
+class TorchvisionLayout:
+    """One class of torchvision: what marks its directory, and the arguments of its train and test parts.
+
+    `marker` is a path below torchvision's root. `files` and `labels` are the attributes that list image files and their
+    codes ("" where rows lie in arrays). `version` is set for CIFAR, which is read here.
+    """
+
+    name: str
+    torchvision_class: str
+    marker: str
+    train: tuple[Split, ...] = ()
+    test: tuple[Split, ...] = ()
+    files: str = ""
+    labels: str = ""
+    version: Version | None = None
+
+
+LAYOUTS = {
+    layout.name: layout
+    for layout in (
+        TorchvisionLayout("cifar10", "CIFAR10", "cifar-10-batches-py", version=cifar.CIFAR10),
+        TorchvisionLayout("cifar100", "CIFAR100", "cifar-100-python", version=cifar.CIFAR100),
+        TorchvisionLayout("mnist", "MNIST", "MNIST/raw", TRAIN, TEST),
+        TorchvisionLayout("fashionmnist", "FashionMNIST", "FashionMNIST/raw", TRAIN, TEST),
+        TorchvisionLayout("kmnist", "KMNIST", "KMNIST/raw", TRAIN, TEST),
+        TorchvisionLayout("svhn", "SVHN", "train_32x32.mat", BY_NAME, HELD_OUT),
+        TorchvisionLayout("stl10", "STL10", "stl10_binary", BY_NAME, HELD_OUT),
+        TorchvisionLayout("usps", "USPS", "usps.bz2", TRAIN, TEST),
+        TorchvisionLayout("gtsrb", "GTSRB", "gtsrb/GTSRB", BY_NAME, HELD_OUT, "_samples"),
+        TorchvisionLayout("flowers102", "Flowers102", "flowers-102/setid.mat", BOTH, HELD_OUT, "_image_files", "_labels"),
+        TorchvisionLayout(
+            "oxfordiiitpet", "OxfordIIITPet", "oxford-iiit-pet/annotations", ({"split": "trainval"},), HELD_OUT, "_images", "_labels"
+        ),
+        TorchvisionLayout("dtd", "DTD", "dtd/dtd/labels", BOTH, HELD_OUT, "_image_files", "_labels"),
+        TorchvisionLayout("food101", "Food101", "food-101/meta", BY_NAME, HELD_OUT, "_image_files", "_labels"),
+        TorchvisionLayout(
+            "fgvcaircraft", "FGVCAircraft", "fgvc-aircraft-2013b/data", ({"split": "trainval"},), HELD_OUT, "_image_files", "_labels"
+        ),
+        TorchvisionLayout("stanfordcars", "StanfordCars", "stanford_cars/devkit", BY_NAME, HELD_OUT, "_samples"),
+        TorchvisionLayout("pcam", "PCAM", "pcam/camelyonpatch_level_2_split_train_x.h5", BY_NAME, HELD_OUT),
+        TorchvisionLayout("caltech101", "Caltech101", "caltech101/101_ObjectCategories"),
+        TorchvisionLayout("caltech256", "Caltech256", "caltech256/256_ObjectCategories"),
+        TorchvisionLayout("eurosat", "EuroSAT", "eurosat/2750"),
+    )
+}
+NO_CLASS = frozenset({"BACKGROUND_Google", "257.clutter"})
+OTHER_CIFAR = {version.folder: version for version in (cifar.CIFAR10_BINARY, cifar.CIFAR100_BINARY)}
+
+
+def recognised(path: Path) -> tuple[TorchvisionLayout, Path] | None:
+    """(layout, torchvision's root) where `path` is that root or the data set's own folder in it, else None."""
+    if not path.is_dir():
+        return None
+    for folder, version in OTHER_CIFAR.items():
+        for place in (path, path / folder):
+            if place.name == folder and place.is_dir():
+                return TorchvisionLayout(folder, "", folder, version=version), place.parent
+    for layout in LAYOUTS.values():
+        root = root_of(layout, path)
+        if root is not None:
+            return layout, root
+    return None
+
+
+def root_of(layout: TorchvisionLayout, path: Path) -> Path | None:
+    """torchvision's root for this layout, if `path` is that, or a folder below it on the way to the marker."""
+    parts = Path(layout.marker).parts
+    for depth in range(len(parts) + 1):
+        root = path.parents[depth - 1] if depth else path
+        if path.parts[len(path.parts) - depth :] == parts[:depth] and (root / layout.marker).exists():
+            return root
+    return None
+
+
+def read(layout: TorchvisionLayout, root: Path, *, official: bool = False) -> Parts | Layout:
+    """The rows below torchvision's `root`: arrays, or image files to decode.
+
+    Args:
+        official: compare CIFAR's files with the sums that the source publishes (torchvision compares its own for most sets).
+
+    Raises:
+        DataError: files are missing, damaged or arranged differently. MissingDependencyError: a package is absent.
+    """
+    place = root / layout.marker
+    if layout.version is not None:
+        return cifar.read_cifar(place, layout.version, official=official)
+    with readable(place):
+        if not layout.train:
+            return _class_folders(place)
+        made = class_of(layout)
+        train, test = ([made(str(root), **split) for split in splits] for splits in (layout.train, layout.test))
+        if layout.files:
+            return _listed(layout, root, train, test)
+        names = getattr(train[0], "classes", None)
+        rows = _pcam if layout.name == "pcam" else _arrays
+        (x_train, y_train), (x_test, y_test) = rows(train[0]), rows(test[0])
+        return Parts(x_train, y_train, x_test, y_test, names)
+
+
+def class_of(layout: TorchvisionLayout) -> Any:
+    """torchvision's class."""
+    import torchvision.datasets
+
+    return getattr(torchvision.datasets, layout.torchvision_class)
+
+
+def _class_folders(place: Path) -> Layout:
+    with folders.listing(place, filename="") as members:
+        return folders.arranged([member for member in members if member.path.parts[0] not in NO_CLASS])
+
+
+def _listed(layout: TorchvisionLayout, root: Path, train: list[Any], test: list[Any]) -> Layout:
+    members: list[Member] = []
+    names = tuple(str(name) for name in getattr(train[0], "classes", ()))
+    absent = []
+    for in_test, sources in ((False, train), (True, test)):
+        for source in sources:
+            for path, code in _files_and_codes(source, layout):
+                if not Path(path).is_file():
+                    absent.append(path)
+                    continue
+                label = names[code] if names else f"{code:02d}"
+                members.append(folders.on_disk(Path(path), root, label=label, in_test=in_test))
+    return folders.complete(members, absent, classes=names)
+
+
+def _files_and_codes(source: Any, layout: TorchvisionLayout) -> list[tuple[str, int]]:
+    files = getattr(source, layout.files)
+    codes = getattr(source, layout.labels) if layout.labels else [code for _, code in files]
+    paths = files if layout.labels else [path for path, _ in files]
+    return [(str(path), int(code)) for path, code in zip(paths, codes, strict=True)]
+
+
+def _arrays(source: Any) -> tuple[Array, Array]:
+    rows = np.asarray(source.data)
+    labels = np.asarray(source.labels if hasattr(source, "labels") else source.targets)
+    if rows.ndim == 4 and rows.shape[1] == 3:
+        rows = rows.transpose(0, 2, 3, 1)
+    return np.ascontiguousarray(rows.astype(np.uint8, copy=False)), labels.astype(np.int64)
+
+
+def _pcam(source: Any) -> tuple[Array, Array]:
+    """PatchCamelyon's patches go to disk as they are read: 262,144 of 27 kB each."""
+    names = source._FILES[source._split]
+    with source.h5py.File(source._base_folder / names["targets"][0]) as file:
+        labels = np.asarray(file["y"][:, 0, 0, 0], dtype=np.int64)
+    with source.h5py.File(source._base_folder / names["images"][0]) as file:
+        rows = file["x"]
+        if len(rows) != len(labels):
+            raise DataError(f"{names['images'][0]} holds {len(rows)} images and {names['targets'][0]} {len(labels)} labels.")
+        pieces = (np.ascontiguousarray(rows[start : start + 1024], dtype=np.uint8).data for start in range(0, len(rows), 1024))
+        return scratch.on_disk(pieces, np.uint8, tuple(rows.shape)), labels

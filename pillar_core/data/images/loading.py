@@ -1,0 +1,145 @@
+"""The user's own images: a npz of uint8 arrays, class folders on disk or in a zip, or a directory as torchvision lays it out."""
+
+from __future__ import annotations
+
+import collections
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from pillar_core.data import arrays, scratch
+from pillar_core.data.images import decoding, folders, layouts
+from pillar_core.data.images.folders import Layout
+from pillar_core.data.npz import read_npz
+from pillar_core.data.partition import stratified
+from pillar_core.data.parts import Parts, opened
+from pillar_core.data.wording import listed
+from pillar_core.errors import DataError
+from pillar_core.types import Dataset
+
+Array = np.ndarray[Any, Any]
+SET_APART = "There are no test images of their own: a stratified fifth became the test rows (the same fifth every time)."
+
+
+def load_images(path: str | Path) -> Dataset:
+    """The images at `path`: (n, h, w) or (n, h, w, 3) uint8 rows and labels 0 … C − 1.
+
+    A npz holds x_train, y_train and perhaps x_test, y_test, classes (or medmnist's train_images, train_labels …). A folder or
+    zip holds one subfolder per class, under train/ and test/ where there are both; else a stratified fifth becomes the test
+    rows, and the notes say so. A directory that torchvision would read (MNIST/raw, cifar-10-batches-py, gtsrb …) is read so.
+
+    Raises:
+        DataError: unreadable archive, more than 1 % of the files do not decode, images that are not uint8, one class.
+    """
+    return read_images(path)
+
+
+def read_images(source: str | Path | bytes, *, filename: str = "") -> Dataset:
+    """`load_images` for a path or for uploaded bytes, whose `filename` then says the format."""
+    name = filename or ("" if isinstance(source, bytes) else str(source))
+    if name.lower().endswith(".npz"):
+        return checked_images(read_npz(opened(source)), name=Path(name).stem)
+    known = None if isinstance(source, bytes) else layouts.recognised(Path(source).expanduser())
+    if known is not None:
+        return built(layouts.read(*known), name=Path(name).stem)
+    with folders.listing(source, filename=name) as members:
+        return assembled(folders.arranged(members), name=Path(name).stem)
+
+
+def built(found: Parts | Layout, *, name: str, seed: int = 0) -> Dataset:
+    """The dataset of what a layout reader found: arrays, or image files still to decode."""
+    return assembled(found, name=name, seed=seed) if isinstance(found, Layout) else checked_images(found, name=name, seed=seed)
+
+
+def assembled(layout: Layout, *, name: str, seed: int = 0) -> Dataset:
+    """The images of a layout, decoded to one size; without test images of their own, a stratified fifth by `seed`.
+
+    Call it while the files are open: see `folders.listing`.
+
+    Raises:
+        DataError: more than 1 % of the files do not decode, no train images, one class.
+        StoreError: no room for the decoded rows on the disk of the cache.
+    """
+    if not layout.members:
+        raise DataError("there are no images with a label.")
+    found = decoding.looks([member.picture for member in layout.members])
+    good = np.array([look is not None for look in found], dtype=bool)
+    decoding.refuse_many([member.picture for member in layout.members], good)
+    members = [member for member, is_good in zip(layout.members, good, strict=True) if is_good]
+    bad = [member.path for member, is_good in zip(layout.members, good, strict=True) if not is_good]
+    train, test, notes = _sides(members, seed)
+    look, more = decoding.common([look for look in found if look is not None], len(members))
+    key = folders.content_key([*train, *test], f"{look} {decoding.VERSION}")
+    done = decoding.decoded([[member.picture for member in part] for part in (train, test)], look, key=key)
+    skipped = sorted([*bad, *done.skipped])
+    if skipped:
+        notes = (*notes, f"{len(skipped)} files do not decode and were skipped: {listed(skipped)}.")
+    y_train, y_test = (_labels_of(part, keep) for part, keep in zip((train, test), done.keep, strict=True))
+    x_test = done.rows[1] if len(y_test) else None
+    said = (*layout.notes, *notes, *more)
+    parts = Parts(done.rows[0], y_train, x_test, y_test if len(y_test) else None, layout.classes or None, said, done.stored)
+    return checked_images(parts, name=name, divide=False)
+
+
+def checked_images(parts: Parts, *, name: str, seed: int = 0, divide: bool = True) -> Dataset:
+    """Image arrays as a dataset; without test rows, and with `divide`, a stratified fifth (by `seed`) becomes them.
+
+    Raises:
+        DataError: shapes or types that are no images, or labels that `features` would refuse.
+    """
+    train, test, notes = parts.x_train, parts.x_test, list(parts.notes)
+    for title, rows in (("x_train", train), ("x_test", test)):
+        if rows is not None:
+            _check_shape(rows, title)
+    if test is not None and test.shape[1:] != train.shape[1:]:
+        raise DataError(f"x_test images must be as large as those of x_train, {train.shape[1:]}; got {test.shape[1:]}. Resize them.")
+    # One column stands for the pixels, so that images and features share one set of label checks.
+    stand_in = [None if rows is None else np.zeros((len(rows), 1), dtype=np.float32) for rows in (train, test)]
+    labels = arrays.features(stand_in[0], parts.y_train, stand_in[1], parts.y_test, parts.classes)
+    y_train, y_test = labels.y_train, labels.y_test
+    if test is None and y_train is not None and divide:
+        kept, held_out = stratified(y_train, seed=seed, name="images")
+        train, test, y_train, y_test = scratch.taken(train, kept), scratch.taken(train, held_out), y_train[kept], y_train[held_out]
+        notes.append(SET_APART)
+    notes += [note for note in labels.notes if test is None or not note.startswith("No test rows")]
+    x_test = None if test is None else _tidy(test)
+    return Dataset(
+        name, _tidy(train), y_train, x_test, y_test, labels.classes, title=name, notes=tuple(notes), stored_rows=parts.stored_rows
+    )
+
+
+def _labels_of(part: list[folders.Member], keep: Array) -> Array:
+    return np.array([member.label for member, is_good in zip(part, keep, strict=True) if is_good], dtype=str)
+
+
+def _sides(members: list[folders.Member], seed: int) -> tuple[list[folders.Member], list[folders.Member], tuple[str, ...]]:
+    """(train, test, notes): the sides that the layout names, else a stratified fifth as test rows."""
+    train, test = ([member for member in members if member.in_test is side] for side in (False, True))
+    if not train:
+        raise DataError("the folder has test images but no train images: add a train/ folder with one subfolder per class.")
+    counts = collections.Counter(member.label for member in train)
+    single = sorted(label for label, count in counts.items() if count == 1)
+    notes = (
+        [f"Classes with one train image each: {listed(single)}. If it becomes public, no private row of that class is left."]
+        if single
+        else []
+    )
+    if test:
+        absent = sorted(set(counts) - {member.label for member in test})
+        notes += [f"No test image of the class {listed(absent)}: its accuracy cannot be measured."] if absent else []
+        return train, test, tuple(notes)
+    _, codes = np.unique([member.label for member in train], return_inverse=True)
+    kept, held_out = stratified(codes, seed=seed, name="images")
+    return [train[row] for row in kept], [train[row] for row in held_out], (*notes, SET_APART)
+
+
+def _check_shape(rows: Array, title: str) -> None:
+    if rows.ndim not in (3, 4) or not rows.size or (rows.ndim == 4 and rows.shape[3] not in (1, 3)):
+        raise DataError(f"{title} must hold images of shape (n, height, width) or (n, height, width, 3); got {rows.shape}.")
+    if rows.dtype != np.uint8:
+        raise DataError(f"{title} must hold uint8 pixels, 0 … 255; got dtype {rows.dtype}. Scale and round them first.")
+
+
+def _tidy(rows: Array) -> Array:
+    return np.ascontiguousarray(rows[..., 0] if rows.ndim == 4 and rows.shape[3] == 1 else rows)

@@ -1,0 +1,120 @@
+"""The files of a data set below one folder or in one zip, found by name wherever they lie: sources are unpacked in many ways."""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import dataclasses
+import functools
+import io
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path, PurePosixPath
+
+from pillar_core.data.images import folders
+from pillar_core.data.images.folders import Layout, Member
+from pillar_core.errors import DataError
+
+
+@dataclasses.dataclass(frozen=True)
+class Entry:
+    """One line of a source's list: an image, its label, and whether it is a test image."""
+
+    path: str
+    label: str
+    in_test: bool = False
+
+
+@dataclasses.dataclass(frozen=True)
+class Tree:
+    """All files of one data set."""
+
+    members: Sequence[Member]
+
+    def find(self, name: str) -> Member | None:
+        """The file of this name (`a/b.txt`: in a folder a) that lies least deep; None where there is none."""
+        parts = PurePosixPath(name).parts
+        found = [member for member in self.members if member.path.parts[-len(parts) :] == parts]
+        return min(found, key=lambda member: (len(member.path.parts), str(member.path)), default=None)
+
+    def lines(self, name: str) -> list[str]:
+        """The lines of a text file that are not empty.
+
+        Raises:
+            DataError: no such file, or no text.
+        """
+        member = self.find(name)
+        if member is None:
+            raise DataError(f"the data set's file {name} is missing: unpack every part of it into one folder.")
+        try:
+            found = [line.strip() for line in member.read().decode("utf-8-sig").splitlines() if line.strip()]
+        except UnicodeDecodeError as error:
+            raise DataError(f"{member.path} is no text ({error}): it is damaged or another file.") from error
+        if not found:
+            raise DataError(f"{member.path} is empty: it was not fetched whole.")
+        return found
+
+    def table(self, name: str, columns: Sequence[str]) -> list[dict[str, str]]:
+        """The rows of a table with commas, or with tabs.
+
+        Raises:
+            DataError: no such file, or a column is missing.
+        """
+        lines = self.lines(name)
+        rows = list(csv.DictReader(io.StringIO("\n".join(lines)), delimiter="\t" if "\t" in lines[0] else ","))
+        absent = [column for column in columns if rows and column not in rows[0]]
+        if not rows or absent:
+            raise DataError(f"{name} must hold rows with the columns {', '.join(columns)}; {', '.join(absent) or 'all rows'} are missing.")
+        return rows
+
+    def layout(self, entries: Iterable[Entry], *, below: str = "", classes: tuple[str, ...] = (), notes: tuple[str, ...] = ()) -> Layout:
+        """The images that a list names, found by path from the folder `below` on.
+
+        Raises:
+            DataError: more than 1 % of them are not there.
+        """
+        root = self._root(below)
+        return _gathered({entry: self._by_path.get(root / entry.path) for entry in entries}, classes, notes)
+
+    def layout_by_name(self, entries: Iterable[Entry], *, classes: tuple[str, ...] = (), notes: tuple[str, ...] = ()) -> Layout:
+        """Like `layout`, where the list gives bare file names and the images lie in any folder.
+
+        Raises:
+            DataError: more than 1 % of them are not there.
+        """
+        by_name = {member.path.name: member for member in self.members}
+        return _gathered({entry: by_name.get(entry.path) for entry in entries}, classes, notes)
+
+    @functools.cached_property
+    def _by_path(self) -> dict[PurePosixPath, Member]:
+        return {member.path: member for member in self.members}
+
+    def _root(self, below: str) -> PurePosixPath:
+        """The folder, as deep as it lies, whose path ends with `below`."""
+        parts = PurePosixPath(below).parts
+        if not parts:
+            return PurePosixPath()
+        for member in self.members:
+            for depth in range(len(member.path.parts) - len(parts)):
+                if member.path.parts[depth : depth + len(parts)] == parts:
+                    return PurePosixPath(*member.path.parts[: depth + len(parts)])
+        return PurePosixPath(below)
+
+
+@contextlib.contextmanager
+def opened(place: Path) -> Iterator[Tree]:
+    """The files at `place`, readable while the context is open: a folder, a zip, or a folder that holds nothing but one zip.
+
+    Raises:
+        DataError: neither, or a zip that is damaged or unsafe.
+    """
+    inside = list(place.iterdir()) if place.is_dir() else []
+    source = inside[0] if len(inside) == 1 and inside[0].suffix.lower() == ".zip" else place
+    with folders.listing(source, filename=source.name) as members:
+        yield Tree(members)
+
+
+def _gathered(found: dict[Entry, Member | None], classes: tuple[str, ...], notes: tuple[str, ...]) -> Layout:
+    members = [
+        dataclasses.replace(member, label=entry.label, in_test=entry.in_test) for entry, member in found.items() if member is not None
+    ]
+    return folders.complete(members, [entry.path for entry, member in found.items() if member is None], classes=classes, notes=notes)

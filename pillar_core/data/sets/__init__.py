@@ -1,0 +1,50 @@
+"""The real data sets, those that come with the library first: importing one registers its cards.
+
+The order of the imports is the order of every list: embedded ones, well-known images, medical images, fine-grained classes, tables, hubs.
+"""
+
+# isort: off
+from pillar_core.data.sets import digits
+from pillar_core.data.sets import breast_cancer
+from pillar_core.data.sets import torchvision_sets
+from pillar_core.data.sets import cifar10_1
+from pillar_core.data.sets import mnist_m
+from pillar_core.data.sets import medmnist_sets
+from pillar_core.data.sets import folder_sets
+from pillar_core.data.sets import ham10000
+from pillar_core.data.sets import chest_xray14
+from pillar_core.data.sets import chexpert
+from pillar_core.data.sets import sprxray
+from pillar_core.data.sets import cub_200
+from pillar_core.data.sets import stanford_dogs
+from pillar_core.data.sets import mit_67
+from pillar_core.data.sets import domainnet
+from pillar_core.data.sets import openml_sets
+from pillar_core.data.sets import hub_sets
+
+# isort: on
+from pillar_core.data.cards import DATASETS
+
+NAMES = tuple(name for name, card in DATASETS.items() if card.needs_files)
+"""Their names, in the order of registration."""
+
+__all__ = [
+    "NAMES",
+    "breast_cancer",
+    "chest_xray14",
+    "chexpert",
+    "cifar10_1",
+    "cub_200",
+    "digits",
+    "domainnet",
+    "folder_sets",
+    "ham10000",
+    "hub_sets",
+    "medmnist_sets",
+    "mit_67",
+    "mnist_m",
+    "openml_sets",
+    "sprxray",
+    "stanford_dogs",
+    "torchvision_sets",
+]

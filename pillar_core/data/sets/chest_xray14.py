@@ -1,0 +1,83 @@
+"""ChestX-ray14: 112,120 frontal chest x-rays with up to 14 findings each, with the source's lists of train and test images."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+
+from pillar_core.data.cards import DATASETS, DatasetCard
+from pillar_core.data.images.folders import Layout
+from pillar_core.data.images.tree import Entry, Tree
+from pillar_core.data.places import RootSettings
+from pillar_core.data.sets.findings import LABELS, Findings
+from pillar_core.data.sets.listed_sets import reader
+from pillar_core.errors import DataError
+from pillar_core.params import setting
+
+__all__: list[str] = []
+
+FINDINGS = (
+    "Atelectasis",
+    "Cardiomegaly",
+    "Consolidation",
+    "Edema",
+    "Effusion",
+    "Emphysema",
+    "Fibrosis",
+    "Hernia",
+    "Infiltration",
+    "Mass",
+    "Nodule",
+    "Pleural_Thickening",
+    "Pneumonia",
+    "Pneumothorax",
+)
+TABLES = ("Data_Entry_2017_v2020.csv", "Data_Entry_2017.csv")
+PATIENTS = "Most patients have several images. ε protects one image; a patient with several is protected less."
+
+
+@dataclasses.dataclass(frozen=True)
+class ChestSettings(RootSettings):
+    """Where the files are, and how several findings of one image become one label."""
+
+    labels: str = setting(LABELS)
+
+
+def _arranged(files: Tree, settings: ChestSettings) -> Layout:
+    name = next((name for name in TABLES if files.find(name) is not None), TABLES[0])
+    rows = files.table(name, ("Image Index", "Finding Labels"))
+    sides = {path: in_test for in_test, part in ((False, "train_val_list.txt"), (True, "test_list.txt")) for path in files.lines(part)}
+    words = [set(row["Finding Labels"].split("|")) for row in rows]
+    unknown = set().union(*words) - {*FINDINGS, "No Finding"}
+    if unknown:
+        raise DataError(f"{name} names findings that ChestX-ray14 does not have: {', '.join(sorted(unknown)[:5])}.")
+    findings = Findings([finding.replace("_", " ").lower() for finding in FINDINGS], settings.labels)
+    codes, keep = findings.of(np.array([[finding in found for finding in FINDINGS] for found in words]))
+    kept = [row["Image Index"] for row, good in zip(rows, keep, strict=True) if good]
+    entries = [Entry(path, findings.classes[code], sides[path]) for path, code in zip(kept, codes.tolist(), strict=True) if path in sides]
+    unlisted = len(kept) - len(entries)
+    left_out = (f"{unlisted:,} images are in neither list of the source and were left out.",) if unlisted else ()
+    notes = (*findings.notes(int((~keep).sum())), *left_out, PATIENTS)
+    return files.layout_by_name(entries, classes=tuple(findings.classes), notes=notes)
+
+
+DATASETS.register(
+    DatasetCard(
+        name="chest_xray14",
+        title="ChestX-ray14",
+        source="X. Wang, Y. Peng, L. Lu, Z. Lu, M. Bagheri, R. Summers: CVPR 2017 (NIH Clinical Center)",
+        licence="free to use with attribution (NIH)",
+        kind="images",
+        n_train="86,524 (fewer with labels=one)",
+        n_test="25,596 (fewer with labels=one)",
+        n_classes="2 (or 14, setting labels)",
+        d="65,536 (256 × 256 pixels, from 1,024 × 1,024)",
+        read=reader("chest_xray14", _arranged),
+        settings=ChestSettings,
+        papers=("GSD",),
+        size="45 GB",
+        by_hand="unpack images_001 … images_012 from nihcc.app.box.com/v/ChestXray-NIHCC, with Data_Entry_2017.csv (or _v2020), "
+        "train_val_list.txt and test_list.txt.",
+    )
+)

@@ -1,0 +1,123 @@
+"""Data sets that their sources hand out as one folder per class, perhaps under train/ and test/."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from pillar_core.data.cards import DATASETS, DatasetCard
+from pillar_core.data.images import folders
+from pillar_core.data.images.folders import Layout
+from pillar_core.data.images.tree import Tree
+from pillar_core.data.places import RootSettings
+from pillar_core.data.sets.listed_sets import PHOTOGRAPHS, reader
+
+__all__: list[str] = []
+
+KNOWN = frozenset({*folders.SPLITS, *folders.LEFT_OUT})
+
+
+def _arranged(files: Tree, _: RootSettings) -> Layout:
+    """Class folders; beside train and test, whatever else lies there is left out (copies of the whole set, other editions)."""
+    depths = [parts.index("train") for parts in (member.path.parts for member in files.members) if "train" in parts]
+    if not depths:
+        return folders.arranged(files.members)
+    depth = min(depths)
+    return folders.arranged([member for member in files.members if set(member.path.parts[depth : depth + 1]) & KNOWN])
+
+
+@dataclasses.dataclass(frozen=True)
+class Facts:
+    """What a card says of one set."""
+
+    name: str
+    title: str
+    source: str
+    licence: str
+    rows: tuple[str, str]
+    n_classes: str
+    d: str
+    size: str
+    by_hand: str
+    papers: tuple[str, ...]
+
+
+for _facts in (
+    Facts(
+        "pneumonia",
+        "Pneumonia (children's chest x-rays; KagChest)",
+        "D. Kermany, M. Goldbaum, W. Cai et al.: Cell 172, 2018",
+        "CC BY 4.0",
+        ("5,216", "624"),
+        "2",
+        "grey x-rays of many sizes (shorter side at most 256)",
+        "2.3 GB",
+        "chest_xray (train, test, val; NORMAL and PNEUMONIA) from data.mendeley.com/datasets/rscbjbr9sj or Kaggle.",
+        ("PILLAR", "GSD"),
+    ),
+    Facts(
+        "dermnet",
+        "DermNet (skin diseases)",
+        "DermNet's public portal, collected on Kaggle (shubhamgoel27/dermnet)",
+        "stated on its Kaggle page",
+        ("15,557", "4,002"),
+        "23",
+        PHOTOGRAPHS,
+        "1.7 GB",
+        "train and test, one folder for each of 23 diseases, from kaggle.com/datasets/shubhamgoel27/dermnet.",
+        ("PILLAR",),
+    ),
+    Facts(
+        "flower_16",
+        "Flower-16",
+        "“Flowers dataset”, Kaggle, 2021 (16 kinds of flowers)",
+        "stated on its Kaggle page",
+        ("four fifths of about 15,700", "a fifth"),
+        "16",
+        PHOTOGRAPHS,
+        "400 MB",
+        "the folder flowers, one folder for each of 16 kinds, from kaggle.com/datasets/l3llff/flowers.",
+        ("PILLAR",),
+    ),
+    Facts(
+        "kagskin",
+        "KagSkin (benign and malignant moles)",
+        "C. Fanconi: Skin Cancer: Malignant vs. Benign, Kaggle, 2019 (images of the ISIC archive)",
+        "stated on its Kaggle page",
+        ("2,637", "660"),
+        "2",
+        "150,528 (224 × 224 pixels, colour)",
+        "325 MB",
+        "train and test, each with benign and malignant, from kaggle.com/datasets/fanconic/skin-cancer-malignant-vs-benign.",
+        ("GSD",),
+    ),
+    Facts(
+        "kneeos",
+        "KneeOS (knee osteoarthritis grades)",
+        "S. M. Ahmed, R. J. Mstafa, 2022; images of P. Chen, Mendeley Data, 2018",
+        "CC BY 4.0",
+        ("5,778", "1,656"),
+        "5",
+        "50,176 (224 × 224 pixels)",
+        "150 MB",
+        "train, val and test, one folder for each of the grades 0 to 4, from data.mendeley.com/datasets/56rmx5bjcr or Kaggle.",
+        ("GSD",),
+    ),
+):
+    DATASETS.register(
+        DatasetCard(
+            name=_facts.name,
+            title=_facts.title,
+            source=_facts.source,
+            licence=_facts.licence,
+            kind="images",
+            n_train=_facts.rows[0],
+            n_test=_facts.rows[1],
+            n_classes=_facts.n_classes,
+            d=_facts.d,
+            read=reader(_facts.name, _arranged),
+            settings=RootSettings,
+            papers=_facts.papers,
+            size=_facts.size,
+            by_hand=_facts.by_hand,
+        )
+    )

@@ -1,0 +1,226 @@
+"""Data sets of the Hugging Face hub by id, such as `hub:ylecun/mnist`, through the library `datasets`.
+
+No code of a repository runs: the library reads data files alone. What was fetched is kept as Arrow files in the data folder and read
+from there without any network. By hand: the repository's parquet files, or its folders of images.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import io
+import re
+import shutil
+import tempfile
+from collections.abc import Callable, Mapping
+from pathlib import Path, PurePosixPath
+from typing import IO, Any
+
+from pillar_core import store
+from pillar_core.data import arrays, places
+from pillar_core.data.cards import DATASETS, DatasetCard
+from pillar_core.data.images.folders import Layout, Member
+from pillar_core.data.images.loading import assembled, load_images
+from pillar_core.data.partition import stratified
+from pillar_core.data.tables import LABEL_NAMES, numbers_of
+from pillar_core.errors import DataError, UnknownNameError
+from pillar_core.params import Param, setting
+from pillar_core.types import Dataset
+
+__all__: list[str] = []
+
+PREFIX = "hub"
+ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.\-]{0,95}/[A-Za-z0-9][A-Za-z0-9_.\-]{0,95}")
+WORD = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.\-]{0,95}")
+KEPT = "rows"
+TEST_NAMES = ("test", "validation", "valid", "val")
+
+
+@dataclasses.dataclass(frozen=True)
+class HubSettings(places.RootSettings):
+    """Where the files are, which configuration, and which columns hold image and label (None: found by type and name)."""
+
+    subset: str | None = setting(Param("subset", str, None, "Configuration of the repository.", none_means="its only one"))
+    image_column: str | None = setting(Param("image_column", str, None, "Column of the images.", none_means="the first of that type"))
+    label_column: str | None = setting(
+        Param("label_column", str, None, "Column of the labels.", none_means="label, y, or the one of that type")
+    )
+
+
+def _read(own: str, settings: HubSettings, seed: int, download: bool) -> Dataset:
+    card = DATASETS[f"{PREFIX}:{own}"]
+    place = places.home(card.name, settings.root)
+    if settings.subset is not None and not WORD.fullmatch(settings.subset):
+        raise DataError(f"subset must be a plain word, as the repository names it; got {settings.subset!r}.")
+    folder = place / (f"{KEPT}-{settings.subset}" if settings.subset else KEPT)
+    has_parquet = place.is_dir() and any(path for path in place.rglob("*.parquet"))
+    if download and not folder.exists() and not has_parquet:
+        with places.fetching(card.title, place, card.by_hand):
+            _fetch(own, settings.subset, folder)
+    if not folder.exists() and not has_parquet:
+        return load_images(place)
+    with places.readable(place):
+        splits = _kept(folder) if folder.exists() else _parquet(place)
+        train, test, notes = _sides(splits)
+        image = _column(train, settings.image_column, "Image")
+        if image is not None:
+            return assembled(_layout(train, test, image, settings.label_column, place, notes), name=own, seed=seed)
+        return _table(own, train, test, settings.label_column, seed, notes)
+
+
+def _fetch(own: str, subset: str | None, folder: Path) -> None:
+    """Fetches the repository's rows and keeps them in `folder`, which appears when it is whole."""
+    import datasets
+
+    if Path(own).exists():
+        raise DataError(f"there is a local folder {own!r} here, which the library would read instead: start from another folder.")
+    scratch = folder.with_name(f".{folder.name}.part")
+    shutil.rmtree(scratch, ignore_errors=True)
+    try:
+        datasets.load_dataset(own, subset, cache_dir=str(scratch / "cache")).save_to_disk(str(scratch / "kept"))
+        (scratch / "kept").rename(folder)
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+
+
+def _kept(folder: Path) -> Mapping[str, Any]:
+    import datasets
+
+    found = datasets.load_from_disk(str(folder))
+    return found if isinstance(found, Mapping) else {"train": found}
+
+
+def _parquet(place: Path) -> Mapping[str, Any]:
+    """The splits of parquet files named as the hub names them: train-00000-of-00001.parquet, or a folder called train."""
+    import datasets
+
+    files: dict[str, list[str]] = {}
+    for path in sorted(place.rglob("*.parquet")):
+        words = {path.stem.split("-")[0].lower(), path.parent.name.lower()}
+        split = next((name for name in ("train", *TEST_NAMES) if name in words), "train")
+        files.setdefault(split, []).append(str(path))
+    root = store.default().root
+    root.mkdir(mode=0o700, parents=True, exist_ok=True)
+    # The library turns parquet into Arrow files and maps them; a mapped file stays readable when its name is gone.
+    with tempfile.TemporaryDirectory(dir=root, ignore_cleanup_errors=True) as scratch:
+        found: Mapping[str, Any] = datasets.load_dataset("parquet", data_files=files, cache_dir=scratch)
+    return found
+
+
+def _sides(splits: Mapping[str, Any]) -> tuple[Any, Any, tuple[str, ...]]:
+    first = "train" if "train" in splits else next(iter(splits))
+    second = next((name for name in TEST_NAMES if name in splits and name != first), None)
+    others = [name for name in splits if name not in (first, second)]
+    notes = [f"Train rows are the split {first!r}" + (f", test rows {second!r}." if second else ".")]
+    notes += [f"Splits left aside: {', '.join(others)}."] if others else []
+    return splits[first], None if second is None else splits[second], tuple(notes)
+
+
+def _column(rows: Any, wanted: str | None, kind: str) -> str | None:
+    """The column of that name, else the first whose type is `kind`.
+
+    Raises:
+        DataError: no column has the name.
+    """
+    if wanted is not None and wanted not in rows.features:
+        raise DataError(f"there is no column {wanted!r}; there are {', '.join(rows.features)}.")
+    return wanted or next((name for name, feature in rows.features.items() if type(feature).__name__ == kind), None)
+
+
+def _label_column(rows: Any, wanted: str | None) -> str:
+    found = _column(rows, wanted, "ClassLabel") or next((name for name in rows.features if name.lower() in LABEL_NAMES), None)
+    if found is None:
+        raise DataError(f"no column holds labels; name it with label_column: {', '.join(rows.features)}.")
+    return found
+
+
+def _words(rows: Any, column: str) -> tuple[list[str], tuple[str, ...]]:
+    """(labels as words, class names in the order of their codes or nothing); a missing label (−1 or none) is an empty word."""
+    feature, values = rows.features[column], rows[column]
+    names = tuple(str(name) for name in getattr(feature, "names", None) or ())
+    if names:
+        return ["" if value is None or value < 0 else names[value] for value in values], names
+    return ["" if value is None else str(value) for value in values], ()
+
+
+def _layout(train: Any, test: Any, image: str, label: str | None, place: Path, notes: tuple[str, ...]) -> Layout:
+    import datasets
+
+    column = _label_column(train, label)
+    members: list[Member] = []
+    classes: tuple[str, ...] = ()
+    for in_test, rows in ((False, train), (True, test)):
+        if rows is None:
+            continue
+        words, names = _words(rows, column)
+        classes = classes or names
+        raw = rows.cast_column(image, datasets.Image(decode=False)).select_columns([image])
+        labelled = [number for number, word in enumerate(words) if word]
+        if len(labelled) < len(words):
+            notes = (*notes, f"{len(words) - len(labelled):,} {'test' if in_test else 'train'} rows have no label and were left out.")
+        side = "test" if in_test else "train"
+        members += [
+            Member(
+                PurePosixPath(f"{side} row {number}"),
+                _stream(raw, number, image, place),
+                f"{raw._fingerprint}:{number}",
+                words[number],
+                in_test,
+            )
+            for number in labelled
+        ]
+    return Layout(tuple(members), notes, classes)
+
+
+def _stream(rows: Any, number: int, image: str, place: Path) -> Callable[[], IO[bytes]]:
+    """Opens one image: its bytes, or a file that it names, which must lie below `place` (a table may name any file)."""
+
+    def stream() -> IO[bytes]:
+        value = rows[number][image]
+        if value["bytes"] is not None:
+            return io.BytesIO(value["bytes"])
+        path = (place / str(value["path"])).resolve()
+        if not path.is_relative_to(place.resolve()):
+            raise OSError(f"{path} lies outside the data set")
+        return path.open("rb")
+
+    return stream
+
+
+def _table(own: str, train: Any, test: Any, label: str | None, seed: int, notes: tuple[str, ...]) -> Dataset:
+    column = _label_column(train, label)
+    sides = [None if rows is None else rows.remove_columns([column]).to_pandas() for rows in (train, test)]
+    words, names = _words(train, column)
+    x = [None if frame is None else numbers_of(frame, [str(title) for title in frame.columns]) for frame in sides]
+    checked = arrays.features(x[0], words, x[1], None if test is None else _words(test, column)[0], names or None)
+    found = Dataset(own, checked.x_train, checked.y_train, checked.x_test, checked.y_test, checked.classes, notes=(*notes, *checked.notes))
+    if found.x_test is not None or found.y_train is None:
+        return found
+    kept, held_out = stratified(found.y_train, seed=seed, name=own)
+    rows, labels = found.x_train, found.y_train
+    own_notes = (*notes, "The source has no test rows: a stratified fifth was set apart.")
+    return Dataset(own, rows[kept], labels[kept], rows[held_out], labels[held_out], found.classes, notes=own_notes)
+
+
+def _family(name: str) -> DatasetCard:
+    own = name.removeprefix(f"{PREFIX}:")
+    if not ID.fullmatch(own) or ".." in own:
+        raise UnknownNameError(f"a data set of the hub is called {PREFIX}:<owner>/<name>, such as {PREFIX}:ylecun/mnist; got {name!r}.")
+    return DatasetCard(
+        name=name,
+        title=f"Hub: {own}",
+        source=f"huggingface.co/datasets/{own}",
+        licence="stated on its page",
+        kind="images",
+        n_train="the split train",
+        n_test="the split test, else validation, else a fifth",
+        n_classes="the label column's",
+        d="one size for all images",
+        read=lambda settings, seed, download: _read(own, settings, seed, download),
+        settings=HubSettings,
+        size="stated on its page",
+        by_hand=f"the parquet files (or the folders of images) of huggingface.co/datasets/{own}.",
+        can_fetch=True,
+    )
+
+
+DATASETS.register_family(PREFIX, _family)

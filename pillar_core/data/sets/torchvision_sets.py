@@ -1,0 +1,94 @@
+"""Data sets of torchvision by name: `torchvision:cifar10`, `torchvision:gtsrb` …; the name is the class's, in small letters.
+
+torchvision fetches the files and compares their checksums; `layouts` reads them. A folder or zip of class folders (train/ and
+test/) is accepted in place of torchvision's layout.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable
+from pathlib import Path
+
+from pillar_core.data import places
+from pillar_core.data.cards import DATASETS, DatasetCard
+from pillar_core.data.images import layouts
+from pillar_core.data.images.layouts import LAYOUTS, TorchvisionLayout
+from pillar_core.data.images.loading import built, load_images
+from pillar_core.data.places import RootSettings
+from pillar_core.data.sets.torchvision_facts import FACTS
+from pillar_core.errors import DataError, UnknownNameError
+from pillar_core.types import Dataset
+
+__all__: list[str] = []
+
+PREFIX = "torchvision"
+
+
+def _read_for(layout: TorchvisionLayout) -> Callable[[RootSettings, int, bool], Dataset]:
+    def read(settings: RootSettings, seed: int, download: bool) -> Dataset:
+        card = DATASETS[f"{PREFIX}:{layout.name}"]
+        place = places.home(card.name, settings.root)
+        is_whole = layouts.root_of(layout, place) is not None and not places.unfinished(place)
+        if download and card.can_fetch and not is_whole:
+            with places.fetching(card.title, place, card.by_hand):
+                _fetch(layout, place)
+        root = layouts.root_of(layout, place)
+        if root is not None:
+            return built(layouts.read(layout, root, official=True), name=layout.name, seed=seed)
+        try:
+            return load_images(place)
+        except DataError as error:
+            wanted = f"{place} holds no {layout.marker}, and no images by class or as a npz either"
+            raise DataError(f"{wanted} ({error}) {card.how_to_get(settings.root)}") from error
+
+    return read
+
+
+def _fetch(layout: TorchvisionLayout, place: Path) -> None:
+    made = layouts.class_of(layout)
+    if layout.version is not None:  # torchvision's class would unpickle what it fetched
+        from torchvision.datasets.utils import download_and_extract_archive
+
+        download_and_extract_archive(made.url, str(place), filename=made.filename, md5=made.tgz_md5)
+        return
+    for split in (*layout.train, *layout.test) or ({},):
+        made(str(place), download=True, **split)
+
+
+def _card(name: str) -> DatasetCard:
+    facts = FACTS[name]
+    return DatasetCard(
+        name=f"{PREFIX}:{name}",
+        title=facts.title,
+        source=facts.source,
+        licence=facts.licence,
+        kind="images",
+        n_train=facts.rows[0],
+        n_test=facts.rows[1],
+        n_classes=facts.n_classes,
+        d=facts.d,
+        read=_read_for(LAYOUTS[name]),
+        settings=RootSettings,
+        papers=facts.papers,
+        size=facts.size,
+        by_hand=facts.by_hand,
+        can_fetch=facts.can_fetch,
+    )
+
+
+def _family(name: str) -> DatasetCard:
+    own = name.removeprefix(f"{PREFIX}:")
+    if own in FACTS:
+        return _card(own)
+    near = difflib.get_close_matches(own.lower(), FACTS, n=3, cutoff=0.5)
+    raise UnknownNameError(
+        f"There is no dataset named {name!r}. "
+        + (f"Did you mean {', '.join(f'{PREFIX}:{found}' for found in near)}?" if near else f"torchvision's, here: {', '.join(FACTS)}.")
+    )
+
+
+DATASETS.register_family(PREFIX, _family)
+for _name, _facts in FACTS.items():
+    if _facts.papers:
+        DATASETS.register(_card(_name))

@@ -1,0 +1,108 @@
+"""One job while it runs: what is still to do, what is under way, and what pages are told."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import time
+import traceback
+from collections import deque
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pillar_core import errors
+from pillar_core.jobs.state import Job, JobStatus, State, replace
+from pillar_core.jobs.workers import Future, KilledWorker
+
+_STATE_SECONDS = 0.2
+
+
+@dataclasses.dataclass
+class ActiveJob:
+    """A job that the jobs process works on. `out` are tasks under way by their future's key; None is the cutting itself."""
+
+    job: Job
+    status: JobStatus
+    kind: str
+    payload: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    resources: Mapping[str, float] = dataclasses.field(default_factory=dict)
+    tasks: Sequence[Any] | None = None
+    pending: deque[int] = dataclasses.field(default_factory=deque)
+    out: dict[str, tuple[Future, int | None]] = dataclasses.field(default_factory=dict)
+    done: int = 0
+    failed: int = 0
+    rounds: int = 0
+    cause: str = ""
+    advice: str = ""
+    cancelled_at: float | None = None
+    checked_at: float | None = None
+    written: float = 0.0
+
+    def enter_tasks(self, tasks: Sequence[Any]) -> None:
+        """Queue every task whose result is not there; called again when all seem to be done, until none is missing."""
+        parts = self.job.parts()
+        self.tasks = tasks
+        self.pending = deque(number for number in range(len(tasks)) if number not in parts)
+        self.done = len(tasks) - len(self.pending)
+        self.rounds += 1
+        if self.rounds == 1:
+            self.status = dataclasses.replace(self.status, total=len(tasks), fraction_at_start=self._fraction({}), message="")
+
+    def fail(self, error: BaseException, trace: str) -> None:
+        """Count a failure; the first one's cause is shown and its traceback kept."""
+        self.failed += 1
+        if not self.cause:
+            self.cause, self.advice = f"{type(error).__name__}: {error}", _advice(error, self.job)
+            with contextlib.suppress(OSError):
+                replace(self.job.folder / "failure.txt", trace.encode())
+
+    def show(self) -> None:
+        """Write progress where pages look, a few times a second."""
+        if time.monotonic() - self.written < _STATE_SECONDS:
+            return
+        self.written = time.monotonic()
+        marks = self.job.running()
+        words = next((mark["message"] for mark in marks.values() if mark.get("message")), self.status.message)
+        message = "stopping" if self.cancelled_at is not None else words
+        shown = dataclasses.replace(self.status, done=self.done, failed=self.failed, fraction=self._fraction(marks), message=message)
+        if shown != self.status:
+            self.status = shown
+            self.job.write(shown)
+
+    def finish(self, state: State) -> None:
+        """Write the last state."""
+        failed = state == "failed"
+        self.status = dataclasses.replace(
+            self.status,
+            state=state,
+            finished=time.time(),
+            done=self.done,
+            failed=self.failed,
+            fraction=1.0 if state == "done" else self._fraction({}),
+            message=f"{self.failed} of {len(self.tasks)} tasks failed" if self.failed and self.tasks else "",
+            cause=self.cause if failed else "",
+            advice=self.advice if failed else "",
+        )
+        self.job.write(self.status)
+
+    def _fraction(self, marks: Mapping[int, Mapping[str, Any]]) -> float:
+        if not self.tasks:
+            return 0.0
+        inside = sum(mark["done"] / mark["total"] for mark in marks.values() if mark.get("total"))
+        return float(min(1.0, (self.done + inside) / len(self.tasks)))
+
+
+def trace_of(error: BaseException, trace: Any = None) -> str:
+    """The error's traceback as text."""
+    return "".join(traceback.format_exception(type(error), error, trace or error.__traceback__))
+
+
+def _advice(error: BaseException, job: Job) -> str:
+    match error:
+        case KilledWorker():
+            return "Its worker processes died, most often for want of memory: ask for fewer rows or cells at once, then retry."
+        case errors.StoreError():
+            return "Free space on the disk of the cache, then retry."
+        case errors.PillarError():
+            return "Change what the message names and submit again."
+    return f"Retry; if it fails again, report it with {job.folder / 'failure.txt'}."

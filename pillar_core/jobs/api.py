@@ -1,0 +1,263 @@
+"""Work outside the browser session: submit, status, cancel, result, retry. State lies on disk; anybody may look and stop it.
+
+A job is the fingerprint of its specification: to submit it twice is to join it. The first unfinished job starts the jobs
+process of this cache folder, and so does a look at one whose process was killed.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import shutil
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any, overload
+
+from pillar_core import store
+from pillar_core.errors import JobError, StoreError
+from pillar_core.fingerprint import fingerprint
+from pillar_core.jobs import kind as jobs_kinds
+from pillar_core.jobs import process as jobs_process
+from pillar_core.jobs.kind import JOB_KINDS, JobKind
+from pillar_core.jobs.state import UNFINISHED, Folder, Job, JobStatus
+from pillar_core.store.codec import decode_json, encode_json
+
+__all__ = [
+    "JOB_KINDS",
+    "JobKind",
+    "JobStatus",
+    "cancel",
+    "find",
+    "forget",
+    "result",
+    "retry",
+    "spec",
+    "start",
+    "status",
+    "stop",
+    "submit",
+    "use_scheduler",
+    "wait",
+]
+
+
+def submit(spec: Mapping[str, Any]) -> str:
+    """The job's id; the job is queued, or joined when it is queued, running or done.
+
+    A failed or cancelled one goes on; a done one whose results have left the store since starts over.
+
+    Raises:
+        SettingError, UnknownNameError: a specification that names no known kind or impossible resources.
+        StoreError: NaN in it, or a disk that refuses.
+    """
+    spec = decode_json(encode_json(spec))
+    kind = jobs_kinds.kind_of(spec)
+    folder = _folder()
+    job = folder.job(_identity(spec))
+    before = job.status()
+    asks = kind.cached is not None and (before is None or before.state not in UNFINISHED)
+    answer = kind.cached(jobs_kinds.payload_of(spec)) if asks and kind.cached is not None else None
+    try:
+        with folder.exclusive():
+            found = job.status()
+            is_evicted = asks and answer is None and found is not None and found.state == "done"
+            if found is None or found.state in ("failed", "cancelled") or is_evicted:
+                if is_evicted:
+                    job.clear_parts()
+                job.create(spec)
+                if answer is None:
+                    job.enqueue(kind.name)
+                else:
+                    job.answer(kind.name, answer)
+        _attend(folder, [job.status()])
+    except StoreError:
+        raise
+    except OSError as error:
+        raise StoreError(f"the job could not be written to {folder.jobs} ({error}); free space or set PILLAR_CACHE.") from error
+    return job.job_id
+
+
+def find(spec: Mapping[str, Any]) -> JobStatus | None:
+    """Where the job of this specification stands; None when it was never submitted. Cheap, like `status`.
+
+    Raises:
+        SettingError, UnknownNameError, StoreError: as `submit`.
+    """
+    job_id = _identity(decode_json(encode_json(spec)))
+    return None if _folder().job(job_id).status() is None else status(job_id)
+
+
+@overload
+def status(job_id: str) -> JobStatus: ...
+@overload
+def status(job_id: None = None) -> tuple[JobStatus, ...]: ...
+def status(job_id: str | None = None) -> JobStatus | tuple[JobStatus, ...]:
+    """Where one job stands, or all of them, newest first. Cheap enough to poll.
+
+    Raises:
+        JobError: there is no such job.
+    """
+    folder = _folder()
+    if job_id is not None:
+        found = _known(folder.job(job_id))
+        _attend(folder, [found])
+        return _flagged(folder, found)
+    statuses = folder.statuses()
+    _attend(folder, statuses)
+    return tuple(sorted((_flagged(folder, item) for item in statuses), key=lambda item: item.submitted, reverse=True))
+
+
+def spec(job_id: str) -> dict[str, Any]:
+    """The specification that was submitted.
+
+    Raises:
+        JobError: there is no such job.
+    """
+    job = _folder().job(job_id)
+    _known(job)
+    return job.spec()
+
+
+def cancel(job_id: str) -> bool:
+    """Whether there was something to stop: it stops within three seconds. What its tasks finished is kept for a retry.
+
+    Raises:
+        JobError: there is no such job.
+    """
+    folder = _folder()
+    job = folder.job(job_id)
+    with folder.exclusive():
+        found = _known(job)
+        if found.state not in UNFINISHED:
+            return False
+        job.cancel_flag.touch(mode=0o600)
+        descriptor = folder.try_lock()
+        if descriptor is not None:
+            job.dequeue()
+            job.write(dataclasses.replace(found, state="cancelled", finished=time.time(), message=""))
+            os.close(descriptor)
+    return True
+
+
+def result(job_id: str, *, partial: bool = False) -> Any:
+    """What the job gave: its one task's result, or the list of its tasks' results in order.
+
+    With `partial`, what is there so far: None for the one task, or in the list for each task that is not done.
+
+    Raises:
+        JobError: there is no such job; or, unless `partial`, it is not done (the message has the cause).
+    """
+    job = _folder().job(job_id)
+    found = _known(job)
+    if found.state != "done" and not partial:
+        why = f": {found.cause} {found.advice}" if found.state == "failed" else "."
+        raise JobError(f"job {job_id} is {found.state}{why}")
+    answer = job.answered()
+    if answer is not None:
+        return answer["value"]
+    parts, tasks = job.parts(), job.tasks()
+    if found.state == "done" and (tasks is None or len(parts) < len(tasks)):
+        raise JobError(f"the results of job {job_id} are gone from {job.folder}; retry it.")
+    if jobs_kinds.kind_of(job.spec()).split is None:
+        return parts.get(0)
+    return [parts.get(number) for number in range(len(tasks or []))]
+
+
+def retry(job_id: str) -> None:
+    """Queue a finished job again. Failed and cancelled ones keep what is done; a done one starts over.
+
+    Raises:
+        JobError: there is no such job.
+    """
+    folder = _folder()
+    job = folder.job(job_id)
+    with folder.exclusive():
+        found = _known(job)
+        if found.state not in UNFINISHED:
+            if found.state == "done":
+                job.clear_parts()
+            job.enqueue(jobs_kinds.kind_of(job.spec()).name)
+    _attend(folder, [job.status()])
+
+
+def forget(job_id: str) -> bool:
+    """Whether a finished job's files were deleted. Records that it put into the store stay there.
+
+    Raises:
+        JobError: there is no such job.
+    """
+    folder = _folder()
+    job = folder.job(job_id)
+    with folder.exclusive():
+        if _known(job).state in UNFINISHED:
+            return False
+        shutil.rmtree(job.folder, ignore_errors=True)
+    return True
+
+
+def wait(job_id: str, *, timeout: float | None = None) -> JobStatus:
+    """Its status when it has finished, or after `timeout` seconds."""
+    end = None if timeout is None else time.monotonic() + timeout
+    while True:
+        found = status(job_id)
+        if found.state not in UNFINISHED or (end is not None and time.monotonic() > end):
+            return found
+        time.sleep(0.05)
+
+
+def start() -> None:
+    """Start the jobs process ahead of the first job, so that this one does not wait for its workers."""
+    jobs_process.ensure(_folder())
+
+
+def use_scheduler(address: str) -> None:
+    """Have tasks sent to the Dask scheduler at this address, or with "jobs" to wherever PILLAR_SCHEDULER says, else here.
+
+    Raises:
+        JobError: the jobs process lives and works with another one.
+    """
+    if address != "jobs":
+        jobs_process.use_scheduler(_folder(), address)
+
+
+def stop(*, timeout: float = 20.0) -> bool:
+    """Whether the jobs process has ended (or there was none). Its unfinished jobs go on when somebody looks at them."""
+    return jobs_process.stop(_folder(), timeout)
+
+
+def _folder() -> Folder:
+    folder = Folder(store.default().root)
+    if not (folder.jobs / "queue").is_dir():
+        folder.create()
+    return folder
+
+
+def _identity(spec: Mapping[str, Any]) -> str:
+    """The job's id: what it computes and the version of the code that does; where it runs is no part of it."""
+    kind = jobs_kinds.kind_of(spec)
+    jobs_kinds.resources_of(spec)
+    return fingerprint("job", kind.name, kind.version, jobs_kinds.payload_of(spec))
+
+
+def _known(job: Job) -> JobStatus:
+    found = job.status()
+    if found is None:
+        raise JobError(f"there is no job {job.job_id}; it may have been forgotten. Submit it again.")
+    return found
+
+
+def _flagged(folder: Folder, found: JobStatus) -> JobStatus:
+    """`found`, saying that it is being stopped where that was asked for, or that nobody can work on it."""
+    if found.state not in UNFINISHED:
+        return found
+    if folder.job(found.job_id).cancel_flag.exists():
+        return dataclasses.replace(found, message="stopping")
+    if jobs_process.is_resting(folder):
+        return dataclasses.replace(found, message=f"the jobs process keeps stopping; see {folder.jobs / 'server.log'}")
+    return found
+
+
+def _attend(folder: Folder, statuses: Sequence[JobStatus | None]) -> None:
+    """Make sure that somebody works on what is unfinished."""
+    if any(item is not None and item.state in UNFINISHED for item in statuses):
+        jobs_process.ensure(folder)

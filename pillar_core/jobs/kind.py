@@ -1,0 +1,92 @@
+"""What a job can do: one registered kind for each, found by name in this process, the jobs process and its workers."""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib
+import os
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol
+
+from pillar_core.errors import SettingError
+from pillar_core.registry import Registry
+
+MODULES_VARIABLE = "PILLAR_JOB_MODULES"
+SCHEDULER_VARIABLE = "PILLAR_SCHEDULER"
+
+
+class Progress(Protocol):
+    """How a running task tells how far it is: steps done, steps in total, and a few words."""
+
+    def __call__(self, done: int, total: int, message: str = "") -> None: ...
+
+
+Cancelled = Callable[[], bool]
+Task = Mapping[str, Any]
+
+
+@dataclasses.dataclass(frozen=True)
+class JobKind:
+    """One thing that a job can do. Every value that goes in or comes out is JSON (infinities too, NaN not).
+
+    `run(task, progress, cancelled)` must be a pure function of `task`, because a task whose worker died runs again. It
+    should ask `cancelled()` often and raise `errors.Cancelled` when it says so; after 1.5 s its process is replaced.
+    `split(payload)` cuts the payload into tasks that run side by side, each a mapping; without it the payload is the one
+    task. The result is the list of the tasks' results in that order, or the one task's result.
+    `cached(payload)` answers at once, without the jobs process, when everything is in the store; else None.
+    `version` is part of the job's identity: raise it when equal payloads must run anew.
+    """
+
+    name: str
+    title: str
+    run: Callable[[Task, Progress, Cancelled], Any]
+    split: Callable[[Task], Sequence[Task]] | None = None
+    cached: Callable[[Task], Any | None] | None = None
+    version: int = 1
+
+
+JOB_KINDS: Registry[JobKind] = Registry("job kind")
+
+
+def modules() -> tuple[str, ...]:
+    """Modules that register further kinds, from PILLAR_JOB_MODULES (comma-separated); never read from a job's files."""
+    return tuple(name for name in os.environ.get(MODULES_VARIABLE, "").split(",") if name)
+
+
+def load(names: Sequence[str]) -> None:
+    """Import the library's own kinds and those of `names`."""
+    importlib.import_module("pillar_core.jobs.kinds")
+    for name in names:
+        importlib.import_module(name)
+
+
+def kind_of(spec: Mapping[str, Any]) -> JobKind:
+    """The kind that `spec` names.
+
+    Raises:
+        SettingError: a specification without a kind.
+        UnknownNameError: a kind that nobody registered.
+    """
+    if not isinstance(spec, Mapping) or not isinstance(spec.get("kind"), str):
+        raise SettingError(f"a job specification is a mapping with a text under 'kind'; got {spec!r:.200}.")
+    load(modules())
+    return JOB_KINDS[spec["kind"]]
+
+
+def payload_of(spec: Mapping[str, Any]) -> dict[str, Any]:
+    """What the kind's functions get: the specification without `kind` and `resources`."""
+    return {name: value for name, value in spec.items() if name not in ("kind", "resources")}
+
+
+def resources_of(spec: Mapping[str, Any]) -> dict[str, float]:
+    """What each task needs of its worker, such as {"GPU": 1}.
+
+    Raises:
+        SettingError: something else than a mapping from name to a number above 0.
+    """
+    resources = spec.get("resources", {})
+    if not isinstance(resources, Mapping) or not all(
+        isinstance(name, str) and isinstance(amount, int | float) and amount > 0 for name, amount in resources.items()
+    ):
+        raise SettingError(f'resources must be a mapping from name to a number above 0, such as {{"GPU": 1}}; got {resources!r}.')
+    return {name: float(amount) for name, amount in resources.items()}

@@ -1,0 +1,68 @@
+"""Extraction as a job: a data set's images through a backbone, into the store, where every page and run finds the features."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from pillar_core.backbones import is_ready, revision
+from pillar_core.errors import DataError
+from pillar_core.jobs.kind import JOB_KINDS, JobKind, Progress, Task
+from pillar_core.jobs.kind import Cancelled as IsCancelled
+from pillar_core.runs import splitting
+from pillar_core.runs.loading import through_backbone
+from pillar_core.types import Dataset
+
+__all__ = ["specification"]
+
+KIND = "extract"
+
+
+def specification(
+    dataset: str, backbone: str, *, settings: Mapping[str, Any] | None = None, device: str = "auto", batch_size: int = 64
+) -> dict[str, Any]:
+    """What to submit for a data set's features, by names; other weights under the backbone's name make it another job."""
+    return {
+        "kind": KIND,
+        "dataset": dataset,
+        "dataset_settings": dict(settings or {}),
+        "backbone": backbone,
+        "revision": revision(backbone),
+        "device": device,
+        "batch_size": batch_size,
+    }
+
+
+def run(task: Task, progress: Progress, cancelled: IsCancelled) -> dict[str, Any]:
+    """The size of the features and the notes on them; the features themselves are in the store.
+
+    Raises:
+        Cancelled: asked to stop; the batches before are kept, and the job goes on from there.
+        DataError: what was named holds features already.
+    """
+    progress(0, 1, "reading the images")
+    found = splitting.named_data(str(task["dataset"]), task["dataset_settings"])
+    if not isinstance(found, Dataset):
+        raise DataError(f"{task['dataset']} holds features already: there is nothing to extract.")
+    features = through_backbone(
+        found,
+        str(task["backbone"]),
+        device=str(task["device"]),
+        batch_size=int(task["batch_size"]),
+        progress=progress,
+        cancelled=cancelled,
+    )
+    n_test = 0 if features.x_test is None else len(features.x_test)
+    return {"n_train": len(features.x_train), "n_test": n_test, "width": features.d, "notes": list(features.notes)}
+
+
+def cached(payload: Task) -> dict[str, Any] | None:
+    """The answer without any work, where the features are in the store."""
+    found = splitting.named_data(str(payload["dataset"]), payload["dataset_settings"])
+    name, device = str(payload["backbone"]), str(payload["device"])
+    if isinstance(found, Dataset) and is_ready(found, backbone=name, device=device):
+        return run(payload, lambda done, total, message="": None, lambda: False)
+    return None
+
+
+JOB_KINDS.register(JobKind(KIND, "Features through a backbone", run, cached=cached))

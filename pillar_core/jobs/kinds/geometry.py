@@ -1,0 +1,79 @@
+"""Separators and margins as jobs: groups of pairs side by side, weights into the store, so that pages draw at once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pillar_core import geometry as geo
+from pillar_core import store
+from pillar_core.jobs.kind import JOB_KINDS, JobKind, Progress, Task
+from pillar_core.jobs.kind import Cancelled as IsCancelled
+from pillar_core.splits import Transform
+from pillar_core.studies import geometry
+
+
+def split_separators(payload: Task) -> list[dict[str, Any]]:
+    """The payload's groups of pairs."""
+    return geometry.separator_tasks(payload, geometry.rows_of_payload(payload))
+
+
+def run_separators(task: Task, progress: Progress, cancelled: IsCancelled) -> str:
+    """The store's key of one group's separators, trained unless they are there."""
+    key = geometry.task_key(task)
+    if store.default().has("arrays", key):
+        return key
+    rows = geometry.rows_of_payload(task)
+    found = geo.separators(
+        rows,
+        [(int(a), int(b)) for a, b in task["pairs"]],
+        space=rows.space(standardise=bool(task["standardise"])),
+        regularisation=float(task["regularisation"]),
+        progress=lambda done, total: progress(done, total, "separators"),
+        cancelled=cancelled,
+    )
+    store.default().put_arrays(key, weights=found.weights, offsets=found.offsets, converged=found.converged)
+    return key
+
+
+def cached_separators(payload: Task) -> list[str] | None:
+    """The keys of all groups, if all are in the store."""
+    keys = [geometry.task_key(task) for task in split_separators(payload)]
+    return keys if all(store.default().has("arrays", key) for key in keys) else None
+
+
+def split_margins(payload: Task) -> list[dict[str, Any]]:
+    """The payload once per k."""
+    return geometry.margin_tasks(payload, _basis(payload)[2].rank)
+
+
+def run_margins(task: Task, progress: Progress, cancelled: IsCancelled) -> str:
+    """The store's key of margins trained anew at the task's k."""
+    key = geometry.margins_key(task)
+    if not store.default().has("record", key):
+        rows, space, basis = _basis(task)
+        table = geo.refitted_margins(
+            geo.coordinates(rows, basis, space=space),
+            [int(k) for k in task["ks"]],
+            quantile=geometry.QUANTILES,
+            regularisation=float(task["regularisation"]),
+            progress=lambda done, total: progress(done, total, "margins"),
+            cancelled=cancelled,
+        )
+        store.default().put_json("record", key, {"rows": table.to_numpy(dtype=object).tolist()})
+    return key
+
+
+def cached_margins(payload: Task) -> list[str] | None:
+    """The keys of the margins at every k, if all are in the store."""
+    keys = [geometry.margins_key(task) for task in split_margins(payload)]
+    return keys if all(store.default().has("record", key) for key in keys) else None
+
+
+def _basis(payload: Task) -> tuple[geo.Rows, Transform, geo.Basis]:
+    rows = geometry.rows_of_payload(payload)
+    space = rows.space(standardise=bool(payload["standardise"]))
+    return rows, space, geo.basis_of(rows, kind="public_pca" if rows.has_public else "private_pca", space=space)
+
+
+JOB_KINDS.register(JobKind("separators", "Separators of classes", run_separators, split_separators, cached_separators))
+JOB_KINDS.register(JobKind("margins", "Margins against k", run_margins, split_margins, cached_margins))

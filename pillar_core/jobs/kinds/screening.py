@@ -1,0 +1,34 @@
+"""Screening as a job: gradients of many sets, models trained with each of them; the table goes into the store."""
+
+from __future__ import annotations
+
+from pillar_core.errors import Cancelled
+from pillar_core.jobs.kind import JOB_KINDS, JobKind, Progress, Task
+from pillar_core.jobs.kind import Cancelled as IsCancelled
+from pillar_core.studies.screening import answers as screening_kept
+
+
+def run_screening(task: Task, progress: Progress, cancelled: IsCancelled) -> str:
+    """The store's key of the table, computed unless it is there.
+
+    Raises:
+        Cancelled: between two sets. As `screening_kept.computed`.
+    """
+
+    def told(done: int, total: int, words: str) -> None:
+        if cancelled():
+            raise Cancelled("the job was cancelled.")
+        progress(done, total, words)
+
+    ask = screening_kept.Ask.of(task)
+    screening_kept.computed(ask, told)
+    return ask.key
+
+
+def cached_screening(payload: Task) -> str | None:
+    """The key, if the table is in the store."""
+    ask = screening_kept.Ask.of(payload)
+    return None if screening_kept.kept(ask) is None else ask.key
+
+
+JOB_KINDS.register(JobKind("screening", "Screening of public data", run_screening, cached=cached_screening))

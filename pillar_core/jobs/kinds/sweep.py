@@ -1,0 +1,103 @@
+"""Sweeps as jobs: a grid cut into tasks that each share one split and learner; records go into the store as they finish."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from pillar_core import store
+from pillar_core.errors import Cancelled, SettingError
+from pillar_core.fingerprint import fingerprint
+from pillar_core.jobs.kind import JOB_KINDS, JobKind, Progress, Task
+from pillar_core.jobs.kind import Cancelled as IsCancelled
+from pillar_core.runs import sweep
+
+POLL_SECONDS = 0.5
+TASK_CELLS = 96
+"""Cells of one task: few enough to share a group out over workers, many enough to train together."""
+SMALL_TASK_CELLS, MANY_CELLS = 8, 64
+"""Pieces are put together up to the first where the grid has the second or more."""
+BATCH_CELLS = 24
+"""Cells between two looks at the cancel flag; each batch's records are stored before the next one starts."""
+
+Answer = str | dict[str, Any]
+
+
+def split(payload: Task) -> list[Task]:
+    """The grid's tasks: neighbours in k together, because those train in one batched call.
+
+    Raises:
+        SettingError: a grid that cannot be, or a run without seed, whose result may not be kept.
+    """
+    pieces = [group[start : start + TASK_CELLS] for group in _groups(payload) for start in range(0, len(group), TASK_CELLS)]
+    return [{"cells": cells} for cells in _packed(pieces)]
+
+
+def run(task: Task, progress: Progress, cancelled: IsCancelled) -> list[Answer]:
+    """For each cell the key of its record in the store, or a refusal that the store does not keep as {"cell": …, "error": …}.
+
+    Raises:
+        Cancelled: asked to stop; the batches before are kept.
+    """
+    cells: Sequence[sweep.Cell] = task["cells"]
+    answers: list[Answer] = []
+    for batch in _batches(cells):
+        if cancelled():
+            raise Cancelled(f"stopped after {len(answers)} of {len(cells)} cells.")
+        progress(len(answers), len(cells), str(batch[0]["method"]))
+        for cell, record in zip(batch, sweep.run_trials(batch), strict=True):
+            answers.append(sweep.cell_key(cell) if sweep.is_kept(record) else dict(record))
+    progress(len(cells), len(cells), str(cells[-1]["method"]))
+    return answers
+
+
+def cached(payload: Task) -> list[list[Answer]] | None:
+    """The whole answer when every record is in the store, else None.
+
+    Raises:
+        SettingError: as `split`.
+    """
+    cache, answers = store.default(), []
+    for task in split(payload):
+        keys: list[Answer] = []
+        for cell in task["cells"]:
+            key = sweep.cell_key(cell)
+            if not cache.has("record", key):
+                return None
+            keys.append(key)
+        answers.append(keys)
+    return answers
+
+
+def _packed(pieces: list[list[sweep.Cell]]) -> list[list[sweep.Cell]]:
+    """Small pieces of a large grid put together, so that handing out a task costs little beside its cells."""
+    if sum(map(len, pieces)) < MANY_CELLS:
+        return pieces
+    packed: list[list[sweep.Cell]] = []
+    for piece in pieces:
+        if packed and len(packed[-1]) + len(piece) <= SMALL_TASK_CELLS:
+            packed[-1].extend(piece)
+        else:
+            packed.append(list(piece))
+    return packed
+
+
+def _batches(cells: Sequence[sweep.Cell]) -> Iterator[list[sweep.Cell]]:
+    """What one call can train: cells that follow each other and share split and learner, at most `BATCH_CELLS`."""
+    for _, members in itertools.groupby(cells, key=lambda cell: fingerprint(cell["data"], cell["split"], cell["method"])):
+        group = list(members)
+        yield from (group[start : start + BATCH_CELLS] for start in range(0, len(group), BATCH_CELLS))
+
+
+def _groups(payload: Mapping[str, Any]) -> list[list[sweep.Cell]]:
+    grid = payload.get("grid")
+    if not isinstance(grid, Mapping):
+        raise SettingError(f"a sweep needs a mapping under 'grid'; got {grid!r:.200}.")
+    groups = sweep.trials(grid)
+    if any(cell["seed"] is None for group in groups for cell in group):
+        raise SettingError("a sweep needs known seeds: a run without one may not be kept. Give `seed` whole numbers.")
+    return [sorted(group, key=lambda cell: cell["settings"].get("k") or 0) for group in groups]
+
+
+JOB_KINDS.register(JobKind("sweep", "Sweep over a grid", run, split=split, cached=cached))

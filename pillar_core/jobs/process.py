@@ -1,0 +1,102 @@
+"""The jobs process seen from outside: started when it is needed, told to stop, never twice for one cache folder."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from pillar_core.errors import JobError
+from pillar_core.jobs.kind import SCHEDULER_VARIABLE
+from pillar_core.jobs.state import Folder
+
+_REPOSITORY = Path(__file__).resolve().parents[2]
+_CRASHES_BEFORE_REST = 3
+_REST_SECONDS = 30.0
+_children: list[tuple[Path, subprocess.Popen[bytes]]] = []
+
+
+def ensure(folder: Folder) -> None:
+    """Start the jobs process unless it lives or rests. The lock passes to the new process without a gap."""
+    descriptor = folder.try_lock()
+    if descriptor is None:
+        return
+    try:
+        if not is_resting(folder):
+            _start(folder, descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def stop(folder: Folder, timeout: float) -> bool:
+    """Whether the jobs process ended within `timeout` seconds, or there was none."""
+    end = time.monotonic() + timeout
+    while time.monotonic() < end:
+        descriptor = folder.try_lock()
+        if descriptor is not None:
+            os.close(descriptor)
+            _reap(folder, end)
+            return True
+        (folder.jobs / "stop").touch(mode=0o600)
+        time.sleep(0.05)
+    return False
+
+
+def use_scheduler(folder: Folder, scheduler: str) -> None:
+    """Have the jobs process, which may have to start first, send its tasks to this address.
+
+    Raises:
+        JobError: it lives and works with another.
+    """
+    descriptor = folder.try_lock()
+    if descriptor is None and _about(folder).get("scheduler", scheduler) != scheduler:
+        raise JobError(f"the jobs process already works with another scheduler; call `jobs.stop()`, then ask for {scheduler} again.")
+    os.environ[SCHEDULER_VARIABLE] = scheduler
+    if descriptor is not None:
+        os.close(descriptor)
+
+
+def is_resting(folder: Folder) -> bool:
+    """Whether the jobs process has crashed several times in a row and the last start is young."""
+    about = _about(folder)
+    crashed = int(about.get("unclean", 0)) >= _CRASHES_BEFORE_REST
+    return crashed and time.time() - float(about.get("started", 0.0)) < _REST_SECONDS
+
+
+def _about(folder: Folder) -> dict[str, Any]:
+    """What the jobs process said about itself at its start; empty when it ended in order."""
+    try:
+        about = json.loads((folder.jobs / "server.json").read_bytes())
+    except (OSError, ValueError):
+        return {}
+    return about if isinstance(about, dict) else {}
+
+
+def _start(folder: Folder, lock: int) -> None:
+    _children[:] = [(root, child) for root, child in _children if child.poll() is None]
+    paths = [str(_REPOSITORY), *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
+    program = f"from pillar_core.jobs.server import serve; serve({str(folder.root)!r}, lock={lock})"
+    with (folder.jobs / "server.log").open("wb") as log:
+        child = subprocess.Popen(
+            [sys.executable, "-c", program],
+            env=os.environ | {"PYTHONPATH": os.pathsep.join(paths)},
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            pass_fds=(lock,),
+            start_new_session=True,
+        )
+    _children.append((folder.root, child))
+
+
+def _reap(folder: Folder, end: float) -> None:
+    """Wait for the process that gave up its lock, where it is a child of this one."""
+    for root, child in _children:
+        if root == folder.root:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                child.wait(timeout=max(0.1, end - time.monotonic()))

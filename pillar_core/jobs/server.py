@@ -1,0 +1,276 @@
+"""The jobs process: one for each cache folder. It owns queue and workers; pages and the command line only read and write files."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import fcntl
+import json
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from pillar_core import errors, store
+from pillar_core.jobs import kind as jobs_kinds
+from pillar_core.jobs.active import ActiveJob, trace_of
+from pillar_core.jobs.state import UNFINISHED, Folder, Job, JobStatus, State, replace
+from pillar_core.jobs.workers import Engine, Future
+
+MAX_RUNNING = 4
+COOPERATIVE_SECONDS = 1.5
+_WAIT_SECONDS = 0.05
+_IDLE_WAIT_SECONDS = 0.2
+_HEARTBEAT_SECONDS = 1.0
+_RESOURCE_SECONDS = 30.0
+_MAX_ROUNDS = 3
+_IN_FLIGHT = 16
+
+
+def serve(root: Path | str | None = None, *, idle_minutes: float = 10.0, lock: int | None = None) -> bool:
+    """Run jobs below `root` (the default cache) until nothing was left to do for `idle_minutes`.
+
+    False when another process already does. `lock` is a file descriptor that holds the lock, from the process that
+    started this one.
+    """
+    folder = Folder(store.default().root if root is None else Path(root).expanduser().absolute())
+    folder.create()
+    held = folder.try_lock() if lock is None else lock
+    if held is None:
+        return False
+    os.set_inheritable(held, False)
+    os.environ["PILLAR_CACHE"] = str(folder.root)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    server = _Server(folder, held, idle_minutes * 60.0)
+    try:
+        server.loop()
+    finally:
+        server.close()
+        os.close(held)
+    return True
+
+
+class _Server:
+    def __init__(self, folder: Folder, lock: int, idle_seconds: float) -> None:
+        self._folder = folder
+        self._lock = lock
+        self._idle_seconds = idle_seconds
+        self._engine: Engine | None = None
+        self._jobs: dict[str, ActiveJob] = {}
+        self._busy = time.monotonic()
+        self._beat = 0.0
+        self._n_workers = 1
+        self._warmed = False
+
+    def loop(self) -> None:
+        """Until idle, told to stop, or the folder has gone."""
+        self._sign_in()
+        self._recover()
+        while self._wanted() and not self._retired():
+            self._warm_up()
+            self._take_jobs()
+            for active in list(self._jobs.values()):
+                self._guarded(active, self._advance)
+            wait = _WAIT_SECONDS if self._jobs else _IDLE_WAIT_SECONDS
+            if self._engine is None:
+                time.sleep(wait)
+            else:
+                for future in self._engine.collect(wait):
+                    self._absorb(future)
+            for active in self._jobs.values():
+                active.show()
+
+    def close(self) -> None:
+        """End the workers. Jobs that still ran are found and continued by the next jobs process."""
+        if self._engine is not None:
+            self._engine.close()
+        for name in ("server.json", "stop"):
+            (self._folder.jobs / name).unlink(missing_ok=True)
+
+    def _sign_in(self) -> None:
+        path = self._folder.jobs / "server.json"
+        (self._folder.jobs / "stop").unlink(missing_ok=True)
+        unclean = 0
+        with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
+            unclean = int(json.loads(path.read_bytes())["unclean"]) + 1
+        scheduler = os.environ.get(jobs_kinds.SCHEDULER_VARIABLE, "")
+        about = {"pid": os.getpid(), "started": time.time(), "unclean": unclean, "scheduler": scheduler}
+        replace(path, json.dumps(about).encode())
+
+    def _recover(self) -> None:
+        """Queue again what a killed jobs process left."""
+        self._folder.drop_oldest_finished()
+        with self._folder.exclusive():
+            for job_id in self._folder.ids():
+                job = self._folder.job(job_id)
+                status = job.status()
+                if status is not None and status.state in UNFINISHED:
+                    job.enqueue(status.kind, again=status)
+
+    def _wanted(self) -> bool:
+        """Whether to go on; also the heartbeat."""
+        if time.monotonic() - self._beat < _HEARTBEAT_SECONDS:
+            return True
+        self._beat = time.monotonic()
+        try:
+            os.utime(self._folder.jobs / "server.json")
+            same = (self._folder.jobs / "server.lock").stat().st_ino == os.fstat(self._lock).st_ino
+        except FileNotFoundError:
+            return False
+        if self._engine is not None:
+            self._n_workers = self._engine.n_workers
+        return same and not (self._folder.jobs / "stop").exists()
+
+    def _retired(self) -> bool:
+        """Whether to end for want of work. Decided while nobody can submit, so that no job is left without a process."""
+        if self._jobs or time.monotonic() - self._busy < self._idle_seconds:
+            return False
+        with self._folder.exclusive():
+            if self._folder.queued():
+                return False
+            fcntl.flock(self._lock, fcntl.LOCK_UN)
+            return True
+
+    def _warm_up(self) -> None:
+        """Start the workers before the first job asks for them; what goes wrong is that job's to tell."""
+        if not self._warmed:
+            self._warmed = True
+            with contextlib.suppress(errors.JobError):
+                self._start_engine()
+
+    def _take_jobs(self) -> None:
+        for job_id in self._folder.queued():
+            if len(self._jobs) >= MAX_RUNNING:
+                return
+            with self._folder.exclusive():
+                job = self._folder.job(job_id)
+                job.dequeue()
+                status = job.status()
+                if status is not None and status.state in UNFINISHED:
+                    self._admit(job, status)
+
+    def _admit(self, job: Job, status: JobStatus) -> None:
+        status = dataclasses.replace(status, state="running", started=time.time(), message="starting")
+        active = self._jobs[job.job_id] = ActiveJob(job, status, status.kind)
+        job.write(status)
+        self._guarded(active, self._begin)
+
+    def _guarded(self, active: ActiveJob, step: Callable[[ActiveJob], None]) -> None:
+        """One step of one job; what goes wrong in it ends the job and not the process."""
+        try:
+            step(active)
+        except (errors.PillarError, OSError, ImportError) as error:
+            active.fail(error, trace_of(error))
+            self._finish(active, "failed")
+
+    def _begin(self, active: ActiveJob) -> None:
+        spec = active.job.spec()
+        active.kind = jobs_kinds.kind_of(spec).name
+        active.payload, active.resources = jobs_kinds.payload_of(spec), jobs_kinds.resources_of(spec)
+        if active.job.cancel_flag.exists():
+            self._finish(active, "cancelled")
+            return
+        engine = self._start_engine()
+        problem = engine.missing(active.resources)
+        if problem:
+            raise errors.JobError(f"{problem}. Start a worker with `dask worker … --resources`, or ask for less.")
+        tasks = active.job.tasks()
+        if tasks is None:
+            future = engine.split(active.job.job_id, active.kind, active.payload)
+            active.out[future.key] = (future, None)
+        else:
+            active.enter_tasks(tasks)
+
+    def _start_engine(self) -> Engine:
+        if self._engine is None:
+            self._engine = Engine(self._folder.root)
+            self._n_workers = self._engine.n_workers
+        return self._engine
+
+    def _advance(self, active: ActiveJob) -> None:
+        engine = self._start_engine()
+        if active.cancelled_at is None and active.job.cancel_flag.exists():
+            active.cancelled_at = time.monotonic()
+            active.pending.clear()
+        if active.cancelled_at is not None:
+            self._stop(active, active.cancelled_at)
+        elif not engine.alive:
+            self._reconnect(engine)
+        elif active.tasks is None and not active.out:
+            self._begin(active)
+        elif not active.pending and not active.out:
+            self._complete(active)
+        else:
+            self._check_resources(active, engine)
+            self._feed(active, engine)
+
+    def _feed(self, active: ActiveJob, engine: Engine) -> None:
+        while active.tasks is not None and active.pending and len(active.out) < _IN_FLIGHT * self._n_workers:
+            number = active.pending.popleft()
+            future = engine.run(active.job.job_id, number, active.kind, active.tasks[number], active.resources)
+            active.out[future.key] = (future, number)
+
+    def _complete(self, active: ActiveJob) -> None:
+        if not active.failed:
+            active.enter_tasks(active.tasks or [])
+            if active.pending and active.rounds <= _MAX_ROUNDS:
+                return
+            if active.pending:
+                raise errors.JobError(
+                    f"{len(active.pending)} tasks ended but their results are not in {active.job.parts_folder}. "
+                    "Workers on other machines need the same PILLAR_CACHE folder."
+                )
+        self._finish(active, "failed" if active.failed else "done")
+
+    def _stop(self, active: ActiveJob, since: float) -> None:
+        """Tasks see the flag by themselves; processes that do not within 1.5 s are replaced."""
+        if not active.out or time.monotonic() - since >= COOPERATIVE_SECONDS:
+            self._finish(active, "cancelled")
+
+    def _check_resources(self, active: ActiveJob, engine: Engine) -> None:
+        """Dask waits for ever for a resource that no worker has any more; this job does not."""
+        if not active.resources or time.monotonic() - (active.checked_at or 0.0) < _RESOURCE_SECONDS:
+            return
+        problem = engine.missing(active.resources)
+        if problem:
+            raise errors.JobError(f"{problem}. Its workers have gone; start one and retry.")
+        active.checked_at = time.monotonic()
+
+    def _reconnect(self, engine: Engine) -> None:
+        """The scheduler has gone: start or find another and give it everything that was under way."""
+        engine.close()
+        self._engine = None
+        for active in list(self._jobs.values()):
+            self._admit(active.job, active.status)
+
+    def _absorb(self, future: Future) -> None:
+        for active in list(self._jobs.values()):
+            if future.key in active.out:
+                _, number = active.out.pop(future.key)
+                self._count(active, future, number)
+                return
+
+    def _count(self, active: ActiveJob, future: Future, number: int | None) -> None:
+        if future.status == "finished" and number is None:
+            active.enter_tasks(active.job.tasks() or [])
+        elif future.status == "finished":
+            active.done += 1
+        elif active.cancelled_at is None and future.status == "error":
+            error = future.exception()
+            active.fail(error, trace_of(error, future.traceback()))
+            if number is None:
+                self._finish(active, "failed")
+        elif active.cancelled_at is None and number is not None:
+            active.pending.append(number)
+
+    def _finish(self, active: ActiveJob, state: State) -> None:
+        """The job's last word; what it still has under way is dropped, and processes that compute it are replaced."""
+        self._busy = time.monotonic()
+        self._jobs.pop(active.job.job_id, None)
+        if active.out and self._engine is not None:
+            numbers = {number or 0 for _, number in active.out.values()}
+            marks = [mark for number, mark in active.job.running().items() if number in numbers]
+            self._engine.stop([future for future, _ in active.out.values()], marks)
+        active.finish(state)

@@ -1,0 +1,158 @@
+"""The workers: a local cluster of processes, or the one at PILLAR_SCHEDULER. Only the jobs process builds one."""
+
+from __future__ import annotations
+
+import glob
+import importlib.util
+import os
+import queue
+import signal
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import dask
+from distributed import Client, Future, KilledWorker, LocalCluster, Security
+
+from pillar_core.errors import JobError
+from pillar_core.jobs import kind as jobs_kinds
+from pillar_core.jobs import tasks as jobs_tasks
+
+__all__ = ["Engine", "Future", "KilledWorker"]
+
+_CONNECT_SECONDS = 10
+_CONFIG = {
+    # A task that holds the interpreter's lock for minutes is busy, not dead.
+    "distributed.scheduler.worker-ttl": None,
+    "distributed.scheduler.allowed-failures": 3,
+    "distributed.admin.tick.limit": "30s",
+    "distributed.worker.profile.enabled": False,
+}
+
+
+class Engine:
+    """Sends tasks to worker processes and tells which ended. `place` is "local" or the scheduler's address."""
+
+    def __init__(self, root: Path) -> None:
+        """Start or join the workers.
+
+        Raises:
+            JobError: the scheduler at PILLAR_SCHEDULER does not answer.
+        """
+        self._root = root
+        self._modules = jobs_kinds.modules()
+        self._finished: queue.SimpleQueue[Future] = queue.SimpleQueue()
+        self._cluster: LocalCluster | None = None
+        dask.config.set(_CONFIG)
+        address = os.environ.get(jobs_kinds.SCHEDULER_VARIABLE, "")
+        try:
+            self._client = self._join(address) if address else self._start()
+        except (OSError, TimeoutError, ValueError) as error:
+            raise JobError(
+                f"the scheduler at {address} did not answer ({error}); start it, or unset {jobs_kinds.SCHEDULER_VARIABLE}."
+                if address
+                else f"the worker processes did not start ({error})."
+            ) from error
+        self.place = address or "local"
+
+    @property
+    def alive(self) -> bool:
+        """Whether the scheduler can still be reached."""
+        return bool(self._client.status == "running")
+
+    @property
+    def n_workers(self) -> int:
+        """Worker threads there are now, at least one."""
+        return max(1, sum(int(worker["nthreads"]) for worker in self._workers().values()))
+
+    def missing(self, resources: Mapping[str, float]) -> str:
+        """What no worker offers of `resources`, in words; empty when one offers all of it."""
+        offers = [worker.get("resources", {}) for worker in self._workers().values()]
+        if not resources or any(all(offer.get(name, 0) >= amount for name, amount in resources.items()) for offer in offers):
+            return ""
+        return f"no worker offers {dict(resources)}; the {len(offers)} workers of {self.place} offer {offers}"
+
+    def split(self, job_id: str, kind: str, payload: Mapping[str, Any]) -> Future:
+        """The job's list of tasks, to come."""
+        return self._submit(jobs_tasks.split_job, f"split-{job_id}", 1, {}, str(self._root), job_id, kind, payload)
+
+    def run(self, job_id: str, number: int, kind: str, task: Mapping[str, Any], resources: Mapping[str, float]) -> Future:
+        """One task, to come. Low numbers go first, so that jobs which run side by side take turns."""
+        return self._submit(jobs_tasks.run_task, f"{job_id}-{number}", -number, resources, str(self._root), job_id, number, kind, task)
+
+    def collect(self, seconds: float) -> list[Future]:
+        """Futures that finished, waiting up to `seconds` for the first one."""
+        found = []
+        try:
+            found.append(self._finished.get(timeout=seconds))
+            while True:
+                found.append(self._finished.get_nowait())
+        except queue.Empty:
+            return found
+
+    def stop(self, futures: Sequence[Future], marks: Sequence[Mapping[str, Any]]) -> None:
+        """Forget `futures` and replace the processes that, as `marks` say, still compute them."""
+        self._client.cancel(list(futures), force=True)
+        own = self._pids()
+        for mark in marks:
+            if mark.get("pid") in own:
+                os.kill(mark["pid"], signal.SIGKILL)
+        if self._cluster is None:
+            addresses = [mark["worker"] for mark in marks if mark.get("worker") in self._workers()]
+            if addresses:
+                self._client.restart_workers(addresses, timeout=_CONNECT_SECONDS, raise_for_error=False)
+
+    def close(self) -> None:
+        """End the workers; those of a real cluster stay."""
+        self._client.close(timeout=2)
+        if self._cluster is not None:
+            self._cluster.close(timeout=5)
+
+    def _submit(self, function: Callable[..., None], name: str, priority: int, resources: Mapping[str, float], *values: Any) -> Future:
+        key = f"{name}-{os.urandom(4).hex()}"
+        future = self._client.submit(
+            function, self._modules, *values, key=key, pure=False, resources=dict(resources) or None, priority=priority
+        )
+        future.add_done_callback(self._finished.put)
+        return future
+
+    def _start(self) -> Client:
+        self._cluster = LocalCluster(
+            n_workers=min(2, os.cpu_count() or 1),
+            threads_per_worker=1,
+            processes=True,
+            host="127.0.0.1",
+            dashboard_address="127.0.0.1:0",  # None would take port 8787, which another cluster may hold
+            worker_dashboard_address=None,
+            scheduler_kwargs={"dashboard": False},
+            local_directory=str(self._root / "jobs" / "scratch"),
+            # Mapped features count as memory; a limit would pause the workers for good.
+            memory_limit=0,
+            resources={"GPU": 1} if _has_gpu() else None,
+            # Without TLS, every user of this machine could send work to a loopback port.
+            security=Security.temporary() if importlib.util.find_spec("cryptography") else None,
+        )
+        client = Client(self._cluster, set_as_default=False)
+        # Held, so that a process which takes a dead one's place warms up too.
+        self._warm = [
+            client.submit(jobs_tasks.warm_up, self._modules, workers=[worker], allow_other_workers=True, pure=False)
+            for worker in self._cluster.scheduler_info["workers"]
+        ]
+        return client
+
+    def _join(self, address: str) -> Client:
+        return Client(address, timeout=_CONNECT_SECONDS, set_as_default=False)
+
+    def _workers(self) -> dict[str, dict[str, Any]]:
+        try:
+            return dict(self._client.scheduler_info(n_workers=-1)["workers"])
+        except (OSError, TimeoutError):
+            return {}  # the scheduler has gone; `alive` says so and the jobs process reconnects
+
+    def _pids(self) -> set[int]:
+        nannies = self._cluster.workers.values() if self._cluster is not None else ()
+        return {nanny.pid for nanny in nannies if nanny.pid}
+
+
+def _has_gpu() -> bool:
+    return os.environ.get("CUDA_VISIBLE_DEVICES") not in ("", "-1") and bool(glob.glob("/dev/nvidia[0-9]*"))

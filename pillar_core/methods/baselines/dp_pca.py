@@ -1,0 +1,174 @@
+"""DP-PCA: a share of the budget buys the private rows' principal components, the rest buys noisy descent in them.
+
+The second moment Σ_i u_i u_iᵀ of rows clipped to norm 1 (after standardising and centring, which are public) gets i.i.d.
+Gaussian noise in every entry and is then symmetrised (Analyze Gauss); its top k eigenvectors are the projection.
+
+Guarantee: one row moves the second moment by ‖u uᵀ‖_F ≤ 1 when added or removed, by √2 when replaced (both are positive
+semidefinite). The share's noise is calibrated to that share of ε alone at the same δ, then the descent's noise so that both
+together cost (ε, δ). Everything after the first release is a fixed row-wise map. Without public rows the moment is
+uncentred: a private mean would cost too. Source: Dwork, Talwar, Thakurta & Zhang 2014; the DP-PCA baseline of PILLAR, App. B.
+Cost: one pass over the rows for the d × d moment, shared by all runs, and one eigendecomposition a run.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from scipy.linalg import eigh
+
+from pillar_core import ledger as events
+from pillar_core import params
+from pillar_core.accounting import calibrate
+from pillar_core.engine import Head, LinearClassifier, train_heads
+from pillar_core.engine.gradient import ROUNDING_GUARD
+from pillar_core.ledger import DpEvent, Ledger
+from pillar_core.mechanisms import GaussianMechanism
+from pillar_core.methods.method import METHODS, Method, Plan
+from pillar_core.methods.parts import descent, rules
+from pillar_core.methods.public_subspace.pillar import PillarSettings
+from pillar_core.params import Param
+from pillar_core.rng import Streams
+from pillar_core.splits import Transform, View
+from pillar_core.threads import threads_for
+from pillar_core.types import PrivacyBudget, PublicFacts, PublicUse, TrainResult
+
+Array = np.ndarray[Any, Any]
+
+REPLACE_ONE_FACTOR = math.sqrt(2.0)
+CHUNK_ROWS = 4096
+
+K_PER_FEATURE = 0.25
+"""At small budgets the moment's noise hides most directions, so few components lose signal: k is at least d/4."""
+
+SHARE = Param("share", float, 0.01, "Share of ε that buys the components.", low=0, high=1, low_open=True, high_open=True)
+PCA_NOISE = Param(
+    "pca_noise_multiplier",
+    float,
+    None,
+    "Noise standard deviation on the second moment.",
+    low=0,
+    log=True,
+    none_means="solved from the share",
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class DpPcaSettings(PillarSettings):
+    """PILLAR's settings, and how the budget is shared."""
+
+    standardise: bool | None = params.setting(params.STANDARDISE, default=False)
+    share: float = params.setting(SHARE)
+    pca_noise_multiplier: float | None = params.setting(PCA_NOISE)
+
+
+def cost(settings: DpPcaSettings, facts: PublicFacts) -> DpEvent:
+    """One release of the second moment, then the descent."""
+    moment = events.gaussian(float(settings.pca_noise_multiplier or 0.0), replace_one_factor=REPLACE_ONE_FACTOR)
+    return events.compose(moment, descent.cost(settings, facts))
+
+
+def prepare(settings: DpPcaSettings, facts: PublicFacts, budget: PrivacyBudget | None) -> Plan:
+    """Fills `steps`, and the moment's noise from the share of the budget (or from the noise, where that was set)."""
+    plan = rules.prepare_descent(settings, facts, budget)
+    if settings.pca_noise_multiplier is not None:
+        return plan
+    noise = _share_of_noise(plan.settings, facts) if budget is None else _share_of_budget(settings.share, budget)
+    why = f"pca_noise_multiplier = {noise:.4g}: what {settings.share:.0%} of the budget buys by itself."
+    return Plan(dataclasses.replace(plan.settings, pca_noise_multiplier=noise), (*plan.why, why))
+
+
+def _share_of_budget(share: float, budget: PrivacyBudget) -> float:
+    if math.isinf(budget.epsilon):
+        return 0.0
+    part = dataclasses.replace(budget, epsilon=share * budget.epsilon)
+    return calibrate(lambda noise: events.gaussian(noise, replace_one_factor=REPLACE_ONE_FACTOR), part)
+
+
+def _share_of_noise(settings: DpPcaSettings, facts: PublicFacts) -> float:
+    """The noise at which the moment has `share` of the whole μ: μ₁ = share·μ and μ₂ = √(1 − share²)·μ."""
+    mu = rules.noise_scale(settings, facts)
+    return 0.0 if math.isinf(mu) else math.sqrt(1.0 - settings.share**2) / (settings.share * mu)
+
+
+def finish(settings: DpPcaSettings, facts: PublicFacts) -> Plan:
+    """Fills k (that of the shared rule, at least d/4) and the rate from the descent's noise."""
+    if settings.k is not None:
+        return rules.finish_descent(settings, facts, k_ceiling=facts.d)
+    least = max(1, round(K_PER_FEATURE * facts.d))
+    k = max(least, rules.default_k(rules.noise_scale(settings, facts) * facts.n_private, facts.d))
+    plan = rules.finish_descent(dataclasses.replace(settings, k=k), facts, k_ceiling=facts.d)
+    return Plan(plan.settings, (f"k = {k}: at least a quarter of the {facts.d} features.", *plan.why))
+
+
+def second_moment(view: View, transform: Transform) -> torch.Tensor:
+    """(d, d) float64 Σ u uᵀ over private rows mapped by `transform` and clipped to norm 1, chunk by chunk."""
+    ids = np.arange(len(view.x)) if view.rows is None else view.rows
+    total = torch.zeros((view.facts.d, view.facts.d), dtype=torch.float64)
+    with threads_for(CHUNK_ROWS * view.facts.d**2):
+        for start in range(0, len(ids), CHUNK_ROWS):
+            rows = torch.from_numpy(transform.rows(view.x, ids[start : start + CHUNK_ROWS]))
+            norms = torch.linalg.vector_norm(rows, dim=1, keepdim=True)
+            rows *= (1 - ROUNDING_GUARD) / norms.clamp(min=1.0)
+            wide = rows.double()
+            total.addmm_(wide.T, wide)
+    return total
+
+
+def top_directions(moment: torch.Tensor, k: int) -> Array:
+    """(d, k) float32 eigenvectors of the symmetric part of `moment`, by falling eigenvalue, largest coordinate positive."""
+    symmetric = ((moment + moment.T) / 2).numpy()
+    d = len(symmetric)
+    _, vectors = eigh(symmetric, subset_by_index=[d - k, d - 1], overwrite_a=True, check_finite=False)
+    vectors = vectors[:, ::-1]
+    signs = np.sign(np.take_along_axis(vectors, np.abs(vectors).argmax(axis=0)[None], axis=0))
+    return np.ascontiguousarray(vectors * signs, dtype=np.float32)
+
+
+def fit_many(settings: Sequence[DpPcaSettings], view: View, streams: Sequence[Streams], ledgers: Sequence[Ledger]) -> list[TrainResult]:
+    """Runs share the second moment; each has its own noise, so its own directions."""
+    groups: dict[tuple[Any, ...], list[int]] = defaultdict(list)
+    for position, one in enumerate(settings):
+        groups[(one.standardise, one.centre, one.normalise)].append(position)
+    results: dict[int, TrainResult] = {}
+    for positions in groups.values():
+        first = settings[positions[0]]
+        plain = Transform(*view.moments(standardise=first.standardise, centre=first.centre))
+        moment = second_moment(view, dataclasses.replace(plain, normalise=first.normalise))
+        for p in positions:
+            results[p] = _fit(settings[p], view, moment, plain, streams[p], ledgers[p])
+    return [results[position] for position in range(len(settings))]
+
+
+def _fit(settings: DpPcaSettings, view: View, moment: torch.Tensor, plain: Transform, streams: Streams, ledger: Ledger) -> TrainResult:
+    noise = float(settings.pca_noise_multiplier or 0.0)
+    mechanism = GaussianMechanism(noise, 1.0, streams.secret("second moment"), ledger, REPLACE_ONE_FACTOR, label="second moment")
+    directions = top_directions(mechanism.release(moment), int(settings.k or 0))
+    transform = dataclasses.replace(plain, projection=directions, normalise=settings.normalise)
+    prepared = view.apply(transform)
+    head = Head(descent.plan_of(settings, view.facts), streams, ledger)
+    [(weights, bias)] = train_heads(prepared.z, view.y, [head], n_classes=view.facts.n_classes)
+    return TrainResult(LinearClassifier(transform, weights, bias))
+
+
+METHODS.register(
+    Method(
+        name="dp_pca",
+        title="DP-PCA",
+        source="Dwork, Talwar, Thakurta & Zhang 2014 (Analyze Gauss); baseline of PILLAR",
+        idea="The projection is learnt from private rows, so it costs a share of the budget that public rows would have saved.",
+        public_use=PublicUse.NONE,
+        settings=DpPcaSettings,
+        cost=cost,
+        fit=descent.fit_with(fit_many),
+        fit_many=fit_many,
+        prepare=prepare,
+        finish=finish,
+        presets={"paper": {"k": 40, "steps": 1000, "batch_size": 1024, "learning_rate": 0.1, "bias": True, "share": 0.25}},
+    )
+)

@@ -1,0 +1,116 @@
+"""DP-RAFT: full-batch noisy gradient descent with momentum 0.9 from zero weights, no bias, and a linear rule for the step size.
+
+Two learners share this file: `dp_raft` on all features (or on k public directions, where k is given) and `dp_raft_pillar`,
+which always projects and takes k by rule. The linear scaling rule says that rate × steps grows in proportion to the budget:
+here η·T_eff = min(μN, 160·C), with T_eff the steps that momentum really takes, so nothing is tuned and nothing is paid.
+
+Guarantee: that of noisy gradient descent on (public-mapped) rows: each step releases a sum of gradients clipped to the clip
+norm; momentum acts on what was released. Source: Panda et al. 2022 (DP-RAFT), PILLAR App. B-F. Cost: as NoisyGD.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any
+
+from pillar_core import params
+from pillar_core.methods.method import METHODS, Method, Plan
+from pillar_core.methods.parts import descent, rules
+from pillar_core.methods.public_subspace.pillar import PillarSettings, measure, project
+from pillar_core.rng import Streams
+from pillar_core.splits import Prepared, View
+from pillar_core.types import PublicFacts, PublicUse
+
+
+@dataclasses.dataclass(frozen=True)
+class DpRaftSettings(PillarSettings):
+    """Noisy descent with momentum; k None keeps all features."""
+
+    momentum: float = params.setting(params.MOMENTUM, default=0.9)
+    k: int | None = params.setting(params.K, none_means="all features")
+
+
+@dataclasses.dataclass(frozen=True)
+class DpRaftPillarSettings(DpRaftSettings):
+    """The same on k public directions, k by rule."""
+
+    k: int | None = params.setting(params.K)
+
+
+def effective_steps(steps: int, momentum: float) -> float:
+    """Σ_t (1 − m^t)/(1 − m): how far T unit gradients travel under heavy-ball momentum m, in units of the rate."""
+    return (steps - momentum * (1.0 - momentum**steps) / (1.0 - momentum)) / (1.0 - momentum)
+
+
+def finish(settings: DpRaftSettings, facts: PublicFacts) -> Plan:
+    """Fills the rate, so that the weights travel as far as plain descent's; k stays as it is (None: all features)."""
+    if settings.k is not None:
+        return _with_momentum(rules.finish_descent(settings, facts), settings)
+    own = {name: value for name, value in dataclasses.asdict(settings).items() if name != "k"}
+    plan = rules.finish_descent(descent.DescentSettings(**own), facts)
+    return _with_momentum(Plan(dataclasses.replace(settings, learning_rate=plan.settings.learning_rate), plan.why), settings)
+
+
+def finish_projected(settings: DpRaftPillarSettings, facts: PublicFacts) -> Plan:
+    """Fills k and the rate."""
+    return _with_momentum(rules.finish_descent(settings, facts), settings)
+
+
+def _with_momentum(plan: Plan, given: DpRaftSettings) -> Plan:
+    if given.learning_rate is not None:
+        return plan
+    momentum, steps = given.momentum, plan.settings.steps
+    rate = plan.settings.learning_rate / (1.0 - momentum) * steps / effective_steps(steps, momentum)
+    why = f"learning_rate = {rate:.4g}: the linear scaling rule, rate × steps in proportion to the budget, momentum counted in."
+    return Plan(dataclasses.replace(plan.settings, learning_rate=rate), (*plan.why[:-1], why))
+
+
+def uses(settings: Mapping[str, Any]) -> PublicUse:
+    """With k given, the projection comes from the public rows."""
+    return PublicUse.NONE if settings["k"] is None else PublicUse.UNLABELLED
+
+
+def prepare_rows(settings: DpRaftSettings, view: View, streams: Streams) -> Prepared:
+    """All features, or k public directions."""
+    return descent.rows_as_they_are(settings, view, streams) if settings.k is None else project(settings, view, streams)
+
+
+fit_many = descent.fit_many_with(prepare_rows, ("k", *descent.PREPROCESSING))
+PAPER = {"steps": 50, "learning_rate": 0.1, "standardise": False, "centre": False, "normalise": False}
+
+METHODS.register(
+    Method(
+        name="dp_raft",
+        title="DP-RAFT",
+        source="Panda et al. 2022; PILLAR, App. B-F",
+        idea="Full batches, momentum and a step size in proportion to the budget: what works at small budgets, without tuning.",
+        public_use=PublicUse.NONE,
+        settings=DpRaftSettings,
+        cost=descent.cost,
+        fit=descent.fit_with(fit_many),
+        fit_many=fit_many,
+        prepare=rules.prepare_descent,
+        finish=finish,
+        presets={"paper": PAPER},
+        uses=uses,
+    )
+)
+
+METHODS.register(
+    Method(
+        name="dp_raft_pillar",
+        title="DP-RAFT + PILLAR",
+        source="Panda et al. 2022 on PILLAR's projection; PILLAR, App. B-F, Table IX",
+        idea="DP-RAFT on the public rows' top principal components.",
+        public_use=PublicUse.UNLABELLED,
+        settings=DpRaftPillarSettings,
+        cost=descent.cost,
+        fit=descent.fit_with(fit_many),
+        measure=measure,
+        fit_many=fit_many,
+        prepare=rules.prepare_descent,
+        finish=finish_projected,
+        presets={"paper": {**PAPER, "k": 40}},
+    )
+)

@@ -1,0 +1,31 @@
+"""DP-SGD on a linear head: clip each row's gradient, sum, add Gaussian noise, step.
+
+Guarantee: every step releases one sum of rows clipped to l2_clip_norm (weights and bias jointly) on a Poisson sample at
+q = batch_size / n_private; add/remove or replace-one by the accountant, exact composition. Public rows, if any, only
+standardise and centre. Source: Abadi et al. 2016, Algorithm 1. Cost: two matrix products a step.
+"""
+
+from __future__ import annotations
+
+from pillar_core.methods.method import METHODS, Method
+from pillar_core.methods.parts import descent, rules
+from pillar_core.types import PublicUse
+
+fit_many = descent.fit_many_with(descent.rows_as_they_are, descent.PREPROCESSING)
+
+METHODS.register(
+    Method(
+        name="dp_sgd",
+        title="DP-SGD",
+        source="Abadi et al., CCS 2016",
+        idea="Train on all features with clipped, noised gradients: the baseline that uses no public data for learning.",
+        public_use=PublicUse.NONE,
+        settings=descent.DescentSettings,
+        cost=descent.cost,
+        fit=descent.fit_with(fit_many),
+        fit_many=fit_many,
+        prepare=rules.prepare_descent,
+        finish=rules.finish_descent,
+        presets={"paper": {"steps": 1000, "batch_size": 1024, "learning_rate": 0.1, "bias": True, "normalise": False}},
+    )
+)

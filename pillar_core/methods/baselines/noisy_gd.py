@@ -1,0 +1,54 @@
+"""NoisyGD: full-batch gradient descent with Gaussian noise and exact Gaussian accounting.
+
+Guarantee: T releases of the full clipped sum, μ = √T/σ exactly (Proposition 2 prints ρ = T²/(2σ²); it is T/(2σ²)).
+Source: Golatkar et al., AdaMix, Algorithm 1 ("fully private"). Cost: two matrix products over all rows a step.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+
+from pillar_core import params
+from pillar_core.methods.method import METHODS, Method
+from pillar_core.methods.parts import descent, rules
+from pillar_core.types import PublicUse
+
+WEIGHT_DECAY = params.Param(
+    "weight_decay", float, 0.0, "L2 penalty λ on weights and bias, on the mean gradient's scale.", low=0, high=1e3, log=True
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class NoisyGdSettings:
+    """Settings of full-batch noisy descent."""
+
+    steps: int | None = params.setting(params.STEPS)
+    learning_rate: float | None = params.setting(params.LEARNING_RATE)
+    l2_clip_norm: float = params.setting(params.L2_CLIP_NORM)
+    momentum: float = params.setting(params.MOMENTUM)
+    weight_decay: float = params.setting(WEIGHT_DECAY)
+    bias: bool = params.setting(params.BIAS, default=False)
+    standardise: bool | None = params.setting(params.STANDARDISE)
+    centre: bool | None = params.setting(params.CENTRE)
+    normalise: bool = params.setting(params.NORMALISE)
+    noise_multiplier: float | None = params.setting(params.NOISE_MULTIPLIER)
+
+
+fit_many = descent.fit_many_with(descent.rows_as_they_are, descent.PREPROCESSING)
+
+METHODS.register(
+    Method(
+        name="noisy_gd",
+        title="NoisyGD",
+        source="Golatkar et al., AdaMix, Algorithm 1",
+        idea="Every row in every step: no sampling to account for, and the exact Gaussian trade-off curve.",
+        public_use=PublicUse.NONE,
+        settings=NoisyGdSettings,
+        cost=descent.cost,
+        fit=descent.fit_with(fit_many),
+        fit_many=fit_many,
+        prepare=rules.prepare_descent,
+        finish=rules.finish_descent,
+        presets={},
+    )
+)

@@ -1,0 +1,62 @@
+"""Only-public: the linear head trained on the labelled public rows alone, the floor that private rows must lift.
+
+Guarantee: ε = 0, for no private row is read. Source: the Only-Public baseline of Golatkar et al., AdaMix.
+Cost: some tens of gradients over the public rows.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+
+from pillar_core import params
+from pillar_core.ledger import DpEvent, Ledger, compose
+from pillar_core.methods.method import METHODS, Method, Plan
+from pillar_core.methods.parts import mixed
+from pillar_core.rng import Streams
+from pillar_core.splits import Prepared, Transform, View
+from pillar_core.types import PublicFacts, PublicUse, TrainResult
+
+
+@dataclasses.dataclass(frozen=True)
+class OnlyPublicSettings:
+    """Settings of the public rows' head."""
+
+    public_weight_decay: float = params.setting(mixed.PUBLIC_WEIGHT_DECAY)
+    public_steps: int = params.setting(mixed.PUBLIC_STEPS)
+    public_learning_rate: float | None = params.setting(mixed.PUBLIC_LEARNING_RATE)
+    standardise: bool | None = params.setting(params.STANDARDISE, default=False)
+    centre: bool | None = params.setting(params.CENTRE)
+    normalise: bool = params.setting(params.NORMALISE)
+
+
+def cost(settings: OnlyPublicSettings, facts: PublicFacts) -> DpEvent:
+    """Nothing."""
+    return compose()
+
+
+def fit(settings: OnlyPublicSettings, view: View, streams: Streams, ledger: Ledger) -> TrainResult:
+    """The penalised maximum-likelihood head of the public rows."""
+    transform = Transform(*view.moments(standardise=settings.standardise, centre=settings.centre), None, settings.normalise)
+    z_public = transform(view.x_public)
+    prepared = Prepared(z_public[:0], z_public, transform)
+    return mixed.result_of(mixed.public_head_of(settings, view, prepared), prepared)
+
+
+METHODS.register(
+    Method(
+        name="only_public",
+        title="Only public",
+        source="baseline of Golatkar et al., AdaMix",
+        idea="What the public rows reach alone: perfect privacy for the private rows, which nobody reads.",
+        public_use=PublicUse.LABELLED,
+        settings=OnlyPublicSettings,
+        cost=cost,
+        fit=fit,
+        prepare=lambda settings, facts, budget: Plan(settings),
+        finish=lambda settings, facts: Plan(settings),
+        budget_setting=None,
+        presets={
+            "paper": {"public_steps": 200, "public_learning_rate": 0.1, "public_weight_decay": 0.0, "standardise": False, "centre": False}
+        },
+    )
+)

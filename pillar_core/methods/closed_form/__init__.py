@@ -1,0 +1,1 @@
+"""Learners whose model is computed in closed form from noisy sums."""

@@ -1,0 +1,116 @@
+"""Second-phase pre-training: chosen parameters are trained on labelled public images first, and by DP-SGD on private ones then.
+
+W_PT, the network's start, is followed by θ₀: a parameter-efficient choice (named layers, biases, low-rank additions, or all)
+trained by Adam on public images. If the public classes are the private ones the head goes along, else it starts again from 0.
+
+Guarantee: the public phase sees public rows alone; then every step releases one sum of rows' gradients, each clipped to
+l2_clip_norm over all trained parameters together, on a Poisson sample at q = batch_size / n_private; add/remove or replace-one
+by the accountant, exact composition. Source: Gu, Kamath & Wu, gsd, section 5, Tables 3 and 11 to 13, appendix B.
+Cost: that of private fine-tuning, and public_epochs passes over the public images.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import torch
+
+from pillar_core import params
+from pillar_core.engine.device import training_device
+from pillar_core.errors import SettingError
+from pillar_core.ledger import Ledger
+from pillar_core.methods.method import METHODS, Method
+from pillar_core.methods.parts.deep import settings as deep
+from pillar_core.methods.parts.deep.classifier import Design
+from pillar_core.methods.parts.deep.train import Rows, public_phase
+from pillar_core.params import Param
+from pillar_core.rng import Streams
+from pillar_core.splits import View
+from pillar_core.types import PublicUse, TrainResult
+
+SHORT_STEPS = 0.1
+"""Measured on three real sets: longer private steps add more noise than they learn after a good start (docs/methods/second_phase.md)."""
+PUBLIC_EPOCHS = Param("public_epochs", int, 10, "Passes of Adam over the public images; 0 leaves the public phase out.", low=0, high=10_000)
+PUBLIC_RATE = Param("public_learning_rate", float, 1e-3, "Adam's step size on public images.", low=0, low_open=True, high=1, log=True)
+PUBLIC_BATCH = Param("public_batch_size", int, 64, "Public images in a minibatch.", low=1, unit="rows", log=True)
+
+
+@dataclasses.dataclass(frozen=True)
+class SecondPhaseSettings(deep.ChosenSettings):
+    """Private fine-tuning's settings and those of the public phase."""
+
+    learning_rate: float = params.setting(params.LEARNING_RATE, default=SHORT_STEPS, none_means="")
+    public_epochs: int = params.setting(PUBLIC_EPOCHS)
+    public_learning_rate: float = params.setting(PUBLIC_RATE)
+    public_batch_size: int = params.setting(PUBLIC_BATCH)
+
+
+def uses(settings: Mapping[str, Any]) -> PublicUse:
+    """Public images and labels, unless the public phase is left out."""
+    return PublicUse.OTHER_LABELS if settings.get("public_epochs", 1) else PublicUse.NONE
+
+
+def fit(settings: SecondPhaseSettings, view: View, streams: Streams, ledger: Ledger) -> TrainResult:
+    """The network after its public epochs and its private steps.
+
+    Raises:
+        SettingError: only the head is trained and the public classes are others, so that the public phase would be lost.
+    """
+    own = deep.design(settings, view, n_classes=view.facts.n_classes)
+    module, _, taken = own.built(seed=streams.seed)
+    if settings.public_epochs:
+        module.load_state_dict(_public_state(settings, own, view, streams), strict=False)
+    return deep.fit_privately(settings, view, streams, ledger, own, module, taken)
+
+
+def _public_state(settings: SecondPhaseSettings, own: Design, view: View, streams: Streams) -> dict[str, torch.Tensor]:
+    """The state after the public phase, computed once a split and seed; without the head where the public classes are others."""
+    where = training_device()
+    public = (settings.public_epochs, settings.public_learning_rate, settings.public_batch_size, min(settings.copies, 1), settings.mirror)
+    if view.public_classes and settings.trainable == "head":
+        raise SettingError("trainable must be more than the head: the public classes are others, so the head starts again after them.")
+
+    def make() -> dict[str, torch.Tensor]:
+        design = dataclasses.replace(own, n_classes=len(view.public_classes)) if view.public_classes else own
+        module, head, taken = design.built(seed=streams.seed)
+        y = view.y_public if view.y_public is not None else np.empty(0, dtype=np.int64)
+        public_phase(
+            module.to(where),
+            Rows(view.x_public, np.arange(len(view.x_public)), y, taken),
+            epochs=settings.public_epochs,
+            learning_rate=settings.public_learning_rate,
+            batch_size=settings.public_batch_size,
+            copies=settings.copies,
+            mirror=settings.mirror,
+            streams=streams,
+        )
+        kept = {name: value.cpu() for name, value in module.state_dict().items()}
+        return {name: value for name, value in kept.items() if not view.public_classes or not name.startswith(head + ".")}
+
+    return make() if streams.seed is None else view.memo.get(("second phase", own, public, streams.seed, str(where)), make)
+
+
+METHODS.register(
+    Method(
+        name="second_phase",
+        title="Second-phase pre-training",
+        source="Gu, Kamath & Wu, gsd, section 5",
+        idea="Labelled public images adapt chosen parameters first, so that fewer noisy private steps are needed.",
+        public_use=PublicUse.OTHER_LABELS,
+        uses=uses,
+        settings=SecondPhaseSettings,
+        cost=deep.cost,
+        fit=fit,
+        prepare=deep.prepare,
+        finish=deep.finish,
+        obstacle=deep.obstacle,
+        presets={
+            "paper": {"trainable": "lora", "public_learning_rate": 3e-3, "learning_rate": 0.8, "l2_clip_norm": 0.1},
+            "paper_convolutions": {"public_learning_rate": 5e-5, "learning_rate": 0.8, "l2_clip_norm": 0.1},
+        },
+        assumptions=(deep.PUBLIC_START,),
+    )
+)

@@ -1,0 +1,1 @@
+"""The learners of the two theory papers: halfspaces and disjunctions."""

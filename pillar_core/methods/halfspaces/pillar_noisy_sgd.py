@@ -1,0 +1,237 @@
+"""PILLAR with Noisy-SGD: several noisy halfspaces on public components, and the exponential mechanism picks one.
+
+Guarantee: the base runs and the choice get half the budget each (as printed, both get all of it, so that the whole costs 2ε).
+Base runs: per step one Gaussian release of the joint clipped gradient over the one-versus-rest halfspaces. Choice: the score
+is minus the summed loss; on unit rows and the unit ball one row's losses spread by at most 1/ln 2 (logistic) or 1 + L (hinge)
+over candidates, whatever the data are. Variant "as_printed" takes n² steps on one uniform row each and is charged by its own
+theorem, never as Poisson. Source: PILLAR, Algorithm 1 with Algorithm 2. Cost: ⌈log 1/β⌉ times two matrix products a step.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+
+from pillar_core import ledger as events
+from pillar_core import params
+from pillar_core.engine.device import training_device
+from pillar_core.engine.halfspaces import HalfspaceHead, HalfspacePlan, Loss, hinge, logistic, losses, problems, targets, train_halfspaces
+from pillar_core.errors import SettingError
+from pillar_core.ledger import DpEvent, Ledger
+from pillar_core.mechanisms import ExponentialMechanism, exponential
+from pillar_core.mechanisms.printed_noisy_sgd import PrintedNoisySgd, printed_event
+from pillar_core.methods.method import METHODS, Method, Plan
+from pillar_core.methods.parts import descent, halfspaces
+from pillar_core.rng import Streams
+from pillar_core.splits import Prepared, View
+from pillar_core.types import NeighboringRelation, PrivacyBudget, PublicFacts, PublicUse, TrainResult
+
+Array = np.ndarray[Any, Any]
+
+PRINTED_STEPS = 3_000_000
+"""Single-row steps, over all runs, that the printed algorithm may take: about half a minute."""
+ROUNDING = 1e-6
+"""Unit rows and weights have norm 1 to a few 1e-7, which widens the range of losses by no more than this fraction."""
+
+VARIANT = params.Param(
+    "variant", str, "poisson", "Base runs on Poisson samples (or all rows), or n² single-row steps.", choices=("poisson", "as_printed")
+)
+LOSS = params.Param("loss", str, "cross_entropy", "Loss of a margin on the unit ball.", choices=("cross_entropy", "scaled_hinge"))
+FAILURE = params.Param("failure_probability", float, 0.1, "β: ⌈log 1/β⌉ base runs are made.", low=1e-6, high=1, high_open=True, log=True)
+MARGIN = params.Param(
+    "margin", float, 0.1, "γ₀ of the scaled hinge: an assumption about the private rows.", low=0, low_open=True, high=1, high_open=True
+)
+XI = params.Param("xi", float, 0.0, "ξ₀ of the scaled hinge: an assumption about the private rows.", low=0, high=1, high_open=True)
+CHOICE = params.Param(
+    "choice_epsilon", float, None, "ε of the choice (add/remove).", low=0, low_open=True, log=True, none_means="half of the budget"
+)
+RUNS_DELTA = params.Param(
+    "runs_delta", float, None, "δ of all runs as printed.", low=0, low_open=True, high=1, high_open=True, none_means="half of the budget's"
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class PillarNoisySgdSettings(halfspaces.HalfspaceSettings):
+    """Noisy halfspaces and the choice among them."""
+
+    variant: str = params.setting(VARIANT)
+    loss: str = params.setting(LOSS)
+    failure_probability: float = params.setting(FAILURE)
+    margin: float = params.setting(MARGIN)
+    xi: float = params.setting(XI)
+    choice_epsilon: float | None = params.setting(CHOICE)
+    runs_delta: float | None = params.setting(RUNS_DELTA)
+
+
+def runs(settings: PillarNoisySgdSettings) -> int:
+    """⌈log 1/β⌉, at least one."""
+    return max(1, math.ceil(math.log(1 / settings.failure_probability)))
+
+
+def loss_of(settings: PillarNoisySgdSettings) -> Loss:
+    """The loss, with the scaled hinge's slope 1/(0.9·γ₀·(1 − ξ₀))."""
+    return logistic() if settings.loss == "cross_entropy" else hinge(1 / (0.9 * settings.margin * (1 - settings.xi)))
+
+
+def prepare(settings: PillarNoisySgdSettings, facts: PublicFacts, budget: PrivacyBudget | None) -> Plan:
+    """Fills `steps`, `choice_epsilon` and `runs_delta`.
+
+    Raises:
+        SettingError: neither a budget nor choice_epsilon, or more printed steps than can be taken.
+    """
+    why: list[str] = []
+    printed = settings.variant == "as_printed"
+    if printed:
+        settings = _printed(settings, facts)
+    else:
+        plan = halfspaces.prepare(settings, facts, budget)
+        settings, why = plan.settings, list(plan.why)
+    if settings.choice_epsilon is None:
+        if budget is None:
+            raise SettingError("choice_epsilon must be given where epsilon is not: there is no budget to take half of.")
+        factor = 4 if budget.relation is NeighboringRelation.REPLACE_ONE else 2
+        settings = dataclasses.replace(settings, choice_epsilon=budget.epsilon / factor)
+        why.append(f"choice_epsilon = {settings.choice_epsilon:.4g}: half of the budget (the choice costs twice that under replace-one).")
+    if printed and settings.runs_delta is None:
+        if budget is None:
+            raise SettingError("runs_delta must be given where epsilon is not: there is no budget to take half of.")
+        settings = dataclasses.replace(settings, runs_delta=budget.delta / 2)
+        why.append(f"runs_delta = {settings.runs_delta:.3g}: half of δ.")
+    return Plan(settings, tuple(why))
+
+
+def cost(settings: PillarNoisySgdSettings, facts: PublicFacts) -> DpEvent:
+    """The base runs and one choice."""
+    choice = exponential(float(settings.choice_epsilon or math.nan))
+    if settings.variant == "as_printed":
+        return events.compose(events.repeated(_printed_event(settings, facts), runs(settings) * problems(facts.n_classes)), choice)
+    plan = _plan(settings, facts, loss_of(settings))
+    step = events.subsampled(events.gaussian(plan.noise_multiplier), plan.sampling_probability)
+    return events.compose(events.repeated(step, runs(settings) * plan.steps), choice)
+
+
+def fit_many(
+    settings: Sequence[PillarNoisySgdSettings], view: View, streams: Sequence[Streams], ledgers: Sequence[Ledger]
+) -> list[TrainResult]:
+    """The chosen halfspaces of every head; heads that agree on rows and loss are trained together."""
+    groups: dict[tuple[Any, ...], list[int]] = defaultdict(list)
+    for position, one in enumerate(settings):
+        groups[(one.k, one.standardise, one.centre, one.variant, one.loss, one.margin, one.xi)].append(position)
+    results: dict[int, TrainResult] = {}
+    for positions in groups.values():
+        first = settings[positions[0]]
+        prepared, loss = halfspaces.project(first, view), loss_of(first)
+        own = [(settings[p], streams[p], ledgers[p]) for p in positions]
+        printed = first.variant == "as_printed"
+        candidates = [_printed_runs(*one, prepared, view, loss) for one in own] if printed else _runs(own, prepared, view, loss)
+        for position, (one, stream, ledger), weights in zip(positions, own, candidates, strict=True):
+            scores = -losses(prepared.z, view.y, weights, loss, n_classes=view.facts.n_classes)
+            spread = loss.spread * (1 + ROUNDING)
+            choice = ExponentialMechanism(float(one.choice_epsilon or math.nan), spread, stream.secret("choice"), ledger)
+            results[position] = halfspaces.result_of(weights[choice.choose(scores)], prepared, _notes(one))
+    return [results[position] for position in range(len(settings))]
+
+
+def _runs(own: Sequence[tuple[PillarNoisySgdSettings, Streams, Ledger]], prepared: Prepared, view: View, loss: Loss) -> list[torch.Tensor]:
+    """(runs, P, k) candidates of every head; each run draws noise and samples of its own."""
+    heads = [
+        HalfspaceHead(
+            _plan(one, view.facts, loss),
+            stream.secret(f"noise/{run}", device=str(training_device())),
+            stream.secret(f"sampling/{run}"),
+            ledger,
+            (position if stream.seed is None else stream.seed, run),
+        )
+        for position, (one, stream, ledger) in enumerate(own)
+        for run in range(runs(one))
+    ]
+    trained = iter(train_halfspaces(prepared.z, view.y, heads, n_classes=view.facts.n_classes))
+    return [torch.stack([next(trained) for _ in range(runs(one))]) for one, _, _ in own]
+
+
+def _printed_runs(
+    settings: PillarNoisySgdSettings, streams: Streams, ledger: Ledger, prepared: Prepared, view: View, loss: Loss
+) -> torch.Tensor:
+    """(runs, P, k) candidates, one printed run for each halfspace of each candidate."""
+    signs, rows = targets(view.y, view.facts.n_classes).numpy(), prepared.z.astype(np.float64)
+
+    def slope(margin: float) -> float:
+        return float(loss.slope(torch.tensor(margin, dtype=torch.float64)))
+
+    every = []
+    for run in range(runs(settings)):
+        for problem, own in enumerate(signs):
+            mechanism = PrintedNoisySgd(
+                float(settings.noise_multiplier or 0.0),
+                view.facts.n_private,
+                _run_delta(settings, view.facts),
+                streams.secret(f"noise/{run}/{problem}"),
+                streams.secret(f"draws/{run}/{problem}"),
+                ledger,
+            )
+            every.append(mechanism.run(rows, own, slope, loss.lipschitz))
+    return torch.from_numpy(np.stack(every).astype(np.float32)).view(runs(settings), len(signs), -1)
+
+
+def _printed(settings: PillarNoisySgdSettings, facts: PublicFacts) -> PillarNoisySgdSettings:
+    steps = runs(settings) * problems(facts.n_classes) * facts.n_private**2
+    if steps > PRINTED_STEPS:
+        raise SettingError(
+            f"variant 'as_printed' takes n² single-row steps a run, {steps:.3g} in all with n = {facts.n_private:,}, and stops at "
+            f"{PRINTED_STEPS:,}; take fewer private rows, or variant 'poisson'."
+        )
+    if settings.batch_size is not None or settings.steps not in (None, facts.n_private**2):
+        given = f"got {settings.steps}, {settings.batch_size}"
+        raise SettingError(f"steps and batch_size are fixed at n² and one row by variant 'as_printed': leave them out; {given}.")
+    return dataclasses.replace(settings, steps=facts.n_private**2)
+
+
+def _printed_event(settings: PillarNoisySgdSettings, facts: PublicFacts) -> DpEvent:
+    return printed_event(settings.noise_multiplier or 0.0, n_private=facts.n_private, delta=_run_delta(settings, facts))
+
+
+def _run_delta(settings: PillarNoisySgdSettings, facts: PublicFacts) -> float:
+    return float(settings.runs_delta or math.nan) / (runs(settings) * problems(facts.n_classes))
+
+
+def _plan(settings: PillarNoisySgdSettings, facts: PublicFacts, loss: Loss) -> HalfspacePlan:
+    return HalfspacePlan(
+        int(settings.steps or 0),
+        settings.learning_rate or 0.0,
+        settings.noise_multiplier or 0.0,
+        settings.l2_clip_norm,
+        facts.n_private,
+        loss,
+        settings.batch_size,
+    )
+
+
+def _notes(settings: PillarNoisySgdSettings) -> tuple[str, ...]:
+    if settings.loss != "scaled_hinge":
+        return ()
+    return (f"The scaled hinge assumes a margin γ₀ = {settings.margin:g} and ξ₀ = {settings.xi:g} of the private rows, unchecked.",)
+
+
+METHODS.register(
+    Method(
+        name="pillar_noisy_sgd",
+        title="PILLAR (Noisy-SGD)",
+        source="Pinto, Hu, Yang & Sanyal, PILLAR, Algorithms 1 and 2",
+        idea="The algorithm that PILLAR's theorem is about: several noisy halfspaces in few dimensions, one chosen privately.",
+        public_use=PublicUse.UNLABELLED,
+        settings=PillarNoisySgdSettings,
+        cost=cost,
+        fit=descent.fit_with(fit_many),
+        fit_many=fit_many,
+        measure=halfspaces.measure,
+        prepare=prepare,
+        finish=halfspaces.finish,
+        presets={"paper": {"variant": "as_printed"}},
+    )
+)

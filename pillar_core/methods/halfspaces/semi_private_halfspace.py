@@ -1,0 +1,101 @@
+"""Semi-private halfspace: public principal components, then a noisy halfspace in few dimensions with the ramp loss.
+
+Guarantee: public rows decide the projection; per step one Gaussian release of Σ clip(joint gradient over the one-versus-rest
+halfspaces), so C classes cost what one release costs. Source: Hu, Pinto, Sanyal & Yang, Semi-private learning via low dimensional
+structures, section 3.2 (its analysis borrows that of convex losses, and the ramp loss is not convex: no error bound is
+claimed here). Cost: two matrix
+products over the batch a step.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import Any
+
+from pillar_core import ledger as events
+from pillar_core import params
+from pillar_core.engine.device import training_device
+from pillar_core.engine.halfspaces import HalfspaceHead, HalfspacePlan, Loss, ramp, train_halfspaces
+from pillar_core.ledger import DpEvent, Ledger
+from pillar_core.methods.method import METHODS, Method
+from pillar_core.methods.parts import descent, halfspaces
+from pillar_core.rng import Streams
+from pillar_core.splits import View
+from pillar_core.types import PublicFacts, PublicUse, TrainResult
+
+MARGIN = params.Param(
+    "margin", float, 0.3, "Margin γ at which the loss is 0; at −γ it stops to rise.", low=0, low_open=True, high=1, log=True
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class SemiPrivateHalfspaceSettings(halfspaces.HalfspaceSettings):
+    """Noisy descent with the ramp loss."""
+
+    margin: float = params.setting(MARGIN)
+
+
+def cost(settings: SemiPrivateHalfspaceSettings, facts: PublicFacts) -> DpEvent:
+    """T Gaussian releases, each on a Poisson sample where batch_size is set."""
+    plan = _plan(settings, facts, ramp(settings.margin))
+    return events.repeated(events.subsampled(events.gaussian(plan.noise_multiplier), plan.sampling_probability), plan.steps)
+
+
+def fit_many(
+    settings: Sequence[SemiPrivateHalfspaceSettings], view: View, streams: Sequence[Streams], ledgers: Sequence[Ledger]
+) -> list[TrainResult]:
+    """The halfspaces of every head; heads that agree on rows and margin are trained together."""
+    groups: dict[tuple[Any, ...], list[int]] = defaultdict(list)
+    for position, one in enumerate(settings):
+        groups[(one.k, one.standardise, one.centre, one.margin)].append(position)
+    results: dict[int, TrainResult] = {}
+    for positions in groups.values():
+        prepared = halfspaces.project(settings[positions[0]], view)
+        loss = ramp(settings[positions[0]].margin)
+        heads = [
+            HalfspaceHead(_plan(settings[p], view.facts, loss), *_streams(streams[p]), ledgers[p], _group(streams[p], p)) for p in positions
+        ]
+        trained = train_halfspaces(prepared.z, view.y, heads, n_classes=view.facts.n_classes)
+        results.update((p, halfspaces.result_of(weights, prepared)) for p, weights in zip(positions, trained, strict=True))
+    return [results[position] for position in range(len(settings))]
+
+
+def _group(streams: Streams, position: int) -> int:
+    return position if streams.seed is None else streams.seed
+
+
+def _streams(streams: Streams) -> tuple[Any, Any]:
+    return streams.secret("noise", device=str(training_device())), streams.secret("sampling")
+
+
+def _plan(settings: SemiPrivateHalfspaceSettings, facts: PublicFacts, loss: Loss) -> HalfspacePlan:
+    return HalfspacePlan(
+        int(settings.steps or 0),
+        settings.learning_rate or 0.0,
+        settings.noise_multiplier or 0.0,
+        settings.l2_clip_norm,
+        facts.n_private,
+        loss,
+        settings.batch_size,
+    )
+
+
+METHODS.register(
+    Method(
+        name="semi_private_halfspace",
+        title="Semi-private halfspace",
+        source="Hu, Pinto, Sanyal & Yang, Semi-private learning, section 3.2",
+        idea="A large-margin halfspace survives projection on public principal components; learn it there with noise.",
+        public_use=PublicUse.UNLABELLED,
+        settings=SemiPrivateHalfspaceSettings,
+        cost=cost,
+        fit=descent.fit_with(fit_many),
+        fit_many=fit_many,
+        measure=halfspaces.measure,
+        prepare=halfspaces.prepare,
+        finish=halfspaces.finish,
+        presets={},
+    )
+)

@@ -1,0 +1,1 @@
+"""What several learners are made of; nothing here is registered."""

@@ -1,0 +1,123 @@
+"""Clipped sums of per-row gradients of a network: Opacus computes the gradients, rows are clipped here, sums are float64.
+
+A row's gradient is the mean over its augmented copies (De et al. 2022), taken before it is clipped, so copies cost no privacy.
+Rows go through in micro-batches that bound the memory; they change nothing but the order of a float64 sum.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import warnings
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+from torch import nn
+
+from pillar_core.engine.gradient import clip_factors
+from pillar_core.methods.parts.deep.networks import FixedNorm, StandardisedConv2d, learning, standardised
+
+FLOATS, FLOATS_DEVICE = 1 << 25, 1 << 30
+"""Per-row gradients of one micro-batch: 128 MB on the CPU, 4 GB on a GPU."""
+MOST_ROWS, MOST_ROWS_DEVICE = 128, 512
+"""Images at a time: what layers keep for the backward pass grows with them too."""
+
+
+@contextlib.contextmanager
+def per_row(module: nn.Module) -> Iterator[Any]:
+    """`module` wrapped by Opacus so that a backward pass of a summed loss leaves `grad_sample` (n, …) on trained parameters."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # Opacus' hooks warn about their own use of torch
+        from opacus.grad_sample import GradSampleModule
+
+        GradSampleModule.GRAD_SAMPLERS.setdefault(FixedNorm, _norm_gradients)
+        GradSampleModule.GRAD_SAMPLERS.setdefault(StandardisedConv2d, _standardised_gradients)
+        wrapped = GradSampleModule(learning(module), loss_reduction="sum")
+        try:
+            yield wrapped
+        finally:
+            wrapped.to_standard_module()
+            for parameter in module.parameters():
+                parameter.grad = None
+
+
+def micro_rows(n_parameters: int, copies: int, where: torch.device) -> int:
+    """Rows of a micro-batch, at least 1."""
+    on_cpu = where.type == "cpu"
+    by_gradients = (FLOATS if on_cpu else FLOATS_DEVICE) // max(n_parameters * copies, 1)
+    return max(1, min(by_gradients, (MOST_ROWS if on_cpu else MOST_ROWS_DEVICE) // copies))
+
+
+def clipped_gradient_sum(
+    wrapped: Any, parameters: list[nn.Parameter], images: torch.Tensor, labels: torch.Tensor, *, copies: int, clip: float
+) -> torch.Tensor:
+    """(p,) float64 Σ_i clip(mean over copies of the gradient of row i), all parameters as one vector.
+
+    images: (n · copies, c, h, w), a row's copies side by side; labels: (n,) int64. A row whose gradient is not finite adds 0.
+    Nothing of a call that raises, for want of memory say, is left for the next.
+    """
+    try:
+        logits = wrapped(images)
+        loss = nn.functional.cross_entropy(logits, labels.repeat_interleave(copies), reduction="sum") / copies
+        torch.autograd.backward(loss)
+        rows = [_summed_copies(parameter, copies) for parameter in parameters]
+    except BaseException:
+        _forget(wrapped, parameters)
+        raise
+    squares = torch.stack([row.square().sum(1, dtype=torch.float64) for row in rows]).sum(0)
+    factors = clip_factors(squares[None], torch.tensor([clip], dtype=torch.float64, device=squares.device))[0]
+    kept = factors > 0
+    return torch.cat([factors @ torch.where(kept[:, None], row, 0.0).double() for row in rows])
+
+
+def _forget(wrapped: Any, parameters: list[nn.Parameter]) -> None:
+    """Takes off what Opacus' hooks left on layers and parameters half-way."""
+    for layer in wrapped.modules():
+        for name in ("activations", "max_batch_len"):
+            vars(layer).pop(name, None)
+    for parameter in parameters:
+        vars(parameter).pop("_current_grad_sample", None)
+        parameter.grad = parameter.grad_sample = None  # type: ignore[attr-defined]
+        parameter._forward_counter = 0  # type: ignore[attr-defined]
+
+
+def _summed_copies(parameter: nn.Parameter, copies: int) -> torch.Tensor:
+    """(n, numbers of the parameter) float32; the gradients are taken off the parameter."""
+    gradients: torch.Tensor = parameter.grad_sample  # type: ignore[attr-defined]
+    parameter.grad_sample = None  # type: ignore[attr-defined]
+    parameter.grad = None
+    return gradients.reshape(-1, copies, math.prod(parameter.shape)).sum(1)
+
+
+def _norm_gradients(layer: Any, activations: Any, backprops: torch.Tensor) -> dict[nn.Parameter, torch.Tensor]:
+    """Opacus' rule for `FixedNorm`, whose channels are the second axis."""
+    found: dict[nn.Parameter, torch.Tensor] = {}
+    if layer.scale.requires_grad:
+        found[layer.scale] = (backprops * activations[0]).flatten(2).sum(2)
+    if layer.bias.requires_grad:
+        found[layer.bias] = backprops.flatten(2).sum(2)
+    return found
+
+
+def _standardised_gradients(layer: Any, activations: Any, backprops: torch.Tensor) -> dict[nn.Parameter, torch.Tensor]:
+    """Opacus' rule for a convolution, then back through the standardisation of its kernels, which is the same for all rows."""
+    from opacus.grad_sample.conv import compute_conv_grad_sample
+
+    plain = nn.Conv2d(
+        layer.in_channels,
+        layer.out_channels,
+        layer.kernel_size,
+        stride=layer.stride,
+        padding=layer.padding,
+        bias=layer.bias is not None,
+        device="meta",
+    )
+    found: dict[nn.Parameter, torch.Tensor] = {}
+    gradients = compute_conv_grad_sample(plain, activations, backprops)
+    if layer.weight.requires_grad:
+        back: Any = torch.func.vjp(standardised, layer.weight.detach())[1]
+        found[layer.weight] = torch.func.vmap(back)(gradients[plain.weight])[0]
+    if layer.bias is not None and layer.bias.requires_grad:
+        found[layer.bias] = gradients[plain.bias]
+    return found

@@ -1,0 +1,139 @@
+"""Settings, cost and fit that the deep learners share: they differ in where the network starts and in what is trained."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+
+from pillar_core import ledger as events
+from pillar_core import params
+from pillar_core.engine import HeadPlan
+from pillar_core.engine.device import training_device
+from pillar_core.errors import DataError
+from pillar_core.ledger import DpEvent, Ledger
+from pillar_core.methods.method import Plan
+from pillar_core.methods.parts.deep import choice
+from pillar_core.methods.parts.deep.classifier import Design, NetworkClassifier
+from pillar_core.methods.parts.deep.pixels import Input
+from pillar_core.methods.parts.deep.train import PrivatePhase, Rows, private_phase
+from pillar_core.params import Param
+from pillar_core.rng import Streams
+from pillar_core.splits import View
+from pillar_core.types import FeatureSet, PrivacyBudget, PublicFacts, TrainResult
+
+Array = np.ndarray[Any, Any]
+
+NO_PIXELS = (
+    "trains a network on images and these rows are no pixels: take a data set of images with the backbone raw_pixels, "
+    "such as digits, or a folder, zip or npz of images"
+)
+NETWORK = Param("network", str, "small_cnn", "small_cnn, wrn_16_4, or timm:<name>?weights=<safetensors file>[&size=<side>].")
+TRAINABLE = Param("trainable", str, "all", "Which parameters are trained, besides the head.", choices=choice.CHOICES)
+LAYERS = Param("layers", str, "", "Names of the network's parts, by commas: trained (layers) or given low-rank additions (lora).")
+LORA_RANK = Param("lora_rank", int, 8, "Rank of the additions.", low=1, high=256, log=True)
+COPIES = Param(
+    "copies", int, 0, "Moved copies of a row whose gradients are averaged before clipping; 0 takes the row as it is.", low=0, high=64
+)
+MIRROR = Param("mirror", bool, False, "Copies may be mirrored: right for photographs, wrong for digits and signs.")
+EMA_DECAY = Param(
+    "ema_decay",
+    float,
+    0.0,
+    "Decay of the moving average of the weights that is returned; 0 returns the last.",
+    low=0,
+    high=1,
+    high_open=True,
+)
+
+PUBLIC_START = "the weights that the network starts from were made without the private rows"
+"""What a guarantee of a pre-trained network assumes."""
+ALL: dict[str, Any] = {"trainable": "all", "layers": "", "lora_rank": 1}
+"""What a learner does that has no choice of what it trains."""
+
+
+@dataclasses.dataclass(frozen=True)
+class DeepSettings:
+    """Settings of DP-SGD on a network of images."""
+
+    network: str = params.setting(NETWORK)
+    steps: int = params.setting(params.STEPS, default=100, none_means="")
+    batch_size: int | None = params.setting(params.BATCH_SIZE, default=256)
+    learning_rate: float = params.setting(params.LEARNING_RATE, default=0.5, none_means="")
+    l2_clip_norm: float = params.setting(
+        params.L2_CLIP_NORM, help="Largest L2 norm of one row's gradient, all trained parameters together."
+    )
+    momentum: float = params.setting(params.MOMENTUM)
+    copies: int = params.setting(COPIES)
+    mirror: bool = params.setting(MIRROR)
+    ema_decay: float = params.setting(EMA_DECAY)
+    noise_multiplier: float | None = params.setting(params.NOISE_MULTIPLIER)
+
+
+@dataclasses.dataclass(frozen=True)
+class ChosenSettings(DeepSettings):
+    """And which parameters are trained."""
+
+    trainable: str = params.setting(TRAINABLE)
+    layers: str = params.setting(LAYERS)
+    lora_rank: int = params.setting(LORA_RANK)
+
+
+def obstacle(features: FeatureSet) -> str:
+    """Why a network cannot be trained on these features, "" where it can."""
+    return "" if features.pixel_shape is not None else NO_PIXELS
+
+
+def cost(settings: DeepSettings, facts: PublicFacts) -> DpEvent:
+    """T Gaussian releases, each on a Poisson sample at q = batch_size / n_private."""
+    plan = head_plan(settings, facts)
+    return events.repeated(events.subsampled(events.gaussian(plan.noise_multiplier), plan.sampling_probability), plan.steps)
+
+
+def prepare(settings: Any, facts: PublicFacts, budget: PrivacyBudget | None) -> Plan:
+    """The settings as they are: nothing is left to fill."""
+    return Plan(settings)
+
+
+def finish(settings: Any, facts: PublicFacts) -> Plan:
+    """The settings as they are."""
+    return Plan(settings)
+
+
+def head_plan(settings: Any, facts: PublicFacts) -> HeadPlan:
+    """The private phase as a plan; its cost is that of noisy gradient descent."""
+    return HeadPlan(
+        steps=settings.steps,
+        learning_rate=settings.learning_rate,
+        noise_multiplier=settings.noise_multiplier,
+        l2_clip_norm=settings.l2_clip_norm,
+        n_private=facts.n_private,
+        batch_size=settings.batch_size,
+        momentum=settings.momentum,
+    )
+
+
+def design(settings: Any, view: View, *, n_classes: int) -> Design:
+    """The network of these settings for the view's images.
+
+    Raises:
+        DataError: the view's rows are not pixels.
+    """
+    if view.pixel_shape is None:
+        raise DataError(f"this learner {NO_PIXELS}.")
+    chosen = {name: getattr(settings, name, default) for name, default in ALL.items()}
+    return Design(settings.network, shape=view.pixel_shape, n_classes=n_classes, **chosen)
+
+
+def private_rows(view: View, taken: Input) -> Rows:
+    """The view's private rows."""
+    numbers = np.arange(len(view.x)) if view.rows is None else view.rows
+    return Rows(view.x, numbers, view.y, taken)
+
+
+def fit_privately(settings: Any, view: View, streams: Streams, ledger: Ledger, own: Design, module: Any, taken: Input) -> TrainResult:
+    """The private phase on a module that has its start, and the classifier of what comes out."""
+    phase = PrivatePhase(head_plan(settings, view.facts), settings.copies, settings.mirror, settings.ema_decay)
+    notes = private_phase(module.to(training_device()), private_rows(view, taken), phase, streams, ledger)
+    return TrainResult(NetworkClassifier.of(own, module), notes=notes)

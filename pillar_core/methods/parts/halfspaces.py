@@ -1,0 +1,90 @@
+"""What the halfspace learners share: projected unit rows, default k and step size, one head as a classifier."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+
+import numpy as np
+import torch
+
+from pillar_core import params
+from pillar_core.engine import LinearClassifier
+from pillar_core.engine.halfspaces import class_weights, problems
+from pillar_core.methods.method import Plan, Settings
+from pillar_core.methods.parts import rules
+from pillar_core.splits import Prepared, View
+from pillar_core.types import PrivacyBudget, PublicFacts, TrainResult
+
+STEP = 5.0
+"""Step size on the mean gradient where noise is small: far enough to leave the start."""
+FEWEST_STEPS, MOST_STEPS, STEPS_PER_MU = 5, 40, 10.0
+"""Few long steps do best in the ball at small budgets, as measured on real features."""
+
+RATE = dataclasses.replace(
+    params.LEARNING_RATE,
+    help="Step size on the mean gradient in units of the loss's Lipschitz constant, over √t.",
+    none_means="rule from noise and k",
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class HalfspaceSettings:
+    """Settings of noisy descent on halfspaces; rows always have unit norm."""
+
+    k: int | None = params.setting(params.K)
+    steps: int | None = params.setting(params.STEPS)
+    batch_size: int | None = params.setting(params.BATCH_SIZE)
+    learning_rate: float | None = params.setting(RATE)
+    l2_clip_norm: float = params.setting(
+        params.L2_CLIP_NORM, help="Largest norm of a row's joint gradient over all halfspaces, in units of the loss's Lipschitz constant."
+    )
+    standardise: bool | None = params.setting(params.STANDARDISE)
+    centre: bool | None = params.setting(params.CENTRE)
+    noise_multiplier: float | None = params.setting(params.NOISE_MULTIPLIER)
+
+
+def project(settings: Settings, view: View) -> Prepared:
+    """Private rows in the first k public principal directions, at unit norm."""
+    return view.prepare(standardise=settings.standardise, centre=settings.centre, normalise=True, k=settings.k)
+
+
+def measure(settings: Settings, view: View) -> dict[str, int | float]:
+    """The rank of the public rows: the largest k."""
+    return {"public_rank": view.basis(standardise=settings.standardise, centre=settings.centre).rank}
+
+
+def prepare(settings: Settings, facts: PublicFacts, budget: PrivacyBudget | None) -> Plan:
+    """Fills `steps`."""
+    if settings.steps is not None or budget is None or math.isinf(budget.epsilon):
+        return rules.prepare_descent(settings, facts, budget)
+    mu = rules.gaussian_mu(budget)
+    steps = round(min(max(STEPS_PER_MU * mu, FEWEST_STEPS), MOST_STEPS))
+    why = (f"steps = {steps}: {STEPS_PER_MU:g} μ within {FEWEST_STEPS} … {MOST_STEPS}, with μ = {mu:.3g} of the budget.",)
+    return Plan(dataclasses.replace(settings, steps=steps), why)
+
+
+def finish(settings: Settings, facts: PublicFacts) -> Plan:
+    """Fills `k` and `learning_rate`."""
+    why: list[str] = []
+    reach = rules.noise_scale(settings, facts) * facts.n_private
+    if settings.k is None:
+        k = rules.default_k(reach, rules.public_rank(facts))
+        why.append(f"k = {k}: the general rule, with μN = {reach:,.0f} of one run; at least {rules.SMALLEST_K} and at most the rank.")
+        settings = dataclasses.replace(settings, k=k)
+    if settings.learning_rate is None:
+        per_step = settings.noise_multiplier / (facts.n_private * _probability(settings, facts))
+        rate = STEP / (settings.l2_clip_norm * math.sqrt(1 + problems(facts.n_classes) * settings.k * per_step**2))
+        why.append(f"learning_rate = {rate:.4g}: {STEP:g} over the norm of one noisy mean gradient at most; step t takes it over √t.")
+        settings = dataclasses.replace(settings, learning_rate=rate)
+    return Plan(settings, tuple(why))
+
+
+def result_of(halfspaces: torch.Tensor, prepared: Prepared, notes: tuple[str, ...] = ()) -> TrainResult:
+    """Halfspaces (P, k) as a linear classifier."""
+    weights = class_weights(halfspaces.numpy())
+    return TrainResult(LinearClassifier(prepared.transform, weights, np.zeros(weights.shape[1], dtype=np.float32)), notes=notes)
+
+
+def _probability(settings: Settings, facts: PublicFacts) -> float:
+    return 1.0 if settings.batch_size is None else min(1.0, settings.batch_size / facts.n_private)

@@ -1,0 +1,137 @@
+"""What PATE and private-kNN share: private rows vote on public rows, the noisy votes teach a student that sees public rows only.
+
+One query's votes (C,) move by at most √2 in L2 norm when one voter changes its mind, whichever relation makes it: so a query
+is a Gaussian release with sensitivity √2 under both, and `noise_multiplier` is the votes' noise in units of √2.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+
+from pillar_core import ledger as events
+from pillar_core import params
+from pillar_core.engine import LinearClassifier
+from pillar_core.engine.ridge import cross_validated_ridge, shrunk_regression
+from pillar_core.ledger import DpEvent, Ledger
+from pillar_core.mechanisms import GaussianMechanism
+from pillar_core.methods.method import Plan
+from pillar_core.methods.parts.exact_rows import exact_rows
+from pillar_core.params import Param
+from pillar_core.rng import Stream, Streams
+from pillar_core.splits import Prepared, View
+from pillar_core.types import PrivacyBudget, PublicFacts, TrainResult
+
+Array = np.ndarray[Any, Any]
+
+VOTE_SENSITIVITY = math.sqrt(2.0)
+REPLACE_ONE_FACTOR = 1.0
+
+QUERIES = Param(
+    "queries",
+    int,
+    None,
+    "Public rows that are labelled by vote.",
+    low=1,
+    unit="rows",
+    log=True,
+    none_means="all public rows, at most 1,000",
+)
+STUDENT = Param(
+    "student",
+    str,
+    "votes",
+    "What the student learns: the noisy votes themselves (released anyway), or their argmax as in the papers.",
+    choices=("votes", "labels"),
+)
+MOST_QUERIES = 1000
+
+
+@dataclasses.dataclass(frozen=True)
+class VotingSettings:
+    """How many public rows are voted on, in how many dimensions, and what the student learns."""
+
+    queries: int | None = params.setting(QUERIES)
+    k: int | None = params.setting(params.K)
+    student: str = params.setting(STUDENT)
+    standardise: bool | None = params.setting(params.STANDARDISE)
+    centre: bool | None = params.setting(params.CENTRE)
+    normalise: bool = params.setting(params.NORMALISE)
+    noise_multiplier: float | None = params.setting(params.NOISE_MULTIPLIER, help="Noise of a query's votes, in units of √2.")
+
+
+def query_event(noise_multiplier: float) -> DpEvent:
+    """One answered query."""
+    return events.gaussian(noise_multiplier, replace_one_factor=REPLACE_ONE_FACTOR)
+
+
+def queries_of(settings: VotingSettings, facts: PublicFacts) -> int:
+    """How many public rows are asked about."""
+    return min(settings.queries or MOST_QUERIES, facts.n_public)
+
+
+def prepare(settings: Any, facts: PublicFacts, budget: PrivacyBudget | None) -> Plan:
+    """Fills `queries`."""
+    if settings.queries is not None:
+        return Plan(settings)
+    asked = queries_of(settings, facts)
+    return Plan(dataclasses.replace(settings, queries=asked), (f"queries = {asked}: all public rows, at most {MOST_QUERIES:,}.",))
+
+
+ROWS = ("k", "standardise", "centre", "normalise")
+"""The settings that decide which rows are compared."""
+
+
+def grouped(settings: Sequence[Any], names: Sequence[str]) -> list[list[int]]:
+    """The positions of runs that agree on `names`."""
+    groups: dict[tuple[Any, ...], list[int]] = defaultdict(list)
+    for position, one in enumerate(settings):
+        groups[tuple(getattr(one, name) for name in names)].append(position)
+    return list(groups.values())
+
+
+def project(settings: VotingSettings, view: View) -> Prepared:
+    """Private and public rows in k public directions, each independent of all others to the last bit; made once a split."""
+    how = {name: getattr(settings, name) for name in ROWS}
+    prepared: Prepared = view.memo.get(("exact rows", *how.values()), lambda: exact_rows(view, **how))
+    return prepared
+
+
+def asked_rows(settings: VotingSettings, facts: PublicFacts, streams: Streams) -> Array:
+    """The public rows that are asked about, in order."""
+    return streams.public("queries").permutation(facts.n_public)[: queries_of(settings, facts)]
+
+
+def stable_ids(view: View) -> Array:
+    """(n,) int64 each private row's own number, which no other row's presence changes: its place in the loaded rows."""
+    return np.arange(len(view.x), dtype=np.int64) if view.rows is None else view.rows
+
+
+def vote_mechanism(noise_multiplier: float, stream: Stream, ledger: Ledger) -> GaussianMechanism:
+    """The release of one query's votes."""
+    return GaussianMechanism(noise_multiplier, VOTE_SENSITIVITY, stream, ledger, REPLACE_ONE_FACTOR, label="noisy votes")
+
+
+def released(mechanism: GaussianMechanism, votes: Array) -> Array:
+    """(m, C) float64 noisy votes, one release a row."""
+    return np.stack([mechanism.release(torch.from_numpy(row)).numpy() for row in votes]).astype(np.float64)
+
+
+def noise_std(mechanism: GaussianMechanism) -> float:
+    """The noise's standard deviation in votes."""
+    return mechanism.noise_multiplier * mechanism.l2_clip_norm
+
+
+def student(z_asked: Array, noisy: Array, prepared: Prepared, *, learns: str, mechanism: GaussianMechanism) -> TrainResult:
+    """The student of noisy votes (m, C) on public rows z_asked (m, k): post-processing of what `mechanism` released."""
+    if learns == "votes":
+        weights, bias = shrunk_regression(z_asked, noisy, noise_std=noise_std(mechanism))
+    else:
+        weights, bias = cross_validated_ridge(z_asked, np.eye(noisy.shape[1])[noisy.argmax(axis=1)])
+    return TrainResult(LinearClassifier(prepared.transform, weights, bias))

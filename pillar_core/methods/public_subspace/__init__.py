@@ -1,0 +1,1 @@
+"""Learners that work in directions which unlabelled public rows span."""

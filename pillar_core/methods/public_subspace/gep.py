@@ -1,0 +1,224 @@
+"""GEP: private gradients split on a basis of public gradients; the part inside and the part outside are noised separately.
+
+Each step, k directions of the public rows' gradients at the current weights (labels drawn at random, or the rows' own) make
+the basis. A private row's embedding (k numbers) is clipped to C₁, its residual to C₂ < C₁; both sums get noise in proportion
+to their clip norms and are added up again. Most of the gradient lies inside, so most of the noise has k places only.
+
+Guarantee: basis and anchors are functions of public rows, public randomness and released weights. A step is one joint
+Gaussian release of two sums with sensitivities C₁ and C₂ from one Poisson sample, charged as one Gaussian at
+1/σ² = 1/σ₁² + 1/σ₂²: equal shares mean σ₁ = σ₂ = √2 σ. The residual's noise has the parameter's dimension.
+Source: Yu, Zhang, Chen & Liu 2021 (GEP); gsd, Algorithm 2. The published code charged two releases as less than they are, and
+sampled by shuffling. Cost: one (n, m) product of private with anchor rows, once; n·m·(C + k) a step.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+
+from pillar_core import ledger as events
+from pillar_core import params
+from pillar_core.engine import LinearClassifier, training_device
+from pillar_core.engine.embedding import AnchorBasis, embedded_sums
+from pillar_core.engine.preconditioned import head_residuals
+from pillar_core.errors import DataError
+from pillar_core.ledger import DpEvent, Ledger
+from pillar_core.mechanisms import GaussianMechanism, release_joint, sampled
+from pillar_core.methods.method import METHODS, Method, Plan
+from pillar_core.methods.parts import descent, rules
+from pillar_core.params import Param
+from pillar_core.rng import Streams
+from pillar_core.splits import Prepared, View
+from pillar_core.subspace import anchor_coefficients, rank_one_gram
+from pillar_core.threads import threads_for
+from pillar_core.types import PublicFacts, PublicUse, TrainResult
+
+Array = np.ndarray[Any, Any]
+
+ANCHORS = Param(
+    "anchors", int, 500, "Public rows whose gradients span the basis (all of them where there are fewer).", low=1, unit="rows", log=True
+)
+RESIDUAL_CLIP = Param(
+    "residual_clip_ratio", float, 0.4, "Clip norm of the residual, as a share of the embedding's.", low=0, low_open=True, high=10
+)
+EMBEDDING_SHARE = Param(
+    "embedding_share", float, 0.5, "Share of each step's 1/σ² that the embedding gets.", low=0, high=1, low_open=True, high_open=True
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class GepSettings:
+    """DP-SGD's settings without a bias, the size of the basis, and how clip and noise are shared."""
+
+    k: int | None = params.setting(params.K, help="Directions of the basis.")
+    anchors: int = params.setting(ANCHORS)
+    residual_clip_ratio: float = params.setting(RESIDUAL_CLIP)
+    embedding_share: float = params.setting(EMBEDDING_SHARE)
+    steps: int | None = params.setting(params.STEPS)
+    batch_size: int | None = params.setting(params.BATCH_SIZE)
+    learning_rate: float | None = params.setting(params.LEARNING_RATE)
+    l2_clip_norm: float = params.setting(params.L2_CLIP_NORM, help="Largest L2 norm of one row's embedding.")
+    momentum: float = params.setting(params.MOMENTUM)
+    standardise: bool | None = params.setting(params.STANDARDISE)
+    centre: bool | None = params.setting(params.CENTRE)
+    normalise: bool = params.setting(params.NORMALISE)
+    noise_multiplier: float | None = params.setting(params.NOISE_MULTIPLIER, help="Noise of a step's two releases together.")
+
+
+@dataclasses.dataclass(frozen=True)
+class GepLabelledSettings(GepSettings):
+    """Anchors with their own labels say more about private gradients, so less needs to be kept outside the basis."""
+
+    residual_clip_ratio: float = params.setting(RESIDUAL_CLIP, default=0.1)
+
+
+def noise_multipliers(settings: GepSettings) -> tuple[float, float]:
+    """(σ₁, σ₂) of embedding and residual, each in units of its own clip norm: 1/σ₁² = share/σ², 1/σ₂² = (1 − share)/σ²."""
+    noise = float(settings.noise_multiplier or 0.0)
+    return noise / math.sqrt(settings.embedding_share), noise / math.sqrt(1.0 - settings.embedding_share)
+
+
+def cost(settings: GepSettings, facts: PublicFacts) -> DpEvent:
+    """T joint Gaussian releases, each on a Poisson sample."""
+    plan = descent.plan_of(settings, facts)
+    step = events.gaussian(events.joint_noise_multiplier(noise_multipliers(settings)))
+    return events.repeated(events.subsampled(step, plan.sampling_probability), plan.steps)
+
+
+def finish(settings: GepSettings, facts: PublicFacts) -> Plan:
+    """Fills k and the rate from the noise.
+
+    Raises:
+        DataError: k above the number of anchors.
+    """
+    most = min(settings.anchors, facts.n_public)
+    if settings.k is not None and settings.k > most:
+        raise DataError(f"k must be at most {most}, the anchors there are; got {settings.k}. Lower k, or raise anchors or public rows.")
+    return rules.finish_descent(settings, facts, k_ceiling=most)
+
+
+@dataclasses.dataclass(frozen=True)
+class _Rows:
+    """What a run needs of the data: private rows and labels, anchors, and products of both with the anchors, (n, m) and (m, m)."""
+
+    z: torch.Tensor
+    labels: torch.Tensor
+    anchors: torch.Tensor
+    anchor_labels: torch.Tensor
+    products: torch.Tensor
+    anchor_products: Array
+
+
+def fit_many(settings: Sequence[GepSettings], view: View, streams: Sequence[Streams], ledgers: Sequence[Ledger]) -> list[TrainResult]:
+    """Runs of one seed share anchors and products; runs that agree on the preprocessing share the rows."""
+    groups: dict[tuple[Any, ...], list[int]] = defaultdict(list)
+    for position, one in enumerate(settings):
+        groups[(one.standardise, one.centre, one.normalise)].append(position)
+    results: dict[int, TrainResult] = {}
+    for positions in groups.values():
+        prepared = descent.rows_as_they_are(settings[positions[0]], view, streams[0])
+        shared: dict[tuple[Any, ...], _Rows] = {}
+        for p in positions:
+            key = (p if streams[p].seed is None else streams[p].seed, settings[p].anchors)
+            if key not in shared:
+                shared.clear()
+                shared[key] = _with_anchors(settings[p], prepared, view, streams[p])
+            results[p] = _fit(settings[p], prepared, shared[key], view.facts, streams[p], ledgers[p])
+    return [results[position] for position in range(len(settings))]
+
+
+def _with_anchors(settings: GepSettings, prepared: Prepared, view: View, streams: Streams) -> _Rows:
+    """The anchors are a random choice of public rows; their labels are their own, or drawn where the method sees none."""
+    generator = streams.public("anchors")
+    chosen = generator.permutation(len(prepared.z_public))[: settings.anchors]
+    drawn = generator.integers(view.facts.n_classes, size=len(chosen))
+    labels = drawn if view.y_public is None else view.y_public[chosen]
+    where = training_device()
+    z, anchors = torch.from_numpy(prepared.z).to(where), torch.from_numpy(prepared.z_public[chosen]).to(where)
+    with threads_for(z.numel() * len(anchors)):
+        products = z @ anchors.T
+        wide = anchors.double()
+        anchor_products = (wide @ wide.T).cpu().numpy()
+    return _Rows(z, torch.from_numpy(view.y).to(where), anchors, torch.from_numpy(labels).to(where), products, anchor_products)
+
+
+def _fit(settings: GepSettings, prepared: Prepared, rows: _Rows, facts: PublicFacts, streams: Streams, ledger: Ledger) -> TrainResult:
+    plan = descent.plan_of(settings, facts)
+    clips = (plan.l2_clip_norm, plan.l2_clip_norm * settings.residual_clip_ratio)
+    where = rows.z.device
+    noise = streams.secret("noise", device=str(where))
+    mechanisms = [GaussianMechanism(sigma, clip, noise, ledger) for sigma, clip in zip(noise_multipliers(settings), clips, strict=True)]
+    sampling, probability, n = streams.secret("sampling"), plan.sampling_probability, len(rows.z)
+    weights = torch.zeros((facts.n_classes, rows.z.shape[1]), device=where)
+    velocity = torch.zeros_like(weights)
+    with threads_for(2 * probability * rows.z.numel() * facts.n_classes):
+        for _ in range(plan.steps):
+            basis = _basis(rows, weights, int(settings.k or 0))
+            with sampled(probability, n, sampling, [ledger]) as indices:
+                picked = slice(None) if probability == 1 else torch.from_numpy(indices).to(where)
+                sums = embedded_sums(
+                    rows.z[picked],
+                    rows.products[picked],
+                    rows.labels[picked],
+                    weights,
+                    basis,
+                    embedding_clip=clips[0],
+                    residual_clip=clips[1],
+                )
+                embedding, residual = release_joint(sums, mechanisms, label="embedding and residual")
+            velocity = plan.momentum * velocity + (basis.expand(embedding) + residual).float() / (probability * plan.n_private)
+            weights = weights - plan.learning_rate * velocity
+    learned = np.ascontiguousarray(weights.T.cpu().numpy())
+    classifier = LinearClassifier(prepared.transform, learned, np.zeros(len(weights), dtype=np.float32))
+    return TrainResult(classifier)
+
+
+def _basis(rows: _Rows, weights: torch.Tensor, k: int) -> AnchorBasis:
+    residuals = head_residuals(rows.anchors, rows.anchor_labels, weights)
+    coefficients = anchor_coefficients(rank_one_gram(residuals.cpu(), rows.anchor_products), k)
+    return AnchorBasis(residuals, rows.anchors, torch.from_numpy(coefficients).float().to(residuals.device))
+
+
+_GEP = Method(
+    name="gep",
+    title="GEP",
+    source="Yu, Zhang, Chen & Liu 2021; baseline of PILLAR and of gsd",
+    idea="Public gradients with random labels span where private gradients live: little noise there, small clip elsewhere.",
+    public_use=PublicUse.UNLABELLED,
+    settings=GepSettings,
+    cost=cost,
+    fit=descent.fit_with(fit_many),
+    fit_many=fit_many,
+    prepare=rules.prepare_descent,
+    finish=finish,
+    presets={
+        "paper": {
+            "k": 120,
+            "residual_clip_ratio": 0.2,
+            "anchors": 2000,
+            "steps": 1000,
+            "batch_size": 1024,
+            "learning_rate": 0.1,
+            "momentum": 0.9,
+            "normalise": False,
+        }
+    },
+)
+
+METHODS.register(_GEP)
+METHODS.register(
+    dataclasses.replace(
+        _GEP,
+        name="gep_labelled",
+        title="GEP, labelled anchors",
+        idea="GEP whose anchor gradients use the public rows' own labels.",
+        public_use=PublicUse.LABELLED,
+        settings=GepLabelledSettings,
+    )
+)

@@ -1,0 +1,1 @@
+"""Learners that release votes of private rows on public ones."""

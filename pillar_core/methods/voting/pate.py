@@ -1,0 +1,193 @@
+"""PATE: teachers trained on disjoint parts of the private rows vote on public rows; a student learns from the noisy votes.
+
+A row belongs to a teacher by a fixed public scrambling of its own number, so no other row's presence moves it. A teacher is
+a ridge regression in k public directions on its rows. GNMax adds Gaussian noise to each asked row's votes. Confident-GNMax
+(`answers` given) first buys, for every asked row, a noisy count of the top class, and has only the `answers` rows with the
+highest ones answered; `threshold` further drops those below it from what the student sees.
+
+Guarantee: one row added, removed or replaced changes one teacher: one vote moves, √2 for a row of votes and 1 for a top
+count, under both relations. GNMax costs α/σ² per answered row in RDP, a top count α/(2σ_top²) per asked row; the declared cost
+is all of it. The number of answers is fixed, not decided by the data as in the paper, so the cost is known beforehand. The
+data-dependent ε of the paper is private itself: here a non-private annotation.
+Source: Papernot et al. 2017, 2018. Cost: one small ridge regression a teacher, one product of asked rows with all teachers.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+
+from pillar_core import ledger as events
+from pillar_core import params
+from pillar_core.engine.ridge import grouped_ridge
+from pillar_core.errors import SettingError
+from pillar_core.ledger import DpEvent, Ledger
+from pillar_core.mechanisms import GaussianMechanism
+from pillar_core.methods.method import METHODS, Method, Plan
+from pillar_core.methods.parts import descent, rules, voting
+from pillar_core.methods.parts.pate_rdp import data_dependent_epsilon
+from pillar_core.methods.public_subspace.pillar import measure
+from pillar_core.params import Param
+from pillar_core.rng import Streams
+from pillar_core.splits import Prepared, View
+from pillar_core.types import Provenance, PublicFacts, PublicUse, TrainResult
+
+Array = np.ndarray[Any, Any]
+
+MOST_K = 16
+PENALTY = 0.3
+"""Ridge penalty of a teacher on unit rows: a few dozen rows decide few directions."""
+ROWS_PER_TEACHER = 8
+MOST_TEACHERS = 2000
+ANNOTATION_DELTA = 1e-5
+
+TEACHERS = Param(
+    "teachers",
+    int,
+    None,
+    "Disjoint parts of the private rows, one teacher each.",
+    low=2,
+    high=10**6,
+    log=True,
+    none_means="n/8, at most 2,000",
+)
+ANSWERS = Param(
+    "answers",
+    int,
+    None,
+    "Confident-GNMax: rows answered, of those asked.",
+    low=1,
+    unit="rows",
+    log=True,
+    none_means="GNMax: all that are asked",
+)
+THRESHOLD = Param("threshold", float, 0.0, "Confident-GNMax: noisy top counts below this share of the teachers are dropped.", low=0, high=1)
+TOP_NOISE = Param("top_noise_ratio", float, 2.0, "Confident-GNMax: noise of a top count, in noise multipliers.", low=0, low_open=True)
+
+
+@dataclasses.dataclass(frozen=True)
+class PateSettings(voting.VotingSettings):
+    """How many teachers, and whether only confident rows are answered."""
+
+    teachers: int | None = params.setting(TEACHERS)
+    answers: int | None = params.setting(ANSWERS)
+    threshold: float = params.setting(THRESHOLD)
+    top_noise_ratio: float = params.setting(TOP_NOISE)
+
+
+def cost(settings: PateSettings, facts: PublicFacts) -> DpEvent:
+    """Every answer, and with `answers` a top count for every asked row.
+
+    Raises:
+        SettingError: more answers than rows asked.
+    """
+    noise, asked = float(settings.noise_multiplier or 0.0), voting.queries_of(settings, facts)
+    if settings.answers is None:
+        return events.repeated(voting.query_event(noise), asked)
+    if settings.answers > asked:
+        raise SettingError(f"answers must be at most {asked}, the rows asked; got {settings.answers}. Lower it or raise queries.")
+    top = events.repeated(voting.query_event(noise * settings.top_noise_ratio), asked)
+    return events.compose(top, events.repeated(voting.query_event(noise), settings.answers))
+
+
+def finish(settings: PateSettings, facts: PublicFacts) -> Plan:
+    """Fills k and the number of teachers from public facts."""
+    why: list[str] = []
+    if settings.k is None:
+        k = min(MOST_K, rules.public_rank(facts))
+        why.append(f"k = {k}: teachers and student see the public rows' first {k} directions.")
+        settings = dataclasses.replace(settings, k=k)
+    if settings.teachers is None:
+        teachers = min(max(2, facts.n_private // ROWS_PER_TEACHER), MOST_TEACHERS)
+        why.append(f"teachers = {teachers}: {ROWS_PER_TEACHER} rows each, at most {MOST_TEACHERS:,} teachers.")
+        settings = dataclasses.replace(settings, teachers=teachers)
+    return Plan(settings, tuple(why))
+
+
+def teacher_of(ids: Array, teachers: int) -> Array:
+    """(n,) int64 in 0 … teachers − 1: each row's own number scrambled (SplitMix64, Steele et al. 2014), modulo the teachers."""
+    words = ids.astype(np.uint64) + np.uint64(0x9E3779B97F4A7C15)
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+        words = (words ^ (words >> np.uint64(shift))) * np.uint64(factor)
+    return ((words ^ (words >> np.uint64(31))) % np.uint64(teachers)).astype(np.int64)
+
+
+def teacher_votes(z_asked: Array, z: Array, y: Array, teacher: Array, *, teachers: int, n_classes: int) -> Array:
+    """(m, C) float64 counts of the teachers' answers on z_asked (m, k)."""
+    weights, bias = grouped_ridge(z, y, teacher, n_groups=teachers, n_classes=n_classes, penalty=PENALTY)
+    counts = np.zeros((len(z_asked), n_classes))
+    rows = np.arange(len(z_asked))
+    for one in range(teachers):
+        counts[rows, np.argmax(z_asked @ weights[one] + bias[one], axis=1)] += 1.0
+    return counts
+
+
+def fit_many(settings: Sequence[PateSettings], view: View, streams: Sequence[Streams], ledgers: Sequence[Ledger]) -> list[TrainResult]:
+    """Runs that agree on teachers and rows share the teachers' votes."""
+    results: dict[int, TrainResult] = {}
+    for positions in voting.grouped(settings, (*voting.ROWS, "teachers")):
+        first = settings[positions[0]]
+        prepared = voting.project(first, view)
+        teachers = int(first.teachers or 2)
+        teacher = teacher_of(voting.stable_ids(view), teachers)
+        asked = {p: voting.asked_rows(settings[p], view.facts, streams[p]) for p in positions}
+        union = np.unique(np.concatenate(list(asked.values())))
+        votes = np.zeros((view.facts.n_public, view.facts.n_classes))
+        z_asked = np.ascontiguousarray(prepared.z_public[union])
+        votes[union] = teacher_votes(z_asked, prepared.z, view.y, teacher, teachers=teachers, n_classes=view.facts.n_classes)
+        for p in positions:
+            results[p] = _fit(settings[p], prepared, votes, asked[p], streams[p], ledgers[p])
+    return [results[position] for position in range(len(settings))]
+
+
+def _fit(settings: PateSettings, prepared: Prepared, votes: Array, asked: Array, streams: Streams, ledger: Ledger) -> TrainResult:
+    answered, confident = _chosen(settings, votes, asked, streams, ledger)
+    mechanism = voting.vote_mechanism(float(settings.noise_multiplier or 0.0), streams.secret("noise"), ledger)
+    noisy = voting.released(mechanism, votes[answered])
+    seen = prepared.z_public[answered[confident]]
+    result = voting.student(seen, noisy[confident], prepared, learns=settings.student, mechanism=mechanism)
+    return dataclasses.replace(result, diagnostics=_annotation(votes[answered], voting.noise_std(mechanism)))
+
+
+def _chosen(settings: PateSettings, votes: Array, asked: Array, streams: Streams, ledger: Ledger) -> tuple[Array, Array]:
+    """The asked rows that are answered, and which of these the student sees (all of them where none passes the threshold)."""
+    if settings.answers is None:
+        return asked, np.ones(len(asked), dtype=bool)
+    noise = float(settings.noise_multiplier or 0.0) * settings.top_noise_ratio
+    factor = voting.REPLACE_ONE_FACTOR
+    mechanism = GaussianMechanism(noise, 1.0, streams.secret("top counts"), ledger, factor, label="noisy top count")
+    top = np.array([float(mechanism.release(torch.tensor([votes[row].max()]))[0]) for row in asked])
+    best = np.argsort(-top, kind="stable")[: settings.answers]
+    confident = top[best] >= settings.threshold * int(settings.teachers or 2)
+    return asked[best], confident if confident.any() else np.ones(len(best), dtype=bool)
+
+
+def _annotation(votes: Array, std: float) -> dict[str, tuple[Any, Provenance]]:
+    value = data_dependent_epsilon(votes, std, delta=ANNOTATION_DELTA) if std > 0 else math.inf
+    return {f"data-dependent ε of the answers at δ = {ANNOTATION_DELTA:g}": (value, Provenance.NON_PRIVATE)}
+
+
+METHODS.register(
+    Method(
+        name="pate",
+        title="PATE",
+        source="Papernot et al. 2017, 2018; PILLAR, App. B-D",
+        idea="Teachers on disjoint private parts vote on public rows; a student learns from the noisy votes.",
+        public_use=PublicUse.UNLABELLED,
+        settings=PateSettings,
+        cost=cost,
+        fit=descent.fit_with(fit_many),
+        measure=measure,
+        fit_many=fit_many,
+        prepare=voting.prepare,
+        finish=finish,
+        presets={"paper": {"teachers": 200, "student": "labels", "queries": 1000, "answers": 500}},
+        version=2,
+        assumptions=("a row keeps its own number, whatever other rows are present; its teacher follows from that number",),
+    )
+)

@@ -1,0 +1,161 @@
+"""Private-kNN: each public row is labelled by a noisy vote of its nearest private rows; a student learns from these labels.
+
+Guarantee: one row can enter a query's neighbours and push one out, or leave and let one in: one swap, so the votes move by
+√2 at most under both relations (fewer than `neighbours` rows in a sample: one vote less, norm 1). With a batch size, each
+query sees its own Poisson sample and is one subsampled Gaussian. Distances are exact and hang on the two rows alone (see
+`exact_rows`: in float32 a row that leaves could move all others by an ulp, and several near ties with them); ties go to the
+smaller row number, which no other row changes. Source: Zhu, Yu, Chandraker & Wang 2020. Cost: one product of asked public
+rows with private rows in k dimensions. The paper releases the argmax; its bound covers the votes, which teach more.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from pillar_core import ledger as events
+from pillar_core import params
+from pillar_core.ledger import DpEvent, Ledger
+from pillar_core.mechanisms import sampled
+from pillar_core.methods.method import METHODS, Method, Plan
+from pillar_core.methods.parts import descent, rules, voting
+from pillar_core.methods.public_subspace.pillar import measure
+from pillar_core.params import Param
+from pillar_core.rng import Streams
+from pillar_core.splits import Prepared, View
+from pillar_core.types import PublicFacts, PublicUse, TrainResult
+
+Array = np.ndarray[Any, Any]
+
+CHUNK_QUERIES = 64
+MOST_K = 32
+MOST_SHARE = 0.25
+"""Neighbours are n/C, so that a class can fill them, and at most a quarter of all rows, or a large class always wins."""
+
+NEIGHBOURS = Param(
+    "neighbours", int, None, "Private rows that vote on a public row.", low=1, unit="rows", log=True, none_means="n/C, at most n/4"
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class PrivateKnnSettings(voting.VotingSettings):
+    """Votes of the nearest rows, among all of them or in a Poisson sample for each query."""
+
+    neighbours: int | None = params.setting(NEIGHBOURS)
+    batch_size: int | None = params.setting(
+        params.BATCH_SIZE, help="Expected private rows in a query's Poisson sample.", none_means="all rows"
+    )
+
+
+def sampling_probability(settings: PrivateKnnSettings, facts: PublicFacts) -> float:
+    """q of each query's sample."""
+    return 1.0 if settings.batch_size is None else min(1.0, settings.batch_size / facts.n_private)
+
+
+def cost(settings: PrivateKnnSettings, facts: PublicFacts) -> DpEvent:
+    """One Gaussian a query, each on its own Poisson sample."""
+    query = voting.query_event(float(settings.noise_multiplier or 0.0))
+    return events.repeated(events.subsampled(query, sampling_probability(settings, facts)), voting.queries_of(settings, facts))
+
+
+def finish(settings: PrivateKnnSettings, facts: PublicFacts) -> Plan:
+    """Fills k and the number of neighbours from public facts."""
+    why: list[str] = []
+    if settings.k is None:
+        k = min(MOST_K, rules.public_rank(facts))
+        why.append(f"k = {k}: distances in the public rows' first {k} directions.")
+        settings = dataclasses.replace(settings, k=k)
+    if settings.neighbours is None:
+        present = facts.n_private * sampling_probability(settings, facts)
+        neighbours = max(1, round(present * min(MOST_SHARE, 1.0 / facts.n_classes)))
+        why.append(f"neighbours = {neighbours}: n/C of the {present:,.0f} rows that can vote, at most a quarter of them.")
+        settings = dataclasses.replace(settings, neighbours=neighbours)
+    return Plan(settings, tuple(why))
+
+
+def fit_many(
+    settings: Sequence[PrivateKnnSettings], view: View, streams: Sequence[Streams], ledgers: Sequence[Ledger]
+) -> list[TrainResult]:
+    """Runs that agree on everything but noise and seed share the rows and, where all rows vote, the votes of all public rows."""
+    results: dict[int, TrainResult] = {}
+    for positions in voting.grouped(settings, (*voting.ROWS, "neighbours")):
+        prepared = voting.project(settings[positions[0]], view)
+        votes: dict[int, Array] = {}
+        for p in positions:
+            results[p] = _fit(settings[p], prepared, view, streams[p], ledgers[p], votes)
+    return [results[position] for position in range(len(settings))]
+
+
+def _fit(
+    settings: PrivateKnnSettings, prepared: Prepared, view: View, streams: Streams, ledger: Ledger, votes: dict[int, Array]
+) -> TrainResult:
+    """votes: those of asked rows, by row, where all private rows vote; what is missing is added."""
+    probability = sampling_probability(settings, view.facts)
+    asked = voting.asked_rows(settings, view.facts, streams)
+    mechanism = voting.vote_mechanism(float(settings.noise_multiplier or 0.0), streams.secret("noise"), ledger)
+    if probability == 1:
+        new = np.array([row for row in asked if row not in votes], dtype=np.int64)
+        votes.update(zip(new.tolist(), _votes(settings, prepared, view, prepared.z_public[new]), strict=True))
+        noisy = voting.released(mechanism, np.stack([votes[row] for row in asked]))
+    else:
+        sampling, answers = streams.secret("sampling"), []
+        for row in asked:
+            with sampled(probability, len(view.y), sampling, [ledger]) as picked:
+                own = _votes(settings, prepared, view, prepared.z_public[row : row + 1], picked)
+                answers.append(voting.released(mechanism, own)[0])
+        noisy = np.stack(answers)
+    return voting.student(prepared.z_public[asked], noisy, prepared, learns=settings.student, mechanism=mechanism)
+
+
+def _votes(settings: PrivateKnnSettings, prepared: Prepared, view: View, z_asked: Array, picked: Array | None = None) -> Array:
+    """(m, C) votes of all private rows, or of those picked."""
+    z, y, ids = prepared.z, view.y, voting.stable_ids(view)
+    if picked is not None:
+        z, y, ids = z[picked], y[picked], ids[picked]
+    return neighbour_votes(z_asked, z, y, ids, neighbours=int(settings.neighbours or 1), n_classes=view.facts.n_classes)
+
+
+def neighbour_votes(z_asked: Array, z: Array, y: Array, ids: Array, *, neighbours: int, n_classes: int) -> Array:
+    """(m, C) float64 labels of each asked row's nearest rows, counted. z_asked: (m, k), z: (n, k) float32; y, ids: (n,) int64.
+
+    Squared distances of rows on a grid (`exact_rows`) are exact; among equals the smaller row numbers come first.
+    """
+    counts = np.zeros((len(z_asked), n_classes))
+    wanted = min(neighbours, len(z))
+    if wanted == 0:
+        return counts
+    rows, order = z.astype(np.float64), np.argsort(ids, kind="stable")
+    rows, labels = rows[order], y[order]
+    lengths = np.einsum("ij,ij->i", rows, rows)
+    for start in range(0, len(z_asked), CHUNK_QUERIES):
+        asked = z_asked[start : start + CHUNK_QUERIES].astype(np.float64)
+        for row, distances in enumerate(lengths - 2.0 * (asked @ rows.T)):
+            last = np.partition(distances, wanted - 1)[wanted - 1]
+            nearer = distances < last
+            level = np.flatnonzero(distances == last)[: wanted - int(nearer.sum())]
+            counts[start + row] = np.bincount(labels[nearer], minlength=n_classes) + np.bincount(labels[level], minlength=n_classes)
+    return counts
+
+
+METHODS.register(
+    Method(
+        name="private_knn",
+        title="Private-kNN",
+        source="Zhu, Yu, Chandraker & Wang 2020; PILLAR, App. B-D",
+        idea="A public row takes the noisy vote of its nearest private rows; a student learns from the votes.",
+        public_use=PublicUse.UNLABELLED,
+        settings=PrivateKnnSettings,
+        cost=cost,
+        fit=descent.fit_with(fit_many),
+        measure=measure,
+        fit_many=fit_many,
+        prepare=voting.prepare,
+        finish=finish,
+        presets={"paper": {"student": "labels", "neighbours": 300, "batch_size": 9000}},
+        version=2,
+        assumptions=("a row keeps its own number, whatever other rows are present; ties in distance go to the smaller one",),
+    )
+)

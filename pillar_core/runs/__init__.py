@@ -1,0 +1,1 @@
+"""Runs and sweeps: the only place where data, methods and accounting are wired together."""

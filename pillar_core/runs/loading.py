@@ -1,0 +1,101 @@
+"""From whatever the user has to a feature set: files are read by `data`, images go through `features`."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from pathlib import Path
+
+from pillar_core import data
+from pillar_core.backbones import extract
+from pillar_core.backbones.extraction import Progress
+from pillar_core.backbones.names import address
+from pillar_core.errors import SettingError
+from pillar_core.types import Dataset, FeatureSet
+
+__all__ = ["load_features", "read", "through_backbone"]
+
+
+def load_features(
+    source: str | Path | Dataset | FeatureSet,
+    backbone: str | None = None,
+    *,
+    weights: str | Path | None = None,
+    device: str = "auto",
+    batch_size: int = 64,
+) -> FeatureSet:
+    """The feature set of a file, a folder or zip of images, or a dataset, checked.
+
+    Args:
+        source: npz (x_train, y_train, x_test, y_test, classes), csv or parquet of features; npz, folder or zip of images;
+            or a dataset. A feature set comes back as it is.
+        backbone: a key of `BACKBONES`; None takes raw_pixels for images and identity for numbers. What a network makes is kept
+            in the cache, and extracted only where it is not there.
+        weights: a local file for backbones that have weights.
+        device: auto, cpu, cuda or mps.
+        batch_size: images at a time.
+
+    Raises:
+        DataError: a file or rows that cannot be used, every reason with row numbers; or weights of another network.
+        SettingError: a backbone for what is features already, or a device, batch size or weights out of range.
+        UnknownNameError: no such backbone.
+        StoreError: a disk that refuses; what was extracted is kept.
+    """
+    found = read(source)
+    if isinstance(found, FeatureSet):
+        if backbone not in (None, "identity") or weights is not None:
+            raise SettingError(f"backbone must be none or identity for what is features already; got {backbone!r}, weights {weights!r}.")
+        return found
+    return through_backbone(found, backbone, weights=weights, device=device, batch_size=batch_size)
+
+
+def through_backbone(
+    dataset: Dataset,
+    backbone: str | None = None,
+    *,
+    weights: str | Path | None = None,
+    device: str = "auto",
+    batch_size: int = 64,
+    progress: Progress | None = None,
+    cancelled: Callable[[], bool] | None = None,
+) -> FeatureSet:
+    """`load_features` of a dataset, telling how far it is and stopping when asked.
+
+    Raises:
+        as `load_features`; and Cancelled.
+    """
+    chosen = backbone or ("raw_pixels" if dataset.is_images else "identity")
+    x_train, x_test, notes = extract(
+        dataset, backbone=chosen, weights=weights, device=device, batch_size=batch_size, progress=progress, cancelled=cancelled
+    )
+    checked = data.features(x_train, dataset.y_train, x_test, dataset.y_test, dataset.classes or None)
+    return dataclasses.replace(
+        checked,
+        name=dataset.name,
+        backbone=address(chosen).canonical,
+        synthetic=dataset.synthetic,
+        notes=dataset.notes + checked.notes + notes,
+        images=dataset if dataset.is_images else None,
+        known=dataset.known,
+    )
+
+
+def read(source: str | Path | Dataset | FeatureSet) -> Dataset | FeatureSet:
+    """What lies at a path, images or features; a dataset or feature set comes back as it is.
+
+    Raises:
+        DataError: a file or rows that cannot be used.
+    """
+    if isinstance(source, Dataset | FeatureSet):
+        return source
+    path = Path(source).expanduser()
+    if path.is_dir() or path.suffix.lower() == ".zip":
+        return data.load_images(path)
+    if path.suffix.lower() == ".npz":
+        return _images_or_features(path)
+    return data.read_features(path)
+
+
+def _images_or_features(path: Path) -> Dataset | FeatureSet:
+    parts = data.read_parts(path)
+    return data.checked_images(parts, name=path.stem) if parts.holds_images else data.checked_features(parts, name=path.stem)

@@ -1,0 +1,122 @@
+"""A trained head as two files: safetensors with the public transform and weights, JSON with guarantee and card."""
+
+from __future__ import annotations
+
+import io
+import json
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from pillar_core.engine import LinearClassifier
+from pillar_core.errors import DataError, UnsupportedError
+from pillar_core.methods import METHODS
+from pillar_core.splits import Transform
+from pillar_core.types import Guarantee, RunRecord
+
+FORMAT = "pillar-explorer-model-1"
+WEIGHTS, CARD = "model.safetensors", "model.json"
+PARTS = ("mean", "scale", "projection")
+UNPAID = "settings were chosen on test rows and unpaid: ε covers one run and not the choice, so this number is not differentially private"
+
+
+def model_bytes(record: RunRecord, *, classes: tuple[str, ...]) -> bytes:
+    """A zip of `model.safetensors` and `model.json` of a run with secret noise.
+
+    Raises:
+        UnsupportedError: a seeded run (its noise can be subtracted), a run whose settings were chosen on test rows and not paid
+            for, or a classifier that is not linear.
+    """
+    from safetensors.numpy import save
+
+    if record.seed is not None and record.guarantee.epsilon.upper > 0:
+        raise UnsupportedError("this run has a known seed, so its noise is no secret; train a release run (seed=None) and export that.")
+    if UNPAID in record.guarantee.assumptions:
+        raise UnsupportedError(f"this run is no release: {UNPAID}. Choose the settings by rules or by a way that is paid for.")
+    if not isinstance(record.classifier, LinearClassifier):
+        raise UnsupportedError(f"only linear heads are exported; {record.method} is none.")
+    head = record.classifier
+    arrays = {name: getattr(head.transform, name) for name in PARTS if getattr(head.transform, name) is not None}
+    weights = save({name: np.ascontiguousarray(array) for name, array in (arrays | {"weights": head.weights, "bias": head.bias}).items()})
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr(WEIGHTS, weights)
+        archive.writestr(CARD, json.dumps(_card(record, classes, head), indent=2, ensure_ascii=False))
+    return buffer.getvalue()
+
+
+def save_model(record: RunRecord, path: str | Path, *, classes: tuple[str, ...]) -> Path:
+    """Writes `model_bytes` to `path` and returns it."""
+    path = Path(path)
+    path.write_bytes(model_bytes(record, classes=classes))
+    return path
+
+
+class Model:
+    """A loaded model: predict(x) gives labels, `classes` their names, `card` what it promises."""
+
+    def __init__(self, classifier: LinearClassifier, card: dict[str, Any]) -> None:
+        self.classifier = classifier
+        self.card = card
+        self.classes: tuple[str, ...] = tuple(card["classes"])
+
+    def predict(self, x: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+        """(n,) int64 labels of rows x (n, d), in the features that the model was trained on.
+
+        Raises:
+            DataError: rows of another dimension, or NaN.
+        """
+        x = np.asarray(x, dtype=np.float32)
+        if not np.isfinite(x).all():
+            raise DataError("rows to predict hold NaN or infinite values.")
+        return self.classifier.predict(x)
+
+
+def load_model(path: str | Path) -> Model:
+    """The model in the file that `save_model` or the app's download made.
+
+    Raises:
+        DataError: not such a file, damaged, or of another format.
+    """
+    from safetensors import SafetensorError
+    from safetensors.numpy import load
+
+    try:
+        with zipfile.ZipFile(path) as archive:
+            arrays, card = load(archive.read(WEIGHTS)), json.loads(archive.read(CARD))
+    except (OSError, KeyError, ValueError, zipfile.BadZipFile, SafetensorError) as cause:
+        raise DataError(f"{path} is no model of the PILLAR explorer: {cause}.") from cause
+    if card.get("format") != FORMAT or not {"weights", "bias"} <= set(arrays):
+        raise DataError(f"{path} has format {card.get('format')!r}; this version reads {FORMAT!r}.")
+    mean, scale, projection = (arrays.get(name) for name in PARTS)
+    transform = Transform(mean, scale, projection, bool(card["transform"]["normalise"]))
+    return Model(LinearClassifier(transform, arrays["weights"], arrays["bias"]), card)
+
+
+def _card(record: RunRecord, classes: tuple[str, ...], head: LinearClassifier) -> dict[str, Any]:
+    return {
+        "format": FORMAT,
+        "method": record.method,
+        "classes": list(classes),
+        "settings": dict(record.settings),
+        "transform": {"normalise": head.transform.normalise, "features": int(record.facts.d), "dimensions": int(head.weights.shape[0])},
+        "guarantee": guarantee_card(record.guarantee),
+        "n_private": record.facts.n_private,
+        "public_data": METHODS[record.method].public_words(record.settings),
+        "notes": "Test accuracy is left out: it is a non-private release of the test rows.",
+    }
+
+
+def guarantee_card(guarantee: Guarantee) -> dict[str, Any]:
+    """The guarantee in words and numbers; an infinite ε is the string "inf"."""
+    upper = guarantee.epsilon.upper
+    return {
+        "epsilon": upper if np.isfinite(upper) else "inf",
+        "delta": guarantee.delta,
+        "relation": str(guarantee.relation),
+        "accountant": guarantee.accountant,
+        "assumptions": list(guarantee.assumptions),
+        "events": list(guarantee.events),
+    }

@@ -1,0 +1,151 @@
+"""The runs that the cache holds, as a table: one row per run, then one line per setting with an interval over its seeds."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pandas as pd
+
+from pillar_core import metrics, store
+from pillar_core.data import DATASETS
+from pillar_core.fingerprint import fingerprint
+from pillar_core.runs import splitting, sweep
+from pillar_core.runs.tables import row_of
+
+__all__ = ["AXES", "all_runs", "data_words", "estimate", "forget_refusals", "grid_of", "lines", "refusals", "versions_of"]
+
+AXES = ("dataset", "backbone", "public_fraction", "public_per_class", "public", "method", "k", "epsilon", "delta", "relation")
+"""The columns that tell one setting from another, as far as a table shows them."""
+SECONDS_A_RUN = 1.0
+"""The time of a run of a learner that never ran here."""
+BYTES_A_RUN = 2_500
+"""A record on disk, rounded up."""
+
+
+def all_runs() -> pd.DataFrame:
+    """One row per record in the cache: the columns of `sweep`, with `key`, `data` (the data set's name for people) and `group`.
+
+    Rows of equal `group` differ in the seed alone. Empty without records.
+    """
+    root = str(store.default().root)
+    rows = [row for item in sorted(store.default().ls("record"), key=lambda item: item.key) if (row := _row(root, item.key))]
+    return pd.DataFrame(rows)
+
+
+def refusals(runs: pd.DataFrame) -> pd.DataFrame:
+    """The settings that could not run, one line each: AXES, seeds, `cause` (the kind of error), `error_message`."""
+    refused = runs[runs["error_message"].notna()] if len(runs) else runs
+    found = [
+        {name: rows.iloc[0][name] for name in ("data", *AXES) if name in rows}
+        | {"seeds": len(rows), "cause": rows.iloc[0]["cause"], "error_message": rows.iloc[0]["error_message"]}
+        for _, rows in refused.groupby("group", sort=False)
+    ]
+    return pd.DataFrame(found)
+
+
+def forget_refusals(runs: pd.DataFrame) -> int:
+    """How many refused runs of `runs` left the cache, so that a sweep tries them again."""
+    refused = runs.loc[runs["error_message"].notna(), "key"] if len(runs) else ()
+    return sum(store.default().delete("record", key) for key in refused)
+
+
+def versions_of(keys: Sequence[str]) -> list[dict[str, str]]:
+    """The different sets of versions that made these records, most records first; records without them are left out."""
+    cache = store.default()
+    made = [record["versions"] for key in keys if (record := cache.get_json("record", key)) is not None and "versions" in record]
+    counts = Counter(tuple(versions.items()) for versions in made)
+    return [dict(items) for items, _ in counts.most_common()]
+
+
+def lines(runs: pd.DataFrame) -> pd.DataFrame:
+    """One line per setting that ran, best first: AXES, mean accuracy with its 95 % interval, seeds, ε spent, mean seconds, group."""
+    found = []
+    trained = runs[runs["error_message"].isna()] if len(runs) else runs
+    for group, rows in trained.groupby("group", sort=False):
+        mean, low, high = _interval(rows["accuracy"].dropna().to_list())
+        first = rows.iloc[0]
+        line = {name: first[name] for name in ("data", *AXES) if name in rows}
+        line |= {"mean": mean, "low": low, "high": high, "seeds": len(rows)}
+        found.append(line | {"epsilon_upper": rows["epsilon_upper"].max(), "seconds": rows["seconds"].mean(), "group": group})
+    made = pd.DataFrame(found)
+    return made.sort_values("mean", ascending=False, kind="stable").reset_index(drop=True) if len(made) else made
+
+
+def data_words(dataset: str, features: str = "") -> str:
+    """A data set's name for people: its title, or for rows that a user brought the name that they came under, else their key."""
+    if dataset in DATASETS:
+        return DATASETS[dataset].title
+    if not dataset.startswith((splitting.STORED, "given:")):
+        return dataset
+    if not features and dataset.startswith(splitting.STORED):
+        features = _kept_name(str(store.default().root), dataset.removeprefix(splitting.STORED))
+    return f"{features or dataset[:13] + '…'} (yours)"
+
+
+def estimate(grid: Mapping[str, Any], runs: pd.DataFrame) -> dict[str, float]:
+    """What a grid would take, before anything starts: cells, cached, seconds (one worker) and bytes of the missing ones.
+
+    Times are the means of the same learner's runs here, or a second.
+
+    Raises:
+        SettingError, UnknownNameError: a grid that cannot be.
+    """
+    cells = sweep.cells(grid)
+    cache = store.default()
+    missing = [cell for cell in cells if not cache.has("record", sweep.cell_key(cell))]
+    known = runs.groupby("method")["seconds"].mean() if len(runs) else pd.Series(dtype=float)
+    seconds = sum(float(known.get(cell["method"], SECONDS_A_RUN)) for cell in missing)
+    return {"cells": len(cells), "cached": len(cells) - len(missing), "seconds": seconds, "bytes": BYTES_A_RUN * len(missing)}
+
+
+def grid_of(keys: Sequence[str]) -> list[dict[str, Any]]:
+    """Grids for `sweep` that hold exactly these records' cells: one per setting, with its seeds."""
+    cache = store.default()
+    grids: dict[str, dict[str, Any]] = {}
+    for key in keys:
+        record = cache.get_json("record", key)
+        if record is not None:
+            cell = record["cell"]
+            made = grids.setdefault(_group(cell), _grid(cell))
+            made["seed"].append(cell["seed"])
+    return list(grids.values())
+
+
+@functools.lru_cache(maxsize=256)
+def _kept_name(root: str, key: str) -> str:
+    kept = store.default().get_arrays(key, mmap=True)
+    return "" if kept is None else str(kept["name"])
+
+
+@functools.lru_cache(maxsize=50_000)
+def _row(root: str, key: str) -> dict[str, Any] | None:
+    """One record's row; a record never changes, so the key within a cache folder is enough."""
+    record = store.default().get_json("record", key)
+    if not isinstance(record, dict) or "cell" not in record:
+        return None
+    dataset = str(record["cell"]["data"]["dataset"])
+    named = {"data": data_words(dataset, str(record.get("features", ""))), "cause": record.get("cause")}
+    return {"key": key, "group": _group(record["cell"]), **row_of(record), **named}
+
+
+def _group(cell: Mapping[str, Any]) -> str:
+    split = {name: value for name, value in cell["split"].items() if name != "split_seed" or value != cell["seed"]}
+    return fingerprint({**cell, "seed": None, "split": split})
+
+
+def _grid(cell: Mapping[str, Any]) -> dict[str, Any]:
+    split = {name: value for name, value in cell["split"].items() if name != "split_seed" or value != cell["seed"]}
+    own = {name: cell[name] for name in ("method", "epsilon", "delta", "relation", "accountant", "preset")}
+    everything = {**cell["data"], **split, **own, **cell["settings"]}
+    return {name: value for name, value in everything.items() if value is not None and value != {}} | {"seed": []}
+
+
+def _interval(values: Sequence[float]) -> tuple[float, float, float]:
+    if not values:
+        return math.nan, math.nan, math.nan
+    mean, low, high = metrics.interval(values)
+    return (mean, low, high) if len(values) > 1 else (mean, math.nan, math.nan)

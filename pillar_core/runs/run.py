@@ -1,0 +1,258 @@
+"""One run, from names and settings to a record: the sole place where data, budget, learner and metrics meet."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pillar_core import accounting, metrics, params, store
+from pillar_core.engine import training_device
+from pillar_core.errors import BudgetError, DataError, LedgerError, SettingError
+from pillar_core.ledger import DpEvent, Ledger, compose, describe
+from pillar_core.methods import METHODS, Method
+from pillar_core.rng import Streams
+from pillar_core.runs.counting import solved_count
+from pillar_core.splits import View, view_of
+from pillar_core.types import (
+    Guarantee,
+    NeighboringRelation,
+    PrivacyBudget,
+    Provenance,
+    PublicFacts,
+    RunRecord,
+    RunSpec,
+    SemiPrivateSplit,
+    TrainResult,
+)
+
+SIZE_PUBLIC = "the number of private rows is public and the same for neighbouring data sets"
+NOISE_SECRET = "the noise stays secret: this is a simulation with a known seed, an experiment and not for release"
+NOISE_SYSTEM = "noise and sampling came from the operating system and were recorded nowhere"
+CLASSES_PUBLIC = "the list of classes is public and fixed beforehand"
+SPLIT_GIVEN = "the split is taken as given; validation and test rows are not protected, and scores on them are non-private releases"
+
+_BUDGET = tuple(field.name for field in dataclasses.fields(RunSpec) if field.name not in ("method", "settings"))
+
+
+@dataclasses.dataclass(frozen=True)
+class Solved:
+    """A run that is ready to train: settings complete, noise solved, cost known."""
+
+    method: Method
+    settings: Any
+    view: View
+    cost: DpEvent
+    guarantee: Guarantee
+    why: tuple[str, ...]
+    seed: int | None
+
+
+def run(
+    method: str,
+    split: SemiPrivateSplit,
+    *,
+    epsilon: float | None = None,
+    delta: float = 1e-5,
+    relation: str = "add_or_remove_one",
+    accountant: str = "auto",
+    seed: int | None = 0,
+    preset: str | None = None,
+    **settings: Any,
+) -> RunRecord:
+    """The record of one learner trained on one split within (ε, δ).
+
+    epsilon: above 0, math.inf for no noise; left out where the noise itself is set, and for methods that spend nothing.
+    seed: an experiment's seed, or None for a release (noise from the operating system, never stored).
+    settings: the method's own; those left out follow its rules, with the reasons in `record.why`.
+
+    Guarantee: `record.guarantee`; its upper ε is at most `epsilon`.
+
+    Raises:
+        SettingError, BudgetError, DataError, UnknownNameError, UnsupportedError: each says what would do.
+    """
+    asked = RunSpec(method, epsilon, delta, relation, accountant, seed, preset, settings)
+    return run_many([solve_spec(asked, split)], split)[0]
+
+
+def solve(method: str, split: SemiPrivateSplit, **asked: Any) -> Solved:
+    """Everything about a run that is decided before a private row is read. Arguments and errors as `run`."""
+    own = {name: asked.pop(name) for name in _BUDGET if name in asked}
+    return solve_spec(RunSpec(method, **own, settings=asked), split)
+
+
+def solve_spec(asked: RunSpec, split: SemiPrivateSplit) -> Solved:
+    """As `solve`, for what was asked as one value."""
+    learner, accountant = METHODS[asked.method], asked.accountant
+    params.SEED.check(asked.seed)
+    budget = _budget(learner, asked.epsilon, asked.delta, asked.relation)
+    own = _settings(learner, asked.preset, asked.settings)
+    obstacle = learner.obstacle(split.features) if learner.obstacle is not None else ""
+    if obstacle:
+        raise DataError(f"{learner.name} {obstacle}.")
+    view = view_of(split, learner.public_use)
+    own = _settled_preprocessing(own, view)
+    if learner.measure is not None:
+        view = dataclasses.replace(view, facts=dataclasses.replace(view.facts, extra=dict(learner.measure(own, view))))
+    counted = _counted(learner, asked.preset, own, asked.settings) if budget is not None else None
+    if budget is not None and counted is not None:
+        prepared = learner.prepare(dataclasses.replace(own, **{counted: 1}), view.facts, budget)
+        solved = solved_count(learner, counted, prepared.settings, view.facts, budget, accountant)
+    else:
+        prepared = learner.prepare(own, view.facts, budget)
+        solved, budget = _solve_noise(asked, prepared.settings, view.facts, budget)
+    finished = learner.finish(solved, view.facts)
+    cost = learner.cost(finished.settings, view.facts)
+    guarantee = _guarantee(asked, cost, budget)
+    return Solved(learner, params.checked(finished.settings), view, cost, guarantee, prepared.why + finished.why, asked.seed)
+
+
+def run_many(solved: Sequence[Solved], split: SemiPrivateSplit) -> list[RunRecord]:
+    """The records of runs of one method on one split, trained in one batched call where the method has one.
+
+    Raises:
+        LedgerError: a method spent something else than its declared cost.
+    """
+    first = solved[0]
+    ledgers = [Ledger() for _ in solved]
+    streams = [Streams(one.seed) for one in solved]
+    began = time.perf_counter()
+    if len(solved) > 1 and first.method.fit_many is not None:
+        results = first.method.fit_many([one.settings for one in solved], first.view, streams, ledgers)
+    else:
+        triples = zip(solved, streams, ledgers, strict=True)
+        results = [one.method.fit(one.settings, one.view, stream, ledger) for one, stream, ledger in triples]
+    seconds = (time.perf_counter() - began) / len(solved)
+    for one, ledger in zip(solved, ledgers, strict=True):
+        if ledger.spent != compose(one.cost):
+            raise LedgerError(f"{one.method.name} declared {describe(one.cost)} and spent {describe(ledger.spent)}.")
+    return [_record(one, result, split, seconds) for one, result in zip(solved, results, strict=True)]
+
+
+def _budget(learner: Method, epsilon: float | None, delta: float, relation: str) -> PrivacyBudget | None:
+    """The budget to solve for; None where the noise is set, or where nothing is spent."""
+    params.DELTA.check(delta)
+    if epsilon is None:
+        return None
+    budget = PrivacyBudget(epsilon, delta, NeighboringRelation.of(relation))
+    if learner.name == "non_private" and not math.isinf(epsilon):
+        raise BudgetError(f"non_private protects nothing, so epsilon can only be infinite; got {epsilon!r}. Choose a private method.")
+    return budget
+
+
+def _settings(learner: Method, preset: str | None, given: Mapping[str, Any]) -> Any:
+    known = params.params_of(learner.settings)
+    unknown = [name for name in given if name not in known]
+    if unknown:
+        raise SettingError(f"{learner.name} has no setting {', '.join(unknown)}; it has {', '.join(known)}.")
+    if preset is not None and preset not in learner.presets:
+        raise SettingError(f"preset must be one of {', '.join(learner.presets) or '(this method has none)'}; got {preset!r}.")
+    values = {**(learner.presets[preset] if preset else {}), **given}
+    return params.checked(learner.settings(**values))
+
+
+def _counted(learner: Method, preset: str | None, settings: Any, given: Mapping[str, Any]) -> str | None:
+    """The whole-number setting that the preset solves the budget for at fixed noise; None where the noise is solved."""
+    name = learner.preset_budget_settings.get(preset or "")
+    if name is None or getattr(settings, str(learner.budget_setting)) is None:
+        return None
+    if given.get(name) is not None:
+        raise SettingError(f"pass epsilon or {name}, not both: preset {preset!r} solves {name} from the budget.")
+    return name
+
+
+def _settled_preprocessing(settings: Any, view: View) -> Any:
+    known = params.params_of(settings)
+    if "standardise" not in known:
+        return settings
+    standardise, centre = view.resolved(settings.standardise, settings.centre)
+    return dataclasses.replace(settings, standardise=standardise, centre=centre)
+
+
+def _solve_noise(asked: RunSpec, settings: Any, facts: PublicFacts, budget: PrivacyBudget | None) -> tuple[Any, PrivacyBudget | None]:
+    """`settings` with the budget setting solved so that the cost's upper ε is within the budget."""
+    learner = METHODS[asked.method]
+    name = learner.budget_setting
+    if name is None:
+        return settings, budget
+    given = getattr(settings, name)
+    if budget is None and given is None:
+        raise SettingError(f"{learner.name} needs a budget: pass epsilon (math.inf for no noise) or {name}.")
+    if given is not None:
+        if budget is not None:
+            raise SettingError(f"pass epsilon or {name}, not both: the one decides the other.")
+        return settings, None
+    if budget is None or math.isinf(budget.epsilon):
+        return dataclasses.replace(settings, **{name: 0.0}), budget
+
+    def cost(value: float) -> DpEvent:
+        return learner.cost(dataclasses.replace(settings, **{name: value}), facts)
+
+    return dataclasses.replace(settings, **{name: calibrated(cost, budget, asked.accountant)}), budget
+
+
+def calibrated(cost: Any, budget: PrivacyBudget, accountant: str) -> float:
+    """The smallest budget setting whose cost is within `budget`, remembered on disk."""
+    key = accounting.calibration_key(cost, budget, accountant=accountant)
+    cache = store.default()
+    known = cache.get_json("calibration", key)
+    if isinstance(known, float):
+        return known
+    value = accounting.calibrate(cost, budget, accountant=accountant)
+    cache.put_json("calibration", key, value)
+    return value
+
+
+def _guarantee(asked: RunSpec, cost: DpEvent, budget: PrivacyBudget | None) -> Guarantee:
+    learner, delta, neighbours = METHODS[asked.method], asked.delta, NeighboringRelation.of(asked.relation)
+    chosen = accounting.resolve(cost, relation=neighbours, accountant=asked.accountant)
+    bounds = accounting.epsilon(cost, delta=delta, relation=neighbours, accountant=asked.accountant)
+    if budget is not None and learner.is_private and not bounds.upper <= budget.epsilon:
+        raise BudgetError(
+            f"the settings cost ε = {bounds.upper:.6g}, above the budget {budget.epsilon:g}; lower steps or raise the budget."
+        )
+    secrecy = NOISE_SYSTEM if asked.seed is None else NOISE_SECRET
+    assumptions = (SIZE_PUBLIC, CLASSES_PUBLIC, SPLIT_GIVEN, *((secrecy,) if learner.is_private else ()), *learner.assumptions)
+    return Guarantee(bounds, delta, neighbours, chosen.name, assumptions, describe(cost))
+
+
+def _record(one: Solved, result: TrainResult, split: SemiPrivateSplit, seconds: float) -> RunRecord:
+    scores = _test_metrics(result, split)
+    notes = [*split.notes, *result.notes]
+    if one.guarantee.delta >= 1 / one.view.facts.n_private:
+        notes.append(f"δ = {one.guarantee.delta:g} is at least 1/n: such a guarantee allows publishing a whole row now and then. Lower δ.")
+    if one.seed is not None and one.method.is_private:
+        notes.append("experiment, not for release: whoever knows the seed can subtract the noise.")
+    if training_device().type != "cpu":
+        notes.append(f"trained on {training_device()}: the same seed draws other noise on another device.")
+    return RunRecord(
+        method=one.method.name,
+        settings=dataclasses.asdict(one.settings),
+        guarantee=one.guarantee,
+        accuracy=scores.get("accuracy"),
+        metrics=scores,
+        seconds=seconds,
+        seed=one.seed,
+        facts=one.view.facts,
+        data=split.fingerprint,
+        public_use=one.method.use_of(dataclasses.asdict(one.settings)),
+        notes=tuple(notes),
+        why=one.why,
+        diagnostics=_released(result.diagnostics) if one.seed is None else result.diagnostics,
+        classifier=result.classifier,
+    )
+
+
+def _released(diagnostics: Mapping[str, tuple[Any, Provenance]]) -> dict[str, tuple[Any, Provenance]]:
+    """The diagnostics that a release may carry."""
+    return {name: fact for name, fact in diagnostics.items() if fact[1] is not Provenance.NON_PRIVATE}
+
+
+def _test_metrics(result: TrainResult, split: SemiPrivateSplit) -> dict[str, Any]:
+    features = split.features
+    if features.x_test is None or features.y_test is None or not len(features.x_test):
+        return {}
+    scores = result.classifier.scores(features.x_test)
+    return dict(metrics.evaluate(scores, features.y_test, n_classes=features.n_classes))

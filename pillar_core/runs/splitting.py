@@ -1,0 +1,154 @@
+"""Data by name, and the public face's `split`: any data set or feature set into rows by role, duplicates refused."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from pillar_core import store
+from pillar_core.backbones import extraction
+from pillar_core.data import DATASETS, duplicates, features, forget, load_dataset, places
+from pillar_core.data.images.resizing import resized
+from pillar_core.errors import DataError, StoreError
+from pillar_core.runs.loading import load_features
+from pillar_core.splits import split_features
+from pillar_core.types import Dataset, FeatureSet, SemiPrivateSplit
+
+Array = np.ndarray[Any, Any]
+
+STORED = "stored:"
+"""Prefix of the names of uploaded features and images: the rest is their key in the store."""
+IMAGE_DIMENSIONS = 3
+
+
+def split(
+    data: FeatureSet | Dataset,
+    *,
+    public_fraction: float | None = None,
+    public_per_class: int | None = None,
+    public: FeatureSet | Dataset | None = None,
+    validation_fraction: float = 0.0,
+    text_embeddings: Array | None = None,
+    allow_overlap: bool = False,
+    seed: int = 0,
+) -> SemiPrivateSplit:
+    """`data` with its train rows told apart into public, validation and private ones.
+
+    At most one of public_fraction (of train, stratified), public_per_class (exactly that many) and public (another set, all
+    its train rows); without any, methods that need public data say so. A Dataset of images is taken as raw pixels; public
+    images of another size or colour are brought to that of the private ones, and the notes say so.
+
+    Raises:
+        SettingError, DataError: see `split_features`; also where a public row is, bit by bit, a private one.
+    """
+    own = load_features(data)
+    given, changes = (None, ()) if public is None else _alike(load_features(public), own)
+    made = split_features(
+        own,
+        public_fraction=public_fraction,
+        public_per_class=public_per_class,
+        public=given,
+        validation_fraction=validation_fraction,
+        text_embeddings=text_embeddings,
+        seed=seed,
+    )
+    if not allow_overlap and len(made.public_x):
+        _refuse_duplicates(made)
+    return dataclasses.replace(made, notes=made.notes + changes)
+
+
+def named_features(name: str, backbone: str | None = None, settings: Mapping[str, Any] | None = None) -> FeatureSet:
+    """Features by a name that a link or a grid can carry: a data set through a backbone, or stored features as they are.
+
+    Raises:
+        UnknownNameError, StoreError, DataError, SettingError.
+    """
+    found = named_data(name, settings)
+    return found if isinstance(found, FeatureSet) else load_features(found, backbone)
+
+
+def named_data(name: str, settings: Mapping[str, Any] | None = None) -> Dataset | FeatureSet:
+    """The rows behind such a name, before any backbone: a registered data set, or images or features that a user brought.
+
+    Raises:
+        UnknownNameError, StoreError, DataError, SettingError.
+    """
+    return stored_data(name) if name.startswith(STORED) else load_dataset(name, **dict(settings or {}))
+
+
+def is_known(name: str) -> bool:
+    """Whether `named_features` can find this name here."""
+    return name in DATASETS or (name.startswith(STORED) and store.default().get_arrays(name.removeprefix(STORED), mmap=True) is not None)
+
+
+def keep_data(data: FeatureSet | Dataset) -> str:
+    """The name under which these features or images can be found again on this machine, after storing them in the cache."""
+    arrays = {
+        "x_train": data.x_train,
+        "y_train": data.y_train,
+        "x_test": data.x_test,
+        "y_test": data.y_test,
+        "classes": np.array(data.classes, dtype=str),
+        "name": np.array(data.name),
+        "title": np.array(data.title if isinstance(data, Dataset) else ""),
+        "notes": np.array(data.notes, dtype=str),
+        "stored_rows": np.array(data.stored_rows if isinstance(data, Dataset) else (), dtype=str),
+    }
+    key = data.fingerprint
+    store.default().put_arrays(key, **{name: array for name, array in arrays.items() if array is not None})
+    if isinstance(data, Dataset):
+        forget(data)  # what decoding kept: the rows lie under their own name now, and only there
+    return STORED + key
+
+
+def stored_data(name: str) -> Dataset | FeatureSet:
+    """The features or images kept under `name`; they stay on the disk until they are touched.
+
+    Raises:
+        StoreError: they are not in this cache (any more).
+    """
+    arrays = store.default().get_arrays(name.removeprefix(STORED), mmap=True)
+    if arrays is None:
+        raise StoreError(f"{name} is not in this cache; upload it again.")
+    classes, own_name = tuple(str(label) for label in arrays["classes"]), str(arrays["name"])
+    notes = tuple(str(note) for note in arrays.get("notes", ()))
+    x_train, y_train, x_test, y_test = (arrays.get(part) for part in ("x_train", "y_train", "x_test", "y_test"))
+    if arrays["x_train"].ndim >= IMAGE_DIMENSIONS:
+        decoded = tuple(str(key) for key in arrays.get("stored_rows", ()))
+        words: dict[str, Any] = {"title": str(arrays.get("title", own_name)), "notes": notes, "stored_rows": decoded}
+        return Dataset(own_name, arrays["x_train"], y_train, x_test, y_test, classes, **words)
+    made = features(x_train, y_train, x_test, y_test, classes)
+    return FeatureSet(made.x_train, made.y_train, made.x_test, made.y_test, classes, name=own_name, notes=notes)
+
+
+def forget_data(name: str) -> None:
+    """Removes what is stored under `name` from this machine's cache, and every backbone's features of its images; records of runs
+    hold no rows and stay."""
+    key = name.removeprefix(STORED)
+    if store.default().has("arrays", key):
+        found = stored_data(name)
+        if isinstance(found, Dataset):
+            extraction.forget(found)
+            places.forget(found)
+    store.default().delete("arrays", key)
+
+
+def _alike(public: FeatureSet, own: FeatureSet) -> tuple[FeatureSet, tuple[str, ...]]:
+    """The public features, where the rows of both are pixels from images of the private ones' size; and a note where that changed them."""
+    if own.pixel_shape is None or public.images is None or public.pixel_shape in (None, own.pixel_shape):
+        return public, ()
+    images = resized(public.images, own.pixel_shape)
+    return load_features(images), images.notes[-1:]
+
+
+def _refuse_duplicates(made: SemiPrivateSplit) -> None:
+    pairs = duplicates(made.features.x_train[made.private], made.public_x)
+    if len(pairs):
+        rows = ", ".join(str(made.private[row]) for row in pairs[:5, 0])
+        raise DataError(
+            f"{len(pairs)} public rows are, bit by bit, private rows (train rows {rows}{' …' if len(pairs) > 5 else ''}). "
+            "Remove them from the public set, or pass allow_overlap=True if that is what you want to study."
+        )

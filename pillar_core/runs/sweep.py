@@ -1,0 +1,233 @@
+"""Grids: every combination of data, split, learner, budget, settings and seed; what one batched call can train goes together."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import pandas as pd
+
+from pillar_core import accounting, params, store
+from pillar_core.backbones import revision
+from pillar_core.data import DATASETS
+from pillar_core.errors import BudgetError, DataError, MissingDependencyError, SettingError, UnsupportedError
+from pillar_core.fingerprint import fingerprint
+from pillar_core.memo import Memo
+from pillar_core.methods import METHODS
+from pillar_core.runs import run, splitting
+from pillar_core.runs.tables import record_json, refusal_json, row_of
+from pillar_core.types import FeatureSet, RunSpec, SemiPrivateSplit
+
+Cell = dict[str, Any]
+Progress = Callable[[int, int, str], None]
+
+DATA_AXES = ("dataset", "backbone")
+SPLIT_AXES = ("public_fraction", "public_per_class", "public", "validation_fraction", "allow_overlap", "split_seed")
+RUN_AXES = ("method", "epsilon", "delta", "relation", "accountant", "preset", "seed")
+ENGINE_VERSION = 1
+REFUSALS = (BudgetError, DataError, SettingError, UnsupportedError)
+"""What a run that cannot be is refused with, always in the same way; the cache keeps it as it keeps a result."""
+
+_splits, _rows = Memo(slots=1), Memo(slots=1)
+
+
+def sweep(grid: Mapping[str, Any], *, progress: Progress | None = None) -> pd.DataFrame:
+    """One row per run, tidy, metrics as columns, trained in this process; runs that are in the cache are not run again.
+
+    grid: `dataset` (names, or one FeatureSet or SemiPrivateSplit), `dataset_settings` (a mapping for generators), `backbone`,
+    split settings, `method`, `epsilon`, `delta`, `relation`, `accountant`, `preset`, `seed`, `split_seed`, and any setting
+    of the methods; each a value or a list. A setting that a method lacks does not multiply its runs. Seed s sets split and
+    run; `split_seed` pins the split.
+    A cell that cannot run (an infeasible budget, say) is a row with `error_message` and no metrics, cached like the others.
+
+    Raises:
+        SettingError: an axis that no method in the grid knows.
+    """
+    groups = trials(grid)
+    total, done = sum(len(group) for group in groups), 0
+    rows: list[dict[str, Any]] = []
+    for group in groups:
+        rows.extend(run_trials(group, source=_source(grid)))
+        done += len(group)
+        if progress is not None:
+            progress(done, total, group[0]["method"])
+    return table(rows)
+
+
+def table(rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
+    """The tidy table of records in JSON form."""
+    return pd.DataFrame([row_of(row) for row in rows])
+
+
+def trials(grid: Mapping[str, Any]) -> list[list[Cell]]:
+    """The grid's cells, grouped so that each group shares split and learner and trains in one batched call.
+
+    Groups of one split follow each other, so that one split in memory is enough.
+    """
+    splits: dict[str, dict[str, list[Cell]]] = {}
+    for cell in cells(grid):
+        groups = splits.setdefault(fingerprint(cell["data"], cell["split"]), {})
+        groups.setdefault(cell["method"], []).append(cell)
+    return [group for groups in splits.values() for group in groups.values()]
+
+
+def cells(grid: Mapping[str, Any]) -> list[Cell]:
+    """Every run of the grid once, in order."""
+    grid = dict(grid)
+    dataset_settings = dict(grid.pop("dataset_settings", None) or {})
+    axes = {name: _values(value) for name, value in grid.items()}
+    axes.setdefault("seed", [0])
+    for needed in ("dataset", "method"):
+        if needed not in axes:
+            raise SettingError(f"a grid needs {needed}; got {', '.join(axes)}.")
+    _refuse_unknown(axes)
+    found: dict[str, Cell] = {}
+    for values in itertools.product(*axes.values()):
+        cell = _cell(dict(zip(axes, values, strict=True)), dataset_settings)
+        found.setdefault(cell_key(cell), cell)
+    return list(found.values())
+
+
+def cell_key(cell: Cell) -> str:
+    """The cache key of a cell: its content and the version of each part that makes its result."""
+    dataset, backbone = str(cell["data"]["dataset"]), cell["data"]["backbone"]
+    versions = {
+        "engine": ENGINE_VERSION,
+        "method": METHODS[cell["method"]].version,
+        "dataset": DATASETS[dataset].version if dataset in DATASETS else 0,
+        "backbone": revision(backbone),
+        "accountant": accounting.ACCOUNTANTS[cell["accountant"]].version,
+    }
+    return fingerprint("record", cell, versions)
+
+
+def cached(group: Sequence[Cell]) -> list[dict[str, Any] | None]:
+    """The cells' records from the store, None where there is none."""
+    cache = store.default()
+    return [cache.get_json("record", cell_key(cell)) for cell in group]
+
+
+def run_trials(
+    group: Sequence[Cell], *, source: FeatureSet | SemiPrivateSplit | None = None, use_cache: bool = True
+) -> list[dict[str, Any]]:
+    """Records in JSON form of cells that share split and learner, from the store or trained now and stored.
+
+    With `use_cache` false every cell is trained, and what the store holds stays as it is.
+    """
+    nothing: list[dict[str, Any] | None] = [None] * len(group)
+    records = cached(group) if use_cache else nothing
+    missing = [position for position, record in enumerate(records) if record is None]
+    if missing:
+        trained = _trained([group[position] for position in missing], split_of(group[0], source))
+        for position, record in zip(missing, trained, strict=True):
+            records[position] = record
+            if use_cache and is_kept(record):
+                store.default().put_json("record", cell_key(group[position]), record)
+    return [record for record in records if record is not None]
+
+
+def is_kept(record: Mapping[str, Any]) -> bool:
+    """Whether the cache keeps a record: its seed is known, and if it is a refusal, then one that a rerun would only repeat."""
+    return record["cell"]["seed"] is not None and record.get("cause", "") in ("", *(cause.__name__ for cause in REFUSALS))
+
+
+def _trained(group: Sequence[Cell], split: SemiPrivateSplit) -> list[dict[str, Any]]:
+    """The cells' records, trained in one batched call; what is refused is a record with its cause."""
+    found: dict[int, dict[str, Any]] = {}
+    solved: dict[int, run.Solved] = {}
+    for position, cell in enumerate(group):
+        try:
+            solved[position] = run.solve_spec(_asked(cell), split)
+        except (*REFUSALS, MissingDependencyError) as refusal:
+            found[position] = refusal_json(refusal, cell, features=split.features.name)
+    try:
+        records = run.run_many(list(solved.values()), split) if solved else []
+        name = split.features.name
+        found |= {position: record_json(record, group[position], features=name) for position, record in zip(solved, records, strict=True)}
+    except (*REFUSALS, MissingDependencyError) as refusal:
+        if len(group) == 1:
+            return [refusal_json(refusal, group[0], features=split.features.name)]
+        return [record for cell in group for record in _trained([cell], split)]
+    return [found[position] for position in range(len(group))]
+
+
+def split_of(cell: Cell, source: FeatureSet | SemiPrivateSplit | None = None) -> SemiPrivateSplit:
+    """The split of a cell; the last one is kept in memory with its eigenbasis and projections."""
+    if isinstance(source, SemiPrivateSplit):
+        return source
+    key = fingerprint(cell["data"], cell["split"])
+    return _splits.get(key, lambda: _make_split(cell, source))
+
+
+def _make_split(cell: Cell, source: FeatureSet | None) -> SemiPrivateSplit:
+    data, settings = cell["data"], dict(cell["split"])
+    features = source if source is not None else _rows.get(fingerprint(data), lambda: _named(data))
+    seed = settings.pop("split_seed")
+    public = settings.pop("public", None)
+    if public is not None:
+        public = splitting.named_features(public, data["backbone"], {})
+    return splitting.split(features, public=public, seed=seed, **settings)
+
+
+def _named(data: Mapping[str, Any]) -> FeatureSet:
+    return splitting.named_features(data["dataset"], data["backbone"], data["dataset_settings"])
+
+
+def _asked(cell: Cell) -> RunSpec:
+    budget = {name: cell[name] for name in ("epsilon", "delta", "relation", "accountant", "seed", "preset")}
+    return RunSpec(cell["method"], **budget, settings=cell["settings"])
+
+
+def _source(grid: Mapping[str, Any]) -> FeatureSet | SemiPrivateSplit | None:
+    dataset = grid.get("dataset")
+    return dataset if isinstance(dataset, FeatureSet | SemiPrivateSplit) else None
+
+
+def _cell(values: dict[str, Any], dataset_settings: Mapping[str, Any]) -> Cell:
+    method = METHODS[values["method"]]
+    own = params.params_of(method.settings)
+    settings = {name: value for name, value in values.items() if name in own and value is not None}
+    epsilon = values.get("epsilon")
+    if not method.is_private:
+        epsilon = None
+    elif epsilon is not None:
+        epsilon = float(epsilon)
+    seed = values["seed"]
+    split = {name: values[name] for name in SPLIT_AXES if values.get(name) is not None}
+    split["split_seed"] = values["split_seed"] if values.get("split_seed") is not None else (0 if seed is None else seed)
+    return {
+        "data": _data(values, dataset_settings),
+        "split": split,
+        "method": method.name,
+        "epsilon": epsilon,
+        "delta": float(params.DELTA.default if values.get("delta") is None else values["delta"]),  # type: ignore[arg-type]  # the default is a number
+        "relation": values.get("relation") or "add_or_remove_one",
+        "accountant": values.get("accountant") or "auto",
+        "preset": values.get("preset") if values.get("preset") in method.presets else None,
+        "seed": seed,
+        "settings": settings,
+    }
+
+
+def _data(values: Mapping[str, Any], dataset_settings: Mapping[str, Any]) -> dict[str, Any]:
+    dataset = values["dataset"]
+    if isinstance(dataset, FeatureSet | SemiPrivateSplit):
+        return {"dataset": f"given:{dataset.fingerprint}", "backbone": "identity", "dataset_settings": {}}
+    return {"dataset": dataset, "backbone": values.get("backbone"), "dataset_settings": dict(dataset_settings)}
+
+
+def _values(value: Any) -> list[Any]:
+    """The values of an axis; "inf" in words is ∞, so that grids can be written as JSON or YAML."""
+    values = list(value) if isinstance(value, list | tuple | range) or hasattr(value, "tolist") else [value]
+    return [math.inf if item in ("inf", "∞") else item.item() if hasattr(item, "item") else item for item in values]
+
+
+def _refuse_unknown(axes: Mapping[str, Sequence[Any]]) -> None:
+    known = {*DATA_AXES, *SPLIT_AXES, *RUN_AXES}
+    for name in axes["method"]:
+        known.update(params.params_of(METHODS[name].settings))
+    unknown = [name for name in axes if name not in known]
+    if unknown:
+        raise SettingError(f"no method of this grid has a setting {', '.join(unknown)}; known axes: {', '.join(sorted(known))}.")

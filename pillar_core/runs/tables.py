@@ -1,0 +1,92 @@
+"""Records as JSON for the store, and as tidy rows for tables: one row per run, units in the column name."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from pillar_core.methods import METHODS
+from pillar_core.runs.versions import made_with
+from pillar_core.types import RunRecord
+
+SETTING_COLUMNS = ("k", "steps", "batch_size", "learning_rate", "noise_multiplier", "l2_clip_norm")
+
+
+def record_json(record: RunRecord, cell: Mapping[str, Any], *, features: str) -> dict[str, Any]:
+    """A record without its classifier and without non-private diagnostics, in plain JSON types; `features` is their name."""
+    guarantee = record.guarantee
+    return {
+        "cell": dict(cell),
+        "features": features,
+        "method": record.method,
+        "settings": dict(record.settings),
+        "guarantee": {
+            "epsilon": dataclasses.asdict(guarantee.epsilon),
+            "delta": guarantee.delta,
+            "relation": str(guarantee.relation),
+            "accountant": guarantee.accountant,
+            "assumptions": list(guarantee.assumptions),
+            "events": list(guarantee.events),
+        },
+        "accuracy": record.accuracy,
+        "metrics": dict(record.metrics),
+        "seconds": record.seconds,
+        "facts": {
+            "n_private": record.facts.n_private,
+            "n_public": record.facts.n_public,
+            "d": record.facts.d,
+            "n_classes": record.facts.n_classes,
+        },
+        "public_use": str(record.public_use),
+        "notes": list(record.notes),
+        "why": list(record.why),
+        "versions": made_with(),
+    }
+
+
+def refusal_json(refusal: Exception, cell: Mapping[str, Any], *, features: str) -> dict[str, Any]:
+    """What stands for the record of a cell that cannot run: the message, and the kind of error as `cause`."""
+    why = {"error": str(refusal), "cause": type(refusal).__name__}
+    return {"cell": dict(cell), "features": features, **why, "versions": made_with()}
+
+
+def row_of(record: Mapping[str, Any]) -> dict[str, Any]:
+    """One table row: what was asked, what was solved, what came out, or the error."""
+    cell = record["cell"]
+    row: dict[str, Any] = {
+        "dataset": cell["data"]["dataset"],
+        "backbone": cell["data"]["backbone"],
+        "method": cell["method"],
+        "epsilon": _budget(record),
+        "delta": cell["delta"],
+        "relation": cell["relation"],
+        "seed": cell["seed"],
+        "split_seed": cell["split"]["split_seed"],
+        **{name: cell["settings"].get(name) for name in SETTING_COLUMNS},
+        **{name: value for name, value in cell["settings"].items() if name not in SETTING_COLUMNS},
+        **{name: value for name, value in cell["split"].items() if name != "split_seed"},
+        "accuracy": record.get("accuracy"),
+        "error_message": record.get("error"),
+    }
+    if record.get("error") is None:
+        row |= {name: record["settings"][name] for name in SETTING_COLUMNS if name in record["settings"]}
+        row |= {name: value for name, value in record["metrics"].items() if name != "per_class"}
+        row |= {
+            "epsilon_upper": record["guarantee"]["epsilon"]["upper"],
+            "accountant": record["guarantee"]["accountant"],
+            "n_private": record["facts"]["n_private"],
+            "n_public": record["facts"]["n_public"],
+            "public_use": METHODS[cell["method"]].public_words(record["settings"]),
+            "seconds": record["seconds"],
+        }
+    return row
+
+
+def _budget(record: Mapping[str, Any]) -> float:
+    """The ε asked for; where none was, what the run spent at most: 0 for a learner that reads no private row, ∞ without protection."""
+    asked = record["cell"]["epsilon"]
+    if asked is not None:
+        return float(asked)
+    return math.inf if record.get("error") is not None else float(record["guarantee"]["epsilon"]["upper"])

@@ -1,0 +1,1 @@
+"""Questions asked of many runs: comparisons, the papers' tables, evidence, tuning, screening, geometry, lessons."""

@@ -1,0 +1,1 @@
+"""Learners side by side at one budget, and views that vary one thing."""

@@ -1,0 +1,139 @@
+"""Comparisons that vary one thing: what a view asks for as grids, and what its runs say as one line per series and place.
+
+A view is data: which runs it needs, and how a run's row is named (`series`) and placed (`x`). Its runs are cells of a sweep
+like any others, so they are cached, resumed and shared with every other page.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import pandas as pd
+
+from pillar_core import metrics
+from pillar_core.registry import Registry
+from pillar_core.studies import papers
+from pillar_core.studies.compare import learners as compare
+from pillar_core.types import FeatureSet, SemiPrivateSplit
+
+Grid = dict[str, Any]
+
+
+@dataclasses.dataclass(frozen=True)
+class Setup:
+    """What a view is drawn on. `data`: axes of a sweep that name the rows and the kind of ε; `public`: those that say which are public.
+
+    split: one split of these rows, for what its public facts decide. other: another data set whose rows could be public.
+    """
+
+    data: Mapping[str, Any]
+    public: Mapping[str, Any]
+    split: SemiPrivateSplit
+    epsilons: Sequence[float]
+    seeds: Sequence[int]
+    other: str | None = None
+
+    @property
+    def features(self) -> FeatureSet:
+        """The private set's features."""
+        return self.split.features
+
+    @property
+    def rows_a_class(self) -> int:
+        """Train rows over classes: how many rows a class can be expected to have."""
+        return len(self.features.x_train) // self.features.n_classes
+
+    def able(self, names: Sequence[str]) -> list[str]:
+        """Those of the learners that can run on the split."""
+        reasons = compare.applicable(self.split)
+        return [name for name in names if not reasons[name]]
+
+    def grid(self, **axes: Any) -> Grid:
+        """A grid over these rows, budgets and seeds; `axes` add to them or stand in their place."""
+        return {**self.data, "epsilon": list(self.epsilons), "seed": list(self.seeds), **axes}
+
+
+@dataclasses.dataclass(frozen=True)
+class CompareView:
+    """One way to compare.
+
+    grids: the runs that it needs. place: runs with the columns `series` and `x` added. value: one number a run in place of
+    its accuracy. base: the series that `decrease` is measured against. x_log: a logarithmic axis.
+    """
+
+    name: str
+    title: str
+    source: str
+    question: str
+    x_title: str
+    grids: Callable[[Setup], list[Grid]]
+    place: Callable[[pd.DataFrame, Setup], pd.DataFrame]
+    value: Callable[[pd.DataFrame], pd.Series[Any]] | None = None
+    y_title: str = "test accuracy, %"
+    base: str | None = None
+    x_log: bool = False
+    needs_other: bool = False
+    published_table: tuple[str, str] | None = None
+    """Paper and table whose printed numbers stand beside ours, where data set and backbone bear a paper's names."""
+
+
+COMPARE_VIEWS: Registry[CompareView] = Registry("comparison view")
+
+
+def lines(view: CompareView, runs: pd.DataFrame, setup: Setup) -> pd.DataFrame:
+    """One row per series and place: mean of the view's value with its 95 % interval over seeds, and how many seeds there are.
+
+    Columns: series, x, method, epsilon, mean, low, high, seeds, n_private, n_public, public_use, seconds, error_message; with a
+    base also decrease, decrease_low, decrease_high, the share of the base's test error that is gone (paired by seed); and
+    published, where a paper prints it for these rows.
+    """
+    placed = view.place(runs, setup)
+    placed = placed.assign(value=placed["accuracy"] if view.value is None else view.value(placed))
+    if view.base is not None:
+        placed = placed.assign(decrease=_decrease(placed, view.base))
+    made = pd.DataFrame([_line(group) for _, group in placed.groupby(["series", "x", "epsilon"], sort=False, dropna=False)])
+    if view.value is None and len(made):
+        made = made.assign(low=made["low"].clip(lower=0.0), high=made["high"].clip(upper=1.0))
+    return _with_published(made, view, setup) if len(made) else made
+
+
+def _line(group: pd.DataFrame) -> dict[str, Any]:
+    first, failed = group.iloc[0], group["error_message"].dropna()
+    mean, low, high = _interval(group["value"])
+    line: dict[str, Any] = {name: first[name] for name in ("series", "x", "method", "epsilon")}
+    line |= {"mean": mean, "low": low, "high": high, "seeds": int(group["value"].notna().sum())}
+    line |= {name: group[name].max() if name in group else math.nan for name in ("n_private", "n_public")}
+    line |= {"public_use": first.get("public_use", ""), "seconds": group["seconds"].mean() if "seconds" in group else math.nan}
+    if "decrease" in group:
+        line |= dict(zip(("decrease", "decrease_low", "decrease_high"), _interval(group["decrease"]), strict=True))
+    return {**line, "error_message": failed.iloc[0] if len(failed) else ""}
+
+
+def _interval(values: pd.Series[Any]) -> tuple[float, float, float]:
+    known = values.dropna().to_list()
+    if not known:
+        return math.nan, math.nan, math.nan
+    mean, low, high = metrics.interval(known)
+    return (mean, low, high) if len(known) > 1 else (mean, math.nan, math.nan)
+
+
+def _decrease(placed: pd.DataFrame, base: str) -> pd.Series[Any]:
+    """(err_base − err)/err_base of each run against the base's run at the same place, budget and seed."""
+    keys = ["x", "epsilon", "seed"]
+    error = (1.0 - placed.loc[placed["series"] == base].set_index(keys)["accuracy"]).to_dict()
+    reference = pd.Series([error.get(key, math.nan) for key in placed[keys].itertuples(index=False, name=None)], index=placed.index)
+    return ((reference - (1.0 - placed["accuracy"])) / reference).where(reference > 0)
+
+
+def _with_published(made: pd.DataFrame, view: CompareView, setup: Setup) -> pd.DataFrame:
+    if view.published_table is None:
+        return made
+    known = papers.matching(setup.features.name, setup.data.get("backbone") or setup.features.backbone)
+    known = known[(known["paper"] == view.published_table[0]) & (known["table"] == view.published_table[1])]
+    values = known.drop_duplicates(["method", "epsilon", "public"]).set_index(["method", "epsilon", "public"])["published"].to_dict()
+    places = zip(made["method"], made["epsilon"], made["x"], strict=True)
+    printed = [values.get((method, epsilon, f"{100 * x:g} %"), math.nan) for method, epsilon, x in places]
+    return made.assign(published=printed) if any(not math.isnan(value) for value in printed) else made

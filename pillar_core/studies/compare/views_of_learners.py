@@ -1,0 +1,106 @@
+"""Views that vary the learner on the same rows: AdaMix's parts, the noise a step, preprocessing."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from pillar_core.accounting import mu_of
+from pillar_core.methods import METHODS
+from pillar_core.methods.parts import rules
+from pillar_core.splits import view_of
+from pillar_core.studies.compare.view import COMPARE_VIEWS, CompareView, Grid, Setup
+from pillar_core.types import PublicUse
+
+NOISES = (5.0, 10.0, 20.0, 40.0, 80.0)
+SAFE_RANK = 0.8
+"""Of the public rank of one split: other seeds' public rows may span a little less."""
+PREPROCESSED = ("pillar", "dp_raft_pillar", "pillar_one_shot", "dp_sgd", "jl", "gep", "adamix")
+_PARTS = {
+    (False, False): "NGD: fixed clip, all dimensions",
+    (False, True): "+ projection",
+    (True, False): "+ adaptive clip",
+    (True, True): "AdaMix: both",
+}
+
+
+def ablation_grids(setup: Setup) -> list[Grid]:
+    """AdaMix with its two parts on and off; where projection is on, on the (μN)^(2/3) dimensions that the noise allows."""
+    found = []
+    for epsilon in setup.epsilons:
+        wanted = round((mu_of(epsilon, float(setup.data.get("delta") or 1e-5)) * setup.split.facts.n_private) ** (2 / 3))
+        k = max(1, min(max(wanted, rules.SMALLEST_K), int(SAFE_RANK * _rank(setup))))
+        switches = {"adaptive_clip": [False, True], "projection": [False, True]}
+        found.append(setup.grid(method="adamix", k=k, **setup.public, **switches, epsilon=[epsilon]))
+    return found
+
+
+def ablation_places(runs: pd.DataFrame, setup: Setup) -> pd.DataFrame:
+    """Series: which parts are on; x: ε."""
+    switches = zip(runs["adaptive_clip"].astype(bool), runs["projection"].astype(bool), strict=True)
+    return runs.assign(series=[_PARTS[pair] for pair in switches], x=runs["epsilon"])
+
+
+def noise_grids(setup: Setup) -> list[Grid]:
+    """NGD and AdaMix with the noise multiplier given and the steps solved from ε."""
+    shared = setup.grid(method="adamix", preset="fixed_noise", noise_multiplier=list(NOISES), **setup.public)
+    return [{**shared, "adaptive_clip": False, "projection": False}, shared]
+
+
+def noise_places(runs: pd.DataFrame, setup: Setup) -> pd.DataFrame:
+    """Series: NGD or AdaMix; x: σ."""
+    fixed = runs["adaptive_clip"].eq(False)
+    return runs.assign(series=fixed.map({True: "NGD", False: "AdaMix"}), x=runs["noise_multiplier"])
+
+
+def preprocessing_grids(setup: Setup) -> list[Grid]:
+    """Learners with each feature divided by its public standard deviation, and without."""
+    return [setup.grid(method=setup.able(PREPROCESSED), standardise=[True, False], **setup.public)]
+
+
+def preprocessing_places(runs: pd.DataFrame, setup: Setup) -> pd.DataFrame:
+    """Series: standardised or not; x: the learner."""
+    words = runs["standardise"].map({True: "standardised by public rows", False: "centred only"})
+    return runs.assign(series=words, x=[METHODS[str(name)].title for name in runs["method"]])
+
+
+def _rank(setup: Setup) -> int:
+    return view_of(setup.split, PublicUse.LABELLED).basis(standardise=False, centre=None).rank
+
+
+COMPARE_VIEWS.register(
+    CompareView(
+        name="ablation",
+        title="AdaMix, part by part",
+        source="AdaMix, Fig. 5",
+        question="What do the adaptive clip and the projection each add to noisy descent from the public rows' head?",
+        x_title="ε, privacy budget (log scale)",
+        grids=ablation_grids,
+        place=ablation_places,
+        base=_PARTS[False, False],
+        x_log=True,
+    )
+)
+COMPARE_VIEWS.register(
+    CompareView(
+        name="noise",
+        title="More noise, more steps",
+        source="AdaMix, Fig. 8",
+        question="At the same ε: few steps with little noise, or many with much?",
+        x_title="σ, noise multiplier of a step (log scale); steps follow from ε",
+        grids=noise_grids,
+        place=noise_places,
+        x_log=True,
+    )
+)
+COMPARE_VIEWS.register(
+    CompareView(
+        name="preprocessing",
+        title="Standardised or not",
+        source="docs/defaults.md",
+        question="Does it help to divide each feature by its standard deviation over public rows?",
+        x_title="",
+        grids=preprocessing_grids,
+        place=preprocessing_places,
+        base="standardised by public rows",
+    )
+)

@@ -1,0 +1,171 @@
+"""Views that vary the rows: how many are private, how many public, and where the public ones come from."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pandas as pd
+
+from pillar_core.methods import METHODS
+from pillar_core.studies.compare.learners import CEILING, FLOOR, at_every_epsilon
+from pillar_core.studies.compare.view import COMPARE_VIEWS, CompareView, Grid, Setup
+
+KEPT = (0.05, 0.1, 0.25, 0.5, 0.75, 1.0)
+PUBLIC_SHARES = (0.01, 0.05, 0.1, 0.2)
+SHOTS = (1, 2, 5, 10, 20, 50, 100)
+MOST_SHOTS = 0.5
+"""Of the rows a class: half may become public, so that the other half can stay private."""
+LARGEST_SHARE = 0.5
+FEW_ROWS = ("pillar", "dp_sgd", CEILING)
+PUBLIC_READERS = ("pillar", "pillar_one_shot", "dp_raft_pillar", "gep", "adamix")
+BOOSTED = ("adamix", "ppgd", "pda_dpmd", "dope_sgd", FLOOR, CEILING)
+SHIFTED = ("pillar", "adamix", FLOOR)
+
+
+def few_rows_grids(setup: Setup) -> list[Grid]:
+    """The same public rows, and a share of the private ones: the others are set aside as validation rows."""
+    kept = [None if share == 1 else 1.0 - share for share in KEPT]
+    return [setup.grid(method=setup.able(FEW_ROWS), validation_fraction=kept, **setup.public)]
+
+
+def few_rows_places(runs: pd.DataFrame, setup: Setup) -> pd.DataFrame:
+    """Series: learner and ε; x: the share of the private rows that is kept."""
+    aside = runs["validation_fraction"].fillna(0.0) if "validation_fraction" in runs else pd.Series(0.0, index=runs.index)
+    return runs.assign(series=_by_budget(runs), x=(1.0 - aside.astype(float)).round(6))
+
+
+def public_share_grids(setup: Setup) -> list[Grid]:
+    """Public shares of the train rows."""
+    return [setup.grid(method=setup.able(PUBLIC_READERS), public_fraction=list(PUBLIC_SHARES))]
+
+
+def public_share_places(runs: pd.DataFrame, setup: Setup) -> pd.DataFrame:
+    """Series: learner and ε; x: the public share."""
+    return runs.assign(series=_by_budget(runs), x=runs["public_fraction"])
+
+
+def shots_grids(setup: Setup) -> list[Grid]:
+    """N labelled rows a class as public rows alone; and as private rows alone, without any public row, noised or not."""
+    shots = _shots(setup)
+    kept = [None if count >= setup.rows_a_class else 1.0 - count / setup.rows_a_class for count in (*shots, setup.rows_a_class)]
+    return [setup.grid(method=FLOOR, public_per_class=shots), setup.grid(method=["noisy_gd", CEILING], validation_fraction=kept)]
+
+
+def shots_places(runs: pd.DataFrame, setup: Setup) -> pd.DataFrame:
+    """Series: public, private at each ε, private without protection; x: rows a class."""
+    words = {FLOOR: "public rows", CEILING: "private rows, not protected"}
+    budgets = zip(runs["method"], runs["epsilon"], strict=True)
+    series = [words.get(method, f"private rows, ε = {epsilon:g}") for method, epsilon in budgets]
+    rows = runs["n_private"].where(runs["method"] != FLOOR, runs["n_public"])
+    return runs.assign(series=series, x=(rows / setup.features.n_classes).round())
+
+
+def boost_grids(setup: Setup) -> list[Grid]:
+    """Learners with labelled public rows, the public rows alone and the ceiling, over public rows a class."""
+    return [setup.grid(method=list(BOOSTED), public_per_class=_shots(setup))]
+
+
+def boost_places(runs: pd.DataFrame, setup: Setup) -> pd.DataFrame:
+    """Series: learner and ε; x: public rows a class."""
+    return runs.assign(series=_by_budget(runs), x=runs["public_per_class"])
+
+
+def boosts(runs: pd.DataFrame) -> pd.Series[Any]:
+    """(err_public − err_ceiling)/(err − err_ceiling) of each run, within its seed and public rows; empty for the ceiling."""
+
+    def level(name: str) -> pd.Series[Any]:
+        known = runs[runs["method"] == name].set_index(["x", "seed"])["accuracy"].to_dict()
+        return pd.Series([known.get(key, math.nan) for key in runs[["x", "seed"]].itertuples(index=False, name=None)], index=runs.index)
+
+    ceiling = level(CEILING)
+    distance = ceiling - runs["accuracy"]
+    return ((ceiling - level(FLOOR)) / distance).where(distance > 0)
+
+
+def shift_grids(setup: Setup) -> list[Grid]:
+    """Public rows from the same set, and from another one, with as many private rows in both."""
+    share = min(LARGEST_SHARE, len(setup.split.public_x) / len(setup.features.x_train))
+    able = setup.able(SHIFTED)
+    near = setup.grid(method=[*SHIFTED, CEILING], public_fraction=share)
+    return [near, setup.grid(method=able, public=setup.other, validation_fraction=share)]
+
+
+def shift_places(runs: pd.DataFrame, setup: Setup) -> pd.DataFrame:
+    """Series: learner, and whether its public rows come from another set; x: ε."""
+    runs = at_every_epsilon(runs)
+    far = runs["public"].notna() if "public" in runs else pd.Series(False, index=runs.index)
+    titles = [METHODS[str(name)].title for name in runs["method"]]
+    words = [title + (", public rows from elsewhere" if other else "") for title, other in zip(titles, far, strict=True)]
+    return runs.assign(series=words, x=runs["epsilon"])
+
+
+def _shots(setup: Setup) -> list[int]:
+    return [count for count in SHOTS if count <= max(1.0, MOST_SHOTS * setup.rows_a_class)]
+
+
+def _by_budget(runs: pd.DataFrame) -> list[str]:
+    """The learner's title, and its ε where the runs have several."""
+    several = runs.loc[runs["method"].map(lambda name: METHODS[str(name)].is_private), "epsilon"].nunique() > 1
+    learners = [METHODS[str(name)] for name in runs["method"]]
+    pairs = zip(learners, runs["epsilon"], strict=True)
+    return [method.title + (f", ε = {epsilon:g}" if several and method.is_private else "") for method, epsilon in pairs]
+
+
+for _view in (
+    CompareView(
+        name="few_rows",
+        title="Fewer private rows",
+        source="PILLAR, Fig. 7",
+        question="How much accuracy is left when only some of the private rows are there?",
+        x_title="share of the private rows that is kept (log scale)",
+        grids=few_rows_grids,
+        place=few_rows_places,
+        x_log=True,
+    ),
+    CompareView(
+        name="public_share",
+        title="More or fewer public rows",
+        source="PILLAR, Table IV",
+        question="How many public rows does a projection, a basis or a start need?",
+        x_title="share of the train rows that is public (log scale)",
+        grids=public_share_grids,
+        place=public_share_places,
+        x_log=True,
+        published_table=("pillar", "IV"),
+    ),
+    CompareView(
+        name="shots",
+        title="Public or private shots",
+        source="AdaMix, Fig. 2, left",
+        question="How many private rows a class are worth one public row?",
+        x_title="labelled rows a class (log scale)",
+        grids=shots_grids,
+        place=shots_places,
+        x_log=True,
+    ),
+    CompareView(
+        name="boost",
+        title="Boost by private rows",
+        source="AdaMix, Fig. 2, right",
+        question="How much nearer the ceiling do private rows lead than the public ones alone?",
+        x_title="public rows a class (log scale)",
+        grids=boost_grids,
+        place=boost_places,
+        value=boosts,
+        y_title="performance boost (1: no better than public rows alone)",
+        x_log=True,
+    ),
+    CompareView(
+        name="shift",
+        title="Public rows from elsewhere",
+        source="AdaMix, Fig. 3, right; PILLAR, Table III",
+        question="What if public rows come from another set than the private ones?",
+        x_title="ε, privacy budget (log scale)",
+        grids=shift_grids,
+        place=shift_places,
+        x_log=True,
+        needs_other=True,
+    ),
+):
+    COMPARE_VIEWS.register(_view)

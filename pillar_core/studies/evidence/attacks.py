@@ -1,0 +1,257 @@
+"""Evidence about a registered learner's run: membership attacks, and redraws with a canary.
+
+Everything here reads private rows without noise: non-private diagnostics, experiments on simulated releases. Heads of
+full-batch descent only, where a run is a function of its releases; other learners are refused with the reason.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import torch
+
+from pillar_core import accounting, auditing, rng
+from pillar_core.accounting import TradeOff
+from pillar_core.auditing import Finding, ReleaseTape, Rows, lira, membership, sabotage, shadows, trajectory
+from pillar_core.engine import HeadPlan, LinearClassifier
+from pillar_core.errors import DataError, UnsupportedError
+from pillar_core.ledger import Ledger
+from pillar_core.memo import Memo
+from pillar_core.methods import METHODS
+from pillar_core.methods.parts import descent
+from pillar_core.rng import Streams
+from pillar_core.runs.run import Solved, solve
+from pillar_core.splits import View
+from pillar_core.types import RunRecord, SemiPrivateSplit
+
+Array = np.ndarray[Any, Any]
+
+FALSE_POSITIVE_RATES = (0.001, 0.01, 0.1)
+SHADOWS, TARGETS, POOL = 64, 8, 2000
+AUDIT_ROWS = 120
+"""An audit redraws on this many private rows: a claim holds for any data, so for fewer rows too."""
+CANARY_LENGTH = 10.0
+FEWEST_PILOT = 50
+CHUNK_FLOATS = 1 << 24
+"""Numbers released by the redraws that are held at once: 64 MB."""
+WEIGHTS_TOLERANCE = 1e-3
+SIGNIFICANCE = 0.05
+
+
+@dataclasses.dataclass(frozen=True)
+class Attack:
+    """One membership attack: scores of members and others (higher for likelier members), and the curve that is claimed."""
+
+    name: str
+    members: Array = dataclasses.field(repr=False)
+    others: Array = dataclasses.field(repr=False)
+
+    @property
+    def auc(self) -> float:
+        """Area under the ROC, 0.5 for a coin."""
+        return membership.auc(self.members, self.others)
+
+    def roc(self) -> pd.DataFrame:
+        """Columns attack, false_positive_rate, true_positive_rate."""
+        false, true = membership.roc(self.members, self.others)
+        return pd.DataFrame({"attack": self.name, "false_positive_rate": false, "true_positive_rate": true})
+
+    def rates(self) -> pd.DataFrame:
+        """One row per low false-positive rate: the true-positive rate with its 95 % Clopper–Pearson interval."""
+        rows = [
+            (self.name, rate, *dataclasses.astuple(membership.tpr_at_fpr(self.members, self.others, false_positive_rate=rate)))
+            for rate in FALSE_POSITIVE_RATES
+            if rate * len(self.others) >= 1
+        ]
+        return pd.DataFrame(rows, columns=["attack", "false_positive_rate", "true_positive_rate", "low", "high"])
+
+
+@dataclasses.dataclass(frozen=True)
+class CanaryAudit:
+    """What redraws of a registered learner showed about its claim, and beforehand could have shown."""
+
+    finding: Finding
+    claimed: TradeOff
+    claimed_epsilon: float
+    noticed_epsilon: float
+    certified_epsilon: float
+    significance: float
+
+    @property
+    def is_rejected(self) -> bool:
+        """Whether the claimed curve is refuted."""
+        return self.finding.p_value <= self.significance
+
+
+def loss_attack(record: RunRecord, split: SemiPrivateSplit) -> Attack:
+    """The loss threshold on a finished run: private train rows against test rows.
+
+    Raises:
+        DataError: no test rows with labels, or a run without its classifier.
+    """
+    data = split.features
+    if record.classifier is None or data.x_test is None or data.y_test is None or data.y_train is None or not len(data.x_test):
+        raise DataError("a membership attack needs the run's classifier, private labels, and test rows that were not trained on.")
+    inside = membership.log_losses(record.classifier.scores(data.x_train[split.private]), data.y_train[split.private])
+    outside = membership.log_losses(record.classifier.scores(data.x_test), data.y_test)
+    return Attack("loss threshold", -inside, -outside)
+
+
+def shadow_attacks(
+    method: str, split: SemiPrivateSplit, *, count: int = SHADOWS, targets: int = TARGETS, pool: int = POOL, seed: int = 0, **arguments: Any
+) -> tuple[Attack, ...]:
+    """Online and offline LiRA, and the loss threshold, on `targets` heads with all others as their shadows.
+
+    All heads have the learner's settings and noise, each on a random half of a pool of at most `pool` private and test
+    rows, in one batched call. arguments: as `run`.
+
+    Raises:
+        UnsupportedError: a learner that is no full-batch descent.
+        DataError: no test rows.
+    """
+    one = descent_run(method, split, seed=seed, **arguments)
+    transform = trained(one)[1].transform
+    x, y = _pool(split, pool, seed)
+    rows = Rows.of(transform(x), y)
+    stream = rng.stream(seed, "shadow heads")
+    included = shadows.halves(count + targets, len(y), stream)
+    plan = dataclasses.replace(plan_of(one), n_private=len(y) // 2)
+    heads = shadows.train_shadows(rows, included, plan, n_classes=one.view.facts.n_classes, stream=stream)
+    seen = shadows.confidences(heads, rows, bias=plan.bias)
+    scores: dict[str, list[Array]] = {"LiRA, online": [], "LiRA, offline": [], "loss threshold": []}
+    for target in range(targets):
+        # a target and its complement share a draw: both stay out of each other's shadows
+        others = [head for head in range(len(seen)) if head // 2 != target // 2]
+        scores["LiRA, online"].append(lira.online(seen[target], seen[others], included[others]))
+        scores["LiRA, offline"].append(lira.offline(seen[target], seen[others], included[others]))
+        scores["loss threshold"].append(-np.logaddexp(0.0, -seen[target]))
+    chosen = included[:targets].ravel()
+    return tuple(Attack(name, np.concatenate(parts)[chosen], np.concatenate(parts)[~chosen]) for name, parts in scores.items())
+
+
+def canary_audit(
+    method: str, split: SemiPrivateSplit, *, redraws: int = 400, significance: float = SIGNIFICANCE, seed: int = 0, **arguments: Any
+) -> CanaryAudit:
+    """Trains the learner itself `redraws` times with a mislabelled canary and without, and tests the claimed curve.
+
+    White-box: every release is taken at the ledger's gate and projected on the canary's gradient. A quarter more redraws
+    place the threshold and are set aside.
+
+    Raises:
+        UnsupportedError: a learner that is no full-batch descent, or a run without noise.
+    """
+    one = descent_run(method, split, seed=seed, **arguments)
+    if plan_of(one).noise_multiplier == 0:
+        raise UnsupportedError("a run without noise claims nothing that could be tested: lower ε.")
+    claimed, pilot = claimed_curve(one), max(FEWEST_PILOT, redraws // 4)
+    view, canary = audit_rows(one.view)
+    worlds = []
+    for place, has_canary in enumerate((True, False)):
+        x, y = (np.concatenate(pair) for pair in zip((view.x, view.y), canary, strict=True)) if has_canary else (view.x, view.y)
+        runs = range(redraws + pilot)
+        seeds = [(seed + 1) * 10**7 + 2 * run + place for run in runs]
+        world = dataclasses.replace(view, x=x, y=y, memo=Memo())
+        chunk = max(16, CHUNK_FLOATS // _floats_of_a_run(one))
+        parts = [seeds[start : start + chunk] for start in range(0, len(seeds), chunk)]
+        worlds.append(np.concatenate([_redrawn_scores(one, view, world, canary, part) for part in parts]))
+    finding = sabotage.finding_of("mislabelled row", worlds[0], worlds[1], claimed=claimed, pilot=pilot)
+    delta = one.guarantee.delta
+    return CanaryAudit(
+        finding,
+        claimed,
+        one.guarantee.epsilon.upper,
+        auditing.noticed_epsilon(claimed, redraws=redraws, significance=significance, delta=delta),
+        auditing.claims.epsilon_lower_bound(finding.counts, delta=delta, significance=significance),
+        significance,
+    )
+
+
+def supports(method: str) -> str:
+    """Empty where `shadow_attacks` and `canary_audit` cover a learner, else the reason why not."""
+    if METHODS[method].cost is not descent.cost or METHODS[method].fit_many is None:
+        return f"{METHODS[method].title} is no full-batch descent on one linear head, so its releases do not give its steps back"
+    return ""
+
+
+def claimed_curve(one: Solved) -> TradeOff:
+    """The trade-off curve that a run claims, from its declared cost."""
+    return accounting.trade_off(one.cost, relation=str(one.guarantee.relation))
+
+
+def plan_of(one: Solved) -> HeadPlan:
+    """The engine's plan of a solved run."""
+    return descent.plan_of(one.settings, one.view.facts)
+
+
+def descent_run(method: str, split: SemiPrivateSplit, *, seed: int, **arguments: Any) -> Solved:
+    """A solved run of full-batch descent on one head.
+
+    Raises:
+        UnsupportedError: any other run.
+    """
+    reason = supports(method)
+    if reason:
+        raise UnsupportedError(f"{reason}. Choose noisy_gd, dp_sgd or pillar.")
+    one = solve(method, split, seed=seed, **arguments)
+    if plan_of(one).sampling_probability < 1:
+        raise UnsupportedError("this evidence needs full batches: set batch_size to none.")
+    return one
+
+
+def trained(one: Solved) -> tuple[torch.Tensor, LinearClassifier]:
+    """The releases (T, C, k + bias) of the run with its own seed, and its classifier, which they must give back."""
+    tape = ReleaseTape()
+    classifier = one.method.fit(one.settings, one.view, Streams(one.seed), Ledger(tape)).classifier
+    released = torch.stack(tape.released)
+    if not isinstance(classifier, LinearClassifier):
+        raise UnsupportedError(f"{one.method.title} does not return a linear head.")
+    final = trajectory.final_state(released[:, None], plan_of(one))[0].numpy()
+    away = np.abs(final[:, : len(classifier.weights)].T - classifier.weights).max()
+    if not away <= WEIGHTS_TOLERANCE * (1 + np.abs(classifier.weights).max()):
+        raise UnsupportedError(f"{one.method.title}'s weights are not plain descent on its releases.")
+    return released, classifier
+
+
+def _pool(split: SemiPrivateSplit, size: int, seed: int) -> tuple[Array, Array]:
+    data = split.features
+    if data.x_test is None or data.y_test is None or data.y_train is None or not len(data.x_test):
+        raise DataError("shadow models need test rows with labels beside the private ones.")
+    draw = rng.stream(seed, "shadow pool")
+    half = min(size // 2, len(split.private), len(data.x_test))
+    private = draw.permutation(split.private)[:half]
+    test = draw.permutation(len(data.x_test))[:half]
+    return np.concatenate([data.x_train[private], data.x_test[test]]), np.concatenate([data.y_train[private], data.y_test[test]])
+
+
+def audit_rows(view: View) -> tuple[View, tuple[Array, Array]]:
+    """The first private rows, and a canary opposite to its class's mean: never learnt, so its gradient stays at the clip norm."""
+    rows = view.rows[:AUDIT_ROWS] if view.rows is not None else np.arange(min(AUDIT_ROWS, len(view.x)))
+    x, y = np.ascontiguousarray(view.x[rows]), view.y[: len(rows)]
+    label = int(np.bincount(y).argmax())
+    centre = view.x_public.mean(axis=0) if len(view.x_public) else x.mean(axis=0)
+    canary = centre - CANARY_LENGTH * (x[y == label].mean(axis=0) - centre)
+    return dataclasses.replace(view, x=x, y=y, rows=None, memo=Memo()), (canary[None].astype(np.float32), np.array([label]))
+
+
+def _floats_of_a_run(one: Solved) -> int:
+    """An upper bound of how many numbers one run releases."""
+    width = getattr(one.settings, "k", None) or one.view.facts.d
+    return int(plan_of(one).steps * one.view.facts.n_classes * (width + 1))
+
+
+def _redrawn_scores(one: Solved, without: View, world: View, canary: tuple[Array, Array], seeds: Sequence[int]) -> Array:
+    if one.method.fit_many is None:
+        raise UnsupportedError(f"{one.method.title} cannot be redrawn in one batched call.")
+    tapes = [ReleaseTape() for _ in seeds]
+    results = one.method.fit_many([one.settings] * len(seeds), world, [Streams(seed) for seed in seeds], [Ledger(tape) for tape in tapes])
+    classifier, plan = results[0].classifier, plan_of(one)
+    if not isinstance(classifier, LinearClassifier):
+        raise UnsupportedError(f"{one.method.title} does not return a linear head.")
+    rows = Rows.of(classifier.transform(without.x), without.y)
+    added = Rows.of(classifier.transform(canary[0]), canary[1])
+    released = torch.stack([torch.stack(tape.released) for tape in tapes], dim=1)
+    return trajectory.canary_scores(released, added, plan, without=lambda state: trajectory.clipped_gradient(rows, state, plan))

@@ -1,0 +1,100 @@
+"""Realised losses: what each private row really gave along one released trajectory of a full-batch learner.
+
+μᵢ² = Σ_t ‖released part of row i's clipped gradient‖² / (τ_t σ)² (Golatkar et al., AdaMix, Proposition 14, its first form
+with the τ² that print leaves out). Realised, not a guarantee: the trajectory depends on the data, so plain composition does
+not cover it, and the numbers are computed from private rows: a non-private diagnostic that must not be released.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import torch
+
+from pillar_core import accounting
+from pillar_core.auditing import ReleaseTape, Rows, membership, trajectory
+from pillar_core.engine import LinearClassifier
+from pillar_core.engine.mixed import SMALLEST_CLIP
+from pillar_core.errors import UnsupportedError
+from pillar_core.ledger import Ledger
+from pillar_core.methods.public_gradients import adamix
+from pillar_core.rng import Streams
+from pillar_core.runs.run import Solved, solve
+from pillar_core.studies.evidence import attacks as evidence
+from pillar_core.types import SemiPrivateSplit
+
+Array = np.ndarray[Any, Any]
+
+
+@dataclasses.dataclass(frozen=True)
+class Individuals:
+    """Realised losses along one trajectory: columns row, class, mu, epsilon, loss; and what the run states for all."""
+
+    table: pd.DataFrame
+    stated_mu: float
+    stated_epsilon: float
+    delta: float
+
+
+def individuals(method: str, split: SemiPrivateSplit, *, seed: int = 0, **arguments: Any) -> Individuals:
+    """Each private row's realised μ and ε along the trajectory that this seed releases. Realised, not a guarantee.
+
+    For full-batch descent on one head (noisy_gd, dp_sgd, pillar) and for adamix, where only the part that its projection
+    keeps was released. arguments: as `run`.
+
+    Raises:
+        UnsupportedError: any other learner, batches, or a run without noise.
+    """
+    reason = supports(method)
+    if reason:
+        raise UnsupportedError(f"{reason}. Choose noisy_gd, dp_sgd, pillar or adamix.")
+    is_mixed = method == "adamix"
+    one = solve(method, split, seed=seed, **arguments) if is_mixed else evidence.descent_run(method, split, seed=seed, **arguments)
+    if one.settings.noise_multiplier == 0:
+        raise UnsupportedError("without noise every row's realised ε is infinite: lower ε.")
+    mu, losses = _mixed(one) if is_mixed else _descent(one)
+    names, delta = split.features.classes, one.guarantee.delta
+    columns = {"row": split.private, "class": [names[y] for y in one.view.y], "mu": mu, "epsilon": _epsilons(mu, delta), "loss": losses}
+    stated = math.sqrt(one.settings.steps) / one.settings.noise_multiplier
+    return Individuals(pd.DataFrame(columns), stated, accounting.epsilon_of_mu(stated, delta), delta)
+
+
+def supports(method: str) -> str:
+    """Empty where `individuals` covers a learner, else the reason why not."""
+    return "" if method == "adamix" else evidence.supports(method)
+
+
+def _descent(one: Solved) -> tuple[Array, Array]:
+    released, classifier = evidence.trained(one)
+    z = classifier.transform.rows(one.view.x, one.view.rows)
+    mu = trajectory.realised_mu(released, Rows.of(z, one.view.y), evidence.plan_of(one))
+    return mu, membership.log_losses(z @ classifier.weights + classifier.bias, one.view.y)
+
+
+def _mixed(one: Solved) -> tuple[Array, Array]:
+    """AdaMix: the guide goes over the released sums again; its final weights must be the classifier's."""
+    tape, settings, view = ReleaseTape(), one.settings, one.view
+    classifier = one.method.fit(settings, view, Streams(one.seed), Ledger(tape)).classifier
+    prepared = view.prepare(standardise=settings.standardise, centre=settings.centre, normalise=settings.normalise)
+    rows, guide = Rows.of(prepared.z, view.y), adamix.guide([settings], view, prepared)
+    state = torch.from_numpy(np.ascontiguousarray(adamix.start(settings, view, prepared).T))[None]
+    squares = torch.zeros(len(view.y), dtype=torch.float64)
+    for step, (call, released) in enumerate(zip(tape.calls, tape.released, strict=True)):
+        look = guide.look(step, state, [0])
+        look = dataclasses.replace(look, clip=look.clip.clamp(min=SMALLEST_CLIP))
+        kept = trajectory.kept_norms(rows, state[0], clip=call.clip, basis=guide.subspace(settings, look.public_sum[0]))
+        squares += (kept / call.noise_std).square()
+        state = guide.move(step, state, released[None].float(), look, [0])
+    if not isinstance(classifier, LinearClassifier) or not np.allclose(state[0].T.numpy(), classifier.weights, rtol=1e-3, atol=1e-3):
+        raise UnsupportedError("AdaMix's weights are not what its releases give back: its realised losses cannot be read off them.")
+    return squares.sqrt().numpy(), membership.log_losses(prepared.z @ classifier.weights + classifier.bias, view.y)
+
+
+def _epsilons(mu: Array, delta: float) -> Array:
+    """ε of each μ, by interpolation between 200 exact points: for figures."""
+    points = np.linspace(mu.min(), mu.max(), 200) if mu.max() > mu.min() else mu[:1]
+    return np.interp(mu, points, [accounting.epsilon_of_mu(float(point), delta) for point in points])

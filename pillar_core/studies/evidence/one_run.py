@@ -1,0 +1,116 @@
+"""An audit from one training run: many canaries, each in or out by its own coin, and bounds on ε from the coins called rightly.
+
+White-box on a linear head: every release is taken at the ledger's gate. Less what the other rows gave, it is a known linear map
+of the coins plus the noise, so the best linear estimate of all coins at once is a ridge regression on the canaries' clipped
+gradients along the released trajectory. How many coins are called is fixed beforehand, from the claim alone. The bounds are
+those of `auditing.one_run`; they hold for any dependence between canaries. An experiment on simulated releases.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+import torch
+
+from pillar_core import rng
+from pillar_core.auditing import ReleaseTape, Rows, one_run, trajectory
+from pillar_core.engine import HeadPlan, LinearClassifier
+from pillar_core.errors import SettingError, UnsupportedError
+from pillar_core.ledger import Ledger
+from pillar_core.memo import Memo
+from pillar_core.rng import Streams
+from pillar_core.runs.run import Solved
+from pillar_core.studies.evidence import attacks as evidence
+from pillar_core.types import SemiPrivateSplit
+
+Array = np.ndarray[Any, Any]
+
+CANARIES = 200
+COIN_VARIANCE = 0.25
+
+
+@dataclasses.dataclass(frozen=True)
+class OneRunAudit:
+    """Coins called and called rightly, what they certify by the (ε, δ) bound and by the f-DP bound, and what could be hoped for.
+
+    expected: the same two, for an ideal attack on independent canaries of a run that spends what it claims.
+    """
+
+    canaries: int
+    guesses: int
+    correct: int
+    certified: tuple[float, float]
+    expected: tuple[float, float]
+    claimed_epsilon: float
+
+    @property
+    def is_rejected(self) -> bool:
+        """Whether more is certified than was claimed."""
+        return max(self.certified) > self.claimed_epsilon
+
+
+def one_run_audit(
+    method: str,
+    split: SemiPrivateSplit,
+    *,
+    canaries: int = CANARIES,
+    significance: float = evidence.SIGNIFICANCE,
+    seed: int = 0,
+    **arguments: Any,
+) -> OneRunAudit:
+    """Trains the learner once with `canaries` coins and bounds its ε from below, at `significance` for both bounds together.
+
+    arguments: as `run`.
+
+    Raises:
+        UnsupportedError: a learner that is no full-batch descent, or a run without noise. SettingError: fewer than 10 canaries.
+    """
+    if not canaries >= 10:
+        raise SettingError(f"canaries must be at least 10; got {canaries!r}.")
+    one = evidence.descent_run(method, split, seed=seed, **arguments)
+    if evidence.plan_of(one).noise_multiplier == 0:
+        raise UnsupportedError("a run without noise claims nothing that could be tested: lower ε.")
+    stream, epsilon, delta = rng.stream(seed, "one-run audit"), one.guarantee.epsilon.upper, one.guarantee.delta
+    coins = stream.random(canaries) < 0.5
+    estimates = _estimates(one, coins, stream)
+    guesses = one_run.best_guesses(epsilon, canaries=canaries, delta=delta, significance=significance)
+    called = np.argsort(-np.abs(estimates), kind="stable")[:guesses]
+    correct = int(((estimates[called] > 0) == coins[called]).sum())
+    counts: dict[str, Any] = {"canaries": canaries, "guesses": guesses, "correct": correct, "delta": delta, "significance": significance}
+    each = counts | {"significance": significance / 2}  # the larger of two bounds is reported, so each gets half
+    certified = (one_run.epsilon_lower_bound(**each), one_run.epsilon_lower_bound_fdp(**each))
+    expected = one_run.most_certifiable(epsilon, canaries=canaries, delta=delta, significance=significance)
+    return OneRunAudit(canaries, guesses, correct, certified, expected, epsilon)
+
+
+def _estimates(one: Solved, coins: Array, stream: np.random.Generator) -> Array:
+    """(m,) estimates of coin − ½ from one run with the canaries whose coin says so."""
+    view, _ = evidence.audit_rows(one.view)
+    centre = view.x_public.mean(axis=0) if len(view.x_public) else view.x.mean(axis=0)
+    spread = float(np.linalg.norm(view.x - centre, axis=1).mean())
+    directions = stream.standard_normal((len(coins), view.x.shape[1]))
+    x = (centre + spread * directions / np.linalg.norm(directions, axis=1, keepdims=True)).astype(np.float32)
+    y = stream.integers(one.view.facts.n_classes, size=len(coins))
+    world = dataclasses.replace(view, x=np.concatenate([view.x, x[coins]]), y=np.concatenate([view.y, y[coins]]), memo=Memo())
+    tape, plan = ReleaseTape(), evidence.plan_of(one)
+    classifier = one.method.fit(one.settings, world, Streams(one.seed), Ledger(tape)).classifier
+    if not isinstance(classifier, LinearClassifier):
+        raise UnsupportedError(f"{one.method.title} does not return a linear head.")
+    rows, added = Rows.of(classifier.transform(view.x), view.y), Rows.of(classifier.transform(x), y)
+    return _regressed(torch.stack(tape.released)[:, None], rows, added, plan)
+
+
+def _regressed(released: torch.Tensor, rows: Rows, added: Rows, plan: HeadPlan) -> Array:
+    """The linear estimate of coins − ½ with the least mean square error, step by step: (AᵀA + 4)⁻¹Aᵀ(y − A/2)."""
+    normal = torch.eye(len(added.y), dtype=torch.float64) / COIN_VARIANCE
+    right = torch.zeros(len(added.y), dtype=torch.float64)
+    for state, step in zip(trajectory.states(released, plan), released, strict=True):
+        gradients = trajectory.clipped_rows(added, state[0], plan) / (plan.noise_multiplier * plan.l2_clip_norm)
+        left_over = (step.double() - trajectory.clipped_gradient(rows, state, plan).double()).flatten()
+        left_over = left_over / (plan.noise_multiplier * plan.l2_clip_norm)
+        normal += gradients @ gradients.T
+        right += gradients @ (left_over - gradients.sum(0) / 2)
+    estimates: Array = torch.linalg.solve(normal, right).numpy()
+    return estimates

@@ -1,0 +1,161 @@
+"""The public face's `xi` and `margins`, and the same separators by name, from the cache, for pages and jobs.
+
+All of it is a non-private diagnostic: separators and margins are functions of labelled private rows without noise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from pillar_core import geometry, store
+from pillar_core.data import DATASETS
+from pillar_core.fingerprint import fingerprint
+from pillar_core.geometry import Basis, Rows, Separators
+from pillar_core.runs import sweep
+from pillar_core.runs.splitting import STORED
+from pillar_core.types import FeatureSet, SemiPrivateSplit
+
+VERSION = 1
+TASK_PAIRS = 8
+"""Separators that one task of a job trains."""
+QUANTILES = (0.0, 0.001, 0.005, 0.01, 0.02, 0.04, 0.1, 0.25)
+"""Quantiles that a job keeps, so that choosing one costs nothing."""
+
+Payload = Mapping[str, Any]
+
+
+def xi(data: FeatureSet | SemiPrivateSplit, k: int | Sequence[int], *, classes: Any = None) -> pd.DataFrame:
+    """ξ_k of the separator of each pair of classes: columns k, class_a, class_b, xi in [0, 1]. A non-private diagnostic.
+
+    The directions are the principal components of the split's public rows, else of the train rows, centred and not
+    standardised; the separators are support vector machines on the private rows, else on the train rows. classes: all
+    pairs for None, those among some classes (names or numbers), or "one_versus_rest" (class_b is then "rest").
+
+    Raises:
+        SettingError: a k above the rank of those rows, unknown classes. DataError: no labels, a class without rows.
+    """
+    rows, basis = _rows_and_basis(data)
+    ks = geometry.checked_ks(k, most=basis.rank, why=basis.limit)
+    found = geometry.separators(rows, geometry.pairs_of(rows.classes, classes))
+    return geometry.xi_table(found, basis, ks, classes=rows.classes)
+
+
+def margins(data: FeatureSet | SemiPrivateSplit, k: int | Sequence[int], *, quantile: float = 0.01) -> pd.DataFrame:
+    """Margins in the first k directions: columns k, class, quantile, cosine_margin, distance_margin. A non-private diagnostic.
+
+    For each class a separator against the rest is trained in those k directions; the margin is the largest value that a
+    share 1 − quantile of all rows reach, negative where they lie on the wrong side. Directions as for `xi`; distances in
+    the features' own units. `geometry.smallest` takes the minimum over classes.
+
+    Raises:
+        SettingError: a k above the rank, quantile outside [0, 1). DataError: no labels, one class.
+    """
+    geometry.QUANTILE.check(quantile)
+    rows, basis = _rows_and_basis(data)
+    ks = geometry.checked_ks(k, most=basis.rank, why=basis.limit)
+    return geometry.refitted_margins(geometry.coordinates(rows, basis), ks, quantile=quantile)
+
+
+def payload(
+    dataset: str,
+    *,
+    backbone: str | None = None,
+    public_fraction: float | None = None,
+    public: str | None = None,
+    seed: int = 0,
+    standardise: bool = False,
+    regularisation: float = 1.0,
+    classes: str | Sequence[int] | None = None,
+    rows_per_class: int | None = None,
+) -> dict[str, Any]:
+    """What names a set of separators: data, split and how they are trained; all of it JSON. classes: as for `xi`."""
+    split = {name: value for name, value in (("public_fraction", public_fraction), ("public", public)) if value is not None}
+    return {
+        "data": {"dataset": dataset, "backbone": backbone, "dataset_settings": {}},
+        "split": {**split, "split_seed": seed},
+        "standardise": standardise,
+        "regularisation": regularisation,
+        "classes": classes if classes is None or isinstance(classes, str) else list(classes),
+        "rows_per_class": rows_per_class,
+    }
+
+
+def rows_of_payload(spec: Payload) -> Rows:
+    """The rows that a payload names, at most `rows_per_class` of each class."""
+    rows = geometry.rows_of(sweep.split_of({"data": dict(spec["data"]), "split": dict(spec["split"])}))
+    most = spec.get("rows_per_class")
+    return rows if most is None else geometry.thinned(rows, int(most))
+
+
+def separator_tasks(spec: Payload, rows: Rows) -> list[dict[str, Any]]:
+    """The payload once per group of pairs: every pair of classes that have rows, or each against the rest."""
+    present = [int(label) for label in np.unique(rows.y)]
+    pairs = [pair for pair in geometry.pairs_of(rows.classes, spec.get("classes")) if all(c == geometry.REST or c in present for c in pair)]
+    return [{**spec, "pairs": [list(pair) for pair in pairs[start : start + TASK_PAIRS]]} for start in range(0, len(pairs), TASK_PAIRS)]
+
+
+def task_key(task: Payload) -> str:
+    """The cache key of one task's result."""
+    dataset = str(task["data"]["dataset"])
+    version = DATASETS[dataset].version if dataset in DATASETS else 0
+    return _owned("separators", dataset, fingerprint("geometry", VERSION, dict(task), version))
+
+
+def forget(dataset: str) -> int:
+    """How many separators and margins of rows that a user brought left the cache: their weights are made from those rows."""
+    if not dataset.startswith(STORED):
+        return 0
+    cache, owners = store.default(), tuple(_owned(what, dataset, "") for what in ("separators", "margins"))
+    return sum(cache.delete(kind, entry.key) for kind in ("arrays", "record") for entry in cache.ls(kind) if entry.key.startswith(owners))
+
+
+def cached_separators(spec: Payload, rows: Rows) -> Separators | None:
+    """The separators of a payload, if every group is in the cache."""
+    parts = []
+    for task in separator_tasks(spec, rows):
+        arrays = store.default().get_arrays(task_key(task))
+        if arrays is None:
+            return None
+        parts.append((tuple((int(a), int(b)) for a, b in task["pairs"]), arrays))
+    pairs = tuple(pair for names, _ in parts for pair in names)
+    weights, offsets, converged = (np.concatenate([arrays[name] for _, arrays in parts]) for name in ("weights", "offsets", "converged"))
+    return Separators(pairs, weights, offsets, converged)
+
+
+def margin_ks(rank: int) -> list[int]:
+    """About eight values of k up to `rank` on a logarithmic scale, at which margins are trained anew."""
+    offered = (2, 5, 10, 20, 40, 100, 200, 400, 800, 1600)
+    return [*(k for k in offered if k < rank), rank]
+
+
+def margin_tasks(spec: Payload, rank: int) -> list[dict[str, Any]]:
+    """The payload once per k, the largest first, because it takes longest."""
+    return [{**spec, "ks": [k]} for k in reversed(margin_ks(rank))]
+
+
+def cached_margins(spec: Payload, rank: int) -> pd.DataFrame | None:
+    """The margins of a payload, if all are in the cache: columns as `margins`, at every quantile of QUANTILES."""
+    records = [store.default().get_json("record", margins_key(task)) for task in margin_tasks(spec, rank)]
+    if any(record is None for record in records):
+        return None
+    rows = [row for record in reversed(records) for row in record["rows"]]
+    return pd.DataFrame(rows, columns=["k", "class", "quantile", "cosine_margin", "distance_margin"])
+
+
+def margins_key(spec: Payload) -> str:
+    """The cache key of one task's margins."""
+    return _owned("margins", str(spec["data"]["dataset"]), fingerprint("margins", task_key(spec)))
+
+
+def _owned(what: str, dataset: str, key: str) -> str:
+    """The key, led by whose rows it was made from where those can be forgotten."""
+    return f"{what}-{dataset.removeprefix(STORED)}-{key}" if dataset.startswith(STORED) else key
+
+
+def _rows_and_basis(data: FeatureSet | SemiPrivateSplit) -> tuple[Rows, Basis]:
+    rows = geometry.rows_of(data)
+    return rows, geometry.basis_of(rows, kind="public_pca" if rows.has_public else "private_pca")

@@ -1,0 +1,221 @@
+"""The papers' tables beside our own: published numbers as facts, each runnable table as a grid over our learners.
+
+The numbers lie in papers.csv, one per row, in percent: paper, table, private data set, backbone, public rows, our name of
+the method (or the paper's where we have none), ε, metric. A grid follows the paper's split, budgets and learners with our
+own default settings. Where its data are not at hand, generated features stand in at a reduced size: then only the order
+of the methods may be compared, and every result says so.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import re
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from pillar_core.errors import DataError, SettingError
+from pillar_core.jobs.sweep import sweep
+from pillar_core.runs import splitting
+from pillar_core.runs.loading import load_features
+from pillar_core.runs.sweep import Progress
+from pillar_core.studies.papers.tables import CLASSES, TABLES, PaperTable
+
+__all__ = [
+    "TABLES",
+    "PaperTable",
+    "beside",
+    "catalogue",
+    "facts",
+    "grid",
+    "matching",
+    "numbers",
+    "published",
+    "published_for",
+    "run",
+]
+
+FILE = Path(__file__).with_name("papers.csv")
+CATALOGUE = Path(__file__).with_name("papers_catalogue.csv")
+STAND_IN = "spiked_features"
+STAND_IN_ROWS, STAND_IN_TEST, STAND_IN_WIDTH = 5_000, 1_000, 256
+FEW_SEEDS = 2
+"""Seeds of a run on stand-in rows."""
+
+
+def facts() -> pd.DataFrame:
+    """Every published number: paper, table, dataset, backbone, public, method, other_method, epsilon, metric, published.
+
+    `published` is in [0, 1]; errors are turned into accuracies. `method` is our name, empty where we have no such learner.
+    """
+    return _facts().copy()
+
+
+def catalogue() -> pd.DataFrame:
+    """Every published table and figure: paper, item, title, how, where, words.
+
+    `how` is run (`where` names our table), page (`where` names the app's page that shows the like) or no; `words` say what
+    differs, or why not.
+    """
+    return pd.read_csv(CATALOGUE, keep_default_na=False, dtype=str)
+
+
+def numbers(paper: str, item: str) -> pd.DataFrame:
+    """The published numbers of an item of the catalogue, empty for most figures: columns of `facts`."""
+    rows = _facts()
+    return rows[(rows["paper"] == paper) & ("Table " + rows["table"] == item)].reset_index(drop=True)
+
+
+def published(name: str, *, dataset: str | None = None) -> pd.DataFrame:
+    """The published numbers of a runnable table, of one data set or all.
+
+    Raises:
+        UnknownNameError: no such table.
+        SettingError: a data set that the table does not have.
+    """
+    table, rows = TABLES[name], _facts()
+    rows = rows[(rows["paper"] == table.paper) & (rows["table"] == table.table)]
+    if dataset is None:
+        return rows.reset_index(drop=True)
+    _check_dataset(table, dataset)
+    return rows[rows["dataset"] == dataset].reset_index(drop=True)
+
+
+def published_for(features: str, backbone: str | None) -> pd.DataFrame:
+    """One published accuracy for each method and ε, the first table's, of those `matching`: columns of `facts`."""
+    return matching(features, backbone).drop_duplicates(["method", "epsilon"]).reset_index(drop=True)
+
+
+def matching(features: str, backbone: str | None) -> pd.DataFrame:
+    """Published accuracies on features whose name and backbone say that they are a paper's: columns of `facts`.
+
+    A row matches when its data set and the first word of its backbone both stand in the names: "cifar10_resnet50" is
+    CIFAR-10 through a ResNet-50.
+    """
+    parts = [part for part in re.split(r"[^a-z0-9]+", f"{features} {backbone or ''}".lower()) if part]
+    words = {*parts, *("".join(pair) for pair in itertools.pairwise(parts))}
+    rows = _facts()
+    fits = rows["dataset"].map(_word).isin(words) & rows["backbone"].map(lambda text: _word(text.split(" ")[0])).isin(words)
+    return rows[fits & (rows["metric"] == "accuracy") & (rows["method"] != "")].reset_index(drop=True)
+
+
+def grid(name: str, *, dataset: str, data: str | None = None, seeds: int | None = None) -> dict[str, Any]:
+    """A grid for `sweep` that repeats one data set's part of a table.
+
+    data: the name of a registered or stored set, or a file of features; None lets generated rows stand in. seeds: the
+    paper's number unless given (two on stand-in rows).
+
+    Raises:
+        UnknownNameError, SettingError: no such table, or a data set that it does not have.
+        DataError: the file cannot be used.
+    """
+    table, rows = TABLES[name], published(name, dataset=dataset)
+    rows = rows[rows["method"] != ""]
+    axes = {"method": list(dict.fromkeys(rows["method"])), "epsilon": _budgets(rows), **_public_axis(rows), **table.axes}
+    if seeds is None:
+        seeds = table.seeds if data is not None else min(FEW_SEEDS, table.seeds)
+    if not seeds >= 1:
+        raise SettingError(f"seeds must be a whole number from 1; got {seeds}.")
+    return {**_data_axes(dataset, data), **axes, "delta": 1e-5, "seed": list(range(seeds))}
+
+
+def beside(name: str, runs: pd.DataFrame, *, dataset: str) -> pd.DataFrame:
+    """Published and measured side by side, one row per backbone, public share, method and ε.
+
+    Columns: backbone, public, method, epsilon, published, measured (mean over seeds that ran), seeds (0: refused), difference (measured −
+    published), published_rank and measured_rank (1 = best, within the rows of equal backbone and ε).
+
+    Raises:
+        UnknownNameError, SettingError: as `grid`.
+    """
+    share = "public_fraction" if "public_fraction" in runs else "public_per_class"
+    by = ["method", "epsilon", share, *(axis for axis in TABLES[name].shown_axes if axis in runs)]
+    ours = (
+        runs.assign(accuracy=pd.to_numeric(runs["accuracy"]))
+        .groupby(by, dropna=False)["accuracy"]
+        .agg(measured="mean", seeds="count")
+        .reset_index()
+    )
+    theirs = published(name, dataset=dataset)
+    if theirs.empty:
+        return ours
+    everywhere = theirs["public"].eq("none") | theirs["method"].isin(["only_public", "non_private"])
+    shares = theirs["public"].map(_share).where(~everywhere | theirs["public"].map(_share).notna(), runs[share].max())
+    theirs = theirs.assign(**{share: shares})
+    joined = theirs.merge(ours, on=["method", "epsilon", share], how="left").drop(columns=[share, "paper", "table", "dataset", "metric"])
+    joined["method"] = joined["method"].where(joined["method"] != "", joined.pop("other_method"))
+    joined["difference"] = joined["measured"] - joined["published"]
+    among = joined.groupby(["backbone", "epsilon"])
+    for column in ("published", "measured"):
+        joined[f"{column}_rank"] = among[column].rank(ascending=False, method="min")
+    return joined
+
+
+def run(
+    name: str,
+    *,
+    dataset: str,
+    data: str | None = None,
+    seeds: int | None = None,
+    scheduler: str | None = None,
+    progress: Progress | None = None,
+) -> pd.DataFrame:
+    """Trains one data set's part of a table and lays it `beside` the published numbers; runs in the cache are reused.
+
+    Raises:
+        UnknownNameError, SettingError, DataError: as `grid`.
+    """
+    runs = sweep(grid(name, dataset=dataset, data=data, seeds=seeds), scheduler=scheduler, progress=progress)
+    failed = runs["error_message"].dropna()
+    if len(failed) == len(runs):
+        raise DataError(f"no run of {name} could be trained: {failed.iloc[0]}")
+    return beside(name, runs, dataset=dataset)
+
+
+@functools.lru_cache(maxsize=1)
+def _facts() -> pd.DataFrame:
+    rows = pd.read_csv(FILE, keep_default_na=False, dtype={"epsilon": float, "percent": float, "table": str})
+    share = rows.pop("percent") / 100
+    is_error = rows["metric"] == "error"
+    rows["published"] = share.where(~is_error, 1 - share)
+    rows["metric"] = rows["metric"].where(~is_error, "accuracy")
+    rows["epsilon"] = rows["epsilon"].where(rows["method"] != "only_public", 0.0)
+    return rows
+
+
+def _check_dataset(table: PaperTable, dataset: str) -> None:
+    if dataset not in table.datasets:
+        raise SettingError(f"{table.name} has the data sets {', '.join(table.datasets)}; got {dataset!r}.")
+
+
+def _data_axes(dataset: str, data: str | None) -> dict[str, Any]:
+    if data is None:
+        sizes = {"n": STAND_IN_ROWS, "n_test": STAND_IN_TEST, "d": STAND_IN_WIDTH, "C": CLASSES[dataset]}
+        return {"dataset": STAND_IN, "dataset_settings": sizes}
+    if not splitting.is_known(data):
+        data = splitting.keep_data(load_features(data))
+    return {"dataset": data}
+
+
+def _budgets(rows: pd.DataFrame) -> list[float]:
+    return sorted({float(epsilon) for epsilon in rows.loc[~rows["method"].isin(["only_public", "non_private"]), "epsilon"]})
+
+
+def _public_axis(rows: pd.DataFrame) -> dict[str, Any]:
+    shares = sorted(set(rows["public"].map(_share).dropna()))
+    counts = any("per class" in words for words in rows["public"])
+    return {"public_per_class": int(shares[0])} if counts else {"public_fraction": shares} if shares else {}
+
+
+def _share(words: str) -> float | None:
+    """Of “10 %” 0.1, of “5 per class” 5, of other words nothing."""
+    number, _, unit = words.partition(" ")
+    if not number.isdecimal():
+        return None
+    return int(number) / 100 if unit == "%" else float(number) if unit == "per class" else None
+
+
+def _word(text: str) -> str:
+    return re.sub(r"[^a-z0-9]", "", text.lower())

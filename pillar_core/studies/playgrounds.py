@@ -1,0 +1,125 @@
+"""Playgrounds: registered learners on data whose truth is known, measured beside what theory predicts."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from pillar_core import rng, theory
+from pillar_core.data import load_dataset
+from pillar_core.runs.loading import load_features
+from pillar_core.runs.run import run
+from pillar_core.runs.splitting import split
+from pillar_core.splits import public_basis
+from pillar_core.types import SemiPrivateSplit
+
+Array = np.ndarray[Any, Any]
+
+ONE_RELEASE: dict[str, Any] = {
+    "steps": 1,
+    "learning_rate": 1.0,
+    "l2_clip_norm": 1 / math.sqrt(2.0),
+    "bias": False,
+    "standardise": False,
+    "centre": False,
+    "normalise": True,
+}
+"""One full-batch step from zero: every row's gradient has norm 1/√2 exactly, so the clip binds nobody and theory is exact."""
+N_TEST = 4_000
+
+
+def mixture(
+    *, d: int, theta: float, sigma: float, epsilon: float, n_private: Sequence[int], n_public: int, seeds: int = 3, seed: int = 0
+) -> pd.DataFrame:
+    """Errors of PILLAR's one-direction projection and of none, on the Gaussian mixture, at several numbers of private rows.
+
+    Columns projection ("first public direction", "none"), n_private, seed, error, predicted, held: all on a fresh test set
+    of 4,000 rows; `predicted` knows the direction that the public rows gave (‖A₁ᵀμ‖ = held).
+
+    Raises:
+        SettingError, BudgetError: as `run` and the data set.
+    """
+    lines = []
+    for draw in range(seed, seed + seeds):
+        for n in n_private:
+            made = _mixture_split(d=d, theta=theta, sigma=sigma, n=n, n_public=n_public, seed=draw)
+            held = _held(made)
+            for name, method, k, kept in (("first public direction", "pillar", 1, held), ("none", "dp_sgd", None, 1.0)):
+                settings = {**ONE_RELEASE, **({} if k is None else {"k": k})}
+                record = run(method, made, epsilon=epsilon, seed=draw, **settings)
+                predicted = theory.predicted_error(n_private=n, epsilon=epsilon, k=k or d, theta=theta, sigma=sigma, held=kept)
+                lines.append((name, n, draw, 1 - float(record.accuracy or 0.0), predicted, kept))
+    return pd.DataFrame(lines, columns=["projection", "n_private", "seed", "error", "predicted", "held"])
+
+
+def disjunctions(
+    *,
+    d: int,
+    k: int,
+    p: float,
+    epsilons: Sequence[float],
+    n_private: Sequence[int],
+    n_unlabelled: int,
+    seeds: int = 5,
+    seed: int = 0,
+) -> pd.DataFrame:
+    """Expected error of the exponential mechanism's choice among unions of components, exactly averaged over the choice.
+
+    Columns epsilon, n_private, seed, error, components; error is NaN where more than 2^16 unions remain.
+    """
+    lines = []
+    x_test, y_test = theory.random_graph_rows(1_000, d=d, k=k, p=p, seed=seed, part="test")
+    for draw in range(seed, seed + seeds):
+        graph = theory.component_graph(theory.random_graph_rows(n_unlabelled, d=d, k=k, p=p, seed=draw, part="unlabelled")[0])
+        x, y = theory.random_graph_rows(max(n_private), d=d, k=k, p=p, seed=draw, part="private")
+        for n in n_private:
+            for epsilon in epsilons:
+                error = math.nan
+                if graph.count <= theory.MOST_COMPONENTS:
+                    chosen = theory.choice(graph, x[:n], y[:n], epsilon=epsilon, x_test=x_test, y_test=y_test)
+                    error = float(chosen.expected_error or 0.0)
+                lines.append((float(epsilon), int(n), draw, error, graph.count))
+    return pd.DataFrame(lines, columns=["epsilon", "n_private", "seed", "error", "components"])
+
+
+def shifted_directions(*, d: int, k: int, decay: float, n_public: int, points: int = 61, seed: int = 0) -> pd.DataFrame:
+    """`theory.shift_curve` for rows of unit length whose spectrum falls like j^−decay; half of w*'s square lies in direction k.
+
+    The foreign direction is the last eigenvector; from about η = λ_k on it displaces direction k. η runs to 2.5·λ_k.
+    """
+    values = np.arange(1, d + 1, dtype=np.float64) ** -decay
+    values /= values.sum()
+    generator = rng.stream(seed, "playground", "shift")
+    rows = generator.standard_normal((n_public, d)) * np.sqrt(values)
+    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+    separator = np.zeros(d)
+    separator[: k + 1] = math.sqrt(0.5 / (k + 1))
+    separator[k - 1] = math.sqrt(0.5 + 0.5 / (k + 1))
+    direction = np.zeros(d)
+    direction[-1] = 1.0
+    eigenvalues = np.sort(_unit_moment(values, seed))[::-1]
+    last, gap = min(2.5 * float(eigenvalues[k - 1]), 0.9), float(eigenvalues[k - 1] - eigenvalues[k])
+    etas = sorted({*np.linspace(0.0, last, points).tolist(), *np.linspace(0.0, min(gap, last), points // 2).tolist()})
+    return theory.shift_curve(etas, eigenvalues=eigenvalues, separator=separator, direction=direction, k=k, rows=rows, seed=seed)
+
+
+def _unit_moment(values: Array, seed: int) -> Array:
+    """Mean squares of the coordinates of Gaussian rows scaled to unit length, from 50,000 draws."""
+    rows = rng.stream(seed, "playground", "moment").standard_normal((50_000, len(values))) * np.sqrt(values)
+    return np.asarray(np.square(rows / np.linalg.norm(rows, axis=1, keepdims=True)).mean(axis=0))
+
+
+def _mixture_split(*, d: int, theta: float, sigma: float, n: int, n_public: int, seed: int) -> SemiPrivateSplit:
+    settings: dict[str, Any] = {"d": d, "theta": theta, "sigma": sigma, "n_test": N_TEST}
+    private = load_features(load_dataset("gaussian_mixture", seed=seed, n=max(n, 4) + n_public, **settings))
+    return split(private, public_fraction=n_public / (max(n, 4) + n_public), seed=seed)
+
+
+def _held(made: SemiPrivateSplit) -> float:
+    """‖A₁ᵀμ‖ of the uncentred first public direction."""
+    first = public_basis(made.public_x, standardise=False, centre=False).vectors[:, 0]
+    return min(float(abs(np.asarray(made.features.known["mu"]) @ first)), 1.0)

@@ -1,0 +1,238 @@
+"""Screening by name, kept on disk: what a page or a job asks for is computed once and found again after a reload.
+
+Images that a user brought are kept in the store under the hash of their content and named `images:<hash>`. `own_half` as a
+candidate is the private set's own other half, a yardstick: the private set is then its first half. Its rows are private, so it
+is refused where ε is spent.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from pillar_core import screening, store
+from pillar_core.errors import DataError, StoreError
+from pillar_core.fingerprint import fingerprint
+from pillar_core.screening.models import model_of
+from pillar_core.studies.screening import benefit as by_name
+from pillar_core.studies.screening.gradient_energy import captured
+from pillar_core.types import Dataset
+
+Array = np.ndarray[Any, Any]
+Progress = Callable[[int, int, str], None]
+
+IMAGES = "images:"
+OWN_HALF = "own_half"
+VERSION = 2
+SEEDS = (0, 1, 2)
+NEEDED = 1.5
+"""Images of a drawn set for each row that is compared: a fifth of them are test rows."""
+FEWEST = 50
+SELF_ROWS = 100
+"""Rows for the check that a set and itself lie at 0."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Ask:
+    """One question: `what` is ranking, angles, spectra, pairs, bound, training, accuracy or energy; the rest as in `screening`."""
+
+    what: str
+    private: str
+    public: tuple[str, ...]
+    model: str = "linear_head"
+    k: int = 16
+    n_examples: int = 200
+    seed: int = 0
+    score: str = "gsd"
+    repeats: int = 3
+    epsilon: float | None = None
+    method: str = "gep"
+
+    @classmethod
+    def of(cls, payload: Mapping[str, Any]) -> Ask:
+        """The question that `payload` wrote."""
+        names = {field.name for field in dataclasses.fields(cls)}
+        given: dict[str, Any] = {name: value for name, value in payload.items() if name in names}
+        return cls(**given | {"public": tuple(given["public"])})
+
+    @property
+    def payload(self) -> dict[str, Any]:
+        """As JSON."""
+        return {"kind": "screening", **dataclasses.asdict(self), "public": list(self.public)}
+
+    @property
+    def key(self) -> str:
+        """What the answer is kept under."""
+        return fingerprint("screening", VERSION, self.payload)
+
+
+def kept(ask: Ask) -> pd.DataFrame | None:
+    """The answer from the store, or None."""
+    found = store.default().get_json("record", ask.key)
+    if not isinstance(found, dict) or "screening" not in found:
+        return None
+    table = pd.DataFrame(found["rows"], columns=found["columns"])
+    for name in ("low", "high"):
+        if name in table:
+            table[name] = table[name].astype(float)
+    table.attrs = found["attrs"]
+    return table
+
+
+def computed(ask: Ask, progress: Progress = lambda done, total, words: None) -> pd.DataFrame:
+    """The answer, from the store where it is there, else computed and stored.
+
+    Raises:
+        As the function that answers.
+    """
+    found = kept(ask)
+    if found is not None:
+        return found
+    private, public = sets_of(ask)
+    table = _ANSWERS[ask.what](ask, private, public, progress)
+    rows = table.astype(object).where(table.notna(), None).to_numpy().tolist()
+    attrs = {name: list(value) if isinstance(value, tuple) else value for name, value in table.attrs.items()}
+    store.default().put_json("record", ask.key, {"screening": ask.what, "columns": list(table.columns), "rows": rows, "attrs": attrs})
+    return table
+
+
+def sets_of(ask: Ask) -> tuple[Dataset, dict[str, Dataset]]:
+    """(private set, candidates by name).
+
+    Raises:
+        DataError: the own half where ε is spent. As `screening.candidate`.
+    """
+    n = math.ceil(FEWEST + NEEDED * ask.n_examples)
+    private = named(ask.private, n=2 * n)
+    public = {name: named(name, n=n, seed=1) for name in ask.public if name != OWN_HALF}
+    if OWN_HALF not in ask.public:
+        return private, public
+    if ask.epsilon is not None and ask.what == "ranking":
+        raise DataError("the private set's own half holds private rows: it is a yardstick for a diagnostic and no candidate under ε.")
+    first, second = halves(private)
+    return first, {name: second if name == OWN_HALF else public[name] for name in ask.public}
+
+
+def halves(data: Dataset) -> tuple[Dataset, Dataset]:
+    """Every other row, and the rows between them; test rows stay with the first."""
+    parts = [
+        dataclasses.replace(data, x_train=data.x_train[start::2], y_train=None if data.y_train is None else data.y_train[start::2])
+        for start in (0, 1)
+    ]
+    return parts[0], dataclasses.replace(parts[1], x_test=None, y_test=None)
+
+
+def named(name: str, *, n: int | None = None, seed: int = 0) -> Dataset:
+    """A set by name: kept images, or as `screening.candidate`."""
+    parts = name.split("+")
+    if any(part.startswith(IMAGES) for part in parts) and len(parts) > 1:
+        return screening.mixture([named(part, n=n, seed=seed) for part in parts], name=name, seed=seed)
+    return kept_images(name) if name.startswith(IMAGES) else by_name.candidate(name, n=n, seed=seed)
+
+
+def keep_images(data: Dataset) -> str:
+    """The name under which these images can be found again on this machine.
+
+    Raises:
+        DataError: numbers, not images.
+    """
+    if not data.is_images:
+        raise DataError(f"{data.name!r} holds numbers; screening compares images (npz with uint8 x_train, folder or zip of images).")
+    arrays = {"x_train": data.x_train, "y_train": data.y_train, "x_test": data.x_test, "y_test": data.y_test}
+    present = {name: values for name, values in arrays.items() if values is not None}
+    words = {
+        "classes": np.array(data.classes or (), dtype=str),
+        "title": np.array(data.title or data.name),
+        "notes": np.array(data.notes or (), dtype=str),
+    }
+    key = fingerprint("images", data.fingerprint)
+    store.default().put_arrays(key, **present, **words)
+    return IMAGES + key
+
+
+def kept_images(name: str) -> Dataset:
+    """The images kept under `name`.
+
+    Raises:
+        StoreError: they are not in this cache (any more).
+    """
+    arrays = store.default().get_arrays(name.removeprefix(IMAGES))
+    if arrays is None:
+        raise StoreError("images that were brought earlier are no longer in this cache; drop the file in again.")
+    classes, notes = (tuple(map(str, arrays[part])) for part in ("classes", "notes"))
+    own = Dataset(name, arrays["x_train"], arrays.get("y_train"), classes=classes, title=str(arrays["title"]), notes=notes)
+    return dataclasses.replace(own, x_test=arrays.get("x_test"), y_test=arrays.get("y_test"))
+
+
+def forget_images(name: str) -> None:
+    """Removes kept images from this machine's cache; tables about them hold no rows and stay."""
+    store.default().delete("arrays", name.removeprefix(IMAGES))
+
+
+def check_model(name: str) -> None:
+    """Refuses a model that there is not.
+
+    Raises:
+        UnknownNameError, SettingError: as `screening` would.
+    """
+    model_of(name)
+
+
+def _ranking(ask: Ask, private: Dataset, public: dict[str, Dataset], progress: Progress) -> pd.DataFrame:
+    settings: dict[str, Any] = {"model": ask.model, "k": ask.k, "n_examples": ask.n_examples, "repeats": ask.repeats, "seed": ask.seed}
+    table = screening.screen(private, public, scores=(ask.score,), epsilon=ask.epsilon, progress=progress, **settings)
+    if ask.epsilon is None and ask.score == "gsd":
+        few = max(ask.k, min(ask.n_examples, SELF_ROWS))
+        table.attrs["self_distance"] = screening.gsd(private, private, model=ask.model, k=ask.k, n_examples=few, seed=ask.seed)
+    return table
+
+
+def _inspected(of: Callable[..., pd.DataFrame], *, has_k: bool = True) -> Callable[..., pd.DataFrame]:
+    def answer(ask: Ask, private: Dataset, public: dict[str, Dataset], progress: Progress) -> pd.DataFrame:
+        more = {"k": ask.k} if has_k else {}
+        return of(private, public, model=ask.model, n_examples=ask.n_examples, seed=ask.seed, **more)
+
+    return answer
+
+
+def _pairs(ask: Ask, private: Dataset, public: dict[str, Dataset], progress: Progress) -> pd.DataFrame:
+    everyone = {ask.private: private, **public}
+    return screening.pairwise(everyone, model=ask.model, k=ask.k, n_examples=ask.n_examples, seed=ask.seed)
+
+
+def _training(ask: Ask, private: Dataset, public: dict[str, Dataset], progress: Progress) -> pd.DataFrame:
+    settings: dict[str, Any] = {"model": ask.model, "k": ask.k, "n_examples": ask.n_examples, "seed": ask.seed}
+    table = screening.over_training(private, public, progress=progress, **settings)
+    table.attrs["order_kept"] = screening.order_kept(table)
+    return table
+
+
+def _accuracy(ask: Ask, private: Dataset, public: dict[str, Dataset], progress: Progress) -> pd.DataFrame:
+    epsilon = 2.0 if ask.epsilon is None else ask.epsilon
+    shared: dict[str, Any] = {"epsilon": epsilon, "model": ask.model, "seeds": SEEDS}
+    table = by_name.measured(private, public, method=ask.method, progress=progress, **shared)
+    table.attrs["baseline"] = by_name.without_public(private, **shared)
+    return table
+
+
+def _energy(ask: Ask, private: Dataset, public: dict[str, Dataset], progress: Progress) -> pd.DataFrame:
+    labelled = {name: data for name, data in public.items() if data.y_train is not None}
+    epsilon = 3.0 if ask.epsilon is None else ask.epsilon
+    return captured(private, labelled, k=ask.k, epsilon=epsilon, model=ask.model, seed=ask.seed)
+
+
+_ANSWERS: dict[str, Callable[[Ask, Dataset, dict[str, Dataset], Progress], pd.DataFrame]] = {
+    "ranking": _ranking,
+    "angles": _inspected(screening.angles),
+    "spectra": _inspected(screening.spectra, has_k=False),
+    "bound": _inspected(screening.reconstruction),
+    "pairs": _pairs,
+    "training": _training,
+    "accuracy": _accuracy,
+    "energy": _energy,
+}

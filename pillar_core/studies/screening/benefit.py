@@ -1,0 +1,196 @@
+"""Screening beside what it is for: candidates by name or file, the accuracy that each really gives, and how well scores agree."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy import stats
+
+from pillar_core import data, screening
+from pillar_core.data import DATASETS, load_dataset
+from pillar_core.errors import DataError
+from pillar_core.methods import METHODS
+from pillar_core.params import params_of
+from pillar_core.rng import stream
+from pillar_core.runs.run import run
+from pillar_core.runs.splitting import split
+from pillar_core.screening.batches import image_batches, require_images
+from pillar_core.screening.models import model_of
+from pillar_core.types import Dataset, FeatureSet, PublicUse, SemiPrivateSplit
+
+Array = np.ndarray[Any, Any]
+Progress = Callable[[int, int, str], None]
+
+FEATURE_SIDE = 16
+EXACT_UP_TO = 8
+PERMUTATIONS = 20_000
+SHIFT_MARK = "~"
+
+
+def candidate(name: str, *, seed: int = 0, n: int | None = None) -> Dataset:
+    """A set by name or file: a registered data set (`drawn_digits~0.5`: shifted by 0.5), or a npz, folder or zip of images.
+
+    Images that lie in no class folder make an unlabelled set. Several joined by `+` make a mixture of equal shares.
+    n: how many images of a drawn set (None: its default).
+
+    Raises:
+        DataError, UnknownNameError, SettingError: as the loaders.
+    """
+    if not Path(name).exists() and "+" in name:
+        return screening.mixture([candidate(part, seed=seed, n=n) for part in name.split("+")], name=name, seed=seed)
+    title, mark, shift = name.partition(SHIFT_MARK)
+    if title in DATASETS:
+        settings: dict[str, Any] = {"shift": float(shift)} if mark else {}
+        if n is not None and "shift" in params_of(DATASETS[title].settings):
+            settings["n"] = n
+        return load_dataset(title, seed=seed, **settings)
+    if not Path(name).expanduser().exists():
+        DATASETS[title]
+    return data.load_candidate(name)
+
+
+def measured(
+    private: Dataset,
+    public: Mapping[str, Dataset],
+    *,
+    method: str = "gep",
+    epsilon: float = 2.0,
+    delta: float = 1e-5,
+    model: str = "",
+    seeds: Sequence[int] = (0, 1, 2),
+    progress: Progress = lambda done, total, words: None,
+    **settings: Any,
+) -> pd.DataFrame:
+    """The accuracy that each public set really gives: columns public, seed, accuracy (on the private set's test rows).
+
+    GEP takes the public rows without labels (it draws its own); labelled learners get each set's labels by their number, folded
+    into the private classes; second-phase pre-training its images in the private ones' shape and its labels as they are. Rows are
+    not standardised or centred by public ones unless `settings` say so: only what the learner
+    itself draws from them differs. Features are grey pixels at 16 × 16, or those of the pre-trained `model`.
+
+    Raises:
+        DataError: no test rows, or no labels for a labelled learner. Errors of `run`.
+    """
+    if private.x_test is None or private.y_test is None:
+        raise DataError(f"{private.name!r} has no test rows to measure accuracy on.")
+    learner, rows = METHODS[method], []
+    own = private_features(private, model)
+    known = params_of(learner.settings)
+    plain: dict[str, Any] = {name: False for name in ("standardise", "centre") if name in known} | settings
+    for number, (name, one) in enumerate(public.items()):
+        made = _split_for(learner.public_use, private, own, one, model)
+        for place, seed in enumerate(seeds):
+            progress(number * len(seeds) + place, len(public) * len(seeds), name)
+            record = run(method, made, epsilon=epsilon, delta=delta, seed=seed, **plain)
+            rows.append({"public": name, "seed": seed, "accuracy": record.accuracy})
+    return pd.DataFrame(rows)
+
+
+def _split_for(use: PublicUse, private: Dataset, own: FeatureSet, one: Dataset, model: str) -> SemiPrivateSplit:
+    """The private rows with one public set, as a learner with this use of public data takes them."""
+    if use is PublicUse.OTHER_LABELS:
+        return split(private, public=like(one, private), allow_overlap=True)
+    if use is PublicUse.LABELLED:
+        return split(own, public=labelled_features(one, own, model), allow_overlap=True)
+    return split(own, public=FeatureSet(_numbers(one.x_train, model), None, None, None, (), name=one.name), allow_overlap=True)
+
+
+def like(one: Dataset, private: Dataset) -> Dataset:
+    """A public set's images in the shape of the private ones, under class names of its own, so that a head starts anew for each set.
+
+    Raises:
+        DataError: no labels, numbers in place of images, or private images that are not square.
+    """
+    if private.x_train.ndim > 2 and private.x_train.shape[1] != private.x_train.shape[2]:
+        raise DataError(f"{private.name!r} holds images that are not square; second-phase pre-training is compared on square ones.")
+    if one.y_train is None:
+        raise DataError(f"{one.name!r} has no labels, which this learner needs: leave it out, or choose GEP.")
+    require_images(one, "second_phase")
+    require_images(private, "second_phase")
+    shape = private.x_train.shape[1:]
+    grey = len(shape) == 2
+    parts = [part * 127.5 + 127.5 for part in image_batches(one.x_train, shape[0], channels=1 if grey else 3)]
+    pixels = np.concatenate([part.round().clamp(0, 255).byte().numpy() for part in parts])
+    rows = pixels[:, 0] if grey else pixels.transpose(0, 2, 3, 1)
+    classes = tuple(f"{one.name}: {code}" for code in range(int(one.y_train.max()) + 1))
+    return Dataset(one.name, np.ascontiguousarray(rows), one.y_train, classes=classes)
+
+
+def without_public(
+    private: Dataset, *, epsilon: float = 2.0, delta: float = 1e-5, model: str = "", seeds: Sequence[int] = (0, 1, 2)
+) -> float:
+    """The mean accuracy of DP-SGD on the same features, which takes no public row: the line that a public set should beat."""
+    made = split(private_features(private, model))
+    plain: dict[str, Any] = {"standardise": False, "centre": False}
+    found = [run("dp_sgd", made, epsilon=epsilon, delta=delta, seed=seed, **plain).accuracy for seed in seeds]
+    return float(np.mean([accuracy for accuracy in found if accuracy is not None]))
+
+
+def private_features(private: Dataset, model: str = "") -> FeatureSet:
+    """The private set's rows as numbers that every set shares."""
+    test = None if private.x_test is None else _numbers(private.x_test, model)
+    return data.features(_numbers(private.x_train, model), private.y_train, test, private.y_test, private.classes or None)
+
+
+def labelled_features(one: Dataset, own: FeatureSet, model: str = "") -> FeatureSet:
+    """A public set's rows as numbers, its labels by their number folded into the private classes.
+
+    Raises:
+        DataError: no labels.
+    """
+    if one.y_train is None:
+        raise DataError(f"{one.name!r} has no labels, which this learner needs: leave it out, or choose GEP.")
+    return FeatureSet(_numbers(one.x_train, model), one.y_train % own.n_classes, None, None, own.classes, name=one.name)
+
+
+def agreement(ranking: pd.DataFrame, accuracy: pd.DataFrame) -> pd.DataFrame:
+    """How well each score orders the sets: columns score, spearman (1: closer is always better), p_value, sets.
+
+    spearman is Spearman's rank correlation of −value with mean accuracy; the one-sided p-value counts permutations of the
+    accuracies that agree at least as well (all of them up to eight sets, else 20,000 drawn). A handful of sets proves little:
+    with five the smallest possible p-value is 1/120.
+
+    Raises:
+        DataError: fewer than three sets with both.
+    """
+    means = accuracy.groupby("public")["accuracy"].mean()
+    rows = []
+    for score, part in ranking.groupby("score", sort=False):
+        both = part[part["public"].isin(means.index)]
+        if len(both) < 3:
+            raise DataError(f"a rank correlation needs at least three public sets with a measured accuracy; got {len(both)}.")
+        closeness, gained = stats.rankdata(-both["value"]), stats.rankdata(means[both["public"]])
+        observed = _correlation(closeness, gained)
+        others = [_correlation(closeness, order) for order in _orders(gained)]
+        p_value = sum(value >= observed - 1e-12 for value in others) / len(others)
+        rows.append({"score": score, "spearman": observed, "p_value": p_value, "sets": len(both)})
+    return pd.DataFrame(rows)
+
+
+def _orders(ranks: Array) -> Any:
+    if len(ranks) <= EXACT_UP_TO:
+        return [np.array(order) for order in itertools.permutations(ranks)]
+    generator = stream(0, "permutations of accuracies")
+    return [ranks, *(generator.permutation(ranks) for _ in range(PERMUTATIONS))]
+
+
+def _correlation(first: Array, second: Array) -> float:
+    """Pearson's correlation of ranks; 0 where one side is all ties."""
+    a, b = first - first.mean(), second - second.mean()
+    size = math.sqrt(float(a @ a) * float(b @ b))
+    return float(a @ b) / size if size > 0 else 0.0
+
+
+def _numbers(rows: Array, model: str) -> Array:
+    """(n, d) float32 features that every set shares."""
+    if rows.ndim == 2:
+        return rows
+    if model.startswith("timm:"):
+        return model_of(model).prepare(rows)
+    return np.concatenate([part.flatten(1).numpy() for part in image_batches(rows, FEATURE_SIDE, channels=1)])

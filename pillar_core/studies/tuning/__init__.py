@@ -1,0 +1,1 @@
+"""How settings are chosen, and what choosing them costs."""

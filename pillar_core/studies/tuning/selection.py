@@ -1,0 +1,274 @@
+"""What choosing settings costs, three ways: random stopping on the ledger, the linear scaling rule, free on public rows.
+
+Scores are accuracies on *public labelled* rows, so a trial's (model, score) is one release: its model, post-processed.
+The papers tune on test or validation rows and pay nothing; a number found that way is not differentially private.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from pillar_core import accounting, ledger, rng
+from pillar_core.errors import BudgetError, DataError, SettingError, UnsupportedError
+from pillar_core.ledger import DpEvent, compose, describe
+from pillar_core.rng import Stream, Streams
+from pillar_core.runs.run import Solved, run_many, solve
+from pillar_core.splits import split_features
+from pillar_core.types import FeatureSet, Guarantee, NeighboringRelation, PrivacyBudget, RunRecord, SemiPrivateSplit
+
+Candidate = Mapping[str, Any]
+
+LOSERS = "the number of trials was drawn and is not told; losing trials are not shown: both would void the bound"
+SCORED_PUBLICLY = "candidates were scored on public labelled rows"
+SIMULATED = "settings were chosen in simulations on public rows alone, which costs nothing"
+SIMULATION_SEEDS = 3
+HELD_OUT = 0.25
+SCALING_SHARES = (0.03, 0.12)
+"""Shares of μ² for the two cheap rounds of the linear scaling rule: μ at 17 and 35 % of the whole budget, over all their trials."""
+SCALING_FACTORS = (0.25, 1.0, 4.0)
+
+
+class Law(enum.StrEnum):
+    """How the number of trials is drawn (Papernot & Steinke 2022): truncated negative binomial of shape 0 or 1, or Poisson."""
+
+    LOGARITHMIC = "logarithmic"
+    GEOMETRIC = "geometric"
+    POISSON = "poisson"
+
+    @property
+    def shape(self) -> float:
+        """The event's shape parameter."""
+        return {"logarithmic": 0.0, "geometric": 1.0, "poisson": math.inf}[self.value]
+
+
+@dataclasses.dataclass(frozen=True)
+class Tuned:
+    """The winner, its guarantee counting the choice, and what each trial alone could spend."""
+
+    record: RunRecord | None
+    chosen: Candidate
+    guarantee: Guarantee
+    trial_epsilon: float
+
+
+def trial_noise(epsilon: float, *, delta: float, mean_trials: float, law: Law, relation: str = "add_or_remove_one") -> float:
+    """The noise of one Gaussian trial (its μ is 1 over this) such that the best of so many stays within (ε, δ).
+
+    Raises:
+        BudgetError, SettingError: no noise would do, or a mean below 1.
+    """
+    budget = PrivacyBudget(epsilon, delta, NeighboringRelation.of(relation))
+
+    def cost(noise: float) -> DpEvent:
+        return ledger.selected(ledger.gaussian(noise), mean_trials=mean_trials, shape=law.shape)
+
+    return float(accounting.calibrate(cost, budget, accountant="rdp"))
+
+
+def trial_epsilon(epsilon: float, *, delta: float, mean_trials: float, law: Law) -> float:
+    """The ε that a single trial may spend when the best of a random number of trials must stay within `epsilon`."""
+    return accounting.epsilon_of_mu(1 / trial_noise(epsilon, delta=delta, mean_trials=mean_trials, law=law), delta)
+
+
+def tune(
+    method: str,
+    split: SemiPrivateSplit,
+    grid: Sequence[Candidate],
+    *,
+    epsilon: float,
+    delta: float = 1e-5,
+    mean_trials: float = 10.0,
+    law: Law = Law.LOGARITHMIC,
+    seed: int | None = 0,
+) -> Tuned:
+    """The best of a random number of trials, each of a candidate drawn uniformly from `grid`, by random stopping.
+
+    Guarantee: (ε, δ) under add/remove for winner and choice together. Every candidate is a full Gaussian run of the same
+    μ, so the base event covers a uniformly drawn one. A Poisson law may draw no trial at all: then `record` is None.
+
+    Raises:
+        DataError: no public labels to score on. UnsupportedError: a candidate that is no full Gaussian run.
+        SettingError: an empty grid.
+    """
+    _scorable(split)
+    if not grid:
+        raise SettingError("grid must hold at least one candidate; got none.")
+    noise = trial_noise(epsilon, delta=delta, mean_trials=mean_trials, law=law)
+    event = ledger.selected(ledger.gaussian(noise), mean_trials=mean_trials, shape=law.shape)
+    each = accounting.epsilon_of_mu(1 / noise, delta)
+    best, chosen = None, dict(grid[0])
+    secret = Streams(seed).secret("tuning")
+    for place in range(_trials(mean_trials, law, secret)):
+        candidate = grid[min(int(secret.random(1)[0] * len(grid)), len(grid) - 1)]
+        one = solve(method, split, epsilon=each, delta=delta, seed=_own_seed(seed, place), **candidate)
+        _refuse_more_than(1 / noise, one)
+        record = run_many([one], split)[0]
+        score = _public_accuracy(record, split)
+        if best is None or score > best[0]:
+            best, chosen = (score, record), dict(candidate)
+    guarantee = _guarantee(event, delta, "rdp", (SCORED_PUBLICLY, LOSERS))
+    winner = None if best is None else dataclasses.replace(best[1], guarantee=_joined(guarantee, best[1].guarantee))
+    return Tuned(winner, chosen, guarantee, each)
+
+
+def linear_scaling(
+    method: str, split: SemiPrivateSplit, *, epsilon: float, delta: float = 1e-5, seed: int | None = 0, **settings: Any
+) -> Tuned:
+    """Step size × steps found at two small budgets and extrapolated linearly in μ to the rest (Panda et al. 2022).
+
+    Each round tries three step sizes around the learner's rule; all six trials and the final run compose: μ² adds up.
+
+    Guarantee: (ε, δ) under add/remove for all seven runs together.
+
+    Raises:
+        DataError: no public labels to score on. UnsupportedError: a learner that is no full Gaussian run.
+    """
+    _scorable(split)
+    total = accounting.mu_of(epsilon, delta)
+    events: list[DpEvent] = []
+    points: list[tuple[float, float]] = []
+    for round_, share in enumerate(SCALING_SHARES):
+        mu = total * math.sqrt(share / len(SCALING_FACTORS))
+        small = accounting.epsilon_of_mu(mu, delta)
+        rule = solve(method, split, epsilon=small, delta=delta, seed=seed, **settings).settings
+        scored = []
+        for place, factor in enumerate(SCALING_FACTORS):
+            own = {**settings, "learning_rate": rule.learning_rate * factor, "steps": rule.steps}
+            trial_seed = _own_seed(seed, 10 * (round_ + 1) + place)
+            one = solve(method, split, epsilon=small, delta=delta, seed=trial_seed, **own)
+            events.append(one.cost)
+            travel = own["learning_rate"] * own["steps"]
+            scored.append((_public_accuracy(run_many([one], split)[0], split), travel))
+        points.append((mu, max(scored)[1]))
+    rest = total * math.sqrt(1 - sum(SCALING_SHARES))
+    (low, low_travel), (high, high_travel) = points
+    slope = (high_travel - low_travel) / (high - low)
+    travel = max(high_travel + slope * (rest - high), high_travel)
+    last = accounting.epsilon_of_mu(rest, delta)
+    steps = solve(method, split, epsilon=last, delta=delta, seed=seed, **settings).settings.steps
+    chosen = {**settings, "learning_rate": travel / steps, "steps": steps}
+    one = solve(method, split, epsilon=last, delta=delta, seed=seed, **chosen)
+    guarantee = _guarantee(compose(*events, one.cost), delta, "auto", (SCORED_PUBLICLY,))
+    if not guarantee.epsilon.upper <= epsilon:
+        raise BudgetError(
+            f"the rounds and the final run cost ε = {guarantee.epsilon.upper:.6g}, above {epsilon:g}; use a full-batch learner."
+        )
+    record = run_many([one], split)[0]
+    record = dataclasses.replace(record, guarantee=_joined(guarantee, record.guarantee))
+    return Tuned(record, chosen, guarantee, accounting.epsilon_of_mu(points[0][0], delta))
+
+
+def free_by_simulation(
+    method: str, split: SemiPrivateSplit, grid: Sequence[Candidate], *, epsilon: float, delta: float = 1e-5, seed: int | None = 0
+) -> Tuned:
+    """The candidate that does best when public rows play both parts, then one run at the whole budget.
+
+    The simulation keeps signal against noise: its n_sim rows get μ_sim = μ · n_private / n_sim, so σ_sim = σ · n_sim / n_private.
+
+    Guarantee: that of the final run; no private row is read before it.
+
+    Raises:
+        DataError: no public labels, or too few rows. SettingError: an empty grid.
+    """
+    _scorable(split)
+    if not grid:
+        raise SettingError("grid must hold at least one candidate; got none.")
+    solved = [solve(method, split, epsilon=epsilon, delta=delta, seed=seed, **candidate) for candidate in grid]
+    means = [np.mean([_simulated(one, split, simulation) for simulation in range(SIMULATION_SEEDS)]) for one in solved]
+    winner = int(np.argmax(means))
+    record = run_many([solved[winner]], split)[0]
+    guarantee = dataclasses.replace(record.guarantee, assumptions=(*record.guarantee.assumptions, SIMULATED))
+    return Tuned(dataclasses.replace(record, guarantee=guarantee), dict(grid[winner]), guarantee, epsilon)
+
+
+def gamma_of(mean_trials: float, law: Law) -> float:
+    """The parameter of the law with that mean: γ of the logarithmic or geometric law; e^−mean, the chance of none, of Poisson's."""
+    if law is Law.POISSON:
+        return math.exp(-mean_trials)
+    if law is Law.GEOMETRIC or mean_trials == 1:
+        return 1 / mean_trials
+    low, high = 1e-12, 1 - 1e-9
+    for _ in range(100):
+        middle = math.sqrt(low * high)
+        if (1 / middle - 1) / math.log(1 / middle) > mean_trials:
+            low = middle
+        else:
+            high = middle
+    return high
+
+
+def _trials(mean_trials: float, law: Law, secret: Stream) -> int:
+    """A number drawn from the law, by inversion of its distribution function."""
+    uniform, gamma = float(secret.random(1)[0]), gamma_of(mean_trials, law)
+    if law is Law.GEOMETRIC or gamma == 1:
+        return 1 if gamma == 1 else 1 + math.floor(math.log(1 - uniform) / math.log1p(-gamma))
+    count, mass = (0, gamma) if law is Law.POISSON else (1, (1 - gamma) / -math.log(gamma))
+    below = mass
+    while uniform > below and mass > 1e-18:
+        count += 1
+        mass *= mean_trials / count if law is Law.POISSON else (1 - gamma) * (count - 1) / count
+        below += mass
+    return count
+
+
+def _simulated(one: Solved, split: SemiPrivateSplit, simulation: int) -> float:
+    """Held-out accuracy of a candidate with public rows in all parts, at the simulated noise."""
+    order = rng.stream(simulation, "public rows in both parts").permutation(len(split.public_x))
+    held = max(1, round(HELD_OUT * len(order)))
+    test, train = order[:held], order[held:]
+    x, y = split.public_x, split.public_y
+    if y is None:
+        raise DataError("a simulation needs public labels.")
+    public = FeatureSet(x[train], y[train], x[test], y[test], split.features.classes, name="simulation")
+    parts = split_features(public, public_fraction=0.3, seed=simulation)
+    settings = {name: value for name, value in dataclasses.asdict(one.settings).items() if name not in ("batch_size", "noise_multiplier")}
+    noise = one.settings.noise_multiplier * parts.facts.n_private / one.view.facts.n_private
+    rank = min(parts.facts.n_public - 1, parts.facts.d)
+    if settings.get("k"):
+        settings["k"] = min(settings["k"], rank)
+    played = solve(one.method.name, parts, noise_multiplier=noise, seed=simulation, **settings)
+    return float(run_many([played], parts)[0].accuracy or 0.0)
+
+
+def _scorable(split: SemiPrivateSplit) -> None:
+    if not split.has_public_labels:
+        raise DataError("tuning scores candidates on public labelled rows and this split has none; bring labels for the public rows.")
+
+
+def _public_accuracy(record: RunRecord, split: SemiPrivateSplit) -> float:
+    if record.classifier is None:
+        raise DataError("a trial returned no classifier to score.")
+    return float((record.classifier.predict(split.public_x) == split.public_y).mean())
+
+
+def _refuse_more_than(mu: float, one: Solved) -> None:
+    """Refuses a candidate that the base event, one Gaussian of that μ, does not cover."""
+    reading = accounting.read(one.cost, NeighboringRelation.ADD_OR_REMOVE_ONE)
+    gaussian = not reading.foreign and all(release.is_full_gaussian for release in reading.releases)
+    if not gaussian or not reading.gaussian_mu <= mu * (1 + 1e-9):
+        raise UnsupportedError(
+            f"{one.method.name} with these settings is no full-batch Gaussian run, so one base event does not cover the grid."
+        )
+
+
+def _guarantee(event: DpEvent, delta: float, accountant: str, assumptions: tuple[str, ...]) -> Guarantee:
+    relation = NeighboringRelation.ADD_OR_REMOVE_ONE
+    bounds = accounting.epsilon(event, delta=delta, relation=relation, accountant=accountant)
+    chosen = accounting.resolve(event, relation=relation, accountant=accountant)
+    return Guarantee(bounds, delta, relation, chosen.name, assumptions, describe(event))
+
+
+def _joined(guarantee: Guarantee, own: Guarantee) -> Guarantee:
+    """The guarantee of the choice with the run's own assumptions too."""
+    return dataclasses.replace(guarantee, assumptions=(*own.assumptions, *guarantee.assumptions))
+
+
+def _own_seed(seed: int | None, place: int) -> int | None:
+    """Independent noise for each trial."""
+    return None if seed is None else 1000 * (seed + 1) + place

@@ -1,0 +1,110 @@
+"""How a run's step size is chosen, by name: by the rules, for free as the papers do, or by one of the ways that pay.
+
+Three step sizes around the learner's rule are tried: a quarter of it, the rule, and four times it. Only `papers` breaks its
+promise: it picks on test rows, as published tables do, and its ε covers one run, not the choice.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+from typing import Any
+
+from pillar_core.errors import DataError, UnsupportedError
+from pillar_core.runs.models import UNPAID
+from pillar_core.runs.run import run_many, solve
+from pillar_core.studies.evidence import attacks as evidence
+from pillar_core.studies.tuning import selection as tuning
+from pillar_core.studies.tuning.selection import SCALING_FACTORS, Candidate, Law, Tuned
+from pillar_core.types import SemiPrivateSplit
+
+MEAN_TRIALS = 10.0
+
+
+class Choosing(enum.StrEnum):
+    """Who chooses the step size, and what for."""
+
+    RULES = "rules"
+    PAPERS = "papers"
+    STOPPING = "stopping"
+    SCALING = "scaling"
+    SIMULATION = "simulation"
+
+
+CHOOSING_WORDS = {
+    Choosing.RULES: "rules",
+    Choosing.PAPERS: "for free, as the papers do",
+    Choosing.STOPPING: "random stopping",
+    Choosing.SCALING: "linear scaling",
+    Choosing.SIMULATION: "simulation on public rows",
+}
+PRICES = {
+    Choosing.PAPERS: "Three step sizes are tried, the best **on test rows** is kept, and nothing is paid. Published tables are made so. "
+    "ε covers one run and not the choice: this number is **not** differentially private.",
+    Choosing.STOPPING: "The best of a random number of runs, ten on average, scored on public labels (Papernot & Steinke 2022). ε covers "
+    "all of them, so each run may spend less; how many there were is not told.",
+    Choosing.SCALING: "Step size × steps is found at two small budgets and extrapolated (Panda et al. 2022). Six small runs cost 15 % of "
+    "μ², the final run has the rest.",
+    Choosing.SIMULATION: "Public rows play private and public ones at the same signal against noise; the winner is run once. Free, "
+    "because no private row is read before that run; it needs many labelled public rows.",
+}
+
+
+def supports(method: str, split: SemiPrivateSplit, *, relation: str, choosing: Choosing) -> str:
+    """Empty where this choice can be made, else the reason why not."""
+    if choosing is Choosing.RULES:
+        return ""
+    reason = evidence.supports(method)
+    if reason:
+        return f"{reason}, and tuning here is for those"
+    if choosing is Choosing.PAPERS:
+        return "" if split.features.x_test is not None and len(split.features.x_test) else "there are no test rows to choose on"
+    if relation != "add_or_remove_one":
+        return "the price of a choice is known under adding or removing a row only"
+    return "" if split.has_public_labels else "candidates are scored on public labels, and the public rows have none"
+
+
+def tuned(
+    method: str, split: SemiPrivateSplit, *, choosing: Choosing, epsilon: float, delta: float = 1e-5, seed: int | None = 0, **settings: Any
+) -> Tuned:
+    """One learner with its step size chosen that way. settings: the learner's own, such as k; all others follow its rules.
+
+    Guarantee: (ε, δ) under add/remove for run and choice together, but for `Choosing.PAPERS`, whose record says so.
+
+    Raises:
+        UnsupportedError: `supports` says why. Errors of `tuning` and `run`.
+    """
+    reason = supports(method, split, relation="add_or_remove_one", choosing=choosing)
+    if reason:
+        raise UnsupportedError(f"the step size cannot be chosen so: {reason}.")
+    shared: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "seed": seed}
+    match choosing:
+        case Choosing.STOPPING:
+            each = tuning.trial_epsilon(epsilon, delta=delta, mean_trials=MEAN_TRIALS, law=Law.LOGARITHMIC)
+            return tuning.tune(method, split, _grid(method, split, settings, shared | {"epsilon": each}), mean_trials=MEAN_TRIALS, **shared)
+        case Choosing.SCALING:
+            return tuning.linear_scaling(method, split, **shared, **settings)
+        case Choosing.SIMULATION:
+            return tuning.free_by_simulation(method, split, _grid(method, split, settings, shared), **shared)
+        case Choosing.PAPERS:
+            return _as_the_papers_do(method, split, _grid(method, split, settings, shared), shared)
+    one = solve(method, split, **shared, **settings)
+    record = run_many([one], split)[0]
+    return Tuned(record, settings, record.guarantee, epsilon)
+
+
+def _grid(method: str, split: SemiPrivateSplit, settings: Candidate, shared: dict[str, Any]) -> list[Candidate]:
+    """Three step sizes around the rule at this budget, with the rule's number of steps."""
+    rule = solve(method, split, **shared, **settings).settings
+    return [{**settings, "learning_rate": rule.learning_rate * factor, "steps": rule.steps} for factor in SCALING_FACTORS]
+
+
+def _as_the_papers_do(method: str, split: SemiPrivateSplit, grid: list[Candidate], shared: dict[str, Any]) -> Tuned:
+    records = run_many([solve(method, split, **shared, **candidate) for candidate in grid], split)
+    scores = [-1.0 if record.accuracy is None else record.accuracy for record in records]
+    best = max(range(len(grid)), key=scores.__getitem__)
+    if scores[best] < 0:
+        raise DataError("choosing as the papers do needs test rows with labels.")
+    assumptions = (*records[best].guarantee.assumptions, UNPAID)
+    guarantee = dataclasses.replace(records[best].guarantee, assumptions=assumptions)
+    return Tuned(dataclasses.replace(records[best], guarantee=guarantee), grid[best], guarantee, shared["epsilon"])

@@ -1,0 +1,22 @@
+"""What a page shows, read out of Streamlit's test driver."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from streamlit.testing.v1 import AppTest
+
+REPOSITORY = Path(__file__).resolve().parents[1]
+Start = Callable[..., AppTest]
+
+
+def metric(app: AppTest, label: str) -> str:
+    """The value that a page shows under `label`."""
+    return next(item.value for item in app.metric if item.label.startswith(label))
+
+
+def words(app: AppTest) -> str:
+    """Everything that a page says in running text and messages."""
+    kinds = (app.markdown, app.caption, app.warning, app.error, app.info, app.title, app.subheader)
+    return "\n".join(str(item.value) for items in kinds for item in items)

@@ -1,0 +1,300 @@
+"""Extraction: batches, going on after a kill, one extraction for many askers, and every way in which it can go wrong."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from pillar_core import store
+from pillar_core.backbones import BACKBONES, Backbone, extract, forget, is_ready
+from pillar_core.backbones import journal as journals
+from pillar_core.backbones.cards import Encoder, Work
+from pillar_core.backbones.devices import n_threads
+from pillar_core.errors import Cancelled, DataError, SettingError, StoreError
+from pillar_core.types import Dataset
+
+REPOSITORY = Path(__file__).resolve().parents[3]
+N_TRAIN, N_TEST, BATCH = 50, 17, 8
+
+
+class _Counting:
+    """A backbone of means of rows, which counts its batches and can be told to fail."""
+
+    def __init__(self) -> None:
+        self.sizes: list[int] = []
+        self.memory = 10**9
+        self.value = 0.0
+        self.refusal: Exception = torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 20 MiB")
+
+    def open(self, name: str, work: Work) -> Encoder:
+        return Encoder(self.encode, ("opened",))
+
+    def encode(self, rows: np.ndarray) -> np.ndarray:
+        self.sizes.append(len(rows))
+        if len(rows) > self.memory:
+            raise self.refusal
+        return rows.reshape(len(rows), -1, 4).mean(axis=1, dtype=np.float32) + np.float32(self.value)
+
+
+@pytest.fixture
+def backbone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> _Counting:
+    """A registered backbone `counting` and an empty cache."""
+    monkeypatch.setenv("PILLAR_CACHE", str(tmp_path / "cache"))
+    made = _Counting()
+    card = Backbone("counting", "Counting", "test", "none", "4", "none", "none", made.open)
+    monkeypatch.setitem(BACKBONES._items, "counting", card)
+    return made
+
+
+def _images() -> Dataset:
+    rng = np.random.default_rng(3)
+    train, test = (rng.integers(0, 256, (n, 6, 6), dtype=np.uint8) for n in (N_TRAIN, N_TEST))
+    return Dataset("images", train, np.arange(N_TRAIN) % 3, test, np.arange(N_TEST) % 3)
+
+
+def _wanted(dataset: Dataset) -> list[np.ndarray]:
+    return [rows.reshape(len(rows), -1, 4).mean(axis=1, dtype=np.float32) for rows in (dataset.x_train, dataset.x_test)]
+
+
+def test_batches_of_one_size_cross_from_train_to_test_and_are_made_once(backbone: _Counting) -> None:
+    data, told = _images(), []
+    assert not is_ready(data, backbone="counting")
+    first = extract(data, backbone="counting", batch_size=BATCH, progress=lambda done, total, message="": told.append((done, total)))
+    for found, wanted in zip(first, _wanted(data), strict=False):
+        np.testing.assert_array_equal(found, wanted)
+    assert backbone.sizes == [BATCH] * 9
+    assert told == [(min(done, 67), 67) for done in range(0, 73, BATCH)]
+    assert first[2] == ("opened",)
+    again = extract(data, backbone="counting", batch_size=BATCH)
+    assert len(backbone.sizes) == 9
+    assert again[0].tobytes() == first[0].tobytes()
+    assert again[1].tobytes() == first[1].tobytes()
+    assert again[2] == first[2]
+    assert is_ready(data, backbone="counting")
+    assert not list((store.default().root / "extraction").iterdir())
+
+
+def test_without_test_rows_there_are_no_test_features(backbone: _Counting) -> None:
+    data = Dataset("x", _images().x_train, None)
+    for _ in range(2):
+        train, test, _ = extract(data, backbone="counting")
+        assert test is None
+        assert train.shape == (N_TRAIN, 4)
+
+
+def test_a_stop_keeps_whole_batches_and_the_next_call_goes_on(backbone: _Counting) -> None:
+    data = _images()
+    with pytest.raises(Cancelled, match="24 of 67"):
+        extract(data, backbone="counting", batch_size=BATCH, cancelled=lambda: len(backbone.sizes) == 3)
+    told: list[tuple[int, str]] = []
+    found = extract(data, backbone="counting", batch_size=BATCH, progress=lambda done, total, message="": told.append((done, message)))
+    assert told[0] == (24, "going on")
+    assert len(backbone.sizes) == 9
+    np.testing.assert_array_equal(found[0], _wanted(data)[0])
+
+
+@pytest.mark.parametrize("damage", ["tail of rows", "half a line", "changed rows", "changed line", "foreign lines"])
+def test_what_is_damaged_is_made_again(backbone: _Counting, damage: str) -> None:
+    data = _images()
+    with pytest.raises(Cancelled):
+        extract(data, backbone="counting", batch_size=BATCH, cancelled=lambda: len(backbone.sizes) == 4)
+    folder = next((store.default().root / "extraction").iterdir())
+    rows, lines = folder / "rows.bin", folder / "lines.jsonl"
+    match damage:
+        case "tail of rows":
+            rows.write_bytes(rows.read_bytes()[:-5])
+        case "half a line":
+            lines.write_bytes(lines.read_bytes()[:-9])
+        case "changed rows":
+            content = bytearray(rows.read_bytes())
+            content[BATCH * 16 + 1] ^= 1
+            rows.write_bytes(content)
+        case "changed line":
+            lines.write_bytes(lines.read_bytes().replace(b'"stop": 16', b'"stop": 24'))
+        case "foreign lines":
+            lines.write_bytes(b"[1]\n\xff\xff\n")
+    backbone.sizes.clear()
+    found = extract(data, backbone="counting", batch_size=BATCH)
+    whole = {"tail of rows": 3, "half a line": 3, "changed rows": 1, "changed line": 1, "foreign lines": 0}[damage]
+    assert len(backbone.sizes) == 9 - whole
+    for one, wanted in zip(found, _wanted(data), strict=False):
+        np.testing.assert_array_equal(one, wanted)
+
+
+@pytest.mark.parametrize(
+    "refusal",
+    [
+        torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 20 MiB"),
+        RuntimeError("[enforce fail at alloc_cpu.cpp:124] DefaultCPUAllocator: can't allocate memory: you tried to allocate 9 bytes"),
+        MemoryError(),
+    ],
+)
+def test_memory_that_runs_out_halves_the_batch_and_says_so(backbone: _Counting, refusal: Exception) -> None:
+    data = _images()
+    backbone.memory, backbone.refusal = 5, refusal
+    messages: list[str] = []
+    found = extract(data, backbone="counting", batch_size=32, progress=lambda done, total, message="": messages.append(message))
+    np.testing.assert_array_equal(found[0], _wanted(data)[0])
+    assert backbone.sizes[:4] == [32, 16, 8, 4]
+    assert set(backbone.sizes[3:]) == {4}
+    assert any("halved to 4" in note for note in found[2])
+    assert "halved to 4" in messages[-1]
+    backbone.memory = 0
+    with pytest.raises(SettingError, match="no memory for one image"):
+        extract(Dataset("y", data.x_train, None), backbone="counting")
+
+
+def test_another_error_of_a_network_is_not_taken_for_want_of_memory(backbone: _Counting) -> None:
+    backbone.memory, backbone.refusal = 0, RuntimeError("shapes cannot be multiplied")
+    with pytest.raises(RuntimeError, match="shapes"):
+        extract(_images(), backbone="counting")
+    assert len(backbone.sizes) == 1
+
+
+def test_a_full_disk_keeps_what_was_written_and_is_never_read_half(backbone: _Counting, monkeypatch: pytest.MonkeyPatch) -> None:
+    data, opened = _images(), Path.open
+
+    class _Full:
+        def __init__(self, file: object) -> None:
+            self.file = file
+
+        def __enter__(self) -> _Full:
+            return self
+
+        def __exit__(self, *_: object) -> None:
+            self.file.close()
+
+        def write(self, content: bytes) -> None:
+            self.file.write(bytes(content)[:7])
+            raise OSError(28, "No space left on device")
+
+    def full(path: Path, mode: str = "r", *more: object) -> object:
+        file = opened(path, mode, *more)
+        return _Full(file) if mode == "ab" and path.name == "rows.bin" and len(backbone.sizes) > 3 else file
+
+    monkeypatch.setattr(Path, "open", full)
+    with pytest.raises(StoreError, match="24 rows are kept"):
+        extract(data, backbone="counting", batch_size=BATCH)
+    assert not is_ready(data, backbone="counting")
+    monkeypatch.setattr(Path, "open", opened)
+    backbone.sizes.clear()
+    found = extract(data, backbone="counting", batch_size=BATCH)
+    assert len(backbone.sizes) == 6
+    np.testing.assert_array_equal(found[0], _wanted(data)[0])
+
+
+def test_values_that_are_not_finite_are_refused_with_their_rows(backbone: _Counting) -> None:
+    backbone.value = float("nan")
+    with pytest.raises(DataError, match=r"not finite for rows \[0, 1"):
+        extract(_images(), backbone="counting")
+
+
+def test_forgetting_removes_features_and_what_is_unfinished(backbone: _Counting) -> None:
+    data, other = _images(), Dataset("other", _images().x_test, None)
+    extract(data, backbone="counting")
+    extract(other, backbone="counting")
+    with pytest.raises(Cancelled):
+        extract(data, backbone="scattering", batch_size=BATCH, cancelled=lambda: True)
+    assert forget(data) == 1
+    assert not is_ready(data, backbone="counting")
+    assert is_ready(other, backbone="counting")
+    assert not list((store.default().root / "extraction").iterdir())
+
+
+def test_the_key_follows_images_backbone_and_device_but_not_labels(backbone: _Counting, monkeypatch: pytest.MonkeyPatch) -> None:
+    data = _images()
+    extract(data, backbone="counting")
+    relabelled = Dataset("again", data.x_train, None, data.x_test, None)
+    assert is_ready(relabelled, backbone="counting")
+    assert not is_ready(Dataset("images", data.x_train[::-1], data.y_train), backbone="counting")
+    assert is_ready(data, backbone="counting", device="cpu")
+    monkeypatch.setitem(BACKBONES._items, "counting", Backbone("counting", "C", "t", "n", "4", "n", "n", backbone.open, version=2))
+    assert not is_ready(data, backbone="counting")
+
+
+def test_networks_get_idle_cores_and_no_more_than_they_are_given(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(8)))
+    cases = ((0.4, None, None, 8), (5.9, None, None, 3), (20.0, None, None, 1), (0.0, "2", None, 2), (20.0, "1", "6", 6))
+    for load, given, asked, threads in cases:
+        for name, value in (("OMP_NUM_THREADS", given), ("PILLAR_THREADS", asked)):
+            monkeypatch.setenv(name, value) if value else monkeypatch.delenv(name, raising=False)
+        monkeypatch.setattr(os, "getloadavg", lambda load=load: (load, 0.0, 0.0))
+        assert n_threads() == threads
+
+
+def test_abandoned_extractions_are_swept_after_two_weeks(tmp_path: Path) -> None:
+    for name, age in (("old", 15), ("young", 13)):
+        folder = tmp_path / "extraction" / name
+        folder.mkdir(parents=True)
+        (folder / "rows.bin").write_bytes(b"x")
+        for path in (folder / "rows.bin", folder):
+            os.utime(path, (time.time() - age * 86_400,) * 2)
+    journals.sweep(tmp_path)
+    assert [path.name for path in (tmp_path / "extraction").iterdir()] == ["young"]
+
+
+PROGRAM = """
+import sys, time
+from pathlib import Path
+import numpy as np
+from pillar_core.backbones import BACKBONES, Backbone, extract
+from pillar_core.backbones.cards import Encoder
+from pillar_core.types import Dataset
+
+def encode(rows):
+    with Path(sys.argv[1]).open("ab") as file:
+        file.write(b".")
+    time.sleep(0.15)
+    return rows.reshape(len(rows), -1, 4).mean(axis=1, dtype=np.float32)
+
+BACKBONES.register(Backbone("counting", "Counting", "test", "none", "4", "none", "none", lambda name, work: Encoder(encode, ("opened",))))
+rng = np.random.default_rng(3)
+train, test = (rng.integers(0, 256, (n, 6, 6), dtype=np.uint8) for n in (50, 17))
+extract(Dataset("images", train, None, test), backbone="counting", batch_size=8)
+"""
+
+
+def _started(calls: Path) -> subprocess.Popen[bytes]:
+    return subprocess.Popen([sys.executable, "-c", PROGRAM, str(calls)], cwd=REPOSITORY, env=os.environ | {"OMP_NUM_THREADS": "1"})
+
+
+def _wait_for(calls: Path, batches: int) -> None:
+    end = time.monotonic() + 120
+    while not (calls.exists() and calls.stat().st_size >= batches):
+        assert time.monotonic() < end, "the extraction did not get on"
+        time.sleep(0.01)
+
+
+def test_a_killed_process_loses_at_most_one_batch(backbone: _Counting, tmp_path: Path) -> None:
+    calls = tmp_path / "calls"
+    process = _started(calls)
+    _wait_for(calls, 4)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    done_by_the_dead = calls.stat().st_size
+    assert done_by_the_dead < 9
+    found = extract(_images(), backbone="counting", batch_size=BATCH)
+    assert len(backbone.sizes) in (9 - done_by_the_dead, 10 - done_by_the_dead)
+    for one, wanted in zip(found, _wanted(_images()), strict=False):
+        np.testing.assert_array_equal(one, wanted)
+
+
+def test_two_processes_that_ask_at_once_extract_once(backbone: _Counting, tmp_path: Path) -> None:
+    calls = tmp_path / "calls"
+    processes = [_started(calls), _started(calls)]
+    _wait_for(calls, 1)
+    told: list[str] = []
+    found = extract(_images(), backbone="counting", batch_size=BATCH, progress=lambda done, total, message="": told.append(message))
+    assert [process.wait(timeout=120) for process in processes] == [0, 0]
+    assert calls.stat().st_size == 9
+    assert backbone.sizes == []
+    assert told[0] == "another process extracts these features"
+    np.testing.assert_array_equal(found[0], _wanted(_images())[0])

@@ -1,0 +1,251 @@
+"""Networks as backbones: timm by name and by local file, self-supervised checkpoints, open_clip, TorchScript and ONNX files."""
+
+from __future__ import annotations
+
+import struct
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import save_file
+
+from pillar_core.backbones import BACKBONES, extract, is_ready
+from pillar_core.errors import DataError, SettingError, UnknownNameError
+from pillar_core.types import Dataset
+
+MOBILE = "timm:mobilenetv2_100?pad_type=same&mean=0.5&std=0.5&input_size=64"
+
+
+@pytest.fixture(autouse=True)
+def _own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PILLAR_CACHE", str(tmp_path / "cache"))
+
+
+def _images(n: int = 6, side: int = 32, colour: bool = True) -> Dataset:
+    shape = (n, side, side, 3) if colour else (n, side, side)
+    return Dataset("noise", np.random.default_rng(0).integers(0, 256, shape, dtype=np.uint8), np.arange(n) % 2)
+
+
+@pytest.mark.slow
+def test_real_weights_by_the_local_file_route_beat_pixels(shared: Path) -> None:
+    weights = shared / "data" / "weights" / "mobilenetv2_100_imagenet.safetensors"
+    with np.load(shared / "data" / "images" / "cifar10.npz", allow_pickle=False) as stored:
+        rows, labels = stored["x_train"][:300], stored["y_train"][:300]
+    data = Dataset("cifar", rows[:200], labels[:200], rows[200:], labels[200:])
+    train, test, notes = extract(data, backbone=MOBILE, weights=weights, device="cpu")
+    assert train.shape == (200, 1280)
+    assert "mobilenetv2_100_imagenet.safetensors" in notes[0]
+    shares = []
+    for x, z in ((train, test), (data.x_train.reshape(200, -1) / 255.0, data.x_test.reshape(100, -1) / 255.0)):
+        centred = x - x.mean(axis=0)
+        unit = centred / np.linalg.norm(centred, axis=1, keepdims=True)
+        means = np.stack([unit[data.y_train == label].mean(axis=0) for label in range(10)])
+        shares.append(float(np.mean((z @ means.T - x.mean(axis=0) @ means.T).argmax(axis=1) == data.y_test)))
+    # Chance is 10 %; nearest means of 20 images a class reach about a quarter on pixels and twice that on such features.
+    assert shares[0] > shares[1] + 0.15
+    with pytest.raises(DataError, match="does not hold the weights of timm:mobilenetv2_050"):
+        extract(data, backbone="timm:mobilenetv2_050", weights=weights, device="cpu")
+
+
+def test_a_named_model_is_what_timm_computes_with_its_own_preparation(tmp_path: Path) -> None:
+    import timm
+
+    torch.manual_seed(0)
+    model = timm.create_model("mobilenetv2_035", pretrained=False, num_classes=0).eval()
+    save_file(model.state_dict(), tmp_path / "weights.safetensors")
+    images = _images(3, 48)
+    train, _, _ = extract(images, backbone=f"timm:mobilenetv2_035?input_size=48&weights={tmp_path / 'weights.safetensors'}", device="cpu")
+    mean, std = (torch.tensor(values).view(1, 3, 1, 1) for values in ((0.485, 0.456, 0.406), (0.229, 0.224, 0.225)))
+    with torch.inference_mode():
+        wanted = model((torch.from_numpy(images.x_train).permute(0, 3, 1, 2) / 255 - mean) / std).numpy()
+    # Two memory layouts of the same float32 sums.
+    np.testing.assert_allclose(train, wanted, rtol=1e-4, atol=1e-5)
+    card = BACKBONES["timm:mobilenetv2_035"]
+    assert (card.width, card.name) == ("1,280", "timm:mobilenetv2_035")
+    assert card.parameters == f"{sum(value.numel() for value in model.parameters()) / 1e6:,.1f} million"
+
+
+def test_equal_images_have_equal_features_wherever_they_stand(tmp_path: Path) -> None:
+    """Duplicates between public and private rows must show after extraction, in the last, filled-up batch too."""
+    import timm
+
+    save_file(timm.create_model("mobilenetv2_035", pretrained=False, num_classes=0).state_dict(), tmp_path / "weights.safetensors")
+    rows = _images(5).x_train[[0, 1, 2, 0, 3, 4, 0]]
+    train, _, _ = extract(
+        Dataset("x", rows, None), backbone="timm:mobilenetv2_035?input_size=32", weights=tmp_path / "weights.safetensors", batch_size=3
+    )
+    assert train[0].tobytes() == train[3].tobytes() == train[6].tobytes()
+    assert train[0].tobytes() != train[1].tobytes()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["resnet50:byol", "resnet50:moco_v2plus", "resnet50:moco_v3", "resnet50:dino"])
+def test_self_supervised_checkpoints_are_resnets_without_their_heads(name: str, tmp_path: Path) -> None:
+    import timm
+
+    model = timm.create_model("resnet50", pretrained=False, num_classes=0).eval()
+    state = {f"module.encoder_q.{key}": value for key, value in model.state_dict().items()} | {
+        "module.encoder_q.fc.0.weight": torch.zeros(2, 2)
+    }
+    torch.save({"state_dict": state, "epoch": 1}, tmp_path / "checkpoint.pth.tar")
+    train, _, notes = extract(_images(2), backbone=name, weights=tmp_path / "checkpoint.pth.tar", device="cpu", batch_size=2)
+    assert train.shape == (2, 2048)
+    assert "module.encoder_q" in notes[0]
+    with pytest.raises(SettingError, match="local file"):
+        extract(_images(2), backbone=name)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")  # open_clip warns that a model without weights is random, which is what is wanted
+def test_the_image_half_of_a_clip_model(tmp_path: Path) -> None:
+    import open_clip
+
+    model = open_clip.create_model("ViT-S-32").eval()
+    save_file({key: value.contiguous() for key, value in model.state_dict().items()}, tmp_path / "clip.safetensors")
+    images = _images(2, 224)
+    train, _, notes = extract(images, backbone="open_clip:ViT-S-32", weights=tmp_path / "clip.safetensors", device="cpu", batch_size=2)
+    assert "visual" in notes[0]
+    mean, std = (torch.tensor(values).view(1, 3, 1, 1) for values in (open_clip.OPENAI_DATASET_MEAN, open_clip.OPENAI_DATASET_STD))
+    with torch.inference_mode():
+        wanted = model.encode_image((torch.from_numpy(images.x_train).permute(0, 3, 1, 2) / 255 - mean) / std).numpy()
+    np.testing.assert_allclose(train, wanted, rtol=1e-3, atol=1e-4)
+    assert BACKBONES["open_clip:ViT-S-32"].width == f"{train.shape[1]:,}"
+
+
+class _Averages(torch.nn.Module):
+    """The means of the channels, as a map of 2 × 2 that is still to be averaged, or as something else."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.nn.functional.adaptive_avg_pool2d(x, 2)
+
+
+def _means(images: np.ndarray) -> np.ndarray:
+    pixels = images.astype(np.float64).mean(axis=(1, 2)) / 255
+    return (pixels - [0.485, 0.456, 0.406]) / [0.229, 0.224, 0.225]
+
+
+@pytest.mark.filterwarnings("ignore:.*torch.jit.*:FutureWarning")
+def test_a_torchscript_file_of_ones_own(tmp_path: Path) -> None:
+    torch.jit.trace(_Averages(), torch.zeros(1, 3, 32, 32)).save(tmp_path / "own.pt")
+    images = _images(4)
+    name = f"torchscript:{tmp_path / 'own.pt'}?input_size=32"
+    assert not is_ready(images, backbone=name)
+    with pytest.raises(SettingError, match="there is no"):
+        is_ready(images, backbone=f"torchscript:{tmp_path / 'absent.pt'}")
+    train, _, _ = extract(images, backbone=name, device="cpu")
+    np.testing.assert_allclose(train, _means(images.x_train), atol=1e-5)
+    assert is_ready(images, backbone=name)
+    (tmp_path / "moved").mkdir()
+    (tmp_path / "own.pt").rename(tmp_path / "moved" / "own.pt")
+    assert is_ready(images, backbone=f"torchscript:{tmp_path / 'moved' / 'own.pt'}?input_size=32")
+    torch.jit.trace(torch.nn.Flatten(0), torch.zeros(1, 3, 32, 32)).save(tmp_path / "flat.pt")
+    with pytest.raises(DataError, match="one row"):
+        extract(images, backbone=f"torchscript:{tmp_path / 'flat.pt'}", device="cpu")
+    (tmp_path / "broken.pt").write_bytes(b"PK not a network")
+    with pytest.raises(DataError, match="no TorchScript file"):
+        extract(images, backbone=f"torchscript:{tmp_path / 'broken.pt'}", device="cpu")
+
+
+@pytest.mark.filterwarnings("ignore")  # tracing warns about itself
+def test_a_file_written_in_training_mode_is_refused(tmp_path: Path) -> None:
+    network = torch.nn.Sequential(torch.nn.Conv2d(3, 8, 3), torch.nn.BatchNorm2d(8), torch.nn.ReLU())
+    for training, path in ((True, tmp_path / "training.pt"), (False, tmp_path / "eval.pt")):
+        torch.jit.trace(network.train(training), torch.rand(2, 3, 32, 32), check_trace=False).save(path)
+    extract(_images(4), backbone=f"torchscript:{tmp_path / 'eval.pt'}?input_size=32", device="cpu")
+    with pytest.raises(DataError, match="beside other images"):
+        extract(_images(4), backbone=f"torchscript:{tmp_path / 'training.pt'}?input_size=32", device="cpu")
+
+
+def _field(number: int, value: int | bytes | str) -> bytes:
+    """One field of a protocol buffer: a number or bytes."""
+    if isinstance(value, int):
+        return _varint(number << 3) + _varint(value)
+    content = value.encode() if isinstance(value, str) else value
+    return _varint(number << 3 | 2) + _varint(len(content)) + content
+
+
+def _varint(value: int) -> bytes:
+    low, rest = value & 0x7F, value >> 7
+    return struct.pack("B", low | 0x80) + _varint(rest) if rest else struct.pack("B", low)
+
+
+def _onnx(batch: int | str) -> bytes:
+    """A model that averages each channel over its pixels: input x (batch, 3, 32, 32), output y (batch, 3, 1, 1)."""
+
+    def tensor(name: str, sizes: tuple[Any, ...]) -> bytes:
+        dims = b"".join(_field(1, _field(1, size) if isinstance(size, int) else _field(2, size)) for size in sizes)
+        return _field(1, name) + _field(2, _field(1, _field(1, 1) + _field(2, dims)))
+
+    node = _field(1, "x") + _field(2, "y") + _field(4, "GlobalAveragePool")
+    graph = _field(1, node) + _field(2, "g") + _field(11, tensor("x", (batch, 3, 32, 32))) + _field(12, tensor("y", (batch, 3, 1, 1)))
+    return _field(1, 8) + _field(7, graph) + _field(8, _field(2, 13))
+
+
+@pytest.mark.parametrize("batch", ["n", 2])
+def test_an_onnx_file_of_ones_own(batch: int | str, tmp_path: Path) -> None:
+    pytest.importorskip("onnxruntime")
+    (tmp_path / "own.onnx").write_bytes(_onnx(batch))
+    images = _images(5)
+    train, _, _ = extract(images, backbone=f"onnx:{tmp_path / 'own.onnx'}", device="cpu", batch_size=4)
+    np.testing.assert_allclose(train, _means(images.x_train), atol=1e-5)
+    (tmp_path / "broken.onnx").write_bytes(_onnx(batch)[:40])
+    with pytest.raises(DataError, match="cannot be opened as ONNX"):
+        extract(images, backbone=f"onnx:{tmp_path / 'broken.onnx'}", device="cpu")
+    if isinstance(batch, int):
+        with pytest.raises(SettingError, match="multiple of 2"):
+            extract(Dataset("y", images.x_train, None), backbone=f"onnx:{tmp_path / 'own.onnx'}?mean=0.1", device="cpu", batch_size=3)
+
+
+@pytest.mark.parametrize(
+    ("name", "error", "says"),
+    [
+        ("timm:resnet5000", UnknownNameError, "timm has no model"),
+        ("timm:resnet50.nobodys_tag", UnknownNameError, "timm has no model"),
+        ("open_clip:ViT-Z-1", UnknownNameError, "open_clip has no model"),
+        ("open_clip:ViT-B-32?pretrained=nobody", SettingError, "pretrained must be one of"),
+        ("open_clip:ViT-B-32?depth=3", SettingError, "no option depth"),
+        ("onnx:/no/such.onnx", SettingError, "there is no /no/such.onnx"),
+        ("torchscript:/no/such.pt?depth=3", SettingError, "options that prepare images"),
+        ("timm:mobilenetv2_100?input_size=1", SettingError, "input_size"),
+    ],
+)
+def test_names_that_cannot_be_are_refused(name: str, error: type[Exception], says: str) -> None:
+    with pytest.raises(error, match=says):
+        extract(_images(), backbone=name)
+
+
+def test_an_argument_that_the_model_does_not_take_is_named(tmp_path: Path) -> None:
+    save_file({"x": torch.zeros(1)}, tmp_path / "weights.safetensors")
+    with pytest.raises(SettingError, match="no_such_argument"):
+        extract(_images(), backbone="timm:mobilenetv2_100?no_such_argument=3", weights=tmp_path / "weights.safetensors")
+
+
+def test_weights_named_twice_or_for_nothing_are_refused(tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        (tmp_path / name).write_bytes(b"x")
+    with pytest.raises(SettingError, match="named twice"):
+        extract(_images(), backbone=f"timm:mobilenetv2_100?weights={tmp_path / 'one'}", weights=tmp_path / "two")
+    with pytest.raises(SettingError, match="weights must be none"):
+        extract(_images(), backbone="scattering", weights=tmp_path / "one")
+
+
+def test_every_card_tells_what_a_reader_must_know() -> None:
+    for card in BACKBONES.values():
+        assert all((card.title, card.source, card.licence, card.width, card.pretraining, card.overlap, card.parameters)), card.name
+        assert card.takes == "images" or not card.weights
+    papers = {"timm:resnet50.tv_in1k", "timm:resnet50.fb_ssl_yfcc100m_ft_in1k", "timm:resnet50.fb_swsl_ig1b_ft_in1k", "resnet50:byol"}
+    assert papers | {"timm:convnext_xlarge.fb_in22k", "resnet50:moco_v3", "resnet50:dino", "open_clip:ViT-B-32"} <= set(BACKBONES)
+
+
+def test_without_a_network_the_message_says_what_to_do_instead(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    import huggingface_hub
+
+    def unreachable(*_: Any, **__: Any) -> str:
+        raise OSError("the network is down")
+
+    monkeypatch.setattr(huggingface_hub, "hf_hub_download", unreachable)
+    assert not is_ready(_images(), backbone="timm:resnet50.tv_in1k")
+    with pytest.raises(DataError, match=r"timm/resnet50.tv_in1k/resolve/main/model.safetensors elsewhere.*weights=FILE"):
+        extract(_images(), backbone="timm:resnet50.tv_in1k")

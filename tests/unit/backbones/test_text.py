@@ -1,0 +1,136 @@
+"""Class names as vectors: from files, through a stand-in for open_clip, and through a small model of its own that was never trained."""
+
+from __future__ import annotations
+
+import json
+import sys
+import types
+
+import numpy as np
+import pytest
+import torch
+
+import pillar_core as pc
+from pillar_core.__main__ import main
+from pillar_core.backbones.text import text_embeddings
+from pillar_core.errors import DataError, MissingDependencyError, SettingError
+
+CLASSES = ("cat", "dog")
+VECTORS = np.array([[3.0, 4.0], [0.0, 2.0]])
+
+
+def test_a_file_is_read_in_the_order_asked_for(tmp_path):
+    path = tmp_path / "text.npz"
+    np.savez(path, text_embeddings=VECTORS, classes=np.array(["dog", "cat"]))
+    found = text_embeddings(CLASSES, path)
+    assert found.dtype == np.float32
+    np.testing.assert_allclose(found, [[0, 1], [0.6, 0.8]])
+    np.savez(path, text_embeddings=VECTORS)
+    np.testing.assert_allclose(text_embeddings(CLASSES, path), [[0.6, 0.8], [0, 1]])
+
+
+def test_a_file_that_does_not_fit_is_refused(tmp_path):
+    path = tmp_path / "text.npz"
+    with pytest.raises(DataError, match="no file"):
+        text_embeddings(CLASSES, path)
+    for arrays, match in (
+        ({"vectors": VECTORS}, "must hold"),
+        ({"text_embeddings": VECTORS, "classes": np.array(["cow", "dog"])}, "no vector for cat"),
+        ({"text_embeddings": VECTORS[:1]}, "one row a class"),
+        ({"text_embeddings": 0 * VECTORS}, "not zero"),
+        ({"text_embeddings": np.nan * VECTORS}, "finite"),
+    ):
+        np.savez(path, **arrays)
+        with pytest.raises(DataError, match=match):
+            text_embeddings(CLASSES, path)
+
+
+def test_bad_arguments_are_refused(tmp_path):
+    with pytest.raises(SettingError, match="at least one"):
+        text_embeddings((), "open_clip:ViT-B-32", weights="here")
+    with pytest.raises(SettingError, match="template"):
+        text_embeddings(CLASSES, "open_clip:ViT-B-32", weights="here", template="a photo")
+    with pytest.raises(SettingError, match="weights"):
+        text_embeddings(CLASSES, "open_clip:ViT-B-32")
+    with pytest.raises(SettingError, match="open_clip"):
+        text_embeddings(CLASSES, "text.csv")
+    with pytest.raises(SettingError, match="npz"):
+        text_embeddings(CLASSES, tmp_path / "text.npz", weights="here")
+
+
+class Lengths:
+    """A text model whose vector is (length of the sentence, 1)."""
+
+    def eval(self):
+        return self
+
+    def encode_text(self, tokens):
+        return torch.stack([tokens, torch.ones_like(tokens)], dim=1)
+
+
+def test_a_model_encodes_sentences(monkeypatch):
+    seen = {}
+    stand_in = types.ModuleType("open_clip")
+    stand_in.create_model = lambda name, pretrained: seen.update(name=name, pretrained=pretrained) or Lengths()
+    stand_in.get_tokenizer = lambda name: lambda sentences: torch.tensor([float(len(text)) for text in sentences])
+    monkeypatch.setitem(sys.modules, "open_clip", stand_in)
+    found = text_embeddings(("ox", "horse"), "open_clip:ViT-B-32", weights="tag", template="{}!")
+    np.testing.assert_allclose(found, np.array([[3, 1], [6, 1]]) / np.sqrt([[10], [37]]), rtol=1e-6)
+    assert seen == {"name": "ViT-B-32", "pretrained": "tag"}
+
+
+def test_without_open_clip_the_message_says_how_to_get_it(monkeypatch):
+    monkeypatch.setitem(sys.modules, "open_clip", None)
+    with pytest.raises(MissingDependencyError, match="pip install open_clip_torch"):
+        text_embeddings(CLASSES, "open_clip:ViT-B-32", weights="tag")
+
+
+TINY = {
+    "embed_dim": 16,
+    "vision_cfg": {"image_size": 32, "layers": 1, "width": 32, "head_width": 16, "patch_size": 16},
+    "text_cfg": {"context_length": 77, "vocab_size": 49408, "width": 32, "heads": 2, "layers": 1},
+}
+
+
+@pytest.fixture
+def tiny(tmp_path):
+    """(name, weights, model) of an open_clip model small enough to make here, its weights drawn at random and saved."""
+    open_clip = pytest.importorskip("open_clip", reason="open_clip is not installed")
+    from safetensors.torch import save_file
+
+    (tmp_path / "pillar-tiny.json").write_text(json.dumps(TINY))
+    open_clip.add_model_config(tmp_path)
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        model = open_clip.create_model("pillar-tiny", pretrained=None).eval()
+    save_file({name: part.contiguous() for name, part in model.state_dict().items()}, tmp_path / "tiny.safetensors")
+    return "open_clip:pillar-tiny", tmp_path / "tiny.safetensors", model
+
+
+def test_open_clip_encodes_the_sentences(tiny):
+    open_clip = sys.modules["open_clip"]
+    name, weights, model = tiny
+    found = text_embeddings(CLASSES, name, weights=weights)
+    with torch.no_grad():
+        wanted = model.encode_text(open_clip.get_tokenizer("pillar-tiny")([f"a photo of a {name}." for name in CLASSES])).numpy()
+    np.testing.assert_allclose(found, wanted / np.linalg.norm(wanted, axis=1, keepdims=True), atol=1e-6)
+
+
+def test_training_starts_from_class_names_in_the_space_of_the_same_model(tiny, tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("PILLAR_CACHE", str(tmp_path / "cache"))
+    name, weights, _ = tiny
+    features = pc.load_features(pc.load_dataset("drawn_digits", n=200), name, weights=weights, device="cpu")
+    text = text_embeddings(features.classes, name, weights=weights)
+    split = pc.split(features, public_per_class=2, text_embeddings=text)
+    start = {"initialisation": "text", "standardise": False, "centre": False}
+    still = pc.run("adamix", split, epsilon=1.0, learning_rate=1e-12, text_scale=1.0, normalise=False, **start)
+    np.testing.assert_allclose(still.classifier.scores(features.x_test), features.x_test @ text.T, atol=1e-4)
+    assert pc.METHODS["adamix"].public_words(still.settings) == "labelled and class names"
+    path = tmp_path / "features.npz"
+    rows = {part: getattr(features, part) for part in ("x_train", "y_train", "x_test", "y_test")}
+    np.savez(path, **rows, classes=np.array(features.classes))
+    data = ["run", "--method", "adamix", "--dataset", str(path), "--public-per-class", "2", "--epsilon", "1"]
+    settings = [part for pair in start.items() for part in ("--set", f"{pair[0]}={pair[1]}")]
+    assert main([*data, *settings, "--text-embeddings", name, "--text-weights", str(weights)]) == 0
+    assert main([*data, *settings]) == 2
+    assert "text embeddings" in capsys.readouterr().err

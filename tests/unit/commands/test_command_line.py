@@ -1,0 +1,100 @@
+"""The command line says what the functions say, and refuses with the fix."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import pillar_core as pc
+from pillar_core.__main__ import main
+from pillar_core.runs import starter
+
+
+def test_run_prints_the_record(capsys):
+    arguments = ["run", "--dataset", "digits", "--public-fraction", "0.1", "--epsilon", "1", "--set", "k=8", "--json"]
+    assert main(arguments) == 0
+    printed = json.loads(capsys.readouterr().out)
+    record = pc.run("pillar", pc.split(pc.load_dataset("digits"), public_fraction=0.1), epsilon=1.0, k=8)
+    assert printed["accuracy"] == record.accuracy
+    assert printed["guarantee"]["epsilon"] == record.guarantee.epsilon.upper
+    assert main(arguments[:-1]) == 0
+    assert "ε ≤" in capsys.readouterr().out
+
+
+def test_epsilon_and_noise_are_inverse(capsys):
+    assert main(["noise", "1.5", "--steps", "20"]) == 0
+    noise = capsys.readouterr().out.split()[-1]
+    assert main(["epsilon", noise, "--steps", "20"]) == 0
+    assert "upper 1.5" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["run", "--dataset", "digitz"], "Did you mean digits"),
+        (["run", "--dataset", "digits", "--public-fraction", "0.1"], "pass epsilon"),
+        (["run", "--dataset", "digits", "--public-fraction", "2", "--epsilon", "1"], "public_fraction must be in"),
+        (["run", "--dataset", "digits", "--epsilon", "1"], "needs public rows"),
+        (["run", "--dataset", "digits", "--public-fraction", "0.1", "--epsilon", "1", "--set", "k=900"], "k must be at most"),
+        (["run", "--dataset", "digits", "--public-fraction", "0.1", "--epsilon", "1", "--set", "k"], "NAME=VALUE"),
+        (["epsilon", "nan"], "noise_multiplier"),
+        (["noise", "1", "--delta", "1"], "delta"),
+        (["sweep", "/no/such/grid.yaml"], "cannot be read"),
+        (["predict", "/no/such/model", "/no/such/rows.npz"], "no model"),
+        (["list", "nothing"], "no method named"),
+    ],
+)
+def test_refusals_exit_with_2_and_name_the_fix(arguments, says, capsys):
+    assert main(arguments) == 2
+    assert says in capsys.readouterr().err
+
+
+def test_lists_hold_the_registries(capsys):
+    assert main(["list"]) == 0
+    printed = capsys.readouterr().out
+    for registry in (pc.METHODS, pc.DATASETS, pc.BACKBONES, pc.ACCOUNTANTS):
+        assert all(name in printed for name in registry)
+    assert main(["list", "pillar"]) == 0
+    assert "noise_multiplier" in capsys.readouterr().out
+
+
+def test_doctor_finds_everything_installed(capsys):
+    assert main(["doctor"]) == 0
+    assert "torch" in capsys.readouterr().out
+
+
+def test_every_starter_record_ships_for_the_current_code(capsys):
+    assert starter.missing() == []
+    assert main(["starter", "--check"]) == 0
+    assert len(starter.hero_table()) > 100
+
+
+def test_a_sweep_takes_several_grids_and_files_as_data(tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv("PILLAR_CACHE", str(tmp_path / "cache"))
+    rows = pc.load_features(pc.load_dataset("breast_cancer"))
+    np.savez(tmp_path / "ward.npz", x_train=rows.x_train, y_train=rows.y_train, x_test=rows.x_test, y_test=rows.y_test)
+    shared = "public_fraction: 0.2\nmethod: pillar\nepsilon: 1.0\n"
+    grid = tmp_path / "grids.yaml"
+    grid.write_text(f"---\ndataset: {tmp_path / 'ward.npz'}\nk: [2, 4]\n{shared}---\ndataset: breast_cancer\nk: 3\n{shared}")
+    assert main(["sweep", str(grid), "--output", str(tmp_path / "table.csv")]) == 0
+    assert "3 runs" in capsys.readouterr().err
+    assert sorted(pd.read_csv(tmp_path / "table.csv")["k"]) == [2, 3, 4]
+    assert main(["sweep", str(grid), "--gpu"]) == 2
+    assert "--scheduler" in capsys.readouterr().err
+    grid.write_text("- 1\n")
+    assert main(["sweep", str(grid)]) == 2
+
+
+def test_sweep_counts_before_it_runs(tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv("PILLAR_CACHE", str(tmp_path / "cache"))
+    grid = tmp_path / "grid.yaml"
+    grid.write_text("dataset: digits\npublic_fraction: 0.1\nmethod: pillar\nk: [4, 8]\nepsilon: [1, inf]\n")
+    assert main(["sweep", str(grid), "--count"]) == 0
+    assert "4 runs, 0 of them cached" in capsys.readouterr().err
+    assert main(["sweep", str(grid), "--output", str(tmp_path / "table.csv")]) == 0
+    assert main(["sweep", str(grid), "--count"]) == 0
+    assert "4 runs, 4 of them cached" in capsys.readouterr().err
+    assert len((tmp_path / "table.csv").read_text().splitlines()) == 5

@@ -1,0 +1,344 @@
+"""Decoding of many images: memory bounded by the disk, whole or nothing kept, damaged files counted, full disks refused."""
+
+from __future__ import annotations
+
+import io
+import os
+import subprocess
+import sys
+import tracemalloc
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import pillar_core
+from pillar_core import store
+from pillar_core.data import dry_run, forget, load_dataset, load_images, read_features, read_images, scratch
+from pillar_core.data.images import decoding
+from pillar_core.errors import DataError, StoreError
+from pillar_core.runs import splitting
+from unit.image_files import encoded, picture, written, zipped
+
+LIGHT = (
+    "import sys, types; parent = types.ModuleType('pillar_core');"
+    f"parent.__path__ = [{str(Path(pillar_core.__file__).parent)!r}]; sys.modules['pillar_core'] = parent\n"
+)
+"""A process that loads the readers alone, not the whole library."""
+
+
+@pytest.fixture(autouse=True)
+def own_cache(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("cache")
+    monkeypatch.setenv("PILLAR_CACHE", str(folder))
+    return folder
+
+
+@pytest.fixture
+def small_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scratch, "LARGEST_IN_MEMORY", 1000)
+
+
+def _classes(n: int = 10, **settings: Any) -> dict[str, bytes]:
+    return {f"{name}/{i:03d}.png": picture(code, i, **settings) for code, name in enumerate(("cat", "dog")) for i in range(n)}
+
+
+def _on_disk(rows: Any) -> bool:
+    while rows is not None and not isinstance(rows, np.memmap):
+        rows = rows.base
+    return rows is not None
+
+
+def test_rows_too_large_for_memory_come_from_the_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = written(tmp_path / "pets", _classes())
+    in_memory = load_images(folder)
+    assert not in_memory.stored_rows
+    monkeypatch.setattr(scratch, "LARGEST_IN_MEMORY", 1000)
+    mapped = load_images(folder)
+    assert mapped.fingerprint == in_memory.fingerprint
+    assert isinstance(mapped.x_train, np.ndarray)
+    assert _on_disk(mapped.x_train)
+    assert _on_disk(mapped.x_test)
+    assert [entry.key for entry in store.default().ls("arrays")] == list(mapped.stored_rows)
+
+
+def test_a_set_is_decoded_once(tmp_path: Path, small_memory: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = written(tmp_path / "pets", _classes())
+    first = load_images(folder)
+    monkeypatch.setattr(decoding, "_pixels", None)
+    assert load_images(folder).fingerprint == first.fingerprint
+
+
+def test_a_changed_file_is_decoded_again(tmp_path: Path, small_memory: None) -> None:
+    folder = written(tmp_path / "pets", _classes())
+    first = load_images(folder)
+    path = folder / "cat" / "001.png"
+    path.write_bytes(picture(0, 77))
+    os.utime(path, ns=(1, 1))
+    assert load_images(folder).fingerprint != first.fingerprint
+
+
+def test_forgetting_removes_the_decoded_rows(tmp_path: Path, small_memory: None) -> None:
+    found = load_images(written(tmp_path / "pets", _classes()))
+    forget(found)
+    assert not store.default().ls("arrays")
+    assert found.x_train.mean() > 0, "rows in use stay readable"
+
+
+def test_a_set_in_use_lies_in_the_cache_once_and_is_forgotten_whole(tmp_path: Path, small_memory: None, own_cache: Path) -> None:
+    found = load_images(written(tmp_path / "pets", _classes()))
+    name = splitting.keep_data(found)
+    assert [entry.key for entry in store.default().ls("arrays")] == [name.removeprefix(splitting.STORED)]
+    kept = splitting.named_data(name)
+    assert _on_disk(kept.x_train)
+    assert kept.fingerprint == found.fingerprint
+    assert splitting.is_known(name)
+    splitting.forget_data(name)
+    assert not splitting.is_known(name)
+    assert not [path for path in own_cache.rglob("*") if path.is_file() and "index" not in path.parts]
+
+
+def test_uploaded_images_leave_nothing_in_the_cache(small_memory: None, own_cache: Path) -> None:
+    found = read_images(zipped(_classes()), filename="pets.zip")
+    assert _on_disk(found.x_train)
+    assert not found.stored_rows
+    assert not [path for path in own_cache.rglob("*") if path.is_file()]
+
+
+def test_memory_does_not_grow_with_the_number_of_images(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """400 images of 120 kB are 48 MB decoded; what is held at once is a batch of a few (AT_ONCE) and the file's buffers."""
+    monkeypatch.setattr(scratch, "LARGEST_IN_MEMORY", 10**6)
+    monkeypatch.setattr(decoding, "AT_ONCE", 8)
+    one = [encoded(np.full((200, 200, 3), 50 * code, dtype=np.uint8)) for code in range(2)]
+    folder = written(tmp_path / "set", {f"{'ab'[i % 2]}/{i}.png": one[i % 2] for i in range(400)})
+    load_images(written(tmp_path / "warm", {f"{'ab'[i % 2]}/{i}.png": one[i % 2] for i in range(6)}))
+    tracemalloc.start()
+    found = load_images(folder)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert found.x_train.nbytes + found.x_test.nbytes == 400 * 120_000
+    assert peak < 12 * 10**6
+
+
+def test_large_sets_have_a_shorter_side_of_at_most_256(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = written(tmp_path / "set", _classes(4, size=(300, 600)))
+    assert load_images(folder).x_train.shape[1:] == (300, 600, 3)
+    monkeypatch.setattr(scratch, "LARGEST_IN_MEMORY", 1000)
+    found = load_images(folder)
+    assert found.x_train.shape[1:] == (256, 512, 3)
+    assert any("300 × 600 pixels were resized to 256 × 512" in note for note in found.notes)
+
+
+def test_sizes_that_differ_keep_their_shape_at_a_shorter_side_of_256(tmp_path: Path) -> None:
+    files = _classes(3, size=(400, 800)) | {"cat/odd.png": picture(0, 9, size=(10, 10))}
+    assert load_images(written(tmp_path / "set", files)).x_train.shape[1:3] == (256, 512)
+
+
+@pytest.mark.parametrize("large", [False, True])
+def test_damaged_pixels_are_named_counted_and_refused_above_one_percent(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, large: bool
+) -> None:
+    if large:
+        monkeypatch.setattr(scratch, "LARGEST_IN_MEMORY", 1000)
+    noise = np.frombuffer(np.random.RandomState(0).bytes(60 * 60 * 3), np.uint8).reshape(60, 60, 3)
+    cut = encoded(noise)[:-5000]
+    folder = written(tmp_path / "set", _classes(100) | {"cat/x1.png": cut, "dog/x2.png": b"no image"})
+    for _ in range(2):
+        found = load_images(folder)
+        assert len(found.x_train) + len(found.x_test) == 200
+        assert any("2 files do not decode and were skipped: cat/x1.png, dog/x2.png" in note for note in found.notes) or large
+    written(folder, {"cat/x3.png": cut, "cat/x4.png": cut})
+    with pytest.raises(DataError, match=r"4 of 204 images do not decode, more than 1%|3 of 203 images do not decode, more than 1%"):
+        load_images(folder)
+    assert len(store.default().ls("arrays")) == int(large), "a refused set is not kept"
+
+
+class _FullDisk(io.RawIOBase):
+    """A file on a disk with room for `room` bytes."""
+
+    def __init__(self, room: int) -> None:
+        super().__init__()
+        self.room = room
+
+    def write(self, content: Any) -> int:
+        self.room -= len(memoryview(content).cast("B"))
+        if self.room < 0:
+            raise OSError(28, "No space left on device")
+        return len(content)
+
+
+def test_a_full_disk_while_decoding_keeps_nothing(
+    tmp_path: Path, small_memory: None, monkeypatch: pytest.MonkeyPatch, own_cache: Path
+) -> None:
+    folder = written(tmp_path / "set", _classes())
+    monkeypatch.setattr("tempfile.TemporaryFile", lambda **_: _FullDisk(500))
+    with pytest.raises(StoreError, match=r"No space left.*nothing was kept. Free space"):
+        load_images(folder)
+    assert not [path for path in own_cache.rglob("*") if path.is_file()]
+    monkeypatch.undo()
+
+
+def test_the_system_refusing_to_write_keeps_nothing(tmp_path: Path, own_cache: Path) -> None:
+    """Not a stand-in: the kernel refuses files of more than 100 kB, as a full disk would."""
+    folder = written(tmp_path / "set", _classes(size=(200, 200)))
+    code = (
+        LIGHT + "import resource; from pillar_core import data; from pillar_core.data import scratch\n"
+        "from pillar_core.errors import StoreError\n"
+        "scratch.LARGEST_IN_MEMORY = 1000\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))\n"
+        "try: data.load_images(sys.argv[1])\n"
+        "except StoreError as error: print(error)"
+    )
+    done = subprocess.run([sys.executable, "-c", code, str(folder)], capture_output=True, text=True, check=True)
+    assert "nothing was kept. Free space" in done.stdout
+    assert not [path for path in own_cache.rglob("*") if path.is_file()]
+
+
+def test_a_full_disk_while_keeping_still_gives_the_rows(tmp_path: Path, small_memory: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = written(tmp_path / "set", _classes())
+
+    def refuse(*_: object, **__: object) -> bool:
+        raise StoreError("no room")
+
+    monkeypatch.setattr("pillar_core.store.Store.put_arrays", refuse)
+    found = load_images(folder)
+    assert len(found.x_train) == 16
+    assert not found.stored_rows
+
+
+def test_a_damaged_store_entry_is_decoded_again(tmp_path: Path, small_memory: None, own_cache: Path) -> None:
+    folder = written(tmp_path / "set", _classes())
+    first = load_images(folder)
+    path = next((own_cache / "arrays").rglob("*.npz"))
+    content = bytearray(path.read_bytes())
+    content[-200:] = bytes(200)
+    path.write_bytes(content[:-100])
+    assert load_images(folder).fingerprint == first.fingerprint
+
+
+@pytest.mark.parametrize("cut", [10, 300, -20])
+def test_a_truncated_zip_is_refused(tmp_path: Path, cut: int) -> None:
+    (tmp_path / "pets.zip").write_bytes(zipped(_classes())[:cut])
+    with pytest.raises(DataError, match="damaged or incomplete"):
+        load_images(tmp_path / "pets.zip")
+
+
+def test_a_zip_with_a_wrong_checksum_inside_counts_that_image(tmp_path: Path) -> None:
+    content = bytearray(zipped(_classes(100)))
+    start = content.index(b"IDAT") + 8
+    content[start : start + 4] = b"\x00\x00\x00\x00"
+    found = read_images(bytes(content), filename="pets.zip")
+    assert any("1 files do not decode" in note for note in found.notes)
+
+
+@pytest.mark.parametrize(
+    "name", ["../a/1.png", "/a/1.png", "a/../../1.png", "..\\a\\1.png", "C:/a/1.png", "C:\\a\\1.png", "~/a/1.png", "a/\n1.png"]
+)
+def test_paths_that_lead_out_of_a_zip_are_refused(name: str) -> None:
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w") as archive:
+        for path, content in _classes().items():
+            archive.writestr(path, content)
+        info = zipfile.ZipInfo("x")
+        info.filename = name
+        archive.writestr(info, picture(0, 1))
+    report = dry_run(stream.getvalue(), "pets.zip")
+    assert not report.ok
+    assert "lead out of it" in report.problems[0]
+
+
+def test_a_zip_bomb_is_refused_before_it_is_unpacked(monkeypatch: pytest.MonkeyPatch) -> None:
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("cat/1.png", bytes(10**7))
+        archive.writestr("dog/1.png", picture(1, 1))
+    assert len(stream.getvalue()) < 20_000
+    monkeypatch.setattr("pillar_core.data.images.folders.LARGEST_MEMBER", 10**6)
+    with pytest.raises(DataError, match=r"files of more than .*cat/1.png"):
+        read_images(stream.getvalue(), filename="bomb.zip")
+
+
+def test_an_image_bomb_counts_as_damaged(tmp_path: Path) -> None:
+    """A png of 50,100,000 black pixels takes 60 kB; its header says its size, so it is never unpacked."""
+    bomb = encoded(np.zeros((5010, 10_000), dtype=np.uint8))
+    folder = written(tmp_path / "set", _classes(100) | {"cat/bomb.png": bomb})
+    assert any("cat/bomb.png" in note for note in load_images(folder).notes)
+
+
+def test_a_class_with_one_image_and_a_class_without_test_images_are_named(tmp_path: Path) -> None:
+    folder = written(tmp_path / "set", _classes(5) | {"emu/1.png": picture(2, 1)})
+    assert any("Classes with one train image each: emu" in note for note in load_images(folder).notes)
+    sides = {f"train/{name}": content for name, content in _classes(5).items()}
+    sides |= {f"test/cat/{i}.png": picture(0, i) for i in range(2)}
+    found = load_images(written(tmp_path / "sides", sides))
+    assert any("No test image of the class dog" in note for note in found.notes)
+
+
+def test_labels_may_be_words_in_a_medmnist_style_npz(tmp_path: Path) -> None:
+    images = np.arange(20 * 4, dtype=np.uint8).reshape(20, 2, 2)
+    words = np.array(["zebra", "ant"] * 10)
+    np.savez(tmp_path / "a.npz", train_images=images[:14], train_labels=words[:14], val_images=images[14:16], val_labels=words[14:16],
+             test_images=images[16:], test_labels=words[16:])  # fmt: skip
+    found = load_images(tmp_path / "a.npz")
+    assert found.classes == ("ant", "zebra")
+    np.testing.assert_array_equal(found.y_test, [1, 0, 1, 0])
+    assert any("0 → " in note or "ant → 0" in note for note in found.notes)
+    assert any("val_images" in note for note in found.notes)
+
+
+def test_seeds_name_another_fifth(tmp_path: Path) -> None:
+    written(tmp_path, _classes(20))
+    assert load_dataset("flower_16", root=tmp_path).fingerprint != load_dataset("flower_16", root=tmp_path, seed=5).fingerprint
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("save", [np.savez, np.savez_compressed])
+def test_large_arrays_of_a_npz_are_unpacked_to_the_disk(tmp_path: Path, small_memory: None, own_cache: Path, save: Any, order: Any) -> None:
+    images, labels = np.random.RandomState(0).randint(0, 256, (60, 7, 5), np.uint8), np.arange(60) % 3
+    save(tmp_path / "a.npz", train_images=np.asarray(images, order=order), train_labels=labels)
+    found = load_images(tmp_path / "a.npz")
+    assert _on_disk(found.x_train)
+    assert found.x_train.flags.c_contiguous
+    both = np.concatenate([found.x_train, found.x_test])
+    assert sorted(map(bytes, both)) == sorted(map(bytes, images))
+    assert not [path for path in own_cache.rglob("*") if path.is_file()]
+
+
+def test_large_features_of_a_npz(tmp_path: Path, small_memory: None) -> None:
+    rows = np.random.RandomState(0).normal(size=(200, 9))
+    np.savez(tmp_path / "a.npz", x_train=rows, y_train=np.arange(200) % 2)
+    np.testing.assert_array_equal(read_features(tmp_path / "a.npz").x_train, rows.astype(np.float32))
+
+
+def test_large_arrays_that_are_cut_or_pickled_are_refused(tmp_path: Path, small_memory: None) -> None:
+    stream = io.BytesIO()
+    np.lib.format.write_array(stream, np.zeros((60, 7, 5), np.uint8))
+    for content in (stream.getvalue()[:-50], stream.getvalue() + bytes(50)):
+        with zipfile.ZipFile(tmp_path / "a.npz", "w") as archive:
+            archive.writestr("x_train.npy", content)
+        with pytest.raises(DataError, match="do not make an array"):
+            load_images(tmp_path / "a.npz")
+    np.savez(tmp_path / "b.npz", x_train=np.array([{"a": 1}] * 5000, dtype=object), allow_pickle=True)
+    with pytest.raises(DataError, match="pickle"):
+        load_images(tmp_path / "b.npz")
+
+
+def test_a_process_killed_while_decoding_leaves_nothing(tmp_path: Path, own_cache: Path, small_memory: None) -> None:
+    folder = written(tmp_path / "set", _classes(40))
+    code = (
+        LIGHT + "import os; from pillar_core import data; from pillar_core.data import scratch; from pillar_core.data.images import decoding\n"
+        "scratch.LARGEST_IN_MEMORY, decoding.AT_ONCE = 1000, 4\n"
+        "pixels, seen = decoding._pixels, []\n"
+        "def killed(picture, look):\n"
+        "    seen.append(picture)\n"
+        "    if len(seen) > 20: os.kill(os.getpid(), 9)\n"
+        "    return pixels(picture, look)\n"
+        "decoding._pixels = killed\n"
+        "data.load_images(sys.argv[1])"
+    )
+    done = subprocess.run([sys.executable, "-c", code, str(folder)], capture_output=True, text=True, check=False)
+    assert done.returncode == -9
+    assert not [path for path in own_cache.rglob("*") if path.is_file()]
+    assert len(load_images(folder).x_train) == 64

@@ -1,0 +1,237 @@
+"""Feature files and dry runs: what is read, what was decided, and what each kind of bad file is told."""
+
+from __future__ import annotations
+
+import io
+import pickle
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import pillar_core as pc
+from pillar_core.data import dry_run, read_features
+from pillar_core.errors import DataError
+
+X = np.arange(40, dtype=np.float32).reshape(20, 2)
+Y = np.arange(20) % 2
+
+
+def _npz(**arrays: Any) -> bytes:
+    stream = io.BytesIO()
+    np.savez(stream, **arrays)
+    return stream.getvalue()
+
+
+def _csv(frame: pd.DataFrame, *, index: bool = False) -> bytes:
+    return bytes(frame.to_csv(index=index), "utf-8")
+
+
+def _table() -> pd.DataFrame:
+    return pd.DataFrame({"a": X[:, 0], "b": X[:, 1], "label": np.where(Y, "yes", "no")})
+
+
+def test_npz_round_trip(tmp_path: Path) -> None:
+    path = tmp_path / "mine.npz"
+    path.write_bytes(
+        _npz(x_train=X.astype(np.float16), y_train=Y, x_test=X[:2], y_test=Y[:2], classes=["n", "y"], meta='{"width": 2}', more=1)
+    )
+    found = read_features(path)
+    np.testing.assert_array_equal(found.x_train, X)
+    assert (found.name, found.classes, len(found.x_test)) == ("mine", ("n", "y"), 2)
+    assert found.notes == ("Keys left aside: more.", "Made by: width 2")
+    assert read_features(path.read_bytes(), filename="mine.npz").fingerprint == found.fingerprint
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_tables_with_a_split_column(ending: str, tmp_path: Path) -> None:
+    frame = _table().assign(split=["Train"] * 15 + [" test"] * 5)
+    path = tmp_path / f"rows.{ending}"
+    frame.to_csv(path, index=False) if ending == "csv" else frame.to_parquet(path)
+    found = read_features(path)
+    np.testing.assert_array_equal(found.x_train, X[:15])
+    np.testing.assert_array_equal(found.x_test, X[15:])
+    np.testing.assert_array_equal(found.y_test, Y[15:])
+    assert found.classes == ("no", "yes")
+    assert any("column 'split'" in note for note in found.notes)
+
+
+def test_tables_without_a_split_column_get_a_stratified_fifth() -> None:
+    found = read_features(_csv(_table()), filename="t.csv")
+    assert (len(found.x_train), len(found.x_test), np.bincount(found.y_test).tolist()) == (16, 4, [2, 2])
+    assert any("stratified fifth" in note for note in found.notes)
+    both = np.concatenate([found.x_train, found.x_test])
+    np.testing.assert_array_equal(both[np.argsort(both[:, 0])], X)
+
+
+def test_label_column_is_the_last_of_words_where_none_is_named() -> None:
+    found = read_features(_csv(_table().rename(columns={"label": "kind"})), filename="t.csv")
+    assert found.classes == ("no", "yes")
+    assert any("'kind'" in note for note in found.notes)
+
+
+def test_y_is_a_label_column_and_row_numbers_are_left_out() -> None:
+    found = read_features(_csv(pd.DataFrame({"a": X[:, 0], "y": Y}), index=True), filename="t.csv")
+    assert found.d == 1
+    assert any("row numbers" in note for note in found.notes)
+
+
+def test_empty_label_column_means_unlabelled() -> None:
+    found = read_features(_csv(_table().assign(label=np.nan)), filename="t.csv")
+    assert found.y_train is None
+    assert len(found.x_train) == 20
+
+
+def _broken_cell() -> pd.DataFrame:
+    frame = _table().astype({"a": object})
+    frame.loc[7, "a"] = "12,5"
+    return frame
+
+
+def _truncated() -> bytes:
+    return _npz(x_train=np.random.Generator(np.random.PCG64(0)).random((200, 9)), y_train=np.arange(200) % 2)[:-4_000]
+
+
+def _corrupt() -> bytes:
+    content = bytearray(_npz(x_train=X, y_train=Y))
+    content[150:170] = bytes(20)
+    return bytes(content)
+
+
+def _bomb() -> bytes:
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w") as archive:
+        archive.writestr("x_train.npy", b"x")
+    content = bytearray(stream.getvalue())
+    at = content.rindex(b"PK\x01\x02")
+    content[at + 24 : at + 28] = (2**32 - 2).to_bytes(4, "little")
+    return bytes(content)
+
+
+BAD: dict[str, tuple[bytes, str, str]] = {
+    "ending": (b"", "rows.txt", "must end in"),
+    "no name": (b"", "", "must end in"),
+    "empty npz": (b"", "a.npz", "no npz"),
+    "text as npz": (b"hello there", "a.npz", "no npz"),
+    "pickle": (pickle.dumps({"x_train": [1]}), "a.npz", "pickle"),
+    "pickled array inside": (_npz(x_train=np.array([{"a": 1}], dtype=object)), "a.npz", "pickle"),
+    "npy": (b"\x93NUMPY\x01\x00", "a.npz", "one bare array"),
+    "truncated": (_truncated(), "a.npz", "damaged"),
+    "corrupt": (_corrupt(), "a.npz", "damaged"),
+    "other keys": (_npz(data=X), "a.npz", "it holds data"),
+    "images": (_npz(x_train=np.zeros((4, 3, 3), np.uint8), y_train=[0, 1, 0, 1]), "a.npz", "load_images"),
+    "NaN": (_npz(x_train=np.where(X == 6, np.nan, X), y_train=Y), "a.npz", "row 3 is not finite in columns 0"),
+    "empty csv": (b"", "a.csv", "cannot be read"),
+    "binary csv": (bytes(range(256)) * 4, "a.csv", "cannot be read|label column|columns"),
+    "text as parquet": (b"hello there", "a.parquet", "cannot be read"),
+    "no label": (_csv(_table().drop(columns="label")), "a.csv", "no label column"),
+    "only labels": (_csv(_table()[["label"]]), "a.csv", "at least two columns"),
+    "labels and split": (_csv(_table()[["label"]].assign(split="train")), "a.csv", "no feature columns"),
+    "words among features": (_csv(_table().assign(city="Ulm")), "a.csv", "'city' holds words"),
+    "cell": (_csv(_broken_cell()), "a.csv", "table row 7: column 'a' holds '12,5'"),
+    "gap": (_csv(_table().assign(b=np.where(Y, X[:, 1], np.nan))), "a.csv", "table row 2 is not finite in columns b"),
+    "no label in a row": (_csv(_table().assign(label=["yes", None] * 10)), "a.csv", "no label in table rows 1, 3"),
+    "split word": (_csv(_table().assign(split=["train"] * 19 + ["exam"])), "a.csv", "rows 19 say exam"),
+    "no train": (_csv(_table().assign(split="test")), "a.csv", "at least one row train"),
+    "regression": (_csv(_table().assign(label=X[:, 0] + 0.5)), "a.csv", "regression"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_files_are_refused_with_the_reason(case: str) -> None:
+    content, filename, message = BAD[case]
+    with pytest.raises(DataError, match=message):
+        read_features(content, filename=filename)
+    report = dry_run(content, filename)
+    if case not in ("images", "ending", "no name"):
+        assert not report.ok
+        assert report.problems
+
+
+def test_files_that_would_unpack_to_too_much_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pillar_core.data.npz.LARGEST", 2**31)
+    with pytest.raises(DataError, match=r"4\.0 GiB"):
+        read_features(_bomb(), filename="a.npz")
+
+
+def test_reading_a_planted_pickle_runs_nothing(tmp_path: Path) -> None:
+    target = tmp_path / "ran"
+    planted = np.array([_Planted(str(target))], dtype=object)
+    for content in (_npz(x_train=planted, y_train=[0]), pickle.dumps(_Planted(str(target)))):
+        assert not dry_run(content, "a.npz").ok
+    assert not target.exists()
+    pickle.loads(pickle.dumps(_Planted(str(target))))
+    assert target.exists()
+
+
+class _Planted:
+    def __init__(self, target: str) -> None:
+        self.target = target
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Path.touch, (Path(self.target),)
+
+
+def test_missing_file_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="there is no file"):
+        read_features(tmp_path / "absent.npz")
+    assert not dry_run(tmp_path / "absent.csv").ok
+
+
+def test_dry_run_describes_a_good_file() -> None:
+    report = dry_run(_npz(x_train=X, y_train=Y, x_test=X[:3], y_test=Y[:3], classes=["n", "y"]), "mine.npz", public_fraction=0.2)
+    assert report.ok
+    assert (report.rows, report.n_train, report.n_test, report.dims, report.classes) == (23, 20, 3, (2,), ("n", "y"))
+    assert report.preview[1] == {"row": 1, "label": "y", "x0": 2.0, "x1": 3.0}
+    assert not report.is_images
+
+
+@pytest.mark.parametrize("fraction", [0.01, 0.1, 0.25, 0.5])
+@pytest.mark.parametrize("sizes", [(10, 10), (40, 3, 17), (3, 2, 2, 2), (99, 1, 1)])
+def test_dry_run_counts_the_public_rows_of_the_split(sizes: tuple[int, ...], fraction: float) -> None:
+    labels = np.repeat(np.arange(len(sizes)), sizes)
+    rows = np.arange(2.0 * len(labels)).reshape(-1, 2)
+    report = dry_run(_npz(x_train=rows, y_train=labels), "mine.npz", public_fraction=fraction)
+    made = pc.split(pc.features(rows, labels), public_fraction=fraction)
+    assert report.n_public == len(made.public_x)
+    assert report.ok == (len(made.public_x) >= 3)
+    if report.ok:
+        assert report.notes[0].startswith(f"{len(made.public_x)} of these {len(labels)} train rows become public: ε does not protect them")
+        assert f"The other {len(made.private)} are private." in report.notes[0]
+
+
+def test_dry_run_refuses_three_rows_with_the_reason() -> None:
+    report = dry_run(_npz(x_train=X[:3], y_train=[0, 1, 0]), "mine.npz")
+    assert not report.ok
+    assert (report.n_train, report.n_public) == (3, 2)
+    assert "at least 3 public rows" in report.problems[0]
+    assert "another data set" in report.problems[0]
+
+
+def test_dry_run_with_public_rows_from_elsewhere_says_that_all_are_private() -> None:
+    report = dry_run(_npz(x_train=X, y_train=Y), "mine.npz", public_fraction=None)
+    assert report.ok
+    assert report.notes[0].startswith("All 20 train rows are private")
+
+
+def test_dry_run_counts_unlabelled_rows_too() -> None:
+    report = dry_run(_npz(x_train=X[:18]), "mine.npz", public_fraction=0.25)
+    assert report.n_public == len(pc.split(pc.features(X[:18], None), public_fraction=0.25).public_x) == 4
+
+
+def test_dry_run_tells_every_bad_row() -> None:
+    bad = X.copy()
+    bad[[2, 9]] = np.nan
+    report = dry_run(_npz(x_train=bad, y_train=Y, x_test=X[:, :1]), "mine.npz")
+    assert not report.ok
+    assert [problem.split(" is ")[0] for problem in report.problems[:2]] == ["x_train row 2", "x_train row 9"]
+    assert "as many columns" in report.problems[2]
+
+
+def test_real_features_pass_the_dry_run(shared: Path) -> None:
+    report = dry_run(shared / "data" / "features" / "gtsrb.npz")
+    assert report.ok
+    assert (report.n_train, report.n_test, report.dims, len(report.classes)) == (4000, 1500, (1280,), 43)

@@ -1,0 +1,311 @@
+"""MedMNIST, OpenML and hub sets from files written here, through the real packages, without any network."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from pillar_core import store
+from pillar_core.data import load_dataset
+from pillar_core.errors import DataError
+from unit.image_files import encoded, images_of, picture, written
+
+Array = np.ndarray[Any, Any]
+
+
+@pytest.fixture(autouse=True)
+def no_network(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
+    def refuse(*_: object, **__: object) -> object:
+        raise AssertionError("a reader touched the network")
+
+    monkeypatch.setattr("socket.socket.connect", refuse)
+    monkeypatch.setattr("socket.getaddrinfo", refuse)
+    monkeypatch.setenv("PILLAR_CACHE", str(tmp_path_factory.mktemp("cache")))
+
+
+def _medmnist(path: Path, name: str, shape: tuple[int, ...], labels: Array, monkeypatch: pytest.MonkeyPatch) -> Array:
+    """A npz with medmnist's keys, and its checksum in place of the published one."""
+    import medmnist
+
+    x, _ = images_of(len(labels), shape, 2)
+    half = len(labels) // 2
+    arrays = {"train_images": x[:half], "train_labels": labels[:half], "val_images": x[:2], "val_labels": labels[:2]}
+    np.savez(path, **arrays, test_images=x[half:], test_labels=labels[half:])
+    monkeypatch.setitem(medmnist.INFO[name], "MD5", hashlib.md5(path.read_bytes()).hexdigest())
+    return x
+
+
+def test_medmnist_file_with_its_checksum(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    labels = np.arange(20)[:, None].astype(np.uint8) % 2
+    x = _medmnist(tmp_path / "pneumoniamnist.npz", "pneumoniamnist", (28, 28), labels, monkeypatch)
+    for root in (tmp_path, tmp_path / "pneumoniamnist.npz"):
+        found = load_dataset("medmnist:pneumoniamnist", root=root)
+        np.testing.assert_array_equal(found.x_train, x[:10])
+        np.testing.assert_array_equal(found.y_test, labels[10:, 0])
+        assert found.classes == ("normal", "pneumonia")
+
+
+def test_medmnist_half_downloaded_file_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "bloodmnist.npz"
+    _medmnist(path, "bloodmnist", (28, 28, 3), np.arange(16)[:, None] % 8, monkeypatch)
+    path.write_bytes(path.read_bytes()[:-100])
+    with pytest.raises(DataError, match=r"has another checksum than the source's.*medmnist:bloodmnist --download"):
+        load_dataset("medmnist:bloodmnist", root=tmp_path)
+
+
+@pytest.mark.parametrize(("how", "classes", "rows"), [("any", 2, 10), ("one", 14, 5)])
+def test_chestmnist_has_one_label_an_image(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: str, classes: int, rows: int) -> None:
+    marks = np.zeros((20, 14), dtype=np.uint8)
+    marks[::2, 3] = 1
+    marks[0, 5] = marks[1, 6] = marks[10, 5] = marks[11, 2] = 1
+    _medmnist(tmp_path / "chestmnist.npz", "chestmnist", (28, 28), marks, monkeypatch)
+    found = load_dataset("medmnist:chestmnist", root=tmp_path, labels=how)
+    assert (len(found.classes), len(found.x_train)) == (classes, rows)
+    if how == "any":
+        np.testing.assert_array_equal(found.y_train, marks[:10].any(axis=1))
+    else:
+        np.testing.assert_array_equal(found.y_train, [6, 3, 3, 3, 3])
+
+
+class _Server:
+    """Stands for the network: one address that sends `content`, or cuts the line after some bytes."""
+
+    def __init__(self, content: bytes, sent: int | None = None) -> None:
+        self.content, self.sent, self.calls = content, sent, 0
+
+    def __call__(self, url: str, filename: Path | str, **_: object) -> None:
+        self.calls += 1
+        Path(filename).write_bytes(self.content[: self.sent])
+
+
+def test_medmnist_download_is_checked_and_redone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    source = tmp_path / "source.npz"
+    _medmnist(source, "breastmnist", (28, 28), np.arange(20)[:, None] % 2, monkeypatch)
+    monkeypatch.setenv("PILLAR_DATA", str(tmp_path / "data"))
+    monkeypatch.setattr("torchvision.datasets.utils._get_redirect_url", lambda url, **_: url)
+    cut, whole = _Server(source.read_bytes(), 300), _Server(source.read_bytes())
+    monkeypatch.setattr("torchvision.datasets.utils._urlretrieve", cut)
+    with pytest.raises(DataError, match=r"could not be fetched.*corrupted.*fetched anew"):
+        load_dataset("medmnist:breastmnist", download=True)
+    with pytest.raises(DataError, match="is not on this machine"):
+        load_dataset("medmnist:breastmnist")
+    monkeypatch.setattr("torchvision.datasets.utils._urlretrieve", whole)
+    assert len(load_dataset("medmnist:breastmnist", download=True).x_train) == 10
+    assert len(load_dataset("medmnist:breastmnist", download=True).x_train) == 10
+    assert (cut.calls, whole.calls) == (1, 1)
+
+
+ARFF = """% comment
+@relation tiny
+@attribute V1 numeric
+@attribute 'second one' REAL
+@attribute class {'yes', no}
+@data
+"""
+
+
+def _rows(n: int = 20) -> list[tuple[float, float, str]]:
+    return [(i / 2, -float(i), "yes" if i % 2 else "no") for i in range(n)]
+
+
+def _arff(n: int = 20) -> str:
+    return ARFF + "\n".join(f"{a},{b},{label}" for a, b, label in _rows(n))
+
+
+@pytest.mark.parametrize("ending", ["arff", "csv", "parquet"])
+def test_openml_table_by_hand(tmp_path: Path, ending: str) -> None:
+    path = tmp_path / f"riccardo.{ending}"
+    frame = pd.DataFrame(_rows(), columns=["V1", "second one", "label"])
+    if ending == "arff":
+        path.write_text(_arff())
+    elif ending == "csv":
+        frame.to_csv(path, index=False)
+    else:
+        frame.to_parquet(path)
+    for root in (tmp_path, path):
+        found = load_dataset("openml:riccardo", root=root)
+        assert (found.x_train.shape, found.x_test.shape) == ((16, 2), (4, 2))
+        assert found.classes == ("no", "yes")
+        np.testing.assert_array_equal(found.y_train, (2 * found.x_train[:, 0]) % 2)
+    assert load_dataset("openml:riccardo", root=path, seed=1).fingerprint != found.fingerprint
+
+
+def _openml_cache(root: Path, number: int = 41161, name: str = "riccardo") -> None:
+    """scikit-learn's cache of one table: three descriptions and the rows, each gzipped under its address."""
+    content, checksum = gzip.compress(_arff().encode()), hashlib.md5(_arff().encode()).hexdigest()
+    features = [{"index": str(i), "name": title, "data_type": kind, "is_target": str(title == "class").lower(), "is_ignore": "false",
+                 "is_row_identifier": "false", "number_of_missing_values": "0", "nominal_value": ["yes", "no"]}
+                for i, (title, kind) in enumerate((("V1", "numeric"), ("second one", "numeric"), ("class", "nominal")))]  # fmt: skip
+    description = {"id": str(number), "name": name, "version": "1", "format": "ARFF", "status": "active", "description": "tiny",
+                   "url": f"https://api.openml.org/data/v1/download/1/{name}.arff", "md5_checksum": checksum}  # fmt: skip
+    qualities = {"quality": [{"name": "NumberOfInstances", "value": "20.0"}]}
+    base = root / "openml" / "openml.org"
+    entries = {
+        f"api/v1/json/data/{number}": {"data_set_description": description},
+        f"api/v1/json/data/features/{number}": {"data_features": {"feature": features}},
+        f"api/v1/json/data/qualities/{number}": {"data_qualities": qualities},
+        f"api/v1/json/data/list/data_name/{name}/limit/2/status/active/": {"data": {"dataset": [{"did": number, "version": 1}]}},
+    }
+    written(base, {f"{path}.gz": gzip.compress(json.dumps(value).encode()) for path, value in entries.items()})
+    written(base, {f"data/v1/download/1/{name}.arff.gz": content})
+
+
+@pytest.mark.parametrize("name", ["openml:riccardo", "openml:41161"])
+def test_openml_from_the_cache_of_scikit_learn(tmp_path: Path, name: str) -> None:
+    _openml_cache(tmp_path)
+    found = load_dataset(name, root=tmp_path)
+    assert found.x_train.shape == (16, 2)
+    assert found.classes == ("no", "yes")
+    np.testing.assert_array_equal(found.y_train, (2 * found.x_train[:, 0]) % 2)
+
+
+def test_openml_by_any_name_from_the_cache(tmp_path: Path) -> None:
+    _openml_cache(tmp_path, 7, "tiny-table")
+    assert len(load_dataset("openml:tiny-table", root=tmp_path).x_train) == 16
+
+
+def test_openml_with_half_a_cache_is_not_there(tmp_path: Path) -> None:
+    _openml_cache(tmp_path)
+    next((tmp_path / "openml").rglob("riccardo.arff.gz")).unlink()
+    with pytest.raises(DataError, match=r"holds neither riccardo.arff.*openml:riccardo --download"):
+        load_dataset("openml:riccardo", root=tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("@relation cut\n@attribute V1 numeric\n", "no line @data"),
+        (ARFF + "{0 1, 2 yes}\n", "sparse rows"),
+        ("@relation a\n@attribute V1 numeric\n@attribute V2 numeric\n@data\n1,2\n", "no label column"),
+        (ARFF + "1,two,yes\n2,3,no\n3,4,no\n", "'two', not a number"),
+    ],
+)
+def test_damaged_arff_files_are_refused(tmp_path: Path, content: str, message: str) -> None:
+    (tmp_path / "riccardo.arff").write_text(content)
+    with pytest.raises(DataError, match=message):
+        load_dataset("openml:riccardo", root=tmp_path)
+
+
+def _table(images: list[dict[str, Any]], labels: list[int], names: list[str]) -> Any:
+    import datasets
+
+    features = datasets.Features({"picture": datasets.Image(), "kind": datasets.ClassLabel(names=names)})
+    return datasets.Dataset.from_dict({"picture": images, "kind": labels}, features=features)
+
+
+def _pictures(n: int, start: int = 0) -> list[dict[str, Any]]:
+    return [{"bytes": picture((start + i) % 2, start + i), "path": None} for i in range(n)]
+
+
+@pytest.mark.parametrize("kept", ["parquet", "fetched"])
+def test_hub_images_and_class_names(tmp_path: Path, kept: str) -> None:
+    import datasets
+
+    train, test = _table(_pictures(12), [0, 1] * 6, ["zebra", "ant"]), _table(_pictures(4, 100), [0, 1] * 2, ["zebra", "ant"])
+    if kept == "parquet":
+        (tmp_path / "data").mkdir()
+        train.to_parquet(tmp_path / "data" / "train-00000-of-00001.parquet")
+        test.to_parquet(tmp_path / "data" / "test-00000-of-00001.parquet")
+    else:
+        datasets.DatasetDict({"train": train, "test": test}).save_to_disk(str(tmp_path / "rows"))
+    found = load_dataset("hub:owner/name", root=tmp_path)
+    assert found.classes == ("zebra", "ant")
+    assert not list(store.default().root.rglob("*.arrow")), "no copy of the rows may stay in the cache"
+    np.testing.assert_array_equal(found.x_train[:, 0, 0, 0], range(12))
+    np.testing.assert_array_equal(found.y_test, [0, 1, 0, 1])
+
+
+def test_hub_fetch_is_kept_and_read_without_network(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import datasets
+
+    monkeypatch.setenv("PILLAR_DATA", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    calls: list[tuple[Any, ...]] = []
+
+    def fetched(*arguments: Any, **_: Any) -> Any:
+        calls.append(arguments)
+        return datasets.DatasetDict({"train": _table(_pictures(10), [0, 1] * 5, ["a", "b"])})
+
+    monkeypatch.setattr("datasets.load_dataset", fetched)
+    first = load_dataset("hub:owner/name", download=True)
+    again, offline = load_dataset("hub:owner/name", download=True), load_dataset("hub:owner/name")
+    assert calls == [("owner/name", None)]
+    assert first.fingerprint == again.fingerprint == offline.fingerprint
+    assert not list(tmp_path.rglob(".*"))
+
+
+def test_hub_rows_without_label_are_left_out(tmp_path: Path) -> None:
+    _table(_pictures(10), [0, 1] * 4 + [-1, -1], ["a", "b"]).to_parquet(tmp_path / "train.parquet")
+    found = load_dataset("hub:owner/name", root=tmp_path)
+    assert len(found.x_train) + len(found.x_test) == 8
+    assert any("2 train rows have no label" in note for note in found.notes)
+
+
+def test_hub_rows_without_any_label_are_refused(tmp_path: Path) -> None:
+    _table(_pictures(4), [-1] * 4, ["a", "b"]).to_parquet(tmp_path / "train.parquet")
+    with pytest.raises(DataError, match="no images with a label"):
+        load_dataset("hub:owner/name", root=tmp_path)
+
+
+def test_hub_table_cannot_name_files_elsewhere(tmp_path: Path) -> None:
+    """A parquet file may carry a path in place of an image's bytes: only below the data set's own folder is it opened."""
+    secret = tmp_path / "secret.png"
+    secret.write_bytes(picture(0, 1))
+    place = tmp_path / "set"
+    place.mkdir()
+    images = [{"bytes": picture(i % 2, i), "path": None} for i in range(9)] + [{"bytes": None, "path": str(secret)}]
+    _table_of_paths(images, place)
+    with pytest.raises(DataError, match=r"1 of 10 images do not decode.*train row 9"):
+        load_dataset("hub:owner/name", root=place)
+    inside = place / "own.png"
+    inside.write_bytes(picture(1, 9))
+    _table_of_paths([*images[:9], {"bytes": None, "path": "own.png"}], place)
+    assert len(load_dataset("hub:owner/name", root=place).x_train) == 8
+
+
+def _table_of_paths(images: list[dict[str, Any]], place: Path) -> None:
+    """Written by pyarrow: the library itself would read the files and store their bytes."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    kind = pa.struct([("bytes", pa.binary()), ("path", pa.string())])
+    info = {"info": {"features": {"picture": {"_type": "Image"}, "label": {"_type": "ClassLabel", "names": ["a", "b"]}}}}
+    table = pa.table({"picture": pa.array(images, kind), "label": pa.array([0, 1] * 5, pa.int64())})
+    pq.write_table(table.replace_schema_metadata({"huggingface": json.dumps(info)}), place / "train.parquet")
+
+
+def test_hub_tables_of_numbers(tmp_path: Path) -> None:
+    frame = pd.DataFrame({"a": np.arange(20.0), "b": np.arange(20) % 7, "label": ["x", "y"] * 10})
+    frame.to_parquet(tmp_path / "train.parquet")
+    found = load_dataset("hub:owner/name", root=tmp_path)
+    assert (found.x_train.shape, found.x_test.shape, found.classes) == ((16, 2), (4, 2), ("x", "y"))
+    with pytest.raises(DataError, match="there is no column 'c'; there are a, b, label"):
+        load_dataset("hub:owner/name", root=tmp_path, label_column="c")
+
+
+def test_hub_folders_of_images(tmp_path: Path) -> None:
+    written(tmp_path, {f"train/{name}/{i}.png": picture(c, i) for c, name in enumerate("ab") for i in range(5)})
+    assert load_dataset("hub:owner/name", root=tmp_path).classes == ("a", "b")
+
+
+def test_hub_damaged_parquet_is_refused(tmp_path: Path) -> None:
+    stream = io.BytesIO()
+    _table(_pictures(10), [0, 1] * 5, ["a", "b"]).to_parquet(stream)
+    (tmp_path / "train.parquet").write_bytes(stream.getvalue()[: len(stream.getvalue()) // 2])
+    with pytest.raises(DataError, match="cannot be read as this data set"):
+        load_dataset("hub:owner/name", root=tmp_path)
+
+
+@pytest.mark.parametrize("subset", ["../up", "a/b", ""])
+def test_hub_subset_is_a_plain_word(tmp_path: Path, subset: str) -> None:
+    (tmp_path / "a.png").write_bytes(encoded(np.zeros((3, 3), np.uint8)))
+    with pytest.raises(DataError, match="subset must be a plain word"):
+        load_dataset("hub:owner/name", root=tmp_path, subset=subset)

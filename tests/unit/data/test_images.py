@@ -1,0 +1,167 @@
+"""Images from npz, folders and zips: layouts, mixtures of sizes, and files that do not decode."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from pillar_core.data import dry_run, load_images, read_images
+from pillar_core.errors import DataError
+
+
+def _png(value: int, size: tuple[int, int] = (5, 4), mode: str = "L") -> bytes:
+    stream = io.BytesIO()
+    Image.new(mode, size, value if mode == "L" else (value, 0, 255 - value)).save(stream, "png")
+    return stream.getvalue()
+
+
+def _zip(files: dict[str, bytes]) -> bytes:
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w") as archive:
+        for name, content in files.items():
+            archive.writestr(name, content)
+    return stream.getvalue()
+
+
+def _classes(prefix: str = "", n: int = 5) -> dict[str, bytes]:
+    return {f"{prefix}{name}/{i}.png": _png(10 * code + i) for code, name in enumerate(("cat", "dog")) for i in range(n)}
+
+
+def _write(root: Path, files: dict[str, bytes]) -> Path:
+    for name, content in files.items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+    return root
+
+
+def test_folder_and_zip_agree(tmp_path: Path) -> None:
+    files = _classes()
+    (tmp_path / "pets.zip").write_bytes(_zip(files))
+    folder, packed = load_images(_write(tmp_path / "pets", files)), load_images(tmp_path / "pets.zip")
+    assert folder.fingerprint == packed.fingerprint
+    assert folder.classes == ("cat", "dog")
+    assert folder.x_train.shape == (8, 4, 5)
+    assert folder.x_train.dtype == np.uint8
+    assert np.bincount(folder.y_test).tolist() == [1, 1]
+    assert any("stratified fifth" in note for note in folder.notes)
+    np.testing.assert_array_equal(folder.x_train[:, 0, 0] >= 10, folder.y_train == 1)
+
+
+@pytest.mark.parametrize("prefix", ["", "pets/", "a/b/"])
+def test_train_and_test_folders_are_kept(prefix: str) -> None:
+    files = (
+        _classes(f"{prefix}train/") | _classes(f"{prefix}test/", 2) | {f"{prefix}val/cat/1.png": _png(3), f"{prefix}__MACOSX/x.png": b""}
+    )
+    dataset = read_images(_zip(files), filename="pets.zip")
+    assert (len(dataset.x_train), len(dataset.x_test)) == (10, 4)
+    assert not any("stratified" in note for note in dataset.notes)
+    assert any("1 validation images" in note for note in dataset.notes)
+
+
+def test_colour_and_sizes_are_brought_together() -> None:
+    files = _classes() | {"cat/big.png": _png(200, (50, 40), "RGB"), "readme.txt": b"hello"}
+    dataset = read_images(_zip(files), filename="pets.zip")
+    assert dataset.x_train.shape[1:] == (4, 5, 3)
+    assert any("resized to 4 × 5" in note for note in dataset.notes)
+    assert any("1 files are no images" in note for note in dataset.notes)
+
+
+def test_a_few_bad_files_are_named_and_skipped() -> None:
+    broken = _png(7, (60, 60))[:-30]
+    dataset = read_images(_zip(_classes(n=100) | {"cat/zz.png": b"no image", "dog/zz.png": broken}), filename="pets.zip")
+    assert len(dataset.x_train) + len(dataset.x_test) == 200
+    assert any("2 files do not decode and were skipped: cat/zz.png, dog/zz.png" in note for note in dataset.notes)
+
+
+def test_more_than_one_percent_of_bad_files_is_refused() -> None:
+    files = _classes(n=100) | {f"cat/z{i}.png": b"no image" for i in range(3)}
+    with pytest.raises(DataError, match=r"3 of 203 images do not decode.*z0\.png"):
+        read_images(_zip(files), filename="pets.zip")
+
+
+def test_class_with_one_image_stays_in_train() -> None:
+    dataset = read_images(_zip(_classes() | {"emu/1.png": _png(1)}), filename="pets.zip")
+    assert np.bincount(dataset.y_train, minlength=3)[2] == 1
+
+
+@pytest.mark.parametrize(
+    ("files", "message"),
+    [
+        ({}, "no image files"),
+        ({"cat/a.txt": b""}, "no image files"),
+        ({"1.png": _png(1), "cat/2.png": _png(2)}, "lie in no class folder"),
+        ({"cat/1.png": _png(1), "cat/2.png": _png(2)}, "at least two classes"),
+        (_classes("test/"), "no train images"),
+        (_classes("train/") | {"test/emu/1.png": _png(1)}, "emu"),
+        (_classes() | {"../up/1.png": _png(1)}, "lead out of it"),
+        (_classes() | {"/etc/1.png": _png(1)}, "lead out of it"),
+    ],
+)
+def test_bad_archives_are_refused(files: dict[str, bytes], message: str) -> None:
+    with pytest.raises(DataError, match=message):
+        read_images(_zip(files), filename="pets.zip")
+    assert not dry_run(_zip(files), "pets.zip").ok
+
+
+@pytest.mark.parametrize(
+    ("content", "filename"), [(b"PK nothing", "a.zip"), (b"", "a.zip"), (b"", "a.gif"), (_zip(_classes())[:200], "a.zip")]
+)
+def test_unreadable_archives_are_refused(content: bytes, filename: str) -> None:
+    with pytest.raises(DataError):
+        read_images(content, filename=filename)
+    assert dry_run(content, filename).problems
+
+
+def test_archives_that_would_unpack_to_too_much_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pillar_core.data.images.folders.LARGEST_BYTES", 100)
+    with pytest.raises(DataError, match="unpack"):
+        read_images(_zip(_classes()), filename="pets.zip")
+
+
+def test_images_that_are_too_large_count_as_unreadable(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pillar_core.data.images.decoding.LARGEST_PIXELS", 10)
+    with pytest.raises(DataError, match="10 of 10 images"):
+        read_images(_zip(_classes()), filename="pets.zip")
+
+
+def _npz(tmp_path: Path, **arrays: object) -> Path:
+    np.savez(tmp_path / "a.npz", **arrays)  # type: ignore[arg-type]  # numpy's stub wants arrays, lists are fine
+    return tmp_path / "a.npz"
+
+
+def test_npz_of_images(tmp_path: Path) -> None:
+    images = np.arange(10 * 6, dtype=np.uint8).reshape(10, 2, 3, 1)
+    path = _npz(tmp_path, train_images=images, train_labels=(np.arange(10) % 2)[:, None], val_images=images)
+    dataset = load_images(path)
+    assert dataset.x_train.shape == (8, 2, 3)
+    assert len(dataset.x_test) == 2
+    report = dry_run(path, public_fraction=0.5)
+    assert report.ok
+    assert report.is_images
+    assert (report.rows, report.dims) == (10, (2, 3))
+
+
+@pytest.mark.parametrize(
+    ("arrays", "message"),
+    [
+        ({"x_train": np.zeros((4, 3, 3)), "y_train": [0, 1, 0, 1]}, "uint8"),
+        ({"x_train": np.zeros((4, 3, 3, 4), np.uint8), "y_train": [0, 1, 0, 1]}, "shape"),
+        ({"x_train": np.zeros((4, 9), np.uint8), "y_train": [0, 1, 0, 1]}, "shape"),
+        ({"x_train": np.zeros((4, 3, 3), np.uint8), "y_train": [0, 1, 0]}, "one label for each"),
+        ({"x_train": np.zeros((4, 3, 3), np.uint8), "y_train": [0, 1, 0, 1], "x_test": np.zeros((1, 2, 2), np.uint8)}, "as large as"),
+    ],
+)
+def test_bad_image_arrays_are_refused(arrays: dict[str, object], message: str, tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=message):
+        load_images(_npz(tmp_path, **arrays))
+
+
+def test_missing_path_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="absent"):
+        load_images(tmp_path / "absent.zip")

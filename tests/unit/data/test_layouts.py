@@ -1,0 +1,324 @@
+"""Directories in torchvision's layouts: read by torchvision's own code from files written here, and refused when damaged."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import struct
+from pathlib import Path
+from typing import Any
+
+import h5py
+import numpy as np
+import pytest
+from scipy.io import savemat
+
+from pillar_core.data import DATASETS, load_dataset, load_images
+from pillar_core.errors import DataError
+from unit.image_files import encoded, images_of, picture, written
+
+Array = np.ndarray[Any, Any]
+
+
+def _idx(values: Array) -> bytes:
+    """The idx format of MNIST: two zero bytes, type 8 (unsigned bytes), number of dimensions, big-endian sizes, values."""
+    return struct.pack(">HBB", 0, 8, values.ndim) + struct.pack(f">{values.ndim}I", *values.shape) + values.astype(np.uint8).tobytes()
+
+
+def _mnist(root: Path, name: str = "MNIST", n: int = 40) -> tuple[Array, Array]:
+    x, y = images_of(n + 20, (28, 28), 10)
+    parts = {"train": (x[:n], y[:n]), "t10k": (x[n:], y[n:])}
+    for side, (rows, labels) in parts.items():
+        written(root / name / "raw", {f"{side}-images-idx3-ubyte": _idx(rows), f"{side}-labels-idx1-ubyte": _idx(labels)})
+    return x, y
+
+
+def _cifar_batch(rows: Array, labels: Array, key: str, protocol: int) -> bytes:
+    flat = np.ascontiguousarray(rows.transpose(0, 3, 1, 2)).reshape(len(rows), -1)
+    return pickle.dumps({"batch_label": "a batch", "data": flat, key: labels.tolist(), "filenames": ["a.png"] * len(rows)}, protocol)
+
+
+def _cifar10(root: Path, protocol: int = 2) -> tuple[Array, Array]:
+    x, y = images_of(60, (32, 32, 3), 10)
+    names = [f"class{code}" for code in range(10)]
+    files = {f"data_batch_{i + 1}": _cifar_batch(x[10 * i : 10 * i + 10], y[10 * i : 10 * i + 10], "labels", protocol) for i in range(5)}
+    files |= {
+        "test_batch": _cifar_batch(x[50:], y[50:], "labels", protocol),
+        "batches.meta": pickle.dumps({"label_names": names}, protocol),
+    }
+    written(root / "cifar-10-batches-py", files)
+    return x, y
+
+
+def _gtsrb(root: Path) -> Path:
+    files = {
+        f"gtsrb/GTSRB/Training/{code:05d}/{code:05d}_{i:05d}.ppm": picture(code, i, size=(15 + code, 20), kind="ppm")
+        for code in range(3)
+        for i in range(4)
+    }
+    files |= {f"gtsrb/GTSRB/Final_Test/Images/{i:05d}.ppm": picture(i % 3, i, size=(18, 20), kind="ppm") for i in range(6)}
+    rows = ["Filename;Width;Height;Roi.X1;Roi.Y1;Roi.X2;Roi.Y2;ClassId", *(f"{i:05d}.ppm;20;18;1;1;9;9;{i % 3}" for i in range(6))]
+    return written(root, files | {"gtsrb/GT-final_test.csv": "\n".join(rows).encode()})
+
+
+@pytest.mark.parametrize("below", ["", "MNIST", "MNIST/raw"])
+def test_mnist_files_are_read_through_torchvision(tmp_path: Path, below: str) -> None:
+    x, y = _mnist(tmp_path)
+    found = load_images(tmp_path / below)
+    np.testing.assert_array_equal(found.x_train, x[:40])
+    np.testing.assert_array_equal(found.y_test, y[40:])
+    assert found.classes[3] == "3 - three"
+
+
+def test_named_mnist_takes_root_and_says_what_is_missing(tmp_path: Path) -> None:
+    x, _ = _mnist(tmp_path, "FashionMNIST")
+    found = load_dataset("torchvision:fashionmnist", root=tmp_path)
+    np.testing.assert_array_equal(found.x_test, x[40:])
+    assert (found.name, found.title) == ("torchvision:fashionmnist", "Fashion-MNIST")
+    assert any("counts 60,000 train rows, these files hold 40" in note for note in found.notes)
+
+
+def test_half_an_idx_file_is_refused_by_name(tmp_path: Path) -> None:
+    _mnist(tmp_path)
+    path = tmp_path / "MNIST" / "raw" / "train-images-idx3-ubyte"
+    path.write_bytes(path.read_bytes()[:5000])
+    with pytest.raises(DataError, match=r"MNIST/raw cannot be read.*damaged, incomplete"):
+        load_dataset("torchvision:mnist", root=tmp_path)
+
+
+@pytest.mark.parametrize("protocol", [2, 4, 5])
+def test_cifar_batches_are_read_without_unpickling_objects(tmp_path: Path, protocol: int) -> None:
+    x, y = _cifar10(tmp_path, protocol)
+    for place in (tmp_path, tmp_path / "cifar-10-batches-py"):
+        found = load_images(place)
+        np.testing.assert_array_equal(found.x_train, x[:50])
+        np.testing.assert_array_equal(found.x_test, x[50:])
+        np.testing.assert_array_equal(found.y_train, y[:50])
+        assert found.classes[9] == "class9"
+
+
+def test_cifar_batches_of_python_2_are_read(tmp_path: Path) -> None:
+    """The official files were pickled by Python 2: byte strings, and numpy.core.multiarray. Written here opcode by opcode."""
+    x, y = _cifar10(tmp_path)
+    flat = np.ascontiguousarray(x[:10].transpose(0, 3, 1, 2)).reshape(10, -1)
+    content = (
+        b"\x80\x02}(U\x04datacnumpy.core.multiarray\n_reconstruct\ncnumpy\nndarray\nK\x00\x85U\x01b\x87R("
+        + b"K\x01K\x0aM\x00\x0c\x86cnumpy\ndtype\nU\x02u1K\x00K\x01\x87R(K\x03U\x01|NNNJ\xff\xff\xff\xffJ\xff\xff\xff\xffK\x00tb\x89T"
+        + struct.pack("<i", flat.size)
+        + flat.tobytes()
+        + b"tbU\x06labels]("
+        + b"".join(b"K" + bytes([code]) for code in y[:10])
+        + b"eu."
+    )
+    assert pickle.loads(content, encoding="latin1")["data"].shape == (10, 3072)
+    (tmp_path / "cifar-10-batches-py" / "data_batch_1").write_bytes(content)
+    np.testing.assert_array_equal(load_images(tmp_path).x_train, x[:50])
+
+
+class _Code:
+    """What a planted pickle does when Python's own reader reads it: it calls something, here os.mkdir."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = str(path)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return os.mkdir, (self.path,)
+
+
+@pytest.mark.parametrize("protocol", [2, 4])
+def test_a_planted_pickle_runs_nothing(tmp_path: Path, protocol: int) -> None:
+    _cifar10(tmp_path)
+    path, proof = tmp_path / "cifar-10-batches-py" / "data_batch_2", tmp_path / "proof"
+    path.write_bytes(pickle.dumps({"data": _Code(proof), "labels": [0]}, protocol))
+    pickle.loads(path.read_bytes())
+    assert proof.exists(), "the planted pickle would have run"
+    proof.rmdir()
+    with pytest.raises(DataError, match=r"asks for .*mkdir.* refused, it could run code"):
+        load_images(tmp_path)
+    assert not proof.exists()
+
+
+def test_a_pickle_cannot_change_the_reader(tmp_path: Path) -> None:
+    """Opcodes that set attributes on what the reader knows: on its holder class, and on the function that makes bytes."""
+    _cifar10(tmp_path)
+    path = tmp_path / "cifar-10-batches-py" / "data_batch_1"
+    for name in (b"cnumpy\nndarray\n", b"c_codecs\nencode\n"):
+        path.write_bytes(b"\x80\x02" + name + b"N}X\x05\x00\x00\x00stateK\x01s\x86b.")
+        with pytest.raises(DataError, match="cannot be read as cifar-10-batches-py"):
+            load_images(tmp_path)
+    for protocol in (2, 4):
+        x, _ = _cifar10(tmp_path, protocol)
+        np.testing.assert_array_equal(load_images(tmp_path).x_train, x[:50])
+
+
+@pytest.mark.parametrize(
+    "state",
+    [
+        {"data": np.zeros((2, 3072)), "labels": [0, 1]},
+        {"data": np.zeros((2, 100), np.uint8), "labels": [0, 1]},
+        {"data": np.zeros((2, 3072), np.uint8), "labels": [0]},
+        {"data": [1, 2], "labels": [0, 1]},
+        {"labels": [0, 1]},
+        [1, 2],
+    ],
+)
+def test_batches_that_hold_something_else_are_refused(tmp_path: Path, state: object) -> None:
+    _cifar10(tmp_path)
+    (tmp_path / "cifar-10-batches-py" / "data_batch_1").write_bytes(pickle.dumps(state, 4))
+    with pytest.raises(DataError, match="cannot be read as cifar-10-batches-py"):
+        load_images(tmp_path)
+
+
+def test_named_cifar_compares_checksums(tmp_path: Path) -> None:
+    _cifar10(tmp_path)
+    with pytest.raises(DataError, match=r"data_batch_1 is missing or has another checksum.*fetch it again"):
+        load_dataset("torchvision:cifar10", root=tmp_path)
+
+
+def test_cifar100_python_and_both_binary_versions(tmp_path: Path) -> None:
+    x, y = images_of(40, (32, 32, 3), 20)
+    names = [f"fine{code}" for code in range(20)]
+    written(
+        tmp_path / "cifar-100-python",
+        {
+            "train": _cifar_batch(x[:20], y[:20], "fine_labels", 2),
+            "test": _cifar_batch(x[20:], y[20:], "fine_labels", 2),
+            "meta": pickle.dumps({"fine_label_names": names, "coarse_label_names": ["c"]}, 2),
+        },
+    )
+    np.testing.assert_array_equal(load_images(tmp_path / "cifar-100-python").x_train, x[:20])
+    flat = np.ascontiguousarray(x.transpose(0, 3, 1, 2)).reshape(40, -1)
+    fine = np.concatenate([np.zeros((40, 1), np.uint8), y.astype(np.uint8)[:, None], flat], axis=1)
+    written(
+        tmp_path / "two" / "cifar-100-binary",
+        {"train.bin": fine[:20].tobytes(), "test.bin": fine[20:].tobytes(), "fine_label_names.txt": "\n".join(names).encode()},
+    )
+    found = load_images(tmp_path / "two")
+    np.testing.assert_array_equal(found.x_train, x[:20])
+    np.testing.assert_array_equal(found.y_test, y[20:])
+    plain = np.concatenate([(y % 10).astype(np.uint8)[:, None], flat], axis=1)
+    ten = written(
+        tmp_path / "three" / "cifar-10-batches-bin",
+        {
+            "data_batch_1.bin": plain[:20].tobytes(),
+            "test_batch.bin": plain[20:].tobytes(),
+            "batches.meta.txt": "\n".join(names[:10]).encode(),
+        },
+    )
+    np.testing.assert_array_equal(load_images(ten).x_test, x[20:])
+    (ten / "data_batch_1.bin").write_bytes(plain[:20].tobytes()[:-7])
+    with pytest.raises(DataError, match="no multiple of 3073"):
+        load_images(ten)
+
+
+def test_gtsrb_signs_of_several_sizes(tmp_path: Path) -> None:
+    found = load_images(_gtsrb(tmp_path))
+    assert found.x_train.shape == (12, 17, 20, 3)
+    assert found.classes == ("00", "01", "02")
+    assert any("different sizes were resized to 17 × 20" in note for note in found.notes)
+    np.testing.assert_array_equal(found.y_test, [0, 1, 2, 0, 1, 2])
+    assert load_dataset("torchvision:gtsrb", root=tmp_path / "gtsrb").fingerprint == found.fingerprint
+
+
+def test_gtsrb_without_its_test_images_is_refused(tmp_path: Path) -> None:
+    for path in (_gtsrb(tmp_path) / "gtsrb/GTSRB/Final_Test/Images").iterdir():
+        path.unlink()
+    with pytest.raises(DataError, match="6 of 18 images that the source's lists name are missing"):
+        load_images(tmp_path)
+
+
+def test_svhn_with_another_checksum_is_refused(tmp_path: Path) -> None:
+    x, y = images_of(20, (32, 32, 3), 10)
+    for side in ("train", "test"):
+        savemat(tmp_path / f"{side}_32x32.mat", {"X": x.transpose(1, 2, 3, 0), "y": y[:, None] + 1})
+    with pytest.raises(DataError, match="not found or corrupted"):
+        load_dataset("torchvision:svhn", root=tmp_path)
+
+
+def test_svhn_rows_come_out_upright(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """torchvision's own reader on files whose checksum is made to match: axes, and 10 standing for the digit 0."""
+    x, y = images_of(20, (32, 32, 3), 10)
+    for side in ("train", "test"):
+        savemat(tmp_path / f"{side}_32x32.mat", {"X": x.transpose(1, 2, 3, 0), "y": np.where(y == 0, 10, y)[:, None]})
+    monkeypatch.setattr("torchvision.datasets.SVHN._check_integrity", lambda self: True)
+    found = load_images(tmp_path)
+    np.testing.assert_array_equal(found.x_train, x)
+    np.testing.assert_array_equal(found.y_train, y)
+
+
+def test_flowers_use_the_official_lists(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    base = written(tmp_path / "flowers-102", {f"jpg/image_{i:05d}.jpg": picture(i % 3, i, kind="jpeg") for i in range(1, 13)})
+    labels = np.array([i % 3 + 1 for i in range(1, 13)])
+    savemat(base / "imagelabels.mat", {"labels": labels[None]})
+    savemat(base / "setid.mat", {"trnid": [[1, 2, 3]], "valid": [[4, 5, 6]], "tstid": [[7, 8, 9, 10, 11, 12]]})
+    monkeypatch.setattr("torchvision.datasets.Flowers102._check_integrity", lambda self: True)
+    found = load_dataset("torchvision:flowers102", root=tmp_path)
+    assert (len(found.x_train), len(found.x_test)) == (6, 6)
+    assert found.classes[:2] == ("pink primrose", "hard-leaved pocket orchid")
+    np.testing.assert_array_equal(found.y_test, labels[6:] - 1)
+
+
+def test_pets_use_the_official_lists(tmp_path: Path) -> None:
+    names = ["Abyssinian", "american_bulldog"]
+    base = tmp_path / "oxford-iiit-pet"
+    written(base, {f"images/{name}_{i}.jpg": picture(code, i, kind="jpeg") for code, name in enumerate(names) for i in range(4)})
+    line = "{name}_{i} {code} 1 1"
+    for side, numbers in (("trainval", (0, 1)), ("test", (2, 3))):
+        rows = [line.format(name=name, i=i, code=code + 1) for code, name in enumerate(names) for i in numbers]
+        written(base, {f"annotations/{side}.txt": "\n".join(rows).encode()})
+    found = load_images(base)
+    assert found.classes == ("Abyssinian", "American Bulldog")
+    np.testing.assert_array_equal(found.y_train, [0, 0, 1, 1])
+
+
+def test_caltech256_leaves_clutter_out(tmp_path: Path) -> None:
+    folders = ("001.ak47", "002.american-flag", "257.clutter")
+    written(
+        tmp_path / "caltech256",
+        {f"256_ObjectCategories/{name}/{i}.jpg": picture(c, i, kind="jpeg") for c, name in enumerate(folders) for i in range(5)},
+    )
+    found = load_dataset("torchvision:caltech256", root=tmp_path, seed=3)
+    assert found.classes == folders[:2]
+    assert (len(found.x_train), len(found.x_test)) == (8, 2)
+
+
+def test_pcam_is_read_from_its_own_files(tmp_path: Path) -> None:
+    x, y = images_of(12, (96, 96, 3), 2)
+    base = tmp_path / "pcam"
+    base.mkdir()
+    for side, rows in (("train", slice(0, 8)), ("test", slice(8, 12))):
+        for what, values in (("x", x[rows]), ("y", y[rows].reshape(-1, 1, 1, 1))):
+            with h5py.File(base / f"camelyonpatch_level_2_split_{side}_{what}.h5", "w") as file:
+                file[what] = values
+    found = load_dataset("torchvision:pcam", root=tmp_path)
+    np.testing.assert_array_equal(found.x_train, x[:8])
+
+
+def test_class_folders_stand_in_for_a_layout(tmp_path: Path) -> None:
+    written(
+        tmp_path, {f"{side}/{name}/{i}.png": picture(c, i) for side in ("train", "test") for c, name in enumerate("ab") for i in range(3)}
+    )
+    found = load_dataset("torchvision:pcam", root=tmp_path)
+    assert (len(found.x_train), len(found.x_test), found.classes) == (6, 6, ("a", "b"))
+
+
+def test_a_folder_with_something_else_says_how_to_get_it(tmp_path: Path) -> None:
+    written(tmp_path, {"notes.txt": b"nothing"})
+    with pytest.raises(DataError, match=r"holds no stl10_binary.*Fetch it \(2.6 GB\).*torchvision:stl10 --download.*By hand"):
+        load_dataset("torchvision:stl10", root=tmp_path)
+
+
+def test_one_grey_image_among_colour_ones_and_sixteen_bits(tmp_path: Path) -> None:
+    deep = encoded(np.full((6, 8), 0x4000, dtype=np.uint16))
+    written(tmp_path, {f"{name}/{i}.png": picture(c, i) for c, name in enumerate("ab") for i in range(4)} | {"b/deep.png": deep})
+    found = load_images(tmp_path)
+    assert found.x_train.shape[1:] == (6, 8, 3)
+    every = np.concatenate([found.x_train, found.x_test])
+    # 0x4000 of 16 bits is 0x40 of 8; the other images are 10 or 30 away from their first pixel.
+    assert (every[:, 3, 3, 0] == 0x40).sum() == 1
+
+
+def test_every_layout_belongs_to_a_card() -> None:
+    from pillar_core.data.images.layouts import LAYOUTS
+
+    assert all(f"torchvision:{name}" in DATASETS for name in LAYOUTS)

@@ -1,0 +1,361 @@
+"""Spectrum, bases, ξ_k and margins against closed forms, brute force and bad input."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import pillar_core as pc
+from pillar_core import geometry, rng
+from pillar_core.data.generators import gaussian_mixture
+from pillar_core.errors import Cancelled, DataError, SettingError
+from pillar_core.ledger import Ledger, gaussian
+from pillar_core.types import Provenance
+
+SIGMA, THETA, D = 0.1, 0.5, 24
+
+
+@pytest.fixture(scope="module")
+def mixture():
+    return pc.load_features(pc.load_dataset("gaussian_mixture", n=8000, n_test=10, d=D, sigma=SIGMA, theta=THETA))
+
+
+@pytest.fixture(scope="module")
+def split(mixture):
+    return pc.split(mixture, public_fraction=0.5)
+
+
+def little(n=60, d=6, classes=3, seed=0):
+    generator = pc_stream(seed)
+    x = generator.standard_normal((n, d)).astype(np.float32)
+    y = np.arange(n) % classes
+    x[:, 0] += 3 * y
+    return pc.features(x, y, classes=tuple("abcdefg"[:classes]))
+
+
+def pc_stream(seed):
+    return rng.stream(seed, "test geometry")
+
+
+def test_spectrum_of_the_mixture_is_the_closed_form(split):
+    table = geometry.spectrum(geometry.basis_of(geometry.rows_of(split)))
+    truth = gaussian_mixture.eigenvalues(D, theta=THETA, sigma=SIGMA)
+    # The relative error of a sample eigenvalue at n = 4,000, d = 24 is about √(2/n) + d/n = 0.028; 0.1 is over three times that.
+    np.testing.assert_allclose(table["eigenvalue"][:2], truth[:2], rtol=0.1)
+    assert table["gap"][0] == pytest.approx(gaussian_mixture.eigengap(1, theta=THETA), rel=0.1)
+    assert table["gap"][1] == pytest.approx(gaussian_mixture.eigengap(2, theta=THETA), rel=0.1)
+    assert table["cumulative"].iloc[-1] == pytest.approx(1.0)
+    np.testing.assert_allclose(table["tail"] + table["cumulative"] * table["eigenvalue"].sum(), table["eigenvalue"].sum())
+
+
+def test_xi_of_the_mixture_is_zero_from_the_first_direction_on(split):
+    table = pc.xi(split, [1, 2, D - 1])
+    assert list(table.columns) == ["k", "class_a", "class_b", "xi"]
+    # The sample direction misses μ by about σ²(d − 1)/(n·(1 − θ²)) ≪ 0.01; the SVM direction by its few support rows.
+    assert (table["xi"] < 0.05).all()
+    nuisance = np.asarray(split.features.known["w_star"])[None]
+    values = geometry.xi_of(nuisance, geometry.basis_of(geometry.rows_of(split)).vectors)[0]
+    assert values[0] > 0.9
+    assert values[1] < 0.01
+
+
+def test_margins_of_the_mixture_reach_the_closed_form(split):
+    table = pc.margins(split, [1, D - 1], quantile=0.01)
+    assert list(table.columns) == ["k", "class", "quantile", "cosine_margin", "distance_margin"]
+    expected = gaussian_mixture.distance_margin(0.01, sigma=SIGMA)
+    # A sample 1 % quantile of N(1, 0.1²) from 4,000 rows has standard deviation σ·√(q(1−q)/n)/φ(z) = 0.006; five of them, and an
+    # SVM that tilts or shifts by as much.
+    assert table["distance_margin"].to_numpy() == pytest.approx(expected, abs=0.05)
+    in_line = table[table["k"] == 1]
+    assert (in_line["cosine_margin"] > 0.9).all()
+
+
+def test_xi_agrees_with_projecting_by_hand():
+    features = little()
+    rows = geometry.rows_of(features)
+    basis = geometry.basis_of(rows, kind="private_pca")
+    found = geometry.separators(rows, geometry.pairs_of(rows.classes))
+    for k in (1, 3, 6):
+        a = basis.vectors[:, :k].astype(np.float64)
+        by_hand = 1 - np.linalg.norm((a @ a.T @ found.weights.T), axis=0) / np.linalg.norm(found.weights, axis=1)
+        np.testing.assert_allclose(geometry.xi_of(found.weights, basis.vectors)[:, k - 1], by_hand, atol=1e-6)
+    table = pc.xi(features, 3)
+    np.testing.assert_allclose(table["xi"], geometry.xi_of(found.weights, basis.vectors)[:, 2], atol=1e-9)
+
+
+def test_xi_is_falling_and_ends_at_zero_in_a_full_basis():
+    rows = geometry.rows_of(little())
+    found = geometry.separators(rows, geometry.pairs_of(rows.classes, "one_versus_rest"))
+    for kind in ("random", "identity", "private_pca"):
+        values = geometry.xi_of(found.weights, geometry.basis_of(rows, kind=kind).vectors)
+        assert (np.diff(values, axis=1) <= 1e-12).all()
+        np.testing.assert_allclose(values[:, -1], 0.0, atol=1e-6)
+
+
+def test_random_directions_hold_the_expected_share():
+    """E‖A_kᵀw‖² = k/d for a uniformly random k-dimensional subspace."""
+    rows = geometry.rows_of(little(d=40))
+    w = np.eye(40)
+    values = geometry.xi_of(w, geometry.basis_of(rows, kind="random", seed=3).vectors)
+    shares = (1 - values) ** 2
+    # Averaged over an orthonormal set of w it holds exactly: Σ_w ‖Aᵀw‖² = ‖A‖²_F = k.
+    np.testing.assert_allclose(shares.mean(axis=0), np.arange(1, 41) / 40, rtol=1e-5)
+
+
+def test_projected_margins_agree_with_brute_force():
+    rows = geometry.rows_of(little())
+    basis = geometry.basis_of(rows, kind="private_pca")
+    found = geometry.separators(rows, geometry.pairs_of(rows.classes))
+    inside = geometry.coordinates(rows, basis)
+    table = geometry.projected_margins(inside, found, basis, [2, 5], quantile=0.1)
+    x = rows.space()(rows.x).astype(np.float64)
+    for k in (2, 5):
+        a = basis.vectors[:, :k].astype(np.float64)
+        for place, (first, second) in enumerate(found.pairs):
+            part = (rows.y == first) | (rows.y == second)
+            signs = np.where(rows.y[part] == first, 1, -1)
+            w = a.T @ found.weights[place]
+            distances = signs * (x[part] @ a @ w + found.offsets[place]) / np.linalg.norm(w)
+            offset, squares = abs(found.offsets[place]) / np.linalg.norm(w), np.square(x[part] @ a).sum(axis=1)
+            constant = np.sqrt(offset * np.sqrt(squares.mean()))
+            longer = np.column_stack([x[part] @ a, np.full(part.sum(), constant)])
+            normal = np.append(w / np.linalg.norm(w), found.offsets[place] / np.linalg.norm(w) / constant)
+            cosines = signs * (longer @ normal) / np.linalg.norm(longer, axis=1) / np.linalg.norm(normal)
+            line = table[table["k"] == k].iloc[place]
+            assert line["distance_margin"] == pytest.approx(np.sort(distances)[int(0.1 * len(distances))], abs=1e-5)
+            assert line["cosine_margin"] == pytest.approx(np.sort(cosines)[int(0.1 * len(cosines))], abs=1e-5)
+            assert np.abs(cosines).max() <= 1
+    lowest = geometry.smallest(table)
+    assert lowest["distance_margin"].to_list() == pytest.approx([table[table["k"] == k]["distance_margin"].min() for k in (2, 5)])
+
+
+def test_the_margin_at_a_quantile_is_reached_by_that_share():
+    values = np.arange(100.0)
+    assert geometry.margin_at(values, 0.01) == 1.0
+    assert geometry.margin_at(values, 0.0) == 0.0
+    for quantile in (0.013, 0.04, 0.5, 0.999):
+        margin = geometry.margin_at(values, quantile)
+        assert (values >= margin).mean() >= 1 - quantile
+        assert (values > margin).mean() < 1 - quantile
+
+
+def test_inseparable_classes_have_a_negative_margin_that_is_shown():
+    generator = pc_stream(1)
+    mixed = pc.features(generator.standard_normal((80, 3)).astype(np.float32), np.arange(80) % 2)
+    assert (pc.margins(mixed, 2)["distance_margin"] < 0).all()
+
+
+def test_a_class_with_one_row_is_separated_too():
+    features = little()
+    x = np.concatenate([features.x_train, np.full((1, 6), 9.0, dtype=np.float32)])
+    lonely = pc.features(x, np.append(features.y_train, 3), classes=tuple("abcd"))
+    table = pc.xi(lonely, 2, classes=["a", "d"])
+    assert len(table) == 1
+    assert 0 <= table["xi"].iloc[0] <= 1
+
+
+@pytest.mark.parametrize("k", [0, 7, 1.5, True, [], [2, 99], np.nan])
+def test_k_out_of_range_is_refused(k):
+    with pytest.raises(SettingError, match="k must be"):
+        pc.xi(little(), k)
+
+
+@pytest.mark.parametrize("quantile", [-0.1, 1.0, np.nan, "many"])
+def test_quantile_out_of_range_is_refused(quantile):
+    with pytest.raises(SettingError, match="quantile"):
+        pc.margins(little(), 2, quantile=quantile)
+
+
+@pytest.mark.parametrize("classes", [["a"], ["a", "a"], ["a", "nobody"], "all", [0, 9]])
+def test_unknown_classes_are_refused(classes):
+    with pytest.raises(SettingError, match="classes"):
+        pc.xi(little(), 2, classes=classes)
+
+
+def test_rows_without_labels_or_with_one_class_are_refused():
+    features = little()
+    with pytest.raises(DataError, match="labels"):
+        pc.xi(pc.features(features.x_train, None), 2)
+    with pytest.raises(SettingError, match="FeatureSet"):
+        pc.xi(features.x_train, 2)
+    with pytest.raises(DataError, match="no rows"):
+        geometry.separators_of(features.x_train, features.y_train * 0, [(0, 1)], classes=features.classes)
+
+
+def test_the_basis_comes_from_public_rows_and_says_so(split):
+    rows = geometry.rows_of(split)
+    public = geometry.basis_of(rows)
+    assert public.provenance is Provenance.PUBLIC
+    assert geometry.basis_of(rows, kind="private_pca").provenance is Provenance.NON_PRIVATE
+    moved = pc.split(pc.features(-5 * split.features.x_train, split.features.y_train), public=pc.features(split.public_x, None))
+    other = geometry.basis_of(geometry.rows_of(moved))
+    np.testing.assert_array_equal(public.vectors, other.vectors)
+    fewer = geometry.basis_of(rows, n_public=10)
+    assert fewer.rank <= 9
+    with pytest.raises(SettingError, match="n_public"):
+        geometry.basis_of(rows, n_public=1)
+    with pytest.raises(DataError, match="public_pca needs public rows"):
+        geometry.basis_of(geometry.rows_of(split.features))
+    with pytest.raises(SettingError, match="kind"):
+        geometry.basis_of(rows, kind="magic")
+
+
+def test_a_noised_basis_charges_one_release_and_finds_the_signal_when_noise_is_small(split):
+    rows, ledger = geometry.rows_of(split), Ledger()
+    basis = geometry.basis_of(rows, kind="dp_pca", noise_multiplier=2.0, ledger=ledger)
+    assert ledger.spent == gaussian(2.0, replace_one_factor=2**0.5)
+    assert basis.provenance is Provenance.PRIVATE
+    assert basis.eigenvalues is None
+    mu = np.asarray(split.features.known["mu"])[None]
+    assert geometry.xi_of(mu, basis.vectors)[0, 0] < 0.05
+    drowned = geometry.basis_of(rows, kind="dp_pca", noise_multiplier=1e6)
+    assert geometry.xi_of(mu, drowned.vectors)[0, 0] > 0.2
+    with pytest.raises(SettingError, match="noise_multiplier"):
+        geometry.basis_of(rows, kind="dp_pca")
+
+
+def test_projector_distance_is_that_of_the_projectors():
+    generator = pc_stream(2)
+    a, b = (np.linalg.qr(generator.standard_normal((9, 3)))[0] for _ in range(2))
+    assert geometry.projector_distance(a, b) == pytest.approx(np.linalg.norm(a @ a.T - b @ b.T), abs=1e-9)
+    assert geometry.projector_distance(a, -a) == pytest.approx(0.0, abs=1e-7)
+
+
+def test_stopping_between_two_separators():
+    rows = geometry.rows_of(little())
+    with pytest.raises(Cancelled):
+        geometry.separators(rows, geometry.pairs_of(rows.classes), cancelled=lambda: True)
+
+
+def test_the_job_and_the_direct_call_agree(tmp_path, monkeypatch):
+    from pillar_core.jobs.kinds import geometry as jobs_geometry
+    from pillar_core.studies import geometry as named
+
+    monkeypatch.setenv("PILLAR_CACHE", str(tmp_path))
+    spec = named.payload("digits", public_fraction=0.2)
+    rows = named.rows_of_payload(spec)
+    assert jobs_geometry.cached_separators(spec) is None
+    small = {**spec, "classes": [0, 1, 2]}
+    for task in jobs_geometry.split_separators(small):
+        jobs_geometry.run_separators(task, lambda *_: None, lambda: False)
+    found = named.cached_separators(small, rows)
+    direct = geometry.separators(rows, geometry.pairs_of(rows.classes, [0, 1, 2]))
+    assert found.pairs == direct.pairs
+    np.testing.assert_array_equal(found.weights, direct.weights)
+    assert named.cached_separators({**small, "regularisation": 2.0}, rows) is None
+
+
+def test_predicted_curves_lose_to_projection_less_and_to_noise_more_as_k_grows(split):
+    rows = geometry.rows_of(split)
+    basis = geometry.basis_of(rows)
+    moments = geometry.class_moments(geometry.coordinates(rows, basis))
+    table = geometry.predicted(moments, [1, 2, 4, 8, 16, 23], [0.05, 1.0, np.inf], n_private=200)
+    np.testing.assert_allclose(table["accuracy"] + table["lost_to_projection"] + table["lost_to_noise"], 1.0)
+    assert (table["lost_to_noise"] >= 0).all()
+    noisy = table[table["epsilon"] == 0.05]
+    assert noisy["lost_to_noise"].is_monotonic_increasing
+    assert (table[np.isinf(table["epsilon"])]["lost_to_noise"] == 0).all()
+    # With θ and σ small against the means, one direction holds everything: Φ(1/σ) is 1 to many digits.
+    assert table[np.isinf(table["epsilon"])]["accuracy"].min() > 0.999
+    assert geometry.best_k(noisy)["k"].iloc[0] == 1
+    for bad in ({"ks": [99]}, {"epsilons": [0.0]}, {"n_private": 0}):
+        with pytest.raises(SettingError):
+            geometry.predicted(moments, **{"ks": [1], "epsilons": [1.0], "n_private": 10, **bad})
+
+
+def test_the_noise_free_prediction_is_the_gaussian_error_for_two_classes():
+    """Two classes at ±δ/2 with unit variance in one direction: accuracy Φ(δ/2)."""
+    from scipy.stats import norm
+
+    moments = geometry.ClassMoments(np.array([[-1.2], [1.2]]), np.ones(1), np.array([1.0 + 1.44]), np.array([0.5, 0.5]), 100)
+    table = geometry.predicted(moments, [1], [np.inf], n_private=100)
+    # Gauss–Hermite with 15 nodes integrates Φ(a + bx) to better than 1e-4.
+    assert table["accuracy"].iloc[0] == pytest.approx(norm.cdf(1.2), abs=1e-4)
+
+
+@pytest.mark.parametrize("share", [0.5, 0.9])
+def test_a_small_class_drowns_first(share):
+    """The two-class case by hand: t_a = ½Δ²/√(Δ²(w + ν_a²) + 2ν_a²w + ν_a⁴), accuracy Σ s_a Φ(t_a), ν_a = R/(μNs_a)."""
+    from scipy.stats import norm
+
+    shares, radius, mu_n = np.array([share, 1 - share]), 1.0 + 1.44, pc.accounting.mu_of(0.5, 1e-5) * 60
+    moments = geometry.ClassMoments(np.array([[-1.2], [1.2]]), np.ones(1), np.array([radius]), shares, 100)
+    noise = radius / (mu_n * shares) ** 2
+    gaps = 0.5 * 2.4**2 / np.sqrt(2.4**2 * (1 + noise) + 2 * noise + noise**2)
+    table = geometry.predicted(moments, [1], [0.5], n_private=60)
+    assert table["accuracy"].iloc[0] == pytest.approx(float(shares @ norm.cdf(gaps)), abs=1e-4)
+
+
+def test_best_k_is_the_smallest_of_equals_after_averaging_seeds():
+    table = pd.DataFrame({"epsilon": [1.0] * 6, "k": [1, 1, 2, 2, 4, 4], "accuracy": [0.1, 0.3, 0.5, 0.7, 0.6, 0.6]})
+    assert geometry.best_k(table)[["k", "accuracy", "low", "high"]].to_numpy().tolist() == [[2, pytest.approx(0.6), 2, 4]]
+    assert geometry.best_k(table, within=0.45)["low"].to_list() == [1]
+
+
+def test_accuracy_drop():
+    assert geometry.accuracy_drop(0.6, 0.8) == pytest.approx(0.25)
+    assert geometry.accuracy_drop(0.9, 0.8) < 0
+    with pytest.raises(SettingError):
+        geometry.accuracy_drop(0.5, 0.0)
+    with pytest.raises(SettingError):
+        geometry.accuracy_drop(np.nan, 0.5)
+
+
+@pytest.mark.slow
+def test_real_features_are_almost_low_rank(shared):
+    """PILLAR's Fig. 3 on real features: ξ falls with k, public directions beat random ones by far."""
+    features = pc.load_features(shared / "data/features/fashion_mnist.npz")
+    split = pc.split(features, public_fraction=0.1)
+    rows = geometry.rows_of(split)
+    found = geometry.separators(rows, geometry.pairs_of(rows.classes, range(4)))
+    public = geometry.xi_of(found.weights, geometry.basis_of(rows).vectors).mean(axis=0)
+    chance = geometry.xi_of(found.weights, geometry.basis_of(rows, kind="random").vectors).mean(axis=0)
+    assert public[39] < 0.45
+    assert chance[39] > 0.75
+    assert public[199] < 0.3
+
+
+def test_the_margins_job_and_the_direct_call_agree(tmp_path, monkeypatch):
+    from pillar_core.jobs.kinds import geometry as jobs_geometry
+    from pillar_core.studies import geometry as named
+
+    monkeypatch.setenv("PILLAR_CACHE", str(tmp_path))
+    spec = named.payload("digits", public_fraction=0.2, rows_per_class=30)
+    rows = named.rows_of_payload(spec)
+    assert len(rows.y) == 300
+    basis = geometry.basis_of(rows)
+    assert jobs_geometry.cached_margins(spec) is None
+    for task in jobs_geometry.split_margins(spec):
+        jobs_geometry.run_margins(task, lambda *_: None, lambda: False)
+    assert len(jobs_geometry.cached_margins(spec)) == len(named.margin_ks(basis.rank))
+    found = named.cached_margins(spec, basis.rank)
+    direct = geometry.refitted_margins(geometry.coordinates(rows, basis), named.margin_ks(basis.rank), quantile=named.QUANTILES)
+    pd.testing.assert_frame_equal(found, direct, check_dtype=False)
+
+
+def test_weights_made_from_uploaded_rows_leave_with_them(tmp_path, monkeypatch):
+    from pillar_core import store
+    from pillar_core.jobs.kinds import geometry as jobs_geometry
+    from pillar_core.studies import geometry as named
+
+    monkeypatch.setenv("PILLAR_CACHE", str(tmp_path))
+    mine, other = _two_uploads()
+    keys = {name: [] for name in (mine, other)}
+    for name, found in keys.items():
+        spec = named.payload(name, public_fraction=0.3, classes=[0, 1, 2], rows_per_class=20)
+        task = named.separator_tasks(spec, named.rows_of_payload(spec))[0]
+        found.append(("arrays", jobs_geometry.run_separators(task, lambda *_: None, lambda: False)))
+        found.append(("record", jobs_geometry.run_margins({**spec, "ks": [3]}, lambda *_: None, lambda: False)))
+    assert named.forget(mine) == 2
+    assert not any(store.default().has(*key) for key in keys[mine])
+    assert all(store.default().has(*key) for key in keys[other])
+    assert named.forget("digits") == 0
+
+
+def _two_uploads():
+    from pillar_core.runs import splitting
+
+    data = pc.load_features(pc.load_dataset("digits"))
+    parts = (slice(0, 300), slice(300, 600))
+    return [splitting.keep_data(pc.features(data.x_train[part], data.y_train[part], classes=data.classes)) for part in parts]

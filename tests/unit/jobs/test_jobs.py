@@ -1,0 +1,520 @@
+"""Jobs with real processes: joined, cancelled, killed and resumed without losing or changing a result."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import distributed
+import psutil
+import pytest
+
+from pillar_core import store
+from pillar_core.errors import JobError, SettingError, StoreError, UnknownNameError
+from pillar_core.jobs import api as jobs
+from pillar_core.jobs import process as jobs_process
+from pillar_core.jobs import server as jobs_server
+from pillar_core.jobs import sweep as sweeps
+from pillar_core.jobs import tasks as jobs_tasks
+from pillar_core.jobs import workers as jobs_engine
+from pillar_core.jobs.kinds import sweep as jobs_sweep
+from pillar_core.jobs.state import Folder, Job, JobStatus
+from pillar_core.runs import sweep
+
+HERE = Path(__file__).resolve().parent
+PATHS = f"{HERE}{os.pathsep}{HERE.parents[2]}"
+SECONDS = 180.0
+
+
+def point_at(cache: Path, patch: pytest.MonkeyPatch) -> None:
+    patch.setenv("PILLAR_CACHE", str(cache))
+    patch.setenv("PILLAR_JOB_MODULES", "job_kinds_for_tests")
+    patch.setenv("PYTHONPATH", str(HERE))
+    patch.syspath_prepend(str(HERE))
+    patch.delenv("PILLAR_SCHEDULER", raising=False)
+
+
+@pytest.fixture(scope="module")
+def warm_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A cache folder whose jobs process lives through this module's tests and leaves no process behind."""
+    cache = tmp_path_factory.mktemp("warm")
+    with pytest.MonkeyPatch.context() as patch:
+        point_at(cache, patch)
+        yield cache
+        family = processes_of(cache)
+        assert jobs.stop()
+    assert_gone(family)
+
+
+@pytest.fixture
+def warm(warm_cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    point_at(warm_cache, monkeypatch)
+    return tmp_path
+
+
+@pytest.fixture
+def cold(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A folder for traces beside a cache folder of its own, whose processes are ended."""
+    point_at(tmp_path / "cache", monkeypatch)
+    yield tmp_path
+    family = processes_of(tmp_path / "cache")
+    assert jobs.stop()
+    assert_gone(family)
+
+
+def server_pid(cache: Path) -> int | None:
+    try:
+        return int(json.loads((cache / "jobs" / "server.json").read_bytes())["pid"])
+    except FileNotFoundError:
+        return None
+
+
+def processes_of(cache: Path) -> list[psutil.Process]:
+    pid = server_pid(cache)
+    if pid is None or not psutil.pid_exists(pid):
+        return []
+    server = psutil.Process(pid)
+    return [server, *server.children(recursive=True)]
+
+
+def assert_gone(family: list[psutil.Process]) -> None:
+    until(lambda: not any(runs(process) for process in family), seconds=20)
+
+
+def runs(process: psutil.Process) -> bool:
+    """Whether it lives; one that only waits for its parent to ask how it ended does not."""
+    try:
+        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
+
+
+def until(condition: Callable[[], Any], seconds: float = SECONDS) -> Any:
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        value = condition()
+        if value:
+            return value
+        time.sleep(0.02)
+    pytest.fail(f"did not happen within {seconds} s")
+
+
+def runs_of(folder: Path, n: int) -> list[int]:
+    """How often each task ran."""
+    return [len((folder / str(number)).read_text().split()) if (folder / str(number)).exists() else 0 for number in range(n)]
+
+
+def trace_spec(folder: Path, n: int, **more: Any) -> dict[str, Any]:
+    return {"kind": "test_trace", "folder": str(folder), "n": n, **more}
+
+
+def put(cache: Path, state: Any, job_id: str = "a" * 32, **more: Any) -> Job:
+    """A job that is in this state without any process."""
+    folder = Folder(cache)
+    folder.create()
+    job = folder.job(job_id)
+    job.create({"kind": "test_square", "x": 1})
+    job.write(JobStatus(job_id, "test_square", state, time.time(), **more))
+    return job
+
+
+@pytest.fixture
+def still(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A cache folder for tests that need no process; starting one fails the test."""
+    point_at(tmp_path / "cache", monkeypatch)
+
+    def refuse(*_: Any) -> None:
+        pytest.fail("a jobs process was started")
+
+    monkeypatch.setattr(jobs_process, "_start", refuse)
+    return tmp_path / "cache"
+
+
+@pytest.mark.parametrize(
+    "spec", [{}, {"kind": 3}, "sweep", {"kind": "test_square", "resources": {"GPU": -1}}, {"kind": "test_square", "resources": 1}]
+)
+def test_specifications_that_cannot_be_are_refused(still: Path, spec: Any) -> None:
+    with pytest.raises(SettingError):
+        jobs.submit(spec)
+
+
+def test_unknown_kinds_and_nan_are_refused(still: Path) -> None:
+    with pytest.raises(UnknownNameError, match="test_square"):
+        jobs.submit({"kind": "test_sqare"})
+    with pytest.raises(StoreError, match="NaN"):
+        jobs.submit({"kind": "test_square", "x": math.nan})
+    assert jobs.status() == ()
+
+
+@pytest.mark.parametrize("job_id", ["0" * 32, "../../etc", "", "a/b"])
+def test_unknown_jobs_are_refused_everywhere(still: Path, job_id: str) -> None:
+    for call in (jobs.status, jobs.cancel, jobs.result, jobs.retry, jobs.forget, jobs.spec):
+        with pytest.raises(JobError):
+            call(job_id)
+
+
+def test_a_fully_cached_job_is_answered_without_a_process(still: Path) -> None:
+    job_id = jobs.submit({"kind": "test_cached", "n": 4})
+    assert jobs.status(job_id).state == "done"
+    assert jobs.result(job_id) == [0, 2, 4, 6]
+
+
+def test_results_of_unfinished_failed_and_cancelled_jobs_say_why(still: Path) -> None:
+    put(still, "failed", cause="SettingError: k is 0.", advice="Raise k.")
+    with pytest.raises(JobError, match=r"failed: SettingError: k is 0\. Raise k\."):
+        jobs.result("a" * 32)
+    put(still, "cancelled")
+    with pytest.raises(JobError, match="cancelled"):
+        jobs.result("a" * 32)
+    assert jobs.result("a" * 32, partial=True) is None
+
+
+def test_finished_jobs_can_be_forgotten(still: Path) -> None:
+    put(still, "done")
+    assert jobs.forget("a" * 32)
+    assert jobs.status() == ()
+
+
+def test_an_unreadable_state_is_a_failed_job(still: Path) -> None:
+    job = put(still, "done")
+    (job.folder / "state.json").write_text("{")
+    assert jobs.status("a" * 32).state == "failed"
+    assert "unreadable" in jobs.status("a" * 32).cause
+
+
+def test_a_torn_line_of_a_killed_worker_does_not_count(still: Path) -> None:
+    job = put(still, "cancelled")
+    job.append_part(0, b"1")
+    with next(job.parts_folder.iterdir()).open("ab") as file:
+        file.write(b'{"task":1,"va')
+    job.append_part(2, b"3")
+    job.append_part(0, b"5")
+    assert job.parts() == {0: 1, 2: 3}
+
+
+def test_time_left_follows_the_pace() -> None:
+    status = JobStatus("a", "k", "running", 0.0, started=time.time() - 10, fraction=0.6, fraction_at_start=0.5)
+    assert status.seconds_left == pytest.approx(40, rel=0.01)  # 0.1 in 10 s leaves 0.4; 1 % for the clock between the calls
+    assert JobStatus("a", "k", "running", 0.0, started=time.time()).seconds_left is None
+
+
+def test_a_job_without_process_is_cancelled_on_the_spot(still: Path) -> None:
+    put(still, "queued")
+    assert jobs.cancel("a" * 32)
+    assert jobs.status("a" * 32).state == "cancelled"
+    assert not jobs.cancel("a" * 32)
+
+
+def test_a_process_that_crashes_again_and_again_is_left_to_rest(still: Path) -> None:
+    job = put(still, "queued")
+    (still / "jobs" / "server.json").write_text(json.dumps({"pid": 1, "started": time.time(), "unclean": 3}))
+    assert jobs.status(job.job_id).state == "queued"
+    assert "server.log" in jobs.status(job.job_id).message
+
+
+@pytest.mark.slow
+def test_the_same_specification_is_the_same_job(warm: Path) -> None:
+    job_id = jobs.submit({"kind": "test_square", "x": 7})
+    assert jobs.submit({"x": 7, "kind": "test_square"}) == job_id
+    assert jobs.wait(job_id, timeout=SECONDS).state == "done"
+    first = jobs.result(job_id)
+    assert (first["square"], first["infinite"]) == (49, math.inf)
+    assert first["pid"] != os.getpid()
+    assert jobs.submit({"kind": "test_square", "x": 7}) == job_id
+    assert jobs.result(job_id) == first
+    assert jobs.submit({"kind": "test_square", "x": 8}) != job_id
+    assert jobs.spec(job_id) == {"kind": "test_square", "x": 7}
+    assert {item.job_id for item in jobs.status()} >= {job_id}
+
+
+@pytest.mark.slow
+def test_tasks_come_back_in_order_each_run_once(warm: Path) -> None:
+    job_id = jobs.submit(trace_spec(warm, 40))
+    final = jobs.wait(job_id, timeout=SECONDS)
+    assert (final.state, final.done, final.total, final.fraction) == ("done", 40, 40, 1.0)
+    assert jobs.result(job_id) == [number * 10 for number in range(40)]
+    assert runs_of(warm, 40) == [1] * 40
+
+
+@pytest.mark.slow
+def test_workers_compute_on_one_thread(warm: Path) -> None:
+    job_id = jobs.submit({"kind": "test_threads"})
+    jobs.wait(job_id, timeout=SECONDS)
+    assert jobs.result(job_id) == {"torch": 1, "environment": "1"}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("how", "words"), [("nan", "NaN cannot be stored"), ("raise", "ZeroDivisionError: by design")])
+def test_a_failing_job_tells_cause_and_advice(warm: Path, how: str, words: str) -> None:
+    job_id = jobs.submit({"kind": "test_misbehave", "how": how})
+    final = jobs.wait(job_id, timeout=SECONDS)
+    assert final.state == "failed"
+    assert words in final.cause
+    assert final.advice
+    with pytest.raises(JobError, match=words):
+        jobs.result(job_id)
+
+
+@pytest.mark.slow
+def test_a_grid_that_cannot_be_cut_fails_with_its_cause(warm: Path) -> None:
+    final = jobs.wait(jobs.submit({"kind": "test_bad_split"}), timeout=SECONDS)
+    assert (final.state, final.cause) == ("failed", "SettingError: the grid is empty.")
+
+
+@pytest.mark.slow
+def test_a_failed_task_leaves_the_others_and_retry_runs_it_alone(warm: Path) -> None:
+    job_id = jobs.submit(trace_spec(warm, 6, fail=[4]))
+    final = jobs.wait(job_id, timeout=SECONDS)
+    assert (final.state, final.done, final.failed) == ("failed", 5, 1)
+    assert "must not be 4" in final.cause
+    assert jobs.result(job_id, partial=True) == [0, 10, 20, 30, None, 50]
+    (warm / "mended").touch()
+    jobs.retry(job_id)
+    assert jobs.wait(job_id, timeout=SECONDS).state == "done"
+    assert jobs.result(job_id) == [0, 10, 20, 30, 40, 50]
+    assert runs_of(warm, 6) == [1, 1, 1, 1, 2, 1]
+    jobs.retry(job_id)
+    assert jobs.wait(job_id, timeout=SECONDS).state == "done"
+    assert runs_of(warm, 6) == [2, 2, 2, 2, 3, 2]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("deaf", [False, True])
+def test_cancel_stops_within_three_seconds_and_submit_goes_on(warm: Path, deaf: bool) -> None:
+    spec = trace_spec(warm, 6, seconds=0.6, deaf=deaf) if not deaf else trace_spec(warm, 2, seconds=20, deaf=True)
+    job_id = jobs.submit(spec)
+    until(lambda: jobs.status(job_id).message.startswith("task"))
+    assert jobs.cancel(job_id)
+    assert jobs.status(job_id).message == "stopping"
+    # The limit is the promise to the user, the only clock in these tests.
+    until(lambda: jobs.status(job_id).state == "cancelled", seconds=3.0)
+    pids = {int(line) for path in warm.iterdir() for line in path.read_text().split()}
+    if deaf:
+        until(lambda: not any(psutil.pid_exists(pid) for pid in pids))
+    after = jobs.submit({"kind": "test_square", "x": 100 + deaf})
+    assert jobs.wait(after, timeout=SECONDS).state == "done"
+    if not deaf:
+        assert jobs.submit(spec) == job_id
+        assert jobs.wait(job_id, timeout=SECONDS).state == "done"
+        assert jobs.result(job_id) == [number * 10 for number in range(6)]
+
+
+@pytest.mark.slow
+def test_a_resource_that_no_worker_has_fails_at_once(warm: Path) -> None:
+    final = jobs.wait(jobs.submit({"kind": "test_square", "x": 3, "resources": {"TPU": 2}}), timeout=SECONDS)
+    assert final.state == "failed"
+    assert "TPU" in final.cause
+    assert "worker" in final.cause
+
+
+@pytest.mark.slow
+def test_jobs_run_side_by_side_and_the_surplus_waits(warm: Path) -> None:
+    specs = [trace_spec(warm, 2, seconds=0.4, tag=tag) for tag in range(6)]
+    ids = [jobs.submit(spec) for spec in specs]
+    until(lambda: jobs.status(ids[3]).state == "running")
+    assert jobs.status(ids[5]).state in ("queued", "running")
+    for job_id in ids:
+        assert jobs.wait(job_id, timeout=SECONDS).state == "done"
+
+
+@pytest.mark.slow
+def test_a_killed_worker_costs_no_task_and_changes_no_result(warm: Path) -> None:
+    job_id = jobs.submit(trace_spec(warm, 12, seconds=0.05, die_once=[3, 8]))
+    assert jobs.wait(job_id, timeout=SECONDS).state == "done"
+    assert jobs.result(job_id) == [number * 10 for number in range(12)]
+    counts = runs_of(warm, 12)
+    assert min(counts) >= 1
+    assert min(counts[3], counts[8]) >= 2
+
+
+@pytest.mark.slow
+def test_a_task_that_kills_every_worker_fails_with_a_guess(cold: Path) -> None:
+    final = jobs.wait(jobs.submit({"kind": "test_misbehave", "how": "kill"}), timeout=SECONDS)
+    assert final.state == "failed"
+    assert "memory" in final.advice
+
+
+@pytest.mark.slow
+def test_a_killed_jobs_process_is_replaced_and_the_job_goes_on(cold: Path) -> None:
+    job_id = jobs.submit(trace_spec(cold, 12, seconds=0.3))
+    until(lambda: jobs.status(job_id).done >= 3)
+    family = processes_of(cold / "cache")
+    os.kill(family[0].pid, signal.SIGKILL)
+    assert_gone(family)
+    done = sum(value is not None for value in jobs.result(job_id, partial=True))
+    assert jobs.status(job_id).state in ("queued", "running")
+    until(lambda: jobs.status(job_id).state == "done")
+    assert jobs.result(job_id) == [number * 10 for number in range(12)]
+    assert done >= 3
+    # Two workers: at most the two tasks that were under way ran twice, whatever was done did not.
+    assert sum(runs_of(cold, 12)) <= 12 + 2
+
+
+@pytest.mark.slow
+def test_one_process_serves_many_submitters(cold: Path) -> None:
+    program = "from pillar_core import jobs\nfor x in range(5): print(jobs.submit({'kind': 'test_square', 'x': x}))"
+    environment = os.environ | {"PYTHONPATH": PATHS}
+    clients = [subprocess.Popen([sys.executable, "-c", program], env=environment, stdout=subprocess.PIPE, text=True) for _ in range(2)]
+    answers = [client.communicate(timeout=SECONDS)[0].split() for client in clients]
+    assert [client.returncode for client in clients] == [0, 0]
+    assert answers[0] == answers[1]
+    for job_id in answers[0]:
+        assert jobs.wait(job_id, timeout=SECONDS).state == "done"
+    assert not jobs_server.serve()
+
+
+def test_the_jobs_process_ends_when_idle(still: Path) -> None:
+    previous = signal.getsignal(signal.SIGTERM)
+    assert jobs_server.serve(idle_minutes=0.0)
+    signal.signal(signal.SIGTERM, previous)
+    assert not (still / "jobs" / "server.json").exists()
+
+
+def test_another_scheduler_is_refused_while_the_jobs_process_lives(still: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PILLAR_SCHEDULER", "")
+    put(still, "done")
+    lock = Folder(still).try_lock()
+    assert lock is not None
+    (still / "jobs" / "server.json").write_text(json.dumps({"scheduler": "tcp://here:1"}))
+    with pytest.raises(JobError, match="another scheduler"):
+        jobs.use_scheduler("tcp://there:1")
+    jobs.use_scheduler("tcp://here:1")
+    os.close(lock)
+    jobs.use_scheduler("tcp://there:1")
+    assert os.environ["PILLAR_SCHEDULER"] == "tcp://there:1"
+
+
+def test_a_scheduler_that_does_not_answer_is_told(still: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PILLAR_SCHEDULER", "tcp://127.0.0.1:1")
+    monkeypatch.setattr(jobs_engine, "_CONNECT_SECONDS", 0.5)
+    with pytest.raises(JobError, match="PILLAR_SCHEDULER"):
+        jobs_engine.Engine(still)
+
+
+def test_a_sweep_is_cut_into_tasks_and_answered_from_the_store(still: Path) -> None:
+    grid = {"dataset": "digits", "method": "pillar", "public_fraction": 0.1, "k": list(range(1, 51)), "epsilon": [1.0, 2.0, "inf"]}
+    tasks = jobs_sweep.split({"grid": grid})
+    assert [len(task["cells"]) for task in tasks] == [96, 54]
+    cells = [cell for task in tasks for cell in task["cells"]]
+    assert [cell["settings"]["k"] for cell in cells] == sorted(cell["settings"]["k"] for cell in cells)
+    assert jobs_sweep.cached({"grid": grid}) is None
+    for cell in cells:
+        store.default().put_json("record", sweep.cell_key(cell), {"cell": cell, "accuracy": 0.5})
+    job_id = jobs.submit({"kind": "sweep", "grid": grid})
+    assert jobs.status(job_id).state == "done"
+    assert jobs.find({"grid": grid, "kind": "sweep"}) == jobs.status(job_id)
+    assert [record["cell"] for record in sweeps.records(jobs.result(job_id))] == cells
+    store.default().delete("record", sweep.cell_key(cells[0]))
+    with pytest.raises(JobError, match="left the cache"):
+        sweeps.records(jobs.result(job_id))
+
+
+def test_a_done_job_whose_results_have_left_the_store_starts_over(still: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(jobs_process, "_start", lambda *_: None)
+    grid = {"dataset": "digits", "method": "pillar", "public_fraction": 0.1, "k": [3, 4], "epsilon": 1.0}
+    cells = sweep.cells(grid)
+    for cell in cells:
+        store.default().put_json("record", sweep.cell_key(cell), {"cell": cell, "accuracy": 0.5})
+    job_id = jobs.submit({"kind": "sweep", "grid": grid})
+    jobs.submit({"kind": "sweep", "grid": grid})
+    assert jobs.status(job_id).state == "done"
+    store.default().delete("record", sweep.cell_key(cells[0]))
+    assert jobs.submit({"kind": "sweep", "grid": grid}) == job_id
+    assert jobs.status(job_id).state == "queued"
+    assert jobs.result(job_id, partial=True) == []
+
+
+def test_small_groups_of_a_large_grid_share_a_task_and_train_apart(still: Path) -> None:
+    grid = {"dataset": "digits", "method": "pillar", "public_fraction": 0.1, "k": [3, 4], "epsilon": 1.0, "seed": list(range(40))}
+    tasks = jobs_sweep.split({"grid": grid})
+    assert [len(task["cells"]) for task in tasks] == [8] * 10
+    assert len(jobs_sweep.split({"grid": grid | {"seed": list(range(20))}})) == 20
+    answers = jobs_sweep.run(tasks[0], lambda *_: None, lambda: False)
+    assert answers == [sweep.cell_key(cell) for cell in tasks[0]["cells"]]
+    records = sweeps.records([answers])
+    assert [record["cell"] for record in records] == tasks[0]["cells"]
+
+
+@pytest.mark.parametrize("grid", [None, {"dataset": "digits"}, {"dataset": "digits", "method": "pillar", "seed": None}])
+def test_grids_that_cannot_be_are_refused_when_submitted(still: Path, grid: Any) -> None:
+    with pytest.raises(SettingError):
+        jobs.submit({"kind": "sweep", "grid": grid})
+
+
+@pytest.mark.slow
+def test_a_sweep_as_a_job_gives_what_it_gives_here(warm: Path) -> None:
+    grid = {"dataset": "digits", "method": "pillar", "public_fraction": 0.1, "k": [4, 8], "epsilon": [1.0, 2.0], "split_seed": 0}
+    job_id = jobs.submit({"kind": "sweep", "grid": grid})
+    assert jobs.wait(job_id, timeout=SECONDS).state == "done"
+    records = sweeps.records(jobs.result(job_id))
+    assert len(records) == 4
+    store.default().prune(0)
+    again = [record for group in sweep.trials(grid) for record in sweep.run_trials(group)]
+    # A batch of one process and a batch of another may add in another order; ARCHITECTURE's tolerance for repeated trials.
+    by_cell = {sweep.cell_key(record["cell"]): record["accuracy"] for record in again}
+    for record in records:
+        assert record["accuracy"] == pytest.approx(by_cell[sweep.cell_key(record["cell"])], rel=1e-5)
+
+
+@pytest.mark.parametrize("elsewhere", [True, False])
+def test_a_worker_with_another_cache_is_refused(still: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, elsewhere: bool) -> None:
+    folder = Folder(still)
+    folder.create()
+    monkeypatch.setenv("PILLAR_CACHE", str(tmp_path / "other" if elsewhere else still))
+    with pytest.raises(JobError, match="two caches cannot share a job"):
+        jobs_tasks.run_task((), str(still), "b" * 32, 0, "test_square", {"x": 1})
+
+
+@pytest.mark.slow
+def test_with_tls_nobody_else_on_this_machine_can_send_work(still: Path) -> None:
+    pytest.importorskip("cryptography", reason="without it the loopback port has no TLS")
+    engine = jobs_engine.Engine(still)
+    try:
+        assert engine._cluster is not None
+        address = engine._cluster.scheduler_address
+        assert address.startswith("tls://127.0.0.1:")
+        with pytest.raises((OSError, TypeError)):
+            distributed.Client(address.replace("tls", "tcp"), timeout=1)
+    finally:
+        engine.close()
+
+
+@pytest.mark.slow
+def test_a_real_cluster_runs_the_same_tasks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    point_at(tmp_path / "cache", monkeypatch)
+    environment = os.environ | {"PYTHONPATH": PATHS, "OMP_NUM_THREADS": "1"}
+    file = tmp_path / "scheduler.json"
+    arguments = ["--host", "127.0.0.1", "--port", "0", "--no-dashboard", "--scheduler-file", str(file)]
+    command = [sys.executable, "-m", "distributed.cli.dask_scheduler", *arguments]
+    cluster = [subprocess.Popen(command, env=environment, stderr=subprocess.DEVNULL)]
+    try:
+        until(lambda: file.exists() and file.read_text().strip().endswith("}"))
+        address = json.loads(file.read_text())["address"]
+        arguments = ["--nthreads", "1", "--no-dashboard", "--resources", "GPU=1", "--local-directory", str(tmp_path)]
+        command = [sys.executable, "-m", "distributed.cli.dask_worker", address, *arguments]
+        cluster.append(subprocess.Popen(command, env=environment, stderr=subprocess.DEVNULL))
+        monkeypatch.setenv("PILLAR_SCHEDULER", address)
+        job_id = jobs.submit({"kind": "test_trace", "n": 5, "folder": str(tmp_path)})
+        assert jobs.wait(job_id, timeout=SECONDS).state == "done"
+        assert jobs.result(job_id) == [0, 10, 20, 30, 40]
+        job_id = jobs.submit({"kind": "test_square", "x": 6, "resources": {"GPU": 1}})
+        assert jobs.wait(job_id, timeout=SECONDS).state == "done"
+        grid = {"dataset": "digits", "method": "pillar", "public_fraction": 0.1, "k": [4, 8], "epsilon": 1.0}
+        assert len(sweeps.run_through(grid, scheduler=address, resources={"GPU": 1})) == 2
+        job_id = jobs.submit({"kind": "test_square", "x": 7, "resources": {"GPU": 2}})
+        assert "GPU" in jobs.wait(job_id, timeout=SECONDS).cause
+    finally:
+        family = [descendant for process in cluster for descendant in psutil.Process(process.pid).children(recursive=True)]
+        assert jobs.stop()
+        for process in reversed(cluster):
+            process.terminate()
+            process.wait(timeout=20)
+        assert_gone(family)

@@ -1,0 +1,101 @@
+"""AdaDPS: preconditioned norms and clipped sums against brute force, and what the scaling may depend on."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+import torch
+
+import pillar_core as pc
+from contract.cases import case_for, small_split
+from pillar_core import rng
+from pillar_core.engine.gradient import clipped_sum
+from pillar_core.engine.preconditioned import gradient_second_moment, head_residuals, preconditioned_norms, preconditioned_sum
+from pillar_core.errors import DataError
+from pillar_core.methods import METHODS
+from pillar_core.methods.public_gradients.adadps import AdaDpsSettings, public_scaling
+from pillar_core.splits import split_features
+
+N, D, C = 40, 6, 3
+
+
+def case():
+    generator = rng.stream(2, "adadps case")
+    z = torch.from_numpy(generator.standard_normal((N, D)).astype(np.float32))
+    labels = torch.from_numpy(generator.integers(C, size=N))
+    weights, root = (torch.from_numpy(generator.standard_normal((C, D)).astype(np.float32)) for _ in range(2))
+    return z, labels, weights, root.abs() + 0.1
+
+
+def per_row_gradients(z, labels, weights):
+    return torch.einsum("cn,nd->ncd", head_residuals(z, labels, weights), z)
+
+
+@pytest.mark.parametrize("clip", [0.2, 2.0, 1e4])
+def test_the_sum_is_that_of_scaled_then_clipped_rows(clip):
+    z, labels, weights, root = case()
+    rows = (root * per_row_gradients(z, labels, weights)).double()
+    norms = rows.flatten(1).norm(dim=1)
+    wanted = (rows * (clip / norms).clamp(max=1)[:, None, None]).sum(0)
+    total = preconditioned_sum(z, labels, weights, root, l2_clip_norm=clip)
+    # float32 sums of 40 rows of norm at most min(clip, 20): 1e-5 relative, and the rounding guard of 1e-6.
+    np.testing.assert_allclose(total.numpy(), wanted.numpy(), rtol=1e-4, atol=1e-5 * min(clip, 20))
+
+
+def test_norms_need_one_product():
+    z, labels, weights, root = case()
+    squared = preconditioned_norms(z, head_residuals(z, labels, weights), root.square())
+    np.testing.assert_allclose(
+        squared.numpy(), (root * per_row_gradients(z, labels, weights)).flatten(1).square().sum(1).numpy(), rtol=1e-5
+    )
+
+
+def test_no_scaling_is_dp_sgd():
+    z, labels, weights, _ = case()
+    own = preconditioned_sum(z, labels, weights, torch.ones((C, D)), l2_clip_norm=0.7)
+    plain, _ = clipped_sum(z, z.square().sum(1), labels, weights[None], None, torch.tensor([0.7]))
+    np.testing.assert_allclose(own.numpy(), plain[0].numpy(), atol=1e-5)
+
+
+def test_the_second_moment_is_of_minibatch_means():
+    z, labels, weights, _ = case()
+    rows = per_row_gradients(z, labels, weights)
+    wanted = torch.stack([rows[start : start + 16].mean(0).square() for start in range(0, N, 16)]).mean(0)
+    np.testing.assert_allclose(gradient_second_moment(z, labels, weights, batch_size=16).numpy(), wanted.numpy(), rtol=1e-4, atol=1e-7)
+
+
+def test_the_scaling_keeps_public_norms_and_vanishes_for_a_large_conditioner():
+    z, labels, weights, _ = case()
+    rows = per_row_gradients(z, labels, weights).flatten(1)
+    for conditioner, least in ((None, 1.05), (1e-5, 1.5)):
+        root = public_scaling(AdaDpsSettings(conditioner=conditioner), z, labels, weights)
+        scaled = (root.flatten() * rows).square().sum(1).mean()
+        assert float(scaled) == pytest.approx(float(rows.square().sum(1).mean()), rel=1e-4)
+        assert float(root.max() / root.min()) > least
+    flat = public_scaling(AdaDpsSettings(conditioner=1e6), z, labels, weights)
+    np.testing.assert_allclose(flat.numpy(), 1.0, atol=1e-4)
+
+
+def test_a_large_conditioner_runs_as_dp_sgd():
+    changes = {"noise_multiplier": 1.0, "steps": 3, "learning_rate": 0.5}
+    split = small_split()
+    own = pc.run("adadps", split, conditioner=1e6, **changes)
+    plain = pc.run("dp_sgd", split, bias=False, batch_size=None, **changes)
+    x = split.features.x_test
+    np.testing.assert_allclose(own.classifier.scores(x), plain.classifier.scores(x), atol=1e-4)
+
+
+def test_unlabelled_public_rows_are_refused():
+    features = small_split().features
+    other = dataclasses.replace(features, y_train=None)
+    with pytest.raises(DataError, match="labelled public rows"):
+        pc.run("adadps", split_features(features, public=other), epsilon=1.0)
+
+
+def test_a_refresh_of_several_steps_keeps_the_scaling_between():
+    case_of = case_for(METHODS["adadps"], steps=2)
+    often, _ = case_of.fit(case_of.view)
+    seldom, _ = dataclasses.replace(case_of, settings=dataclasses.replace(case_of.settings, refresh=2)).fit(case_of.view)
+    assert not np.array_equal(often.classifier.weights, seldom.classifier.weights)

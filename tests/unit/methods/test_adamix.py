@@ -1,0 +1,287 @@
+"""The learners with labelled public rows, against per-row gradients written out and closed forms."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import numpy as np
+import pytest
+import torch
+
+import pillar_core as pc
+from contract import checks
+from contract.cases import case_for, small_split
+from pillar_core import rng
+from pillar_core.engine.gradient_subspace import gradient_subspace
+from pillar_core.engine.logistic import descended_head, public_head
+from pillar_core.engine.mixed import clipped_difference_sum
+from pillar_core.errors import BudgetError, DataError, SettingError
+from pillar_core.ledger import Ledger
+from pillar_core.methods import METHODS
+from pillar_core.rng import Streams
+from pillar_core.runs.counting import largest_count
+from pillar_core.runs.run import solve
+from pillar_core.splits import split_features, view_of
+from pillar_core.types import FeatureSet, PublicUse
+
+CLOSE = {"atol": 1e-4, "rtol": 1e-4}
+"""Float32 sums of about a hundred terms of size one round by less than 1e-5; the guards lower clipped rows by a few 1e-6."""
+
+
+def rows_and_weights(n=40, d=6, classes=3, seed=1):
+    generator = rng.stream(seed, "adamix test")
+    z = generator.standard_normal((n, d)).astype(np.float32)
+    weights = generator.standard_normal((1, classes, d)).astype(np.float32)
+    return torch.from_numpy(z), torch.from_numpy(np.arange(n) % classes), torch.from_numpy(weights)
+
+
+def per_row_gradients(z, y, weights):
+    """(n, C, d) gradients of the cross-entropy by automatic differentiation, in float64."""
+    out = []
+    for row, label in zip(z.double(), y, strict=True):
+        w = weights.double().clone().requires_grad_(True)
+        torch.nn.functional.cross_entropy((w @ row)[None], label[None]).backward()
+        out.append(w.grad)
+    return torch.stack(out)
+
+
+def clipped(gradients, clip):
+    norms = gradients.flatten(1).norm(dim=1)
+    return gradients * (clip / norms).clamp(max=1.0)[:, None, None]
+
+
+@pytest.mark.parametrize("with_reference", [False, True])
+def test_clipped_sums_equal_per_row_gradients(with_reference):
+    z, y, weights = rows_and_weights()
+    reference = 0.3 * rows_and_weights(seed=2)[2] if with_reference else None
+    expected = per_row_gradients(z, y, weights[0]) - (0 if reference is None else reference[0].double())
+    ours = clipped_difference_sum(z, z.square().sum(1), y, weights, torch.tensor([1.3]), reference)[0]
+    torch.testing.assert_close(ours.double(), clipped(expected, 1.3).sum(0), **CLOSE)
+
+
+def test_rows_close_to_the_reference_stay_within_the_clip_norm():
+    z, y, weights = rows_and_weights(n=1)
+    gradient = per_row_gradients(z, y, weights[0])[0]
+    for share in (1e-1, 1e-2, 1e-3, 1e-4):
+        reference = (gradient * (1 + share)).float()[None]
+        moved = clipped_difference_sum(z, z.square().sum(1), y, weights, torch.tensor([1e-3]), reference)
+        assert float(moved.norm()) <= 1e-3
+
+
+def test_the_subspace_holds_the_public_gradient_then_public_directions():
+    generator = rng.stream(3, "subspace")
+    gradient = torch.from_numpy(generator.standard_normal((4, 12)))
+    gradient -= gradient.mean(0)
+    directions = torch.linalg.qr(torch.from_numpy(generator.standard_normal((12, 8))))[0].float()
+    basis = gradient_subspace(gradient.float(), directions, 5).double()
+    torch.testing.assert_close(basis.T @ basis, torch.eye(5, dtype=torch.float64), atol=1e-6, rtol=0)
+    torch.testing.assert_close(gradient @ basis @ basis.T, gradient, atol=1e-5, rtol=0)
+    kept = directions[:, :2].double()
+    torch.testing.assert_close(basis @ basis.T @ kept, kept, atol=1e-5, rtol=0)
+    left = torch.linalg.svd(gradient.T)[0][:, :2]
+    narrow = gradient_subspace(gradient.float(), directions, 2).double()
+    torch.testing.assert_close(narrow @ narrow.T, left @ left.T, atol=1e-5, rtol=0)
+
+
+def one_step(name, **settings):
+    """(start, weights after one step without noise, prepared rows, view) of a learner on the small split."""
+    method = METHODS[name]
+    view = view_of(small_split(), PublicUse.LABELLED)
+    own = method.settings(steps=1, noise_multiplier=0.0, **settings)
+    case = case_for(method, **{field: getattr(own, field) for field in own.__dataclass_fields__})
+    result = method.fit(case.settings, case.view, Streams(0), Ledger())
+    prepared = view.prepare(standardise=False, centre=None, normalise=True)
+    start = public_head(prepared.z_public, view.y_public, n_classes=3, weight_decay=1e-4)
+    return torch.from_numpy(start).double(), torch.from_numpy(result.classifier.weights).double(), prepared, view, case.settings
+
+
+def test_one_adamix_step_equals_the_paper_written_out():
+    start, after, prepared, view, settings = one_step("adamix", learning_rate=0.01, k=4, weight_decay=0.5)
+    assert settings.k == 4
+    public = per_row_gradients(torch.from_numpy(prepared.z_public), torch.from_numpy(view.y_public), start.T)
+    private = per_row_gradients(torch.from_numpy(prepared.z), torch.from_numpy(view.y), start.T)
+    tau = float(np.quantile(public.flatten(1).norm(dim=1).numpy(), 0.9))
+    directions = torch.from_numpy(view.basis(standardise=False, centre=None).vectors)
+    basis = gradient_subspace(public.sum(0).float(), directions, 4).double()
+    projected = clipped(private, tau).sum(0) @ basis @ basis.T
+    expected = start.T - 0.01 * (public.sum(0) + projected + 0.5 * start.T)
+    torch.testing.assert_close(after.T, expected, **CLOSE)
+
+
+def test_ngd_is_adamix_with_its_switches_off():
+    start, after, prepared, view, _ = one_step("adamix", learning_rate=0.01, projection=False, adaptive_clip=False, l2_clip_norm=0.7)
+    public = per_row_gradients(torch.from_numpy(prepared.z_public), torch.from_numpy(view.y_public), start.T)
+    private = per_row_gradients(torch.from_numpy(prepared.z), torch.from_numpy(view.y), start.T)
+    expected = start.T - 0.01 * (public.sum(0) + clipped(private, 0.7).sum(0))
+    torch.testing.assert_close(after.T, expected, **CLOSE)
+
+
+def test_dope_sgd_adds_the_public_mean_once():
+    start, after, prepared, view, _ = one_step("dope_sgd", learning_rate=0.5, l2_clip_norm=0.6)
+    public = per_row_gradients(torch.from_numpy(prepared.z_public), torch.from_numpy(view.y_public), start.T).mean(0)
+    private = per_row_gradients(torch.from_numpy(prepared.z), torch.from_numpy(view.y), start.T)
+    expected = start.T - 0.5 * (public + clipped(private - public, 0.6).sum(0) / view.facts.n_private)
+    torch.testing.assert_close(after.T, expected, **CLOSE)
+
+
+def test_mirror_descent_starts_with_private_gradients_alone():
+    start, after, prepared, view, _ = one_step("pda_dpmd", learning_rate=0.5, l2_clip_norm=0.6)
+    private = per_row_gradients(torch.from_numpy(prepared.z), torch.from_numpy(view.y), start.T)
+    expected = start.T - 0.5 * clipped(private, 0.6).sum(0) / view.facts.n_private
+    torch.testing.assert_close(after.T, expected, **CLOSE)
+
+
+def test_ppgd_returns_to_the_private_model_as_reuse_grows():
+    heads = {
+        reuse: case.method.fit(case.settings, case.view, Streams(0), Ledger()).classifier.weights
+        for reuse in (1e-4, 1e4)
+        for case in [case_for(METHODS["ppgd"], noise_multiplier=5.0, reuse=reuse)]
+    }
+    case = case_for(METHODS["ppgd"])
+    prepared = case.view.prepare(standardise=False, centre=None, normalise=True)
+    public = public_head(prepared.z_public, case.view.y_public, n_classes=3, weight_decay=1e-4)
+    away = {reuse: float(np.linalg.norm(weights - public)) for reuse, weights in heads.items()}
+    assert away[1e4] > 3 * away[1e-4]
+
+
+def test_the_public_head_is_a_minimum_and_descent_goes_there():
+    view = view_of(small_split(), PublicUse.LABELLED)
+    prepared = view.prepare(standardise=False, centre=None, normalise=True)
+    best = torch.from_numpy(public_head(prepared.z_public, view.y_public, n_classes=3, weight_decay=0.1)).double()
+    gradients = per_row_gradients(torch.from_numpy(prepared.z_public), torch.from_numpy(view.y_public), best.T).mean(0)
+    torch.testing.assert_close(gradients, -0.1 * best.T, atol=1e-5, rtol=1e-4)
+    slow = descended_head(prepared.z_public, view.y_public, n_classes=3, learning_rate=1.0, steps=400, weight_decay=0.1)
+    torch.testing.assert_close(torch.from_numpy(slow).double(), best, atol=1e-4, rtol=1e-3)
+
+
+def test_only_public_reads_no_private_row():
+    case = case_for(METHODS["only_public"])
+    checks.replays(case)
+    checks.declared_is_spent(case)
+    record = pc.run("only_public", small_split())
+    assert record.guarantee.epsilon.upper == 0
+    assert record.accuracy > 0.8
+
+
+@pytest.mark.parametrize("limit", [0, 1, 2, 27, 28, 1000])
+def test_the_largest_count_that_fits(limit):
+    assert largest_count(lambda count: count <= limit, ceiling=1000) == limit
+    assert largest_count(lambda count: True, ceiling=limit) == limit
+
+
+@pytest.mark.parametrize(("epsilon", "steps"), [(1.0, 28), (2.0, 100), (3.0, 206)])
+def test_the_paper_preset_fixes_the_noise_and_solves_the_steps(epsilon, steps):
+    one = solve("adamix", small_split(), epsilon=epsilon, preset="paper")
+    assert (one.settings.noise_multiplier, one.settings.steps) == (20.0, steps)
+    assert one.guarantee.epsilon.upper <= epsilon
+    more = pc.epsilon(20.0, steps=steps + 1)
+    assert more.upper > epsilon
+
+
+def test_the_paper_preset_refuses_what_no_step_fits():
+    with pytest.raises(BudgetError, match=r"noise_multiplier of at least 30\.75"):
+        solve("adamix", small_split(), epsilon=0.1, preset="paper")
+    with pytest.raises(BudgetError, match="infinite"):
+        solve("adamix", small_split(), epsilon=math.inf, preset="paper")
+    with pytest.raises(SettingError, match="not both"):
+        solve("adamix", small_split(), epsilon=1.0, preset="paper", steps=5)
+    own = solve("adamix", small_split(), preset="paper", steps=5)
+    assert own.settings.steps == 5
+
+
+def test_steps_of_the_paper_preset_agree_with_the_oracle(shared):
+    oracle = json.loads((shared / "oracles" / "gdp_pdp_adamix.json").read_text())
+    for row in oracle["adamix_T"]:
+        if row["T_max"]:
+            one = solve("adamix", small_split(), epsilon=row["eps"], delta=row["delta"], preset="paper")
+            assert one.settings.steps == row["T_max"]
+            assert one.guarantee.epsilon.upper == pytest.approx(row["eps_at_T"], rel=1e-6)
+
+
+def text_split():
+    made = small_split()
+    text = np.stack([made.features.x_train[made.features.y_train == label].mean(0) for label in range(3)]).astype(np.float32)
+    return split_features(made.features, public_fraction=0.25, text_embeddings=text)
+
+
+def test_training_starts_from_class_names_where_asked():
+    record = pc.run("adamix", text_split(), epsilon=1e-3, initialisation="text", centre=False, steps=1)
+    assert record.accuracy > 0.8
+    with pytest.raises(SettingError, match="centre"):
+        pc.run("adamix", text_split(), epsilon=1.0, initialisation="text")
+    with pytest.raises(DataError, match="text_embeddings"):
+        pc.run("adamix", small_split(), epsilon=1.0, initialisation="text", centre=False)
+
+
+def test_bad_input_is_refused():
+    split = split_features(FeatureSet(*wide_rows(), ("a", "b", "c")), public_per_class=3)
+    with pytest.raises(SettingError, match="at most 8"):
+        pc.run("adamix", split, epsilon=1.0, k=9)
+    unlabelled = split_features(
+        FeatureSet(*wide_rows(), ("a", "b", "c")), public=FeatureSet(wide_rows()[0], None, None, None, ("a", "b", "c"))
+    )
+    for name in ("adamix", "ppgd", "pda_dpmd", "dope_sgd", "only_public"):
+        with pytest.raises(DataError, match="label"):
+            pc.run(name, unlabelled, epsilon=1.0)
+
+
+def wide_rows():
+    generator = rng.stream(5, "wide")
+    x = generator.standard_normal((60, 20)).astype(np.float32)
+    return x, np.arange(60) % 3, None, None
+
+
+@pytest.mark.parametrize("name", ["adamix", "ppgd", "pda_dpmd", "dope_sgd"])
+def test_private_rows_help_at_a_large_budget_and_replace_one_needs_more_noise(name):
+    generator = rng.stream(7, "clusters")
+    means = generator.standard_normal((4, 30))
+    y = np.arange(1200) % 4
+    x = (means[y] + 2.0 * generator.standard_normal((1200, 30))).astype(np.float32)
+    split = split_features(FeatureSet(x[:800], y[:800], x[800:], y[800:], tuple("abcd")), public_per_class=2)
+    public = pc.run("only_public", split).accuracy
+    assert pc.run(name, split, epsilon=50.0).accuracy > public + 0.05
+    ours = solve(name, split, epsilon=1.0)
+    other = solve(name, split, epsilon=1.0, relation="replace_one", steps=ours.settings.steps)
+    assert other.settings.noise_multiplier == pytest.approx(2 * ours.settings.noise_multiplier, rel=1e-6)
+
+
+def test_the_theory_version_follows_algorithm_3_written_out():
+    case = case_for(METHODS["adamix_theory"], noise_multiplier=0.0, steps=3, regularisation=7.0, radius=2.0, strong_convexity=0.5)
+    result = case.method.fit(case.settings, case.view, Streams(0), Ledger())
+    prepared = case.view.prepare(standardise=False, centre=None, normalise=True)
+    z_public, y_public = torch.from_numpy(prepared.z_public), torch.from_numpy(case.view.y_public)
+
+    def into_ball(w):
+        return w * min(1.0, 2.0 / float(w.norm()))
+
+    w = torch.zeros((3, 8), dtype=torch.float64)
+    for t, row in enumerate(Streams(0).public("one pass").permutation(len(y_public)), start=1):
+        w = into_ball(w - 2 / (0.5 * (t + 1)) * per_row_gradients(z_public[row][None], y_public[row][None], w)[0])
+    reference, average = w, torch.zeros_like(w)
+    for t in range(1, 4):
+        average = average + 2 * t / (3 * 4) * w
+        both = [(torch.from_numpy(prepared.z), torch.from_numpy(case.view.y)), (z_public, y_public)]
+        total = sum(per_row_gradients(z, y, w).sum(0) for z, y in both)
+        w = into_ball(w - 2 / (7.0 * (t + 1)) * (total + 7.0 * (w - reference)))
+    torch.testing.assert_close(torch.from_numpy(result.classifier.weights.T).double(), average, **CLOSE)
+    assert not torch.allclose(reference, average, atol=1e-2)
+
+
+def test_the_theory_version_takes_theorem_3s_regularisation():
+    one = solve("adamix_theory", small_split(), epsilon=0.1)
+    rho = pc.accounting.mu_of(0.1, 1e-5) ** 2 / 2
+    parameters, distance = 8 * 3, 200.0
+    assert one.settings.regularisation >= math.sqrt(2 * parameters * 2 / (rho * distance**2)) * (1 - 1e-6)
+
+
+def test_close_rows_stay_within_the_clip_norm_in_many_dimensions():
+    z, y, weights = rows_and_weights(n=1, d=2048, classes=10)
+    z = z / z.norm()
+    gradient = per_row_gradients(z, y, weights[0] / 50)[0]
+    for share in (1e-2, 1e-3, 1e-4):
+        reference = (gradient * (1 + share)).float()[None]
+        moved = clipped_difference_sum(z, z.square().sum(1), y, weights / 50, torch.tensor([1e-3]), reference)
+        exact = gradient - reference[0].double()
+        assert float(moved.norm()) <= 1e-3
+        assert float(torch.nn.functional.cosine_similarity(moved[0].double().flatten(), exact.flatten(), dim=0)) > 0.9 or share < 1e-2

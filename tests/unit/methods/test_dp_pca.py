@@ -1,0 +1,93 @@
+"""DP-PCA: the second moment and its sensitivity, the directions, and how the budget is shared."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+import torch
+
+import pillar_core as pc
+from contract.cases import small_split
+from pillar_core import accounting, rng
+from pillar_core.errors import BudgetError, SettingError
+from pillar_core.ledger import GaussianRelease, counted
+from pillar_core.methods import METHODS
+from pillar_core.methods.baselines.dp_pca import second_moment, top_directions
+from pillar_core.splits import Transform, view_of
+from pillar_core.types import PublicUse
+
+SETTINGS = {"k": 3, "steps": 4}
+
+
+def test_the_moment_is_that_of_rows_clipped_to_one():
+    view = view_of(small_split(), PublicUse.NONE)
+    x = view.x[view.rows].astype(np.float64)
+    for normalise in (True, False):
+        norms = np.linalg.norm(x, axis=1, keepdims=True)
+        rows = x / norms if normalise else x / np.maximum(norms, 1)
+        # Rows lie 1e-6 inside the unit ball on purpose: 2e-6 of 120.
+        np.testing.assert_allclose(second_moment(view, Transform(normalise=normalise)).numpy(), rows.T @ rows, atol=1e-3)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_replacing_a_row_moves_the_moment_by_root_two_at_most(seed):
+    generator = rng.stream(seed, "rows")
+    a, b = (row / np.linalg.norm(row) for row in generator.standard_normal((2, 4)))
+    assert np.linalg.norm(np.outer(a, a) - np.outer(b, b)) <= math.sqrt(2)
+    orthogonal = b - (a @ b) * a
+    orthogonal /= np.linalg.norm(orthogonal)
+    assert np.linalg.norm(np.outer(a, a) - np.outer(orthogonal, orthogonal)) == pytest.approx(math.sqrt(2))
+
+
+def test_directions_are_the_top_eigenvectors_of_the_symmetric_part():
+    generator = rng.stream(0, "moment")
+    g = generator.standard_normal((6, 6))
+    moment = torch.from_numpy((g @ np.diag([5, 4, 3, 2, 1, 0.5]) @ g.T + 0.1 * generator.standard_normal((6, 6))).astype(np.float32))
+    v = top_directions(moment, 2)
+    symmetric = ((moment + moment.T) / 2).double().numpy()
+    _, vectors = np.linalg.eigh(symmetric)
+    np.testing.assert_allclose(v @ v.T, vectors[:, -2:] @ vectors[:, -2:].T, atol=1e-4)
+    assert v[:, 0] @ symmetric @ v[:, 0] > v[:, 1] @ symmetric @ v[:, 1]
+
+
+@pytest.mark.parametrize("share", [0.01, 0.25, 0.5])
+@pytest.mark.parametrize("relation", ["add_or_remove_one", "replace_one"])
+def test_the_share_buys_what_it_says_and_both_compose_to_the_budget(share, relation):
+    record = pc.run("dp_pca", small_split(), epsilon=1.0, share=share, relation=relation, **SETTINGS)
+    settings = METHODS["dp_pca"].settings(**record.settings)
+    [moment] = [event for event in counted(METHODS["dp_pca"].cost(settings, record.facts)) if isinstance(event, GaussianRelease)]
+    alone = accounting.epsilon(moment, delta=1e-5, relation=relation).upper
+    assert share * 0.999 <= alone <= share
+    assert 0.999 <= record.guarantee.epsilon.upper <= 1.0
+
+
+def test_without_a_budget_the_share_is_of_the_whole_mu():
+    facts = small_split().facts
+    learner = METHODS["dp_pca"]
+    settings = learner.prepare(learner.settings(noise_multiplier=2.0, share=0.6, **SETTINGS), facts, None).settings
+    descent = math.sqrt(4) / 2.0
+    moment = 1 / settings.pca_noise_multiplier
+    assert moment / math.hypot(moment, descent) == pytest.approx(0.6)
+
+
+def test_no_noise_finds_the_rows_own_components():
+    split = small_split(n=400)
+    record = pc.run("dp_pca", split, epsilon=math.inf, standardise=False, centre=False, **SETTINGS)
+    x = split.features.x_train[split.private].astype(np.float64)
+    rows = x / np.linalg.norm(x, axis=1, keepdims=True)
+    _, vectors = np.linalg.eigh(rows.T @ rows)
+    projection = record.classifier.transform.projection
+    np.testing.assert_allclose(projection @ projection.T, vectors[:, -3:] @ vectors[:, -3:].T, atol=1e-3)
+
+
+@pytest.mark.parametrize("share", [0.0, 1.0, -0.1, math.nan])
+def test_shares_outside_0_and_1_are_refused(share):
+    with pytest.raises(SettingError, match="share"):
+        pc.run("dp_pca", small_split(), epsilon=1.0, share=share)
+
+
+def test_a_moment_that_costs_more_than_the_budget_is_refused():
+    with pytest.raises(BudgetError, match="epsilon of at least"):
+        pc.run("dp_pca", small_split(), epsilon=0.1, pca_noise_multiplier=1.0, **SETTINGS)

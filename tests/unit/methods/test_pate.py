@@ -1,0 +1,145 @@
+"""PATE: stable teachers, votes against brute force, GNMax's cost, and the published data-dependent numbers."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+
+import numpy as np
+import pytest
+from scipy.stats import norm
+
+import pillar_core as pc
+from contract import checks
+from contract.cases import case_for, small_split
+from pillar_core import rng
+from pillar_core.engine.ridge import grouped_ridge
+from pillar_core.errors import SettingError
+from pillar_core.ledger import counted
+from pillar_core.methods import METHODS
+from pillar_core.methods.parts.pate_rdp import data_dependent_epsilon, gnmax_rdp, log_chance_of_another
+from pillar_core.methods.voting import pate
+from pillar_core.types import Provenance
+
+CONFIDENT = {"answers": 15, "threshold": 0.2}
+
+
+def test_a_row_keeps_its_teacher_whatever_rows_there_are():
+    all_ids = np.arange(1000)
+    few = all_ids[[3, 500, 999]]
+    np.testing.assert_array_equal(pate.teacher_of(few, 37), pate.teacher_of(all_ids, 37)[few])
+
+
+def test_teachers_are_even_and_do_not_follow_the_order_of_rows():
+    teacher = pate.teacher_of(np.arange(20_000), 10)
+    sizes = np.bincount(teacher, minlength=10)
+    # Binomial(20000, 1/10): standard deviation 42; 5 of them.
+    assert abs(sizes - 2000).max() <= 5 * 43
+    every_tenth = np.bincount(teacher[::10], minlength=10)
+    assert abs(every_tenth - 200).max() <= 5 * 14
+
+
+def test_a_teacher_is_a_ridge_regression_on_its_own_rows():
+    generator = rng.stream(0, "teachers")
+    z, y = generator.standard_normal((50, 4)).astype(np.float32), generator.integers(3, size=50)
+    group = np.repeat([0, 2, 3], [20, 25, 5])
+    weights, bias = grouped_ridge(z, y, group, n_groups=4, n_classes=3, penalty=0.7)
+    for one in (0, 2, 3):
+        rows, targets = z[group == one].astype(np.float64), np.eye(3)[y[group == one]]
+        # The stationary point: Zᵀ(ZW + b − T) + λW = 0 and the residuals add up to 0.
+        away = rows @ weights[one] + bias[one] - targets
+        np.testing.assert_allclose(rows.T @ away + 0.7 * weights[one], 0, atol=1e-9)
+        np.testing.assert_allclose(away.sum(axis=0), 0, atol=1e-9)
+    assert not weights[1].any()
+    assert not bias[1].any()
+
+
+@pytest.mark.parametrize("check", [checks.declared_is_spent, checks.replays, checks.is_within_sensitivity, checks.noise_is_as_charged])
+def test_confident_gnmax_keeps_the_contract(check):
+    check(case_for(METHODS["pate"], **CONFIDENT))
+
+
+def test_teachers_by_position_are_seen():
+    def by_position(ids, teachers):
+        return np.arange(len(ids)) * teachers // len(ids)
+
+    sound = pate.teacher_of
+    pate.teacher_of = by_position
+    try:
+        with pytest.raises(AssertionError, match="gaussian moved"):
+            checks.is_within_sensitivity(case_for(METHODS["pate"]))
+    finally:
+        pate.teacher_of = sound
+
+
+def test_a_replaced_row_moves_one_vote_only():
+    case = case_for(METHODS["pate"])
+    tape = checks.Recorder()
+    case.fit(case.view, tape)
+    moved = []
+    for name, view, _, places, forced in checks.neighbours(case.view):
+        if name.startswith("replace"):
+            other = checks.Neighbour(tape, position_of=places, forced=forced)
+            case.fit(view, other)
+            moved.extend(float((a - b).norm()) for a, b in zip(tape.values, other.values, strict=True))
+    assert max(moved) == pytest.approx(math.sqrt(2))
+
+
+def test_the_cost_in_rdp_terms():
+    facts = small_split().facts
+    learner = METHODS["pate"]
+    plain = learner.settings(noise_multiplier=5.0, queries=12)
+    [(event, times)] = counted(learner.cost(plain, facts)).items()
+    # α/σ² per answer, with σ = √2 · 5 votes: μ² per answer = 2/σ² = 1/25. One voter, so the same when a row is replaced.
+    assert (event.noise_multiplier, event.replace_one_factor, times) == (5.0, 1.0, 12)
+    confident = dataclasses.replace(plain, answers=4, top_noise_ratio=3.0)
+    assert {(part.noise_multiplier, times) for part, times in counted(learner.cost(confident, facts)).items()} == {(15.0, 12), (5.0, 4)}
+
+
+def test_more_answers_than_questions_are_refused():
+    with pytest.raises(SettingError, match="answers must be at most 10"):
+        pc.run("pate", small_split(), epsilon=1.0, queries=10, answers=11)
+
+
+@pytest.mark.parametrize(("name", "value"), [("queries", 0), ("queries", -1), ("teachers", 0), ("teachers", 1)])
+def test_too_few_queries_or_teachers_are_refused(name, value):
+    with pytest.raises(SettingError, match=name):
+        pc.run("pate", small_split(), epsilon=1.0, **{name: value})
+
+
+def test_without_noise_the_student_learns_from_its_teachers():
+    for learns in ("votes", "labels"):
+        record = pc.run("pate", small_split(n=900), epsilon=math.inf, teachers=10, k=4, student=learns)
+        assert record.accuracy > 0.8
+
+
+def test_the_data_dependent_value_is_badged_and_below_the_cost_where_teachers_agree():
+    record = pc.run("pate", small_split(n=2000), epsilon=4.0, teachers=100, k=4, queries=20)
+    [(value, provenance)] = record.diagnostics.values()
+    assert provenance is Provenance.NON_PRIVATE
+    std = math.sqrt(2) * record.settings["noise_multiplier"]
+    split_evenly = data_dependent_epsilon(np.full((20, 3), 100 / 3), std, delta=1e-5)
+    assert value < 0.9 * split_evenly
+
+
+def test_the_chance_of_another_answer_is_the_union_bound():
+    votes, sigma = np.array([90.0, 30.0, 75.0]), 12.0
+    wanted = norm.sf(60 / (np.sqrt(2) * sigma)) + norm.sf(15 / (np.sqrt(2) * sigma))
+    assert log_chance_of_another(votes, sigma) == pytest.approx(math.log(wanted))
+
+
+def test_data_dependent_rdp_is_never_above_the_plain_one():
+    orders = (1.5, 4.0, 32.0, 500.0)
+    for votes in ([100, 0, 0], [34, 33, 33], [60, 40, 0], [1e6, 0, 0]):
+        value = gnmax_rdp(np.array(votes, dtype=float), 10.0, orders)
+        assert (value <= np.array(orders) / 100.0).all()
+        assert (value >= 0).all()
+
+
+def test_published_rdp(shared):
+    for one in json.loads((shared / "oracles" / "pate.json").read_text()):
+        votes, sigma, orders = np.array(one["counts"], dtype=float), one["sigma"], one["orders"]
+        assert log_chance_of_another(votes, sigma) == pytest.approx(one["logq"], rel=1e-9)
+        np.testing.assert_allclose(gnmax_rdp(votes, sigma, orders), one["rdp_data_dependent"], rtol=1e-9)
+        np.testing.assert_allclose(np.array(orders) / sigma**2, one["rdp_data_independent"], rtol=1e-9)

@@ -1,0 +1,151 @@
+"""Runs from the public face: budgets kept, rules applied, bad input refused, records complete."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+import pillar_core as pc
+from pillar_core import errors, rng
+from pillar_core.runs import run as running
+from pillar_core.types import FeatureSet, PublicUse
+
+PRIVATE = [name for name, method in pc.METHODS.items() if method.is_private and method.public_use is not PublicUse.TEXT]
+DESCENT = ("dp_sgd", "pillar", "jl", "noisy_gd")
+
+
+@pytest.fixture(scope="module")
+def split():
+    return pc.split(pc.load_dataset("digits"), public_fraction=0.1)
+
+
+@pytest.mark.parametrize("relation", ["add_or_remove_one", "replace_one"])
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 8.0])
+@pytest.mark.parametrize("method", DESCENT)
+def test_the_upper_epsilon_is_within_the_budget_and_close_to_it(split, method, epsilon, relation):
+    record = pc.run(method, split, epsilon=epsilon, relation=relation)
+    assert record.guarantee.epsilon.upper <= epsilon
+    assert record.guarantee.epsilon.upper >= 0.999 * epsilon  # the closed form solves to 1e-9, float noise aside
+    assert record.guarantee.relation == relation
+
+
+def test_replace_one_needs_twice_the_noise_of_one_gaussian(split):
+    relations = ("add_or_remove_one", "replace_one")
+    noise = [pc.run("pillar", split, epsilon=1.0, relation=relation, steps=10).settings["noise_multiplier"] for relation in relations]
+    assert noise[1] == pytest.approx(2 * noise[0], rel=1e-6)
+
+
+@pytest.mark.parametrize("method", DESCENT)
+def test_much_budget_is_near_no_noise_and_little_near_chance(split, method):
+    settings = {"steps": 20, "learning_rate": 10.0} | ({"k": 20} if method in ("pillar", "jl") else {})
+    much, free, little = (pc.run(method, split, epsilon=e, **settings).accuracy for e in (50.0, math.inf, 1e-3))
+    assert abs(much - free) <= 0.03
+    assert little <= 0.1 + 0.15  # chance is a tenth; the noise swamps the signal 1000 times over
+
+
+def test_infinite_budgets_add_no_noise(split):
+    record = pc.run("pillar", split, epsilon=math.inf)
+    assert record.settings["noise_multiplier"] == 0
+    assert record.guarantee.epsilon.upper == math.inf
+    assert not record.guarantee.is_private
+
+
+def test_noise_may_be_set_instead_of_epsilon(split):
+    record = pc.run("pillar", split, noise_multiplier=10.0, steps=25)
+    assert record.guarantee.epsilon.upper == pytest.approx(pc.epsilon(10.0, steps=25).upper, rel=1e-9)
+    with pytest.raises(errors.SettingError, match="not both"):
+        pc.run("pillar", split, epsilon=1.0, noise_multiplier=10.0)
+    with pytest.raises(errors.SettingError, match="pass epsilon"):
+        pc.run("pillar", split)
+
+
+def test_poisson_batches_cost_less_than_full_ones_and_stay_within(split):
+    record = pc.run("dp_sgd", split, epsilon=1.0, batch_size=130, steps=50)
+    assert record.guarantee.epsilon.upper <= 1.0
+    full = pc.run("dp_sgd", split, epsilon=1.0, steps=50)
+    assert record.settings["noise_multiplier"] < full.settings["noise_multiplier"]
+
+
+def test_seeds_repeat_and_releases_do_not(split):
+    first, again, other = (pc.run("pillar", split, epsilon=1.0, seed=seed) for seed in (0, 0, 1))
+    assert np.array_equal(first.classifier.weights, again.classifier.weights)
+    assert not np.array_equal(first.classifier.weights, other.classifier.weights)
+    release, second = (pc.run("pillar", split, epsilon=1.0, seed=None) for _ in range(2))
+    assert not np.array_equal(release.classifier.weights, second.classifier.weights)
+    assert any("operating system" in line for line in release.guarantee.assumptions)
+    assert any("not for release" in note for note in first.notes)
+    assert not any("not for release" in note for note in release.notes)
+
+
+def test_a_method_that_spends_otherwise_than_declared_is_refused(split, monkeypatch):
+    one = running.solve("pillar", split, epsilon=1.0)
+    one_step = running.dataclasses.replace(one.settings, steps=1)
+    cheap = running.dataclasses.replace(one, cost=pc.METHODS["pillar"].cost(one_step, one.view.facts))
+    with pytest.raises(errors.LedgerError, match="declared"):
+        running.run_many([cheap], split)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "says"),
+    [
+        ({"epsilon": 0.0}, errors.BudgetError, "epsilon must be above 0"),
+        ({"epsilon": -1.0}, errors.BudgetError, "epsilon must be above 0"),
+        ({"epsilon": math.nan}, errors.BudgetError, "epsilon must be above 0"),
+        ({"epsilon": 1.0, "delta": 0.0}, errors.SettingError, "delta"),
+        ({"epsilon": 1.0, "delta": 1.0}, errors.SettingError, "delta"),
+        ({"epsilon": 1.0, "delta": math.nan}, errors.SettingError, "delta"),
+        ({"epsilon": 1.0, "relation": "swap"}, errors.SettingError, "relation"),
+        ({"epsilon": 1.0, "k": 0}, errors.SettingError, "k must be"),
+        ({"epsilon": 1.0, "k": 64}, errors.DataError, "k must be at most"),
+        ({"epsilon": 1.0, "k": 1.5}, errors.SettingError, "k must be"),
+        ({"epsilon": 1.0, "stepz": 3}, errors.SettingError, "no setting stepz"),
+        ({"epsilon": 1.0, "preset": "papers"}, errors.SettingError, "preset"),
+        ({"epsilon": 1.0, "seed": -1}, errors.SettingError, "seed"),
+        ({"epsilon": 1.0, "accountant": "gdp"}, errors.PillarError, "bound"),
+        ({"epsilon": 1.0, "accountant": "moments"}, errors.UnknownNameError, "accountant"),
+    ],
+)
+def test_bad_arguments_are_refused_with_their_name(split, arguments, error, says):
+    with pytest.raises(error, match=says):
+        pc.run("pillar", split, **arguments)
+
+
+def test_unknown_methods_are_refused_with_a_suggestion(split):
+    with pytest.raises(errors.UnknownNameError, match="Did you mean pillar"):
+        pc.run("piller", split, epsilon=1.0)
+    with pytest.raises(KeyError):
+        pc.run("piller", split, epsilon=1.0)
+
+
+def test_non_private_takes_only_infinite_epsilon(split):
+    assert pc.run("non_private", split).guarantee.epsilon.upper == math.inf
+    with pytest.raises(errors.BudgetError, match="non_private"):
+        pc.run("non_private", split, epsilon=1.0)
+
+
+def test_records_without_test_rows_have_no_accuracy():
+    generator = rng.stream(0, "no test rows")
+    x, y = generator.standard_normal((80, 5)).astype(np.float32), np.arange(80) % 2
+    record = pc.run("dp_sgd", pc.split(FeatureSet(x, y, None, None, ("a", "b"))), epsilon=1.0)
+    assert record.accuracy is None
+    assert record.metrics == {}
+
+
+def test_large_delta_is_noted():
+    split = pc.split(pc.load_dataset("breast_cancer"), public_fraction=0.2)
+    assert any("1/n" in note for note in pc.run("dp_sgd", split, epsilon=1.0, delta=0.01).notes)
+
+
+def test_rules_are_told(split):
+    record = pc.run("pillar", split, epsilon=1.0)
+    assert {line.split(" = ")[0] for line in record.why} == {"steps", "k", "learning_rate"}
+    assert pc.run("pillar", split, epsilon=1.0, k=5, steps=5, learning_rate=1.0).why == ()
+
+
+def test_metrics_are_fractions(split):
+    record = pc.run("pillar", split, epsilon=2.0)
+    assert record.accuracy == record.metrics["accuracy"] == pytest.approx(1 - record.metrics["error"])
+    assert 0.8 < record.metrics["auc"] <= 1
+    assert len(record.metrics["per_class"]) == 10

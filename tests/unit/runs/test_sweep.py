@@ -1,0 +1,150 @@
+"""Sweeps: axes, grouping, the cache, refusals."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+import pillar_core as pc
+from pillar_core import errors
+from pillar_core.runs import sweep as sweeping
+
+GRID = {"dataset": "digits", "public_fraction": 0.1, "method": ["pillar", "dp_sgd"], "k": [5, 10], "epsilon": [0.5, "inf"], "seed": [0, 1]}
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("PILLAR_CACHE", str(tmp_path))
+
+
+def test_a_setting_that_a_method_lacks_does_not_multiply_its_runs():
+    cells = sweeping.cells(GRID)
+    assert sum(cell["method"] == "pillar" for cell in cells) == 8
+    assert sum(cell["method"] == "dp_sgd" for cell in cells) == 4
+    assert {cell["epsilon"] for cell in cells} == {0.5, math.inf}
+
+
+def test_cells_that_share_split_and_learner_train_together():
+    groups = sweeping.trials(GRID)
+    assert sorted(len(group) for group in groups) == [2, 2, 4, 4]
+
+
+def test_groups_of_one_split_follow_each_other_and_rows_are_read_once(monkeypatch):
+    groups = sweeping.trials({**GRID, "seed": [0, 1, 2]})
+    splits = [group[0]["split"]["split_seed"] for group in groups]
+    assert splits == sorted(splits)
+    read = []
+    load = sweeping.splitting.named_features
+    monkeypatch.setattr(sweeping.splitting, "named_features", lambda *names: read.append(names) or load(*names))
+    sweeping._rows.clear()
+    pc.sweep({**GRID, "epsilon": 0.5, "k": 5, "seed": [0, 1, 2]})
+    assert len(read) == 1
+
+
+def test_the_table_holds_what_single_runs_give():
+    table = pc.sweep(GRID)
+    assert len(table) == 12
+    row = table[(table.method == "pillar") & (table.k == 10) & (table.epsilon == 0.5) & (table.seed == 1)].iloc[0]
+    split = pc.split(pc.load_dataset("digits"), public_fraction=0.1, seed=1)
+    single = pc.run("pillar", split, epsilon=0.5, k=10, seed=1)
+    assert row.accuracy == pytest.approx(single.accuracy)
+    assert row.epsilon_upper == single.guarantee.epsilon.upper
+
+
+def test_finished_cells_are_not_run_again(monkeypatch):
+    first = pc.sweep(GRID)
+    monkeypatch.setattr(sweeping.run, "run_many", lambda *_: pytest.fail("a cached cell was trained"))
+    again = pc.sweep(GRID)
+    assert first.equals(again)
+
+
+def test_a_cell_that_cannot_run_is_a_row_with_its_reason():
+    table = pc.sweep({**GRID, "method": "pillar", "k": [5, 400], "seed": 0})
+    failed = table[table.error_message.notna()]
+    assert set(failed.k) == {400}
+    assert all("k must be at most" in message for message in failed.error_message)
+    assert table[table.k == 5].accuracy.notna().all()
+
+
+def test_a_refusal_is_kept_with_its_cause_and_not_tried_again(monkeypatch):
+    grid = {**GRID, "method": "pillar", "k": [5, 400], "seed": 0}
+    first = pc.sweep(grid)
+    monkeypatch.setattr(sweeping.run, "solve_spec", lambda *_: pytest.fail("a refused cell was tried again"))
+    assert pc.sweep(grid).equals(first)
+    refused = [record for record in sweeping.cached(sweeping.cells(grid)) if record.get("error")]
+    assert {record["cause"] for record in refused} == {"DataError"}
+    assert all(record["versions"]["pillar_core"] == pc.__version__ for record in refused)
+
+
+def test_what_a_full_disk_or_a_missing_package_refuses_is_tried_again(monkeypatch):
+    grid = {**GRID, "method": "pillar", "k": 5, "seed": 0}
+
+    def refuse(*_):
+        raise errors.MissingDependencyError("opacus is not installed.")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(sweeping.run, "solve_spec", refuse)
+        assert pc.sweep(grid).error_message.notna().all()
+    assert pc.sweep(grid).error_message.isna().all()
+
+
+def test_one_refusal_in_training_spoils_no_other_run(monkeypatch):
+    train = sweeping.run.run_many
+
+    def refuse_five(solved, split):
+        if any(one.settings.k == 5 for one in solved):
+            raise errors.DataError("k = 5 does not train today.")
+        return train(solved, split)
+
+    monkeypatch.setattr(sweeping.run, "run_many", refuse_five)
+    table = pc.sweep({**GRID, "method": "pillar", "seed": 0})
+    assert set(table[table.error_message.notna()].k) == {5}
+    assert table[table.k == 10].accuracy.notna().all()
+
+
+def test_a_spending_that_was_not_declared_stops_the_sweep(monkeypatch):
+    def overspent(*_):
+        raise errors.LedgerError("pillar declared one release and spent two.")
+
+    monkeypatch.setattr(sweeping.run, "run_many", overspent)
+    with pytest.raises(errors.LedgerError):
+        pc.sweep({**GRID, "method": "pillar", "seed": 0})
+
+
+def test_records_say_what_made_them():
+    grid = {**GRID, "method": "pillar", "k": 5, "seed": 0}
+    pc.sweep(grid)
+    for record in sweeping.cached(sweeping.cells(grid)):
+        assert record["versions"]["pillar_core"] == pc.__version__
+        assert {"source", "Python", "numpy", "torch"} <= set(record["versions"])
+
+
+def test_unknown_axes_are_refused():
+    with pytest.raises(errors.SettingError, match="kk"):
+        pc.sweep({**GRID, "kk": 3})
+    with pytest.raises(errors.SettingError, match="needs method"):
+        pc.sweep({"dataset": "digits"})
+    with pytest.raises(errors.UnknownNameError, match="method"):
+        pc.sweep({**GRID, "method": "magic"})
+
+
+def test_given_features_are_swept_without_a_name():
+    features = pc.load_features(pc.load_dataset("breast_cancer"))
+    table = pc.sweep({"dataset": features, "public_fraction": 0.2, "method": "pillar", "epsilon": 1.0, "k": [2, 4]})
+    assert table.accuracy.notna().all()
+    split = pc.split(features, public_fraction=0.2)
+    assert pc.sweep({"dataset": split, "method": "pillar", "epsilon": 1.0, "k": 2}).accuracy.notna().all()
+
+
+def test_progress_counts_cells():
+    seen = []
+    pc.sweep(GRID, progress=lambda done, total, message: seen.append((done, total)))
+    assert seen[-1] == (12, 12)
+
+
+def test_release_runs_are_never_stored(tmp_path):
+    pc.sweep({**GRID, "method": "pillar", "k": 5, "epsilon": 0.5, "seed": None, "split_seed": 0})
+    assert not [path for path in (tmp_path / "record").rglob("*") if path.is_file()]
+    pc.sweep({**GRID, "method": "pillar", "k": 5, "epsilon": 0.5, "seed": 0})
+    assert [path for path in (tmp_path / "record").rglob("*") if path.is_file()]

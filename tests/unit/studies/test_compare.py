@@ -1,0 +1,158 @@
+"""Comparisons and recommendations: the same budget for all, references at every ε, reasons instead of silence."""
+
+from __future__ import annotations
+
+import math
+
+import pandas as pd
+import pytest
+
+import pillar_core as pc
+from pillar_core import errors
+from pillar_core.__main__ import main
+from pillar_core.studies.compare import learners as compare
+from pillar_core.types import PublicFacts
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("PILLAR_CACHE", str(tmp_path))
+
+
+def runs(**accuracies):
+    rows = [
+        {"method": name, "epsilon": epsilon, "seed": seed, "accuracy": value, "error_message": None}
+        for name, cells in accuracies.items()
+        for epsilon, values in cells.items()
+        for seed, value in enumerate(values)
+    ]
+    return pd.DataFrame(rows)
+
+
+def test_references_stand_at_every_budget_and_boosts_follow_the_definition():
+    table = runs(non_private={math.inf: [0.9, 0.9]}, only_public={math.inf: [0.6, 0.6]}, pillar={0.1: [0.7, 0.7], 1.0: [0.8, 0.8]})
+    lines = compare.summary(table)
+    assert sorted(lines.groupby("epsilon").size()) == [3, 3]
+    boost = lines.set_index(["method", "epsilon"])["performance_boost"]
+    assert boost["pillar", 0.1] == pytest.approx((0.4 - 0.1) / (0.3 - 0.1))
+    assert boost["pillar", 1.0] == pytest.approx((0.4 - 0.1) / (0.2 - 0.1))
+    assert boost["only_public", 0.1] == pytest.approx(1.0)
+    assert math.isnan(boost["non_private", 0.1])
+    assert list(lines[lines.epsilon == 0.1].method) == ["non_private", "pillar", "only_public"]
+
+
+def test_one_seed_has_no_interval():
+    lines = compare.summary(runs(pillar={1.0: [0.7]}))
+    assert math.isnan(lines.low[0])
+    assert lines["mean"][0] == 0.7
+
+
+def test_what_cannot_run_is_left_out_with_its_reason():
+    digits = pc.load_dataset("digits")
+    alone = compare.applicable(pc.split(digits))
+    assert alone["pillar"] == "needs public rows"
+    assert alone["dp_sgd"] == ""
+    full = compare.applicable(pc.split(digits, public_fraction=0.1))
+    assert full["pillar"] == ""
+    features = pc.load_features(digits)
+    strangers = pc.features(features.x_train + 1, ["odd", "even"] * (len(features.x_train) // 2))
+    assert "labelled" in compare.applicable(pc.split(features, public=strangers))["only_public"]
+
+
+def test_every_applicable_learner_runs_at_one_budget():
+    split = pc.split(pc.load_dataset("breast_cancer"), public_fraction=0.2)
+    able = [name for name, reason in compare.applicable(split).items() if not reason]
+    table = pc.sweep(compare.compare_grid({"dataset": split}, methods=able, epsilons=[1.0], seeds=[0]))
+    assert table.error_message.isna().all(), table[["method", "error_message"]].dropna().to_string()
+    spending = table[table.method.map(lambda name: pc.METHODS[name].is_private)]
+    assert (spending.epsilon_upper <= 1.0).all()
+
+
+def test_comparisons_need_something_to_compare():
+    with pytest.raises(errors.DataError, match="at least one"):
+        compare.compare_grid({}, methods=[], epsilons=[1.0], seeds=[0])
+    with pytest.raises(errors.UnknownNameError):
+        compare.compare_grid({}, methods=["magic"], epsilons=[1.0], seeds=[0])
+
+
+def test_the_command_compares(capsys, tmp_path):
+    output = tmp_path / "runs.csv"
+    arguments = ["compare", "--dataset", "digits", "--public-fraction", "0.1", "--methods", "pillar,dp_sgd,non_private"]
+    assert main([*arguments, "--epsilon", "0.5,2", "--seeds", "2", "--output", str(output)]) == 0
+    assert "pillar" in capsys.readouterr().out
+    assert len(pd.read_csv(output)) == 2 * 2 * 2 + 2
+
+
+FACTS = PublicFacts(n_private=20_000, n_public=2_000, d=1_280, n_classes=10)
+
+
+@pytest.mark.parametrize(
+    ("facts", "public", "epsilon", "method"),
+    [
+        (FACTS, None, 0.5, "pillar"),
+        (FACTS, "none", 0.5, "noisy_gd"),
+        (FACTS, "labelled", 0.05, "adamix"),
+        (FACTS, "labelled", 0.7, "adamix"),
+        (PublicFacts(20_000, 20, 1_280, 10), "labelled", 0.7, "pillar"),
+        (FACTS, None, math.inf, "non_private"),
+        (PublicFacts(45_000, 5_000, 1_280, 100), None, 2.0, "pillar_one_shot"),
+        (PublicFacts(45_000, 0, 1_280, 100), None, 1.0, "noisy_gd"),
+    ],
+)
+def test_recommendations_follow_from_public_facts(facts, public, epsilon, method):
+    found = pc.recommend(facts, public, epsilon=epsilon)
+    assert found.method == method
+    assert found.reasons
+    assert found.method not in found.alternatives
+    assert set(found.alternatives) <= set(pc.METHODS)
+
+
+def test_recommendations_refuse_claims_without_rows():
+    with pytest.raises(errors.SettingError, match="n_public"):
+        pc.recommend(PublicFacts(100, 0, 5, 2), "labelled")
+    with pytest.raises(errors.SettingError, match="public must be"):
+        pc.recommend(FACTS, "secret")
+    with pytest.raises(errors.BudgetError):
+        pc.recommend(FACTS, epsilon=0.0)
+
+
+def row(method, **asked):
+    cell = {"dataset": "digits", "public_fraction": 0.1, "method": method, **asked}
+    return pc.sweep(cell).iloc[0]
+
+
+def test_a_row_says_what_was_spent_where_nothing_was_asked():
+    assert row("only_public").epsilon == 0.0
+    assert row("non_private").epsilon == math.inf
+    spent = row("noisy_gd", noise_multiplier=5.0, steps=10)
+    assert spent.epsilon == spent.epsilon_upper < math.inf
+    assert row("noisy_gd", epsilon=0.7).epsilon == 0.7
+    assert row("noisy_gd", noise_multiplier=5.0, epsilon=1.0).error_message
+
+
+@pytest.mark.parametrize(
+    ("method", "settings", "words"),
+    [
+        ("dp_sgd", {}, "unlabelled (preprocessing only)"),
+        ("dp_sgd", {"standardise": False, "centre": False}, "none"),
+        ("dp_raft", {"k": 5}, "unlabelled"),
+        ("dp_raft", {"standardise": False}, "unlabelled (preprocessing only)"),
+        ("pillar", {"k": 5}, "unlabelled"),
+        ("adamix", {"k": 5}, "labelled"),
+    ],
+)
+def test_the_badge_of_public_data_follows_the_settings(method, settings, words):
+    assert row(method, epsilon=1.0, **settings).public_use == words
+    record = pc.run(method, pc.split(pc.load_dataset("digits"), public_fraction=0.1), epsilon=1.0, **settings)
+    assert pc.METHODS[method].public_words(record.settings) == words
+    assert str(record.public_use) == words.split(" ")[0] or "preprocessing" in words
+
+
+def test_a_start_from_class_names_is_said():
+    names = {"initialisation": "text", "standardise": False}
+    assert pc.METHODS["adamix"].public_words(names) == "labelled and class names"
+
+
+def test_lines_take_the_badge_from_the_runs():
+    table = runs(dp_raft={1.0: [0.7, 0.8]}).assign(public_use="unlabelled")
+    assert compare.summary(table).public_data[0] == "unlabelled"

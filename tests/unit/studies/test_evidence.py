@@ -1,0 +1,153 @@
+"""Evidence on registered learners, and what choosing settings costs."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+
+import numpy as np
+import pytest
+import torch
+
+import pillar_core as pc
+from pillar_core import accounting, rng
+from pillar_core.auditing import Rows, trajectory
+from pillar_core.errors import DataError, SettingError, UnsupportedError
+from pillar_core.runs.run import solve
+from pillar_core.studies.evidence import attacks as evidence
+from pillar_core.studies.evidence import individual as realised
+from pillar_core.studies.tuning import selection as tuning
+from pillar_core.studies.tuning.selection import Law
+from pillar_core.types import SemiPrivateSplit
+
+
+@pytest.fixture(scope="module")
+def split() -> SemiPrivateSplit:
+    return pc.split(pc.load_dataset("digits"), public_fraction=0.3)
+
+
+def test_a_model_without_privacy_leaks_more_than_a_private_one(split: SemiPrivateSplit) -> None:
+    attacks = {
+        epsilon: evidence.shadow_attacks("noisy_gd", split, count=24, targets=4, pool=400, epsilon=epsilon) for epsilon in (0.5, math.inf)
+    }
+    leaky, private = attacks[math.inf][0], attacks[0.5][0]
+    # 1,600 scores a world pair: the AUC's standard error is below 0.015.
+    assert abs(private.auc - 0.5) < 0.05
+    assert leaky.auc > private.auc + 0.05
+    assert {attack.name for attack in attacks[0.5]} == {"LiRA, online", "LiRA, offline", "loss threshold"}
+
+
+def test_the_loss_attack_reads_private_and_test_rows(split: SemiPrivateSplit) -> None:
+    attack = evidence.loss_attack(pc.run("pillar", split, epsilon=1.0), split)
+    assert (len(attack.members), len(attack.others)) == (split.facts.n_private, len(split.features.y_test))
+    rates = attack.rates()
+    assert (rates["low"] <= rates["true_positive_rate"]).all()
+    assert attack.roc()["false_positive_rate"].is_monotonic_increasing
+
+
+def test_no_row_realises_more_than_is_stated(split: SemiPrivateSplit) -> None:
+    found = realised.individuals("noisy_gd", split, epsilon=2.0)
+    assert found.stated_epsilon <= 2.0
+    assert found.table["mu"].max() <= found.stated_mu * (1 + 1e-6)
+    assert found.table["epsilon"].median() < found.stated_epsilon
+    assert list(found.table["row"]) == list(split.private)
+
+
+@pytest.mark.parametrize("settings", [{}, {"k": 12}, {"k": 12, "adaptive_clip": False, "l2_clip_norm": 0.3}, {"projection": False}])
+def test_adamix_rows_realise_what_its_projection_keeps(split: SemiPrivateSplit, settings: dict[str, object]) -> None:
+    found = realised.individuals("adamix", split, epsilon=2.0, steps=5, **settings)
+    one = solve("adamix", split, epsilon=2.0, steps=5, **settings)
+    assert found.stated_mu == pytest.approx(math.sqrt(5) / one.settings.noise_multiplier)
+    assert found.table["mu"].max() <= found.stated_mu * (1 + 1e-6)
+    whole = realised.individuals("adamix", split, epsilon=2.0, steps=5, **(settings | {"projection": False}))
+    is_projected = settings.get("k") is not None
+    # the first steps start from the same public head, so the same gradients are kept in part or whole
+    assert (found.table["mu"].mean() < 0.9 * whole.table["mu"].mean()) == is_projected
+
+
+def test_a_kept_norm_is_that_of_the_gradient_written_out() -> None:
+    draws = rng.stream(0, "rows")
+    rows = Rows.of(draws.standard_normal((9, 6)), np.arange(9) % 3)
+    state = torch.from_numpy(draws.standard_normal((3, 6))).float()
+    basis = torch.from_numpy(np.linalg.qr(draws.standard_normal((6, 2)))[0]).float()
+    for clip, directions in ((0.4, basis), (50.0, basis), (0.4, None)):
+        expected = []
+        for z, label in zip(rows.z, rows.y, strict=True):
+            residual = torch.softmax(state @ z, dim=0) - torch.nn.functional.one_hot(label, 3)
+            gradient = torch.outer(residual, z)
+            gradient = gradient * min(1.0, clip / float(gradient.norm()))
+            expected.append(float((gradient if directions is None else gradient @ directions).norm()))
+        found = trajectory.kept_norms(rows, state, clip=clip, basis=directions)
+        np.testing.assert_allclose(found.numpy(), expected, rtol=1e-5)
+
+
+@pytest.mark.slow
+def test_redraws_do_not_reject_pillars_claim_and_say_what_they_could_have_seen(split: SemiPrivateSplit) -> None:
+    found = evidence.canary_audit("pillar", split, epsilon=4.0, redraws=100, steps=4)
+    assert not found.is_rejected
+    assert found.noticed_epsilon > found.claimed_epsilon
+    assert 0 <= found.certified_epsilon <= found.claimed_epsilon
+
+
+def test_learners_whose_steps_cannot_be_had_again_are_refused(split: SemiPrivateSplit) -> None:
+    with pytest.raises(UnsupportedError, match="descent"):
+        realised.individuals("pillar_one_shot", split, epsilon=1.0)
+    with pytest.raises(UnsupportedError, match="full batches"):
+        realised.individuals("dp_sgd", split, epsilon=1.0, batch_size=100)
+    with pytest.raises(UnsupportedError, match="lower ε"):
+        realised.individuals("dp_sgd", split, epsilon=math.inf)
+
+
+GRID = [{"learning_rate": rate, "steps": 5} for rate in (0.01, 5.0)]
+
+
+@pytest.mark.parametrize("law", list(Law))
+def test_the_drawn_number_of_trials_follows_its_law(law: Law) -> None:
+    """20,000 draws: the mean within 5 standard errors of the declared one."""
+    secret = rng.stream(0, "law", law)
+    draws = np.array([tuning._trials(6.0, law, secret) for _ in range(20_000)])
+    assert abs(draws.mean() - 6.0) < 5 * draws.std() / math.sqrt(len(draws))
+    gamma = tuning.gamma_of(6.0, law)
+    least = {"logarithmic": (1 - gamma) / -math.log(gamma), "geometric": gamma, "poisson": gamma}[law]
+    smallest = 0 if law is Law.POISSON else 1
+    # The share of the smallest count is binomial: 5 standard errors.
+    assert abs((draws == smallest).mean() - least) < 5 * math.sqrt(least / len(draws))
+
+
+def test_random_stopping_stays_within_the_budget_and_costs_accuracy_of_each_trial(split: SemiPrivateSplit) -> None:
+    tuned = tuning.tune("noisy_gd", split, GRID, epsilon=2.0, mean_trials=4.0)
+    assert tuned.guarantee.epsilon.upper <= 2.0
+    assert tuned.trial_epsilon < 2.0
+    assert tuned.record is not None
+    assert tuned.record.guarantee.epsilon == tuned.guarantee.epsilon
+    assert tuning.LOSERS in tuned.record.guarantee.assumptions
+
+
+def test_more_trials_cost_more() -> None:
+    each = [tuning.trial_epsilon(2.0, delta=1e-5, mean_trials=mean, law=Law.GEOMETRIC) for mean in (2.0, 20.0)]
+    assert 2.0 > each[0] > each[1] > 0
+
+
+def test_linear_scaling_pays_for_its_rounds(split: SemiPrivateSplit) -> None:
+    tuned = tuning.linear_scaling("noisy_gd", split, epsilon=2.0)
+    assert 1.9 < tuned.guarantee.epsilon.upper <= 2.0
+    assert tuned.record is not None
+    own = accounting.mu_of(2.0, 1e-5) * math.sqrt(1 - sum(tuning.SCALING_SHARES))
+    assert math.sqrt(tuned.record.settings["steps"]) / tuned.record.settings["noise_multiplier"] == pytest.approx(own, rel=1e-3)
+
+
+def test_simulation_is_free_and_picks_the_step_size_that_learns(split: SemiPrivateSplit) -> None:
+    tuned = tuning.free_by_simulation("noisy_gd", split, GRID, epsilon=2.0)
+    assert tuned.chosen == GRID[1]
+    assert tuned.trial_epsilon == 2.0
+    assert 1.9 < tuned.guarantee.epsilon.upper <= 2.0
+
+
+def test_tuning_without_public_labels_or_candidates_is_refused(split: SemiPrivateSplit) -> None:
+    bare = dataclasses.replace(split, public_y=None)
+    with pytest.raises(DataError, match="public labelled"):
+        tuning.tune("noisy_gd", bare, GRID, epsilon=1.0)
+    with pytest.raises(SettingError, match="at least one"):
+        tuning.tune("noisy_gd", split, [], epsilon=1.0)
+    with pytest.raises(UnsupportedError, match="base event"):
+        tuning.tune("dp_sgd", split, [{"batch_size": 100, "steps": 5, "learning_rate": 1.0}], epsilon=1.0)

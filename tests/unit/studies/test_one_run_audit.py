@@ -1,0 +1,60 @@
+"""The audit from one run: sound on honest learners, and it certifies much where much is spent."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+import torch
+
+import pillar_core as pc
+from pillar_core import rng
+from pillar_core.auditing import Rows, one_run, trajectory
+from pillar_core.engine import HeadPlan
+from pillar_core.errors import SettingError, UnsupportedError
+from pillar_core.studies.evidence.one_run import one_run_audit
+from pillar_core.types import SemiPrivateSplit
+
+
+@pytest.fixture(scope="module")
+def split() -> SemiPrivateSplit:
+    return pc.split(pc.load_dataset("digits"), public_fraction=0.3)
+
+
+@pytest.mark.parametrize("method", ["pillar", "noisy_gd"])
+def test_honest_runs_are_not_rejected_and_large_budgets_show(split: SemiPrivateSplit, method: str) -> None:
+    honest = [one_run_audit(method, split, epsilon=2.0, seed=seed) for seed in range(6)]
+    assert not any(found.is_rejected for found in honest)
+    loud = one_run_audit(method, split, epsilon=200.0, canaries=50)
+    assert loud.certified[1] > 2.5
+    assert loud.correct > 0.9 * loud.guesses
+    # the curve certifies more than the point, on Gaussian runs
+    assert loud.certified[1] >= loud.certified[0]
+
+
+def test_the_number_of_guesses_comes_from_the_claim_alone(split: SemiPrivateSplit) -> None:
+    first, second = (one_run_audit("pillar", split, epsilon=4.0, seed=seed) for seed in (0, 1))
+    assert first.guesses == second.guesses == one_run.best_guesses(first.claimed_epsilon, canaries=200, delta=1e-5)
+    assert first.expected == one_run.most_certifiable(first.claimed_epsilon, canaries=200, delta=1e-5)
+
+
+def test_single_clipped_gradients_add_up_to_the_engines_sum() -> None:
+    draws = rng.stream(0, "rows")
+    rows = Rows.of(draws.standard_normal((9, 5)), np.arange(9) % 3)
+    for bias in (False, True):
+        plan = HeadPlan(steps=1, learning_rate=1.0, noise_multiplier=1.0, l2_clip_norm=0.7, n_private=9, bias=bias)
+        state = torch.from_numpy(draws.standard_normal((3, 5 + bias))).float()
+        single = trajectory.clipped_rows(rows, state, plan)
+        assert float(torch.linalg.vector_norm(single, dim=1).max()) <= 0.7 * (1 + 1e-9)
+        total = trajectory.clipped_gradient(rows, state[None], plan)[0].double().flatten()
+        torch.testing.assert_close(single.sum(0), total, rtol=1e-5, atol=1e-5)
+
+
+def test_what_cannot_be_audited_is_refused(split: SemiPrivateSplit) -> None:
+    with pytest.raises(SettingError, match="at least 10"):
+        one_run_audit("pillar", split, epsilon=1.0, canaries=5)
+    with pytest.raises(UnsupportedError, match="descent"):
+        one_run_audit("adamix", split, epsilon=1.0)
+    with pytest.raises(UnsupportedError, match="lower ε"):
+        one_run_audit("noisy_gd", split, epsilon=math.inf)

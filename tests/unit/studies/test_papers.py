@@ -1,0 +1,175 @@
+"""Published numbers: the facts file, the grids, and our runs laid beside them."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import pillar_core as pc
+from pillar_core.__main__ import main
+from pillar_core.errors import SettingError
+from pillar_core.runs import sweep
+from pillar_core.studies import papers
+
+RUNNABLE = [(name, dataset) for name, table in papers.TABLES.items() for dataset in table.datasets]
+
+
+@pytest.fixture(autouse=True)
+def own_cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("PILLAR_CACHE", str(tmp_path / "cache"))
+
+
+@pytest.fixture
+def features(tmp_path: Path) -> str:
+    """A file of easy features with ten classes."""
+    generator = np.random.Generator(np.random.PCG64(7))
+    labels = np.arange(1200) % 10
+    rows = (generator.normal(size=(1200, 24)) + 4 * np.eye(10, 24)[labels]).astype(np.float32)
+    path = tmp_path / "cifar10.npz"
+    np.savez(path, x_train=rows[:1000], y_train=labels[:1000], x_test=rows[1000:], y_test=labels[1000:])
+    return str(path)
+
+
+def test_facts_are_accuracies_under_names_that_we_have() -> None:
+    facts = papers.facts()
+    assert len(facts) > 300
+    assert facts["published"].between(0, 1).all()
+    assert set(facts["method"]) - {""} <= set(pc.METHODS)
+    assert ((facts["method"] == "") == (facts["other_method"] != "")).all()
+    assert not facts.duplicated(["paper", "table", "dataset", "backbone", "public", "method", "other_method", "epsilon", "metric"]).any()
+
+
+def test_every_published_table_and_figure_is_in_the_catalogue() -> None:
+    items = papers.catalogue()
+    assert not items.duplicated(["paper", "item"]).any()
+    assert set(items["how"]) == {"run", "page", "no"}
+    assert set(items.loc[items["how"] == "run", "where"]) == set(papers.TABLES)
+    assert (items.loc[items["how"] == "no", "words"] != "").all()
+    pages = {path.stem for path in (Path(__file__).parents[3] / "pages").glob("*.py")}
+    assert set(items.loc[items["how"] == "page", "where"]) <= pages
+    facts = papers.facts()
+    printed = {(paper, f"Table {table}") for paper, table in zip(facts["paper"], facts["table"], strict=True)}
+    assert printed <= set(zip(items["paper"], items["item"], strict=True))
+    for paper, item in printed:
+        assert not papers.numbers(paper, item).empty
+
+
+def test_the_catalogue_leaves_nothing_out_that_the_shared_facts_list() -> None:
+    shared = os.environ.get("PILLAR_SHARED")
+    if not shared:
+        pytest.skip("PILLAR_SHARED is not set: the papers' own list is not at hand")
+    listed = json.loads((Path(shared) / "papers" / "paper_tables.json").read_text())
+    names = {"000_PILLAR": "pillar", "001_AdaMix": "adamix", "002_GSD": "gsd", "003_SemiPrivate": "semi_private", "004_poster": "poster"}
+    tables = [(row["paper"], f"Table {row['table']}") for row in [*listed["records"], *listed["symbolic_tables"]]]
+    figures = [(row["paper"], f"Figure {row['figure']}") for row in listed["figures"]]
+    wanted = {(names[paper], item) for paper, item in (*tables, *figures) if "text" not in item and "box" not in item}
+    items = papers.catalogue()
+    assert wanted - set(zip(items["paper"], items["item"], strict=True)) == set()
+
+
+def test_other_public_rows_get_no_number_of_ours() -> None:
+    published = papers.published("pillar-table-3", dataset="CIFAR-10")
+    runs = pd.DataFrame({"method": "pillar", "epsilon": [0.1], "accuracy": [0.8], "public_fraction": 0.1, "error_message": None})
+    found = papers.beside("pillar-table-3", runs, dataset="CIFAR-10")
+    assert len(found) == len(published)
+    assert found.loc[found["public"] == "CIFAR-10v1", "measured"].isna().all()
+    assert found.loc[found["public"] == "10 %", "measured"].eq(0.8).all()
+
+
+def test_known_numbers_are_found_where_the_papers_print_them() -> None:
+    table = papers.published("pillar-table-2", dataset="CIFAR-10").set_index(["method", "epsilon"])["published"]
+    assert table["pillar", 0.1] == pytest.approx(0.812)
+    assert table["dp_sgd", 0.1] == pytest.approx(0.768)
+    flowers = papers.published("adamix-table-1", dataset="Oxford Flowers").set_index(["method", "epsilon"])["published"]
+    assert flowers["non_private", math.inf] == pytest.approx(1 - 0.1234)
+
+
+@pytest.mark.parametrize(("name", "dataset"), RUNNABLE)
+def test_every_grid_is_one_that_a_sweep_takes(name: str, dataset: str) -> None:
+    grid = papers.grid(name, dataset=dataset)
+    cells = sweep.cells(grid)
+    assert {cell["method"] for cell in cells} == set(grid["method"])
+    assert {cell["data"]["dataset"] for cell in cells} == {papers.STAND_IN}
+    assert {cell["seed"] for cell in cells} == {0, 1}
+    assert all("public_fraction" in cell["split"] or "public_per_class" in cell["split"] for cell in cells)
+
+
+def test_our_runs_stand_beside_the_published_ones(features: str) -> None:
+    found = papers.run("pillar-table-4", dataset="CIFAR-10", data=features, seeds=1)
+    assert len(found) == 6
+    assert (found["seeds"] == 1).all()
+    assert found["difference"].to_numpy() == pytest.approx((found["measured"] - found["published"]).to_numpy())
+    of_one = found[found["backbone"] == "ResNet-50 SL"].sort_values("published")
+    assert of_one["published_rank"].tolist() == [3, 2, 1]
+    assert sorted(of_one["measured_rank"]) == of_one["measured"].rank(ascending=False, method="min").sort_values().tolist()
+
+
+def test_ranks_are_within_one_budget() -> None:
+    published = papers.published("pillar-table-2", dataset="CIFAR-10")
+    runs = pd.DataFrame(
+        {"method": published["method"], "epsilon": published["epsilon"], "accuracy": 1 - published["published"], "public_fraction": 0.1}
+    ).assign(error_message=None)
+    found = papers.beside("pillar-table-2", runs, dataset="CIFAR-10")
+    assert len(found) == 18
+    for _, group in found.groupby("epsilon"):
+        assert (group["published_rank"] + group["measured_rank"] == 7).all()
+
+
+def test_a_figure_without_numbers_gives_our_curve(features: str) -> None:
+    grid = papers.grid("pillar-figure-4", dataset="CIFAR-10", data=features, seeds=1)
+    runs = sweep.sweep(grid | {"k": [2, 5], "epsilon": [0.7]})
+    found = papers.beside("pillar-figure-4", runs, dataset="CIFAR-10")
+    assert found["k"].tolist() == [2, 5]
+    assert found["measured"].between(0, 1).all()
+
+
+@pytest.mark.parametrize(
+    ("features_name", "backbone", "dataset"),
+    [("cifar10_resnet50", None, "CIFAR-10"), ("cifar-10", "resnet-50", "CIFAR-10"), ("CIFAR-100", "resnet50", "CIFAR-100")],
+)
+def test_published_values_are_found_by_data_set_and_backbone(features_name: str, backbone: str | None, dataset: str) -> None:
+    found = papers.published_for(features_name, backbone)
+    assert set(found["dataset"]) == {dataset}
+    assert not found.duplicated(["method", "epsilon"]).any()
+
+
+@pytest.mark.parametrize(("features_name", "backbone"), [("cifar10", "inception"), ("digits", "resnet50"), ("", None)])
+def test_other_features_have_no_published_values(features_name: str, backbone: str | None) -> None:
+    assert papers.published_for(features_name, backbone).empty
+
+
+def test_what_was_refused_is_a_row_without_a_number(features: str) -> None:
+    grid = papers.grid("pillar-figure-4", dataset="CIFAR-10", data=features, seeds=1)
+    runs = sweep.sweep(grid | {"k": [5, 2048], "epsilon": [0.7]})
+    found = papers.beside("pillar-figure-4", runs, dataset="CIFAR-10").set_index("k")
+    assert found["seeds"].to_dict() == {5: 1, 2048: 0}
+    assert math.isnan(found["measured"][2048])
+
+
+def test_what_a_table_does_not_have_is_refused() -> None:
+    with pytest.raises(SettingError, match="CIFAR-10, GTSRB"):
+        papers.grid("pillar-table-4", dataset="MNIST")
+    with pytest.raises(SettingError, match="from 1; got 0"):
+        papers.grid("pillar-table-4", dataset="GTSRB", seeds=0)
+
+
+def test_the_commands(features: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["papers", "list"]) == 0
+    assert "pillar-table-2" in capsys.readouterr().out
+    assert main(["papers", "show", "pillar-table-4"]) == 0
+    assert "81.21" in capsys.readouterr().out
+    assert main(["papers", "show", "pillar-figure-4"]) == 0
+    assert main(["papers", "show", "gsd, Table 1"]) == 0
+    assert "68.93" in capsys.readouterr().out
+    output = tmp_path / "out.csv"
+    arguments = ["papers", "run", "pillar-table-4", "--data", f"CIFAR-10={features}", "--seeds", "1", "--output", str(output)]
+    assert main(arguments) == 0
+    assert set(pd.read_csv(output)["rows"]) == {"CIFAR-10"}
+    assert main(["papers", "run", "pillar-table-4", "--data", "CIFAR-10"]) == 2
+    assert "DATASET=NAME" in capsys.readouterr().err

@@ -1,0 +1,116 @@
+"""Screening kept on disk: the same question is answered once, brought images are found again, and a job stops when told to."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from pillar_core.errors import Cancelled, DataError, StoreError
+from pillar_core.jobs.kind import JOB_KINDS
+from pillar_core.rng import stream
+from pillar_core.studies.screening import answers as screening_kept
+from pillar_core.studies.screening.answers import OWN_HALF, Ask
+from pillar_core.types import Dataset
+
+ASK = Ask("ranking", "digits", ("drawn_digits", "drawn_noise"), k=2, n_examples=40, repeats=2)
+
+
+@pytest.fixture(autouse=True)
+def own_cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("PILLAR_CACHE", str(tmp_path / "cache"))
+
+
+def mine(n: int = 60) -> Dataset:
+    rows = stream(0, "pixels").integers(256, size=(n, 10, 10)).astype(np.uint8)
+    return Dataset("mine", rows, np.arange(n) % 3, classes=("a", "b", "c"), title="Mine", notes=("one file was skipped",))
+
+
+@pytest.mark.parametrize("changes", [{}, {"repeats": 1}, {"epsilon": 2.0}, {"score": "gsd_pure", "epsilon": 2.0}])
+def test_what_was_computed_comes_back_as_it_was(changes) -> None:
+    ask = dataclasses.replace(ASK, **changes)
+    assert screening_kept.kept(ask) is None
+    made = screening_kept.computed(ask)
+    again = screening_kept.kept(ask)
+    pd.testing.assert_frame_equal(made, again, check_exact=True)
+    for name in ("random_subspaces", "guarantee", "self_distance"):
+        assert again.attrs.get(name) == made.attrs.get(name)
+    assert list(made.attrs["notes"]) == again.attrs["notes"]
+
+
+def test_every_part_of_a_question_counts() -> None:
+    others = {
+        "what": "angles",
+        "private": "drawn_shapes",
+        "public": ("drawn_noise", "drawn_digits"),
+        "model": "probe",
+        "k": 3,
+        "n_examples": 41,
+        "seed": 1,
+        "score": "missed_energy",
+        "repeats": 3,
+        "epsilon": 1.0,
+        "method": "pda_dpmd",
+    }
+    assert set(others) == {field.name for field in dataclasses.fields(Ask)}
+    keys = {ASK.key} | {dataclasses.replace(ASK, **{name: value}).key for name, value in others.items()}
+    assert len(keys) == 1 + len(others)
+    assert Ask.of(ASK.payload) == ASK
+
+
+def test_the_own_half_is_disjoint_the_nearest_and_no_candidate_under_epsilon() -> None:
+    private, public = screening_kept.sets_of(dataclasses.replace(ASK, public=(OWN_HALF, "drawn_noise")))
+    whole, _ = screening_kept.sets_of(ASK)
+    np.testing.assert_array_equal(private.x_train, whole.x_train[::2])
+    np.testing.assert_array_equal(public[OWN_HALF].x_train, whole.x_train[1::2])
+    assert public[OWN_HALF].x_test is None
+    table = screening_kept.computed(dataclasses.replace(ASK, public=("drawn_noise", OWN_HALF), n_examples=150))
+    assert table["public"].tolist() == [OWN_HALF, "drawn_noise"]
+    assert table.attrs["self_distance"] == 0.0
+    with pytest.raises(DataError, match="private rows"):
+        screening_kept.computed(dataclasses.replace(ASK, public=(OWN_HALF, "drawn_noise"), epsilon=1.0))
+
+
+def test_brought_images_are_kept_mixed_and_forgotten() -> None:
+    name = screening_kept.keep_images(mine())
+    found = screening_kept.named(name)
+    np.testing.assert_array_equal(found.x_train, mine().x_train)
+    np.testing.assert_array_equal(found.y_train, mine().y_train)
+    assert (found.title, found.notes, found.classes) == ("Mine", ("one file was skipped",), ("a", "b", "c"))
+    assert len(screening_kept.named(f"{name}+drawn_noise").x_train) == 2 * 60
+    screening_kept.forget_images(name)
+    with pytest.raises(StoreError, match="drop the file in again"):
+        screening_kept.named(name)
+    with pytest.raises(DataError, match="holds numbers"):
+        screening_kept.keep_images(Dataset("numbers", np.zeros((4, 3), dtype=np.float32), None))
+
+
+@pytest.mark.parametrize("what", ["angles", "spectra", "bound", "pairs", "energy", "training"])
+def test_every_question_has_an_answer(what: str) -> None:
+    table = screening_kept.computed(Ask(what, "digits", ("drawn_digits", "drawn_noise"), k=2, n_examples=30, repeats=1))
+    assert len(table)
+    assert np.isfinite(table.select_dtypes("number").to_numpy()).all()
+
+
+def test_accuracy_carries_the_line_without_public_data() -> None:
+    table = screening_kept.computed(Ask("accuracy", "digits", ("drawn_digits",), epsilon=8.0, n_examples=60))
+    assert len(table) == len(screening_kept.SEEDS)
+    assert 0.5 < table.attrs["baseline"] <= 1
+    assert not math.isnan(table["accuracy"].mean())
+
+
+def test_a_job_computes_what_the_page_will_find_and_stops_when_told() -> None:
+    kind = JOB_KINDS["screening"]
+    assert kind.cached is not None
+    assert kind.cached(ASK.payload) is None
+    with pytest.raises(Cancelled):
+        kind.run(ASK.payload, lambda done, total, message="": None, lambda: True)
+    seen: list[int] = []
+    assert kind.run(ASK.payload, lambda done, total, message="": seen.append(done), lambda: False) == ASK.key
+    assert seen
+    assert kind.cached(ASK.payload) == ASK.key
+    assert screening_kept.kept(ASK) is not None

@@ -1,0 +1,67 @@
+"""Ways to choose a step size: each keeps the budget it names, and the unpaid one says that it does not."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+import pillar_core as pc
+from pillar_core.errors import UnsupportedError
+from pillar_core.runs.models import model_bytes
+from pillar_core.studies.tuning import ways as tuned
+from pillar_core.studies.tuning.ways import Choosing
+from pillar_core.types import SemiPrivateSplit
+
+
+@pytest.fixture(scope="module")
+def split() -> SemiPrivateSplit:
+    return pc.split(pc.load_dataset("digits"), public_fraction=0.3)
+
+
+@pytest.mark.parametrize("choosing", list(Choosing))
+def test_every_way_stays_within_the_budget_and_names_its_price(split: SemiPrivateSplit, choosing: Choosing) -> None:
+    found = tuned.tuned("pillar", split, choosing=choosing, epsilon=1.0, k=10)
+    assert found.record is not None
+    assert found.guarantee.epsilon.upper <= 1.0
+    assert found.record.guarantee.epsilon == found.guarantee.epsilon
+    assert found.record.settings["k"] == 10
+    assert set(tuned.CHOOSING_WORDS) == set(Choosing)
+    assert set(tuned.PRICES) == set(Choosing) - {Choosing.RULES}
+    assert (tuned.UNPAID in found.record.guarantee.assumptions) == (choosing is Choosing.PAPERS)
+
+
+def test_what_pays_leaves_less_for_a_run(split: SemiPrivateSplit) -> None:
+    noise = {
+        choosing: tuned.tuned("pillar", split, choosing=choosing, epsilon=1.0, k=10).record.settings
+        for choosing in (Choosing.RULES, Choosing.PAPERS, Choosing.STOPPING, Choosing.SCALING)
+    }
+    relative = {choosing: one["noise_multiplier"] / one["steps"] ** 0.5 for choosing, one in noise.items()}
+    assert relative[Choosing.PAPERS] == pytest.approx(relative[Choosing.RULES], rel=1e-6)
+    assert relative[Choosing.STOPPING] > 1.5 * relative[Choosing.RULES]
+    # 15 % of μ² went to the rounds
+    assert relative[Choosing.SCALING] == pytest.approx(relative[Choosing.RULES] / 0.85**0.5, rel=1e-3)
+
+
+def test_the_unpaid_choice_is_the_best_on_test_rows(split: SemiPrivateSplit) -> None:
+    rules = tuned.tuned("pillar", split, choosing=Choosing.RULES, epsilon=0.5, k=10)
+    papers = tuned.tuned("pillar", split, choosing=Choosing.PAPERS, epsilon=0.5, k=10)
+    assert rules.record.accuracy is not None
+    assert papers.record.accuracy >= rules.record.accuracy
+
+
+def test_an_unpaid_choice_is_no_model_to_hand_out(split: SemiPrivateSplit) -> None:
+    found = tuned.tuned("pillar", split, choosing=Choosing.PAPERS, epsilon=1.0, k=10, seed=None)
+    with pytest.raises(UnsupportedError, match="unpaid"):
+        model_bytes(found.record, classes=split.features.classes)
+
+
+def test_ways_that_cannot_be_are_refused_with_the_reason(split: SemiPrivateSplit) -> None:
+    bare = dataclasses.replace(split, public_y=None)
+    assert "public labels" in tuned.supports("pillar", bare, relation="add_or_remove_one", choosing=Choosing.STOPPING)
+    assert "removing" in tuned.supports("pillar", split, relation="replace_one", choosing=Choosing.SCALING)
+    assert not tuned.supports("pillar", bare, relation="replace_one", choosing=Choosing.RULES)
+    with pytest.raises(UnsupportedError, match="descent"):
+        tuned.tuned("pillar_one_shot", split, choosing=Choosing.SIMULATION, epsilon=1.0)
+    with pytest.raises(UnsupportedError, match="public labels"):
+        tuned.tuned("pillar", bare, choosing=Choosing.SIMULATION, epsilon=1.0)
