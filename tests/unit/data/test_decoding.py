@@ -328,7 +328,8 @@ def test_large_arrays_that_are_cut_or_pickled_are_refused(tmp_path: Path, small_
 def test_a_process_killed_while_decoding_leaves_nothing(tmp_path: Path, own_cache: Path, small_memory: None) -> None:
     folder = written(tmp_path / "set", _classes(40))
     code = (
-        LIGHT + "import os; from pillar_core import data; from pillar_core.data import scratch; from pillar_core.data.images import decoding\n"
+        LIGHT + "import os; from pillar_core import data\n"
+        "from pillar_core.data import scratch; from pillar_core.data.images import decoding\n"
         "scratch.LARGEST_IN_MEMORY, decoding.AT_ONCE = 1000, 4\n"
         "pixels, seen = decoding._pixels, []\n"
         "def killed(picture, look):\n"
