@@ -31,7 +31,7 @@ class Method:
     prepare: fills, from public facts and the budget, what `cost` needs (steps …), before the noise is solved.
     finish: fills the rest (k, learning_rate) once the noise is known; nothing that `cost` reads may change.
     cost: the privacy event of `fit`, from settings and public facts alone.
-    measure: further public quantities for the facts (the rank of public rows …), from public data alone.
+    public_statistics: further public quantities for the facts (the rank of public rows …), from public data alone.
     fit: trains on a view; every release passes the ledger, which must end equal to `cost`.
     fit_many: the same for several settings on one view in one batched call, with the same results and events.
     budget_setting: the setting that a privacy budget is solved for; None where nothing is spent.
@@ -51,7 +51,7 @@ class Method:
     fit: Callable[[Settings, View, Streams, Ledger], TrainResult]
     prepare: Callable[[Settings, PublicFacts, PrivacyBudget | None], Plan]
     finish: Callable[[Settings, PublicFacts], Plan]
-    measure: Callable[[Settings, View], Mapping[str, int | float]] | None = None
+    public_statistics: Callable[[Settings, View], Mapping[str, int | float]] | None = None
     fit_many: Callable[[Sequence[Settings], View, Sequence[Streams], Sequence[Ledger]], list[TrainResult]] | None = None
     budget_setting: str | None = "noise_multiplier"
     presets: Mapping[str, Mapping[str, Any]] = dataclasses.field(default_factory=dict)

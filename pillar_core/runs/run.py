@@ -94,8 +94,8 @@ def solve_spec(asked: RunSpec, split: SemiPrivateSplit) -> Solved:
         raise DataError(f"{learner.name} {obstacle}.")
     view = view_of(split, learner.public_use)
     own = _settled_preprocessing(own, view)
-    if learner.measure is not None:
-        view = dataclasses.replace(view, facts=dataclasses.replace(view.facts, extra=dict(learner.measure(own, view))))
+    if learner.public_statistics is not None:
+        view = dataclasses.replace(view, facts=dataclasses.replace(view.facts, extra=dict(learner.public_statistics(own, view))))
     counted = _counted(learner, asked.preset, own, asked.settings) if budget is not None else None
     if budget is not None and counted is not None:
         prepared = learner.prepare(dataclasses.replace(own, **{counted: 1}), view.facts, budget)

@@ -68,8 +68,8 @@ def case_for(method: Method, *, sampled: bool = False, **changes: object) -> Cas
         **changes,
     }
     settings = params.checked(method.settings(**{name: value for name, value in values.items() if name in own}))
-    if method.measure is not None:
-        view = dataclasses.replace(view, facts=dataclasses.replace(view.facts, extra=dict(method.measure(settings, view))))
+    if method.public_statistics is not None:
+        view = dataclasses.replace(view, facts=dataclasses.replace(view.facts, extra=dict(method.public_statistics(settings, view))))
     settings = method.finish(method.prepare(settings, view.facts, None).settings, view.facts).settings
     return Case(method, settings, view)
 

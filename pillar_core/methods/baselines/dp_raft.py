@@ -17,7 +17,7 @@ from typing import Any
 from pillar_core import params
 from pillar_core.methods.method import METHODS, Method, Plan
 from pillar_core.methods.parts import descent, rules
-from pillar_core.methods.public_subspace.pillar import PillarSettings, measure, project
+from pillar_core.methods.public_subspace.pillar import PillarSettings, project, public_statistics
 from pillar_core.rng import Streams
 from pillar_core.splits import Prepared, View
 from pillar_core.types import PublicFacts, PublicUse
@@ -107,7 +107,7 @@ METHODS.register(
         settings=DpRaftPillarSettings,
         cost=descent.cost,
         fit=descent.fit_with(fit_many),
-        measure=measure,
+        public_statistics=public_statistics,
         fit_many=fit_many,
         prepare=rules.prepare_descent,
         finish=finish_projected,

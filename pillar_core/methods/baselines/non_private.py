@@ -44,7 +44,7 @@ def cost(settings: NonPrivateSettings, facts: PublicFacts) -> DpEvent:
     return gaussian(0.0)
 
 
-def measure(settings: NonPrivateSettings, view: View) -> dict[str, int | float]:
+def public_statistics(settings: NonPrivateSettings, view: View) -> dict[str, int | float]:
     """The rank of the public rows, where there is a projection to bound."""
     return {} if settings.k is None else {"public_rank": view.basis(standardise=settings.standardise, centre=settings.centre).rank}
 
@@ -110,7 +110,7 @@ METHODS.register(
         fit=fit,
         prepare=lambda settings, facts, budget: Plan(settings),
         finish=finish,
-        measure=measure,
+        public_statistics=public_statistics,
         budget_setting=None,
     )
 )

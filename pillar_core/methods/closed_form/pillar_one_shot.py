@@ -212,7 +212,7 @@ def finish(settings: OneShotSettings, facts: PublicFacts) -> Plan:
     return Plan(dataclasses.replace(settings, k=k), (why,))
 
 
-def measure(settings: OneShotSettings, view: View) -> dict[str, int | float]:
+def public_statistics(settings: OneShotSettings, view: View) -> dict[str, int | float]:
     """The rank of the public rows: the largest k."""
     return {"public_rank": view.basis(standardise=settings.standardise, centre=settings.centre).rank}
 
@@ -231,7 +231,7 @@ METHODS.register(
         settings=OneShotSettings,
         cost=cost,
         fit=descent.fit_with(fit_many),
-        measure=measure,
+        public_statistics=public_statistics,
         fit_many=fit_many,
         prepare=prepare,
         finish=finish,

@@ -89,7 +89,7 @@ def obstacle(features: FeatureSet) -> str:
     return "" if boolean else "needs boolean features, 0 or 1; dataset 'disjunctions' fits"
 
 
-def measure(settings: DisjunctionSettings, view: View) -> dict[str, int | float]:
+def public_statistics(settings: DisjunctionSettings, view: View) -> dict[str, int | float]:
     """How many components the public rows show."""
     return {"components": len(components(view.x_public))}
 
@@ -143,7 +143,7 @@ METHODS.register(
         settings=DisjunctionSettings,
         cost=cost,
         fit=fit,
-        measure=measure,
+        public_statistics=public_statistics,
         obstacle=obstacle,
         prepare=lambda settings, facts, budget: Plan(settings),
         finish=lambda settings, facts: Plan(settings),

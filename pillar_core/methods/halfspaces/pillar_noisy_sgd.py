@@ -229,7 +229,7 @@ METHODS.register(
         cost=cost,
         fit=descent.fit_with(fit_many),
         fit_many=fit_many,
-        measure=halfspaces.measure,
+        public_statistics=halfspaces.public_statistics,
         prepare=prepare,
         finish=halfspaces.finish,
         presets={"paper": {"variant": "as_printed"}},

@@ -49,7 +49,7 @@ def project(settings: Settings, view: View) -> Prepared:
     return view.prepare(standardise=settings.standardise, centre=settings.centre, normalise=True, k=settings.k)
 
 
-def measure(settings: Settings, view: View) -> dict[str, int | float]:
+def public_statistics(settings: Settings, view: View) -> dict[str, int | float]:
     """The rank of the public rows: the largest k."""
     return {"public_rank": view.basis(standardise=settings.standardise, centre=settings.centre).rank}
 

@@ -116,7 +116,7 @@ def start(settings: Settings, view: View, prepared: Prepared) -> Array:
     return np.ascontiguousarray((settings.text_scale * text / np.where(lengths > 0, lengths, 1.0)).T.astype(np.float32))
 
 
-def measure(settings: Settings, view: View) -> dict[str, int | float]:
+def public_statistics(settings: Settings, view: View) -> dict[str, int | float]:
     """The rank of the public rows: the largest k.
 
     Raises:
@@ -184,7 +184,7 @@ METHODS.register(
         cost=mixed.cost,
         fit=descent.fit_with(fit_many),
         fit_many=fit_many,
-        measure=measure,
+        public_statistics=public_statistics,
         prepare=rules.prepare_descent,
         finish=finish,
         uses=uses,

@@ -30,7 +30,7 @@ def project(settings: PillarSettings, view: View, streams: Streams) -> Prepared:
     return view.prepare(standardise=settings.standardise, centre=settings.centre, normalise=settings.normalise, k=settings.k)
 
 
-def measure(settings: PillarSettings, view: View) -> dict[str, int | float]:
+def public_statistics(settings: PillarSettings, view: View) -> dict[str, int | float]:
     """The rank of the public rows: the largest k."""
     return {"public_rank": view.basis(standardise=settings.standardise, centre=settings.centre).rank}
 
@@ -47,7 +47,7 @@ METHODS.register(
         settings=PillarSettings,
         cost=descent.cost,
         fit=descent.fit_with(fit_many),
-        measure=measure,
+        public_statistics=public_statistics,
         fit_many=fit_many,
         prepare=rules.prepare_descent,
         finish=rules.finish_descent,

@@ -31,7 +31,7 @@ from pillar_core.mechanisms import GaussianMechanism
 from pillar_core.methods.method import METHODS, Method, Plan
 from pillar_core.methods.parts import descent, rules, voting
 from pillar_core.methods.parts.pate_rdp import data_dependent_epsilon
-from pillar_core.methods.public_subspace.pillar import measure
+from pillar_core.methods.public_subspace.pillar import public_statistics
 from pillar_core.params import Param
 from pillar_core.rng import Streams
 from pillar_core.splits import Prepared, View
@@ -182,7 +182,7 @@ METHODS.register(
         settings=PateSettings,
         cost=cost,
         fit=descent.fit_with(fit_many),
-        measure=measure,
+        public_statistics=public_statistics,
         fit_many=fit_many,
         prepare=voting.prepare,
         finish=finish,

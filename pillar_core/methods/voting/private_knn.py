@@ -22,7 +22,7 @@ from pillar_core.ledger import DpEvent, Ledger
 from pillar_core.mechanisms import sampled
 from pillar_core.methods.method import METHODS, Method, Plan
 from pillar_core.methods.parts import descent, rules, voting
-from pillar_core.methods.public_subspace.pillar import measure
+from pillar_core.methods.public_subspace.pillar import public_statistics
 from pillar_core.params import Param
 from pillar_core.rng import Streams
 from pillar_core.splits import Prepared, View
@@ -150,7 +150,7 @@ METHODS.register(
         settings=PrivateKnnSettings,
         cost=cost,
         fit=descent.fit_with(fit_many),
-        measure=measure,
+        public_statistics=public_statistics,
         fit_many=fit_many,
         prepare=voting.prepare,
         finish=finish,
