@@ -37,7 +37,7 @@ class Method:
     budget_setting: the setting that a privacy budget is solved for; None where nothing is spent.
     presets: named settings, "paper" among them; they never change what a plain call does.
     uses: what a run's settings make of `public_use`, where they can widen it (a projection asked for, a start from class names).
-    obstacle: why the learner cannot work on some features ("" where it can): needs images, boolean features …; `run` refuses.
+    unsupported_reason: why the learner cannot work on some features ("" where it can): needs images, boolean features …; `run` refuses.
     preset_budget_settings: presets that fix the budget setting and solve a whole number instead (steps): the largest that fits.
     """
 
@@ -57,7 +57,7 @@ class Method:
     presets: Mapping[str, Mapping[str, Any]] = dataclasses.field(default_factory=dict)
     preset_budget_settings: Mapping[str, str] = dataclasses.field(default_factory=dict)
     uses: Callable[[Mapping[str, Any]], PublicUse] | None = None
-    obstacle: Callable[[FeatureSet], str] | None = None
+    unsupported_reason: Callable[[FeatureSet], str] | None = None
     assumptions: tuple[str, ...] = ()
     version: int = 1
 

@@ -89,9 +89,9 @@ def solve_spec(asked: RunSpec, split: SemiPrivateSplit) -> Solved:
     params.SEED.check(asked.seed)
     budget = _budget(learner, asked.epsilon, asked.delta, asked.relation)
     own = _settings(learner, asked.preset, asked.settings)
-    obstacle = learner.obstacle(split.features) if learner.obstacle is not None else ""
-    if obstacle:
-        raise DataError(f"{learner.name} {obstacle}.")
+    reason = learner.unsupported_reason(split.features) if learner.unsupported_reason is not None else ""
+    if reason:
+        raise DataError(f"{learner.name} {reason}.")
     view = view_of(split, learner.public_use)
     own = _settled_preprocessing(own, view)
     if learner.public_statistics is not None:

@@ -49,7 +49,7 @@ METHODS.register(
         fit=fit,
         prepare=prepare,
         finish=deep.finish,
-        obstacle=deep.obstacle,
+        unsupported_reason=deep.unsupported_reason,
         presets={
             "paper": {
                 "network": "wrn_16_4",

@@ -42,7 +42,7 @@ METHODS.register(
         fit=fit,
         prepare=deep.prepare,
         finish=deep.finish,
-        obstacle=deep.obstacle,
+        unsupported_reason=deep.unsupported_reason,
         presets={
             "paper": {"steps": 1000, "batch_size": 1024, "learning_rate": 1.0, "copies": 8, "mirror": True, "ema_decay": 0.9999},
             "linear_probe": {"trainable": "head"},

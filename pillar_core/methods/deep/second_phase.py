@@ -106,7 +106,7 @@ METHODS.register(
         fit=fit,
         prepare=deep.prepare,
         finish=deep.finish,
-        obstacle=deep.obstacle,
+        unsupported_reason=deep.unsupported_reason,
         presets={
             "paper": {"trainable": "lora", "public_learning_rate": 3e-3, "learning_rate": 0.8, "l2_clip_norm": 0.1},
             "paper_convolutions": {"public_learning_rate": 5e-5, "learning_rate": 0.8, "l2_clip_norm": 0.1},

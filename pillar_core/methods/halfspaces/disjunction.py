@@ -81,7 +81,7 @@ def components(x_public: Array) -> Array:
     return found
 
 
-def obstacle(features: FeatureSet) -> str:
+def unsupported_reason(features: FeatureSet) -> str:
     """Why these features do not fit: a check of types at loading, before any guarantee."""
     if features.n_classes != 2:
         return f"tells two classes apart and these data have {features.n_classes}; dataset 'disjunctions' fits"
@@ -144,7 +144,7 @@ METHODS.register(
         cost=cost,
         fit=fit,
         public_statistics=public_statistics,
-        obstacle=obstacle,
+        unsupported_reason=unsupported_reason,
         prepare=lambda settings, facts, budget: Plan(settings),
         finish=lambda settings, facts: Plan(settings),
         budget_setting="noise_scale",

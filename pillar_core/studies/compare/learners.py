@@ -69,7 +69,7 @@ def _obstacle(method: Method, split: SemiPrivateSplit) -> str:
         return "needs labelled public rows"
     if method.public_use is PublicUse.TEXT and split.text_embeddings is None:
         return "needs text embeddings of the class names"
-    return method.obstacle(features) if method.obstacle is not None else ""
+    return method.unsupported_reason(features) if method.unsupported_reason is not None else ""
 
 
 def _line(group: pd.DataFrame, score: str) -> dict[str, Any]:

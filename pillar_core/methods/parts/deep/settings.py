@@ -80,7 +80,7 @@ class ChosenSettings(DeepSettings):
     lora_rank: int = params.setting(LORA_RANK)
 
 
-def obstacle(features: FeatureSet) -> str:
+def unsupported_reason(features: FeatureSet) -> str:
     """Why a network cannot be trained on these features, "" where it can."""
     return "" if features.pixel_shape is not None else NO_PIXELS
 
