@@ -29,7 +29,7 @@ class Method:
     """One learner.
 
     prepare: fills, from public facts and the budget, what `cost` needs (steps …), before the noise is solved.
-    finish: fills the rest (k, learning_rate) once the noise is known; nothing that `cost` reads may change.
+    resolve_hyperparameters: fills the rest (k, learning_rate) once the noise is known; nothing that `cost` reads may change.
     cost: the privacy event of `fit`, from settings and public facts alone.
     public_statistics: further public quantities for the facts (the rank of public rows …), from public data alone.
     fit: trains on a view; every release passes the ledger, which must end equal to `cost`.
@@ -50,7 +50,7 @@ class Method:
     cost: Callable[[Settings, PublicFacts], DpEvent]
     fit: Callable[[Settings, View, Streams, Ledger], TrainResult]
     prepare: Callable[[Settings, PublicFacts, PrivacyBudget | None], Plan]
-    finish: Callable[[Settings, PublicFacts], Plan]
+    resolve_hyperparameters: Callable[[Settings, PublicFacts], Plan]
     public_statistics: Callable[[Settings, View], Mapping[str, int | float]] | None = None
     fit_many: Callable[[Sequence[Settings], View, Sequence[Streams], Sequence[Ledger]], list[TrainResult]] | None = None
     budget_setting: str | None = "noise_multiplier"

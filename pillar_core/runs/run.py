@@ -103,7 +103,7 @@ def solve_spec(asked: RunSpec, split: SemiPrivateSplit) -> Solved:
     else:
         prepared = learner.prepare(own, view.facts, budget)
         solved, budget = _solve_noise(asked, prepared.settings, view.facts, budget)
-    finished = learner.finish(solved, view.facts)
+    finished = learner.resolve_hyperparameters(solved, view.facts)
     cost = learner.cost(finished.settings, view.facts)
     guarantee = _guarantee(asked, cost, budget)
     return Solved(learner, params.checked(finished.settings), view, cost, guarantee, prepared.why + finished.why, asked.seed)

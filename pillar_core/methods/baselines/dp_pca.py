@@ -96,13 +96,13 @@ def _share_of_noise(settings: DpPcaSettings, facts: PublicFacts) -> float:
     return 0.0 if math.isinf(mu) else math.sqrt(1.0 - settings.share**2) / (settings.share * mu)
 
 
-def finish(settings: DpPcaSettings, facts: PublicFacts) -> Plan:
+def resolve_hyperparameters(settings: DpPcaSettings, facts: PublicFacts) -> Plan:
     """Fills k (that of the shared rule, at least d/4) and the rate from the descent's noise."""
     if settings.k is not None:
-        return rules.finish_descent(settings, facts, k_ceiling=facts.d)
+        return rules.resolve_hyperparameters(settings, facts, k_ceiling=facts.d)
     least = max(1, round(K_PER_FEATURE * facts.d))
     k = max(least, rules.default_k(rules.noise_scale(settings, facts) * facts.n_private, facts.d))
-    plan = rules.finish_descent(dataclasses.replace(settings, k=k), facts, k_ceiling=facts.d)
+    plan = rules.resolve_hyperparameters(dataclasses.replace(settings, k=k), facts, k_ceiling=facts.d)
     return Plan(plan.settings, (f"k = {k}: at least a quarter of the {facts.d} features.", *plan.why))
 
 
@@ -168,7 +168,7 @@ METHODS.register(
         fit=descent.fit_with(fit_many),
         fit_many=fit_many,
         prepare=prepare,
-        finish=finish,
+        resolve_hyperparameters=resolve_hyperparameters,
         presets={"paper": {"k": 40, "steps": 1000, "batch_size": 1024, "learning_rate": 0.1, "bias": True, "share": 0.25}},
     )
 )

@@ -43,18 +43,18 @@ def effective_steps(steps: int, momentum: float) -> float:
     return (steps - momentum * (1.0 - momentum**steps) / (1.0 - momentum)) / (1.0 - momentum)
 
 
-def finish(settings: DpRaftSettings, facts: PublicFacts) -> Plan:
+def resolve_hyperparameters(settings: DpRaftSettings, facts: PublicFacts) -> Plan:
     """Fills the rate, so that the weights travel as far as plain descent's; k stays as it is (None: all features)."""
     if settings.k is not None:
-        return _with_momentum(rules.finish_descent(settings, facts), settings)
+        return _with_momentum(rules.resolve_hyperparameters(settings, facts), settings)
     own = {name: value for name, value in dataclasses.asdict(settings).items() if name != "k"}
-    plan = rules.finish_descent(descent.DescentSettings(**own), facts)
+    plan = rules.resolve_hyperparameters(descent.DescentSettings(**own), facts)
     return _with_momentum(Plan(dataclasses.replace(settings, learning_rate=plan.settings.learning_rate), plan.why), settings)
 
 
-def finish_projected(settings: DpRaftPillarSettings, facts: PublicFacts) -> Plan:
+def resolve_projected_hyperparameters(settings: DpRaftPillarSettings, facts: PublicFacts) -> Plan:
     """Fills k and the rate."""
-    return _with_momentum(rules.finish_descent(settings, facts), settings)
+    return _with_momentum(rules.resolve_hyperparameters(settings, facts), settings)
 
 
 def _with_momentum(plan: Plan, given: DpRaftSettings) -> Plan:
@@ -91,7 +91,7 @@ METHODS.register(
         fit=descent.fit_with(fit_many),
         fit_many=fit_many,
         prepare=rules.prepare_descent,
-        finish=finish,
+        resolve_hyperparameters=resolve_hyperparameters,
         presets={"paper": PAPER},
         uses=uses,
     )
@@ -110,7 +110,7 @@ METHODS.register(
         public_statistics=public_statistics,
         fit_many=fit_many,
         prepare=rules.prepare_descent,
-        finish=finish_projected,
+        resolve_hyperparameters=resolve_projected_hyperparameters,
         presets={"paper": {**PAPER, "k": 40}},
     )
 )

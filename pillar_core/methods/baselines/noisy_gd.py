@@ -48,7 +48,7 @@ METHODS.register(
         fit=descent.fit_with(fit_many),
         fit_many=fit_many,
         prepare=rules.prepare_descent,
-        finish=rules.finish_descent,
+        resolve_hyperparameters=rules.resolve_hyperparameters,
         presets={},
     )
 )

@@ -49,7 +49,7 @@ def public_statistics(settings: NonPrivateSettings, view: View) -> dict[str, int
     return {} if settings.k is None else {"public_rank": view.basis(standardise=settings.standardise, centre=settings.centre).rank}
 
 
-def finish(settings: NonPrivateSettings, facts: PublicFacts) -> Plan:
+def resolve_hyperparameters(settings: NonPrivateSettings, facts: PublicFacts) -> Plan:
     """The settings, an explicit k checked against the rank."""
     rules.check_k(settings, rules.public_rank(facts))
     return Plan(settings)
@@ -109,7 +109,7 @@ METHODS.register(
         cost=cost,
         fit=fit,
         prepare=lambda settings, facts, budget: Plan(settings),
-        finish=finish,
+        resolve_hyperparameters=resolve_hyperparameters,
         public_statistics=public_statistics,
         budget_setting=None,
     )

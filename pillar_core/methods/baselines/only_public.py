@@ -53,7 +53,7 @@ METHODS.register(
         cost=cost,
         fit=fit,
         prepare=lambda settings, facts, budget: Plan(settings),
-        finish=lambda settings, facts: Plan(settings),
+        resolve_hyperparameters=lambda settings, facts: Plan(settings),
         budget_setting=None,
         presets={
             "paper": {"public_steps": 200, "public_learning_rate": 0.1, "public_weight_decay": 0.0, "standardise": False, "centre": False}

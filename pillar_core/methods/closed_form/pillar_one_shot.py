@@ -200,7 +200,7 @@ def prepare(settings: OneShotSettings, facts: PublicFacts, budget: PrivacyBudget
     return Plan(settings)
 
 
-def finish(settings: OneShotSettings, facts: PublicFacts) -> Plan:
+def resolve_hyperparameters(settings: OneShotSettings, facts: PublicFacts) -> Plan:
     """Fills `k` from the noise."""
     if settings.k is not None:
         return Plan(settings)
@@ -234,7 +234,7 @@ METHODS.register(
         public_statistics=public_statistics,
         fit_many=fit_many,
         prepare=prepare,
-        finish=finish,
+        resolve_hyperparameters=resolve_hyperparameters,
         presets={"paper": {"whitening": 0.25, "count_weight": 0.0, "k": 40}},
         assumptions=("with count_weight = 0 every class is taken to have N/C rows",),
     )

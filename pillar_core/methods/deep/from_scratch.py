@@ -48,7 +48,7 @@ METHODS.register(
         cost=deep.cost,
         fit=fit,
         prepare=prepare,
-        finish=deep.finish,
+        resolve_hyperparameters=deep.resolve_hyperparameters,
         unsupported_reason=deep.unsupported_reason,
         presets={
             "paper": {

@@ -41,7 +41,7 @@ METHODS.register(
         cost=deep.cost,
         fit=fit,
         prepare=deep.prepare,
-        finish=deep.finish,
+        resolve_hyperparameters=deep.resolve_hyperparameters,
         unsupported_reason=deep.unsupported_reason,
         presets={
             "paper": {"steps": 1000, "batch_size": 1024, "learning_rate": 1.0, "copies": 8, "mirror": True, "ema_decay": 0.9999},

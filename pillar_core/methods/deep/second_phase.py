@@ -105,7 +105,7 @@ METHODS.register(
         cost=deep.cost,
         fit=fit,
         prepare=deep.prepare,
-        finish=deep.finish,
+        resolve_hyperparameters=deep.resolve_hyperparameters,
         unsupported_reason=deep.unsupported_reason,
         presets={
             "paper": {"trainable": "lora", "public_learning_rate": 3e-3, "learning_rate": 0.8, "l2_clip_norm": 0.1},

@@ -146,7 +146,7 @@ METHODS.register(
         public_statistics=public_statistics,
         unsupported_reason=unsupported_reason,
         prepare=lambda settings, facts, budget: Plan(settings),
-        finish=lambda settings, facts: Plan(settings),
+        resolve_hyperparameters=lambda settings, facts: Plan(settings),
         budget_setting="noise_scale",
     )
 )

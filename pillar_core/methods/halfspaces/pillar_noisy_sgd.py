@@ -231,7 +231,7 @@ METHODS.register(
         fit_many=fit_many,
         public_statistics=halfspaces.public_statistics,
         prepare=prepare,
-        finish=halfspaces.finish,
+        resolve_hyperparameters=halfspaces.resolve_hyperparameters,
         presets={"paper": {"variant": "as_printed"}},
     )
 )

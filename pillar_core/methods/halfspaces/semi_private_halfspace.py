@@ -95,7 +95,7 @@ METHODS.register(
         fit_many=fit_many,
         public_statistics=halfspaces.public_statistics,
         prepare=halfspaces.prepare,
-        finish=halfspaces.finish,
+        resolve_hyperparameters=halfspaces.resolve_hyperparameters,
         presets={},
     )
 )

@@ -64,7 +64,7 @@ def prepare(settings: Settings, facts: PublicFacts, budget: PrivacyBudget | None
     return Plan(dataclasses.replace(settings, steps=steps), why)
 
 
-def finish(settings: Settings, facts: PublicFacts) -> Plan:
+def resolve_hyperparameters(settings: Settings, facts: PublicFacts) -> Plan:
     """Fills `k` and `learning_rate`."""
     why: list[str] = []
     reach = rules.noise_scale(settings, facts) * facts.n_private

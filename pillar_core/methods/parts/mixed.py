@@ -122,7 +122,7 @@ def prepare_many_steps(settings: Settings, facts: PublicFacts, budget: PrivacyBu
     return Plan(dataclasses.replace(settings, steps=STEPS_OF_PUBLIC_MEAN), why)
 
 
-def finish(settings: Settings, facts: PublicFacts) -> Plan:
+def resolve_hyperparameters(settings: Settings, facts: PublicFacts) -> Plan:
     """Nothing to fill; says which rate the steps will take."""
     return Plan(settings, rate_words(settings, facts))
 

@@ -43,7 +43,7 @@ def prepare_descent(settings: Settings, facts: PublicFacts, budget: PrivacyBudge
     return Plan(dataclasses.replace(settings, steps=steps), (f"steps = {steps}: {reason}.",))
 
 
-def finish_descent(settings: Settings, facts: PublicFacts, *, k_ceiling: int | None = None) -> Plan:
+def resolve_hyperparameters(settings: Settings, facts: PublicFacts, *, k_ceiling: int | None = None) -> Plan:
     """Fills `learning_rate` and, where the method has one, `k` (at most `k_ceiling`, else the public rank), from the noise solved.
 
     Raises:

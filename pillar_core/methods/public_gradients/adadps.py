@@ -142,7 +142,7 @@ METHODS.register(
         fit=descent.fit_with(fit_many),
         fit_many=fit_many,
         prepare=rules.prepare_descent,
-        finish=rules.finish_descent,
+        resolve_hyperparameters=rules.resolve_hyperparameters,
         presets={"paper": {"steps": 1000, "batch_size": 1024, "learning_rate": 0.1, "conditioner": 0.001, "normalise": False}},
     )
 )

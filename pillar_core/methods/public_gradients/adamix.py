@@ -127,7 +127,7 @@ def public_statistics(settings: Settings, view: View) -> dict[str, int | float]:
     return {"public_rank": view.basis(standardise=settings.standardise, centre=settings.centre).rank}
 
 
-def finish(settings: Settings, facts: PublicFacts) -> Plan:
+def resolve_hyperparameters(settings: Settings, facts: PublicFacts) -> Plan:
     """Fills `k`: (μN)^(2/3) where public rows span room enough for it, else all dimensions.
 
     Raises:
@@ -186,7 +186,7 @@ METHODS.register(
         fit_many=fit_many,
         public_statistics=public_statistics,
         prepare=rules.prepare_descent,
-        finish=finish,
+        resolve_hyperparameters=resolve_hyperparameters,
         uses=uses,
         presets={"paper": PAPER, "ngd": {"adaptive_clip": False, "projection": False}, "fixed_noise": {"noise_multiplier": 20.0}},
         preset_budget_settings={"paper": "steps", "fixed_noise": "steps"},

@@ -108,7 +108,7 @@ def prepare(settings: AdamixTheorySettings, facts: PublicFacts, budget: PrivacyB
     return Plan(settings, tuple(why))
 
 
-def finish(settings: AdamixTheorySettings, facts: PublicFacts) -> Plan:
+def resolve_hyperparameters(settings: AdamixTheorySettings, facts: PublicFacts) -> Plan:
     """Fills `regularisation`: Theorem 3's λ, or the one that balances its 1/T term where that is larger."""
     if settings.regularisation is not None:
         return Plan(settings)
@@ -165,7 +165,7 @@ METHODS.register(
         fit=descent.fit_with(fit_many),
         fit_many=fit_many,
         prepare=prepare,
-        finish=finish,
+        resolve_hyperparameters=resolve_hyperparameters,
         presets={"paper": {"noise_multiplier": 20.0, "standardise": False, "centre": False}},
         preset_budget_settings={"paper": "steps"},
     )

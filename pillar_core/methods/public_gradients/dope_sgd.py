@@ -78,7 +78,7 @@ METHODS.register(
         fit=descent.fit_with(fit_many),
         fit_many=fit_many,
         prepare=mixed.prepare_many_steps,
-        finish=mixed.finish,
+        resolve_hyperparameters=mixed.resolve_hyperparameters,
         presets={},
     )
 )

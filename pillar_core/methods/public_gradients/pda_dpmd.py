@@ -74,7 +74,7 @@ METHODS.register(
         fit=descent.fit_with(fit_many),
         fit_many=fit_many,
         prepare=mixed.prepare_many_steps,
-        finish=mixed.finish,
+        resolve_hyperparameters=mixed.resolve_hyperparameters,
         presets={"paper": {"initialisation": "zero", "l2_clip_norm": 1.0, "learning_rate": 0.05, "steps": 1000, "batch_size": 256}},
     )
 )

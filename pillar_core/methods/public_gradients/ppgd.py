@@ -84,7 +84,7 @@ def reuse(weights: Array, settings: Settings, view: View, prepared: Prepared) ->
     )
 
 
-def finish(settings: Settings, facts: PublicFacts) -> Plan:
+def resolve_hyperparameters(settings: Settings, facts: PublicFacts) -> Plan:
     """Fills `reuse`."""
     why = mixed.rate_words(settings, facts)
     if settings.reuse is None:
@@ -107,7 +107,7 @@ METHODS.register(
         fit=descent.fit_with(fit_many),
         fit_many=fit_many,
         prepare=rules.prepare_descent,
-        finish=finish,
+        resolve_hyperparameters=resolve_hyperparameters,
         presets={"paper": {"noise_multiplier": 20.0, "standardise": False, "centre": False}},
         preset_budget_settings={"paper": "steps"},
     )

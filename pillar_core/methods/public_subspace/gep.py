@@ -91,7 +91,7 @@ def cost(settings: GepSettings, facts: PublicFacts) -> DpEvent:
     return events.repeated(events.subsampled(step, plan.sampling_probability), plan.steps)
 
 
-def finish(settings: GepSettings, facts: PublicFacts) -> Plan:
+def resolve_hyperparameters(settings: GepSettings, facts: PublicFacts) -> Plan:
     """Fills k and the rate from the noise.
 
     Raises:
@@ -100,7 +100,7 @@ def finish(settings: GepSettings, facts: PublicFacts) -> Plan:
     most = min(settings.anchors, facts.n_public)
     if settings.k is not None and settings.k > most:
         raise DataError(f"k must be at most {most}, the anchors there are; got {settings.k}. Lower k, or raise anchors or public rows.")
-    return rules.finish_descent(settings, facts, k_ceiling=most)
+    return rules.resolve_hyperparameters(settings, facts, k_ceiling=most)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -196,7 +196,7 @@ _GEP = Method(
     fit=descent.fit_with(fit_many),
     fit_many=fit_many,
     prepare=rules.prepare_descent,
-    finish=finish,
+    resolve_hyperparameters=resolve_hyperparameters,
     presets={
         "paper": {
             "k": 120,

@@ -50,7 +50,7 @@ METHODS.register(
         public_statistics=public_statistics,
         fit_many=fit_many,
         prepare=rules.prepare_descent,
-        finish=rules.finish_descent,
+        resolve_hyperparameters=rules.resolve_hyperparameters,
         presets={"paper": {"k": 40, "steps": 1000, "batch_size": 1024, "learning_rate": 0.1, "bias": True, "normalise": False}},
     )
 )

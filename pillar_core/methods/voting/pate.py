@@ -95,7 +95,7 @@ def cost(settings: PateSettings, facts: PublicFacts) -> DpEvent:
     return events.compose(top, events.repeated(voting.query_event(noise), settings.answers))
 
 
-def finish(settings: PateSettings, facts: PublicFacts) -> Plan:
+def resolve_hyperparameters(settings: PateSettings, facts: PublicFacts) -> Plan:
     """Fills k and the number of teachers from public facts."""
     why: list[str] = []
     if settings.k is None:
@@ -185,7 +185,7 @@ METHODS.register(
         public_statistics=public_statistics,
         fit_many=fit_many,
         prepare=voting.prepare,
-        finish=finish,
+        resolve_hyperparameters=resolve_hyperparameters,
         presets={"paper": {"teachers": 200, "student": "labels", "queries": 1000, "answers": 500}},
         version=2,
         assumptions=("a row keeps its own number, whatever other rows are present; its teacher follows from that number",),

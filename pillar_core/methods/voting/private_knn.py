@@ -61,7 +61,7 @@ def cost(settings: PrivateKnnSettings, facts: PublicFacts) -> DpEvent:
     return events.repeated(events.subsampled(query, sampling_probability(settings, facts)), voting.queries_of(settings, facts))
 
 
-def finish(settings: PrivateKnnSettings, facts: PublicFacts) -> Plan:
+def resolve_hyperparameters(settings: PrivateKnnSettings, facts: PublicFacts) -> Plan:
     """Fills k and the number of neighbours from public facts."""
     why: list[str] = []
     if settings.k is None:
@@ -153,7 +153,7 @@ METHODS.register(
         public_statistics=public_statistics,
         fit_many=fit_many,
         prepare=voting.prepare,
-        finish=finish,
+        resolve_hyperparameters=resolve_hyperparameters,
         presets={"paper": {"student": "labels", "neighbours": 300, "batch_size": 9000}},
         version=2,
         assumptions=("a row keeps its own number, whatever other rows are present; ties in distance go to the smaller one",),

@@ -131,6 +131,6 @@ def test_without_noise_it_separates_what_can_be_separated():
 def test_k_follows_the_noise():
     facts = dataclasses.replace(small_split().facts, n_private=10_000, n_public=5_000, d=2_000)
     settings = one_shot.OneShotSettings(noise_multiplier=31.0)
-    plan = one_shot.finish(settings, facts)
+    plan = one_shot.resolve_hyperparameters(settings, facts)
     assert plan.settings.k == round(0.75 * (10_000 / 31.0) ** (2 / 3))
-    assert one_shot.finish(one_shot.OneShotSettings(noise_multiplier=0.0), facts).settings.k == 2_000
+    assert one_shot.resolve_hyperparameters(one_shot.OneShotSettings(noise_multiplier=0.0), facts).settings.k == 2_000

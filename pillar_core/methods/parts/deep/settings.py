@@ -96,7 +96,7 @@ def prepare(settings: Any, facts: PublicFacts, budget: PrivacyBudget | None) -> 
     return Plan(settings)
 
 
-def finish(settings: Any, facts: PublicFacts) -> Plan:
+def resolve_hyperparameters(settings: Any, facts: PublicFacts) -> Plan:
     """The settings as they are."""
     return Plan(settings)
 
