@@ -28,7 +28,7 @@ class Plan:
 class Method:
     """One learner.
 
-    prepare: fills, from public facts and the budget, what `cost` needs (steps …), before the noise is solved.
+    resolve_schedule: fills, from public facts and the budget, what `cost` needs (steps …), before the noise is solved.
     resolve_hyperparameters: fills the rest (k, learning_rate) once the noise is known; nothing that `cost` reads may change.
     cost: the privacy event of `fit`, from settings and public facts alone.
     public_statistics: further public quantities for the facts (the rank of public rows …), from public data alone.
@@ -49,7 +49,7 @@ class Method:
     settings: type
     cost: Callable[[Settings, PublicFacts], DpEvent]
     fit: Callable[[Settings, View, Streams, Ledger], TrainResult]
-    prepare: Callable[[Settings, PublicFacts, PrivacyBudget | None], Plan]
+    resolve_schedule: Callable[[Settings, PublicFacts, PrivacyBudget | None], Plan]
     resolve_hyperparameters: Callable[[Settings, PublicFacts], Plan]
     public_statistics: Callable[[Settings, View], Mapping[str, int | float]] | None = None
     fit_many: Callable[[Sequence[Settings], View, Sequence[Streams], Sequence[Ledger]], list[TrainResult]] | None = None

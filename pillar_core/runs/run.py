@@ -98,10 +98,10 @@ def solve_spec(asked: RunSpec, split: SemiPrivateSplit) -> Solved:
         view = dataclasses.replace(view, facts=dataclasses.replace(view.facts, extra=dict(learner.public_statistics(own, view))))
     counted = _counted(learner, asked.preset, own, asked.settings) if budget is not None else None
     if budget is not None and counted is not None:
-        prepared = learner.prepare(dataclasses.replace(own, **{counted: 1}), view.facts, budget)
+        prepared = learner.resolve_schedule(dataclasses.replace(own, **{counted: 1}), view.facts, budget)
         solved = solved_count(learner, counted, prepared.settings, view.facts, budget, accountant)
     else:
-        prepared = learner.prepare(own, view.facts, budget)
+        prepared = learner.resolve_schedule(own, view.facts, budget)
         solved, budget = _solve_noise(asked, prepared.settings, view.facts, budget)
     finished = learner.resolve_hyperparameters(solved, view.facts)
     cost = learner.cost(finished.settings, view.facts)

@@ -70,7 +70,7 @@ def case_for(method: Method, *, sampled: bool = False, **changes: object) -> Cas
     settings = params.checked(method.settings(**{name: value for name, value in values.items() if name in own}))
     if method.public_statistics is not None:
         view = dataclasses.replace(view, facts=dataclasses.replace(view.facts, extra=dict(method.public_statistics(settings, view))))
-    settings = method.resolve_hyperparameters(method.prepare(settings, view.facts, None).settings, view.facts).settings
+    settings = method.resolve_hyperparameters(method.resolve_schedule(settings, view.facts, None).settings, view.facts).settings
     return Case(method, settings, view)
 
 

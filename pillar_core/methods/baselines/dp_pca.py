@@ -73,9 +73,9 @@ def cost(settings: DpPcaSettings, facts: PublicFacts) -> DpEvent:
     return events.compose(moment, descent.cost(settings, facts))
 
 
-def prepare(settings: DpPcaSettings, facts: PublicFacts, budget: PrivacyBudget | None) -> Plan:
+def resolve_schedule(settings: DpPcaSettings, facts: PublicFacts, budget: PrivacyBudget | None) -> Plan:
     """Fills `steps`, and the moment's noise from the share of the budget (or from the noise, where that was set)."""
-    plan = rules.prepare_descent(settings, facts, budget)
+    plan = rules.resolve_schedule(settings, facts, budget)
     if settings.pca_noise_multiplier is not None:
         return plan
     noise = _share_of_noise(plan.settings, facts) if budget is None else _share_of_budget(settings.share, budget)
@@ -167,7 +167,7 @@ METHODS.register(
         cost=cost,
         fit=descent.fit_with(fit_many),
         fit_many=fit_many,
-        prepare=prepare,
+        resolve_schedule=resolve_schedule,
         resolve_hyperparameters=resolve_hyperparameters,
         presets={"paper": {"k": 40, "steps": 1000, "batch_size": 1024, "learning_rate": 0.1, "bias": True, "share": 0.25}},
     )

@@ -90,7 +90,7 @@ METHODS.register(
         cost=descent.cost,
         fit=descent.fit_with(fit_many),
         fit_many=fit_many,
-        prepare=rules.prepare_descent,
+        resolve_schedule=rules.resolve_schedule,
         resolve_hyperparameters=resolve_hyperparameters,
         presets={"paper": PAPER},
         uses=uses,
@@ -109,7 +109,7 @@ METHODS.register(
         fit=descent.fit_with(fit_many),
         public_statistics=public_statistics,
         fit_many=fit_many,
-        prepare=rules.prepare_descent,
+        resolve_schedule=rules.resolve_schedule,
         resolve_hyperparameters=resolve_projected_hyperparameters,
         presets={"paper": {**PAPER, "k": 40}},
     )

@@ -38,7 +38,7 @@ METHODS.register(
         cost=descent.cost,
         fit=descent.fit_with(fit_many),
         fit_many=fit_many,
-        prepare=rules.prepare_descent,
+        resolve_schedule=rules.resolve_schedule,
         resolve_hyperparameters=lambda settings, facts: rules.resolve_hyperparameters(settings, facts, k_ceiling=facts.d),
         presets={"paper": {"k": 40, "steps": 1000, "batch_size": 1024, "learning_rate": 0.1, "bias": True, "normalise": False}},
     )

@@ -47,7 +47,7 @@ METHODS.register(
         cost=descent.cost,
         fit=descent.fit_with(fit_many),
         fit_many=fit_many,
-        prepare=rules.prepare_descent,
+        resolve_schedule=rules.resolve_schedule,
         resolve_hyperparameters=rules.resolve_hyperparameters,
         presets={},
     )

@@ -108,7 +108,7 @@ METHODS.register(
         settings=NonPrivateSettings,
         cost=cost,
         fit=fit,
-        prepare=lambda settings, facts, budget: Plan(settings),
+        resolve_schedule=lambda settings, facts, budget: Plan(settings),
         resolve_hyperparameters=resolve_hyperparameters,
         public_statistics=public_statistics,
         budget_setting=None,

@@ -52,7 +52,7 @@ METHODS.register(
         settings=OnlyPublicSettings,
         cost=cost,
         fit=fit,
-        prepare=lambda settings, facts, budget: Plan(settings),
+        resolve_schedule=lambda settings, facts, budget: Plan(settings),
         resolve_hyperparameters=lambda settings, facts: Plan(settings),
         budget_setting=None,
         presets={

@@ -195,7 +195,7 @@ def _release(
     return TrainResult(LinearClassifier(prepared.transform, weights, bias))
 
 
-def prepare(settings: OneShotSettings, facts: PublicFacts, budget: PrivacyBudget | None) -> Plan:
+def resolve_schedule(settings: OneShotSettings, facts: PublicFacts, budget: PrivacyBudget | None) -> Plan:
     """Nothing: one release has no schedule."""
     return Plan(settings)
 
@@ -233,7 +233,7 @@ METHODS.register(
         fit=descent.fit_with(fit_many),
         public_statistics=public_statistics,
         fit_many=fit_many,
-        prepare=prepare,
+        resolve_schedule=resolve_schedule,
         resolve_hyperparameters=resolve_hyperparameters,
         presets={"paper": {"whitening": 0.25, "count_weight": 0.0, "k": 40}},
         assumptions=("with count_weight = 0 every class is taken to have N/C rows",),

@@ -19,7 +19,7 @@ from pillar_core.splits import View
 from pillar_core.types import PrivacyBudget, PublicFacts, PublicUse, TrainResult
 
 
-def prepare(settings: deep.DeepSettings, facts: PublicFacts, budget: PrivacyBudget | None) -> Plan:
+def resolve_schedule(settings: deep.DeepSettings, facts: PublicFacts, budget: PrivacyBudget | None) -> Plan:
     """The settings as they are.
 
     Raises:
@@ -27,7 +27,7 @@ def prepare(settings: deep.DeepSettings, facts: PublicFacts, budget: PrivacyBudg
     """
     if settings.network.startswith(TIMM):
         raise SettingError(f"from_scratch starts at random and {TIMM}… from weights; take private_fine_tuning, or small_cnn or wrn_16_4.")
-    return deep.prepare(settings, facts, budget)
+    return deep.resolve_schedule(settings, facts, budget)
 
 
 def fit(settings: deep.DeepSettings, view: View, streams: Streams, ledger: Ledger) -> TrainResult:
@@ -47,7 +47,7 @@ METHODS.register(
         settings=deep.DeepSettings,
         cost=deep.cost,
         fit=fit,
-        prepare=prepare,
+        resolve_schedule=resolve_schedule,
         resolve_hyperparameters=deep.resolve_hyperparameters,
         unsupported_reason=deep.unsupported_reason,
         presets={

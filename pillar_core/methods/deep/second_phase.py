@@ -104,7 +104,7 @@ METHODS.register(
         settings=SecondPhaseSettings,
         cost=deep.cost,
         fit=fit,
-        prepare=deep.prepare,
+        resolve_schedule=deep.resolve_schedule,
         resolve_hyperparameters=deep.resolve_hyperparameters,
         unsupported_reason=deep.unsupported_reason,
         presets={

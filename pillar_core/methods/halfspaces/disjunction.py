@@ -145,7 +145,7 @@ METHODS.register(
         fit=fit,
         public_statistics=public_statistics,
         unsupported_reason=unsupported_reason,
-        prepare=lambda settings, facts, budget: Plan(settings),
+        resolve_schedule=lambda settings, facts, budget: Plan(settings),
         resolve_hyperparameters=lambda settings, facts: Plan(settings),
         budget_setting="noise_scale",
     )

@@ -79,7 +79,7 @@ def loss_of(settings: PillarNoisySgdSettings) -> Loss:
     return logistic() if settings.loss == "cross_entropy" else hinge(1 / (0.9 * settings.margin * (1 - settings.xi)))
 
 
-def prepare(settings: PillarNoisySgdSettings, facts: PublicFacts, budget: PrivacyBudget | None) -> Plan:
+def resolve_schedule(settings: PillarNoisySgdSettings, facts: PublicFacts, budget: PrivacyBudget | None) -> Plan:
     """Fills `steps`, `choice_epsilon` and `runs_delta`.
 
     Raises:
@@ -90,7 +90,7 @@ def prepare(settings: PillarNoisySgdSettings, facts: PublicFacts, budget: Privac
     if printed:
         settings = _printed(settings, facts)
     else:
-        plan = halfspaces.prepare(settings, facts, budget)
+        plan = halfspaces.resolve_schedule(settings, facts, budget)
         settings, why = plan.settings, list(plan.why)
     if settings.choice_epsilon is None:
         if budget is None:
@@ -230,7 +230,7 @@ METHODS.register(
         fit=descent.fit_with(fit_many),
         fit_many=fit_many,
         public_statistics=halfspaces.public_statistics,
-        prepare=prepare,
+        resolve_schedule=resolve_schedule,
         resolve_hyperparameters=halfspaces.resolve_hyperparameters,
         presets={"paper": {"variant": "as_printed"}},
     )

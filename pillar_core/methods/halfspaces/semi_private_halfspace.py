@@ -94,7 +94,7 @@ METHODS.register(
         fit=descent.fit_with(fit_many),
         fit_many=fit_many,
         public_statistics=halfspaces.public_statistics,
-        prepare=halfspaces.prepare,
+        resolve_schedule=halfspaces.resolve_schedule,
         resolve_hyperparameters=halfspaces.resolve_hyperparameters,
         presets={},
     )

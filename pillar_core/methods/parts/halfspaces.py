@@ -54,10 +54,10 @@ def public_statistics(settings: Settings, view: View) -> dict[str, int | float]:
     return {"public_rank": view.basis(standardise=settings.standardise, centre=settings.centre).rank}
 
 
-def prepare(settings: Settings, facts: PublicFacts, budget: PrivacyBudget | None) -> Plan:
+def resolve_schedule(settings: Settings, facts: PublicFacts, budget: PrivacyBudget | None) -> Plan:
     """Fills `steps`."""
     if settings.steps is not None or budget is None or math.isinf(budget.epsilon):
-        return rules.prepare_descent(settings, facts, budget)
+        return rules.resolve_schedule(settings, facts, budget)
     mu = rules.gaussian_mu(budget)
     steps = round(min(max(STEPS_PER_MU * mu, FEWEST_STEPS), MOST_STEPS))
     why = (f"steps = {steps}: {STEPS_PER_MU:g} μ within {FEWEST_STEPS} … {MOST_STEPS}, with μ = {mu:.3g} of the budget.",)

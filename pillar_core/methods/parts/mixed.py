@@ -114,10 +114,10 @@ def plan_of(settings: Settings, facts: PublicFacts) -> MixedPlan:
     return MixedPlan(settings.steps, settings.noise_multiplier, facts.n_private, getattr(settings, "batch_size", None))
 
 
-def prepare_many_steps(settings: Settings, facts: PublicFacts, budget: PrivacyBudget | None) -> Plan:
+def resolve_short_schedule(settings: Settings, facts: PublicFacts, budget: PrivacyBudget | None) -> Plan:
     """Fills `steps` of a learner that moves by the public mean gradient."""
     if settings.steps is not None or budget is None or math.isinf(budget.epsilon):
-        return rules.prepare_descent(settings, facts, budget)
+        return rules.resolve_schedule(settings, facts, budget)
     why = (f"steps = {STEPS_OF_PUBLIC_MEAN}: enough for steps along the public mean gradient not to overshoot.",)
     return Plan(dataclasses.replace(settings, steps=STEPS_OF_PUBLIC_MEAN), why)
 

@@ -28,7 +28,7 @@ SMALLEST_K = 5
 K_FACTOR = 0.65
 
 
-def prepare_descent(settings: Settings, facts: PublicFacts, budget: PrivacyBudget | None) -> Plan:
+def resolve_schedule(settings: Settings, facts: PublicFacts, budget: PrivacyBudget | None) -> Plan:
     """Fills `steps`."""
     if settings.steps is not None:
         return Plan(settings)

@@ -76,7 +76,7 @@ def queries_of(settings: VotingSettings, facts: PublicFacts) -> int:
     return min(settings.queries or MOST_QUERIES, facts.n_public)
 
 
-def prepare(settings: Any, facts: PublicFacts, budget: PrivacyBudget | None) -> Plan:
+def resolve_schedule(settings: Any, facts: PublicFacts, budget: PrivacyBudget | None) -> Plan:
     """Fills `queries`."""
     if settings.queries is not None:
         return Plan(settings)

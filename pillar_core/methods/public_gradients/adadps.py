@@ -141,7 +141,7 @@ METHODS.register(
         cost=cost,
         fit=descent.fit_with(fit_many),
         fit_many=fit_many,
-        prepare=rules.prepare_descent,
+        resolve_schedule=rules.resolve_schedule,
         resolve_hyperparameters=rules.resolve_hyperparameters,
         presets={"paper": {"steps": 1000, "batch_size": 1024, "learning_rate": 0.1, "conditioner": 0.001, "normalise": False}},
     )

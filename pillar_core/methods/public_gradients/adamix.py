@@ -185,7 +185,7 @@ METHODS.register(
         fit=descent.fit_with(fit_many),
         fit_many=fit_many,
         public_statistics=public_statistics,
-        prepare=rules.prepare_descent,
+        resolve_schedule=rules.resolve_schedule,
         resolve_hyperparameters=resolve_hyperparameters,
         uses=uses,
         presets={"paper": PAPER, "ngd": {"adaptive_clip": False, "projection": False}, "fixed_noise": {"noise_multiplier": 20.0}},

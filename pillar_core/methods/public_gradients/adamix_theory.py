@@ -96,7 +96,7 @@ class TheoryGuide:
         return moved * (radius / lengths.clamp(min=1e-30)).clamp(max=1.0)
 
 
-def prepare(settings: AdamixTheorySettings, facts: PublicFacts, budget: PrivacyBudget | None) -> Plan:
+def resolve_schedule(settings: AdamixTheorySettings, facts: PublicFacts, budget: PrivacyBudget | None) -> Plan:
     """Fills `steps` and `strong_convexity`."""
     why: list[str] = []
     if settings.strong_convexity is None:
@@ -164,7 +164,7 @@ METHODS.register(
         cost=mixed.cost,
         fit=descent.fit_with(fit_many),
         fit_many=fit_many,
-        prepare=prepare,
+        resolve_schedule=resolve_schedule,
         resolve_hyperparameters=resolve_hyperparameters,
         presets={"paper": {"noise_multiplier": 20.0, "standardise": False, "centre": False}},
         preset_budget_settings={"paper": "steps"},

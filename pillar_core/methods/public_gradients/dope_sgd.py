@@ -77,7 +77,7 @@ METHODS.register(
         cost=mixed.cost,
         fit=descent.fit_with(fit_many),
         fit_many=fit_many,
-        prepare=mixed.prepare_many_steps,
+        resolve_schedule=mixed.resolve_short_schedule,
         resolve_hyperparameters=mixed.resolve_hyperparameters,
         presets={},
     )

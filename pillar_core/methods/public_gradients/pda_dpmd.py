@@ -73,7 +73,7 @@ METHODS.register(
         cost=mixed.cost,
         fit=descent.fit_with(fit_many),
         fit_many=fit_many,
-        prepare=mixed.prepare_many_steps,
+        resolve_schedule=mixed.resolve_short_schedule,
         resolve_hyperparameters=mixed.resolve_hyperparameters,
         presets={"paper": {"initialisation": "zero", "l2_clip_norm": 1.0, "learning_rate": 0.05, "steps": 1000, "batch_size": 256}},
     )

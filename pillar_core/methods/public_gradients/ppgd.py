@@ -106,7 +106,7 @@ METHODS.register(
         cost=mixed.cost,
         fit=descent.fit_with(fit_many),
         fit_many=fit_many,
-        prepare=rules.prepare_descent,
+        resolve_schedule=rules.resolve_schedule,
         resolve_hyperparameters=resolve_hyperparameters,
         presets={"paper": {"noise_multiplier": 20.0, "standardise": False, "centre": False}},
         preset_budget_settings={"paper": "steps"},

@@ -195,7 +195,7 @@ _GEP = Method(
     cost=cost,
     fit=descent.fit_with(fit_many),
     fit_many=fit_many,
-    prepare=rules.prepare_descent,
+    resolve_schedule=rules.resolve_schedule,
     resolve_hyperparameters=resolve_hyperparameters,
     presets={
         "paper": {

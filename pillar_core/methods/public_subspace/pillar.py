@@ -49,7 +49,7 @@ METHODS.register(
         fit=descent.fit_with(fit_many),
         public_statistics=public_statistics,
         fit_many=fit_many,
-        prepare=rules.prepare_descent,
+        resolve_schedule=rules.resolve_schedule,
         resolve_hyperparameters=rules.resolve_hyperparameters,
         presets={"paper": {"k": 40, "steps": 1000, "batch_size": 1024, "learning_rate": 0.1, "bias": True, "normalise": False}},
     )

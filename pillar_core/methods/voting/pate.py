@@ -184,7 +184,7 @@ METHODS.register(
         fit=descent.fit_with(fit_many),
         public_statistics=public_statistics,
         fit_many=fit_many,
-        prepare=voting.prepare,
+        resolve_schedule=voting.resolve_schedule,
         resolve_hyperparameters=resolve_hyperparameters,
         presets={"paper": {"teachers": 200, "student": "labels", "queries": 1000, "answers": 500}},
         version=2,

@@ -152,7 +152,7 @@ METHODS.register(
         fit=descent.fit_with(fit_many),
         public_statistics=public_statistics,
         fit_many=fit_many,
-        prepare=voting.prepare,
+        resolve_schedule=voting.resolve_schedule,
         resolve_hyperparameters=resolve_hyperparameters,
         presets={"paper": {"student": "labels", "neighbours": 300, "batch_size": 9000}},
         version=2,

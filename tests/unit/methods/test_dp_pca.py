@@ -66,7 +66,7 @@ def test_the_share_buys_what_it_says_and_both_compose_to_the_budget(share, relat
 def test_without_a_budget_the_share_is_of_the_whole_mu():
     facts = small_split().facts
     learner = METHODS["dp_pca"]
-    settings = learner.prepare(learner.settings(noise_multiplier=2.0, share=0.6, **SETTINGS), facts, None).settings
+    settings = learner.resolve_schedule(learner.settings(noise_multiplier=2.0, share=0.6, **SETTINGS), facts, None).settings
     descent = math.sqrt(4) / 2.0
     moment = 1 / settings.pca_noise_multiplier
     assert moment / math.hypot(moment, descent) == pytest.approx(0.6)

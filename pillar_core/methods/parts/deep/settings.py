@@ -91,7 +91,7 @@ def cost(settings: DeepSettings, facts: PublicFacts) -> DpEvent:
     return events.repeated(events.subsampled(events.gaussian(plan.noise_multiplier), plan.sampling_probability), plan.steps)
 
 
-def prepare(settings: Any, facts: PublicFacts, budget: PrivacyBudget | None) -> Plan:
+def resolve_schedule(settings: Any, facts: PublicFacts, budget: PrivacyBudget | None) -> Plan:
     """The settings as they are: nothing is left to fill."""
     return Plan(settings)
 
