@@ -59,8 +59,7 @@ def calibrate(cost: Cost, budget: PrivacyBudget, *, accountant: str = "auto", re
 def calibration_key(cost: Cost, budget: PrivacyBudget, *, accountant: str = "auto", relative_tolerance: float = 1e-3) -> str:
     """A fingerprint of a calibration: the cost at a few settings, the budget, tolerance and versions.
 
-    A persistent memory may use it; like the one in here, it should compare the spending at a remembered value
-    (`read(cost(value), relation).key`) before it trusts the value.
+    A persistent memory may use it, and must check that `cost(value)` meets the budget before it trusts a remembered value.
     """
     chosen = resolve(cost(1.0), relation=budget.relation, accountant=accountant)
     spent = [read(cost(probe), budget.relation).key for probe in PROBES]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from pillar_core import accounting, metrics, params, store
@@ -33,6 +33,9 @@ NOISE_SECRET = "the noise stays secret: this is a simulation with a known seed, 
 NOISE_SYSTEM = "noise and sampling came from the operating system and were recorded nowhere"
 CLASSES_PUBLIC = "the list of classes is public and fixed beforehand"
 SPLIT_GIVEN = "the split is taken as given; validation and test rows are not protected, and scores on them are non-private releases"
+
+LEAST_USE = 0.9
+"""Of the budget: a stored calibration that uses less is solved again, because far more noise than is needed is an error too."""
 
 _BUDGET = tuple(field.name for field in dataclasses.fields(RunSpec) if field.name not in ("method", "settings"))
 
@@ -193,14 +196,21 @@ def _solve_noise(asked: RunSpec, settings: Any, facts: PublicFacts, budget: Priv
     return dataclasses.replace(settings, **{name: calibrated(cost, budget, asked.accountant)}), budget
 
 
-def calibrated(cost: Any, budget: PrivacyBudget, accountant: str) -> float:
-    """The smallest budget setting whose cost is within `budget`, remembered on disk."""
+def calibrated(cost: Callable[[float], DpEvent], budget: PrivacyBudget, accountant: str) -> float:
+    """The smallest budget setting whose cost is within `budget`, remembered on disk.
+
+    Guarantee: ε.upper of what comes back was evaluated in this process and is at most the budget; the disk is not trusted.
+    """
     key = accounting.calibration_key(cost, budget, accountant=accountant)
     cache = store.default()
-    known = cache.get_json("calibration", key)
-    if isinstance(known, float):
-        return known
+    stored = cache.get_json("calibration", key)
+    if isinstance(stored, float) and 0 < stored < math.inf:
+        upper = accounting.epsilon(cost(stored), delta=budget.delta, relation=budget.relation, accountant=accountant).upper
+        if LEAST_USE * budget.epsilon <= upper <= budget.epsilon:
+            return stored
     value = accounting.calibrate(cost, budget, accountant=accountant)
+    if stored is not None and stored != value:
+        cache.delete("calibration", key)
     cache.put_json("calibration", key, value)
     return value
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import pillar_core as pc
-from pillar_core import errors, rng
+from pillar_core import accounting, errors, rng, store
 from pillar_core.runs import run as running
 from pillar_core.types import FeatureSet, PublicUse
 
@@ -43,6 +43,31 @@ def test_much_budget_is_near_no_noise_and_little_near_chance(split, method):
     much, free, little = (pc.run(method, split, epsilon=e, **settings).accuracy for e in (50.0, math.inf, 1e-3))
     assert abs(much - free) <= 0.03
     assert little <= 0.1 + 0.15  # chance is a tenth; the noise swamps the signal 1000 times over
+
+
+@pytest.mark.parametrize("planted", [0.01, 1e5, -1.0, math.inf, "no number"])
+def test_a_wrong_calibration_in_the_store_is_a_miss(split, monkeypatch, planted):
+    cache = store.default()
+    honest = pc.run("pillar", split, epsilon=1.0, steps=7)
+    cost, asked = [], running.calibrated
+
+    def planting(of, budget, accountant):
+        key = accounting.calibration_key(of, budget, accountant=accountant)
+        cache.delete("calibration", key)
+        cache.put_json("calibration", key, planted)
+        value = asked(of, budget, accountant)
+        cost.append(accounting.ACCOUNTANTS["pillar"].epsilon(of(value), delta=budget.delta, relation=budget.relation).upper)
+        return value
+
+    monkeypatch.setattr(running, "calibrated", planting)
+    assert pc.run("pillar", split, epsilon=1.0, steps=7).settings == honest.settings
+    assert 0.99 < cost[0] <= 1.0
+
+
+def test_a_right_calibration_in_the_store_is_not_solved_again(split, monkeypatch):
+    honest = pc.run("pillar", split, epsilon=1.0, steps=8)
+    monkeypatch.setattr(accounting, "calibrate", lambda *_, **__: pytest.fail("calibrated again"))
+    assert pc.run("pillar", split, epsilon=1.0, steps=8).settings == honest.settings
 
 
 def test_infinite_budgets_add_no_noise(split):
