@@ -13,13 +13,12 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Protocol, TypeAlias
 
 import attr
-import numpy as np
 from dp_accounting import dp_event
 
+from pillar_core.arrays import Array
 from pillar_core.errors import SettingError
 
 DpEvent: TypeAlias = dp_event.DpEvent
-Array = np.ndarray[Any, Any]
 
 WITHOUT_NOISE: DpEvent = dp_event.NonPrivateDpEvent()
 """A release that protects nothing: ε is infinite."""

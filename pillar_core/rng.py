@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-Array = np.ndarray[Any, Any]
+from pillar_core.arrays import Array
 
 
 class Stream(Protocol):

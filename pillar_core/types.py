@@ -9,14 +9,11 @@ from collections.abc import Mapping
 from functools import cached_property
 from typing import Any, Protocol, runtime_checkable
 
-import numpy as np
-
+from pillar_core.arrays import Array
 from pillar_core.errors import BudgetError, DataError, SettingError
 from pillar_core.fingerprint import fingerprint
 from pillar_core.memo import Memo
 from pillar_core.params import DELTA
-
-Array = np.ndarray[Any, Any]
 
 
 class NeighboringRelation(enum.StrEnum):

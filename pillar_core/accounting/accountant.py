@@ -5,11 +5,9 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Callable
-from typing import Any
-
-import numpy as np
 
 from pillar_core.accounting.reading import Reading, read
+from pillar_core.arrays import Array
 from pillar_core.errors import UnsupportedError
 from pillar_core.ledger import DpEvent
 from pillar_core.memo import Memo
@@ -17,7 +15,6 @@ from pillar_core.params import DELTA
 from pillar_core.registry import Registry
 from pillar_core.types import EpsilonBounds, NeighboringRelation
 
-Array = np.ndarray[Any, Any]
 Profile = Callable[[Reading, Callable[[float], Array]], tuple[Array, Array]]
 
 MEMORY = 8192

@@ -9,15 +9,13 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 import numpy as np
 from scipy import fft
 
 from pillar_core.accounting.lattice import Law
 from pillar_core.accounting.tails import UNIT, FourierTail, LatticeTail, Spectrum
-
-Array = np.ndarray[Any, Any]
+from pillar_core.arrays import Array
 
 NEGLIGIBLE = 40.0
 """Coefficients below e^−40 are dropped, and all of them counted as error."""

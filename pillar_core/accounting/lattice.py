@@ -9,13 +9,11 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
 from pillar_core.accounting.loss import Pair
-
-Array = np.ndarray[Any, Any]
+from pillar_core.arrays import Array
 
 
 @dataclasses.dataclass(frozen=True)

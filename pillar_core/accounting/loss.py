@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 from scipy.special import expit, ndtr, ndtri
 
 from pillar_core.accounting.reading import REPLACE_ONE, Kind, Reading, Release
-
-Array = np.ndarray[Any, Any]
+from pillar_core.arrays import Array
 
 
 class Pair(Protocol):

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
@@ -19,9 +18,8 @@ from pillar_core.accounting.ends import Direction, delta_at_zero, direction_boun
 from pillar_core.accounting.gaussian_dp import epsilon_of_mu
 from pillar_core.accounting.loss import directions
 from pillar_core.accounting.reading import REPLACE_ONE, Kind, Reading
+from pillar_core.arrays import Array
 from pillar_core.types import EpsilonBounds
-
-Array = np.ndarray[Any, Any]
 
 ANCHORS = 8
 """Compositions a direction that serve a whole profile; each answers for the δ nearest to its own."""

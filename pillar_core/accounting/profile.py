@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from pillar_core.accounting.accountant import Accountant
 from pillar_core.accounting.auto import resolve
 from pillar_core.accounting.reading import Reading, read
+from pillar_core.arrays import Array
 from pillar_core.errors import UnsupportedError
 from pillar_core.ledger import DpEvent
 from pillar_core.types import NeighboringRelation
-
-Array = np.ndarray[Any, Any]
 
 LEAST_DELTA = 1e-12
 POINTS = 48

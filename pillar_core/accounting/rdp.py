@@ -9,7 +9,6 @@ from __future__ import annotations
 import dataclasses
 import functools
 import math
-from typing import Any
 
 import numpy as np
 from dp_accounting import dp_event, privacy_accountant, rdp
@@ -17,11 +16,11 @@ from dp_accounting.rdp.rdp_privacy_accountant import compute_epsilon
 
 from pillar_core.accounting.accountant import Accountant, foreign_names
 from pillar_core.accounting.reading import REPLACE_ONE, Kind, Reading, Release, read
+from pillar_core.arrays import Array
 from pillar_core.errors import MissingDependencyError
 from pillar_core.ledger import DpEvent
 from pillar_core.types import EpsilonBounds, NeighboringRelation
 
-Array = np.ndarray[Any, Any]
 NEIGHBOURS = privacy_accountant.NeighboringRelation
 FIXED_SIZE = dp_event.SampledWithoutReplacementDpEvent
 

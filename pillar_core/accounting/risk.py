@@ -8,18 +8,16 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from typing import Any
 
 import numpy as np
 from scipy.special import ndtr, ndtri
 
 from pillar_core.accounting.profile import profile
 from pillar_core.accounting.reading import Kind, read
+from pillar_core.arrays import Array
 from pillar_core.errors import SettingError
 from pillar_core.ledger import DpEvent
 from pillar_core.types import NeighboringRelation
-
-Array = np.ndarray[Any, Any]
 
 
 @dataclasses.dataclass(frozen=True)

@@ -8,13 +8,11 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 
 from pillar_core.accounting.loss import Pair
-
-Array = np.ndarray[Any, Any]
+from pillar_core.arrays import Array
 
 POINTS = 400
 REACHES, SHARES = np.array([0.7, 1.4, 2.5, 4.0, 6.0, 9.0]), np.array([0.3, 0.6, 0.9])

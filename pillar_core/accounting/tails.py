@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from typing import Any
 
 import numpy as np
 from scipy import fft, signal
 
-Array = np.ndarray[Any, Any]
+from pillar_core.arrays import Array
 
 UNIT = 2.0**-53
 

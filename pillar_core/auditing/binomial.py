@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from scipy.special import betainc
 
-Array = np.ndarray[Any, Any]
+from pillar_core.arrays import Array
 
 
 def survival(trials: int, chances: Array) -> Array:

@@ -9,17 +9,15 @@ from __future__ import annotations
 import dataclasses
 import functools
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from scipy.special import ndtr, ndtri
 
 from pillar_core.accounting import TradeOff, epsilon_of_mu
+from pillar_core.arrays import Array
 from pillar_core.auditing import binomial
 from pillar_core.auditing.membership import lower_end, upper_end
 from pillar_core.errors import DataError, SettingError
-
-Array = np.ndarray[Any, Any]
 
 GRID = np.concatenate(
     [[0.0], ndtr(np.linspace(-5.0, -2.0, 20)), ndtr(np.linspace(-1.98, 1.98, 199)), ndtr(np.linspace(2.0, 5.0, 20)), [1.0]]

@@ -5,13 +5,10 @@ Confidences are logit-scaled, where they are close to normal. Shadow models come
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
+from pillar_core.arrays import Array
 from pillar_core.errors import DataError
-
-Array = np.ndarray[Any, Any]
 
 SMALLEST_STD = 1e-6
 FEWEST_FOR_OWN_SPREAD = 32

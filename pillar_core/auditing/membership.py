@@ -7,13 +7,11 @@ that fails proves nothing; one that succeeds beyond the claimed trade-off curve 
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
 
 import numpy as np
 
+from pillar_core.arrays import Array
 from pillar_core.errors import DataError, SettingError
-
-Array = np.ndarray[Any, Any]
 
 LEVEL = 0.95
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 from scipy.special import ndtr, ndtri
@@ -16,8 +15,6 @@ from scipy.special import ndtr, ndtri
 from pillar_core.accounting import epsilon_of_mu, mu_of
 from pillar_core.auditing import binomial
 from pillar_core.errors import SettingError
-
-Array = np.ndarray[Any, Any]
 
 LARGEST_EPSILON = 100.0
 LARGEST_MU = 40.0

@@ -10,13 +10,13 @@ from __future__ import annotations
 import dataclasses
 import enum
 import math
-from typing import Any
 
 import numpy as np
 import torch
 
 from pillar_core import rng
 from pillar_core.accounting import TradeOff, mu_of
+from pillar_core.arrays import Array
 from pillar_core.auditing import claims
 from pillar_core.auditing.claims import Counts
 from pillar_core.auditing.trajectory import Rows, canary_scores, clipped_gradient, plain_gradient
@@ -25,8 +25,6 @@ from pillar_core.ledger import Ledger
 from pillar_core.mechanisms import GaussianMechanism
 from pillar_core.rng import Stream
 from pillar_core.threads import threads_for
-
-Array = np.ndarray[Any, Any]
 
 
 class Fault(enum.StrEnum):

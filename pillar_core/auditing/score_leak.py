@@ -10,16 +10,14 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from typing import Any
 
 import numpy as np
 from scipy.linalg import eigh
 
+from pillar_core.arrays import Array
 from pillar_core.auditing import lira
 from pillar_core.auditing.membership import Rate, clopper_pearson
 from pillar_core.errors import DataError
-
-Array = np.ndarray[Any, Any]
 
 SAME = 1e-9
 """Distances this close count as equal where all digits are released: float64 sums in another order differ by about 1e-14."""

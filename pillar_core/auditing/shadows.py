@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import torch
 
+from pillar_core.arrays import Array
 from pillar_core.auditing.trajectory import Rows
 from pillar_core.engine import HeadPlan
 from pillar_core.engine.gradient import clip_factors, cross_entropy_residuals
@@ -14,8 +13,6 @@ from pillar_core.ledger import Ledger
 from pillar_core.mechanisms import GaussianMechanism
 from pillar_core.rng import Stream
 from pillar_core.threads import threads_for
-
-Array = np.ndarray[Any, Any]
 
 
 def train_shadows(rows: Rows, included: Array, plan: HeadPlan, *, n_classes: int, stream: Stream) -> torch.Tensor:

@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 import torch
 
+from pillar_core.arrays import Array
 from pillar_core.engine import HeadPlan
 from pillar_core.engine.gradient import clipped_sum, cross_entropy_residuals
 from pillar_core.errors import UnsupportedError
 from pillar_core.ledger import Call
 
-Array = np.ndarray[Any, Any]
 Aggregate = Callable[[torch.Tensor], torch.Tensor]
 """From weights (H, C, k + bias) to the sum that a step would release without noise, in the same shape."""
 

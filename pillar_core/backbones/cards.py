@@ -5,10 +5,9 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
-import numpy as np
-
+from pillar_core.arrays import Array
 from pillar_core.backbones import weights as files
 from pillar_core.backbones.names import address
 from pillar_core.errors import SettingError
@@ -16,7 +15,6 @@ from pillar_core.fingerprint import fingerprint
 from pillar_core.params import Param
 from pillar_core.registry import Registry
 
-Array = np.ndarray[Any, Any]
 Features = tuple[Array, Array | None]
 DEVICE = Param("device", str, "auto", "Where the backbone runs.", choices=("auto", "cpu", "cuda", "mps"))
 BATCH_SIZE = Param("batch_size", int, 64, "Images at a time through the backbone; bounds its memory.", low=1, high=65_536, unit="images")

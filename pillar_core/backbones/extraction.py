@@ -18,6 +18,7 @@ import numpy as np
 import torch
 
 from pillar_core import store
+from pillar_core.arrays import Array
 from pillar_core.backbones import journal
 from pillar_core.backbones.cards import BACKBONES, BATCH_SIZE, DEVICE, Backbone, Encoder, Features, Work
 from pillar_core.backbones.devices import DEVICES, chosen_device, n_threads
@@ -26,8 +27,6 @@ from pillar_core.backbones.weights import content_hash
 from pillar_core.errors import Cancelled, DataError, SettingError
 from pillar_core.fingerprint import fingerprint
 from pillar_core.types import Dataset
-
-Array = np.ndarray[Any, Any]
 
 VERSION = 1
 _OUT_OF_MEMORY = re.compile(r"out of memory|can't allocate memory", re.IGNORECASE)

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
+from pillar_core.arrays import Array
 from pillar_core.backbones.cards import BACKBONES, NO_OVERLAP, Backbone, Encoder, Work
 
 __all__: list[str] = []
 
 
-def _rows(x: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+def _rows(x: Array) -> Array:
     return np.ascontiguousarray(x, dtype=np.float32)
 
 

@@ -20,10 +20,9 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
+from pillar_core.arrays import Array
 from pillar_core.errors import StoreError
 from pillar_core.store.entry import make_private
-
-Array = np.ndarray[Any, Any]
 
 ABANDONED_SECONDS = 14 * 86_400.0
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
 
+from pillar_core.arrays import Array
 from pillar_core.backbones.cards import BACKBONES, Backbone, Encoder, Work
 from pillar_core.backbones.devices import encoder, n_threads, pooled
 from pillar_core.backbones.names import address
@@ -22,7 +22,6 @@ from pillar_core.errors import DataError, MissingDependencyError, SettingError
 
 __all__: list[str] = []
 
-Array = np.ndarray[Any, Any]
 TOLERANCE = 1e-2
 """Of an image's largest feature: above rounding in 16 bits, far below what statistics of a batch do."""
 

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
+from pillar_core.arrays import Array
 from pillar_core.backbones.cards import BACKBONES, NO_OVERLAP, Backbone, Encoder, Work
 
 __all__: list[str] = []
 
 
-def _flat(images: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+def _flat(images: Array) -> Array:
     """(n, h · w[· 3]) float32 in [0, 1]."""
     rows = images.reshape(len(images), -1).astype(np.float32)
     rows /= np.float32(255)

@@ -10,16 +10,14 @@ from __future__ import annotations
 
 import functools
 import math
-from typing import Any
 
 import numpy as np
 import torch
 
+from pillar_core.arrays import Array
 from pillar_core.backbones.cards import BACKBONES, NO_OVERLAP, Backbone, Encoder, Work
 
 __all__: list[str] = []
-
-Array = np.ndarray[Any, Any]
 
 SCALES, ANGLES = 2, 8
 STEP = 2**SCALES

@@ -8,13 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
+from pillar_core.arrays import Array
 from pillar_core.errors import DataError, MissingDependencyError, SettingError
-
-Array = np.ndarray[Any, Any]
 
 OPEN_CLIP = "open_clip:"
 TEMPLATE = "a photo of a {}."

@@ -7,11 +7,11 @@ import resource
 import sys
 import time
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from pillar_core import store
+from pillar_core.arrays import Array
 from pillar_core.backbones.cards import BATCH_SIZE, DEVICE
 from pillar_core.backbones.extraction import Progress
 from pillar_core.commands import options as shared
@@ -105,7 +105,7 @@ def _written(features: FeatureSet, path: Path) -> Path:
     return path
 
 
-def _rows(x: np.ndarray[Any, Any] | None) -> int:
+def _rows(x: Array | None) -> int:
     return 0 if x is None else len(x)
 
 

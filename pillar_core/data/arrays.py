@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from pillar_core.arrays import Array
 from pillar_core.data import labels as labelling
 from pillar_core.data.wording import listed
 from pillar_core.errors import DataError
 from pillar_core.types import FeatureSet
 
-Array = np.ndarray[Any, Any]
 CHUNK = 4_096
 ROWS_NAMED = 20
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from pillar_core.arrays import Array
 from pillar_core.data.wording import listed
 
-Array = np.ndarray[Any, Any]
 MISSING = -1
 LARGEST_WHOLE = 2.0**53
 

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
+from pillar_core.arrays import Array
 from pillar_core.errors import DataError
 
-Array = np.ndarray[Any, Any]
 CHUNK = 2_048
 ODD_MULTIPLIER = 0x9E3779B97F4A7C15
 

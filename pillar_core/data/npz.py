@@ -7,16 +7,15 @@ import json
 import zipfile
 import zlib
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
+from pillar_core.arrays import Array
 from pillar_core.data import scratch
 from pillar_core.data.parts import Parts
 from pillar_core.data.wording import listed
 from pillar_core.errors import DataError
 
-Array = np.ndarray[Any, Any]
 KEYS = ("x_train", "y_train", "x_test", "y_test", "classes")
 IMAGE_KEYS = {"train_images": "x_train", "train_labels": "y_train", "test_images": "x_test", "test_labels": "y_test"}
 LARGEST = 16 * 2**30

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from pillar_core import rng
+from pillar_core.arrays import Array
 
-Array = np.ndarray[Any, Any]
 TEST_FRACTION = 0.2
 
 

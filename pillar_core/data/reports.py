@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
+from pillar_core.arrays import Array
 from pillar_core.data import arrays, files
 from pillar_core.data.images import loading as images
 from pillar_core.data.parts import Parts
 from pillar_core.errors import DataError, StoreError
 from pillar_core.types import Dataset, FeatureSet
 
-Array = np.ndarray[Any, Any]
 PREVIEW_ROWS, PREVIEW_COLUMNS = 5, 6
 FEWEST_PUBLIC = 3
 """Two directions, and so the map of the public rows, need three of them."""

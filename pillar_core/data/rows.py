@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
+from pillar_core.arrays import Array
 from pillar_core.data.npz import arrays_of
 from pillar_core.data.parts import opened
 from pillar_core.errors import DataError
-
-Array = np.ndarray[Any, Any]
 
 KEYS = ("x", "x_test", "x_train")
 

@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 
 from pillar_core import store
+from pillar_core.arrays import Array
 from pillar_core.errors import StoreError
 
-Array = np.ndarray[Any, Any]
 LARGEST_IN_MEMORY = 512 * 2**20
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from pillar_core.arrays import Array
 from pillar_core.data.arrays import not_finite
 from pillar_core.data.labels import plain
 from pillar_core.data.partition import stratified
@@ -15,7 +16,6 @@ from pillar_core.data.parts import Parts
 from pillar_core.data.wording import listed
 from pillar_core.errors import DataError
 
-Array = np.ndarray[Any, Any]
 LABEL_NAMES = ("label", "y")
 
 

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
 
 import numpy as np
 
+from pillar_core.arrays import Array
 from pillar_core.splits import Transform
-
-Array = np.ndarray[Any, Any]
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

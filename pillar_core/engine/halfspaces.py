@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from pillar_core.arrays import Array
 from pillar_core.engine.device import training_device
 from pillar_core.engine.gradient import clipped_residuals, row_sum
 from pillar_core.ledger import Ledger
@@ -22,7 +23,6 @@ from pillar_core.mechanisms import GaussianMechanism, sampled
 from pillar_core.rng import Stream
 from pillar_core.threads import threads_for
 
-Array = np.ndarray[Any, Any]
 CHUNK_FLOATS, CHUNK_FLOATS_DEVICE = 1 << 19, 1 << 27
 
 

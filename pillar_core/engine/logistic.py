@@ -5,15 +5,12 @@ It sees public rows and released weights alone, so it costs nothing and its opti
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import torch
 
+from pillar_core.arrays import Array
 from pillar_core.engine.gradient import cross_entropy_residuals
 from pillar_core.threads import threads_for
-
-Array = np.ndarray[Any, Any]
 
 CHUNK_ROWS = 1024
 GRADIENT_TOLERANCE = 1e-8

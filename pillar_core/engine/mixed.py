@@ -15,14 +15,13 @@ from typing import Any, Protocol
 import numpy as np
 import torch
 
+from pillar_core.arrays import Array
 from pillar_core.engine.device import training_device
 from pillar_core.engine.gradient import clipped_residuals, cross_entropy_residuals, row_sum
 from pillar_core.ledger import Ledger
 from pillar_core.mechanisms import GaussianMechanism, sampled
 from pillar_core.rng import Streams
 from pillar_core.threads import threads_for
-
-Array = np.ndarray[Any, Any]
 
 CHUNK_FLOATS, CHUNK_FLOATS_DEVICE = 1 << 19, 1 << 27
 CANCELLATION_GUARD = 2.5e-7

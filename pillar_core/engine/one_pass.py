@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-Array = np.ndarray[Any, Any]
+from pillar_core.arrays import Array
 
 
 def one_pass(z: Array, y: Array, order: Array, *, n_classes: int, strong_convexity: float, radius: float) -> Array:

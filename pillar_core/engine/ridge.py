@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-Array = np.ndarray[Any, Any]
+from pillar_core.arrays import Array
 
 PENALTIES = np.logspace(-4, 4, 41)
 """Tried by `cross_validated_ridge`, in units of the mean squared singular value."""

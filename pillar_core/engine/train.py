@@ -10,14 +10,13 @@ from typing import Any
 import numpy as np
 import torch
 
+from pillar_core.arrays import Array
 from pillar_core.engine.device import training_device
 from pillar_core.engine.gradient import clipped_sum
 from pillar_core.ledger import Ledger
 from pillar_core.mechanisms import GaussianMechanism, sampled
 from pillar_core.rng import Streams
 from pillar_core.threads import threads_for
-
-Array = np.ndarray[Any, Any]
 
 CHUNK_FLOATS, CHUNK_FLOATS_DEVICE = 1 << 19, 1 << 27
 """Logits of one chunk of rows stay within a core's second-level cache; on a GPU within half a gigabyte."""

@@ -6,15 +6,13 @@ Source: PILLAR, Definition 3: ξ_k = 1 − ‖A_kA_kᵀw*‖₂/‖w*‖₂, w* 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from pillar_core.arrays import Array
 from pillar_core.geometry.bases import Basis
 from pillar_core.geometry.separators import Separators
-
-Array = np.ndarray[Any, Any]
 
 
 def xi_of(weights: Array, vectors: Array) -> Array:

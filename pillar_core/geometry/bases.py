@@ -8,12 +8,12 @@ from __future__ import annotations
 import dataclasses
 import enum
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import torch
 
 from pillar_core import rng
+from pillar_core.arrays import Array
 from pillar_core.engine.gradient import ROUNDING_GUARD
 from pillar_core.errors import DataError, SettingError
 from pillar_core.geometry.rows import Rows
@@ -23,8 +23,6 @@ from pillar_core.rng import Streams
 from pillar_core.splits.basis import public_basis
 from pillar_core.splits.transform import Transform
 from pillar_core.types import Provenance
-
-Array = np.ndarray[Any, Any]
 
 PUBLIC_SEED_PURPOSE = "geometry"
 

@@ -14,19 +14,17 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from pillar_core.arrays import Array
 from pillar_core.errors import SettingError
 from pillar_core.geometry.bases import Basis
 from pillar_core.geometry.rows import Rows
 from pillar_core.geometry.separators import REST, Separators, pairs_of, separators_of
 from pillar_core.params import Param
 from pillar_core.splits.transform import Transform
-
-Array = np.ndarray[Any, Any]
 
 QUANTILE = Param(
     "quantile", float, 0.01, "Share of rows allowed below the margin: 0.01 is “satisfied by 99 %”.", low=0, high=1, high_open=True

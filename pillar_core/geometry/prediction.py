@@ -19,17 +19,15 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import pandas as pd
 from scipy.special import ndtr
 
 from pillar_core.accounting import mu_of
+from pillar_core.arrays import Array
 from pillar_core.errors import SettingError
 from pillar_core.geometry.margins import Coordinates
-
-Array = np.ndarray[Any, Any]
 
 SHRINKAGE = 0.3
 LARGEST_TRAVEL_PER_CLASS = 160.0

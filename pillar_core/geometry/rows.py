@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
 from pillar_core import rng
+from pillar_core.arrays import Array
 from pillar_core.errors import DataError, SettingError
 from pillar_core.splits.basis import moments
 from pillar_core.splits.transform import Transform
 from pillar_core.types import FeatureSet, SemiPrivateSplit
-
-Array = np.ndarray[Any, Any]
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

@@ -14,12 +14,12 @@ from typing import Any
 
 import numpy as np
 
+from pillar_core.arrays import Array
 from pillar_core.errors import Cancelled, DataError, SettingError
 from pillar_core.geometry.rows import Rows
 from pillar_core.params import Param
 from pillar_core.splits.transform import Transform
 
-Array = np.ndarray[Any, Any]
 Pair = tuple[int, int]
 
 REST = -1

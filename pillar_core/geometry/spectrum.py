@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pandas as pd
 
+from pillar_core.arrays import Array
 from pillar_core.errors import SettingError
 from pillar_core.geometry.bases import Basis
-
-Array = np.ndarray[Any, Any]
 
 
 def spectrum(basis: Basis) -> pd.DataFrame:

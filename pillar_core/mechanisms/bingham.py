@@ -12,17 +12,16 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from typing import Any
 
 import numpy as np
 from scipy.optimize import brentq
 
+from pillar_core.arrays import Array
 from pillar_core.errors import SettingError
 from pillar_core.ledger import Call, Ledger
 from pillar_core.mechanisms.exponential import exponential
 from pillar_core.rng import Stream
 
-Array = np.ndarray[Any, Any]
 BATCH = 256
 """Proposals at a time."""
 

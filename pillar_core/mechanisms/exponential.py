@@ -10,15 +10,13 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from typing import Any
 
 import numpy as np
 
+from pillar_core.arrays import Array
 from pillar_core.errors import SettingError
 from pillar_core.ledger import WITHOUT_NOISE, Call, DpEvent, ExponentialMechanismEvent, Ledger
 from pillar_core.rng import Stream
-
-Array = np.ndarray[Any, Any]
 
 REPLACE_ONE_FACTOR = 2.0
 """A replaced row takes its contribution away and brings another: the spread of the difference is at most 2R."""

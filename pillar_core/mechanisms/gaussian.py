@@ -9,17 +9,13 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from typing import Any
 
-import numpy as np
 import torch
 
 from pillar_core import ledger as events
 from pillar_core.errors import SettingError
 from pillar_core.ledger import Call, Ledger
 from pillar_core.rng import Stream
-
-Array = np.ndarray[Any, Any]
 
 
 @dataclasses.dataclass(frozen=True)

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import numpy as np
 
+from pillar_core.arrays import Array
 from pillar_core.errors import SettingError
 from pillar_core.ledger import Ledger
 from pillar_core.rng import Stream
-
-Array = np.ndarray[Any, Any]
 
 
 def poisson_sample(probability: float, n_rows: int, stream: Stream) -> Array:

@@ -11,15 +11,14 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
+from pillar_core.arrays import Array
 from pillar_core.errors import SettingError
 from pillar_core.ledger import Call, DpEvent, Ledger, PureEvent, gaussian
 from pillar_core.rng import Stream
 
-Array = np.ndarray[Any, Any]
 Slope = Callable[[float], float]
 BLOCK = 4096
 

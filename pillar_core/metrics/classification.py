@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
+from pillar_core.arrays import Array
 from pillar_core.errors import DataError
 from pillar_core.registry import Registry
 
-Array = np.ndarray[Any, Any]
 Value = float | list[float | None] | None
 
 

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
+from pillar_core.arrays import Array
 from pillar_core.plots.theme import INK, Mode, categorical, class_symbols, faded, finished
 from pillar_core.plots.theory import circle
 
@@ -16,9 +17,7 @@ _MOST_EDGES = 4_000
 _MOST_NAMED = 6
 
 
-def component_graph(
-    labels: Sequence[int], edges: np.ndarray[Any, Any], *, k: int, n_unlabelled: int, mode: Mode = "light", height: int = 460
-) -> Any:
+def component_graph(labels: Sequence[int], edges: Array, *, k: int, n_unlabelled: int, mode: Mode = "light", height: int = 460) -> Any:
     """Variables 0 … k − 1 (in the disjunction) on the left ring, the others on the right.
 
     labels: (d,) component of each variable, the largest component 0. edges: (e, 2). At most 4,000 edges are drawn.

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
+from pillar_core.arrays import Array
 from pillar_core.plots.intervals import over_seeds
 from pillar_core.plots.theme import INK, Mode, end_labels, epsilon_colour, epsilon_label, faded, finished, method_style, seeds_phrase
 
@@ -289,7 +290,7 @@ def choice_errors(table: pd.DataFrame, *, mode: Mode = "light", height: int = 42
     )
 
 
-def circle(count: int, *, centre: tuple[float, float], radius: float) -> np.ndarray[Any, Any]:
+def circle(count: int, *, centre: tuple[float, float], radius: float) -> Array:
     """(count, 2) points evenly on a circle, from the top."""
     angles = math.pi / 2 + 2 * math.pi * np.arange(count) / max(count, 1)
     return np.stack([centre[0] + radius * np.cos(angles), centre[1] + radius * np.sin(angles)], axis=1)

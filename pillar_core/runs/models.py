@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from pillar_core.arrays import Array
 from pillar_core.engine import LinearClassifier
 from pillar_core.errors import DataError, UnsupportedError
 from pillar_core.methods import METHODS
@@ -62,7 +63,7 @@ class Model:
         self.card = card
         self.classes: tuple[str, ...] = tuple(card["classes"])
 
-    def predict(self, x: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    def predict(self, x: Array) -> Array:
         """(n,) int64 labels of rows x (n, d), in the features that the model was trained on.
 
         Raises:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from pillar_core import store
+from pillar_core.arrays import Array
 from pillar_core.backbones import extraction
 from pillar_core.data import DATASETS, duplicates, features, forget, load_dataset, places
 from pillar_core.data.images.resizing import resized
@@ -16,8 +17,6 @@ from pillar_core.errors import DataError, StoreError
 from pillar_core.runs.loading import load_features
 from pillar_core.splits import split_features
 from pillar_core.types import Dataset, FeatureSet, SemiPrivateSplit
-
-Array = np.ndarray[Any, Any]
 
 STORED = "stored:"
 """Prefix of the names of uploaded features and images: the rest is their key in the store."""

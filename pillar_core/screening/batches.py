@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import numpy as np
 import torch
 
+from pillar_core.arrays import Array
 from pillar_core.errors import DataError
 from pillar_core.rng import stream
 from pillar_core.types import Dataset
-
-Array = np.ndarray[Any, Any]
 
 LABEL_CLASSES = 10
 """Random labels are drawn over ten classes of the model, whatever the data's own classes (gsd, section 4.2)."""

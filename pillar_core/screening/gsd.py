@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from pillar_core.arrays import Array
 from pillar_core.errors import DataError, SettingError
 from pillar_core.params import Param
 from pillar_core.screening.batches import chosen_rows, random_labels, require_images
@@ -29,8 +30,6 @@ from pillar_core.subspace import (
     top_directions,
 )
 from pillar_core.types import Dataset
-
-Array = np.ndarray[Any, Any]
 
 K = Param("k", int, 16, "Directions that are compared.", low=1, high=1024, unit="directions", log=True)
 N_EXAMPLES = Param("n_examples", int, 2000, "Rows of each set (fewer where a set has fewer).", low=2, high=100_000, unit="rows", log=True)

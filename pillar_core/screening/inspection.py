@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -15,8 +14,6 @@ from pillar_core.screening.gsd import N_EXAMPLES, Gradients, K, Side, require_on
 from pillar_core.screening.models import model_of
 from pillar_core.subspace import cosines, projection_distance
 from pillar_core.types import Dataset
-
-Array = np.ndarray[Any, Any]
 
 
 def angles(

@@ -6,11 +6,10 @@ score is the mean log of Σ_z P(y|z) θ(z|x). Higher is better; here its negativ
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-Array = np.ndarray[Any, Any]
+from pillar_core.arrays import Array
+
 RIDGE = 1e-2
 SHARPNESS = 4.0
 """Softmax inverse temperature of ±1 ridge scores."""

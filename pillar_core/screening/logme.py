@@ -8,11 +8,11 @@ maximised over α and β by fixed-point steps (MacKay 1992). Higher is better; h
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
-Array = np.ndarray[Any, Any]
+from pillar_core.arrays import Array
+
 DIRECTIONS = 32
 """Leading public directions that serve as features."""
 STEPS = 50

@@ -9,18 +9,17 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Iterator
-from typing import Any
 
 import numpy as np
 import torch
 
+from pillar_core.arrays import Array
 from pillar_core.registry import Registry
 from pillar_core.screening import networks, pretrained, probe
 from pillar_core.screening.batches import LABEL_CLASSES, image_batches
 from pillar_core.subspace import LARGEST_CHUNK, gradient_chunks
 from pillar_core.threads import threads_for
 
-Array = np.ndarray[Any, Any]
 Chunks = Callable[[], Iterator[torch.Tensor]]
 LINEAR_SIDE = 32
 """Side of the images that a linear head on pixels takes."""

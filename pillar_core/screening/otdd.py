@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from pillar_core.arrays import Array
 from pillar_core.errors import DataError, MissingDependencyError
 
-Array = np.ndarray[Any, Any]
 EXACT_ROWS = 500
 """Rows of each set up to which transport is exact: the time grows with their cube."""
 ROWS = 4000

@@ -14,16 +14,15 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl
 
-import numpy as np
 import torch
 
+from pillar_core.arrays import Array
 from pillar_core.backbones.weights import fill
 from pillar_core.errors import MissingDependencyError, SettingError
 from pillar_core.rng import stream
 from pillar_core.screening import networks
 from pillar_core.screening.batches import LABEL_CLASSES, image_batches
 
-Array = np.ndarray[Any, Any]
 INPUT_SIZE = 128
 """Side of the images where the name gives none: large enough for features of small sources, a third of the cost of 224."""
 RANDOM = "random"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -13,6 +12,7 @@ import torch
 from scipy import stats
 
 from pillar_core import accounting
+from pillar_core.arrays import Array
 from pillar_core.errors import SettingError, UnsupportedError
 from pillar_core.ledger import DpEvent, Ledger
 from pillar_core.mechanisms import poisson_sample, sampled
@@ -25,8 +25,6 @@ from pillar_core.screening.release import Release
 from pillar_core.screening.scores import SCORES
 from pillar_core.subspace import projection_distance, random_distance
 from pillar_core.types import NeighboringRelation, Provenance
-
-Array = np.ndarray[Any, Any]
 
 NOISE_DRAWS = 12
 """Noise copies for the interval of a private ranking."""

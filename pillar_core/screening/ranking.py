@@ -18,7 +18,6 @@ from pillar_core.screening.scores import SCORES, Seen
 from pillar_core.subspace import random_distance
 from pillar_core.types import Dataset, Provenance
 
-Array = np.ndarray[Any, Any]
 Progress = Callable[[int, int, str], None]
 
 COLUMNS = ("public", "score", "value", "low", "high", "rank", "n_examples", "provenance", "epsilon_upper")

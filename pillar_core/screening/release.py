@@ -19,19 +19,17 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 import numpy as np
 import torch
 
+from pillar_core.arrays import Array
 from pillar_core.ledger import Ledger
 from pillar_core.mechanisms import BinghamMechanism, GaussianMechanism
 from pillar_core.rng import Stream, stream
 from pillar_core.screening.batches import LABEL_CLASSES
 from pillar_core.screening.models import GradientModel, Start
 from pillar_core.types import Dataset
-
-Array = np.ndarray[Any, Any]
 
 SKETCH = 64
 """Numbers of a sketched gradient: noise grows with them, the distance blurs without them."""

@@ -6,10 +6,10 @@ import dataclasses
 import math
 from collections.abc import Callable
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
+from pillar_core.arrays import Array
 from pillar_core.errors import DataError
 from pillar_core.registry import Registry
 from pillar_core.screening import leep, logme, task2vec
@@ -18,7 +18,6 @@ from pillar_core.screening.gsd import Gradients, Side
 from pillar_core.screening.otdd import otdd
 from pillar_core.subspace import projection_distance
 
-Array = np.ndarray[Any, Any]
 FLAT_SIDE = 16
 """Side of the images whose pixels the label-based rivals compare."""
 

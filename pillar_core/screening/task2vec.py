@@ -8,16 +8,15 @@ distance of h₀/(h₀ + h₁) and h₁/(h₀ + h₁), which is blind to scale.
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
 
 import numpy as np
 import torch
 
+from pillar_core.arrays import Array
 from pillar_core.rng import stream
 from pillar_core.screening import probe
 from pillar_core.screening.batches import LABEL_CLASSES, image_batches
 
-Array = np.ndarray[Any, Any]
 RIDGE = 1e-2
 SMALLEST = 1e-30
 

@@ -9,12 +9,12 @@ from __future__ import annotations
 import copy
 import dataclasses
 from collections.abc import Callable, Mapping
-from typing import Any
 
 import numpy as np
 import pandas as pd
 import torch
 
+from pillar_core.arrays import Array
 from pillar_core.errors import DataError
 from pillar_core.params import Param
 from pillar_core.rng import stream
@@ -23,8 +23,6 @@ from pillar_core.screening.gsd import N_EXAMPLES, Gradients, K, Side, require_on
 from pillar_core.screening.models import Network, Start, model_of
 from pillar_core.subspace import gradient_chunks, projection_distance
 from pillar_core.types import Dataset
-
-Array = np.ndarray[Any, Any]
 
 STEPS = Param("steps", int, 200, "Steps of plain SGD on the private rows.", low=1, high=100_000, unit="steps", log=True)
 LOOKS = Param("looks", int, 6, "How often distances are measured, the start and the end among them.", low=2, high=100)

@@ -5,16 +5,14 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import torch
 
+from pillar_core.arrays import Array
 from pillar_core.errors import DataError
 from pillar_core.splits.transform import Transform
 from pillar_core.threads import LARGE_WORK, threads_for
-
-Array = np.ndarray[Any, Any]
 
 RANK_TOLERANCE = 1e-6
 """Eigenvalues below this fraction of the largest count as zero: float32 features carry about seven digits."""

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from pillar_core import rng
+from pillar_core.arrays import Array
 from pillar_core.errors import DataError, SettingError
 from pillar_core.types import FeatureSet, SemiPrivateSplit
-
-Array = np.ndarray[Any, Any]
 
 
 def split_features(

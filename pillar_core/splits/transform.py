@@ -6,13 +6,11 @@ Each row is mapped by itself, so the map changes nothing about who is protected;
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
 
 import numpy as np
 
+from pillar_core.arrays import Array
 from pillar_core.errors import DataError
-
-Array = np.ndarray[Any, Any]
 
 CHUNK_ROWS = 4096
 LARGEST = 1e15

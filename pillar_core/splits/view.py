@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
 
 import numpy as np
 
+from pillar_core.arrays import Array
 from pillar_core.errors import DataError
 from pillar_core.memo import Memo
 from pillar_core.splits.basis import PublicBasis, moments, public_basis
 from pillar_core.splits.transform import Transform, unit_rows
 from pillar_core.types import PublicFacts, PublicUse, SemiPrivateSplit
-
-Array = np.ndarray[Any, Any]
 
 PROJECTED_WIDTH = 512
 """Private rows are projected once onto this many directions (or the rank); smaller k are prefixes."""

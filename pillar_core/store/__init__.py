@@ -19,6 +19,7 @@ from typing import Any, BinaryIO, TypeVar
 
 import numpy as np
 
+from pillar_core.arrays import Array
 from pillar_core.errors import StoreError
 from pillar_core.store import bundle, codec, entry, upkeep
 from pillar_core.store.bundle import ImportReport
@@ -28,7 +29,6 @@ from pillar_core.store.upkeep import PruneReport, VerifyReport
 
 __all__ = ["KINDS", "Entry", "ImportReport", "PruneReport", "Store", "VerifyReport", "default"]
 
-Array = np.ndarray[Any, Any]
 T = TypeVar("T")
 
 DEFAULT_MAX_BYTES = 20 * 10**9

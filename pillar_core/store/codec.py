@@ -12,9 +12,8 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
+from pillar_core.arrays import Array
 from pillar_core.errors import StoreError
-
-Array = np.ndarray[Any, Any]
 
 ALIGNMENT = 64
 UNREADABLE = (OSError, ValueError, zipfile.BadZipFile, struct.error, OverflowError, RecursionError, NotImplementedError, EOFError)

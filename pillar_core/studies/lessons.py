@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 
 from pillar_core import accounting, rng
+from pillar_core.arrays import Array
 from pillar_core.data import features
 from pillar_core.runs.run import run, run_many, solve
 from pillar_core.runs.splitting import named_features, split
@@ -21,7 +22,6 @@ from pillar_core.types import FeatureSet, SemiPrivateSplit
 
 __all__ = ["DATA", "SOURCES", "directions", "guesses", "public_rows", "releases", "rows", "without_projection"]
 
-Array = np.ndarray[Any, Any]
 DATA = "digits"
 DELTA = 1e-5
 PUBLIC_SHARE = 0.1

@@ -10,14 +10,13 @@ import numpy as np
 import pandas as pd
 
 from pillar_core import rng, theory
+from pillar_core.arrays import Array
 from pillar_core.data import load_dataset
 from pillar_core.runs.loading import load_features
 from pillar_core.runs.run import run
 from pillar_core.runs.splitting import split
 from pillar_core.splits import public_basis
 from pillar_core.types import SemiPrivateSplit
-
-Array = np.ndarray[Any, Any]
 
 ONE_RELEASE: dict[str, Any] = {
     "steps": 1,

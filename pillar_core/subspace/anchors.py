@@ -6,13 +6,11 @@ right singular directions of G. For a linear head g_i = r_i ⊗ z_i, so (G Gᵀ)
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import torch
 from scipy.linalg import eigh
 
-Array = np.ndarray[Any, Any]
+from pillar_core.arrays import Array
 
 RANK_TOLERANCE = 1e-6
 """Directions whose eigenvalue is below this fraction of the largest are dropped: float32 gradients do not resolve them."""

@@ -7,13 +7,11 @@ tables are d/√k in [0, 1], here "normalised".
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
+from pillar_core.arrays import Array
 from pillar_core.errors import DataError
-
-Array = np.ndarray[Any, Any]
 
 SAME = 1e-12
 """Squared cosines this close to 1 count as 1: float64 bases of one subspace differ by about 1e-15, and sin² would show it."""

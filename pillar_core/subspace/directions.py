@@ -9,16 +9,14 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Iterable
-from typing import Any
 
 import numpy as np
 import torch
 from scipy.linalg import eigh
 
+from pillar_core.arrays import Array
 from pillar_core.errors import DataError
 from pillar_core.rng import stream
-
-Array = np.ndarray[Any, Any]
 
 GRAM_PARAMETERS = 100_000
 OVERSAMPLING = 32

@@ -8,16 +8,14 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import connected_components
 from scipy.special import logsumexp
 
+from pillar_core.arrays import Array
 from pillar_core.errors import DataError, SettingError
-
-Array = np.ndarray[Any, Any]
 
 MOST_COMPONENTS = 16
 """2^Z hypotheses are scored one by one up to here."""

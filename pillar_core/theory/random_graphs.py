@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
+from pillar_core.arrays import Array
 from pillar_core.data import load_dataset
 from pillar_core.errors import SettingError
-
-Array = np.ndarray[Any, Any]
 
 PARTS = ("unlabelled", "private", "test")
 _FEWEST = 4

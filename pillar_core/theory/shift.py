@@ -7,17 +7,15 @@ one. Total variation is then exactly η (or less where the supports meet), the p
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from pillar_core import rng
+from pillar_core.arrays import Array
 from pillar_core.errors import SettingError
 from pillar_core.theory.calculator import Form
 from pillar_core.theory.pillar_shift import ShiftSettings, margin_left
-
-Array = np.ndarray[Any, Any]
 
 PURPOSE = "shift"
 

@@ -13,7 +13,7 @@ import pytest
 REPOSITORY = Path(__file__).resolve().parents[2]
 CORE = REPOSITORY / "pillar_core"
 ROWS = (
-    {"errors"},
+    {"errors", "arrays"},
     {"params", "registry", "fingerprint", "rng", "numerics", "memo", "threads"},
     {"types", "ledger", "store"},
     {"data", "backbones", "splits", "mechanisms", "accounting", "metrics", "plots"},

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 import pytest
@@ -20,8 +19,8 @@ from scipy import optimize, special, stats
 from pillar_core import accounting, ledger
 from pillar_core.accounting.loss import GaussianPair
 from pillar_core.accounting.pillar import direction_bounds
+from pillar_core.arrays import Array
 
-Array = np.ndarray[Any, Any]
 ADD, REPLACE = "add_or_remove_one", "replace_one"
 QUADRATURE = 1e-6
 

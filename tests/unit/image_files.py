@@ -5,12 +5,11 @@ from __future__ import annotations
 import io
 import zipfile
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from PIL import Image
 
-Array = np.ndarray[Any, Any]
+from pillar_core.arrays import Array
 
 
 def encoded(pixels: Array, kind: str = "png") -> bytes:

@@ -12,11 +12,11 @@ In closed form, for a group of v variables and r = 1 − p:
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
 
 import numpy as np
 
 from pillar_core import rng
+from pillar_core.arrays import Array
 from pillar_core.data.cards import DATASETS, DatasetCard
 from pillar_core.errors import SettingError
 from pillar_core.params import Param, setting
@@ -24,7 +24,6 @@ from pillar_core.types import Dataset
 
 __all__ = ["DisjunctionsSettings", "active_probability", "co_active_probability"]
 
-Array = np.ndarray[Any, Any]
 BLOCK_FLOATS = 1 << 22
 
 N = Param("n", int, 2_000, "Train rows.", low=4, high=200_000, unit="rows", log=True)

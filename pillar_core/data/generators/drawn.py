@@ -10,11 +10,11 @@ import dataclasses
 import functools
 import math
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
 from pillar_core import params, rng
+from pillar_core.arrays import Array
 from pillar_core.data.cards import DATASETS, DatasetCard
 from pillar_core.data.partition import stratified
 from pillar_core.params import Param
@@ -22,7 +22,6 @@ from pillar_core.types import Dataset
 
 __all__: list[str] = []
 
-Array = np.ndarray[Any, Any]
 Painter = Callable[[np.random.Generator, int, float], Array]
 SIZE = 28
 GLYPH = 26

@@ -13,11 +13,11 @@ from __future__ import annotations
 import dataclasses
 import math
 from statistics import NormalDist
-from typing import Any
 
 import numpy as np
 
 from pillar_core import rng
+from pillar_core.arrays import Array
 from pillar_core.data.cards import DATASETS, DatasetCard
 from pillar_core.errors import SettingError
 from pillar_core.params import Param, setting
@@ -25,7 +25,6 @@ from pillar_core.types import Dataset
 
 __all__ = ["GaussianMixtureSettings", "bayes_accuracy", "distance_margin", "eigengap", "eigenvalues", "paper_margin", "xi", "xi_nuisance"]
 
-Array = np.ndarray[Any, Any]
 QUANTILE = 0.01
 
 N = Param("n", int, 10_000, "Train rows.", low=4, high=1_000_000, unit="rows", log=True)

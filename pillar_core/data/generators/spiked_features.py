@@ -11,11 +11,11 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from typing import Any
 
 import numpy as np
 
 from pillar_core import rng
+from pillar_core.arrays import Array
 from pillar_core.data.cards import DATASETS, DatasetCard
 from pillar_core.errors import SettingError
 from pillar_core.params import Param, setting
@@ -23,7 +23,6 @@ from pillar_core.types import Dataset
 
 __all__ = ["SpikedFeaturesSettings"]
 
-Array = np.ndarray[Any, Any]
 CHUNK = 4_096
 SIGNAL_COMPONENTS = 256
 SIGNAL_WIDTH, SIGNAL_FALL = 50.0, 1.2

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
+from pillar_core.arrays import Array
 from pillar_core.data.images import decoding, folders
 from pillar_core.data.images.loading import read_images
 from pillar_core.data.npz import arrays_of
@@ -15,7 +15,6 @@ from pillar_core.data.wording import listed
 from pillar_core.errors import DataError
 from pillar_core.types import Dataset
 
-Array = np.ndarray[Any, Any]
 FEWEST = 2
 
 

@@ -16,10 +16,10 @@ from typing import Any
 
 import numpy as np
 
+from pillar_core.arrays import Array
 from pillar_core.data.parts import Parts
 from pillar_core.errors import DataError
 
-Array = np.ndarray[Any, Any]
 PIXELS = 32 * 32 * 3
 LARGEST_FILE = 2**30
 

@@ -21,11 +21,11 @@ from typing import Any
 import numpy as np
 
 from pillar_core import store
+from pillar_core.arrays import Array
 from pillar_core.data import scratch
 from pillar_core.data.wording import listed
 from pillar_core.errors import DataError, StoreError
 
-Array = np.ndarray[Any, Any]
 VERSION = 1
 SHORTER_SIDE = 256
 LARGEST_PIXELS = 50_000_000

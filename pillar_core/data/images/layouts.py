@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from pillar_core.arrays import Array
 from pillar_core.data import scratch
 from pillar_core.data.images import cifar, folders
 from pillar_core.data.images.cifar import Version
@@ -20,7 +21,6 @@ from pillar_core.data.parts import Parts
 from pillar_core.data.places import readable
 from pillar_core.errors import DataError
 
-Array = np.ndarray[Any, Any]
 Split = Mapping[str, Any]
 TRAIN, TEST = ({"train": True},), ({"train": False},)
 BY_NAME, HELD_OUT = ({"split": "train"},), ({"split": "test"},)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import collections
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
+from pillar_core.arrays import Array
 from pillar_core.data import arrays, scratch
 from pillar_core.data.images import decoding, folders, layouts
 from pillar_core.data.images.folders import Layout
@@ -18,7 +18,6 @@ from pillar_core.data.wording import listed
 from pillar_core.errors import DataError
 from pillar_core.types import Dataset
 
-Array = np.ndarray[Any, Any]
 SET_APART = "There are no test images of their own: a stratified fifth became the test rows (the same fifth every time)."
 
 

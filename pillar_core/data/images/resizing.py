@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
 
 import numpy as np
 import torch
 
+from pillar_core.arrays import Array
 from pillar_core.errors import DataError
 from pillar_core.types import Dataset
 
-Array = np.ndarray[Any, Any]
 ROWS_AT_A_TIME = 512
 
 

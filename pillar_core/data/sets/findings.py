@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
+from pillar_core.arrays import Array
 from pillar_core.params import Param
 
-Array = np.ndarray[Any, Any]
 LABELS = Param(
     "labels",
     str,

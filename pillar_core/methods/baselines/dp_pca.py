@@ -25,6 +25,7 @@ from scipy.linalg import eigh
 from pillar_core import ledger as events
 from pillar_core import params
 from pillar_core.accounting import calibrate
+from pillar_core.arrays import Array
 from pillar_core.engine import Head, LinearClassifier, train_heads
 from pillar_core.engine.gradient import ROUNDING_GUARD
 from pillar_core.ledger import DpEvent, Ledger
@@ -37,8 +38,6 @@ from pillar_core.rng import Streams
 from pillar_core.splits import Transform, View
 from pillar_core.threads import threads_for
 from pillar_core.types import PrivacyBudget, PublicFacts, PublicUse, TrainResult
-
-Array = np.ndarray[Any, Any]
 
 REPLACE_ONE_FACTOR = math.sqrt(2.0)
 CHUNK_ROWS = 4096

@@ -6,12 +6,12 @@ Guarantee: none; ε is infinite. Source: the paragon of AdaMix, ε = ∞ of PILL
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
 
 import numpy as np
 import torch
 
 from pillar_core import params
+from pillar_core.arrays import Array
 from pillar_core.engine import LinearClassifier
 from pillar_core.ledger import Call, DpEvent, Ledger, gaussian
 from pillar_core.methods.method import METHODS, Method, Plan
@@ -20,8 +20,6 @@ from pillar_core.rng import Streams
 from pillar_core.splits import Prepared, View
 from pillar_core.threads import threads_for
 from pillar_core.types import PublicFacts, PublicUse, TrainResult
-
-Array = np.ndarray[Any, Any]
 
 CHUNK_ROWS = 4096
 WEIGHT_DECAY = params.Param("weight_decay", float, 1e-4, "L2 penalty on the weights.", low=0, high=1e3, log=True)

@@ -24,6 +24,7 @@ import torch
 
 from pillar_core import ledger as events
 from pillar_core import params
+from pillar_core.arrays import Array
 from pillar_core.engine import LinearClassifier
 from pillar_core.engine.gradient import ROUNDING_GUARD, SUM_ROWS
 from pillar_core.ledger import DpEvent, Ledger
@@ -35,8 +36,6 @@ from pillar_core.rng import Streams
 from pillar_core.splits import Prepared, Transform, View
 from pillar_core.splits.transform import unit_rows
 from pillar_core.types import PrivacyBudget, PublicFacts, PublicUse, TrainResult
-
-Array = np.ndarray[Any, Any]
 
 SMALLEST_COUNT_SHARE = 0.05
 """Noisy class counts are kept above this share of N/C."""

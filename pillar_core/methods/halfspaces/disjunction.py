@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from typing import Any
 
 import numpy as np
 
 from pillar_core import params
+from pillar_core.arrays import Array
 from pillar_core.engine import LinearClassifier
 from pillar_core.errors import DataError
 from pillar_core.ledger import DpEvent, Ledger
@@ -23,8 +23,6 @@ from pillar_core.methods.method import METHODS, Method, Plan
 from pillar_core.rng import Streams
 from pillar_core.splits import Transform, View
 from pillar_core.types import FeatureSet, PublicFacts, PublicUse, TrainResult
-
-Array = np.ndarray[Any, Any]
 
 MOST_COMPONENTS = 14
 ACTIVE = 0.5

@@ -32,8 +32,6 @@ from pillar_core.rng import Streams
 from pillar_core.splits import Prepared, View
 from pillar_core.types import NeighboringRelation, PrivacyBudget, PublicFacts, PublicUse, TrainResult
 
-Array = np.ndarray[Any, Any]
-
 PRINTED_STEPS = 3_000_000
 """Single-row steps, over all runs, that the printed algorithm may take: about half a minute."""
 ROUNDING = 1e-6

@@ -10,13 +10,11 @@ of two, so that their squared distances are exact in float64 as well.
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
+from pillar_core.arrays import Array
 from pillar_core.splits import Prepared, Transform, View
-
-Array = np.ndarray[Any, Any]
 
 MANTISSA_BITS = 53
 STEP = 2.0**-15

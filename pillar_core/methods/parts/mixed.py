@@ -18,6 +18,7 @@ import torch
 
 from pillar_core import ledger as events
 from pillar_core import params
+from pillar_core.arrays import Array
 from pillar_core.engine import LinearClassifier, training_device
 from pillar_core.engine.logistic import descended_head, public_head
 from pillar_core.engine.mixed import Guide, MixedHead, MixedPlan, train_mixed
@@ -28,8 +29,6 @@ from pillar_core.methods.parts import descent, rules
 from pillar_core.rng import Streams
 from pillar_core.splits import Prepared, View
 from pillar_core.types import PrivacyBudget, PublicFacts, TrainResult
-
-Array = np.ndarray[Any, Any]
 
 STEPS_OF_PUBLIC_MEAN = 40
 """Steps of the learners that move by the public rows' mean gradient: fewer make it overshoot."""

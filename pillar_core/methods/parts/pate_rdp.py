@@ -7,12 +7,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from scipy.special import log_ndtr, logsumexp
 
-Array = np.ndarray[Any, Any]
+from pillar_core.arrays import Array
 
 ORDERS = tuple(float(order) for order in np.concatenate([np.arange(1.5, 20, 0.5), np.arange(20, 200, 5), np.arange(200, 2001, 50)]))
 

@@ -17,6 +17,7 @@ import torch
 
 from pillar_core import ledger as events
 from pillar_core import params
+from pillar_core.arrays import Array
 from pillar_core.engine import LinearClassifier
 from pillar_core.engine.ridge import cross_validated_ridge, shrunk_regression
 from pillar_core.ledger import DpEvent, Ledger
@@ -27,8 +28,6 @@ from pillar_core.params import Param
 from pillar_core.rng import Stream, Streams
 from pillar_core.splits import Prepared, View
 from pillar_core.types import PrivacyBudget, PublicFacts, TrainResult
-
-Array = np.ndarray[Any, Any]
 
 VOTE_SENSITIVITY = math.sqrt(2.0)
 REPLACE_ONE_FACTOR = 1.0

@@ -33,7 +33,6 @@ from pillar_core.splits import Prepared, View
 from pillar_core.threads import threads_for
 from pillar_core.types import PublicFacts, PublicUse, TrainResult
 
-Array = np.ndarray[Any, Any]
 SMALLEST = 1e-30
 CONDITIONER_FACTOR = 10.0
 """Measured on four real sets: no scaling beat plain DP-SGD there, mild scaling loses least (docs/methods/adadps.md)."""

@@ -19,6 +19,7 @@ import numpy as np
 import torch
 
 from pillar_core import params
+from pillar_core.arrays import Array
 from pillar_core.engine.gradient_subspace import gradient_subspace
 from pillar_core.engine.mixed import Look, public_gradients
 from pillar_core.errors import DataError, SettingError
@@ -26,8 +27,6 @@ from pillar_core.methods.method import METHODS, Method, Plan, Settings
 from pillar_core.methods.parts import descent, mixed, rules
 from pillar_core.splits import Prepared, View
 from pillar_core.types import PublicFacts, PublicUse
-
-Array = np.ndarray[Any, Any]
 
 ROOM = 4
 """Projected only where public rows span at least this many times the dimensions that the noise allows: fewer lose signal."""

@@ -19,6 +19,7 @@ import numpy as np
 import torch
 
 from pillar_core import params
+from pillar_core.arrays import Array
 from pillar_core.engine.mixed import Look, MixedHead, public_gradients, train_mixed
 from pillar_core.engine.one_pass import one_pass
 from pillar_core.ledger import Ledger
@@ -27,8 +28,6 @@ from pillar_core.methods.parts import descent, mixed, rules
 from pillar_core.rng import Streams
 from pillar_core.splits import View
 from pillar_core.types import PrivacyBudget, PublicFacts, PublicUse, TrainResult
-
-Array = np.ndarray[Any, Any]
 
 LIPSCHITZ = math.sqrt(2.0)
 STEPS = 40

@@ -9,20 +9,17 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from typing import Any
 
-import numpy as np
 import torch
 
 from pillar_core import params
+from pillar_core.arrays import Array
 from pillar_core.engine.logistic import public_head
 from pillar_core.engine.mixed import Look, public_gradients
 from pillar_core.methods.method import METHODS, Method, Plan, Settings
 from pillar_core.methods.parts import descent, mixed, rules
 from pillar_core.splits import Prepared, View
 from pillar_core.types import PublicFacts, PublicUse
-
-Array = np.ndarray[Any, Any]
 
 REUSE_ROWS = 0.1
 """How many public rows the private model counts for in the last fit, by default."""

@@ -24,6 +24,7 @@ import torch
 
 from pillar_core import ledger as events
 from pillar_core import params
+from pillar_core.arrays import Array
 from pillar_core.engine import LinearClassifier, training_device
 from pillar_core.engine.embedding import AnchorBasis, embedded_sums
 from pillar_core.engine.preconditioned import head_residuals
@@ -38,8 +39,6 @@ from pillar_core.splits import Prepared, View
 from pillar_core.subspace import anchor_coefficients, rank_one_gram
 from pillar_core.threads import threads_for
 from pillar_core.types import PublicFacts, PublicUse, TrainResult
-
-Array = np.ndarray[Any, Any]
 
 ANCHORS = Param(
     "anchors", int, 500, "Public rows whose gradients span the basis (all of them where there are fewer).", low=1, unit="rows", log=True

@@ -24,6 +24,7 @@ import torch
 
 from pillar_core import ledger as events
 from pillar_core import params
+from pillar_core.arrays import Array
 from pillar_core.engine.ridge import grouped_ridge
 from pillar_core.errors import SettingError
 from pillar_core.ledger import DpEvent, Ledger
@@ -36,8 +37,6 @@ from pillar_core.params import Param
 from pillar_core.rng import Streams
 from pillar_core.splits import Prepared, View
 from pillar_core.types import Provenance, PublicFacts, PublicUse, TrainResult
-
-Array = np.ndarray[Any, Any]
 
 MOST_K = 16
 PENALTY = 0.3

@@ -12,12 +12,12 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
 from pillar_core import ledger as events
 from pillar_core import params
+from pillar_core.arrays import Array
 from pillar_core.ledger import DpEvent, Ledger
 from pillar_core.mechanisms import sampled
 from pillar_core.methods.method import METHODS, Method, Plan
@@ -27,8 +27,6 @@ from pillar_core.params import Param
 from pillar_core.rng import Streams
 from pillar_core.splits import Prepared, View
 from pillar_core.types import PublicFacts, PublicUse, TrainResult
-
-Array = np.ndarray[Any, Any]
 
 CHUNK_QUERIES = 64
 MOST_K = 32

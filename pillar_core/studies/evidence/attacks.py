@@ -16,6 +16,7 @@ import torch
 
 from pillar_core import accounting, auditing, rng
 from pillar_core.accounting import TradeOff
+from pillar_core.arrays import Array
 from pillar_core.auditing import Finding, ReleaseTape, Rows, lira, membership, sabotage, shadows, trajectory
 from pillar_core.engine import HeadPlan, LinearClassifier
 from pillar_core.errors import DataError, UnsupportedError
@@ -27,8 +28,6 @@ from pillar_core.rng import Streams
 from pillar_core.runs.run import Solved, solve
 from pillar_core.splits import View
 from pillar_core.types import RunRecord, SemiPrivateSplit
-
-Array = np.ndarray[Any, Any]
 
 FALSE_POSITIVE_RATES = (0.001, 0.01, 0.1)
 SHADOWS, TARGETS, POOL = 64, 8, 2000

@@ -16,6 +16,7 @@ import pandas as pd
 import torch
 
 from pillar_core import accounting
+from pillar_core.arrays import Array
 from pillar_core.auditing import ReleaseTape, Rows, membership, trajectory
 from pillar_core.engine import LinearClassifier
 from pillar_core.engine.mixed import SMALLEST_CLIP
@@ -26,8 +27,6 @@ from pillar_core.rng import Streams
 from pillar_core.runs.run import Solved, solve
 from pillar_core.studies.evidence import attacks as evidence
 from pillar_core.types import SemiPrivateSplit
-
-Array = np.ndarray[Any, Any]
 
 
 @dataclasses.dataclass(frozen=True)

@@ -15,6 +15,7 @@ import numpy as np
 import torch
 
 from pillar_core import rng
+from pillar_core.arrays import Array
 from pillar_core.auditing import ReleaseTape, Rows, one_run, trajectory
 from pillar_core.engine import HeadPlan, LinearClassifier
 from pillar_core.errors import SettingError, UnsupportedError
@@ -24,8 +25,6 @@ from pillar_core.rng import Streams
 from pillar_core.runs.run import Solved
 from pillar_core.studies.evidence import attacks as evidence
 from pillar_core.types import SemiPrivateSplit
-
-Array = np.ndarray[Any, Any]
 
 CANARIES = 200
 COIN_VARIANCE = 0.25

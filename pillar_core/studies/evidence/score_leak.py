@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
 
 import numpy as np
 import pandas as pd
 import torch
 
 from pillar_core import rng
+from pillar_core.arrays import Array
 from pillar_core.auditing import score_leak as attacks
 from pillar_core.auditing import shadows
 from pillar_core.auditing.membership import Rate
@@ -17,8 +17,6 @@ from pillar_core.errors import DataError
 from pillar_core.screening.batches import chosen_rows, random_labels
 from pillar_core.screening.models import GradientModel, Start, model_of
 from pillar_core.subspace import top_directions
-
-Array = np.ndarray[Any, Any]
 
 K, BATCH, BATCHES, CANDIDATES = 16, 300, 128, 60
 KNOWN_SHARES = (0.5, 0.9)

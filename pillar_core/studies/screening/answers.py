@@ -23,7 +23,6 @@ from pillar_core.studies.screening import benefit as by_name
 from pillar_core.studies.screening.gradient_energy import captured
 from pillar_core.types import Dataset
 
-Array = np.ndarray[Any, Any]
 Progress = Callable[[int, int, str], None]
 
 IMAGES = "images:"

@@ -13,6 +13,7 @@ import pandas as pd
 from scipy import stats
 
 from pillar_core import data, screening
+from pillar_core.arrays import Array
 from pillar_core.data import DATASETS, load_dataset
 from pillar_core.errors import DataError
 from pillar_core.methods import METHODS
@@ -24,7 +25,6 @@ from pillar_core.screening.batches import image_batches, require_images
 from pillar_core.screening.models import model_of
 from pillar_core.types import Dataset, FeatureSet, PublicUse, SemiPrivateSplit
 
-Array = np.ndarray[Any, Any]
 Progress = Callable[[int, int, str], None]
 
 FEATURE_SIDE = 16

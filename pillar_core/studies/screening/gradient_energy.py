@@ -27,8 +27,6 @@ from pillar_core.runs.splitting import split
 from pillar_core.studies.screening.benefit import labelled_features, private_features
 from pillar_core.types import Dataset
 
-Array = np.ndarray[Any, Any]
-
 RANDOM = "random directions"
 
 

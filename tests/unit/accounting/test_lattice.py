@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import mpmath
 import numpy as np
@@ -24,8 +23,6 @@ from pillar_core.accounting.loss import (
     _randomised_response,
 )
 from pillar_core.accounting.tails import FourierTail, LatticeTail, Spectrum
-
-Array = np.ndarray[Any, Any]
 
 PAIRS: dict[str, Pair] = {
     "gaussian": GaussianPair(0.3),

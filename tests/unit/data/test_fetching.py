@@ -11,16 +11,14 @@ import threading
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
+from pillar_core.arrays import Array
 from pillar_core.data import DATASETS, load_dataset, places
 from pillar_core.errors import DataError
 from unit.image_files import images_of, written
-
-Array = np.ndarray[Any, Any]
 
 
 def _idx(values: Array) -> bytes:

@@ -14,11 +14,10 @@ import pandas as pd
 import pytest
 
 from pillar_core import store
+from pillar_core.arrays import Array
 from pillar_core.data import load_dataset
 from pillar_core.errors import DataError
 from unit.image_files import encoded, images_of, picture, written
-
-Array = np.ndarray[Any, Any]
 
 
 @pytest.fixture(autouse=True)

@@ -13,11 +13,10 @@ import numpy as np
 import pytest
 from scipy.io import savemat
 
+from pillar_core.arrays import Array
 from pillar_core.data import DATASETS, load_dataset, load_images
 from pillar_core.errors import DataError
 from unit.image_files import encoded, images_of, picture, written
-
-Array = np.ndarray[Any, Any]
 
 
 def _idx(values: Array) -> bytes:

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import struct
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
+from pillar_core.arrays import Array
 from pillar_core.data import dry_run, load_dataset, load_images
 from unit.image_files import encoded, written, zipped
 
-Array = np.ndarray[Any, Any]
 N = 200
 
 

@@ -10,13 +10,13 @@ import numpy as np
 import torch
 from torch import nn
 
+from pillar_core.arrays import Array
 from pillar_core.engine.device import training_device
 from pillar_core.errors import DataError
 from pillar_core.methods.parts.deep import choice, networks
 from pillar_core.methods.parts.deep.pixels import Input, channels_of
 from pillar_core.threads import threads_for
 
-Array = np.ndarray[Any, Any]
 ROWS_AT_A_TIME = 256
 
 

@@ -7,14 +7,13 @@ rows are in the batch.
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
 
 import numpy as np
 import torch
 
+from pillar_core.arrays import Array
 from pillar_core.methods.parts.deep.networks import Built
 
-Array = np.ndarray[Any, Any]
 SHIFT_SHARE = 8
 """Images are moved by up to an eighth of their side each way: 4 of 32 pixels, as De et al. 2022 do."""
 

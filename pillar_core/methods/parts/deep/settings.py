@@ -23,8 +23,6 @@ from pillar_core.rng import Streams
 from pillar_core.splits import View
 from pillar_core.types import FeatureSet, PrivacyBudget, PublicFacts, TrainResult
 
-Array = np.ndarray[Any, Any]
-
 NO_PIXELS = (
     "trains a network on images and these rows are no pixels: take a data set of images with the backbone raw_pixels, "
     "such as digits, or a folder, zip or npz of images"

@@ -12,10 +12,10 @@ import dataclasses
 from collections.abc import Iterator
 from typing import Any
 
-import numpy as np
 import torch
 from torch import nn
 
+from pillar_core.arrays import Array
 from pillar_core.engine import HeadPlan
 from pillar_core.ledger import Ledger
 from pillar_core.mechanisms import GaussianMechanism, sampled
@@ -24,8 +24,6 @@ from pillar_core.methods.parts.deep.networks import learning
 from pillar_core.methods.parts.deep.pixels import Input, moved, moves
 from pillar_core.rng import Streams
 from pillar_core.threads import threads_for
-
-Array = np.ndarray[Any, Any]
 
 
 @dataclasses.dataclass(frozen=True)
