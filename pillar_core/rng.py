@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import os
 import secrets
+from collections.abc import Hashable
 from typing import Any, Protocol
 
 import numpy as np
@@ -70,6 +71,11 @@ class Streams:
 
     def __init__(self, seed: int | None) -> None:
         self.seed = seed
+
+    @property
+    def identity(self) -> Hashable:
+        """Equal for streams that draw the same numbers: the seed, or in a release something that no other streams have."""
+        return self if self.seed is None else self.seed
 
     def secret(self, purpose: str, *, device: str = "cpu") -> Stream:
         """The stream that a mechanism draws from: seeded in an experiment, the operating system's in a release.

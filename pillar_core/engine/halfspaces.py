@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections import defaultdict
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Hashable, Sequence
 
 import numpy as np
 import torch
@@ -18,6 +16,7 @@ import torch
 from pillar_core.arrays import Array
 from pillar_core.engine.device import training_device
 from pillar_core.engine.gradient import clipped_residuals, row_sum
+from pillar_core.grouping import grouped
 from pillar_core.ledger import Ledger
 from pillar_core.mechanisms import GaussianMechanism, sampled
 from pillar_core.rng import Stream
@@ -88,7 +87,7 @@ class HalfspaceHead:
     noise: Stream
     sampling: Stream
     ledger: Ledger
-    group: Any
+    group: Hashable
 
 
 def problems(n_classes: int) -> int:
@@ -116,14 +115,11 @@ def train_halfspaces(z: Array, y: Array, heads: Sequence[HalfspaceHead], *, n_cl
     Guarantee: per step and head one Gaussian release of a sum of rows' joint gradients clipped to l2_clip_norm (in units of
     the loss's Lipschitz constant), on a Poisson sample where the plan samples.
     """
-    groups: dict[tuple[Any, ...], list[int]] = defaultdict(list)
-    for position, head in enumerate(heads):
-        plan = head.plan
-        sample = head.group if plan.sampling_probability < 1 else None
-        groups[(plan.steps, plan.sampling_probability, id(plan.loss), sample)].append(position)
     rows, signs = torch.from_numpy(z).to(training_device()), targets(y, n_classes).to(training_device())
     results: dict[int, torch.Tensor] = {}
-    for positions in groups.values():
+    samples = (None if head.plan.sampling_probability == 1 else head.group for head in heads)
+    plans = ((head.plan.steps, head.plan.sampling_probability, id(head.plan.loss)) for head in heads)
+    for positions in grouped(zip(plans, samples, strict=True)):
         state = _train_group(rows, signs, [heads[p] for p in positions]).cpu()
         results.update(zip(positions, state, strict=True))
     return [results[position] for position in range(len(heads))]

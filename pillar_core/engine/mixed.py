@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections import defaultdict
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 import torch
@@ -18,6 +17,7 @@ import torch
 from pillar_core.arrays import Array
 from pillar_core.engine.device import training_device
 from pillar_core.engine.gradient import clipped_residuals, cross_entropy_residuals, row_sum
+from pillar_core.grouping import grouped
 from pillar_core.ledger import Ledger
 from pillar_core.mechanisms import GaussianMechanism, sampled
 from pillar_core.rng import Streams
@@ -86,15 +86,12 @@ def train_mixed(z: Array, y: Array, heads: Sequence[MixedHead], guide: Guide) ->
     Guarantee: per step and head one Gaussian release of a sum of row-wise terms of norm at most the clip norm, which the
     guide takes from public rows and earlier releases; on a Poisson sample where the plan samples.
     """
-    groups: dict[tuple[Any, ...], list[int]] = defaultdict(list)
-    for position, head in enumerate(heads):
-        plan = head.plan
-        seed = (position if head.streams.seed is None else head.streams.seed) if plan.sampling_probability < 1 else None
-        groups[(plan.steps, plan.sampling_probability, seed)].append(position)
     rows, labels = torch.from_numpy(z).to(training_device()), torch.from_numpy(y).to(training_device())
     squared_rows = torch.linalg.vector_norm(rows, dim=1).square_()
     results: dict[int, Array] = {}
-    for positions in groups.values():
+    samples = (None if head.plan.sampling_probability == 1 else head.streams.identity for head in heads)
+    plans = ((head.plan.steps, head.plan.sampling_probability) for head in heads)
+    for positions in grouped(zip(plans, samples, strict=True)):
         state = _train_group(rows, squared_rows, labels, [heads[p] for p in positions], positions, guide)
         results.update((position, np.ascontiguousarray(state[h].cpu().numpy().T)) for h, position in enumerate(positions))
     return [results[position] for position in range(len(heads))]

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections import defaultdict
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import torch
@@ -13,6 +11,7 @@ import torch
 from pillar_core.arrays import Array
 from pillar_core.engine.device import training_device
 from pillar_core.engine.gradient import clipped_sum
+from pillar_core.grouping import grouped
 from pillar_core.ledger import Ledger
 from pillar_core.mechanisms import GaussianMechanism, sampled
 from pillar_core.rng import Streams
@@ -66,17 +65,13 @@ def train_heads(z: Array, y: Array, heads: Sequence[Head], *, n_classes: int) ->
     Guarantee: per step and head one Gaussian release of a sum of rows clipped to l2_clip_norm, on a Poisson sample.
     """
     where = training_device()
-    groups: dict[tuple[Any, ...], list[int]] = defaultdict(list)
-    for position, head in enumerate(heads):
-        plan = head.plan
-        alone = plan.sampling_probability < 1
-        seed = (position if head.streams.seed is None else head.streams.seed) if alone else None
-        groups[(plan.steps, plan.sampling_probability, plan.bias, seed)].append(position)
     rows = torch.from_numpy(z).to(where)
     squared_rows = torch.linalg.vector_norm(rows, dim=1).square_()
     labels = torch.from_numpy(y).to(where)
     results: dict[int, tuple[Array, Array]] = {}
-    for positions in groups.values():
+    samples = (None if head.plan.sampling_probability == 1 else head.streams.identity for head in heads)
+    plans = ((head.plan.steps, head.plan.sampling_probability, head.plan.bias) for head in heads)
+    for positions in grouped(zip(plans, samples, strict=True)):
         state = trained_state(rows, squared_rows, labels, [heads[position] for position in positions], n_classes).cpu()
         k = z.shape[1]
         weights = state[..., :k].numpy()

@@ -14,9 +14,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections import defaultdict
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import torch
@@ -28,6 +26,7 @@ from pillar_core.accounting import calibrate
 from pillar_core.arrays import Array
 from pillar_core.engine import Head, LinearClassifier, train_heads
 from pillar_core.engine.gradient import ROUNDING_GUARD
+from pillar_core.grouping import grouped
 from pillar_core.ledger import DpEvent, Ledger
 from pillar_core.mechanisms import GaussianMechanism
 from pillar_core.methods.method import METHODS, Method, Plan
@@ -131,11 +130,8 @@ def top_directions(moment: torch.Tensor, k: int) -> Array:
 
 def fit_many(settings: Sequence[DpPcaSettings], view: View, streams: Sequence[Streams], ledgers: Sequence[Ledger]) -> list[TrainResult]:
     """Runs share the second moment; each has its own noise, so its own directions."""
-    groups: dict[tuple[Any, ...], list[int]] = defaultdict(list)
-    for position, one in enumerate(settings):
-        groups[(one.standardise, one.centre, one.normalise)].append(position)
     results: dict[int, TrainResult] = {}
-    for positions in groups.values():
+    for positions in grouped((one.standardise, one.centre, one.normalise) for one in settings):
         first = settings[positions[0]]
         plain = Transform(*view.moments(standardise=first.standardise, centre=first.centre))
         moment = second_moment(view, dataclasses.replace(plain, normalise=first.normalise))

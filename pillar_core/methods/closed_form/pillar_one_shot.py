@@ -15,9 +15,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections import defaultdict
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import torch
@@ -27,6 +25,7 @@ from pillar_core import params
 from pillar_core.arrays import Array
 from pillar_core.engine import LinearClassifier
 from pillar_core.engine.gradient import ROUNDING_GUARD, SUM_ROWS
+from pillar_core.grouping import grouped
 from pillar_core.ledger import DpEvent, Ledger
 from pillar_core.mechanisms import GaussianMechanism
 from pillar_core.methods.method import METHODS, Method, Plan
@@ -167,11 +166,8 @@ def _between(means: Array, noise: Array, share_of_class: Array) -> Array:
 
 def fit_many(settings: Sequence[OneShotSettings], view: View, streams: Sequence[Streams], ledgers: Sequence[Ledger]) -> list[TrainResult]:
     """Every run releases the same sums with its own noise; runs that agree on the projection share it."""
-    groups: dict[tuple[Any, ...], list[int]] = defaultdict(list)
-    for position, one in enumerate(settings):
-        groups[(one.k, one.whitening, one.count_weight, one.standardise, one.centre)].append(position)
     results: dict[int, TrainResult] = {}
-    for positions in groups.values():
+    for positions in grouped((one.k, one.whitening, one.count_weight, one.standardise, one.centre) for one in settings):
         first = settings[positions[0]]
         prepared = project(first, view)
         sums = class_sums(prepared.z, view.y, n_classes=view.facts.n_classes, count_weight=first.count_weight)

@@ -11,9 +11,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections import defaultdict
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import torch
@@ -23,6 +21,7 @@ from pillar_core import params
 from pillar_core.engine.device import training_device
 from pillar_core.engine.halfspaces import HalfspaceHead, HalfspacePlan, Loss, hinge, logistic, losses, problems, targets, train_halfspaces
 from pillar_core.errors import SettingError
+from pillar_core.grouping import grouped
 from pillar_core.ledger import DpEvent, Ledger
 from pillar_core.mechanisms import ExponentialMechanism, exponential
 from pillar_core.mechanisms.printed_noisy_sgd import PrintedNoisySgd, printed_event
@@ -118,11 +117,8 @@ def fit_many(
     settings: Sequence[PillarNoisySgdSettings], view: View, streams: Sequence[Streams], ledgers: Sequence[Ledger]
 ) -> list[TrainResult]:
     """The chosen halfspaces of every head; heads that agree on rows and loss are trained together."""
-    groups: dict[tuple[Any, ...], list[int]] = defaultdict(list)
-    for position, one in enumerate(settings):
-        groups[(one.k, one.standardise, one.centre, one.variant, one.loss, one.margin, one.xi)].append(position)
     results: dict[int, TrainResult] = {}
-    for positions in groups.values():
+    for positions in grouped((one.k, one.standardise, one.centre, one.variant, one.loss, one.margin, one.xi) for one in settings):
         first = settings[positions[0]]
         prepared, loss = halfspaces.project(first, view), loss_of(first)
         own = [(settings[p], streams[p], ledgers[p]) for p in positions]
@@ -144,9 +140,9 @@ def _runs(own: Sequence[tuple[PillarNoisySgdSettings, Streams, Ledger]], prepare
             stream.secret(f"noise/{run}", device=str(training_device())),
             stream.secret(f"sampling/{run}"),
             ledger,
-            (position if stream.seed is None else stream.seed, run),
+            (stream.identity, run),
         )
-        for position, (one, stream, ledger) in enumerate(own)
+        for one, stream, ledger in own
         for run in range(runs(one))
     ]
     trained = iter(train_halfspaces(prepared.z, view.y, heads, n_classes=view.facts.n_classes))

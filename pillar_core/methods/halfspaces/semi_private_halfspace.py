@@ -10,7 +10,6 @@ products over the batch a step.
 from __future__ import annotations
 
 import dataclasses
-from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any
 
@@ -18,6 +17,7 @@ from pillar_core import ledger as events
 from pillar_core import params
 from pillar_core.engine.device import training_device
 from pillar_core.engine.halfspaces import HalfspaceHead, HalfspacePlan, Loss, ramp, train_halfspaces
+from pillar_core.grouping import grouped
 from pillar_core.ledger import DpEvent, Ledger
 from pillar_core.methods.method import METHODS, Method
 from pillar_core.methods.parts import descent, halfspaces
@@ -47,23 +47,16 @@ def fit_many(
     settings: Sequence[SemiPrivateHalfspaceSettings], view: View, streams: Sequence[Streams], ledgers: Sequence[Ledger]
 ) -> list[TrainResult]:
     """The halfspaces of every head; heads that agree on rows and margin are trained together."""
-    groups: dict[tuple[Any, ...], list[int]] = defaultdict(list)
-    for position, one in enumerate(settings):
-        groups[(one.k, one.standardise, one.centre, one.margin)].append(position)
     results: dict[int, TrainResult] = {}
-    for positions in groups.values():
+    for positions in grouped((one.k, one.standardise, one.centre, one.margin) for one in settings):
         prepared = halfspaces.project(settings[positions[0]], view)
         loss = ramp(settings[positions[0]].margin)
         heads = [
-            HalfspaceHead(_plan(settings[p], view.facts, loss), *_streams(streams[p]), ledgers[p], _group(streams[p], p)) for p in positions
+            HalfspaceHead(_plan(settings[p], view.facts, loss), *_streams(streams[p]), ledgers[p], streams[p].identity) for p in positions
         ]
         trained = train_halfspaces(prepared.z, view.y, heads, n_classes=view.facts.n_classes)
         results.update((p, halfspaces.result_of(weights, prepared)) for p, weights in zip(positions, trained, strict=True))
     return [results[position] for position in range(len(settings))]
-
-
-def _group(streams: Streams, position: int) -> int:
-    return position if streams.seed is None else streams.seed
 
 
 def _streams(streams: Streams) -> tuple[Any, Any]:

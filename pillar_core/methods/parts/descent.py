@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
-from collections import defaultdict
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from pillar_core import ledger as events
 from pillar_core import params
 from pillar_core.engine import Head, HeadPlan, LinearClassifier, train_heads
+from pillar_core.grouping import grouped
 from pillar_core.ledger import DpEvent, Ledger
 from pillar_core.methods.method import Settings
 from pillar_core.rng import Streams
@@ -63,13 +62,10 @@ def fit_many_with(prepare: Prepare, shared: Sequence[str], *, per_seed: bool = F
     """
 
     def fit_many(settings: Sequence[Settings], view: View, streams: Sequence[Streams], ledgers: Sequence[Ledger]) -> list[TrainResult]:
-        groups: dict[tuple[Any, ...], list[int]] = defaultdict(list)
-        for position, one in enumerate(settings):
-            seed = streams[position].seed
-            own = (position if seed is None else seed) if per_seed else None
-            groups[(own, *(getattr(one, name, None) for name in shared))].append(position)
+        draws = (stream.identity if per_seed else None for stream in streams)
+        agreed = (tuple(getattr(one, name, None) for name in shared) for one in settings)
         results: dict[int, TrainResult] = {}
-        for positions in groups.values():
+        for positions in grouped(zip(draws, agreed, strict=True)):
             first = positions[0]
             prepared = prepare(settings[first], view, streams[first])
             heads = [Head(plan_of(settings[p], view.facts), streams[p], ledgers[p]) for p in positions]

@@ -9,9 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections import defaultdict
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 import torch
@@ -23,6 +21,7 @@ from pillar_core.engine import LinearClassifier, training_device
 from pillar_core.engine.logistic import descended_head, public_head
 from pillar_core.engine.mixed import Guide, MixedHead, MixedPlan, train_mixed
 from pillar_core.errors import DataError
+from pillar_core.grouping import grouped
 from pillar_core.ledger import DpEvent, Ledger
 from pillar_core.methods.method import Plan, Settings
 from pillar_core.methods.parts import descent, rules
@@ -202,11 +201,8 @@ def fit_many_with(
     """
 
     def fit_many(settings: Sequence[Settings], view: View, streams: Sequence[Streams], ledgers: Sequence[Ledger]) -> list[TrainResult]:
-        groups: dict[tuple[Any, ...], list[int]] = defaultdict(list)
-        for position, one in enumerate(settings):
-            groups[tuple(getattr(one, name, None) for name in SHARED)].append(position)
         results: dict[int, TrainResult] = {}
-        for positions in groups.values():
+        for positions in grouped(tuple(getattr(one, name, None) for name in SHARED) for one in settings):
             own = [settings[p] for p in positions]
             prepared = view.prepare(standardise=own[0].standardise, centre=own[0].centre, normalise=own[0].normalise)
             initial = start(own[0], view, prepared)

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections import defaultdict
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -83,21 +81,14 @@ def resolve_schedule(settings: Any, facts: PublicFacts, budget: PrivacyBudget | 
     return Plan(dataclasses.replace(settings, queries=asked), (f"queries = {asked}: all public rows, at most {MOST_QUERIES:,}.",))
 
 
-ROWS = ("k", "standardise", "centre", "normalise")
-"""The settings that decide which rows are compared."""
-
-
-def grouped(settings: Sequence[Any], names: Sequence[str]) -> list[list[int]]:
-    """The positions of runs that agree on `names`."""
-    groups: dict[tuple[Any, ...], list[int]] = defaultdict(list)
-    for position, one in enumerate(settings):
-        groups[tuple(getattr(one, name) for name in names)].append(position)
-    return list(groups.values())
+def rows_of(settings: VotingSettings) -> dict[str, Any]:
+    """The settings that decide which rows are compared."""
+    return {name: getattr(settings, name) for name in ("k", "standardise", "centre", "normalise")}
 
 
 def project(settings: VotingSettings, view: View) -> Prepared:
     """Private and public rows in k public directions, each independent of all others to the last bit; made once a split."""
-    how = {name: getattr(settings, name) for name in ROWS}
+    how = rows_of(settings)
     prepared: Prepared = view.memo.get(("exact rows", *how.values()), lambda: exact_rows(view, **how))
     return prepared
 

@@ -13,9 +13,7 @@ them as Poisson samples; here they are Poisson samples. Cost: DP-SGD's and one m
 from __future__ import annotations
 
 import dataclasses
-from collections import defaultdict
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import torch
@@ -23,6 +21,7 @@ import torch
 from pillar_core import params
 from pillar_core.engine import LinearClassifier, training_device
 from pillar_core.engine.preconditioned import gradient_second_moment, head_residuals, preconditioned_norms, preconditioned_sum
+from pillar_core.grouping import grouped
 from pillar_core.ledger import DpEvent, Ledger
 from pillar_core.mechanisms import GaussianMechanism, sampled
 from pillar_core.methods.method import METHODS, Method
@@ -87,11 +86,8 @@ def public_scaling(settings: AdaDpsSettings, z: torch.Tensor, labels: torch.Tens
 
 def fit_many(settings: Sequence[AdaDpsSettings], view: View, streams: Sequence[Streams], ledgers: Sequence[Ledger]) -> list[TrainResult]:
     """Runs share the prepared rows."""
-    groups: dict[tuple[Any, ...], list[int]] = defaultdict(list)
-    for position, one in enumerate(settings):
-        groups[(one.standardise, one.centre, one.normalise)].append(position)
     results: dict[int, TrainResult] = {}
-    for positions in groups.values():
+    for positions in grouped((one.standardise, one.centre, one.normalise) for one in settings):
         prepared = descent.rows_as_they_are(settings[positions[0]], view, streams[0])
         for position in positions:
             results[position] = _fit(settings[position], prepared, view, streams[position], ledgers[position])

@@ -11,9 +11,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections import defaultdict
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import torch
@@ -22,6 +20,7 @@ from pillar_core import params
 from pillar_core.arrays import Array
 from pillar_core.engine.mixed import Look, MixedHead, public_gradients, train_mixed
 from pillar_core.engine.one_pass import one_pass
+from pillar_core.grouping import grouped
 from pillar_core.ledger import Ledger
 from pillar_core.methods.method import METHODS, Method, Plan, Settings
 from pillar_core.methods.parts import descent, mixed, rules
@@ -124,13 +123,9 @@ def fit_many(
     settings: Sequence[AdamixTheorySettings], view: View, streams: Sequence[Streams], ledgers: Sequence[Ledger]
 ) -> list[TrainResult]:
     """The averaged heads; those that agree on rows, public pass and its order share them."""
-    groups: dict[tuple[Any, ...], list[int]] = defaultdict(list)
-    for position, one in enumerate(settings):
-        seed = streams[position].seed
-        key = (one.standardise, one.centre, one.strong_convexity, one.radius, position if seed is None else seed)
-        groups[key].append(position)
+    agreed = ((one.standardise, one.centre, one.strong_convexity, one.radius) for one in settings)
     results: dict[int, TrainResult] = {}
-    for positions in groups.values():
+    for positions in grouped(zip(agreed, (stream.identity for stream in streams), strict=True)):
         own = [settings[p] for p in positions]
         prepared = view.prepare(standardise=own[0].standardise, centre=own[0].centre, normalise=True)
         reference = _reference(own[0], view, prepared.z_public, streams[positions[0]])

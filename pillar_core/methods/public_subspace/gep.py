@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any
 
@@ -29,6 +28,7 @@ from pillar_core.engine import LinearClassifier, training_device
 from pillar_core.engine.embedding import AnchorBasis, embedded_sums
 from pillar_core.engine.preconditioned import head_residuals
 from pillar_core.errors import DataError
+from pillar_core.grouping import grouped
 from pillar_core.ledger import DpEvent, Ledger
 from pillar_core.mechanisms import GaussianMechanism, release_joint, sampled
 from pillar_core.methods.method import METHODS, Method, Plan
@@ -116,15 +116,12 @@ class _Rows:
 
 def fit_many(settings: Sequence[GepSettings], view: View, streams: Sequence[Streams], ledgers: Sequence[Ledger]) -> list[TrainResult]:
     """Runs of one seed share anchors and products; runs that agree on the preprocessing share the rows."""
-    groups: dict[tuple[Any, ...], list[int]] = defaultdict(list)
-    for position, one in enumerate(settings):
-        groups[(one.standardise, one.centre, one.normalise)].append(position)
     results: dict[int, TrainResult] = {}
-    for positions in groups.values():
+    for positions in grouped((one.standardise, one.centre, one.normalise) for one in settings):
         prepared = descent.rows_as_they_are(settings[positions[0]], view, streams[0])
         shared: dict[tuple[Any, ...], _Rows] = {}
         for p in positions:
-            key = (p if streams[p].seed is None else streams[p].seed, settings[p].anchors)
+            key = (streams[p].identity, settings[p].anchors)
             if key not in shared:
                 shared.clear()
                 shared[key] = _with_anchors(settings[p], prepared, view, streams[p])

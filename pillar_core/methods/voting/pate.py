@@ -27,6 +27,7 @@ from pillar_core import params
 from pillar_core.arrays import Array
 from pillar_core.engine.ridge import grouped_ridge
 from pillar_core.errors import SettingError
+from pillar_core.grouping import grouped
 from pillar_core.ledger import DpEvent, Ledger
 from pillar_core.mechanisms import GaussianMechanism
 from pillar_core.methods.method import METHODS, Method, Plan
@@ -129,7 +130,7 @@ def teacher_votes(z_asked: Array, z: Array, y: Array, teacher: Array, *, teacher
 def fit_many(settings: Sequence[PateSettings], view: View, streams: Sequence[Streams], ledgers: Sequence[Ledger]) -> list[TrainResult]:
     """Runs that agree on teachers and rows share the teachers' votes."""
     results: dict[int, TrainResult] = {}
-    for positions in voting.grouped(settings, (*voting.ROWS, "teachers")):
+    for positions in grouped((*voting.rows_of(one).values(), one.teachers) for one in settings):
         first = settings[positions[0]]
         prepared = voting.project(first, view)
         teachers = int(first.teachers or 2)

@@ -18,6 +18,7 @@ import numpy as np
 from pillar_core import ledger as events
 from pillar_core import params
 from pillar_core.arrays import Array
+from pillar_core.grouping import grouped
 from pillar_core.ledger import DpEvent, Ledger
 from pillar_core.mechanisms import sampled
 from pillar_core.methods.method import METHODS, Method, Plan
@@ -79,7 +80,7 @@ def fit_many(
 ) -> list[TrainResult]:
     """Runs that agree on everything but noise and seed share the rows and, where all rows vote, the votes of all public rows."""
     results: dict[int, TrainResult] = {}
-    for positions in voting.grouped(settings, (*voting.ROWS, "neighbours")):
+    for positions in grouped((*voting.rows_of(one).values(), one.neighbours) for one in settings):
         prepared = voting.project(settings[positions[0]], view)
         votes: dict[int, Array] = {}
         for p in positions:
