@@ -28,6 +28,7 @@ class Accountant:
     that `deltas` picks once it knows δ at ε = 0.
 
     `is_bound` is False for an approximation, which is shown for teaching and never calibrates.
+    `is_exact` says that the bounds are the exact ε, so that calibration may solve for noise to the last digits.
     `version` is part of the cache keys of answers, calibrations and records: raise it when equal runs get other numbers.
     """
 
@@ -39,6 +40,7 @@ class Accountant:
     bounds: Callable[[Reading, float], EpsilonBounds]
     refusal: Callable[[Reading], str]
     profile: Profile | None = None
+    is_exact: bool = False
 
     def supports(self, event: DpEvent, relation: NeighboringRelation) -> str:
         """Empty where this accountant covers `event` under `relation`, else the reason why not."""

@@ -45,7 +45,7 @@ def calibrate(cost: Cost, budget: PrivacyBudget, *, accountant: str = "auto", re
     if budget.epsilon == math.inf:
         return 0.0
     key = calibration_key(cost, budget, accountant=accountant, relative_tolerance=relative_tolerance)
-    tolerance = min(relative_tolerance, EXACT_TOLERANCE) if chosen.name == "analytic_gaussian" else relative_tolerance
+    tolerance = min(relative_tolerance, EXACT_TOLERANCE) if chosen.is_exact else relative_tolerance
 
     def solved() -> _Remembered:
         value = _solve(cost, budget, chosen, tolerance)

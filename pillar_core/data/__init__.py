@@ -1,23 +1,23 @@
 """Datasets, generators and the user's own data, checked."""
 
-# isort: off  # the order of registration is the order of every list: real sets, those that come along first, then generators
+# The order of registration is the order of every list: real sets, those that come along first, then generators.
+# isort: off
+from pillar_core.data.sets import breast_cancer, digits
+from pillar_core.data.generators import disjunctions, drawn, gaussian_mixture, spiked_features
+
 # isort: on
 from pillar_core.data.arrays import features
 from pillar_core.data.cards import DATASETS, DatasetCard, NoSettings, load_dataset
 from pillar_core.data.files import checked_features, read_features, read_parts
-from pillar_core.data.generators import disjunctions, drawn, gaussian_mixture, spiked_features
 from pillar_core.data.images.candidates import load_candidate
 from pillar_core.data.images.loading import checked_images, load_images, read_images
 from pillar_core.data.matching import duplicates
 from pillar_core.data.places import forget
 from pillar_core.data.reports import Report, dry_run
 from pillar_core.data.rows import read_rows
-from pillar_core.data.sets import NAMES as REAL_SETS
-from pillar_core.data.sets import breast_cancer, digits
 
 __all__ = [
     "DATASETS",
-    "REAL_SETS",
     "DatasetCard",
     "NoSettings",
     "Report",

@@ -39,6 +39,8 @@ class Method:
     uses: what a run's settings make of `public_use`, where they can widen it (a projection asked for, a start from class names).
     unsupported_reason: why the learner cannot work on some features ("" where it can): needs images, boolean features …; `run` refuses.
     preset_budget_settings: presets that fix the budget setting and solve a whole number instead (steps): the largest that fits.
+    protects: False where the model may tell everything about the private rows, so that only an infinite ε can be asked for.
+    is_head_descent: each release is one step of descent on one linear head, so the releases give the trajectory back (evidence).
     """
 
     name: str
@@ -59,6 +61,8 @@ class Method:
     uses: Callable[[Mapping[str, Any]], PublicUse] | None = None
     unsupported_reason: Callable[[FeatureSet], str] | None = None
     assumptions: tuple[str, ...] = ()
+    protects: bool = True
+    is_head_descent: bool = False
     version: int = 1
 
     @property

@@ -140,8 +140,8 @@ def _budget(learner: Method, epsilon: float | None, delta: float, relation: str)
     if epsilon is None:
         return None
     budget = PrivacyBudget(epsilon, delta, NeighboringRelation.of(relation))
-    if learner.name == "non_private" and not math.isinf(epsilon):
-        raise BudgetError(f"non_private protects nothing, so epsilon can only be infinite; got {epsilon!r}. Choose a private method.")
+    if not learner.protects and not math.isinf(epsilon):
+        raise BudgetError(f"{learner.name} protects nothing, so epsilon can only be infinite; got {epsilon!r}. Choose a private method.")
     return budget
 
 

@@ -7,6 +7,8 @@ from typing import Any
 
 import pandas as pd
 
+from pillar_core.methods import METHODS
+
 COLUMNS = ["set", "private", "k", "seed", "accuracy"]
 
 
@@ -22,7 +24,8 @@ def curves_of_sets(
         return pd.DataFrame(columns=COLUMNS)
     scored = runs[runs["accuracy"].notna()]
     own = (scored["method"] == method) & (scored["epsilon"] == epsilon) & (scored["delta"] == delta) & (scored["relation"] == relation)
-    kept = scored[(own & scored["k"].notna()) | (scored["method"] == "non_private")].copy()
+    unprotected = [name for name, learner in METHODS.items() if not learner.protects]
+    kept = scored[(own & scored["k"].notna()) | scored["method"].isin(unprotected)].copy()
     kept["private"] = kept["method"] == method
     kept["set"] = [_name(row, titles or {}) for row in kept.to_dict("records")]
     drawn = kept[kept["private"]].groupby("set")["k"].nunique()

@@ -20,7 +20,6 @@ from pillar_core.types import Provenance
 
 _SECONDS = 0.4
 """A rough cost of one run, for the estimate before anything ran."""
-_OVER_EPSILON = ("ablation", "shift")
 _SEVERAL = (0.3, 1.0, 3.0)
 """The budgets of views whose axis is ε; the sidebar's is added."""
 
@@ -66,7 +65,7 @@ def _setup(view: CompareView, settings: Settings) -> Setup | None:
         return None
     data = {name: getattr(settings, name) for name in ("delta", "relation", "accountant")}
     data |= {"dataset": settings.data, "backbone": core.backbone(settings)}
-    epsilons = sorted({*_SEVERAL, settings.epsilon}) if view.name in _OVER_EPSILON else [settings.epsilon]
+    epsilons = sorted({*_SEVERAL, settings.epsilon}) if view.over_epsilon else [settings.epsilon]
     seeds = range(settings.seed, settings.seed + settings.seeds)
     return Setup(data, core.split_arguments(own), core.split(own), epsilons, seeds, other)
 

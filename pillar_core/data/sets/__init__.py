@@ -23,13 +23,8 @@ from pillar_core.data.sets import openml_sets
 from pillar_core.data.sets import hub_sets
 
 # isort: on
-from pillar_core.data.cards import DATASETS
-
-NAMES = tuple(name for name, card in DATASETS.items() if card.needs_files)
-"""Their names, in the order of registration."""
 
 __all__ = [
-    "NAMES",
     "breast_cancer",
     "chest_xray14",
     "chexpert",

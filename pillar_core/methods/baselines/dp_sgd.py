@@ -20,6 +20,7 @@ METHODS.register(
         source="Abadi et al., CCS 2016",
         idea="Train on all features with clipped, noised gradients: the baseline that uses no public data for learning.",
         public_use=PublicUse.NONE,
+        is_head_descent=True,
         settings=descent.DescentSettings,
         cost=descent.cost,
         fit=descent.fit_with(fit_many),

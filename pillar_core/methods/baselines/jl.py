@@ -34,6 +34,7 @@ METHODS.register(
         source="Nguyen, Ullman & Zakynthinou 2020; baseline of PILLAR",
         idea="A random projection also has fewer places for noise, but keeps no more signal there than anywhere else.",
         public_use=PublicUse.NONE,
+        is_head_descent=True,
         settings=PillarSettings,
         cost=descent.cost,
         fit=descent.fit_with(fit_many),

@@ -43,6 +43,7 @@ METHODS.register(
         source="Golatkar et al., AdaMix, Algorithm 1",
         idea="Every row in every step: no sampling to account for, and the exact Gaussian trade-off curve.",
         public_use=PublicUse.NONE,
+        is_head_descent=True,
         settings=NoisyGdSettings,
         cost=descent.cost,
         fit=descent.fit_with(fit_many),

@@ -103,6 +103,7 @@ METHODS.register(
         source="the papers' ceiling, ε = ∞",
         idea="What the same head reaches when nobody's privacy is protected.",
         public_use=PublicUse.NONE,
+        protects=False,
         settings=NonPrivateSettings,
         cost=cost,
         fit=fit,

@@ -44,6 +44,7 @@ METHODS.register(
         source="Pinto, Hu, Yang & Sanyal, PILLAR, Algorithm 1",
         idea="Public principal components keep the signal in few dimensions, so the noise has fewer places to go.",
         public_use=PublicUse.UNLABELLED,
+        is_head_descent=True,
         settings=PillarSettings,
         cost=descent.cost,
         fit=descent.fit_with(fit_many),

@@ -62,6 +62,7 @@ class CompareView:
 
     grids: the runs that it needs. place: runs with the columns `series` and `x` added. value: one number a run in place of
     its accuracy. base: the series that `decrease` is measured against. x_log: a logarithmic axis.
+    over_epsilon: wants several budgets.
     """
 
     name: str
@@ -76,6 +77,7 @@ class CompareView:
     base: str | None = None
     x_log: bool = False
     needs_other: bool = False
+    over_epsilon: bool = False
     published_table: tuple[str, str] | None = None
     """Paper and table whose printed numbers stand beside ours, where data set and backbone bear a paper's names."""
 

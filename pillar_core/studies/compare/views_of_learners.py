@@ -76,6 +76,7 @@ COMPARE_VIEWS.register(
         x_title="ε, privacy budget (log scale)",
         grids=ablation_grids,
         place=ablation_places,
+        over_epsilon=True,
         base=_PARTS[False, False],
         x_log=True,
     )

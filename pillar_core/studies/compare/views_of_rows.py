@@ -164,6 +164,7 @@ for _view in (
         x_title="ε, privacy budget (log scale)",
         grids=shift_grids,
         place=shift_places,
+        over_epsilon=True,
         x_log=True,
         needs_other=True,
     ),

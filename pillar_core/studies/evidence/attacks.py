@@ -171,7 +171,7 @@ def canary_audit(
 
 def supports(method: str) -> str:
     """Empty where `shadow_attacks` and `canary_audit` cover a learner, else the reason why not."""
-    if METHODS[method].cost is not descent.cost or METHODS[method].fit_many is None:
+    if not METHODS[method].is_head_descent:
         return f"{METHODS[method].title} is no full-batch descent on one linear head, so its releases do not give its steps back"
     return ""
 

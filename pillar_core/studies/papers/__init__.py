@@ -18,6 +18,7 @@ import pandas as pd
 
 from pillar_core.errors import DataError, SettingError
 from pillar_core.jobs.sweep import sweep
+from pillar_core.methods import METHODS
 from pillar_core.runs import splitting
 from pillar_core.runs.loading import load_features
 from pillar_core.runs.sweep import Progress
@@ -141,7 +142,7 @@ def beside(name: str, runs: pd.DataFrame, *, dataset: str) -> pd.DataFrame:
     theirs = published(name, dataset=dataset)
     if theirs.empty:
         return ours
-    everywhere = theirs["public"].eq("none") | theirs["method"].isin(["only_public", "non_private"])
+    everywhere = theirs["public"].eq("none") | ~_spends(theirs)
     shares = theirs["public"].map(_share).where(~everywhere | theirs["public"].map(_share).notna(), runs[share].max())
     theirs = theirs.assign(**{share: shares})
     joined = theirs.merge(ours, on=["method", "epsilon", share], how="left").drop(columns=[share, "paper", "table", "dataset", "metric"])
@@ -199,8 +200,13 @@ def _data_axes(dataset: str, data: str | None) -> dict[str, Any]:
     return {"dataset": data}
 
 
+def _spends(rows: pd.DataFrame) -> pd.Series[bool]:
+    """Whether each row's learner has a budget; learners that we have not, do."""
+    return ~rows["method"].isin([name for name, learner in METHODS.items() if not learner.is_private])
+
+
 def _budgets(rows: pd.DataFrame) -> list[float]:
-    return sorted({float(epsilon) for epsilon in rows.loc[~rows["method"].isin(["only_public", "non_private"]), "epsilon"]})
+    return sorted({float(epsilon) for epsilon in rows.loc[_spends(rows), "epsilon"]})
 
 
 def _public_axis(rows: pd.DataFrame) -> dict[str, Any]:

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 import pillar_core
-from pillar_core.data import DATASETS, REAL_SETS, load_dataset
+from pillar_core.data import DATASETS, load_dataset
 from pillar_core.errors import SettingError, UnknownNameError
 from pillar_core.params import params_of
 
-BROUGHT = [name for name in DATASETS if name not in REAL_SETS]
+BROUGHT = [name for name, card in DATASETS.items() if not card.needs_files]
 SMALL = {"gaussian_mixture": {"n": 300, "n_test": 100, "d": 16}, "spiked_features": {"n": 400, "n_test": 100, "d": 24}}
 
 

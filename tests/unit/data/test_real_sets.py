@@ -10,10 +10,11 @@ import numpy as np
 import pytest
 from scipy.io import savemat
 
-from pillar_core.data import DATASETS, REAL_SETS, load_dataset, places
+from pillar_core.data import DATASETS, load_dataset, places
 from pillar_core.errors import DataError, SettingError, UnknownNameError
 from unit.image_files import images_of, picture, written, zipped
 
+REAL_SETS = [name for name, card in DATASETS.items() if card.needs_files]
 PAPERS = {
     "PILLAR": {
         "torchvision:cifar10", "torchvision:cifar100", "torchvision:gtsrb", "torchvision:pcam", "torchvision:mnist", "cifar10_1",
