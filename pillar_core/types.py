@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import enum
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import Any, Protocol, runtime_checkable
 
@@ -196,6 +196,20 @@ class PublicFacts:
     def __post_init__(self) -> None:
         if self.n_private < 1 or self.d < 1 or self.n_classes < 2 or self.n_public < 0:
             raise DataError(f"facts need at least one private row, one feature and two classes; got {self}.")
+
+
+class Progress(Protocol):
+    """How running work tells how far it is: steps done, steps in total, and a few words."""
+
+    def __call__(self, done: int, total: int, message: str = "", /) -> None: ...
+
+
+def unwatched(done: int, total: int, message: str = "") -> None:
+    """The progress that nobody watches."""
+
+
+StopRequested = Callable[[], bool]
+"""Whether somebody asked the work to stop; it then raises `errors.Cancelled`."""
 
 
 @runtime_checkable

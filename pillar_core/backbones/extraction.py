@@ -10,9 +10,9 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import torch
@@ -26,17 +26,11 @@ from pillar_core.backbones.names import address
 from pillar_core.backbones.weights import content_hash
 from pillar_core.errors import Cancelled, DataError, SettingError
 from pillar_core.fingerprint import fingerprint
-from pillar_core.types import Dataset
+from pillar_core.types import Dataset, Progress, StopRequested
 
 VERSION = 1
 _OUT_OF_MEMORY = re.compile(r"out of memory|can't allocate memory", re.IGNORECASE)
 """What torch's allocators of CUDA, MPS and the CPU say; only the first has an error of its own."""
-
-
-class Progress(Protocol):
-    """Told how many rows are done, of how many, and a few words."""
-
-    def __call__(self, done: int, total: int, message: str = "") -> None: ...
 
 
 @dataclasses.dataclass
@@ -48,7 +42,7 @@ class _Plan:
     work: Work
     batch_size: int
     progress: Progress
-    cancelled: Callable[[], bool]
+    cancelled: StopRequested
     notes: list[str] = dataclasses.field(default_factory=list)
 
     @property
@@ -81,7 +75,7 @@ def extract(
     device: str = "auto",
     batch_size: int = 64,
     progress: Progress | None = None,
-    cancelled: Callable[[], bool] | None = None,
+    cancelled: StopRequested | None = None,
 ) -> tuple[Array, Array | None, tuple[str, ...]]:
     """(train features, test features, notes); features are (n, width) float32 C-contiguous, test is None without test rows.
 

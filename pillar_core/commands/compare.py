@@ -62,7 +62,7 @@ def _budgets(options: argparse.Namespace) -> tuple[pd.DataFrame, pd.DataFrame]:
     methods = options.methods.split(",") if options.methods else [name for name, reason in able.items() if not reason]
     data = {**_rows(options, split), **_public(options), **_budget(options), **shared.assignments(options.set)}
     grid = compare_grid(data, methods=methods, epsilons=_epsilons(options), seeds=_seeds(options))
-    table = sweep(grid, progress=_progress)
+    table = sweep(grid, progress=shared.show_progress)
     return table, summary(table, score=options.score).drop(columns=["title"])
 
 
@@ -75,7 +75,7 @@ def _view(options: argparse.Namespace) -> tuple[pd.DataFrame, pd.DataFrame]:
     data = _rows(options, split) | _budget(options)
     other = None if options.other is None else _named(options.other, options.backbone)
     setup = Setup(data, _public(options), split, _epsilons(options), _seeds(options), other)
-    lines, table = compare_views.run(options.view, setup, progress=_progress)
+    lines, table = compare_views.run(options.view, setup, progress=shared.show_progress)
     return table, lines
 
 
@@ -111,7 +111,3 @@ def _public(options: argparse.Namespace) -> dict[str, Any]:
 
 def _named(name: str, backbone: str | None) -> str:
     return name if is_known(name) else keep_data(load_features(name, backbone))
-
-
-def _progress(done: int, total: int, message: str) -> None:
-    print(f"\r{done}/{total} {message:<30}", end="\n" if done == total else "", file=sys.stderr, flush=True)

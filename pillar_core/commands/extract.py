@@ -13,12 +13,11 @@ import numpy as np
 from pillar_core import store
 from pillar_core.arrays import Array
 from pillar_core.backbones.cards import BATCH_SIZE, DEVICE
-from pillar_core.backbones.extraction import Progress
 from pillar_core.commands import options as shared
 from pillar_core.data import DATASETS, load_dataset
 from pillar_core.errors import DataError, StoreError
 from pillar_core.runs.loading import read, through_backbone
-from pillar_core.types import Dataset, FeatureSet
+from pillar_core.types import Dataset, FeatureSet, Progress
 
 _SECONDS_BETWEEN_LINES = 1.0
 

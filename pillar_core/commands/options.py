@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import math
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -101,6 +102,11 @@ def as_lines(values: Mapping[str, Any]) -> str:
     """Two aligned columns."""
     width = max(map(len, values), default=0)
     return "\n".join(f"{name:<{width}}  {value}" for name, value in values.items())
+
+
+def show_progress(done: int, total: int, message: str = "") -> None:
+    """Rewrites one line on standard error; the last step ends it."""
+    print(f"\r{done}/{total} {message:<40}", end="\n" if done == total else "", file=sys.stderr, flush=True)
 
 
 def _features(name: str, backbone: str | None, settings: Mapping[str, Any]) -> FeatureSet:

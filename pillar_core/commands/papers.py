@@ -7,6 +7,7 @@ import sys
 
 import pandas as pd
 
+from pillar_core.commands.options import show_progress
 from pillar_core.errors import SettingError
 from pillar_core.studies import papers
 
@@ -63,7 +64,7 @@ def _run(options: argparse.Namespace) -> int:
                 f"Compare the order of the methods, not their numbers; --data '{dataset}=features.npz' runs the real thing.",
                 file=sys.stderr,
             )
-        shared = {"data": data, "seeds": options.seeds, "scheduler": options.scheduler, "progress": _progress}
+        shared = {"data": data, "seeds": options.seeds, "scheduler": options.scheduler, "progress": show_progress}
         frames.append(papers.run(options.table, dataset=dataset, **shared).assign(rows="generated" if data is None else dataset))
     found = pd.concat(frames, ignore_index=True)
     if options.output:
@@ -78,7 +79,3 @@ def _given(pairs: list[str]) -> dict[str, str]:
     if wrong:
         raise SettingError(f"--data is written DATASET=NAME, such as CIFAR-10=features.npz; got {wrong[0]!r}.")
     return {dataset: path for dataset, _, path in split}
-
-
-def _progress(done: int, total: int, message: str) -> None:
-    print(f"\r{done}/{total} {message:<30}", end="\n" if done == total else "", file=sys.stderr, flush=True)

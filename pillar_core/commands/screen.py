@@ -11,6 +11,7 @@ from pathlib import Path
 import pandas as pd
 
 from pillar_core import plots
+from pillar_core.commands.options import show_progress
 from pillar_core.screening import MODELS, SCORES, screen
 from pillar_core.studies.screening.answers import Ask, sets_of
 from pillar_core.types import Dataset
@@ -57,7 +58,7 @@ def command(options: argparse.Namespace) -> int:
         delta=options.delta,
         seed=None if options.release else options.seed,
         allow_overlap=options.allow_overlap,
-        progress=_progress,
+        progress=show_progress,
     )
     notes = [*table.attrs["notes"], *(note for data in (private, *public.values()) for note in data.notes), _provenance(table, options)]
     print(table.drop(columns=["provenance"]).to_string(index=False, float_format=lambda value: f"{value:.4g}"))
@@ -95,7 +96,3 @@ def _provenance(table: pd.DataFrame, options: argparse.Namespace) -> str:
     if math.isinf(float(table["epsilon_upper"].max())):
         return "This ranking reads private rows without noise: a diagnostic for your eyes, not for release. --epsilon makes it private."
     return str(table.attrs["guarantee"]) + (" Noise, sample and labels came from the operating system." if options.release else "")
-
-
-def _progress(done: int, total: int, message: str) -> None:
-    print(f"\r{done}/{total} {message:<40}", end="\n" if done == total else "", file=sys.stderr, flush=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 
+from pillar_core.commands.options import show_progress
 from pillar_core.runs import starter
 
 
@@ -18,8 +19,8 @@ def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
 def command(options: argparse.Namespace) -> int:
     """Rebuilds, or checks: exit status 1 where records are missing."""
     if not options.check:
-        count = starter.rebuild(progress=lambda done, total, message: print(f"\r{done}/{total}", end="", file=sys.stderr, flush=True))
-        print(f"\n{count} starter records written", file=sys.stderr)
+        count = starter.rebuild(progress=show_progress)
+        print(f"{count} starter records written", file=sys.stderr)
         return 0
     missing = starter.missing()
     print(

@@ -10,6 +10,7 @@ from typing import Any
 import pandas as pd
 import yaml
 
+from pillar_core.commands.options import show_progress
 from pillar_core.errors import DataError, SettingError
 from pillar_core.jobs.sweep import run_through, sweep
 from pillar_core.runs.loading import load_features
@@ -75,9 +76,5 @@ def with_files(grid: dict[str, Any]) -> dict[str, Any]:
 
 def _run(grid: dict[str, Any], options: argparse.Namespace) -> pd.DataFrame:
     if options.gpu:
-        return table(run_through(grid, scheduler=options.scheduler, progress=_progress, resources={"GPU": 1}))
-    return sweep(grid, scheduler=options.scheduler, progress=_progress)
-
-
-def _progress(done: int, total: int, message: str) -> None:
-    print(f"\r{done}/{total} {message:<30}", end="\n" if done == total else "", file=sys.stderr, flush=True)
+        return table(run_through(grid, scheduler=options.scheduler, progress=show_progress, resources={"GPU": 1}))
+    return sweep(grid, scheduler=options.scheduler, progress=show_progress)

@@ -13,7 +13,7 @@ that at least a share 1 − q of rows reach.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
@@ -25,6 +25,7 @@ from pillar_core.geometry.rows import Rows
 from pillar_core.geometry.separators import REST, Separators, pairs_of, separators_of
 from pillar_core.params import Param
 from pillar_core.splits.transform import Transform
+from pillar_core.types import Progress, StopRequested
 
 QUANTILE = Param(
     "quantile", float, 0.01, "Share of rows allowed below the margin: 0.01 is “satisfied by 99 %”.", low=0, high=1, high_open=True
@@ -66,8 +67,8 @@ def refitted_margins(
     *,
     quantile: float | Sequence[float] = 0.01,
     regularisation: float = 1.0,
-    progress: Callable[[int, int], None] | None = None,
-    cancelled: Callable[[], bool] | None = None,
+    progress: Progress | None = None,
+    cancelled: StopRequested | None = None,
 ) -> pd.DataFrame:
     """One-versus-rest margins of separators trained anew in the first k directions (semi-private learning, Fig. 3).
 
@@ -81,7 +82,7 @@ def refitted_margins(
         distances = z @ found.weights.T.astype(np.float32) + found.offsets
         lines += _lines(k, distances, found.offsets, np.einsum("ij,ij->i", z, z), rows, found, quantile)
         if progress is not None:
-            progress(done + 1, len(ks))
+            progress(done + 1, len(ks), "margins")
     return pd.DataFrame(lines, columns=["k", "class", "quantile", "cosine_margin", "distance_margin"])
 
 

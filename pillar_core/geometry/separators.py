@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,7 @@ from pillar_core.errors import Cancelled, DataError, SettingError
 from pillar_core.geometry.rows import Rows
 from pillar_core.params import Param
 from pillar_core.splits.transform import Transform
+from pillar_core.types import Progress, StopRequested
 
 Pair = tuple[int, int]
 
@@ -80,8 +81,8 @@ def separators(
     *,
     space: Transform | None = None,
     regularisation: float = 1.0,
-    progress: Callable[[int, int], None] | None = None,
-    cancelled: Callable[[], bool] | None = None,
+    progress: Progress | None = None,
+    cancelled: StopRequested | None = None,
 ) -> Separators:
     """The separator of every pair, on `rows` in `space` (default: less the public mean).
 
@@ -101,8 +102,8 @@ def separators_of(
     *,
     classes: Sequence[str],
     regularisation: float = 1.0,
-    progress: Callable[[int, int], None] | None = None,
-    cancelled: Callable[[], bool] | None = None,
+    progress: Progress | None = None,
+    cancelled: StopRequested | None = None,
 ) -> Separators:
     """The same from rows x (n, d) as they are and labels y (n,)."""
     strength = float(REGULARISATION.check(regularisation))  # type: ignore[arg-type]  # a checked float parameter
@@ -116,7 +117,7 @@ def separators_of(
         part = np.ones(len(y), dtype=bool) if b == REST else (y == a) | (y == b)
         found.append(_one(x[part], y[part] == a, strength))
         if progress is not None:
-            progress(done + 1, len(pairs))
+            progress(done + 1, len(pairs), "separators")
     weights, offsets, converged = zip(*found, strict=True)
     return Separators(tuple(pairs), np.stack(weights), np.array(offsets), np.array(converged))
 

@@ -6,22 +6,16 @@ import dataclasses
 import importlib
 import os
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 from pillar_core.errors import SettingError
 from pillar_core.registry import Registry
+from pillar_core.types import Progress, StopRequested
 
 MODULES_VARIABLE = "PILLAR_JOB_MODULES"
 SCHEDULER_VARIABLE = "PILLAR_SCHEDULER"
 
 
-class Progress(Protocol):
-    """How a running task tells how far it is: steps done, steps in total, and a few words."""
-
-    def __call__(self, done: int, total: int, message: str = "") -> None: ...
-
-
-Cancelled = Callable[[], bool]
 Task = Mapping[str, Any]
 
 
@@ -39,7 +33,7 @@ class JobKind:
 
     name: str
     title: str
-    run: Callable[[Task, Progress, Cancelled], Any]
+    run: Callable[[Task, Progress, StopRequested], Any]
     split: Callable[[Task], Sequence[Task]] | None = None
     cached: Callable[[Task], Any | None] | None = None
     version: int = 1

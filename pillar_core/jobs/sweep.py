@@ -13,14 +13,14 @@ from pillar_core.jobs import api as jobs
 from pillar_core.jobs.state import UNFINISHED
 from pillar_core.runs import splitting
 from pillar_core.runs import sweep as sweeps
-from pillar_core.types import FeatureSet
+from pillar_core.types import FeatureSet, Progress
 
 POLL_SECONDS = 0.5
 
 Answer = str | dict[str, Any]
 
 
-def sweep(grid: Mapping[str, Any], *, scheduler: str | None = None, progress: sweeps.Progress | None = None) -> pd.DataFrame:
+def sweep(grid: Mapping[str, Any], *, scheduler: str | None = None, progress: Progress | None = None) -> pd.DataFrame:
     """One row per run, tidy, metrics as columns; runs that are in the cache are not run again.
 
     grid: `dataset` (names, or one FeatureSet or SemiPrivateSplit), `dataset_settings` (a mapping for generators), `backbone`,
@@ -42,7 +42,7 @@ def run_through(
     grid: Mapping[str, Any],
     *,
     scheduler: str = "jobs",
-    progress: sweeps.Progress | None = None,
+    progress: Progress | None = None,
     resources: Mapping[str, float] | None = None,
 ) -> list[dict[str, Any]]:
     """The records of a grid, trained by the jobs process of this cache, on this machine ("jobs") or on a cluster (its address).

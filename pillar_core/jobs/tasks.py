@@ -16,6 +16,7 @@ from pillar_core.errors import Cancelled, JobError
 from pillar_core.jobs import kind as jobs_kinds
 from pillar_core.jobs.state import Folder, Job, replace
 from pillar_core.store.codec import encode_json
+from pillar_core.types import Progress
 
 _PROGRESS_SECONDS = 0.2
 
@@ -68,7 +69,7 @@ def _one_thread() -> None:
 
 
 @contextlib.contextmanager
-def _marked(job: Job, number: int) -> Iterator[jobs_kinds.Progress]:
+def _marked(job: Job, number: int) -> Iterator[Progress]:
     """Leave a file while the task runs: which process has it, and how far it is."""
     mark = job.running_folder / str(number)
     about: dict[str, Any] = {"worker": _worker_address(), "pid": os.getpid(), "since": time.time()}

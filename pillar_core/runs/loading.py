@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
 from pathlib import Path
 
 from pillar_core import data
 from pillar_core.backbones import extract
-from pillar_core.backbones.extraction import Progress
 from pillar_core.backbones.names import address
 from pillar_core.errors import SettingError
-from pillar_core.types import Dataset, FeatureSet
+from pillar_core.types import Dataset, FeatureSet, Progress, StopRequested
 
 __all__ = ["load_features", "read", "through_backbone"]
 
@@ -57,7 +55,7 @@ def through_backbone(
     device: str = "auto",
     batch_size: int = 64,
     progress: Progress | None = None,
-    cancelled: Callable[[], bool] | None = None,
+    cancelled: StopRequested | None = None,
 ) -> FeatureSet:
     """`load_features` of a dataset, telling how far it is and stopping when asked.
 

@@ -12,7 +12,8 @@ import pandas as pd
 
 from pillar_core import store
 from pillar_core.errors import StoreError
-from pillar_core.runs.sweep import Cell, Progress, cell_key, cells, run_trials, table, trials
+from pillar_core.runs.sweep import Cell, cell_key, cells, run_trials, table, trials
+from pillar_core.types import Progress
 
 SHARED: Mapping[str, Any] = {"dataset": "spiked_features", "public_fraction": 0.1, "seed": [0, 1, 2]}
 HERO_EPSILONS = (0.1, 0.3, 0.7, 2.0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pandas as pd
@@ -18,10 +18,9 @@ from pillar_core.memo import Memo
 from pillar_core.methods import METHODS
 from pillar_core.runs import run, splitting
 from pillar_core.runs.tables import record_json, refusal_json, row_of
-from pillar_core.types import FeatureSet, RunSpec, SemiPrivateSplit
+from pillar_core.types import FeatureSet, Progress, RunSpec, SemiPrivateSplit
 
 Cell = dict[str, Any]
-Progress = Callable[[int, int, str], None]
 
 DATA_AXES = ("dataset", "backbone")
 SPLIT_AXES = ("public_fraction", "public_per_class", "public", "validation_fraction", "allow_overlap", "split_seed")

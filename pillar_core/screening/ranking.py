@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,9 +16,7 @@ from pillar_core.screening.gsd import Side
 from pillar_core.screening.models import GradientModel
 from pillar_core.screening.scores import SCORES, Seen
 from pillar_core.subspace import random_distance
-from pillar_core.types import Dataset, Provenance
-
-Progress = Callable[[int, int, str], None]
+from pillar_core.types import Dataset, Progress, Provenance
 
 COLUMNS = ("public", "score", "value", "low", "high", "rank", "n_examples", "provenance", "epsilon_upper")
 LEVEL = 0.95

@@ -14,10 +14,10 @@ from pillar_core.screening.batches import preparation_notes
 from pillar_core.screening.gsd import N_EXAMPLES, REPEATS, K, Side, require_kind, require_one_width, whole
 from pillar_core.screening.models import model_of
 from pillar_core.screening.private import LARGEST_PURE_K, with_noise
-from pillar_core.screening.ranking import Progress, Task, without_noise
+from pillar_core.screening.ranking import Task, without_noise
 from pillar_core.screening.scores import SCORES
 from pillar_core.subspace import GRAM_PARAMETERS
-from pillar_core.types import Dataset
+from pillar_core.types import Dataset, Progress, unwatched
 
 
 def screen(
@@ -62,8 +62,19 @@ def screen(
         refuse_overlap(private, public)
     size = whole(N_EXAMPLES, n_examples)
     common = int(stream(None).integers(2**62)) if seed is None else seed
-    quiet: Progress = progress or (lambda done, total, words: None)
-    task = Task(private, len(private.x_train), public, names, chosen, whole(K, k), size, whole(REPEATS, repeats), seed, common, quiet)
+    task = Task(
+        private,
+        len(private.x_train),
+        public,
+        names,
+        chosen,
+        whole(K, k),
+        size,
+        whole(REPEATS, repeats),
+        seed,
+        common,
+        progress or unwatched,
+    )
     require_rows(task)
     sides = {name: Side(data, chosen, size, common, task.repeats) for name, data in public.items()}
     if epsilon is None:

@@ -7,11 +7,10 @@ from typing import Any
 
 from pillar_core.backbones import is_ready, revision
 from pillar_core.errors import DataError
-from pillar_core.jobs.kind import JOB_KINDS, JobKind, Progress, Task
-from pillar_core.jobs.kind import Cancelled as IsCancelled
+from pillar_core.jobs.kind import JOB_KINDS, JobKind, Task
 from pillar_core.runs import splitting
 from pillar_core.runs.loading import through_backbone
-from pillar_core.types import Dataset
+from pillar_core.types import Dataset, Progress, StopRequested
 
 __all__ = ["specification"]
 
@@ -33,7 +32,7 @@ def specification(
     }
 
 
-def run(task: Task, progress: Progress, cancelled: IsCancelled) -> dict[str, Any]:
+def run(task: Task, progress: Progress, cancelled: StopRequested) -> dict[str, Any]:
     """The size of the features and the notes on them; the features themselves are in the store.
 
     Raises:

@@ -6,10 +6,10 @@ from typing import Any
 
 from pillar_core import geometry as geo
 from pillar_core import store
-from pillar_core.jobs.kind import JOB_KINDS, JobKind, Progress, Task
-from pillar_core.jobs.kind import Cancelled as IsCancelled
+from pillar_core.jobs.kind import JOB_KINDS, JobKind, Task
 from pillar_core.splits import Transform
 from pillar_core.studies import geometry
+from pillar_core.types import Progress, StopRequested
 
 
 def split_separators(payload: Task) -> list[dict[str, Any]]:
@@ -17,7 +17,7 @@ def split_separators(payload: Task) -> list[dict[str, Any]]:
     return geometry.separator_tasks(payload, geometry.rows_of_payload(payload))
 
 
-def run_separators(task: Task, progress: Progress, cancelled: IsCancelled) -> str:
+def run_separators(task: Task, progress: Progress, cancelled: StopRequested) -> str:
     """The store's key of one group's separators, trained unless they are there."""
     key = geometry.task_key(task)
     if store.default().has("arrays", key):
@@ -28,7 +28,7 @@ def run_separators(task: Task, progress: Progress, cancelled: IsCancelled) -> st
         [(int(a), int(b)) for a, b in task["pairs"]],
         space=rows.space(standardise=bool(task["standardise"])),
         regularisation=float(task["regularisation"]),
-        progress=lambda done, total: progress(done, total, "separators"),
+        progress=progress,
         cancelled=cancelled,
     )
     store.default().put_arrays(key, weights=found.weights, offsets=found.offsets, converged=found.converged)
@@ -46,7 +46,7 @@ def split_margins(payload: Task) -> list[dict[str, Any]]:
     return geometry.margin_tasks(payload, _basis(payload)[2].rank)
 
 
-def run_margins(task: Task, progress: Progress, cancelled: IsCancelled) -> str:
+def run_margins(task: Task, progress: Progress, cancelled: StopRequested) -> str:
     """The store's key of margins trained anew at the task's k."""
     key = geometry.margins_key(task)
     if not store.default().has("record", key):
@@ -56,7 +56,7 @@ def run_margins(task: Task, progress: Progress, cancelled: IsCancelled) -> str:
             [int(k) for k in task["ks"]],
             quantile=geometry.QUANTILES,
             regularisation=float(task["regularisation"]),
-            progress=lambda done, total: progress(done, total, "margins"),
+            progress=progress,
             cancelled=cancelled,
         )
         store.default().put_json("record", key, {"rows": table.to_numpy(dtype=object).tolist()})

@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 from pillar_core.errors import Cancelled
-from pillar_core.jobs.kind import JOB_KINDS, JobKind, Progress, Task
-from pillar_core.jobs.kind import Cancelled as IsCancelled
+from pillar_core.jobs.kind import JOB_KINDS, JobKind, Task
 from pillar_core.studies.screening import answers as screening_kept
+from pillar_core.types import Progress, StopRequested
 
 
-def run_screening(task: Task, progress: Progress, cancelled: IsCancelled) -> str:
+def run_screening(task: Task, progress: Progress, cancelled: StopRequested) -> str:
     """The store's key of the table, computed unless it is there.
 
     Raises:
         Cancelled: between two sets. As `screening_kept.computed`.
     """
 
-    def told(done: int, total: int, words: str) -> None:
+    def told(done: int, total: int, message: str = "") -> None:
         if cancelled():
             raise Cancelled("the job was cancelled.")
-        progress(done, total, words)
+        progress(done, total, message)
 
     ask = screening_kept.Ask.of(task)
     screening_kept.computed(ask, told)

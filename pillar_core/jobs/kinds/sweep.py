@@ -9,9 +9,9 @@ from typing import Any
 from pillar_core import store
 from pillar_core.errors import Cancelled, SettingError
 from pillar_core.fingerprint import fingerprint
-from pillar_core.jobs.kind import JOB_KINDS, JobKind, Progress, Task
-from pillar_core.jobs.kind import Cancelled as IsCancelled
+from pillar_core.jobs.kind import JOB_KINDS, JobKind, Task
 from pillar_core.runs import sweep
+from pillar_core.types import Progress, StopRequested
 
 POLL_SECONDS = 0.5
 TASK_CELLS = 96
@@ -34,7 +34,7 @@ def split(payload: Task) -> list[Task]:
     return [{"cells": cells} for cells in _packed(pieces)]
 
 
-def run(task: Task, progress: Progress, cancelled: IsCancelled) -> list[Answer]:
+def run(task: Task, progress: Progress, cancelled: StopRequested) -> list[Answer]:
     """For each cell the key of its record in the store, or a refusal that the store does not keep as {"cell": …, "error": …}.
 
     Raises:

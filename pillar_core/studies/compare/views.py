@@ -8,15 +8,16 @@ import pandas as pd
 
 from pillar_core.errors import DataError
 from pillar_core.runs import sweep
-from pillar_core.runs.sweep import Cell, Progress
+from pillar_core.runs.sweep import Cell
 from pillar_core.studies.compare import views_of_learners as compare_views_learners
 from pillar_core.studies.compare import views_of_rows as compare_views_rows
 from pillar_core.studies.compare.view import COMPARE_VIEWS, CompareView, Setup, lines
+from pillar_core.types import Progress, unwatched
 
 __all__ = ["COMPARE_VIEWS", "CompareView", "Setup", "cells", "compare_views_learners", "compare_views_rows", "lines", "run", "table_of"]
 
 
-def run(name: str, setup: Setup, *, progress: Progress | None = None) -> tuple[pd.DataFrame, pd.DataFrame]:
+def run(name: str, setup: Setup, *, progress: Progress = unwatched) -> tuple[pd.DataFrame, pd.DataFrame]:
     """(lines, runs) of a view, trained where the cache has nothing yet.
 
     Raises:
@@ -28,11 +29,9 @@ def run(name: str, setup: Setup, *, progress: Progress | None = None) -> tuple[p
     total = sum(len(sweep.cells(grid)) for grid in grids)
     tables = []
     for grid in grids:
-        before = done
 
-        def forward(count: int, _: int, message: str, before: int = before) -> None:
-            if progress is not None:
-                progress(before + count, total, message)
+        def forward(count: int, _total: int, message: str = "", before: int = done) -> None:
+            progress(before + count, total, message)
 
         tables.append(sweep.sweep(grid, progress=forward))
         done += len(tables[-1])

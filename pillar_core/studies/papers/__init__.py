@@ -21,8 +21,8 @@ from pillar_core.jobs.sweep import sweep
 from pillar_core.methods import METHODS
 from pillar_core.runs import splitting
 from pillar_core.runs.loading import load_features
-from pillar_core.runs.sweep import Progress
 from pillar_core.studies.papers.tables import CLASSES, TABLES, PaperTable
+from pillar_core.types import Progress
 
 __all__ = [
     "TABLES",

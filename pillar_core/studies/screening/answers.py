@@ -21,9 +21,7 @@ from pillar_core.fingerprint import fingerprint
 from pillar_core.screening.models import model_of
 from pillar_core.studies.screening import benefit as by_name
 from pillar_core.studies.screening.gradient_energy import captured
-from pillar_core.types import Dataset
-
-Progress = Callable[[int, int, str], None]
+from pillar_core.types import Dataset, Progress, unwatched
 
 IMAGES = "images:"
 OWN_HALF = "own_half"
@@ -83,7 +81,7 @@ def kept(ask: Ask) -> pd.DataFrame | None:
     return table
 
 
-def computed(ask: Ask, progress: Progress = lambda done, total, words: None) -> pd.DataFrame:
+def computed(ask: Ask, progress: Progress = unwatched) -> pd.DataFrame:
     """The answer, from the store where it is there, else computed and stored.
 
     Raises:

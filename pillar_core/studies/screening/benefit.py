@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,9 +23,7 @@ from pillar_core.runs.run import run
 from pillar_core.runs.splitting import split
 from pillar_core.screening.batches import image_batches, require_images
 from pillar_core.screening.models import model_of
-from pillar_core.types import Dataset, FeatureSet, PublicUse, SemiPrivateSplit
-
-Progress = Callable[[int, int, str], None]
+from pillar_core.types import Dataset, FeatureSet, Progress, PublicUse, SemiPrivateSplit, unwatched
 
 FEATURE_SIDE = 16
 EXACT_UP_TO = 8
@@ -64,7 +62,7 @@ def measured(
     delta: float = 1e-5,
     model: str = "",
     seeds: Sequence[int] = (0, 1, 2),
-    progress: Progress = lambda done, total, words: None,
+    progress: Progress = unwatched,
     **settings: Any,
 ) -> pd.DataFrame:
     """The accuracy that each public set really gives: columns public, seed, accuracy (on the private set's test rows).
