@@ -72,7 +72,7 @@ def gep_step(
     residuals = head_residuals(anchors, drawn, weights)
     coefficients = anchor_coefficients(rank_one_gram(residuals, anchor_products), DIRECTIONS)
     basis = AnchorBasis(residuals, anchors, torch.from_numpy(coefficients).float())
-    embedded_sums(z, products, labels, weights, basis, embedding_clip=1.0, residual_clip=0.2)
+    embedded_sums(z, z.square().sum(1), products, labels, weights, basis, embedding_clip=1.0, residual_clip=0.2)
 
 
 def per_row_gradients(z: torch.Tensor, labels: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:

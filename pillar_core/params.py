@@ -72,6 +72,8 @@ class Param:
             yield "many"
             if self.low > -math.inf:
                 yield self.kind(self.low) if self.low_open else self.kind(self.low) - 1
+            if self.kind is float and self.low > 0:
+                yield self.low / 2
             if self.high < math.inf:
                 yield self.kind(self.high) if self.high_open else self.kind(self.high) + 1
         if self.choices:
@@ -164,8 +166,7 @@ L2_CLIP_NORM = Param(
     float,
     1.0,
     "Largest L2 norm of one row's gradient (weights and bias together).",
-    low=0,
-    low_open=True,
+    low=1e-6,
     high=1e6,
     log=True,
 )

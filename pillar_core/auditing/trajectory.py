@@ -15,7 +15,7 @@ import torch
 
 from pillar_core.arrays import Array
 from pillar_core.engine import HeadPlan
-from pillar_core.engine.gradient import clipped_sum, cross_entropy_residuals
+from pillar_core.engine.gradient import clipped_sum, cross_entropy_residuals, squared_lengths
 from pillar_core.errors import UnsupportedError
 from pillar_core.ledger import Call
 
@@ -132,8 +132,7 @@ def clipped_gradient(rows: Rows, state: torch.Tensor, plan: HeadPlan) -> torch.T
     k = rows.z.shape[1]
     bias = state[..., k] if plan.bias else None
     clip = torch.full((state.shape[0],), plan.l2_clip_norm)
-    squared = torch.linalg.vector_norm(rows.z, dim=1).square()
-    weight_sum, bias_sum = clipped_sum(rows.z, squared, rows.y, state[..., :k], bias, clip)
+    weight_sum, bias_sum = clipped_sum(rows.z, squared_lengths(rows.z), rows.y, state[..., :k], bias, clip)
     return torch.cat([weight_sum, bias_sum[..., None]], dim=-1) if plan.bias else weight_sum
 
 

@@ -10,7 +10,7 @@ import dataclasses
 
 import torch
 
-from pillar_core.engine.gradient import clip_factors, row_sum
+from pillar_core.engine.gradient import clip_factors, row_sum, squared_residuals
 from pillar_core.engine.preconditioned import head_residuals
 
 CHUNK_ROWS = 2048
@@ -35,6 +35,7 @@ class AnchorBasis:
 
 def embedded_sums(
     z: torch.Tensor,
+    squared_rows: torch.Tensor,
     products: torch.Tensor,
     labels: torch.Tensor,
     weights: torch.Tensor,
@@ -45,8 +46,8 @@ def embedded_sums(
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """(Σ clip(c_i), Σ clip(g_i − V c_i)): (k,) and (C, d) float64; the residual is that of the unclipped embedding.
 
-    z: (n, d) float32; products: (n, m) float32, z · basis.zᵀ; labels: (n,) int64; weights: (C, d).
-    A row with a norm that is not finite adds 0.
+    z: (n, d) float32; squared_rows: (n,) its rows' squared norms; products: (n, m) float32, z · basis.zᵀ; labels: (n,) int64;
+    weights: (C, d). A row with a norm that is not finite adds 0.
     """
     clips = torch.tensor([embedding_clip, residual_clip], dtype=torch.float32, device=z.device)
     embedding = torch.zeros(basis.coefficients.shape[1], dtype=torch.float64, device=z.device)
@@ -55,7 +56,7 @@ def embedded_sums(
         part = slice(start, start + CHUNK_ROWS)
         residuals = head_residuals(z[part], labels[part], weights)
         rows = ((residuals.T @ basis.residuals).mul_(products[part])) @ basis.coefficients
-        squared_norms = residuals.square().sum(0) * torch.linalg.vector_norm(z[part], dim=1).square_()
+        squared_norms = squared_residuals(residuals, 0) * squared_rows[part]
         inner, outer = part_factors(rows, squared_norms, clips)
         finite = (inner > 0) & (outer > 0)
         rows, residuals = torch.where(finite[:, None], rows, 0.0), torch.where(finite, residuals, 0.0)
@@ -70,5 +71,5 @@ def part_factors(rows: torch.Tensor, squared_norms: torch.Tensor, clips: torch.T
     """Clip factors (n,) of embeddings and of residuals. rows: (n, k) embeddings; squared_norms: (n,) of gradients; clips: (2,)."""
     inside = rows.square().sum(1)
     outside = (squared_norms - inside).clamp_(min=0) + RESIDUAL_MARGIN * squared_norms
-    inner, outer = clip_factors(torch.stack([inside, outside]), clips)
+    inner, outer = clip_factors(torch.stack([inside, outside]), clips, terms=rows.shape[1])
     return inner, outer

@@ -11,10 +11,19 @@ import math
 
 import torch
 
+UNIT = 2.0**-24
+"""Largest relative rounding error of one float32 operation."""
 ROUNDING_GUARD = 1e-6
-"""Clip factors are lowered by this fraction: float32 norms are exact to a few 1e-7, so no row exceeds the clip norm, and sums
+"""Clip factors are lowered by this fraction, and by TERM_GUARD for each term of a float32 sum of squares.
+
+A norm ‖r‖·‖z‖ is off by half a UNIT for each rounding in its square (‖z‖² from float64, squares, product, bias), by four for
+rsqrt (a GPU's), and clip norm, factor and scaled residual by one each: ten UNITs, 6e-7, hold no row above the clip norm. Sums
 of n clipped rows in float64 are exact to n²·2⁻⁵³ of it, 2e-7 for 45,000 rows. (Sums in float32 can be made to move by many
 times the clip norm when one ordinary row leaves: Casacuberta et al. 2022.)"""
+TERM_GUARD = UNIT / 2
+"""A float32 sum of m squares, in any order, is at least 1 − m·UNIT of the true one (Higham 2002, section 4.2), its root 1 − m·UNIT/2."""
+SMALLEST_NORMAL = torch.finfo(torch.float32).tiny
+"""Added to each square, so that squares that underflow count for more than they are, never for less."""
 SUM_ROWS, SUM_ROWS_DEVICE = 2048, 1 << 17
 """Rows that are widened to float64 at a time: what is cast stays in a core's second-level cache; a GPU wants long products."""
 
@@ -26,18 +35,41 @@ def cross_entropy_residuals(logits: torch.Tensor, labels: torch.Tensor) -> torch
     return residuals.scatter_add_(1, index, residuals.new_full((), -1.0).expand_as(index))
 
 
-def clip_factors(squared_norms: torch.Tensor, clip: torch.Tensor) -> torch.Tensor:
-    """min(1, clip/norm) for every head and row, 0 where a norm is not finite. squared_norms: (H, n); clip: (H,)."""
-    factors = torch.rsqrt(squared_norms).mul_(clip[:, None] * (1 - ROUNDING_GUARD)).clamp_(max=1.0)
+def squared_lengths(z: torch.Tensor) -> torch.Tensor:
+    """(n,) float32 squared norms of rows z (n, k), summed in float64: in float32 those of 8,192 numbers were 2.4e-5 too small."""
+    parts = [torch.linalg.vector_norm(part, dim=1, dtype=torch.float64).square_().float() for part in torch.split(z, SUM_ROWS)]
+    return torch.cat(parts) if parts else z.new_zeros(0)
+
+
+def squared_residuals(residuals: torch.Tensor, dim: int) -> torch.Tensor:
+    """Σ over classes of squared residuals; not below the true one where squares underflow, else the same to the last bit."""
+    return residuals.square().sum(dim).add_(residuals.shape[dim] * SMALLEST_NORMAL)
+
+
+def within_unit_ball(rows: torch.Tensor) -> torch.Tensor:
+    """(n, k) float64 rows of norm at most 1, for what is summed itself; a row that is not finite becomes 0."""
+    norms = torch.linalg.vector_norm(rows, dim=1, keepdim=True, dtype=torch.float64)
+    return torch.where(norms < math.inf, rows.double() * ((1 - ROUNDING_GUARD) / norms.clamp(min=1.0)), 0.0)
+
+
+def clip_factors(squared_norms: torch.Tensor, clip: torch.Tensor, *, terms: int = 0) -> torch.Tensor:
+    """min(1, clip/norm) for every head and row, 0 where a norm is not finite. squared_norms: (H, n); clip: (H,).
+
+    terms: how many float32 numbers were added up in each squared norm.
+    """
+    factors = torch.rsqrt(squared_norms).mul_(clip[:, None] * (1 - ROUNDING_GUARD - terms * TERM_GUARD)).clamp_(max=1.0)
     return torch.where(squared_norms < math.inf, factors, 0.0)
 
 
-def clipped_residuals(residuals: torch.Tensor, squared_norms: torch.Tensor, clip: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+def clipped_residuals(
+    residuals: torch.Tensor, squared_norms: torch.Tensor, clip: torch.Tensor, *, more_terms: int = 0
+) -> tuple[torch.Tensor, torch.Tensor]:
     """(residuals (H, C, n) scaled so that every row keeps to the clip norm, the factors (H, n)).
 
-    A row whose norm is not finite becomes 0: NaN in one row must not reach the sum.
+    more_terms: numbers that were added up in the squared norms, besides the C squared residuals. A row whose norm is not finite
+    becomes 0: NaN in one row must not reach the sum.
     """
-    factors = clip_factors(squared_norms, clip)
+    factors = clip_factors(squared_norms, clip, terms=residuals.shape[1] + more_terms)
     if squared_norms.device.type != "cpu" or not math.isfinite(float(squared_norms.sum())):  # a GPU would wait for the answer
         residuals = torch.where((factors > 0)[:, None], residuals, 0.0)
     return residuals * factors[:, None], factors
@@ -68,7 +100,7 @@ def clipped_sum(
         logits += bias[..., None]
     residuals = cross_entropy_residuals(logits, labels)
     lengths = squared_rows + 1.0 if bias is not None else squared_rows
-    squared_norms = residuals.square().sum(1) * lengths
+    squared_norms = squared_residuals(residuals, 1) * lengths
     residuals, _ = clipped_residuals(residuals, squared_norms, clip)
     total = row_sum(residuals.view(heads * classes, -1), z).view(heads, classes, k)
     return total, residuals.sum(-1, dtype=torch.float64)

@@ -15,7 +15,7 @@ import torch
 
 from pillar_core.arrays import Array
 from pillar_core.engine.device import training_device
-from pillar_core.engine.gradient import clipped_residuals, row_sum
+from pillar_core.engine.gradient import clipped_residuals, row_sum, squared_lengths, squared_residuals
 from pillar_core.grouping import grouped
 from pillar_core.ledger import Ledger
 from pillar_core.mechanisms import GaussianMechanism, sampled
@@ -145,7 +145,7 @@ def clipped_joint_sum(
     heads, count, k = weights.shape
     margins = (weights.reshape(heads * count, k) @ z.T).view(heads, count, -1) * signs
     slopes = loss.slope(margins) * signs
-    slopes, _ = clipped_residuals(slopes, slopes.square().sum(1) * squared_rows, clip)
+    slopes, _ = clipped_residuals(slopes, squared_residuals(slopes, 1) * squared_rows, clip)
     return row_sum(slopes.view(heads * count, -1), z).view(heads, count, k)
 
 
@@ -157,7 +157,7 @@ def into_ball(weights: torch.Tensor) -> torch.Tensor:
 
 def _train_group(z: torch.Tensor, signs: torch.Tensor, heads: list[HalfspaceHead]) -> torch.Tensor:
     first, ledgers = heads[0].plan, [head.ledger for head in heads]
-    squared_rows = torch.linalg.vector_norm(z, dim=1).square_()
+    squared_rows = squared_lengths(z)
     mechanisms = [GaussianMechanism(h.plan.noise_multiplier, h.plan.l2_clip_norm, h.noise, h.ledger) for h in heads]
     lengths = [h.plan.learning_rate / (h.plan.sampling_probability * h.plan.n_private) for h in heads]
     rates = torch.tensor(lengths, device=z.device)[:, None, None]

@@ -7,7 +7,6 @@ What it sees is public rows, released sums and the weights made from them: every
 from __future__ import annotations
 
 import dataclasses
-import math
 from collections.abc import Sequence
 from typing import Protocol
 
@@ -16,7 +15,7 @@ import torch
 
 from pillar_core.arrays import Array
 from pillar_core.engine.device import training_device
-from pillar_core.engine.gradient import clipped_residuals, cross_entropy_residuals, row_sum
+from pillar_core.engine.gradient import UNIT, clipped_residuals, cross_entropy_residuals, row_sum, squared_lengths, squared_residuals
 from pillar_core.grouping import grouped
 from pillar_core.ledger import Ledger
 from pillar_core.mechanisms import GaussianMechanism, sampled
@@ -24,8 +23,6 @@ from pillar_core.rng import Streams
 from pillar_core.threads import threads_for
 
 CHUNK_FLOATS, CHUNK_FLOATS_DEVICE = 1 << 19, 1 << 27
-CANCELLATION_GUARD = 2.5e-7
-"""Of the terms' size and times 4 + √k, added to a squared distance: what float32 differences of sums of k products lose."""
 SMALLEST_CLIP = 1e-6
 
 
@@ -87,7 +84,7 @@ def train_mixed(z: Array, y: Array, heads: Sequence[MixedHead], guide: Guide) ->
     guide takes from public rows and earlier releases; on a Poisson sample where the plan samples.
     """
     rows, labels = torch.from_numpy(z).to(training_device()), torch.from_numpy(y).to(training_device())
-    squared_rows = torch.linalg.vector_norm(rows, dim=1).square_()
+    squared_rows = squared_lengths(rows)
     results: dict[int, Array] = {}
     samples = (None if head.plan.sampling_probability == 1 else head.streams.identity for head in heads)
     plans = ((head.plan.steps, head.plan.sampling_probability) for head in heads)
@@ -117,16 +114,17 @@ def clipped_difference_sum(
 ) -> torch.Tensor:
     """Σ_i clip(g_i − reference) for every head, (H, C, k) float64; without a reference the plain clipped sum.
 
-    ‖r ⊗ z − G‖² = ‖r‖²‖z‖² − 2 rᵀGz + ‖G‖²: one more matrix product, no per-row gradient. Rounding is covered from above
-    (see CANCELLATION_GUARD), so no row exceeds its clip norm. A row whose norm is not finite contributes 0.
+    ‖r ⊗ z − G‖² = ‖r‖²‖z‖² − 2 rᵀGz + ‖G‖²: one more matrix product, no per-row gradient. With s = ‖r‖²‖z‖² + ‖G‖², float32
+    sums of k products and of C classes lose at most (k + C)·UNIT·s of 2 rᵀGz (Cauchy–Schwarz), C·UNIT·s of ‖r‖², and single
+    roundings a few: that is added, so no row exceeds its clip norm. A row whose norm is not finite contributes 0.
     """
     heads, classes, k = weights.shape
     residuals = cross_entropy_residuals((weights.reshape(heads * classes, k) @ z.T).view(heads, classes, -1), labels)
-    squared_norms = residuals.square().sum(1) * squared_rows
+    squared_norms = squared_residuals(residuals, 1) * squared_rows
     if reference is not None:
         inner = (reference.reshape(heads * classes, k) @ z.T).view(heads, classes, -1)
-        size = squared_norms + reference.square().sum((1, 2))[:, None]
-        guard = CANCELLATION_GUARD * (4 + math.sqrt(k))
+        size = squared_norms + reference.square().sum((1, 2), dtype=torch.float64).float()[:, None]
+        guard = (k + 2 * classes + 16) * UNIT
         squared_norms = (size - 2 * (residuals * inner).sum(1)).clamp_(min=0.0) + guard * size
     residuals, factors = clipped_residuals(residuals, squared_norms, clip)
     total = row_sum(residuals.view(heads * classes, -1), z).view(heads, classes, k)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import torch
 
-from pillar_core.engine.gradient import clipped_residuals, cross_entropy_residuals, row_sum
+from pillar_core.engine.gradient import SMALLEST_NORMAL, clipped_residuals, cross_entropy_residuals, row_sum
 
 CHUNK_ROWS = 2048
 
@@ -26,14 +26,14 @@ def preconditioned_sum(
         part = z[start : start + CHUNK_ROWS]
         residuals = head_residuals(part, labels[start : start + CHUNK_ROWS], weights)
         norms = preconditioned_norms(part, residuals, squares)
-        clipped, _ = clipped_residuals(residuals[None], norms[None], clip)
+        clipped, _ = clipped_residuals(residuals[None], norms[None], clip, more_terms=z.shape[1])
         total += row_sum(clipped[0], part)
     return total * root
 
 
 def preconditioned_norms(z: torch.Tensor, residuals: torch.Tensor, squares: torch.Tensor) -> torch.Tensor:
-    """(n,) squared norms Σ_cj r_c² D_cj z_j². residuals: (C, n); squares = D: (C, k)."""
-    return (residuals.square() * (squares @ z.square().T)).sum(0)
+    """(n,) squared norms Σ_cj r_c² D_cj z_j², not below them where squares underflow. residuals: (C, n); squares = D: (C, k)."""
+    return ((residuals.square() + SMALLEST_NORMAL) * (squares @ (z.square() + SMALLEST_NORMAL).T)).sum(0)
 
 
 def head_residuals(z: torch.Tensor, labels: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:

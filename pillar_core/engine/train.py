@@ -10,7 +10,7 @@ import torch
 
 from pillar_core.arrays import Array
 from pillar_core.engine.device import training_device
-from pillar_core.engine.gradient import clipped_sum
+from pillar_core.engine.gradient import clipped_sum, squared_lengths
 from pillar_core.grouping import grouped
 from pillar_core.ledger import Ledger
 from pillar_core.mechanisms import GaussianMechanism, sampled
@@ -66,7 +66,7 @@ def train_heads(z: Array, y: Array, heads: Sequence[Head], *, n_classes: int) ->
     """
     where = training_device()
     rows = torch.from_numpy(z).to(where)
-    squared_rows = torch.linalg.vector_norm(rows, dim=1).square_()
+    squared_rows = squared_lengths(rows)
     labels = torch.from_numpy(y).to(where)
     results: dict[int, tuple[Array, Array]] = {}
     samples = (None if head.plan.sampling_probability == 1 else head.streams.identity for head in heads)

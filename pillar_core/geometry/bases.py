@@ -14,7 +14,7 @@ import torch
 
 from pillar_core import rng
 from pillar_core.arrays import Array
-from pillar_core.engine.gradient import ROUNDING_GUARD
+from pillar_core.engine.gradient import within_unit_ball
 from pillar_core.errors import DataError, SettingError
 from pillar_core.geometry.rows import Rows
 from pillar_core.ledger import Ledger
@@ -153,8 +153,7 @@ def _noised(rows: Rows, space: Transform, noise_multiplier: float | None, seed: 
         )
     if not rows.has_public and (space.mean is not None or space.scale is not None):
         raise DataError("dp_pca centres by public rows, and there are none: the private mean is not free. Split the data, or centre=False.")
-    z = torch.from_numpy(space(rows.x)).double()
-    z *= (1 - ROUNDING_GUARD) / torch.linalg.vector_norm(z, dim=1, keepdim=True).clamp(min=1.0)
+    z = within_unit_ball(torch.from_numpy(space(rows.x)))
     mechanism = GaussianMechanism(
         noise_multiplier,
         1.0,

@@ -50,10 +50,11 @@ class PrintedNoisySgd:
     label: str = "noisy SGD as printed"
 
     def run(self, z: Array, signs: Array, slope: Slope, lipschitz: float) -> Array:
-        """(k,) float64 last iterate. z: (n, k) rows of norm at most 1; signs: (n,) in {−1, 1}; slope: ℓ'/L of a margin."""
+        """(k,) float64 last iterate. z: (n, k) rows, here clipped to norm 1; signs: (n,) in {−1, 1}; slope: ℓ'/L of a margin."""
         event = printed_event(self.noise_multiplier, n_private=self.n_private, delta=self.delta)
         std = self.noise_multiplier * lipschitz * self.n_private
         call = Call("printed_noisy_sgd", (z.shape[1],), std, lipschitz * self.n_private, lipschitz, detail=(self.n_private**2,))
+        z = z / np.maximum(np.linalg.norm(z, axis=1, keepdims=True), 1.0)
         nothing = np.zeros(z.shape[1])
         chosen: Array = self.ledger.release(event, call, nothing, lambda: self._descend(z, signs, slope, lipschitz, std), label=self.label)
         return chosen

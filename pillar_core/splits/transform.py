@@ -15,6 +15,9 @@ from pillar_core.errors import DataError
 CHUNK_ROWS = 4096
 LARGEST = 1e15
 """Coordinates are clamped to ±1e15 so that squared norms stay finite in float32 for any finite row."""
+SMALLEST_SCALE = np.float32(1e-30)
+LARGEST_PRODUCT = 1e37
+"""Features are clamped further where their scale asks for it, so that no sum of products overflows, whatever the order of the sum."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -46,14 +49,15 @@ class Transform:
         width = x.shape[1] if self.projection is None else self.projection.shape[1]
         out = np.empty((n, width), dtype=np.float32)
         fold, offset = self._folded()
+        limit = _limit(fold)
         for start in range(0, n, CHUNK_ROWS):
             stop = min(start + CHUNK_ROWS, n)
             chunk = x[start:stop] if indices is None else x[indices[start:stop]]
-            self._apply(chunk, fold, offset, out[start:stop])
+            self._apply(chunk, limit, fold, offset, out[start:stop])
         return unit_rows(out) if self.normalise else out
 
-    def _apply(self, chunk: Array, fold: Array | None, offset: Array | None, out: Array) -> None:
-        chunk = np.clip(chunk, -LARGEST, LARGEST, dtype=np.float32)
+    def _apply(self, chunk: Array, limit: Array | float, fold: Array | None, offset: Array | None, out: Array) -> None:
+        chunk = np.clip(chunk, -limit, limit, dtype=np.float32)
         if fold is None:
             out[...] = chunk
         elif self.projection is not None:
@@ -66,13 +70,14 @@ class Transform:
 
     def _folded(self) -> tuple[Array | None, Array | None]:
         """The affine part as one multiplication and one subtraction: x·P/s − (m/s)·P."""
-        fold: Array | None = None if self.scale is None else 1.0 / self.scale
+        scale = None if self.scale is None else np.maximum(self.scale, SMALLEST_SCALE)
+        fold: Array | None = None if scale is None else 1.0 / scale
         if self.projection is not None:
-            fold = self.projection if self.scale is None else self.projection / self.scale[:, None]
+            fold = self.projection if scale is None else self.projection / scale[:, None]
         offset = self.mean
         if self.mean is not None and fold is not None:
             offset = self.mean * fold if self.projection is None else self.mean.astype(np.float64) @ fold.astype(np.float64)
-        return _float32(fold), _float32(offset)
+        return _float32(fold), None if offset is None else _float32(np.clip(offset, -LARGEST, LARGEST))
 
     def _input_width(self) -> int | None:
         for part in (self.mean, self.scale, self.projection):
@@ -81,14 +86,30 @@ class Transform:
         return None
 
 
+def _limit(fold: Array | None) -> Array | float:
+    """The largest size of each feature's numbers: LARGEST, or (d,) float32 at most that."""
+    if fold is None:
+        return LARGEST
+    wide = np.abs(fold).reshape(len(fold), -1).max(axis=1).astype(np.float64)
+    terms = len(fold) if fold.ndim == 2 else 1
+    limits = np.minimum(LARGEST, LARGEST_PRODUCT / (terms * np.maximum(wide, 1.0)))
+    return LARGEST if (limits == LARGEST).all() else limits.astype(np.float32)
+
+
 def _float32(part: Array | None) -> Array | None:
     return None if part is None else np.ascontiguousarray(part, dtype=np.float32)
 
 
-def unit_rows(z: Array) -> Array:
-    """`z` (n, k) with every row scaled, in place, to unit L2 norm; zero rows stay zero."""
+def unit_rows(z: Array, scale: Array | None = None) -> Array:
+    """`z` (n, k) float32 with every row, times `scale` (k,) float64, brought in place to unit L2 norm; zero rows stay zero.
+
+    In float64, where no square of a float32 number over- or underflows. Rounded to float32 again, a row's norm may be above 1
+    by 2⁻²⁴: what a guarantee leans on is clipped once more (`engine.gradient.within_unit_ball`, or the gradient's own clip).
+    """
     for start in range(0, len(z), CHUNK_ROWS):
-        rows = z[start : start + CHUNK_ROWS]
+        rows = z[start : start + CHUNK_ROWS].astype(np.float64)
+        if scale is not None:
+            rows *= scale
         norms = np.sqrt(np.einsum("ij,ij->i", rows, rows))
-        rows *= np.divide(1.0, norms, out=np.zeros_like(norms), where=norms > 0)[:, None]
+        z[start : start + CHUNK_ROWS] = rows * np.divide(1.0, norms, out=np.zeros_like(norms), where=norms > 0)[:, None]
     return z

@@ -26,14 +26,14 @@ IMAGES = {
 """Learners that train a network on pixels, and what keeps their fits short."""
 
 
-def small_split(*, n: int = 160, d: int = 8, n_classes: int = 3, seed: int = 0) -> SemiPrivateSplit:
-    """Three noisy clusters; a quarter of the rows public and labelled."""
+def small_split(*, n: int = 160, d: int = 8, n_classes: int = 3, seed: int = 0, unit: float = 1.0) -> SemiPrivateSplit:
+    """Three noisy clusters in numbers of size `unit`; a quarter of the rows public and labelled."""
     generator = rng.stream(seed, "contract case")
     means = 2.0 * generator.standard_normal((n_classes, d))
     y = np.arange(n) % n_classes
-    x = (means[y] + generator.standard_normal((n, d))).astype(np.float32)
+    x = (unit * (means[y] + generator.standard_normal((n, d)))).astype(np.float32)
     classes = tuple(f"class {label}" for label in range(n_classes))
-    return split_features(FeatureSet(x, y, x[:50] + 0.1, y[:50], classes), public_fraction=0.25)
+    return split_features(FeatureSet(x, y, x[:50] + np.float32(0.1 * unit), y[:50], classes), public_fraction=0.25)
 
 
 def boolean_split(*, n: int = 160) -> SemiPrivateSplit:
@@ -55,9 +55,9 @@ def image_split(*, n: int = 500, side: int = 8) -> SemiPrivateSplit:
     return split(images, public_fraction=0.5, allow_overlap=True)
 
 
-def case_for(method: Method, *, sampled: bool = False, **changes: object) -> Case:
+def case_for(method: Method, *, sampled: bool = False, unit: float = 1.0, **changes: object) -> Case:
     """The learner on the small split, on Poisson batches where asked; `changes` override settings that it has."""
-    rows = boolean_split() if method.name in BOOLEAN else image_split() if method.name in IMAGES else small_split()
+    rows = boolean_split() if method.name in BOOLEAN else image_split() if method.name in IMAGES else small_split(unit=unit)
     view = view_of(rows, method.public_use)
     own = params.params_of(method.settings)
     values = {

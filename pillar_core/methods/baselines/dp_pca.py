@@ -25,7 +25,7 @@ from pillar_core import params
 from pillar_core.accounting import calibrate
 from pillar_core.arrays import Array
 from pillar_core.engine import Head, LinearClassifier, train_heads
-from pillar_core.engine.gradient import ROUNDING_GUARD
+from pillar_core.engine.gradient import within_unit_ball
 from pillar_core.grouping import grouped
 from pillar_core.ledger import DpEvent, Ledger
 from pillar_core.mechanisms import GaussianMechanism
@@ -111,9 +111,7 @@ def second_moment(view: View, transform: Transform) -> torch.Tensor:
     with threads_for(CHUNK_ROWS * view.facts.d**2):
         for start in range(0, len(ids), CHUNK_ROWS):
             rows = torch.from_numpy(transform.rows(view.x, ids[start : start + CHUNK_ROWS]))
-            norms = torch.linalg.vector_norm(rows, dim=1, keepdim=True)
-            rows *= (1 - ROUNDING_GUARD) / norms.clamp(min=1.0)
-            wide = rows.double()
+            wide = within_unit_ball(rows)
             total.addmm_(wide.T, wide)
     return total
 

@@ -24,7 +24,7 @@ from pillar_core import ledger as events
 from pillar_core import params
 from pillar_core.arrays import Array
 from pillar_core.engine import LinearClassifier
-from pillar_core.engine.gradient import ROUNDING_GUARD, SUM_ROWS
+from pillar_core.engine.gradient import SUM_ROWS, within_unit_ball
 from pillar_core.grouping import grouped
 from pillar_core.ledger import DpEvent, Ledger
 from pillar_core.mechanisms import GaussianMechanism
@@ -94,10 +94,10 @@ def project(settings: OneShotSettings, view: View) -> Prepared:
     """Private and public rows in k public directions, scaled by λ^−g, then of unit norm."""
     basis = view.basis(standardise=settings.standardise, centre=settings.centre)
     prepared = view.prepare(standardise=settings.standardise, centre=settings.centre, normalise=False, k=settings.k)
-    scale = (basis.eigenvalues[: settings.k] ** -settings.whitening).astype(np.float32)
+    scale = basis.eigenvalues[: settings.k] ** -settings.whitening
     projection = basis.vectors[:, : settings.k] * scale
     transform = Transform(prepared.transform.mean, prepared.transform.scale, projection, normalise=True)
-    return Prepared(unit_rows(prepared.z * scale), unit_rows(prepared.z_public * scale), transform)
+    return Prepared(unit_rows(prepared.z, scale), unit_rows(prepared.z_public, scale), transform)
 
 
 def class_sums(z: Array, y: Array, *, n_classes: int, count_weight: float) -> torch.Tensor:
@@ -106,7 +106,7 @@ def class_sums(z: Array, y: Array, *, n_classes: int, count_weight: float) -> to
     rows, labels = torch.from_numpy(z), torch.from_numpy(y)
     for start in range(0, len(rows), SUM_ROWS):
         part = slice(start, start + SUM_ROWS)
-        sums.index_add_(0, labels[part], rows[part].double() * (1 - ROUNDING_GUARD))
+        sums.index_add_(0, labels[part], within_unit_ball(rows[part]))
     if count_weight == 0:
         return sums
     counts = torch.from_numpy(np.bincount(y, minlength=n_classes)).double()

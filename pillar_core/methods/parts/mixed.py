@@ -18,6 +18,7 @@ from pillar_core import ledger as events
 from pillar_core import params
 from pillar_core.arrays import Array
 from pillar_core.engine import LinearClassifier, training_device
+from pillar_core.engine.gradient import squared_lengths
 from pillar_core.engine.logistic import descended_head, public_head
 from pillar_core.engine.mixed import Guide, MixedHead, MixedPlan, train_mixed
 from pillar_core.errors import DataError
@@ -89,7 +90,7 @@ class PublicRows:
     def of(cls, prepared: Prepared, view: View) -> PublicRows:
         """The public rows of a view that shows their labels."""
         z = torch.from_numpy(prepared.z_public).to(training_device())
-        return cls(z, torch.from_numpy(labels_of(view)).to(training_device()), torch.linalg.vector_norm(z, dim=1).square_())
+        return cls(z, torch.from_numpy(labels_of(view)).to(training_device()), squared_lengths(z))
 
     @property
     def count(self) -> int:

@@ -26,6 +26,7 @@ from pillar_core import params
 from pillar_core.arrays import Array
 from pillar_core.engine import LinearClassifier, training_device
 from pillar_core.engine.embedding import AnchorBasis, embedded_sums
+from pillar_core.engine.gradient import squared_lengths
 from pillar_core.engine.preconditioned import head_residuals
 from pillar_core.errors import DataError
 from pillar_core.grouping import grouped
@@ -43,9 +44,7 @@ from pillar_core.types import PublicFacts, PublicUse, TrainResult
 ANCHORS = Param(
     "anchors", int, 500, "Public rows whose gradients span the basis (all of them where there are fewer).", low=1, unit="rows", log=True
 )
-RESIDUAL_CLIP = Param(
-    "residual_clip_ratio", float, 0.4, "Clip norm of the residual, as a share of the embedding's.", low=0, low_open=True, high=10
-)
+RESIDUAL_CLIP = Param("residual_clip_ratio", float, 0.4, "Clip norm of the residual, as a share of the embedding's.", low=1e-3, high=10)
 EMBEDDING_SHARE = Param(
     "embedding_share", float, 0.5, "Share of each step's 1/σ² that the embedding gets.", low=0, high=1, low_open=True, high_open=True
 )
@@ -107,6 +106,7 @@ class _Rows:
     """What a run needs of the data: private rows and labels, anchors, and products of both with the anchors, (n, m) and (m, m)."""
 
     z: torch.Tensor
+    squared: torch.Tensor
     labels: torch.Tensor
     anchors: torch.Tensor
     anchor_labels: torch.Tensor
@@ -141,7 +141,9 @@ def _with_anchors(settings: GepSettings, prepared: Prepared, view: View, streams
         products = z @ anchors.T
         wide = anchors.double()
         anchor_products = (wide @ wide.T).cpu().numpy()
-    return _Rows(z, torch.from_numpy(view.y).to(where), anchors, torch.from_numpy(labels).to(where), products, anchor_products)
+    return _Rows(
+        z, squared_lengths(z), torch.from_numpy(view.y).to(where), anchors, torch.from_numpy(labels).to(where), products, anchor_products
+    )
 
 
 def _fit(settings: GepSettings, prepared: Prepared, rows: _Rows, facts: PublicFacts, streams: Streams, ledger: Ledger) -> TrainResult:
@@ -160,6 +162,7 @@ def _fit(settings: GepSettings, prepared: Prepared, rows: _Rows, facts: PublicFa
                 picked = slice(None) if probability == 1 else torch.from_numpy(indices).to(where)
                 sums = embedded_sums(
                     rows.z[picked],
+                    rows.squared[picked],
                     rows.products[picked],
                     rows.labels[picked],
                     weights,

@@ -65,7 +65,7 @@ def test_sums_are_those_of_per_row_gradients(embedding_clip, residual_clip):
     z, labels, anchors, drawn, weights = case()
     basis, coefficients = basis_of(anchors, drawn, weights)
     embedding, residual = embedded_sums(
-        z, z @ anchors.T, labels, weights, basis, embedding_clip=embedding_clip, residual_clip=residual_clip
+        z, z.square().sum(1), z @ anchors.T, labels, weights, basis, embedding_clip=embedding_clip, residual_clip=residual_clip
     )
     gradients = per_row_gradients(z, labels, weights)
     v = per_row_gradients(anchors, drawn, weights).T @ coefficients
@@ -83,7 +83,9 @@ def test_each_part_stays_within_its_clip_norm():
     basis, _ = basis_of(anchors, drawn, weights)
     for row in range(N):
         own = slice(row, row + 1)
-        parts = embedded_sums(z[own], z[own] @ anchors.T, labels[own], weights, basis, embedding_clip=0.5, residual_clip=0.1)
+        parts = embedded_sums(
+            z[own], z[own].square().sum(1), z[own] @ anchors.T, labels[own], weights, basis, embedding_clip=0.5, residual_clip=0.1
+        )
         assert torch.linalg.vector_norm(parts[0]) <= 0.5
         assert torch.linalg.vector_norm(parts[1]) <= 0.1 * (1 + 1e-5)
 

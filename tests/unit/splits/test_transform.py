@@ -1,0 +1,40 @@
+"""Any finite row comes out of a transform finite, and of unit norm where that is asked for."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from pillar_core.splits import Transform
+from pillar_core.splits.transform import unit_rows
+
+SMALLEST = float(np.finfo(np.float32).smallest_subnormal)
+LARGEST = float(np.finfo(np.float32).max)
+
+
+@pytest.mark.parametrize("k", [40, 500])
+def test_rows_whose_squares_underflow_get_unit_norm(k):
+    """2.6e-23 squared is 0 in float32 and 3e-23 squared is not: norms taken there left such a row 4.4 (k = 40) and 15.6 (k = 500) long."""
+    row = np.full((1, k), 2.6e-23, dtype=np.float32)
+    row[0, 0] = 3e-23
+    assert np.linalg.norm(unit_rows(row).astype(np.float64)) == pytest.approx(1.0, abs=1e-7)
+
+
+@pytest.mark.parametrize("value", [SMALLEST, 1e-30, 1.0, 1e30, LARGEST])
+def test_any_finite_row_gets_unit_norm(value):
+    row = np.full((1, 300), value, dtype=np.float32)
+    assert np.linalg.norm(unit_rows(row).astype(np.float64)) == pytest.approx(1.0, abs=1e-6)
+
+
+@pytest.mark.parametrize("unit", [1e-40, 1e-25, 1.0, 1e20])
+@pytest.mark.parametrize("value", [SMALLEST, 1e15, LARGEST])
+@pytest.mark.parametrize("projected", [False, True])
+@pytest.mark.parametrize("normalise", [False, True])
+def test_any_finite_row_stays_finite(unit, value, projected, normalise):
+    """1e15 over a standard deviation of 1e-25 is beyond float32: the row became NaN."""
+    scale = np.full(6, unit, dtype=np.float32)
+    projection = np.linalg.qr(np.arange(18.0).reshape(6, 3) % 7)[0].astype(np.float32) if projected else None
+    row = value * np.array([[1, -1, 1, -1, 0, 1]], dtype=np.float32)
+    z = Transform(scale / 3, scale, projection, normalise)(row).astype(np.float64)
+    assert np.isfinite(z).all()
+    assert np.linalg.norm(z) <= (1 + 1e-6 if normalise else 1e16)
