@@ -91,7 +91,10 @@ class EpsilonBounds:
 
 @dataclasses.dataclass(frozen=True)
 class Guarantee:
-    """What a run promises: (ε.upper, δ) under `relation`, if every assumption holds."""
+    """What a run promises: (ε.upper, δ) under `relation`, if every assumption holds.
+
+    `covers_choice` is False where settings were chosen on rows and the choice was not paid for: ε covers one run alone.
+    """
 
     epsilon: EpsilonBounds
     delta: float
@@ -99,6 +102,7 @@ class Guarantee:
     accountant: str
     assumptions: tuple[str, ...]
     events: tuple[str, ...]
+    covers_choice: bool = True
 
     @property
     def is_private(self) -> bool:
@@ -123,6 +127,11 @@ class Dataset:
     version: int = 1
     stored_rows: tuple[str, ...] = ()
     """Keys of the store's arrays that hold these rows decoded: they go when the data set is forgotten."""
+
+    def __repr__(self) -> str:
+        """Name and shapes: no row, no label."""
+        sides = f"train {_about(self.x_train, self.y_train)}; test {_about(self.x_test, self.y_test)}"
+        return f"Dataset({self.name!r}: {sides}; {len(self.classes)} classes)"
 
     @property
     def is_images(self) -> bool:
@@ -157,8 +166,13 @@ class FeatureSet:
     backbone: str = "identity"
     synthetic: bool = False
     notes: tuple[str, ...] = ()
-    images: Dataset | None = dataclasses.field(default=None, compare=False, repr=False)
+    images: Dataset | None = dataclasses.field(default=None, compare=False)
     known: Mapping[str, Any] = dataclasses.field(default_factory=dict, compare=False)
+
+    def __repr__(self) -> str:
+        """Name, backbone and shapes: no row, no label."""
+        sides = f"train {_about(self.x_train, self.y_train)}; test {_about(self.x_test, self.y_test)}"
+        return f"FeatureSet({self.name!r} through {self.backbone}: {sides}; {self.n_classes} classes)"
 
     @property
     def d(self) -> int:
@@ -271,7 +285,14 @@ class RunRecord:
     notes: tuple[str, ...] = ()
     why: tuple[str, ...] = ()
     diagnostics: Mapping[str, tuple[Any, Provenance]] = dataclasses.field(default_factory=dict)
-    classifier: Classifier | None = dataclasses.field(default=None, compare=False, repr=False)
+    classifier: Classifier | None = dataclasses.field(default=None, compare=False)
+
+    def __repr__(self) -> str:
+        """What was asked, promised and measured: no diagnostic, no weight."""
+        accuracy = "none" if self.accuracy is None else f"{self.accuracy:.3f} (non-private)"
+        guarantee = f"ε ≤ {self.guarantee.epsilon.upper:.4g} at δ = {self.guarantee.delta:g}"
+        rows = f"{self.facts.n_private} private and {self.facts.n_public} public rows of {self.data!r}"
+        return f"RunRecord({self.method} on {rows}: {guarantee}, accuracy {accuracy}, seed {self.seed})"
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -292,9 +313,14 @@ class SemiPrivateSplit:
     settings: Mapping[str, Any]
     text_embeddings: Array | None = None
     notes: tuple[str, ...] = ()
-    memo: Memo = dataclasses.field(default_factory=Memo, repr=False)
+    memo: Memo = dataclasses.field(default_factory=Memo)
     other_y: Array | None = None
     other_classes: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        """The features and how many rows have each role: no row, no label."""
+        roles = f"{len(self.private)} private, {len(self.public_x)} public and {len(self.validation)} validation rows"
+        return f"SemiPrivateSplit({roles} of {self.features!r})"
 
     @property
     def facts(self) -> PublicFacts:
@@ -312,3 +338,8 @@ class SemiPrivateSplit:
         other = () if self.other_y is None else (self.other_y, self.other_classes)
         parts = (self.private, self.validation, self.public_x, self.public_y, self.text_embeddings)
         return fingerprint(self.features.fingerprint, *parts, *other)
+
+
+def _about(x: Array | None, y: Array | None) -> str:
+    """Shape, type and whether there are labels."""
+    return "none" if x is None else f"{x.shape} {x.dtype}, {'unlabelled' if y is None else 'labelled'}"

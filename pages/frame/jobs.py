@@ -23,12 +23,20 @@ Spec = Mapping[str, Any]
 
 
 def panel(
-    specs: Sequence[Spec], *, what: str, seconds: float, cost: str, found: int, total: int, unit: str = "models", button: str = "Run"
+    specs: Sequence[Spec],
+    *,
+    what: str,
+    seconds: float,
+    cost: str,
+    found: int,
+    total: int,
+    unit: tuple[str, str] = ("model", "models"),
+    button: str = "Run",
 ) -> None:
     """The state of the jobs that `specs` describe, and what can be done about it.
 
     what: the work in words; seconds: how long it should take; cost: what it would spend on real private data.
-    found of total results are in the cache already; `unit` is what they are. button: the word that starts it.
+    found of total results are in the cache already; `unit` is what one and what several are called. button: the word that starts it.
     """
     statuses = [status for spec in specs if (status := _status(spec)) is not None]
     live = [status.job_id for status in statuses if status.state in _LIVE]
@@ -46,7 +54,7 @@ def panel(
             st.caption(":material/stop_circle: Stopped. What was finished is kept.")
         words, place = st.columns([5, 1], vertical_alignment="center")
         kept = f" {found} of {total} are in the cache." if found else ""
-        noun = unit.removesuffix("s") if total - found == 1 else unit
+        noun = unit[0] if total - found == 1 else unit[1]
         words.markdown(f"**{what}** · {total - found:,} {noun} · {duration(seconds)} on this machine.{kept} {cost}")
         place.button(
             "Run the rest" if found else button,

@@ -10,7 +10,6 @@ from pages.frame.settings import Settings
 from pillar_core import accounting, plots
 from pillar_core.ledger import describe
 from pillar_core.methods import METHODS
-from pillar_core.studies.tuning import ways as tuned
 from pillar_core.types import RunRecord
 
 _RELATIONS = {"add_or_remove_one": "one row added or removed", "replace_one": "one row replaced"}
@@ -22,7 +21,7 @@ def sentence(settings: Settings) -> str:
         return "<b>ε = ∞</b> adds no noise and promises nothing: an attacker may find out with certainty who took part."
     share = advantage_of(settings.epsilon, settings.delta) / 2
     return (
-        f"At <b>ε = {settings.epsilon:g}</b>, seeing the model turns at most <b>{plots.one_in(share).rstrip('.')}</b> guesses about "
+        f"At <b>ε = {settings.epsilon:g}</b>, seeing the model turns at most <b>{plots.one_in(share, end='')}</b> guesses about "
         f"whether a given row took part from wrong to right. "
         f"<span style='opacity:0.7'>Best attacker, prior 50:50, {_RELATIONS[settings.relation]}, "
         f"δ = {settings.delta:g}, every row in every step.</span>"
@@ -49,7 +48,7 @@ def table(record: RunRecord) -> pd.DataFrame | None:
     if not record.guarantee.is_private or record.guarantee.epsilon.upper == 0:
         return None
     event = method.cost(method.settings(**record.settings), record.facts)
-    if tuple(describe(event)) != tuple(record.guarantee.events) or tuned.UNPAID in record.guarantee.assumptions:
+    if tuple(describe(event)) != tuple(record.guarantee.events) or not record.guarantee.covers_choice:
         return None
     reading = accounting.read(event, record.guarantee.relation)
     if not all(release.is_full_gaussian for release in reading.releases) or reading.foreign:

@@ -30,12 +30,10 @@ def resolve(event: DpEvent, *, relation: NeighboringRelation, accountant: str = 
 
 
 def _choice(reading: Reading) -> Accountant:
-    reasons = {}
-    for accountant in CHOICES:
-        reasons[accountant.name] = accountant.refusal(reading)
-        if not reasons[accountant.name]:
-            return accountant
-    raise UnsupportedError("no sound bound under this relation: " + "; ".join(f"{name}: {why}" for name, why in reasons.items()) + ".")
+    accountant = next((accountant for accountant in CHOICES if not accountant.refusal(reading)), None)
+    if accountant is None:
+        raise UnsupportedError(_refusal(reading))
+    return accountant
 
 
 def _bounds(reading: Reading, delta: float) -> EpsilonBounds:
@@ -43,11 +41,13 @@ def _bounds(reading: Reading, delta: float) -> EpsilonBounds:
 
 
 def _refusal(reading: Reading) -> str:
-    try:
-        _choice(reading)
-    except UnsupportedError as error:
-        return str(error)
-    return ""
+    reasons = []
+    for accountant in CHOICES:
+        reason = accountant.refusal(reading)
+        if not reason:
+            return ""
+        reasons.append(f"{accountant.name}: {reason}")
+    return f"no sound bound under this relation: {'; '.join(reasons)}."
 
 
 AUTO = Accountant(

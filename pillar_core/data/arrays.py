@@ -28,7 +28,15 @@ class Checked:
     classes: tuple[str, ...]
 
 
-def features(x_train: Any, y_train: Any, x_test: Any = None, y_test: Any = None, classes: Sequence[Any] | None = None) -> FeatureSet:
+def features(
+    x_train: Any,
+    y_train: Any,
+    x_test: Any = None,
+    y_test: Any = None,
+    classes: Sequence[Any] | None = None,
+    *,
+    is_divided_later: bool = False,
+) -> FeatureSet:
     """The arrays as a feature set, after all checks.
 
     Args:
@@ -38,17 +46,26 @@ def features(x_train: Any, y_train: Any, x_test: Any = None, y_test: Any = None,
         x_test: (m, d) likewise, or None: then there is no accuracy.
         y_test: (m,) labels that occur among the classes.
         classes: names in the order of the codes; with words as labels, the words themselves.
+        is_divided_later: the caller sets test rows apart, so that absent ones are no note.
 
     Raises:
         DataError: everything that is wrong, one line each, with row numbers.
     """
-    outcome = check(x_train, y_train, x_test, y_test, classes)
+    outcome = check(x_train, y_train, x_test, y_test, classes, is_divided_later=is_divided_later)
     if outcome.features is None:
         raise DataError("\n".join(outcome.problems))
     return outcome.features
 
 
-def check(x_train: Any, y_train: Any, x_test: Any = None, y_test: Any = None, classes: Sequence[Any] | None = None) -> Checked:
+def check(
+    x_train: Any,
+    y_train: Any,
+    x_test: Any = None,
+    y_test: Any = None,
+    classes: Sequence[Any] | None = None,
+    *,
+    is_divided_later: bool = False,
+) -> Checked:
     """All checks of `features` without raising: the feature set, or every problem found."""
     train, problems = _matrix(x_train, "x_train")
     test, more = (None, []) if x_test is None else _matrix(x_test, "x_test")
@@ -60,7 +77,7 @@ def check(x_train: Any, y_train: Any, x_test: Any = None, y_test: Any = None, cl
     sizes = (np.shape(x_train)[:1], np.shape(x_test)[:1])
     names, y, y_of_test, more, notes = _labels(y_train, y_test if x_test is not None else None, classes, sizes)
     problems += more
-    if test is None and x_test is None:
+    if x_test is None and not is_divided_later:
         notes.append("No test rows: accuracy is not measured.")
     if problems or train is None:
         return Checked(None, tuple(problems), tuple(notes), names)

@@ -58,24 +58,23 @@ def arrays_of(content: io.BytesIO | Path, *, also: tuple[str, ...] = ()) -> tupl
     except UNREADABLE as error:
         if isinstance(error, DataError):
             raise
-        if "pickle" in str(error):
-            raise DataError(
-                "the npz holds Python objects (pickle), which can run code when read: refused. "
-                "Save words as a string array (dtype 'U') and numbers as numbers."
-            ) from error
         raise DataError(f"the npz cannot be read ({error}): it is damaged or incomplete. Save it again with numpy.savez.") from error
 
 
 def _array(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> Array:
     """One array of a npz; on the disk where it is too large for memory, unpacked piece by piece."""
     with archive.open(member) as stream:
-        if not scratch.is_large((member.file_size,)):
-            return np.asarray(np.lib.format.read_array(stream, allow_pickle=False))
         version = np.lib.format.read_magic(stream)
         read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
         shape, is_fortran, dtype = read(stream)
         if dtype.hasobject:
-            raise ValueError("Object arrays need pickle")
+            raise DataError(
+                "the npz holds Python objects (pickle), which can run code when read: refused. "
+                "Save words as a string array (dtype 'U') and numbers as numbers."
+            )
+        if not scratch.is_large((member.file_size,)):
+            stream.seek(0)
+            return np.asarray(np.lib.format.read_array(stream, allow_pickle=False))
         pieces = iter(lambda: stream.read(PIECE), b"")
         return scratch.on_disk(pieces, dtype, shape, order="F" if is_fortran else "C")
 

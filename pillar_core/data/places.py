@@ -98,11 +98,18 @@ def readable(place: Path) -> Iterator[None]:
         raise
     except ImportError as error:
         raise MissingDependencyError(f"reading {place} needs a package that is not installed: {error}.") from error
-    except RuntimeError as error:
-        if "pip install" in str(error):
-            raise MissingDependencyError(f"reading {place} needs a package that is not installed: {error}.") from error
-        raise damaged(place, error) from error
-    except (OSError, ValueError, KeyError, IndexError, TypeError, AssertionError, EOFError, struct.error, zlib.error) as error:
+    except (
+        OSError,
+        RuntimeError,
+        ValueError,
+        KeyError,
+        IndexError,
+        TypeError,
+        AssertionError,
+        EOFError,
+        struct.error,
+        zlib.error,
+    ) as error:
         raise damaged(place, error) from error
     except foreign() as error:
         raise damaged(place, error) from error

@@ -50,14 +50,14 @@ def odds_dots(table: pd.DataFrame, *, mode: Mode = "light", protected: str = "on
     return finished(figure, title=title, caption=caption, alt=alt, mode=mode, height=height)
 
 
-def one_in(share: float) -> str:
-    """“1 in 19” for a share in [0, 1]; never from one (ε, δ) point but from a trade-off curve's share."""
+def one_in(share: float, *, end: str = ".") -> str:
+    """“1 in 19” and `end` for a share in [0, 1]; never from one (ε, δ) point but from a trade-off curve's share."""
     if not 0 <= share <= 1:
         raise ValueError(f"share must be in [0, 1]; got {share!r}.")
     if share == 0:
-        return "Not one."
+        return f"Not one{end}"
     count = 1 / share
-    return f"1 in {count:.1f}." if count < 10 else f"1 in {_rounded(count):,.0f}."
+    return f"1 in {count:.1f}{end}" if count < 10 else f"1 in {_rounded(count):,.0f}{end}"
 
 
 def _rounded(value: float) -> float:

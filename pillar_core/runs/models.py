@@ -34,7 +34,7 @@ def model_bytes(record: RunRecord, *, classes: tuple[str, ...]) -> bytes:
 
     if record.seed is not None and record.guarantee.epsilon.upper > 0:
         raise UnsupportedError("this run has a known seed, so its noise is no secret; train a release run (seed=None) and export that.")
-    if UNPAID in record.guarantee.assumptions:
+    if not record.guarantee.covers_choice:
         raise UnsupportedError(f"this run is no release: {UNPAID}. Choose the settings by rules or by a way that is paid for.")
     if not isinstance(record.classifier, LinearClassifier):
         raise UnsupportedError(f"only linear heads are exported; {record.method} is none.")

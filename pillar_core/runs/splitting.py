@@ -139,8 +139,8 @@ def _alike(public: FeatureSet, own: FeatureSet) -> tuple[FeatureSet, tuple[str, 
     """The public features, where the rows of both are pixels from images of the private ones' size; and a note where that changed them."""
     if own.pixel_shape is None or public.images is None or public.pixel_shape in (None, own.pixel_shape):
         return public, ()
-    images = resized(public.images, own.pixel_shape)
-    return load_features(images), images.notes[-1:]
+    images, note = resized(public.images, own.pixel_shape)
+    return load_features(images), (note,)
 
 
 def _refuse_duplicates(made: SemiPrivateSplit) -> None:

@@ -21,7 +21,15 @@ from pillar_core.store.entry import make_private
 
 _BATCH = 4096
 _SECONDS = 5.0
-_NOT_ITS_FAULT = ("locked", "full", "readonly", "disk I/O", "unable to open")
+_LOWER_BYTE = 0xFF
+_NOT_ITS_FAULT = (
+    sqlite3.SQLITE_BUSY,
+    sqlite3.SQLITE_LOCKED,
+    sqlite3.SQLITE_FULL,
+    sqlite3.SQLITE_READONLY,
+    sqlite3.SQLITE_IOERR,
+    sqlite3.SQLITE_CANTOPEN,
+)
 
 
 class ForeignIndex(Exception):
@@ -102,7 +110,7 @@ class Index:
                 with diskcache.Cache(str(self._folder), disk=PlainDisk, timeout=10, eviction_policy="none", cull_limit=0) as cache:
                     return action(cache)
             except (ForeignIndex, sqlite3.DatabaseError, ValueError) as error:
-                if attempt or any(words in str(error) for words in _NOT_ITS_FAULT):
+                if attempt or getattr(error, "sqlite_errorcode", 0) & _LOWER_BYTE in _NOT_ITS_FAULT:
                     self._note(f"the cache's index could not be used ({error}); entries are unaffected.")
                     return None
                 self._note(f"the cache's index was damaged or foreign ({error}) and was started anew; entries are unaffected.")

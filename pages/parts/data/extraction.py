@@ -163,7 +163,7 @@ def _state(settings: Settings) -> bool:
         cost="",
         found=0,
         total=images,
-        unit="images",
+        unit=("image", "images"),
         button="Extract",
     )
     return False

@@ -170,7 +170,7 @@ def _loss(key_: str, _record: RunRecord, _settings: Settings) -> Attack:
 @st.cache_resource(max_entries=8, show_spinner="Training shadow heads …")
 def _shadows(key_: str, _settings: Settings) -> tuple[Attack, ...]:
     found = evidence.shadow_attacks(_settings.method, core.split(_settings), seed=_settings.seed, **core.run_arguments(_settings))
-    return tuple(one for one in found if one.name.startswith("LiRA"))
+    return tuple(one for one in found if one.uses_shadows)
 
 
 @st.cache_resource(max_entries=8, show_spinner="Following every row along the trajectory …")

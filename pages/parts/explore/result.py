@@ -31,7 +31,7 @@ def summary(record: RunRecord, settings: Settings) -> None:
         with one:
             _accuracy(record, pinned, core.n_test(settings))
         two.metric(
-            "ε, upper bound" if is_paid(record) else "ε, choice unpaid",
+            "ε, upper bound" if record.guarantee.covers_choice else "ε, choice unpaid",
             _epsilon(guarantee.epsilon.upper),
             help=f"What really ran, at δ = {guarantee.delta:g}, counted by “{guarantee.accountant}”: {'; '.join(guarantee.events)}. "
             f"Adjacency: {odds.relation_words(str(guarantee.relation))}.",
@@ -51,7 +51,7 @@ def _duration(seconds: float) -> str:
 
 def _badges(record: RunRecord, settings: Settings) -> None:
     with st.container(horizontal=True, gap="small"):
-        if record.guarantee.is_private and is_paid(record):
+        if record.guarantee.is_private and record.guarantee.covers_choice:
             badges.provenance(Provenance.PRIVATE if record.guarantee.epsilon.upper > 0 else Provenance.PUBLIC)
             badges.experiment()
         elif record.guarantee.is_private:
@@ -64,11 +64,6 @@ def _badges(record: RunRecord, settings: Settings) -> None:
         st.badge(f"{record.facts.n_private:,} private · {record.facts.n_public:,} public rows", color="gray")
         if settings.data in pc.DATASETS and pc.DATASETS[settings.data].synthetic:
             badges.synthetic()
-
-
-def is_paid(record: RunRecord) -> bool:
-    """Whether ε covers the choice of the settings too."""
-    return tuned.UNPAID not in record.guarantee.assumptions
 
 
 def pinned_run(settings: Settings) -> RunRecord | None:
@@ -109,11 +104,11 @@ def _epsilon(value: float) -> str:
 
 def _odds(record: RunRecord) -> str:
     table = odds.table(record)
-    if not is_paid(record):
+    if not record.guarantee.covers_choice:
         return "unknown"
     if table is None:
         return "nothing" if record.guarantee.epsilon.upper == 0 else "see ε" if record.guarantee.is_private else "no limit"
-    return plots.one_in(float(table["advantage"].iloc[0]) / 2).rstrip(".")
+    return plots.one_in(float(table["advantage"].iloc[0]) / 2, end="")
 
 
 def _directions(record: RunRecord) -> str:

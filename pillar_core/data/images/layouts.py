@@ -6,6 +6,7 @@ torchvision parses the sources' own lists and formats; image files are decoded h
 from __future__ import annotations
 
 import dataclasses
+import importlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,7 @@ from pillar_core.data.images.cifar import Version
 from pillar_core.data.images.folders import Layout, Member
 from pillar_core.data.parts import Parts
 from pillar_core.data.places import readable
-from pillar_core.errors import DataError
+from pillar_core.errors import DataError, MissingDependencyError
 
 Split = Mapping[str, Any]
 TRAIN, TEST = ({"train": True},), ({"train": False},)
@@ -32,7 +33,7 @@ class TorchvisionLayout:
     """One class of torchvision: what marks its directory, and the arguments of its train and test parts.
 
     `marker` is a path below torchvision's root. `files` and `labels` are the attributes that list image files and their
-    codes ("" where rows lie in arrays). `version` is set for CIFAR, which is read here.
+    codes ("" where rows lie in arrays). `version` is set for CIFAR, which is read here. torchvision needs `package` to read it.
     """
 
     name: str
@@ -43,6 +44,7 @@ class TorchvisionLayout:
     files: str = ""
     labels: str = ""
     version: Version | None = None
+    package: str = ""
 
 
 LAYOUTS = {
@@ -66,8 +68,8 @@ LAYOUTS = {
         TorchvisionLayout(
             "fgvcaircraft", "FGVCAircraft", "fgvc-aircraft-2013b/data", ({"split": "trainval"},), HELD_OUT, "_image_files", "_labels"
         ),
-        TorchvisionLayout("stanfordcars", "StanfordCars", "stanford_cars/devkit", BY_NAME, HELD_OUT, "_samples"),
-        TorchvisionLayout("pcam", "PCAM", "pcam/camelyonpatch_level_2_split_train_x.h5", BY_NAME, HELD_OUT),
+        TorchvisionLayout("stanfordcars", "StanfordCars", "stanford_cars/devkit", BY_NAME, HELD_OUT, "_samples", package="scipy"),
+        TorchvisionLayout("pcam", "PCAM", "pcam/camelyonpatch_level_2_split_train_x.h5", BY_NAME, HELD_OUT, package="h5py"),
         TorchvisionLayout("caltech101", "Caltech101", "caltech101/101_ObjectCategories"),
         TorchvisionLayout("caltech256", "Caltech256", "caltech256/256_ObjectCategories"),
         TorchvisionLayout("eurosat", "EuroSAT", "eurosat/2750"),
@@ -128,10 +130,31 @@ def read(layout: TorchvisionLayout, root: Path, *, official: bool = False) -> Pa
 
 
 def class_of(layout: TorchvisionLayout) -> Any:
-    """torchvision's class."""
+    """torchvision's class.
+
+    Raises:
+        ImportError: a package that it needs is absent.
+    """
     import torchvision.datasets
 
+    if layout.package:
+        importlib.import_module(layout.package)
     return getattr(torchvision.datasets, layout.torchvision_class)
+
+
+def _private(source: Any, name: str) -> Any:
+    """An attribute of torchvision's data set that no public name gives.
+
+    Raises:
+        MissingDependencyError: this version of torchvision has no such attribute.
+    """
+    import torchvision
+
+    try:
+        return getattr(source, name)
+    except AttributeError as error:
+        what = f"torchvision {torchvision.__version__} has no {type(source).__name__}.{name}, which reading its files needs"
+        raise MissingDependencyError(f"{what}: install the version in requirements.txt, or arrange the images in class folders.") from error
 
 
 def _class_folders(place: Path) -> Layout:
@@ -155,8 +178,8 @@ def _listed(layout: TorchvisionLayout, root: Path, train: list[Any], test: list[
 
 
 def _files_and_codes(source: Any, layout: TorchvisionLayout) -> list[tuple[str, int]]:
-    files = getattr(source, layout.files)
-    codes = getattr(source, layout.labels) if layout.labels else [code for _, code in files]
+    files = _private(source, layout.files)
+    codes = _private(source, layout.labels) if layout.labels else [code for _, code in files]
     paths = files if layout.labels else [path for path, _ in files]
     return [(str(path), int(code)) for path, code in zip(paths, codes, strict=True)]
 
@@ -171,10 +194,12 @@ def _arrays(source: Any) -> tuple[Array, Array]:
 
 def _pcam(source: Any) -> tuple[Array, Array]:
     """PatchCamelyon's patches go to disk as they are read: 262,144 of 27 kB each."""
-    names = source._FILES[source._split]
-    with source.h5py.File(source._base_folder / names["targets"][0]) as file:
+    h5py = importlib.import_module("h5py")
+    names = _private(source, "_FILES")[_private(source, "_split")]
+    folder = _private(source, "_base_folder")
+    with h5py.File(folder / names["targets"][0]) as file:
         labels = np.asarray(file["y"][:, 0, 0, 0], dtype=np.int64)
-    with source.h5py.File(source._base_folder / names["images"][0]) as file:
+    with h5py.File(folder / names["images"][0]) as file:
         rows = file["x"]
         if len(rows) != len(labels):
             raise DataError(f"{names['images'][0]} holds {len(rows)} images and {names['targets'][0]} {len(labels)} labels.")

@@ -95,13 +95,14 @@ def checked_images(parts: Parts, *, name: str, seed: int = 0, divide: bool = Tru
         raise DataError(f"x_test images must be as large as those of x_train, {train.shape[1:]}; got {test.shape[1:]}. Resize them.")
     # One column stands for the pixels, so that images and features share one set of label checks.
     stand_in = [None if rows is None else np.zeros((len(rows), 1), dtype=np.float32) for rows in (train, test)]
-    labels = arrays.features(stand_in[0], parts.y_train, stand_in[1], parts.y_test, parts.classes)
+    divides = divide and test is None and parts.y_train is not None
+    labels = arrays.features(stand_in[0], parts.y_train, stand_in[1], parts.y_test, parts.classes, is_divided_later=divides)
     y_train, y_test = labels.y_train, labels.y_test
-    if test is None and y_train is not None and divide:
+    if divides and y_train is not None:
         kept, held_out = stratified(y_train, seed=seed, name="images")
         train, test, y_train, y_test = scratch.taken(train, kept), scratch.taken(train, held_out), y_train[kept], y_train[held_out]
         notes.append(SET_APART)
-    notes += [note for note in labels.notes if test is None or not note.startswith("No test rows")]
+    notes += labels.notes
     x_test = None if test is None else _tidy(test)
     return Dataset(
         name, _tidy(train), y_train, x_test, y_test, labels.classes, title=name, notes=tuple(notes), stored_rows=parts.stored_rows

@@ -14,8 +14,8 @@ from pillar_core.types import Dataset
 ROWS_AT_A_TIME = 512
 
 
-def resized(dataset: Dataset, shape: tuple[int, ...]) -> Dataset:
-    """`dataset` with images of `shape`, (h, w) or (h, w, 3): bilinear (with antialiasing where smaller), a note says so.
+def resized(dataset: Dataset, shape: tuple[int, ...]) -> tuple[Dataset, str]:
+    """`dataset` with images of `shape`, (h, w) or (h, w, 3), and the note that it got: bilinear (with antialiasing where smaller).
 
     Grey images become three equal channels, colour becomes grey by the mean of its channels.
 
@@ -27,7 +27,7 @@ def resized(dataset: Dataset, shape: tuple[int, ...]) -> Dataset:
     words = "colour" if len(shape) == 3 else "grey"
     note = f"The images of {dataset.name} were brought to {shape[0]} × {shape[1]} pixels, {words}."
     x_test = None if dataset.x_test is None else _images(dataset.x_test, shape)
-    return dataclasses.replace(dataset, x_train=_images(dataset.x_train, shape), x_test=x_test, notes=(*dataset.notes, note))
+    return dataclasses.replace(dataset, x_train=_images(dataset.x_train, shape), x_test=x_test, notes=(*dataset.notes, note)), note
 
 
 def _images(rows: Array, shape: tuple[int, ...]) -> Array:

@@ -22,7 +22,7 @@ from pillar_core.data.images.folders import Layout, Member
 from pillar_core.data.images.loading import assembled, load_images
 from pillar_core.data.partition import stratified
 from pillar_core.data.tables import LABEL_NAMES, numbers_of
-from pillar_core.errors import DataError, UnknownNameError
+from pillar_core.errors import DataError, MissingDependencyError, UnknownNameError
 from pillar_core.params import Param, setting
 from pillar_core.types import Dataset
 
@@ -154,6 +154,7 @@ def _layout(train: Any, test: Any, image: str, label: str | None, place: Path, n
         words, names = _words(rows, column)
         classes = classes or names
         raw = rows.cast_column(image, datasets.Image(decode=False)).select_columns([image])
+        content = _content_key(raw)
         labelled = [number for number, word in enumerate(words) if word]
         if len(labelled) < len(words):
             notes = (*notes, f"{len(words) - len(labelled):,} {'test' if in_test else 'train'} rows have no label and were left out.")
@@ -162,13 +163,28 @@ def _layout(train: Any, test: Any, image: str, label: str | None, place: Path, n
             Member(
                 PurePosixPath(f"{side} row {number}"),
                 _stream(raw, number, image, place),
-                f"{raw._fingerprint}:{number}",
+                f"{content}:{number}",
                 words[number],
                 in_test,
             )
             for number in labelled
         ]
     return Layout(tuple(members), notes, classes)
+
+
+def _content_key(rows: Any) -> str:
+    """The library's own hash of a table's rows, which no public name gives.
+
+    Raises:
+        MissingDependencyError: this version has none.
+    """
+    import datasets
+
+    try:
+        return str(rows._fingerprint)
+    except AttributeError as error:
+        what = f"datasets {datasets.__version__} gives no fingerprint of a table's rows"
+        raise MissingDependencyError(f"{what}: install the version in requirements.txt, or bring the images in class folders.") from error
 
 
 def _stream(rows: Any, number: int, image: str, place: Path) -> Callable[[], IO[bytes]]:

@@ -52,11 +52,11 @@ def _read(own: str, settings: RootSettings, seed: int, download: bool) -> Datase
 
 
 def _divided(own: str, x: Any, y: Any, seed: int, notes: tuple[str, ...]) -> Dataset:
-    checked = arrays.features(x, y)
+    checked = arrays.features(x, y, is_divided_later=True)
     if checked.y_train is None:
         raise DataError(f"the table {own} has no labels.")
     train, test = stratified(checked.y_train, seed=seed, name=own)
-    notes = (*notes, *checked.notes[:-1], "The source has no test rows: a stratified fifth was set apart.")
+    notes = (*notes, *checked.notes, "The source has no test rows: a stratified fifth was set apart.")
     rows, labels = checked.x_train, checked.y_train
     return Dataset(own, rows[train], labels[train], rows[test], labels[test], classes=checked.classes, notes=notes)
 

@@ -46,24 +46,22 @@ def effective_steps(steps: int, momentum: float) -> float:
 def resolve_hyperparameters(settings: DpRaftSettings, facts: PublicFacts) -> Plan:
     """Fills the rate, so that the weights travel as far as plain descent's; k stays as it is (None: all features)."""
     if settings.k is not None:
-        return _with_momentum(rules.resolve_hyperparameters(settings, facts), settings)
-    own = {name: value for name, value in dataclasses.asdict(settings).items() if name != "k"}
-    plan = rules.resolve_hyperparameters(descent.DescentSettings(**own), facts)
-    return _with_momentum(Plan(dataclasses.replace(settings, learning_rate=plan.settings.learning_rate), plan.why), settings)
+        rules.check_k(settings, rules.public_rank(facts))
+    return _with_momentum(Plan(settings), facts)
 
 
 def resolve_projected_hyperparameters(settings: DpRaftPillarSettings, facts: PublicFacts) -> Plan:
     """Fills k and the rate."""
-    return _with_momentum(rules.resolve_hyperparameters(settings, facts), settings)
+    return _with_momentum(rules.resolve_k(settings, facts), facts)
 
 
-def _with_momentum(plan: Plan, given: DpRaftSettings) -> Plan:
-    if given.learning_rate is not None:
+def _with_momentum(plan: Plan, facts: PublicFacts) -> Plan:
+    settings = plan.settings
+    if settings.learning_rate is not None:
         return plan
-    momentum, steps = given.momentum, plan.settings.steps
-    rate = plan.settings.learning_rate / (1.0 - momentum) * steps / effective_steps(steps, momentum)
+    rate = rules.descent_rate(settings, facts) * settings.steps / effective_steps(settings.steps, settings.momentum)
     why = f"learning_rate = {rate:.4g}: the linear scaling rule, rate × steps in proportion to the budget, momentum counted in."
-    return Plan(dataclasses.replace(plan.settings, learning_rate=rate), (*plan.why[:-1], why))
+    return Plan(dataclasses.replace(settings, learning_rate=rate), (*plan.why, why))
 
 
 def uses(settings: Mapping[str, Any]) -> PublicUse:

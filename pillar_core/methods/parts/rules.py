@@ -49,23 +49,33 @@ def resolve_hyperparameters(settings: Settings, facts: PublicFacts, *, k_ceiling
     Raises:
         DataError: an explicit k above that.
     """
-    why: list[str] = []
-    mu = noise_scale(settings, facts)
-    travel = mu * facts.n_private
+    plan = resolve_k(settings, facts, k_ceiling=k_ceiling)
+    if plan.settings.learning_rate is not None:
+        return plan
+    rate = descent_rate(plan.settings, facts) * (1.0 - settings.momentum)
+    reason = "min((½ + μ)μN, μN, 160·C)/steps, so a weight gathers half to one unit of noise, and at most 4 k"
+    why = f"learning_rate = {rate:.4g}: {reason}."
+    return Plan(dataclasses.replace(plan.settings, learning_rate=rate), (*plan.why, why))
+
+
+def resolve_k(settings: Settings, facts: PublicFacts, *, k_ceiling: int | None = None) -> Plan:
+    """Fills `k` alone, where the method has one; as `resolve_hyperparameters`."""
     ceiling = k_ceiling or public_rank(facts)
     check_k(settings, ceiling)
-    if "k" in params.params_of(settings) and settings.k is None:
-        k = default_k(travel, ceiling)
-        why.append(f"k = {k}: 0.65 (μN)^(2/3) with μN = {travel:,.0f}, at least {SMALLEST_K} and at most the rank.")
-        settings = dataclasses.replace(settings, k=k)
-    if settings.learning_rate is None:
-        rate = min(min(0.5 + mu, 1.0) * travel, LARGEST_TRAVEL_PER_CLASS * facts.n_classes) / settings.steps
-        dimensions = getattr(settings, "k", None) or facts.d
-        rate = min(rate, LARGEST_RATE_PER_DIMENSION * dimensions) * (1.0 - settings.momentum) / settings.l2_clip_norm
-        reason = "min((½ + μ)μN, μN, 160·C)/steps, so a weight gathers half to one unit of noise, and at most 4 k"
-        why.append(f"learning_rate = {rate:.4g}: {reason}.")
-        settings = dataclasses.replace(settings, learning_rate=rate)
-    return Plan(settings, tuple(why))
+    if "k" not in params.params_of(settings) or settings.k is not None:
+        return Plan(settings)
+    travel = noise_scale(settings, facts) * facts.n_private
+    k = default_k(travel, ceiling)
+    why = f"k = {k}: 0.65 (μN)^(2/3) with μN = {travel:,.0f}, at least {SMALLEST_K} and at most the rank."
+    return Plan(dataclasses.replace(settings, k=k), (why,))
+
+
+def descent_rate(settings: Settings, facts: PublicFacts) -> float:
+    """The rule's step size of descent without momentum, in units of 1 / l2_clip_norm."""
+    mu = noise_scale(settings, facts)
+    rate = min(min(0.5 + mu, 1.0) * mu * facts.n_private, LARGEST_TRAVEL_PER_CLASS * facts.n_classes) / settings.steps
+    dimensions = getattr(settings, "k", None) or facts.d
+    return float(min(rate, LARGEST_RATE_PER_DIMENSION * dimensions) / settings.l2_clip_norm)
 
 
 def check_k(settings: Settings, ceiling: int) -> None:

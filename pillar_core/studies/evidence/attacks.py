@@ -39,15 +39,20 @@ CHUNK_FLOATS = 1 << 24
 """Numbers released by the redraws that are held at once: 64 MB."""
 WEIGHTS_TOLERANCE = 1e-3
 SIGNIFICANCE = 0.05
+LOSS_THRESHOLD = "loss threshold"
 
 
 @dataclasses.dataclass(frozen=True)
 class Attack:
-    """One membership attack: scores of members and others (higher for likelier members), and the curve that is claimed."""
+    """One membership attack: scores of members and others, higher for likelier members.
+
+    `uses_shadows`: scores compare a head with shadow heads (LiRA), so that they cannot be had from the one head alone.
+    """
 
     name: str
     members: Array = dataclasses.field(repr=False)
     others: Array = dataclasses.field(repr=False)
+    uses_shadows: bool = False
 
     @property
     def auc(self) -> float:
@@ -97,7 +102,7 @@ def loss_attack(record: RunRecord, split: SemiPrivateSplit) -> Attack:
         raise DataError("a membership attack needs the run's classifier, private labels, and test rows that were not trained on.")
     inside = membership.log_losses(record.classifier.scores(data.x_train[split.private]), data.y_train[split.private])
     outside = membership.log_losses(record.classifier.scores(data.x_test), data.y_test)
-    return Attack("loss threshold", -inside, -outside)
+    return Attack(LOSS_THRESHOLD, -inside, -outside)
 
 
 def shadow_attacks(
@@ -121,15 +126,18 @@ def shadow_attacks(
     plan = dataclasses.replace(plan_of(one), n_private=len(y) // 2)
     heads = shadows.train_shadows(rows, included, plan, n_classes=one.view.facts.n_classes, stream=stream)
     seen = shadows.confidences(heads, rows, bias=plan.bias)
-    scores: dict[str, list[Array]] = {"LiRA, online": [], "LiRA, offline": [], "loss threshold": []}
+    scores: dict[str, list[Array]] = {"LiRA, online": [], "LiRA, offline": [], LOSS_THRESHOLD: []}
     for target in range(targets):
         # a target and its complement share a draw: both stay out of each other's shadows
         others = [head for head in range(len(seen)) if head // 2 != target // 2]
         scores["LiRA, online"].append(lira.online(seen[target], seen[others], included[others]))
         scores["LiRA, offline"].append(lira.offline(seen[target], seen[others], included[others]))
-        scores["loss threshold"].append(-np.logaddexp(0.0, -seen[target]))
+        scores[LOSS_THRESHOLD].append(-np.logaddexp(0.0, -seen[target]))
     chosen = included[:targets].ravel()
-    return tuple(Attack(name, np.concatenate(parts)[chosen], np.concatenate(parts)[~chosen]) for name, parts in scores.items())
+    return tuple(
+        Attack(name, np.concatenate(parts)[chosen], np.concatenate(parts)[~chosen], name != LOSS_THRESHOLD)
+        for name, parts in scores.items()
+    )
 
 
 def canary_audit(

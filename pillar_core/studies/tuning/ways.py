@@ -106,5 +106,5 @@ def _as_the_papers_do(method: str, split: SemiPrivateSplit, grid: list[Candidate
     if scores[best] < 0:
         raise DataError("choosing as the papers do needs test rows with labels.")
     assumptions = (*records[best].guarantee.assumptions, UNPAID)
-    guarantee = dataclasses.replace(records[best].guarantee, assumptions=assumptions)
+    guarantee = dataclasses.replace(records[best].guarantee, assumptions=assumptions, covers_choice=False)
     return Tuned(dataclasses.replace(records[best], guarantee=guarantee), grid[best], guarantee, shared["epsilon"])

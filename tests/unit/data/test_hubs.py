@@ -16,7 +16,7 @@ import pytest
 from pillar_core import store
 from pillar_core.arrays import Array
 from pillar_core.data import load_dataset
-from pillar_core.errors import DataError
+from pillar_core.errors import DataError, MissingDependencyError
 from unit.image_files import encoded, images_of, picture, written
 
 
@@ -308,3 +308,12 @@ def test_hub_subset_is_a_plain_word(tmp_path: Path, subset: str) -> None:
     (tmp_path / "a.png").write_bytes(encoded(np.zeros((3, 3), np.uint8)))
     with pytest.raises(DataError, match="subset must be a plain word"):
         load_dataset("hub:owner/name", root=tmp_path, subset=subset)
+
+
+def test_a_version_of_datasets_without_a_fingerprint_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import datasets
+
+    _table(_pictures(4), [0, 1] * 2, ["zebra", "ant"]).to_parquet(tmp_path / "train-00000-of-00001.parquet")
+    monkeypatch.setattr(datasets.Dataset, "select_columns", lambda *_: object())
+    with pytest.raises(MissingDependencyError, match=r"datasets \d.* gives no fingerprint"):
+        load_dataset("hub:owner/name", root=tmp_path)

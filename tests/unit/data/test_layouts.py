@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import pickle
 import struct
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,9 @@ from scipy.io import savemat
 
 from pillar_core.arrays import Array
 from pillar_core.data import DATASETS, load_dataset, load_images
-from pillar_core.errors import DataError
+from pillar_core.data.images import layouts
+from pillar_core.data.images.layouts import LAYOUTS
+from pillar_core.errors import DataError, MissingDependencyError
 from unit.image_files import encoded, images_of, picture, written
 
 
@@ -293,6 +296,20 @@ def test_pcam_is_read_from_its_own_files(tmp_path: Path) -> None:
     np.testing.assert_array_equal(found.x_train, x[:8])
 
 
+def test_a_package_that_a_layout_needs_is_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    written(tmp_path, {LAYOUTS["pcam"].marker: b"patches"})
+    monkeypatch.setitem(sys.modules, "h5py", None)
+    with pytest.raises(MissingDependencyError, match=r"needs a package that is not installed.*h5py"):
+        load_dataset("torchvision:pcam", root=tmp_path)
+
+
+def test_a_version_of_torchvision_without_a_private_attribute_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(layouts, "class_of", lambda _: lambda root, **split: object())
+    for name in ("dtd", "pcam"):
+        with pytest.raises(MissingDependencyError, match=r"torchvision \d.* has no object\._.*: install the version in requirements.txt"):
+            layouts.read(LAYOUTS[name], tmp_path)
+
+
 def test_class_folders_stand_in_for_a_layout(tmp_path: Path) -> None:
     written(
         tmp_path, {f"{side}/{name}/{i}.png": picture(c, i) for side in ("train", "test") for c, name in enumerate("ab") for i in range(3)}
@@ -318,6 +335,4 @@ def test_one_grey_image_among_colour_ones_and_sixteen_bits(tmp_path: Path) -> No
 
 
 def test_every_layout_belongs_to_a_card() -> None:
-    from pillar_core.data.images.layouts import LAYOUTS
-
     assert all(f"torchvision:{name}" in DATASETS for name in LAYOUTS)

@@ -350,10 +350,12 @@ def test_a_public_phase_of_the_same_classes_helps_where_private_steps_cannot():
 
 
 def test_images_are_resized_and_recoloured():
-    grey = resized(other_classes(), (6, 6))
+    grey, note = resized(other_classes(), (6, 6))
+    assert grey.notes == (note,)
+    assert "6 × 6" in note
     assert (grey.x_train.shape, grey.x_train.dtype) == ((80, 6, 6), np.uint8)
     assert abs(float(grey.x_train.mean()) - float(other_classes().x_train.mean())) < 1.0
-    colour = resized(grey, (9, 9, 3))
+    colour, _ = resized(grey, (9, 9, 3))
     assert colour.x_train.shape == (80, 9, 9, 3)
     np.testing.assert_array_equal(colour.x_train[..., 0], colour.x_train[..., 2])
     with pytest.raises(errors.DataError, match="only images"):

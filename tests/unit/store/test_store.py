@@ -279,6 +279,17 @@ def test_a_damaged_index_loses_no_entry(cache: Store, fault: bytes) -> None:
     assert {item.key for item in again.ls()} == {KEY, OTHER}
 
 
+def test_an_index_that_cannot_be_opened_is_kept(cache: Store) -> None:
+    cache.put_json("record", KEY, 1)
+    cache.flush()
+    database = cache.root / "index" / "cache.db"
+    database.rename(database.with_name("before"))
+    database.mkdir()
+    (database / "mark").touch()
+    assert [item.key for item in Store(cache.root).ls()] == [KEY]
+    assert (database / "mark").exists()
+
+
 def test_folders_and_files_are_for_their_owner_alone(cache: Store) -> None:
     previous = os.umask(0)
     try:

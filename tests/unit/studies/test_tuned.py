@@ -28,6 +28,7 @@ def test_every_way_stays_within_the_budget_and_names_its_price(split: SemiPrivat
     assert found.record.settings["k"] == 10
     assert set(tuned.CHOOSING_WORDS) == set(Choosing)
     assert set(tuned.PRICES) == set(Choosing) - {Choosing.RULES}
+    assert found.record.guarantee.covers_choice == (choosing is not Choosing.PAPERS)
     assert (tuned.UNPAID in found.record.guarantee.assumptions) == (choosing is Choosing.PAPERS)
 
 
