@@ -2,16 +2,31 @@
 
 from __future__ import annotations
 
+import argparse
+import os
 import sys
 from collections.abc import Sequence
 
 from pillar_core.commands import parser
 from pillar_core.errors import Cancelled, PillarError
 
+NO_READER = 141
+"""128 and the number of SIGPIPE, as other programs end whose reader has gone."""
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The exit status: 0, 2 for a refusal (its message on standard error), 130 when stopped."""
+    """The exit status: 0, 2 for a refusal (its message on standard error), 130 when stopped, 141 when nobody reads on."""
     options = parser().parse_args(arguments)
+    try:
+        status = _status(options)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python flushes once more as it ends
+        return NO_READER
+    return status
+
+
+def _status(options: argparse.Namespace) -> int:
     try:
         return int(options.command(options) or 0)
     except Cancelled as stopped:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 
 import numpy as np
 import pandas as pd
@@ -98,3 +100,11 @@ def test_sweep_counts_before_it_runs(tmp_path, capsys, monkeypatch):
     assert main(["sweep", str(grid), "--count"]) == 0
     assert "4 runs, 4 of them cached" in capsys.readouterr().err
     assert len((tmp_path / "table.csv").read_text().splitlines()) == 5
+
+
+def test_a_reader_that_closes_the_pipe_ends_the_command_quietly():
+    command = [sys.executable, "-m", "pillar_core", "list"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        process.stdout.close()
+        said = process.stderr.read()
+    assert (process.returncode, said) == (141, b"")
