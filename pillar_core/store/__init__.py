@@ -72,6 +72,7 @@ class Store:
         self._lock = threading.Lock()
         self._checked: dict[tuple[str, int, int, int], None] = {}
         self._index = Index(self.root / "index", self._note)
+        self._sizes = upkeep.Sizes(self.root)
 
     def notes(self) -> tuple[str, ...]:
         """What went wrong in this process and was worked around: the last 50, oldest first."""
@@ -121,7 +122,7 @@ class Store:
             StoreError: an array of Python objects, or a disk that refuses.
         """
         written = self._put("arrays", key, lambda out: codec.write_npz(arrays, out))
-        if written and self.max_bytes is not None:
+        if written and self.max_bytes is not None and self._sizes.total() > self.max_bytes:
             self.prune(self.max_bytes)
         return written
 

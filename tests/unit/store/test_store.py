@@ -401,6 +401,26 @@ def test_the_size_limit_holds_after_each_array(tmp_path: Path) -> None:
     assert cache.has("record", KEY)
 
 
+def test_the_size_limit_counts_what_others_write(tmp_path: Path) -> None:
+    """Also where the other writes into a folder that this one has read before, and has not listed since."""
+    own, other = Store(tmp_path / "cache", max_bytes=30_000), Store(tmp_path / "cache")
+    keys = [f"aa{number}" for number in range(8)]
+    own.put_arrays(keys[0], x=np.zeros(1000))
+    os.utime(place(own, "arrays", keys[0]).parent, (1e9, 1e9))
+    own.put_arrays("bb", x=np.zeros(1))
+    for key in keys[1:]:
+        other.put_arrays(key, x=np.zeros(1000))
+    assert sum(item.size for item in own.ls()) > 50_000
+    own.put_arrays("bb1", x=np.zeros(1))
+    assert sum(item.size for item in own.ls()) <= 30_000
+
+
+def test_below_its_limit_a_write_lists_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    cache = Store(tmp_path / "cache", max_bytes=10**6)
+    monkeypatch.setattr(cache, "ls", lambda: pytest.fail("the whole cache was listed"))
+    assert cache.put_arrays(KEY, x=np.zeros(10))
+
+
 def test_prune_sweeps_what_a_killed_writer_left(cache: Store) -> None:
     cache.put_json("record", KEY, 1)
     left = place(cache, "record", KEY).with_name(entry.TEMPORARY + "1-dead")
