@@ -8,7 +8,6 @@ kill, nor a full disk, nor lost power ever leaves rows that are read and wrong.
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import hashlib
 import json
 import os
@@ -23,6 +22,7 @@ import numpy as np
 from pillar_core.arrays import Array
 from pillar_core.errors import StoreError
 from pillar_core.store.entry import make_private
+from pillar_core.store.files import try_lock
 
 ABANDONED_SECONDS = 14 * 86_400.0
 
@@ -101,15 +101,10 @@ def locked(root: Path, key: str, *, wait: Any) -> Iterator[Path]:
         StoreError: a disk that refuses.
     """
     folder = root / "extraction" / key
+    while (descriptor := _lock(folder, root)) is None:
+        wait(_rows_kept(folder / "lines.jsonl"))
+        time.sleep(0.2)
     try:
-        make_private(folder, parents_of=root)
-        descriptor = os.open(folder / "lock", os.O_RDWR | os.O_CREAT, 0o600)
-    except OSError as error:
-        raise StoreError(f"{folder} could not be written ({error}); free space or set PILLAR_CACHE.") from error
-    try:
-        while not _taken(descriptor):
-            wait(_rows_kept(folder / "lines.jsonl"))
-            time.sleep(0.2)
         yield folder
     finally:
         os.close(descriptor)
@@ -129,12 +124,14 @@ def sweep(root: Path) -> None:
                 shutil.rmtree(folder, ignore_errors=True)
 
 
-def _taken(descriptor: int) -> bool:
+def _lock(folder: Path, root: Path) -> int | None:
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
+        make_private(folder, parents_of=root)
+        return try_lock(folder / "lock")
+    except FileNotFoundError:
+        return None  # whoever held it has finished and removes the folder
+    except OSError as error:
+        raise StoreError(f"{folder} could not be written ({error}); free space or set PILLAR_CACHE.") from error
 
 
 def _rows_kept(lines: Path) -> int:

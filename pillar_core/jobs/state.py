@@ -14,7 +14,6 @@ import fcntl
 import json
 import os
 import platform
-import secrets
 import shutil
 import time
 from collections.abc import Iterator, Mapping
@@ -24,6 +23,7 @@ from typing import Any, Final, Literal
 from pillar_core.errors import JobError, StoreError
 from pillar_core.store.codec import decode_json, encode_json
 from pillar_core.store.entry import make_private
+from pillar_core.store.files import try_lock, write_whole
 
 State = Literal["queued", "running", "done", "failed", "cancelled"]
 UNFINISHED: Final = ("queued", "running")
@@ -122,17 +122,8 @@ class Folder:
             yield
 
     def try_lock(self) -> int | None:
-        """A file descriptor that holds the jobs process's lock, or None while somebody else does.
-
-        The kernel drops the lock with its last holder, however that one ends.
-        """
-        descriptor = os.open(self.jobs / "server.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            os.close(descriptor)
-            return None
-        return descriptor
+        """A file descriptor that holds the jobs process's lock, or None while somebody else does."""
+        return try_lock(self.jobs / "server.lock")
 
     def drop_oldest_finished(self) -> None:
         """Forget finished jobs beyond the newest `KEEP_FINISHED`; the records they wrote stay in the store."""
@@ -256,14 +247,8 @@ class Job:
 
 
 def replace(path: Path, content: bytes) -> None:
-    """Give `path` this content, whole at every moment."""
-    temporary = path.with_name(f".{path.name}-{secrets.token_hex(4)}")
-    try:
-        with os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-            file.write(content)
-        os.replace(temporary, path)
-    finally:
-        temporary.unlink(missing_ok=True)
+    """Give `path` this content, whole at every moment; a job that a power cut takes back is run again."""
+    write_whole(path, lambda file: file.write(content), claim=lambda written: os.replace(written, path), sync=False)
 
 
 _PARSED: dict[str, tuple[tuple[int, int], JobStatus]] = {}

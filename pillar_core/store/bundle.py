@@ -2,29 +2,26 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import os
-import secrets
-import shutil
 import zipfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import BinaryIO
 
 from pillar_core.errors import StoreError
 from pillar_core.store.entry import (
     HEADER_SIZE,
     KINDS,
-    TEMPORARY,
     Damaged,
     Entry,
     check_file,
     checked_kind,
     checked_name,
+    copy_entry,
     entry_path,
-    make_private,
-    place_file,
 )
+from pillar_core.store.files import write_whole
 
 _MARK = "pillar-export-1"
 
@@ -45,27 +42,23 @@ def write(path: Path, root: Path, entries: Sequence[Entry], note: Callable[[str]
     Raises:
         OSError: the file cannot be written; what was at `path` before is untouched.
     """
-    temporary = path.with_name(f"{TEMPORARY}{os.getpid()}-{secrets.token_hex(6)}")
     written = 0
-    try:
-        with os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-            with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED, allowZip64=True) as archive:
-                archive.comment = _MARK.encode()
-                for item in entries:
-                    source = entry_path(root, item.kind, item.key)
-                    try:
-                        check_file(source, item.kind, item.key)
-                        archive.write(source, f"{item.kind}/{item.key}")
-                    except (Damaged, FileNotFoundError) as error:
-                        note(f"{item.kind} {item.key} was left out of the export: {error}")
-                        continue
-                    written += 1
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    finally:
-        with contextlib.suppress(FileNotFoundError):
-            temporary.unlink()
+
+    def fill(file: BinaryIO) -> None:
+        nonlocal written
+        with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED, allowZip64=True) as archive:
+            archive.comment = _MARK.encode()
+            for item in entries:
+                source = entry_path(root, item.kind, item.key)
+                try:
+                    check_file(source, item.kind, item.key)
+                    archive.write(source, f"{item.kind}/{item.key}")
+                except (Damaged, FileNotFoundError) as error:
+                    note(f"{item.kind} {item.key} was left out of the export: {error}")
+                    continue
+                written += 1
+
+    write_whole(path, fill, claim=lambda whole: os.replace(whole, path))
     return written
 
 
@@ -100,17 +93,5 @@ def _take(archive: zipfile.ZipFile, member: zipfile.ZipInfo, root: Path, kind: s
     checked_name(kind, key)
     if member.compress_type != zipfile.ZIP_STORED or member.file_size < HEADER_SIZE:
         raise Damaged("it is not stored as this cache stores")
-    folder = entry_path(root, kind, key).parent
-    make_private(folder, parents_of=root)
-    temporary = folder / f"{TEMPORARY}{os.getpid()}-{secrets.token_hex(6)}"
-    try:
-        with os.fdopen(os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600), "w+b") as out:
-            with archive.open(member) as source:
-                shutil.copyfileobj(source, out)
-            out.flush()
-            os.fsync(out.fileno())
-        check_file(temporary, kind, key)
-        return place_file(root, kind, key, temporary)
-    finally:
-        with contextlib.suppress(FileNotFoundError):
-            temporary.unlink()
+    with archive.open(member) as source:
+        return copy_entry(root, kind, key, source)

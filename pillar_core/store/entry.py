@@ -8,17 +8,17 @@ import errno
 import hashlib
 import os
 import re
-import secrets
+import shutil
 from collections.abc import Callable
 from pathlib import Path
-from typing import BinaryIO, Final
+from typing import IO, BinaryIO, Final
 
 from pillar_core.errors import StoreError
+from pillar_core.store.files import write_whole
 
 HEADER_SIZE: Final = 256
 KINDS: Final = ("record", "arrays", "calibration", "blob")
 SUFFIX: Final = {"record": ".json", "arrays": ".npz", "calibration": ".json", "blob": ".bin"}
-TEMPORARY: Final = ".writing-"
 _MAGIC = "pillar-store-1"
 _KEY = re.compile(r"[a-z0-9][a-z0-9_-]{0,95}")
 _CHUNK = 1 << 20
@@ -132,24 +132,26 @@ def write_entry(root: Path, kind: str, key: str, fill: Callable[[BinaryIO], None
     """
     path = entry_path(root, kind, key)
     make_private(path.parent, parents_of=root)
-    temporary = path.with_name(f"{TEMPORARY}{os.getpid()}-{secrets.token_hex(6)}")
-    try:
-        with os.fdopen(os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600), "w+b") as file:
-            _write_whole(file, kind, key, fill)
-        return _claim(temporary, path, kind, key)
-    finally:
-        with contextlib.suppress(FileNotFoundError):
-            temporary.unlink()
+    return write_whole(path, lambda file: _write(file, kind, key, fill), claim=lambda written: _claim(written, path, kind, key))
 
 
-def place_file(root: Path, kind: str, key: str, temporary: Path) -> bool:
-    """Like `write_entry` for a checked file that already carries its header and lies on the same disk."""
+def copy_entry(root: Path, kind: str, key: str, source: IO[bytes]) -> bool:
+    """Like `write_entry` for the bytes of a whole entry, which are checked before they get the name.
+
+    Raises:
+        Damaged: they are none.
+    """
     path = entry_path(root, kind, key)
     make_private(path.parent, parents_of=root)
-    return _claim(temporary, path, kind, key)
+
+    def claim(written: Path) -> bool:
+        check_file(written, kind, key)
+        return _claim(written, path, kind, key)
+
+    return write_whole(path, lambda out: shutil.copyfileobj(source, out), claim=claim)
 
 
-def _write_whole(file: BinaryIO, kind: str, key: str, fill: Callable[[BinaryIO], None]) -> None:
+def _write(file: BinaryIO, kind: str, key: str, fill: Callable[[BinaryIO], None]) -> None:
     file.write(b" " * HEADER_SIZE)
     fill(file)
     size = file.seek(0, os.SEEK_END) - HEADER_SIZE
@@ -160,8 +162,6 @@ def _write_whole(file: BinaryIO, kind: str, key: str, fill: Callable[[BinaryIO],
     file.seek(0)
     line = f"{_MAGIC} {kind} {key} {size} {digest.hexdigest()}"
     file.write(line.ljust(HEADER_SIZE - 1).encode() + b"\n")
-    file.flush()
-    os.fsync(file.fileno())
 
 
 def _claim(temporary: Path, path: Path, kind: str, key: str) -> bool:

@@ -10,7 +10,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from pillar_core.errors import StoreError
-from pillar_core.store.entry import KINDS, SUFFIX, TEMPORARY, Damaged, Entry, check_file, checked_kind, checked_name
+from pillar_core.store.entry import KINDS, SUFFIX, Damaged, Entry, check_file, checked_kind, checked_name
+from pillar_core.store.files import TEMPORARY
 
 EVICTION_ORDER = ("arrays", "blob", "calibration", "record")
 _STALE_SECONDS = 3600.0

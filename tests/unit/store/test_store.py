@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 from pillar_core import store as stores
 from pillar_core.errors import StoreError
 from pillar_core.fingerprint import fingerprint
-from pillar_core.store import Store, codec, entry
+from pillar_core.store import Store, codec, entry, files
 
 KEY = fingerprint("one")
 OTHER = fingerprint("other")
@@ -423,7 +423,7 @@ def test_below_its_limit_a_write_lists_nothing(tmp_path: Path, monkeypatch: pyte
 
 def test_prune_sweeps_what_a_killed_writer_left(cache: Store) -> None:
     cache.put_json("record", KEY, 1)
-    left = place(cache, "record", KEY).with_name(entry.TEMPORARY + "1-dead")
+    left = place(cache, "record", KEY).with_name(files.TEMPORARY + "1-dead")
     left.write_bytes(b"half")
     assert [item.key for item in cache.ls()] == [KEY]
     assert cache.verify().damaged == ()
@@ -489,7 +489,7 @@ def test_tampered_and_foreign_members_are_refused_one_by_one(cache: Store, tmp_p
     assert len(elsewhere.notes()) == 7
     assert [item.key for item in elsewhere.ls()] == [KEY]
     assert not (tmp_path / "outside").exists()
-    assert list(elsewhere.root.rglob(entry.TEMPORARY + "*")) == []
+    assert list(elsewhere.root.rglob(files.TEMPORARY + "*")) == []
 
 
 def test_files_that_are_no_export_are_refused(cache: Store, tmp_path: Path) -> None:

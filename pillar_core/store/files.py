@@ -1,0 +1,49 @@
+"""Files that are whole or not there, and locks that go with their process."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import secrets
+from collections.abc import Callable
+from pathlib import Path
+from typing import BinaryIO, Final, TypeVar
+
+R = TypeVar("R")
+TEMPORARY: Final = ".writing-"
+
+
+def write_whole(path: Path, fill: Callable[[BinaryIO], object], *, claim: Callable[[Path], R], sync: bool = True) -> R:
+    """What `claim` says of the finished file beside `path` that `fill` wrote, for its owner alone; `claim` gives it its name.
+
+    sync: whether it is on the disk before that, as what outlives a power cut must be.
+
+    Raises:
+        OSError: nothing is left behind.
+    """
+    temporary = path.with_name(f"{TEMPORARY}{os.getpid()}-{secrets.token_hex(6)}")
+    try:
+        with os.fdopen(os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600), "w+b") as file:
+            fill(file)
+            file.flush()
+            if sync:
+                os.fsync(file.fileno())
+        return claim(temporary)
+    finally:
+        with contextlib.suppress(FileNotFoundError):
+            temporary.unlink()
+
+
+def try_lock(path: Path) -> int | None:
+    """A file descriptor that holds the lock at `path`, or None while somebody else does.
+
+    The kernel drops the lock with its last holder, however that one ends.
+    """
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(descriptor)
+        return None
+    return descriptor
