@@ -1,19 +1,127 @@
-"""Fixtures that every test folder shares."""
+"""What every test folder shares: real data, one thread a process, groups that stay together, and the report of CPU time."""
 
 from __future__ import annotations
 
+import csv
+import functools
 import os
+import resource
+import time
+from collections.abc import Iterator
 from pathlib import Path
 
+import hypothesis
 import pytest
 
 REPOSITORY = Path(__file__).resolve().parent.parent
+TESTS = REPOSITORY / "tests"
+SLOW_TESTS = TESTS / "slow_tests.csv"
+"""CPU seconds of the tests that are marked `slow`; `pytest --cpu-report` writes it."""
+SLOW_SECONDS = 1.5
+GROUPS = {"e2e": "browser", "unit/jobs": "jobs"}
+"""Folders whose tests start servers or job processes: each stays on one worker, so that it does not compete with itself."""
+
+for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ.setdefault(variable, "1")  # a worker a core: more threads would wait for one another
+
+hypothesis.settings.register_profile("suite", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow])
+hypothesis.settings.load_profile("suite")
 
 
 @pytest.fixture(scope="session")
 def shared() -> Path:
-    """The folder of real data, papers' tables and oracles; tests that need it skip where it is absent."""
+    """The folder of real data, papers' tables and oracles; tests that need it skip where it is absent or empty."""
     folder = Path(os.environ.get("PILLAR_SHARED", REPOSITORY.parent / "shared"))
-    if not folder.is_dir():
-        pytest.skip(f"no folder of real data and oracles at {folder} (set PILLAR_SHARED)")
+    for part in ("data", "oracles", "papers"):
+        if not folder.name or not (folder / part).is_dir():
+            pytest.skip(f"no folder of real data and oracles at {str(folder)!r} (set PILLAR_SHARED)")
     return folder
+
+
+@pytest.fixture(scope="session", autouse=True)
+def own_cache_of_this_worker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Tests that ask for no cache of their own neither read the user's nor share one with other workers."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PILLAR_CACHE", str(tmp_path_factory.mktemp("cache")))
+        yield
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--cpu-report",
+        action="store_true",
+        help=f"write the tests above {SLOW_SECONDS} s of CPU time to {SLOW_TESTS.relative_to(REPOSITORY)}, which marks them slow",
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if config.getoption("--cpu-report") and not hasattr(config, "workerinput"):
+        config.pluginmanager.register(CpuReport(), "cpu-report")
+
+
+@pytest.hookimpl(tryfirst=True)  # before xdist reads the groups and before -m reads the marks
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    slow = read_slow_tests()
+    for item in items:
+        path = item.path.relative_to(TESTS)
+        if path.parts[0] == "e2e":
+            item.add_marker("e2e")
+        if path.parts[0] == "e2e" or item.nodeid in slow:
+            item.add_marker("slow")
+        for folder, group in GROUPS.items():
+            if path.is_relative_to(folder):
+                item.add_marker(pytest.mark.xdist_group(group))
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
+    """Notes the CPU seconds of setup and call, child processes that ended in them included."""
+    item.stash[STARTED] = cpu_seconds()
+    return (yield)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> None:
+    if call.when == "teardown":
+        item.user_properties.append(("cpu_seconds", cpu_seconds() - item.stash[STARTED]))
+
+
+STARTED = pytest.StashKey[float]()
+
+
+def cpu_seconds() -> float:
+    """CPU seconds of this process and of its children that have ended."""
+    children = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return time.process_time() + children.ru_utime + children.ru_stime
+
+
+def read_slow_tests() -> dict[str, float]:
+    """CPU seconds by the name of a test."""
+    with SLOW_TESTS.open(newline="", encoding="utf-8") as file:
+        return {row["test"]: float(row["cpu_seconds"]) for row in csv.DictReader(file)}
+
+
+class CpuReport:
+    """Collects CPU seconds, and writes those of slow tests; tests of files that did not run keep their line."""
+
+    def __init__(self) -> None:
+        self.seconds: dict[str, float] = {}
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.when == "teardown" and report.outcome == "passed":
+            name = functools.reduce(lambda name, group: name.removesuffix(f"@{group}"), GROUPS.values(), report.nodeid)
+            self.seconds[name] = float(dict(report.user_properties)["cpu_seconds"])
+
+    def pytest_sessionfinish(self) -> None:
+        files = {name.split("::")[0] for name in self.seconds}
+        kept = {name: seconds for name, seconds in read_slow_tests().items() if name.split("::")[0] not in files}
+        slow = kept | {name: seconds for name, seconds in self.seconds.items() if seconds >= SLOW_SECONDS}
+        with SLOW_TESTS.open("w", newline="", encoding="utf-8") as file:
+            writer = csv.writer(file, lineterminator="\n")
+            writer.writerow(("test", "cpu_seconds"))
+            writer.writerows((name, f"{seconds:.1f}") for name, seconds in sorted(slow.items()))
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        terminalreporter.section(f"CPU time: {sum(self.seconds.values()):.0f} s in {len(self.seconds)} tests; the slowest")
+        for name, seconds in sorted(self.seconds.items(), key=lambda pair: -pair[1])[:20]:
+            terminalreporter.write_line(f"{seconds:7.1f} s  {name}")

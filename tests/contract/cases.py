@@ -45,7 +45,7 @@ def boolean_split(*, n: int = 160) -> SemiPrivateSplit:
     return split_features(FeatureSet(x, y, x[:50], y[:50], ("false", "true")), public_fraction=0.25)
 
 
-def image_split(*, n: int = 500, side: int = 8) -> SemiPrivateSplit:
+def image_split(*, n: int = 200, side: int = 8) -> SemiPrivateSplit:
     """Grey images with a bright third, whose place is the class; half of the rows public."""
     generator = rng.stream(0, "image case")
     y = np.arange(n) % 3

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 
 import numpy as np
 import pytest
@@ -39,8 +40,12 @@ def with_rows(one: Task, rows: np.ndarray) -> Task:
 
 def release(one: Task, form: str, tape: Recorder | None = None) -> tuple[releases.Release, Ledger]:
     ledger = Ledger(tape)
-    matrix = releases.sketch_matrix(10 * (3 * 32 * 32 + 1), seed=0) @ releases.narrowing(size=SKETCHES[form])
-    return released(one, form, matrix, CLIP, EPSILON, DELTA, ledger), ledger
+    return released(one, form, sketch(form), CLIP, EPSILON, DELTA, ledger), ledger
+
+
+@functools.cache
+def sketch(form: str) -> np.ndarray:
+    return releases.sketch_matrix(10 * (3 * 32 * 32 + 1), seed=0) @ releases.narrowing(size=SKETCHES[form])
 
 
 @pytest.mark.parametrize("form", FORMS)

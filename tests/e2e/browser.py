@@ -1,9 +1,10 @@
-"""A server of our own and a real browser, started and ended by the test that asks."""
+"""A server of our own, a real browser, and what the tests do and expect in it; every expectation waits until it comes true."""
 
 from __future__ import annotations
 
 import contextlib
 import os
+import re
 import socket
 import subprocess
 import sys
@@ -11,8 +12,11 @@ import time
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+
+from processes import started
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 CHROMIUM = Path(os.environ.get("PILLAR_CHROMIUM", "/usr/bin/chromium"))
@@ -25,8 +29,10 @@ CHROMIUM_OPTIONS = [
     "--no-first-run",
     "--disable-quic",
 ]
-START_SECONDS = 60.0
-PATIENCE_MS = 120_000
+START_SECONDS = 240.0
+PATIENCE_MS = 240_000
+BUSY = '[data-testid="stStatusWidget"], [data-testid="stSpinner"], [data-stale="true"]'
+ERRORS = '[data-testid="stException"], [data-testid="stAlertContentError"]'
 
 
 def require_chromium() -> None:
@@ -43,14 +49,58 @@ def server(cache: Path) -> Iterator[str]:
     command = [sys.executable, "-m", "streamlit", "run", str(REPOSITORY / "app.py"), "--server.port", str(port)]
     command += ["--server.headless", "true", "--server.fileWatcherType", "none"]
     environment = os.environ | {"PILLAR_CACHE": str(cache), "OMP_NUM_THREADS": "1"}
-    process = subprocess.Popen(command, cwd=REPOSITORY, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    try:
+    with started(command, cwd=REPOSITORY, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
         address = f"http://127.0.0.1:{port}"
         _wait(address, process)
         yield address
-    finally:
-        process.terminate()
-        process.wait(timeout=20)
+
+
+def expect(subject: Any) -> Any:
+    """Playwright's assertions, which look again until they hold, as long as a busy machine may need."""
+    from playwright.sync_api import expect as patiently
+
+    patiently.set_options(timeout=PATIENCE_MS)
+    return patiently(subject)
+
+
+def settled(tab: Any) -> None:
+    """Waits until the app has nothing left to do."""
+    tab.wait_for_timeout(500)
+    tab.wait_for_function("selector => document.querySelectorAll(selector).length === 0", arg=BUSY)
+
+
+def opened(tab: Any, url: str) -> None:
+    """Opens an address and waits for the page's title."""
+    tab.goto(url)
+    tab.wait_for_selector('[data-testid="stMain"] h1')
+    settled(tab)
+
+
+def metric(tab: Any, label: str) -> Any:
+    """The value under a label."""
+    box = tab.locator('[data-testid="stMetric"]').filter(has=tab.locator(f'label:has-text("{label}")')).first
+    return box.locator('[data-testid="stMetricValue"]')
+
+
+def move(tab: Any, name: str, key: str, *, to: str) -> None:
+    """Moves a slider, given by the beginning of its name, with the keyboard until it says `to`."""
+    slider = tab.get_by_role("slider", name=name)
+    while (before := slider.get_attribute("aria-valuetext")) != to:
+        slider.focus()
+        slider.press(key)
+        expect(slider).not_to_have_attribute("aria-valuetext", before)
+        settled(tab)
+
+
+def expect_in_link(tab: Any, *parts: str) -> None:
+    """The address comes to hold every part."""
+    each = (f"(?=.*{re.escape(part).replace(':', '(:|%3A)')}(&|;|%3B|$))" for part in parts)
+    expect(tab).to_have_url(re.compile("".join(each)))
+
+
+def expect_no_error(tab: Any) -> None:
+    """Neither an exception nor an error box is shown."""
+    expect(tab.locator(ERRORS)).to_have_count(0)
 
 
 def _free_port() -> int:
@@ -64,7 +114,7 @@ def _wait(address: str, process: subprocess.Popen[bytes]) -> None:
     while time.monotonic() < end:
         if process.poll() is not None:
             raise RuntimeError(f"the app ended at its start with status {process.returncode}")
-        with contextlib.suppress(OSError), urllib.request.urlopen(f"{address}/_stcore/health", timeout=2) as answer:
+        with contextlib.suppress(OSError), urllib.request.urlopen(f"{address}/_stcore/health", timeout=20) as answer:
             if answer.status == 200:
                 return
         time.sleep(0.2)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -22,7 +22,7 @@ def chromium() -> Iterator[Any]:
         started.close()
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """A server for the tests that do not mind its age."""
     browser.require_chromium()
@@ -31,10 +31,21 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 @pytest.fixture
-def page(chromium: Any) -> Iterator[Any]:
-    """A fresh tab that collects what went wrong in the page itself."""
-    context = chromium.new_context(viewport={"width": 1280, "height": 900})
-    tab = context.new_page()
-    tab.set_default_timeout(browser.PATIENCE_MS)
-    yield tab
-    context.close()
+def new_page(chromium: Any) -> Iterator[Callable[[], Any]]:
+    """Opens a tab in a browser profile of its own, which ends with the test."""
+    contexts = []
+
+    def open_page() -> Any:
+        contexts.append(chromium.new_context(viewport={"width": 1280, "height": 900}))
+        contexts[-1].set_default_timeout(browser.PATIENCE_MS)
+        return contexts[-1].new_page()
+
+    yield open_page
+    for context in contexts:
+        context.close()
+
+
+@pytest.fixture
+def page(new_page: Callable[[], Any]) -> Any:
+    """A fresh tab."""
+    return new_page()

@@ -22,7 +22,7 @@ def start(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Start:
     st.cache_resource.clear()
 
     def open_page(page: str = "explore", **query: str) -> AppTest:
-        app = AppTest.from_file(str(REPOSITORY / "app.py"), default_timeout=20)
+        app = AppTest.from_file(str(REPOSITORY / "app.py"), default_timeout=600)
         for name, value in ({"data": "digits"} | query).items():
             app.query_params[name] = value
         app.run()

@@ -35,7 +35,7 @@ def test_every_step_is_answered_by_what_is_measured(start: Start, place: int) ->
     app = start("learn", lesson=str(place))
     app.session_state[f"local.lesson-guess-{place}"] = expected
     app.session_state[f"local.lesson-shown-{place}"] = 1
-    app.run(timeout=120)
+    app.run()
     assert not app.exception
     assert any(item.value.startswith("**Right:**") for item in app.success)
     assert STEPS[place - 1].moral in words(app)

@@ -11,7 +11,7 @@ import math
 
 import pytest
 from dp_accounting import dp_event
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pillar_core import accounting, ledger
@@ -24,7 +24,7 @@ PROBABILITIES = st.floats(math.log(1e-4), 0.0).map(lambda value: float(f"{math.e
 STEPS = st.integers(0, 100).map(lambda power: round(10 ** (power / 20)))
 DELTAS = st.floats(math.log(1e-12), math.log(0.05)).map(math.exp)
 FACTORS = st.sampled_from([1.0, 1.01, 1.3, 4.0])
-RUNS = settings(max_examples=60, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+RUNS = settings(max_examples=60, derandomize=True)
 
 
 def ours(sigma: float, q: float, steps: int, delta: float, relation: NeighboringRelation) -> EpsilonBounds:

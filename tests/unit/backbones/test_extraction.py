@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -20,9 +21,11 @@ from pillar_core.backbones.cards import Encoder, Work
 from pillar_core.backbones.devices import n_threads
 from pillar_core.errors import Cancelled, DataError, SettingError, StoreError
 from pillar_core.types import Dataset
+from processes import started
 
 REPOSITORY = Path(__file__).resolve().parents[3]
 N_TRAIN, N_TEST, BATCH = 50, 17, 8
+SECONDS = 240.0
 
 
 class _Counting:
@@ -248,6 +251,7 @@ import numpy as np
 from pillar_core.backbones import BACKBONES, Backbone, extract
 from pillar_core.backbones.cards import Encoder
 from pillar_core.types import Dataset
+from processes import started
 
 def encode(rows):
     with Path(sys.argv[1]).open("ab") as file:
@@ -262,12 +266,12 @@ extract(Dataset("images", train, None, test), backbone="counting", batch_size=8)
 """
 
 
-def _started(calls: Path) -> subprocess.Popen[bytes]:
-    return subprocess.Popen([sys.executable, "-c", PROGRAM, str(calls)], cwd=REPOSITORY, env=os.environ | {"OMP_NUM_THREADS": "1"})
+def _extracting(calls: Path) -> contextlib.AbstractContextManager[subprocess.Popen[bytes]]:
+    return started([sys.executable, "-c", PROGRAM, str(calls)], cwd=REPOSITORY, env=os.environ | {"OMP_NUM_THREADS": "1"})
 
 
 def _wait_for(calls: Path, batches: int) -> None:
-    end = time.monotonic() + 120
+    end = time.monotonic() + SECONDS
     while not (calls.exists() and calls.stat().st_size >= batches):
         assert time.monotonic() < end, "the extraction did not get on"
         time.sleep(0.01)
@@ -275,10 +279,9 @@ def _wait_for(calls: Path, batches: int) -> None:
 
 def test_a_killed_process_loses_at_most_one_batch(backbone: _Counting, tmp_path: Path) -> None:
     calls = tmp_path / "calls"
-    process = _started(calls)
-    _wait_for(calls, 4)
-    process.send_signal(signal.SIGKILL)
-    process.wait()
+    with _extracting(calls) as process:
+        _wait_for(calls, 4)
+        process.send_signal(signal.SIGKILL)
     done_by_the_dead = calls.stat().st_size
     assert done_by_the_dead < 9
     found = extract(_images(), backbone="counting", batch_size=BATCH)
@@ -289,11 +292,11 @@ def test_a_killed_process_loses_at_most_one_batch(backbone: _Counting, tmp_path:
 
 def test_two_processes_that_ask_at_once_extract_once(backbone: _Counting, tmp_path: Path) -> None:
     calls = tmp_path / "calls"
-    processes = [_started(calls), _started(calls)]
-    _wait_for(calls, 1)
-    told: list[str] = []
-    found = extract(_images(), backbone="counting", batch_size=BATCH, progress=lambda done, total, message="": told.append(message))
-    assert [process.wait(timeout=120) for process in processes] == [0, 0]
+    with _extracting(calls) as first, _extracting(calls) as second:
+        _wait_for(calls, 1)
+        told: list[str] = []
+        found = extract(_images(), backbone="counting", batch_size=BATCH, progress=lambda done, total, message="": told.append(message))
+        assert [process.wait(timeout=SECONDS) for process in (first, second)] == [0, 0]
     assert calls.stat().st_size == 9
     assert backbone.sizes == []
     assert told[0] == "another process extracts these features"

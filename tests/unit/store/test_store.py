@@ -534,7 +534,11 @@ def writer(root: str, number: int, keys: list[str], barrier: Any, answers: Any) 
 @pytest.fixture
 def spawning() -> Iterator[Any]:
     yield multiprocessing.get_context("spawn")
-    assert multiprocessing.active_children() == []
+    left = multiprocessing.active_children()
+    for process in left:
+        process.kill()
+        process.join()
+    assert left == []
 
 
 @pytest.mark.slow
@@ -544,9 +548,9 @@ def test_processes_that_write_the_same_keys_agree_on_one_winner(tmp_path: Path, 
     workers = [spawning.Process(target=writer, args=(str(tmp_path / "cache"), number, keys, barrier, answers)) for number in range(3)]
     for worker in workers:
         worker.start()
-    results = [answers.get(timeout=60) for _ in workers]
+    results = [answers.get(timeout=240) for _ in workers]
     for worker in workers:
-        worker.join(timeout=60)
+        worker.join(timeout=240)
         assert worker.exitcode == 0
     assert [sum(won) for won in zip(*(wins for _, wins, _, _ in results), strict=True)] == [1] * len(keys)
     assert len({tuple(seen) for _, _, seen, _ in results}) == 1

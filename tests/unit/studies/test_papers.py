@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import os
 from pathlib import Path
 
 import numpy as np
@@ -60,11 +59,8 @@ def test_every_published_table_and_figure_is_in_the_catalogue() -> None:
         assert not papers.numbers(paper, item).empty
 
 
-def test_the_catalogue_leaves_nothing_out_that_the_shared_facts_list() -> None:
-    shared = os.environ.get("PILLAR_SHARED")
-    if not shared:
-        pytest.skip("PILLAR_SHARED is not set: the papers' own list is not at hand")
-    listed = json.loads((Path(shared) / "papers" / "paper_tables.json").read_text())
+def test_the_catalogue_leaves_nothing_out_that_the_shared_facts_list(shared: Path) -> None:
+    listed = json.loads((shared / "papers" / "paper_tables.json").read_text())
     names = {"000_PILLAR": "pillar", "001_AdaMix": "adamix", "002_GSD": "gsd", "003_SemiPrivate": "semi_private", "004_poster": "poster"}
     tables = [(row["paper"], f"Table {row['table']}") for row in [*listed["records"], *listed["symbolic_tables"]]]
     figures = [(row["paper"], f"Figure {row['figure']}") for row in listed["figures"]]

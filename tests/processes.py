@@ -1,0 +1,24 @@
+"""Programs that a test starts and that end with it, whatever happens."""
+
+from __future__ import annotations
+
+import contextlib
+import subprocess
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+SECONDS = 60.0
+
+
+@contextlib.contextmanager
+def started(command: Sequence[str], **options: Any) -> Iterator[subprocess.Popen[Any]]:
+    """The running program; it is asked to end with the block, and killed where it does not."""
+    with subprocess.Popen(command, **options) as process:
+        try:
+            yield process
+        finally:
+            process.terminate()
+            try:
+                process.wait(timeout=SECONDS)
+            except subprocess.TimeoutExpired:
+                process.kill()
