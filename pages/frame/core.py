@@ -16,6 +16,8 @@ import streamlit as st
 import pillar_core as pc
 from pages.frame.settings import AUTO, PART, Settings
 from pillar_core.backbones import is_ready
+from pillar_core.data import uploads
+from pillar_core.data.uploads import Upload
 from pillar_core.errors import DataError, PillarError
 from pillar_core.fingerprint import fingerprint
 from pillar_core.params import params_of
@@ -102,10 +104,16 @@ def public_map(settings: Settings) -> pd.DataFrame:
     return _public_map(key(settings, _SPLIT), settings)
 
 
-def forget() -> None:
-    """Drops every cached object of this process: rows, splits, runs."""
-    for cached in (_raw, _features, _split, _run, _spectrum, _public_map, _class_counts):
-        cached.clear()
+def may_be_public(one: Upload, settings: Settings) -> bool:
+    """Whether rows that were brought can stand beside the private data: images by images, numbers by numbers, as far as cards tell.
+
+    Reads no row, so that the sidebar need not wait for the data.
+    """
+    own = uploads.card(settings.data)
+    if own is not None:
+        return one.kind == own.kind and (one.kind == uploads.IMAGES or one.shape == own.shape)
+    known = pc.DATASETS[settings.data].kind if settings.data in pc.DATASETS else "generator"
+    return known == "generator" or (known == "images") == (one.kind == uploads.IMAGES)
 
 
 def backbone(settings: Settings) -> str | None:

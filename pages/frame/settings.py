@@ -15,6 +15,7 @@ from collections.abc import Iterable, Mapping
 
 import pillar_core as pc
 from pillar_core import params, plots
+from pillar_core.data import uploads
 from pillar_core.errors import SettingError
 from pillar_core.params import Param
 from pillar_core.studies.compare.views import COMPARE_VIEWS
@@ -26,8 +27,6 @@ PART = "part"
 """The value of `public` that stands for “a part of the private data set's own train rows”."""
 AUTO = "auto"
 """The value of `backbone` that takes images as pixels and numbers as they are."""
-STORED = "stored:"
-"""How the name of features begins that a user brought; the rest is their key in the store."""
 EPSILONS = (0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 5.0, 8.0, math.inf)
 KS = (1, 2, 3, 5, 8, 10, 15, 20, 30, 40, 60, 80, 120, 160, 200, 280, 360, 440, 520, 768, 1028, 1284, 1540, 2048)
 BUDGETS = "budgets"
@@ -191,8 +190,7 @@ def checked(name: str, value: Value) -> tuple[Value, str]:
 
 def is_stored(name: str, value: object) -> bool:
     """Whether `value` names rows that a user brought; whether they are on this machine shows on loading."""
-    tail = str(value).removeprefix(STORED)
-    return name in ("data", "public") and tail != value and len(tail) == 32 and all(sign in "0123456789abcdef" for sign in tail)
+    return name in ("data", "public") and uploads.is_name(value)
 
 
 def is_of_family(name: str, value: object) -> bool:

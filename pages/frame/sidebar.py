@@ -12,6 +12,7 @@ import streamlit as st
 import pillar_core as pc
 from pages.frame import core, session
 from pages.frame.settings import EPSILONS, KS, PARAMS, PART, RULE, Settings, choices
+from pillar_core.data import uploads
 from pillar_core.errors import PillarError
 
 LABELS = {
@@ -50,10 +51,10 @@ def draw(*, knows_data: bool) -> Settings:
     return session.current()
 
 
-def select(name: str, words: Callable[[str], str]) -> None:
-    """A choice from the names that a setting allows."""
+def select(name: str, words: Callable[[str], str], *, brought: Sequence[str] = ()) -> None:
+    """A choice from the names that a setting allows, rows that a user brought among them."""
     if name not in session.current().hidden:
-        allowed = list(choices(name))
+        allowed = [*choices(name), *brought]
         now = str(getattr(session.current(), name))
         options = allowed if now in allowed else [*allowed, now]
         st.selectbox(
@@ -98,8 +99,10 @@ def number(name: str, **looks: Any) -> None:
 
 
 def _data(settings: Settings) -> None:
-    select("data", _dataset_title)
-    select("public", lambda name: "A part of the private data set" if name == PART else _dataset_title(name))
+    kept = uploads.listed()
+    select("data", _dataset_title, brought=[one.name for one in kept if one.is_labelled])
+    public = [one.name for one in kept if one.name != settings.data and core.may_be_public(one, settings)]
+    select("public", lambda name: "A part of the private data set" if name == PART else _dataset_title(name), brought=public)
     if settings.public == PART and "public_fraction" not in settings.hidden:
         param = PARAMS["public_fraction"]
         st.slider(
@@ -154,7 +157,7 @@ def _ladder(values: Sequence[Any], now: Any, limit: float | None) -> list[Any]:
 
 
 def _dataset_title(name: str) -> str:
-    return pc.DATASETS[name].title.split(" (")[0] if name in pc.DATASETS else "Your upload"
+    return pc.DATASETS[name].title.split(" (")[0] if name in pc.DATASETS else uploads.title_of(name)
 
 
 def _k_words(k: int) -> str:

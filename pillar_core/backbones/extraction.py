@@ -124,7 +124,7 @@ def forget(dataset: Dataset) -> int:
     """How many sets of features of these images were deleted from the cache; unfinished ones go too."""
     cache, prefix = store.default(), f"{dataset.rows_fingerprint}-"
     journal.remove(cache.root, prefix)
-    return sum(cache.delete("arrays", item.key) for item in cache.ls("arrays") if item.key.startswith(prefix))
+    return sum(cache.delete("arrays", key) for key in cache.keys("arrays", prefix=prefix))
 
 
 def _planned(dataset: Dataset, backbone: str, weights: str | Path | None, device: str, batch_size: int, *, network: bool) -> _Plan:

@@ -9,9 +9,10 @@ from typing import Any
 import pandas as pd
 
 from pillar_core.commands import options as shared
+from pillar_core.data import uploads
 from pillar_core.errors import SettingError
 from pillar_core.runs.loading import load_features
-from pillar_core.runs.splitting import is_known, keep_data
+from pillar_core.runs.splitting import is_known
 from pillar_core.runs.sweep import sweep
 from pillar_core.studies.compare import views as compare_views
 from pillar_core.studies.compare.learners import applicable, compare_grid, summary
@@ -110,4 +111,4 @@ def _public(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def _named(name: str, backbone: str | None) -> str:
-    return name if is_known(name) else keep_data(load_features(name, backbone))
+    return name if is_known(name) else uploads.keep(load_features(name, backbone))

@@ -11,10 +11,11 @@ import pandas as pd
 import yaml
 
 from pillar_core.commands.options import show_progress
+from pillar_core.data import uploads
 from pillar_core.errors import DataError, SettingError
 from pillar_core.jobs.sweep import run_through, sweep
 from pillar_core.runs.loading import load_features
-from pillar_core.runs.splitting import is_known, keep_data
+from pillar_core.runs.splitting import is_known
 from pillar_core.runs.sweep import cached, table, trials
 
 
@@ -70,7 +71,7 @@ def with_files(grid: dict[str, Any]) -> dict[str, Any]:
     """
     given = grid.get("dataset", [])
     names = [str(name) for name in (given if isinstance(given, list) else [given])]
-    found = [keep_data(load_features(name)) if not is_known(name) and Path(name).exists() else name for name in names]
+    found = [uploads.keep(load_features(name)) if not is_known(name) and Path(name).exists() else name for name in names]
     return grid | ({"dataset": found} if names else {})
 
 

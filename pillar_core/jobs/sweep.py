@@ -8,10 +8,10 @@ from typing import Any
 import pandas as pd
 
 from pillar_core import store
+from pillar_core.data import uploads
 from pillar_core.errors import JobError
 from pillar_core.jobs import api as jobs
 from pillar_core.jobs.state import UNFINISHED
-from pillar_core.runs import splitting
 from pillar_core.runs import sweep as sweeps
 from pillar_core.types import FeatureSet, Progress
 
@@ -56,7 +56,7 @@ def run_through(
     jobs.use_scheduler(scheduler)
     named = dict(grid)
     if isinstance(named.get("dataset"), FeatureSet):
-        named["dataset"] = splitting.keep_data(named["dataset"])
+        named["dataset"] = uploads.keep(named["dataset"])
     job = jobs.submit({"kind": "sweep", "grid": named} | ({"resources": dict(resources)} if resources else {}))
     state = jobs.status(job)
     while state.state in UNFINISHED:

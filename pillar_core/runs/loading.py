@@ -78,22 +78,21 @@ def through_backbone(
     )
 
 
-def read(source: str | Path | Dataset | FeatureSet) -> Dataset | FeatureSet:
-    """What lies at a path, images or features; a dataset or feature set comes back as it is.
+def read(source: str | Path | bytes | Dataset | FeatureSet, *, filename: str = "") -> Dataset | FeatureSet:
+    """What lies at a path or was uploaded, images or features; a dataset or feature set comes back as it is.
+
+    filename: an upload's name, whose ending says the format; a path needs none.
 
     Raises:
         DataError: a file or rows that cannot be used.
     """
     if isinstance(source, Dataset | FeatureSet):
         return source
-    path = Path(source).expanduser()
-    if path.is_dir() or path.suffix.lower() == ".zip":
-        return data.load_images(path)
-    if path.suffix.lower() == ".npz":
-        return _images_or_features(path)
-    return data.read_features(path)
-
-
-def _images_or_features(path: Path) -> Dataset | FeatureSet:
-    parts = data.read_parts(path)
-    return data.checked_images(parts, name=path.stem) if parts.holds_images else data.checked_features(parts, name=path.stem)
+    place = source if isinstance(source, bytes) else Path(source).expanduser()
+    name = Path(filename) if isinstance(place, bytes) else place
+    if name.suffix.lower() == ".zip" or (isinstance(place, Path) and place.is_dir()):
+        return data.read_images(place, filename=filename)
+    if name.suffix.lower() == ".npz":
+        parts = data.read_parts(place, filename=filename)
+        return data.checked_images(parts, name=name.stem) if parts.holds_images else data.checked_features(parts, name=name.stem)
+    return data.read_features(place, filename=filename)

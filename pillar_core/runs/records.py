@@ -11,9 +11,9 @@ from typing import Any
 import pandas as pd
 
 from pillar_core import metrics, store
-from pillar_core.data import DATASETS
+from pillar_core.data import DATASETS, uploads
 from pillar_core.fingerprint import fingerprint
-from pillar_core.runs import splitting, sweep
+from pillar_core.runs import sweep
 from pillar_core.runs.tables import row_of
 
 __all__ = ["AXES", "all_runs", "data_words", "estimate", "forget_refusals", "grid_of", "lines", "refusals", "versions_of"]
@@ -79,11 +79,11 @@ def data_words(dataset: str, features: str = "") -> str:
     """A data set's name for people: its title, or for rows that a user brought the name that they came under, else their key."""
     if dataset in DATASETS:
         return DATASETS[dataset].title
-    if not dataset.startswith((splitting.STORED, "given:")):
+    if not dataset.startswith((uploads.PREFIX, "given:")):
         return dataset
-    if not features and dataset.startswith(splitting.STORED):
-        features = _kept_name(str(store.default().root), dataset.removeprefix(splitting.STORED))
-    return f"{features or dataset[:13] + '…'} (yours)"
+    brought = uploads.card(dataset)
+    title = features if brought is None else brought.title
+    return f"{title or dataset[:13] + '…'} (yours)"
 
 
 def estimate(grid: Mapping[str, Any], runs: pd.DataFrame) -> dict[str, float]:
@@ -113,12 +113,6 @@ def grid_of(keys: Sequence[str]) -> list[dict[str, Any]]:
             made = grids.setdefault(_group(cell), _grid(cell))
             made["seed"].append(cell["seed"])
     return list(grids.values())
-
-
-@functools.lru_cache(maxsize=256)
-def _kept_name(root: str, key: str) -> str:
-    kept = store.default().get_arrays(key, mmap=True)
-    return "" if kept is None else str(kept["name"])
 
 
 @functools.lru_cache(maxsize=50_000)

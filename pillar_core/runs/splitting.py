@@ -6,21 +6,14 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
-
-from pillar_core import store
 from pillar_core.arrays import Array
 from pillar_core.backbones import extraction
-from pillar_core.data import DATASETS, duplicates, features, forget, load_dataset, places
+from pillar_core.data import DATASETS, duplicates, load_dataset, uploads
 from pillar_core.data.images.resizing import resized
-from pillar_core.errors import DataError, StoreError
+from pillar_core.errors import DataError
 from pillar_core.runs.loading import load_features
 from pillar_core.splits import split_features
 from pillar_core.types import Dataset, FeatureSet, SemiPrivateSplit
-
-STORED = "stored:"
-"""Prefix of the names of uploaded features and images: the rest is their key in the store."""
-IMAGE_DIMENSIONS = 3
 
 
 def split(
@@ -75,64 +68,21 @@ def named_data(name: str, settings: Mapping[str, Any] | None = None) -> Dataset 
     Raises:
         UnknownNameError, StoreError, DataError, SettingError.
     """
-    return stored_data(name) if name.startswith(STORED) else load_dataset(name, **dict(settings or {}))
+    return uploads.load(name) if uploads.is_name(name) else load_dataset(name, **dict(settings or {}))
 
 
 def is_known(name: str) -> bool:
     """Whether `named_features` can find this name here."""
-    return name in DATASETS or (name.startswith(STORED) and store.default().get_arrays(name.removeprefix(STORED), mmap=True) is not None)
-
-
-def keep_data(data: FeatureSet | Dataset) -> str:
-    """The name under which these features or images can be found again on this machine, after storing them in the cache."""
-    arrays = {
-        "x_train": data.x_train,
-        "y_train": data.y_train,
-        "x_test": data.x_test,
-        "y_test": data.y_test,
-        "classes": np.array(data.classes, dtype=str),
-        "name": np.array(data.name),
-        "title": np.array(data.title if isinstance(data, Dataset) else ""),
-        "notes": np.array(data.notes, dtype=str),
-        "stored_rows": np.array(data.stored_rows if isinstance(data, Dataset) else (), dtype=str),
-    }
-    key = data.fingerprint
-    store.default().put_arrays(key, **{name: array for name, array in arrays.items() if array is not None})
-    if isinstance(data, Dataset):
-        forget(data)  # what decoding kept: the rows lie under their own name now, and only there
-    return STORED + key
-
-
-def stored_data(name: str) -> Dataset | FeatureSet:
-    """The features or images kept under `name`; they stay on the disk until they are touched.
-
-    Raises:
-        StoreError: they are not in this cache (any more).
-    """
-    arrays = store.default().get_arrays(name.removeprefix(STORED), mmap=True)
-    if arrays is None:
-        raise StoreError(f"{name} is not in this cache; upload it again.")
-    classes, own_name = tuple(str(label) for label in arrays["classes"]), str(arrays["name"])
-    notes = tuple(str(note) for note in arrays.get("notes", ()))
-    x_train, y_train, x_test, y_test = (arrays.get(part) for part in ("x_train", "y_train", "x_test", "y_test"))
-    if arrays["x_train"].ndim >= IMAGE_DIMENSIONS:
-        decoded = tuple(str(key) for key in arrays.get("stored_rows", ()))
-        words: dict[str, Any] = {"title": str(arrays.get("title", own_name)), "notes": notes, "stored_rows": decoded}
-        return Dataset(own_name, arrays["x_train"], y_train, x_test, y_test, classes, **words)
-    made = features(x_train, y_train, x_test, y_test, classes)
-    return FeatureSet(made.x_train, made.y_train, made.x_test, made.y_test, classes, name=own_name, notes=notes)
+    return name in DATASETS or uploads.card(name) is not None
 
 
 def forget_data(name: str) -> None:
-    """Removes what is stored under `name` from this machine's cache, and every backbone's features of its images; records of runs
-    hold no rows and stay."""
-    key = name.removeprefix(STORED)
-    if store.default().has("arrays", key):
-        found = stored_data(name)
-        if isinstance(found, Dataset):
-            extraction.forget(found)
-            places.forget(found)
-    store.default().delete("arrays", key)
+    """Removes rows that were brought from this machine's cache, with every backbone's features of its images and all else that was made
+    from them; records of runs hold no rows and stay."""
+    found = uploads.load(name) if is_known(name) else None
+    if isinstance(found, Dataset):
+        extraction.forget(found)
+    uploads.forget(name)
 
 
 def _alike(public: FeatureSet, own: FeatureSet) -> tuple[FeatureSet, tuple[str, ...]]:

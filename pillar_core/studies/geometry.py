@@ -12,11 +12,10 @@ import numpy as np
 import pandas as pd
 
 from pillar_core import geometry, store
-from pillar_core.data import DATASETS
+from pillar_core.data import DATASETS, uploads
 from pillar_core.fingerprint import fingerprint
 from pillar_core.geometry import Basis, Rows, Separators
 from pillar_core.runs import sweep
-from pillar_core.runs.splitting import STORED
 from pillar_core.types import FeatureSet, SemiPrivateSplit
 
 VERSION = 1
@@ -105,14 +104,6 @@ def task_key(task: Payload) -> str:
     return _owned("separators", dataset, fingerprint("geometry", VERSION, dict(task), version))
 
 
-def forget(dataset: str) -> int:
-    """How many separators and margins of rows that a user brought left the cache: their weights are made from those rows."""
-    if not dataset.startswith(STORED):
-        return 0
-    cache, owners = store.default(), tuple(_owned(what, dataset, "") for what in ("separators", "margins"))
-    return sum(cache.delete(kind, entry.key) for kind in ("arrays", "record") for entry in cache.ls(kind) if entry.key.startswith(owners))
-
-
 def cached_separators(spec: Payload, rows: Rows) -> Separators | None:
     """The separators of a payload, if every group is in the cache."""
     parts = []
@@ -153,7 +144,7 @@ def margins_key(spec: Payload) -> str:
 
 def _owned(what: str, dataset: str, key: str) -> str:
     """The key, led by whose rows it was made from where those can be forgotten."""
-    return f"{what}-{dataset.removeprefix(STORED)}-{key}" if dataset.startswith(STORED) else key
+    return f"{what}-{uploads.key_of(dataset)}-{key}" if uploads.is_name(dataset) else key
 
 
 def _rows_and_basis(data: FeatureSet | SemiPrivateSplit) -> tuple[Rows, Basis]:

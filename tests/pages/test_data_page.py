@@ -13,6 +13,7 @@ import pillar_core as pc
 from page_reading import Start, metric, words
 from pages.frame import settings as codec
 from pillar_core.backbones import names
+from pillar_core.data import uploads
 from pillar_core.jobs.kinds import extraction as jobs_extraction
 from pillar_core.runs import splitting
 from pillar_core.types import Dataset
@@ -110,7 +111,7 @@ def test_rows_of_numbers_need_no_backbone(start: Start) -> None:
 
 def test_forgetting_an_upload_of_images_removes_every_backbones_features(start: Start) -> None:
     start("home")
-    name = splitting.keep_data(_images())
+    name = uploads.keep(_images())
     splitting.named_features(name, "scattering")
     app = start("data", data=name, backbone="scattering")
     assert metric(app, "Features") == "324"

@@ -204,10 +204,11 @@ def test_the_session_holds_primitives_only(start: Start) -> None:
 
 
 def test_an_upload_in_the_cache_is_used_and_can_be_forgotten(start: Start) -> None:
+    from pillar_core.data import uploads
     from pillar_core.runs import splitting
 
     start("home")
-    name = splitting.keep_data(splitting.named_features("digits"))
+    name = uploads.keep(splitting.named_features("digits"))
     app = start("data", data=name)
     assert not app.exception
     assert metric(app, "Features") == "64"

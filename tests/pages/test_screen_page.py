@@ -6,8 +6,8 @@ import pytest
 
 from page_reading import Start, words
 from pages.parts.screen.views import VIEWS
+from pillar_core.data import uploads
 from pillar_core.rng import stream
-from pillar_core.studies.screening import answers as screening_kept
 from pillar_core.types import Dataset
 
 QUICK = "m:linear_head;n:100;k:4;e:no;s:gsd;p:digits;c:drawn_digits,drawn_letters,drawn_noise"
@@ -61,12 +61,12 @@ def test_a_hostile_link_falls_back_to_what_is_allowed(start: Start, screen: str)
 
 def test_images_that_were_brought_survive_a_reload(start: Start) -> None:
     rows = stream(0, "pixels").integers(256, size=(150, 12, 12)).astype("uint8")
-    name = screening_kept.keep_images(Dataset("mine", rows, None, title="My images", notes=("1 file was skipped.",)))
+    name = uploads.keep(Dataset("mine", rows, None, title="My images", notes=("1 file was skipped.",)))
     app = start("screen", screen=f"{QUICK},{name}")
     assert "My images" in words(app)
     assert "1 file was skipped" in words(app)
     assert name in app.session_state["set.screen"]
-    screening_kept.forget_images(name)
+    uploads.forget(name)
     again = start("screen", screen=f"{QUICK},{name}")
     assert not again.exception
     assert "My images" not in words(again)

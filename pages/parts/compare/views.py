@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 
 import pandas as pd
 import streamlit as st
@@ -12,8 +13,9 @@ from pages.frame import core, figures, jobs, local, session
 from pages.frame import theme as looks
 from pages.frame.settings import AUTO, BUDGETS, PARAMS, PART, Settings
 from pages.parts.compare.comparison import command, seeds_of
-from pages.parts.data.gallery import is_synthetic, title_of
+from pages.parts.data.gallery import is_synthetic
 from pillar_core import plots
+from pillar_core.data import uploads
 from pillar_core.studies.compare import views as compare_views
 from pillar_core.studies.compare.views import COMPARE_VIEWS, CompareView, Setup
 from pillar_core.types import Provenance
@@ -75,12 +77,17 @@ def _other(settings: Settings) -> str | None:
     if settings.public != PART:
         return settings.public
     width = core.features(settings).d
-    same = [name for name, card in pc.DATASETS.items() if name != settings.data and card.d.split(" ")[0] == str(width)]
-    images = [name for name, card in pc.DATASETS.items() if name != settings.data and card.kind == "images"]
-    found = same if settings.backbone == AUTO else images
+    if settings.backbone == AUTO:
+        found = [name for name, card in pc.DATASETS.items() if card.d.split(" ")[0] == str(width)]
+        found += [one.name for one in uploads.listed() if math.prod(one.shape) == width]
+    else:
+        found = [name for name, card in pc.DATASETS.items() if card.kind == "images"]
+        found += [one.name for one in uploads.listed(uploads.IMAGES)]
+    found = [name for name in found if name != settings.data]
     if not found:
         return None
-    return str(local.one("Public rows from", found, found[0], name="compare-other", words=title_of, help="Their train rows become public."))
+    words = "Their train rows become public."
+    return str(local.one("Public rows from", found, found[0], name="compare-other", words=uploads.title_of, help=words))
 
 
 def _panel(view: CompareView, setup: Setup, *, found: int, total: int) -> None:

@@ -8,7 +8,7 @@ import streamlit as st
 import pillar_core as pc
 from pages.frame import failures, session
 from pages.frame.settings import AUTO, PART, Settings
-from pillar_core.runs import splitting
+from pillar_core.data import uploads
 
 _ICONS = {"images": ":material/image:", "tabular": ":material/table:", "generator": ":material/auto_awesome:"}
 _ACROSS = 4
@@ -42,11 +42,6 @@ def papers(settings: Settings) -> None:
 def place(name: str) -> int:
     """Where a data set is found: 0 among those of the app, 1 among the papers', 2 brought by the user."""
     return int(pc.DATASETS[name].needs_files) if name in pc.DATASETS else 2
-
-
-def title_of(name: str) -> str:
-    """A data set's title; uploads have none."""
-    return pc.DATASETS[name].title if name in pc.DATASETS else "Your upload"
 
 
 def is_synthetic(name: str) -> bool:
@@ -108,7 +103,7 @@ def _from_place(name: str) -> None:
     place = st.session_state[f"root-{name}"].strip()
     if place:
         with failures.noted("The data set could not be read"):
-            session.change(data=splitting.keep_data(pc.load_dataset(name, root=place)), public=PART, backbone=AUTO)
+            session.change(data=uploads.keep(pc.load_dataset(name, root=place)), public=PART, backbone=AUTO)
 
 
 def _facts(name: str) -> dict[str, str]:

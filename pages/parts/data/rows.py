@@ -9,6 +9,7 @@ from pages.frame import theme as looks
 from pages.frame.settings import Settings
 from pages.parts.data import gallery, samples
 from pillar_core import plots
+from pillar_core.data import uploads
 from pillar_core.types import Provenance
 
 
@@ -16,7 +17,7 @@ def panel(settings: Settings) -> None:
     """The rows by role, and figures of them with their provenance."""
     split = core.split(settings)
     facts = split.facts
-    st.subheader(gallery.title_of(settings.data), anchor=False)
+    st.subheader(uploads.title_of(settings.data), anchor=False)
     for column, (label, value, words) in zip(
         st.columns(4),
         (

@@ -2,27 +2,29 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import streamlit as st
 
 import pillar_core as pc
-from pages.frame import core, exports, failures, session
+from pages.frame import exports, failures, session
 from pages.frame import settings as codec
 from pages.frame.settings import AUTO, PART, Settings
-from pages.parts.geometry import shapes
+from pages.parts.data import kept
 from pillar_core import data
-from pillar_core.data import Report
+from pillar_core.data import Report, uploads
 from pillar_core.fingerprint import fingerprint
-from pillar_core.runs import loading, splitting
-from pillar_core.studies import geometry
+from pillar_core.runs import loading
 
 _SHARE, _NONE = "A random share of them is public: ε does not protect it", "None: public rows come from another data set"
 
 
 def panel(settings: Settings) -> None:
-    """An upload or a path with its report; for rows in use, where they lie and “forget this data set”."""
+    """An upload or a path with its report; for what is kept, where it lies, how to use it and “forget this data set”."""
     _where()
     if codec.is_stored("data", settings.data):
-        _in_use(settings)
+        st.success("**Your rows are the private data** of every page now: **Explore** trains on them.", icon=":material/lock:")
+    kept.panel(settings)
     left, right = st.columns(2)
     words = "npz (x_train, y_train, x_test, y_test, classes), csv or parquet (one row per example, a label column), zip of images."
     file = left.file_uploader("Features or images", type=["npz", "csv", "parquet", "zip"], key="upload", help=words)
@@ -55,19 +57,6 @@ def _where() -> None:
         f"Rows stay on the machine that runs this app, in `{pc.store.default().root}` (readable by its user only). "
         "Nothing is sent elsewhere. "
         "A link to an upload carries its fingerprint, not its rows. Rows without test labels can be trained on but not scored."
-    )
-
-
-def _in_use(settings: Settings) -> None:
-    words = "**Your rows are the private data** of every page now: **Explore** trains on them."
-    st.success(words, icon=":material/lock:")
-    st.button(
-        "Forget this data set",
-        icon=":material/delete:",
-        key="forget",
-        on_click=_forget,
-        args=(settings.data,),
-        help="Deletes its rows and all their features from the cache and from memory. Records of runs hold no rows and stay.",
     )
 
 
@@ -108,14 +97,15 @@ def _public_rows(report: Report) -> str | None:
     choice = st.radio("Which of your rows may everyone see?", [_SHARE, _NONE], index=None, key="upload-public")
     if choice != _NONE:
         return PART if choice == _SHARE else None
-    other_kind = "tabular" if report.is_images else "images"
+    kind, other_kind = (uploads.IMAGES, "tabular") if report.is_images else (uploads.FEATURES, "images")
     fitting = [name for name, card in pc.DATASETS.items() if card.kind != other_kind and card.is_here()]
+    fitting += [one.name for one in uploads.listed(kind) if report.is_images or one.shape == report.dims]
     return st.selectbox(
         "Public rows come from",
         fitting,
         index=None,
         key="upload-other",
-        format_func=lambda name: pc.DATASETS[name].title,
+        format_func=uploads.title_of,
         help="A data set whose rows have as many features as yours; images are brought to the size of yours.",
     )
 
@@ -136,22 +126,8 @@ def _report(fingerprint_: str, public_fraction: float | None, _content: bytes | 
 
 def _keep(content: bytes | None, name: str, public: str) -> None:
     with failures.noted("The rows could not be stored"):
-        if content is None:
-            found = loading.read(name)
-        elif data.dry_run(content, name, public_fraction=None).is_images:
-            found = data.read_images(content, filename=name)
-        else:
-            found = data.read_features(content, filename=name)
-        session.change(data=splitting.keep_data(found), public=public, backbone=AUTO)
-
-
-def _forget(name: str) -> None:
-    splitting.forget_data(name)
-    geometry.forget(name)
-    core.forget()
-    shapes.forget()
-    session.change(data=codec.PARAMS["data"].default, public=PART, backbone=AUTO)
-    session.note("The uploaded rows and their features were deleted from the cache and from memory.")
+        found = loading.read(name) if content is None else loading.read(content, filename=name)
+        session.change(data=uploads.keep(found, title=Path(name).name), public=public, backbone=AUTO)
 
 
 def _take_settings(content: bytes) -> None:

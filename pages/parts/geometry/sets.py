@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import streamlit as st
 
-import pillar_core as pc
 from pages.frame import figures, local
 from pages.frame import theme as looks
 from pages.frame.settings import Settings
-from pages.parts.data import gallery
 from pages.parts.explore import curves
 from pillar_core import plots
-from pillar_core.runs import records, splitting
+from pillar_core.data import uploads
+from pillar_core.runs import records
 from pillar_core.studies import feature_sets
 from pillar_core.types import Provenance
 
@@ -21,7 +20,7 @@ def draw(settings: Settings) -> None:
     runs = records.all_runs()
     asked = {"delta": settings.delta, "relation": settings.relation}
     method = curves.method_of(settings)
-    titles = {name: _title(name) for name in runs["dataset"].unique()} if len(runs) else {}
+    titles = {name: uploads.title_of(name) for name in runs["dataset"].unique()} if len(runs) else {}
     table = feature_sets.curves_of_sets(runs, method=method, epsilon=settings.epsilon, titles=titles, **asked)
     names = list(dict.fromkeys(table["set"]))
     if not names:
@@ -47,11 +46,3 @@ def draw(settings: Settings) -> None:
     figures.show(figure, shown, name="feature_sets", kinds=(Provenance.NON_PRIVATE,), settings=settings, seeds=shown["seed"].nunique())
     if len(names) == 1:
         st.caption("Choose another data set or backbone in the sidebar and measure its curves on the view “Best k”: both are drawn then.")
-
-
-@st.cache_data(max_entries=256, show_spinner=False)
-def _title(dataset: str) -> str:
-    """A registered set's title, the name that an upload came with, else its key."""
-    if dataset in pc.DATASETS:
-        return gallery.title_of(dataset)
-    return splitting.stored_data(dataset).name if splitting.is_known(dataset) else dataset

@@ -108,12 +108,6 @@ def ladder(rank: int) -> list[int]:
     return sorted({round(math.exp(math.log(rank) * step / (_POINTS - 1))) for step in range(_POINTS)})
 
 
-def forget() -> None:
-    """Drops every cached object of these calls."""
-    for cached in (_rows, _basis, _complete, _preview, _coordinates, _predicted):
-        cached.clear()
-
-
 class _MissingError(Exception):
     """Separators are not in the cache; keeps st.cache from remembering that."""
 

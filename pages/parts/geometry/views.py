@@ -19,6 +19,7 @@ from pages.parts.geometry import sets as geometry_sets
 from pages.parts.geometry import shapes
 from pillar_core import geometry as geo
 from pillar_core import plots
+from pillar_core.data import uploads
 from pillar_core.studies import geometry
 from pillar_core.types import Provenance
 
@@ -198,7 +199,7 @@ def _drops(table: pd.DataFrame, method: str, side: str) -> list[tuple[str, float
 
 def _name(settings: Settings) -> str:
     backbone = "" if settings.backbone == codec.AUTO else f" through {settings.backbone}"
-    name = gallery.title_of(settings.data) if settings.data in pc.DATASETS else core.features(settings).name
+    name = uploads.title_of(settings.data)
     return f"{name}{backbone}"
 
 

@@ -10,7 +10,8 @@ import yaml
 
 import pillar_core as pc
 from pages.frame import core, jobs, local, session
-from pages.frame.settings import EPSILONS, KS, STORED, Settings
+from pages.frame.settings import EPSILONS, KS, Settings
+from pillar_core.data import uploads
 from pillar_core.errors import SettingError
 from pillar_core.runs import records
 
@@ -60,9 +61,10 @@ def _builder(settings: Settings) -> dict[str, Any]:
     with st.container(border=True, key="plan"):
         left, right = st.columns(2)
         with left:
-            names = list(dict.fromkeys([settings.data, *pc.DATASETS, *_stored()]))
+            brought = [one.name for one in uploads.listed() if one.is_labelled]
+            names = list(dict.fromkeys([settings.data, *pc.DATASETS, *brought]))
             data = _several(
-                "Private data", names, [settings.data], name="plan-data", words=_data_words, help="Each data set is swept in full."
+                "Private data", names, [settings.data], name="plan-data", words=records.data_words, help="Each data set is swept in full."
             )
             methods = _several(
                 "Learners",
@@ -139,17 +141,3 @@ def _several(label: str, options: list[str], default: list[str], *, name: str, w
         local.put(name, ",".join(st.session_state[widget]))
 
     return st.multiselect(label, options, key=widget, format_func=words, help=help, on_change=keep) or default
-
-
-@st.cache_data(ttl=60, max_entries=1, show_spinner=False)
-def _stored() -> list[str]:
-    """Features that a user brought and that carry labels, by the name a grid takes."""
-    cache = pc.store.default()
-    return [STORED + item.key for item in cache.ls("arrays") if "classes" in (cache.get_arrays(item.key, mmap=True) or {})]
-
-
-def _data_words(name: str) -> str:
-    if not name.startswith(STORED):
-        return pc.DATASETS[name].title if name in pc.DATASETS else name
-    arrays = pc.store.default().get_arrays(name.removeprefix(STORED), mmap=True)
-    return name if arrays is None else f"{arrays['name']} (yours)"

@@ -15,6 +15,7 @@ from pages.frame import jobs, local, session
 from pages.frame.settings import Settings
 from pages.parts.screen import sets as screening_sets
 from pages.parts.screen.sets import FALLBACK, FAMILIES
+from pillar_core.data import uploads
 from pillar_core.errors import PillarError
 from pillar_core.studies.screening import answers as screening_kept
 from pillar_core.studies.screening.answers import OWN_HALF, Ask
@@ -83,9 +84,8 @@ def restore(settings: Settings) -> None:
     if not settings.screen or settings.screen == local.value("screen-link", ""):
         return
     local.put("screen-link", settings.screen)
-    given = dict(part.partition(":")[::2] for part in settings.screen.split(";") if ":" in part)
-    public = [name for name in given.get("c", "").split(",") if name]
-    screening_sets.adopt([*public, *given.get("x", "").split(","), given.get("p", "")])
+    word = settings.screen.replace(uploads.FORMER_PREFIX, uploads.PREFIX)
+    given = dict(part.partition(":")[::2] for part in word.split(";") if ":" in part)
     for short, name in _LINK.items():
         value = given.get(short, "")
         if value and (name not in _WHOLE or value.isdecimal()):
@@ -93,6 +93,8 @@ def restore(settings: Settings) -> None:
     for short, name in (("p", "screen-private"), ("c", "screen-public"), ("x", "screen-mixtures")):
         if given.get(short):
             local.put(name, given[short])
+    if given.get("p"):
+        local.put("screen-sidebar", settings.data)
 
 
 def publish(settings: Settings, choice: Choice) -> None:
@@ -163,6 +165,12 @@ def _parts(ask: Ask) -> int:
 
 
 def _private(settings: Settings) -> str:
+    """The private set: what was chosen here, else the sidebar's data, which also win whenever they change."""
+    reason = screening_sets.why_not(settings.data)
+    if local.value("screen-sidebar", "") != settings.data:
+        local.put("screen-sidebar", settings.data)
+        if not reason:
+            local.put("screen-private", settings.data)
     options = screening_sets.private_sets(settings)
     usual = settings.data if settings.data in options else FALLBACK
     now = local.value("screen-private", usual)
@@ -180,12 +188,13 @@ def _private(settings: Settings) -> str:
         )
     chosen = str(local.value("screen-private", usual))
     with right:
-        screening_sets.bring()
-    if chosen == FALLBACK and settings.data != FALLBACK and settings.data not in options:
-        st.info(
-            "The sidebar's data are numbers without images: real handwritten digits stand in. Bring your own images to screen for them.",
-            icon=":material/swap_horiz:",
-        )
+        screening_sets.bring(settings)
+    own, shown = (screening_sets.title(name) for name in (settings.data, chosen))
+    if reason:
+        say = st.warning if uploads.is_name(settings.data) else st.info
+        say(f"The sidebar's private data, {own}, {reason}: {shown} is compared here in their place.", icon=":material/swap_horiz:")
+    elif chosen != settings.data:
+        st.caption(f"Chosen on this page. The sidebar's private data, {own}, are not what is compared.")
     return chosen
 
 

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 import streamlit as st
 
 import pillar_core as pc
 from pages.frame import local, session
 from pages.frame.settings import Settings
-from pages.parts.data import gallery
+from pages.parts.data import kept as kept_sets
 from pillar_core import data
+from pillar_core.data import uploads
+from pillar_core.data.uploads import Upload
 from pillar_core.errors import PillarError
-from pillar_core.studies.screening import answers as screening_kept
-from pillar_core.studies.screening.answers import IMAGES, OWN_HALF
+from pillar_core.studies.screening import answers
+from pillar_core.studies.screening.answers import OWN_HALF
 
 FAMILIES = (
     "drawn_digits",
@@ -27,53 +30,50 @@ FAMILIES = (
 NOISE = "drawn_noise"
 FALLBACK = "digits"
 KINDS = ["zip", "npz"]
-_KEPT = "screen-kept"
 
 
 def private_sets(settings: Settings) -> list[str]:
-    """Names that can be the private set: the user's own first, the sidebar's where it holds images, the images that are here."""
-    here = [name for name, card in pc.DATASETS.items() if card.kind == "images" and card.is_here()]
-    sidebar = [settings.data] if settings.data in here else []
-    return list(dict.fromkeys([*sidebar, *kept(), *here, *(name for name in FAMILIES if name != NOISE)]))
+    """Names that can be the private set: the sidebar's where it holds images, the user's own, the images that are here."""
+    sidebar = [] if why_not(settings.data) else [settings.data]
+    return list(dict.fromkeys([*sidebar, *kept(), *_here(), *(name for name in FAMILIES if name != NOISE)]))
 
 
 def candidates(private: str, *, with_own_half: bool) -> list[str]:
     """Names that can be candidates for `private`."""
-    here = [name for name, card in pc.DATASETS.items() if card.kind == "images" and card.is_here()]
     own = [OWN_HALF] if with_own_half else []
-    return [name for name in dict.fromkeys([*own, *FAMILIES, *kept(), *here]) if name != private]
+    return [name for name in dict.fromkeys([*own, *FAMILIES, *kept(), *_here()]) if name != private]
 
 
-def titles() -> dict[str, str]:
-    """Every set's name for people."""
-    drawn = {name: f"{gallery.title_of(name.partition('~')[0])}{', shifted' if '~' in name else ''}" for name in FAMILIES}
-    registered = {name: gallery.title_of(name) for name in pc.DATASETS}
-    return registered | drawn | {name: _about(name)[0] for name in kept()} | {OWN_HALF: "Its own other half"}
+def why_not(name: str) -> str:
+    """Why a data set cannot be screened, as the end of a sentence; nothing where it can."""
+    brought = uploads.card(name)
+    if brought is None and name not in pc.DATASETS:
+        return "are not in this cache (any more)"
+    is_images = name in FAMILIES or (brought.kind if brought else pc.DATASETS[name].kind) == uploads.IMAGES
+    if not is_images:
+        return "hold numbers, and screening compares images"
+    return "" if brought or pc.DATASETS[name].is_here() else "are not on this machine"
 
 
 def title(name: str) -> str:
     """The title of one set, or of a mixture."""
-    known = titles()
-    return " + ".join(known.get(part, part) for part in name.split("+"))
+    return " + ".join(_title(part) for part in name.split("+"))
 
 
-def kept() -> list[str]:
-    """The names of the images that the user brought, here or in the link."""
-    return [name for name in str(local.value(_KEPT, "")).split(",") if name]
-
-
-def adopt(names: Sequence[str]) -> None:
-    """Takes images that a link names and this cache still holds."""
-    present = [name for name in names if name.startswith(IMAGES) and pc.store.default().has("arrays", name.removeprefix(IMAGES))]
-    local.put(_KEPT, ",".join(dict.fromkeys([*kept(), *present])))
+def kept() -> dict[str, Upload]:
+    """The images that the user brought, by name: those of every page, and those that a link names and this cache still holds."""
+    linked = ",".join(str(local.value(name, "")) for name in ("screen-private", "screen-public")).split(",")
+    found = [*uploads.listed(uploads.IMAGES), *map(uploads.card, linked)]
+    return {one.name: one for one in found if one is not None and one.kind == uploads.IMAGES}
 
 
 def notes(names: Sequence[str]) -> list[str]:
     """What was noted when the user's images among `names` were read: files that were skipped, and the like."""
-    return [f"{_about(name)[0]}: {note}" for name in names if name in kept() for note in _about(name)[1]]
+    brought = kept()
+    return [f"{brought[name].title}: {note}" for name in names if name in brought for note in brought[name].notes]
 
 
-def bring() -> None:
+def bring(settings: Settings) -> None:
     """The ways to bring images: as the private set, as candidates, by upload or by a name on this machine."""
     with st.expander("Bring your own images", icon=":material/upload_file:"):
         words = "A zip of images (folders are classes; labels are not needed), or a npz with uint8 images under x_train."
@@ -89,12 +89,7 @@ def bring() -> None:
             placeholder="folder, zip or npz; or the name of a data set",
             help="A path that the app can read, or any name of the data set registry.",
         )
-        for name in kept():
-            label, button = st.columns([6, 1], vertical_alignment="center")
-            label.caption(_about(name)[0])
-            button.button(
-                "Forget", key=f"screen-forget-{name}", on_click=_forget, args=(name,), help="Deletes these images from the cache."
-            )
+        kept_sets.panel(settings, uploads.IMAGES)
         st.caption(
             f"They stay on this machine, in `{pc.store.default().root}` (readable by its user only). Tables about them hold no rows."
         )
@@ -122,23 +117,20 @@ def _take_path() -> None:
             pc.load_dataset(text)
             _choose([text])
             return
-        name = screening_kept.keep_images(screening_kept.named(text))
+        name = uploads.keep(answers.named(text), title=Path(text).name)
     except PillarError as problem:
         session.note(f"“{text}” cannot be compared: {problem}")
         return
-    adopt([name])
     _choose([name])
 
 
 def _keep(content: bytes, filename: str) -> str:
     """The name of images in a file, "" where they cannot be read: then a message says why."""
     try:
-        name = screening_kept.keep_images(data.load_candidate(content, filename=filename))
+        return uploads.keep(data.load_candidate(content, filename=filename), title=Path(filename).name)
     except PillarError as problem:
         session.note(f"“{filename}” cannot be compared: {problem}")
         return ""
-    adopt([name])
-    return name
 
 
 def _choose(names: list[str]) -> None:
@@ -147,17 +139,11 @@ def _choose(names: list[str]) -> None:
     local.put("screen-public", ",".join(dict.fromkeys([*chosen, *names])))
 
 
-def _forget(name: str) -> None:
-    screening_kept.forget_images(name)
-    _about.clear()
-    local.put(_KEPT, ",".join(other for other in kept() if other != name))
+def _here() -> list[str]:
+    """Registered images that are on this machine."""
+    return [name for name, card in pc.DATASETS.items() if card.kind == "images" and card.is_here()]
 
 
-@st.cache_data(max_entries=200, show_spinner=False)
-def _about(name: str) -> tuple[str, tuple[str, ...]]:
-    """(title, notes) of images that were brought."""
-    try:
-        found = screening_kept.kept_images(name)
-    except PillarError:
-        return "images that are no longer here", ()
-    return found.title, found.notes
+def _title(name: str) -> str:
+    base, mark, _ = name.partition("~")
+    return "Its own other half" if name == OWN_HALF else f"{uploads.title_of(base)}{', shifted' if mark else ''}"

@@ -16,6 +16,7 @@ from typing import Any
 
 import pandas as pd
 
+from pillar_core.data import uploads
 from pillar_core.errors import DataError, SettingError
 from pillar_core.jobs.sweep import sweep
 from pillar_core.methods import METHODS
@@ -196,7 +197,7 @@ def _data_axes(dataset: str, data: str | None) -> dict[str, Any]:
         sizes = {"n": STAND_IN_ROWS, "n_test": STAND_IN_TEST, "d": STAND_IN_WIDTH, "C": CLASSES[dataset]}
         return {"dataset": STAND_IN, "dataset_settings": sizes}
     if not splitting.is_known(data):
-        data = splitting.keep_data(load_features(data))
+        data = uploads.keep(load_features(data))
     return {"dataset": data}
 
 

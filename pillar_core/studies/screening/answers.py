@@ -1,8 +1,7 @@
 """Screening by name, kept on disk: what a page or a job asks for is computed once and found again after a reload.
 
-Images that a user brought are kept in the store under the hash of their content and named `images:<hash>`. `own_half` as a
-candidate is the private set's own other half, a yardstick: the private set is then its first half. Its rows are private, so it
-is refused where ε is spent.
+`own_half` as a candidate is the private set's own other half, a yardstick: the private set is then its first half. Its rows are
+private, so it is refused where ε is spent.
 """
 
 from __future__ import annotations
@@ -12,18 +11,17 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from pillar_core import screening, store
-from pillar_core.errors import DataError, StoreError
+from pillar_core.data import uploads
+from pillar_core.errors import DataError
 from pillar_core.fingerprint import fingerprint
 from pillar_core.screening.models import model_of
 from pillar_core.studies.screening import benefit as by_name
 from pillar_core.studies.screening.gradient_energy import captured
 from pillar_core.types import Dataset, Progress, unwatched
 
-IMAGES = "images:"
 OWN_HALF = "own_half"
 VERSION = 2
 SEEDS = (0, 1, 2)
@@ -125,50 +123,18 @@ def halves(data: Dataset) -> tuple[Dataset, Dataset]:
 
 
 def named(name: str, *, n: int | None = None, seed: int = 0) -> Dataset:
-    """A set by name: kept images, or as `screening.candidate`."""
+    """A set of images by name: what a user brought, or as `screening.candidate`.
+
+    Raises:
+        DataError: rows that are no images. StoreError: rows that are not here. As `screening.candidate`.
+    """
     parts = name.split("+")
-    if any(part.startswith(IMAGES) for part in parts) and len(parts) > 1:
+    if len(parts) > 1 and any(map(uploads.is_name, parts)):
         return screening.mixture([named(part, n=n, seed=seed) for part in parts], name=name, seed=seed)
-    return kept_images(name) if name.startswith(IMAGES) else by_name.candidate(name, n=n, seed=seed)
-
-
-def keep_images(data: Dataset) -> str:
-    """The name under which these images can be found again on this machine.
-
-    Raises:
-        DataError: numbers, not images.
-    """
-    if not data.is_images:
-        raise DataError(f"{data.name!r} holds numbers; screening compares images (npz with uint8 x_train, folder or zip of images).")
-    arrays = {"x_train": data.x_train, "y_train": data.y_train, "x_test": data.x_test, "y_test": data.y_test}
-    present = {name: values for name, values in arrays.items() if values is not None}
-    words = {
-        "classes": np.array(data.classes or (), dtype=str),
-        "title": np.array(data.title or data.name),
-        "notes": np.array(data.notes or (), dtype=str),
-    }
-    key = fingerprint("images", data.fingerprint)
-    store.default().put_arrays(key, **present, **words)
-    return IMAGES + key
-
-
-def kept_images(name: str) -> Dataset:
-    """The images kept under `name`.
-
-    Raises:
-        StoreError: they are not in this cache (any more).
-    """
-    arrays = store.default().get_arrays(name.removeprefix(IMAGES))
-    if arrays is None:
-        raise StoreError("images that were brought earlier are no longer in this cache; drop the file in again.")
-    classes, notes = (tuple(map(str, arrays[part])) for part in ("classes", "notes"))
-    own = Dataset(name, arrays["x_train"], arrays.get("y_train"), classes=classes, title=str(arrays["title"]), notes=notes)
-    return dataclasses.replace(own, x_test=arrays.get("x_test"), y_test=arrays.get("y_test"))
-
-
-def forget_images(name: str) -> None:
-    """Removes kept images from this machine's cache; tables about them hold no rows and stay."""
-    store.default().delete("arrays", name.removeprefix(IMAGES))
+    found = uploads.load(name) if uploads.is_name(name) else by_name.candidate(name, n=n, seed=seed)
+    if not isinstance(found, Dataset) or not found.is_images:
+        raise DataError(f"{found.name!r} holds numbers; screening compares images (npz with uint8 x_train, folder or zip of images).")
+    return found
 
 
 def check_model(name: str) -> None:

@@ -16,7 +16,7 @@ import pytest
 
 import pillar_core
 from pillar_core import store
-from pillar_core.data import dry_run, forget, load_dataset, load_images, read_features, read_images, scratch
+from pillar_core.data import dry_run, forget, load_dataset, load_images, read_features, read_images, scratch, uploads
 from pillar_core.data.images import decoding
 from pillar_core.errors import DataError, StoreError
 from pillar_core.runs import splitting
@@ -89,8 +89,8 @@ def test_forgetting_removes_the_decoded_rows(tmp_path: Path, small_memory: None)
 
 def test_a_set_in_use_lies_in_the_cache_once_and_is_forgotten_whole(tmp_path: Path, small_memory: None, own_cache: Path) -> None:
     found = load_images(written(tmp_path / "pets", _classes()))
-    name = splitting.keep_data(found)
-    assert [entry.key for entry in store.default().ls("arrays")] == [name.removeprefix(splitting.STORED)]
+    name = uploads.keep(found)
+    assert [entry.key for entry in store.default().ls("arrays")] == [uploads.key_of(name)]
     kept = splitting.named_data(name)
     assert _on_disk(kept.x_train)
     assert kept.fingerprint == found.fingerprint

@@ -336,6 +336,7 @@ def test_the_margins_job_and_the_direct_call_agree(tmp_path, monkeypatch):
 
 def test_weights_made_from_uploaded_rows_leave_with_them(tmp_path, monkeypatch):
     from pillar_core import store
+    from pillar_core.data import uploads
     from pillar_core.jobs.kinds import geometry as jobs_geometry
     from pillar_core.studies import geometry as named
 
@@ -347,15 +348,14 @@ def test_weights_made_from_uploaded_rows_leave_with_them(tmp_path, monkeypatch):
         task = named.separator_tasks(spec, named.rows_of_payload(spec))[0]
         found.append(("arrays", jobs_geometry.run_separators(task, lambda *_: None, lambda: False)))
         found.append(("record", jobs_geometry.run_margins({**spec, "ks": [3]}, lambda *_: None, lambda: False)))
-    assert named.forget(mine) == 2
+    assert uploads.forget(mine) == 4, "two of the job's, the rows, their card"
     assert not any(store.default().has(*key) for key in keys[mine])
     assert all(store.default().has(*key) for key in keys[other])
-    assert named.forget("digits") == 0
 
 
 def _two_uploads():
-    from pillar_core.runs import splitting
+    from pillar_core.data import uploads
 
     data = pc.load_features(pc.load_dataset("digits"))
     parts = (slice(0, 300), slice(300, 600))
-    return [splitting.keep_data(pc.features(data.x_train[part], data.y_train[part], classes=data.classes)) for part in parts]
+    return [uploads.keep(pc.features(data.x_train[part], data.y_train[part], classes=data.classes)) for part in parts]

@@ -12,6 +12,7 @@ from safetensors.torch import save_file
 import pillar_core as pc
 from pillar_core.__main__ import main
 from pillar_core.backbones import extraction, revision
+from pillar_core.data import uploads
 from pillar_core.errors import DataError, StoreError
 from pillar_core.jobs.kinds import extraction as jobs_extraction
 from pillar_core.runs import splitting, sweep
@@ -32,7 +33,7 @@ def _images(n: int = 60) -> Dataset:
 
 def test_images_kept_under_a_name_go_through_any_backbone_and_are_forgotten() -> None:
     data = _images()
-    name = splitting.keep_data(data)
+    name = uploads.keep(data)
     found = splitting.named_data(name)
     assert isinstance(found, Dataset)
     assert (found.fingerprint, found.classes, found.notes, found.name) == (data.fingerprint, data.classes, data.notes, "blots")
@@ -48,14 +49,14 @@ def test_images_kept_under_a_name_go_through_any_backbone_and_are_forgotten() ->
 
 
 def test_the_job_extracts_what_the_pages_then_find() -> None:
-    name = splitting.keep_data(_images())
+    name = uploads.keep(_images())
     task = {key: value for key, value in jobs_extraction.specification(name, "scattering", batch_size=32).items() if key != "kind"}
     told: list[tuple[int, int]] = []
     answer = pc.jobs.JOB_KINDS["extract"].run(task, lambda done, total, message="": told.append((done, total)), lambda: False)
     assert (answer["n_train"], answer["n_test"], answer["width"]) == (60, 20, 729)
     assert told == [(0, 1), (0, 80), (32, 80), (64, 80), (80, 80)]
     assert extraction.is_ready(_images(), backbone="scattering")
-    numbers = splitting.keep_data(pc.features(np.eye(4, dtype=np.float32), [0, 1, 0, 1]))
+    numbers = uploads.keep(pc.features(np.eye(4, dtype=np.float32), [0, 1, 0, 1]))
     with pytest.raises(DataError, match="nothing to extract"):
         pc.jobs.JOB_KINDS["extract"].run(task | {"dataset": numbers}, lambda *_: None, lambda: False)
 

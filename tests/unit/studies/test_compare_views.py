@@ -11,8 +11,8 @@ import pytest
 import pillar_core as pc
 from pillar_core import errors, plots
 from pillar_core.__main__ import main
+from pillar_core.data import uploads
 from pillar_core.runs import sweep
-from pillar_core.runs.splitting import keep_data
 from pillar_core.studies.compare import views as compare_views
 from pillar_core.studies.compare import views_of_rows as compare_views_rows
 from pillar_core.studies.compare.views import COMPARE_VIEWS, Setup
@@ -31,7 +31,7 @@ def setup(data="digits", *, epsilons=(1.0,), seeds=(0, 1), other=None, fraction=
 def elsewhere(classes=10):
     """The name of a small kept set as wide as digits: digits seen through more ink, with as many classes."""
     rows = pc.load_features(pc.load_dataset("digits"))
-    return keep_data(pc.features(np.sqrt(rows.x_train[:300]), rows.y_train[:300] % classes))
+    return uploads.keep(pc.features(np.sqrt(rows.x_train[:300]), rows.y_train[:300] % classes))
 
 
 def for_view(name, **changes):

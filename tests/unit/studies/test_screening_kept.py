@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from pillar_core.data import uploads
 from pillar_core.errors import Cancelled, DataError, StoreError
 from pillar_core.jobs.kind import JOB_KINDS
 from pillar_core.rng import stream
@@ -75,18 +76,19 @@ def test_the_own_half_is_disjoint_the_nearest_and_no_candidate_under_epsilon() -
         screening_kept.computed(dataclasses.replace(ASK, public=(OWN_HALF, "drawn_noise"), epsilon=1.0))
 
 
-def test_brought_images_are_kept_mixed_and_forgotten() -> None:
-    name = screening_kept.keep_images(mine())
+def test_brought_images_are_screened_mixed_and_forgotten() -> None:
+    name = uploads.keep(mine())
     found = screening_kept.named(name)
     np.testing.assert_array_equal(found.x_train, mine().x_train)
     np.testing.assert_array_equal(found.y_train, mine().y_train)
     assert (found.title, found.notes, found.classes) == ("Mine", ("one file was skipped",), ("a", "b", "c"))
     assert len(screening_kept.named(f"{name}+drawn_noise").x_train) == 2 * 60
-    screening_kept.forget_images(name)
-    with pytest.raises(StoreError, match="drop the file in again"):
+    assert len(screening_kept.computed(Ask("ranking", name, ("drawn_noise",), k=2, n_examples=30, repeats=1))) == 1
+    uploads.forget(name)
+    with pytest.raises(StoreError, match="upload it again"):
         screening_kept.named(name)
     with pytest.raises(DataError, match="holds numbers"):
-        screening_kept.keep_images(Dataset("numbers", np.zeros((4, 3), dtype=np.float32), None))
+        screening_kept.named(uploads.keep(Dataset("numbers", np.arange(12, dtype=np.float32).reshape(4, 3), None)))
 
 
 @pytest.mark.parametrize("what", ["angles", "spectra", "bound", "pairs", "energy", "training"])

@@ -1,0 +1,71 @@
+"""What a user brought, whichever page it came by: one line for each set, to use it as private or as public rows, and to forget it."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from pages.frame import core, session
+from pages.frame import settings as codec
+from pages.frame.settings import AUTO, PART, Settings
+from pillar_core.data import uploads
+from pillar_core.data.uploads import Upload
+from pillar_core.runs import splitting
+
+
+def panel(settings: Settings, kind: str | None = None) -> None:
+    """The sets (of one kind) that are kept, with their buttons."""
+    found = {one.name: one for one in (uploads.card(settings.data), *uploads.listed(kind)) if one is not None and kind in (None, one.kind)}
+    for one in found.values():
+        with st.container(border=True, key=f"kept-{uploads.key_of(one.name)}"):
+            st.text(one.title)
+            st.caption(_facts(one))
+            with st.container(horizontal=True, gap="small"):
+                _buttons(one, settings)
+
+
+def _facts(one: Upload) -> str:
+    shape = " × ".join(map(str, one.shape))
+    labels = f"{one.n_classes:,} classes" if one.is_labelled else "no labels, so they can only be public"
+    rows = f"{one.n_train:,} train and {one.n_test:,} test rows"
+    return f"{rows} · {shape} {'pixels' if one.kind == uploads.IMAGES else 'features'} · {labels}"
+
+
+def _buttons(one: Upload, settings: Settings) -> None:
+    key, is_private, is_public = uploads.key_of(one.name), one.name == settings.data, one.name == settings.public
+    st.button(
+        "Private now" if is_private else "Use as private",
+        key=f"kept-private-{key}",
+        on_click=session.change,
+        kwargs={"data": one.name, "public": PART, "backbone": AUTO},
+        disabled=is_private or not one.is_labelled,
+        help="Protects these rows on every page; a part of them becomes public.",
+    )
+    st.button(
+        "Public now" if is_public else "Use as public",
+        key=f"kept-public-{key}",
+        on_click=session.change,
+        kwargs={"public": one.name},
+        disabled=is_private or is_public or not core.may_be_public(one, settings),
+        help="Takes the public rows of every page from here, without protection. They must be of the private data's kind.",
+    )
+    st.button(
+        "Forget this data set" if is_private else "Forget",
+        icon=":material/delete:",
+        key="forget" if is_private else f"kept-forget-{key}",
+        on_click=forget,
+        args=(one.name,),
+        help="Deletes its rows and whatever was made from them from the cache and from memory. Records of runs hold no rows and stay.",
+    )
+
+
+def forget(name: str) -> None:
+    """A callback: the rows leave the disk and the memory, and no setting names them any more."""
+    splitting.forget_data(name)
+    st.cache_data.clear()
+    st.cache_resource.clear()
+    settings = session.current()
+    if settings.data == name:
+        session.change(data=codec.PARAMS["data"].default, public=PART, backbone=AUTO)
+    elif settings.public == name:
+        session.change(public=PART)
+    session.note("The rows and their features were deleted from the cache and from memory.")

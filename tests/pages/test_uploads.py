@@ -1,0 +1,129 @@
+"""What is brought on one page is offered on every other, as private and as public rows, under its own title, until it is forgotten."""
+
+from __future__ import annotations
+
+import io
+
+import numpy as np
+import pytest
+
+import pillar_core as pc
+from page_reading import Start, words
+from pillar_core.rng import stream
+
+SMALL = "m:linear_head;n:100;k:2;e:no;s:gsd;v:angles;c:drawn_noise"
+NUMBERS = "a,b,label\n" + "\n".join(f"{index % 2 + 0.01 * index:.2f},{(index % 2) * 2 - 1},{index % 2}" for index in range(60))
+
+
+def npz(side: int = 10, n: int = 240) -> bytes:
+    """Labelled grey images."""
+    labels = np.arange(n) % 2
+    pixels = stream(side, "pixels").integers(120, size=(n, side, side)).astype(np.uint8) + (labels * 100).astype(np.uint8)[:, None, None]
+    file = io.BytesIO()
+    np.savez(file, x_train=pixels, y_train=labels, x_test=pixels[:40] + 1, y_test=labels[:40])
+    return file.getvalue()
+
+
+def bring_on_data(app, content: bytes, filename: str) -> str:
+    """The name of a file that was uploaded on Data and is private from now on."""
+    app.file_uploader(key="upload").set_value([(filename, content, "application/octet-stream")]).run()
+    app.radio(key="upload-public").set_value(app.radio(key="upload-public").options[0]).run()
+    app.button(key="use-upload").click().run()
+    assert not app.exception
+    return str(app.query_params["data"])
+
+
+def box(app, label: str):
+    return next(item for item in app.selectbox if item.label == label)
+
+
+def test_images_brought_on_data_are_the_private_set_of_screen(start: Start) -> None:
+    app = start("data", screen=SMALL)
+    name = bring_on_data(app, npz(), "x-rays.npz")
+    app.switch_page("pages/screen.py").run()
+    assert not app.exception
+    assert not app.error
+    assert box(app, "Private set").value == name
+    assert "x-rays.npz" in box(app, "Private set").options
+    assert f"--private {name}" in next(item.value for item in app.code if "pillar_core" in item.value)
+    assert "in their place" not in words(app)
+
+
+def test_screen_follows_the_private_data_that_were_brought_after_it_was_first_seen(start: Start) -> None:
+    app = start("screen", screen=SMALL)
+    assert box(app, "Private set").value == "digits"
+    app.switch_page("pages/data.py").run()
+    name = bring_on_data(app, npz(), "x-rays.npz")
+    app.switch_page("pages/screen.py").run()
+    assert box(app, "Private set").value == name
+    box(app, "Private set").set_value("digits").run()
+    assert box(app, "Private set").value == "digits"
+    assert "x-rays.npz, are not what is compared" in words(app)
+
+
+def test_images_brought_on_screen_are_offered_in_the_sidebar_and_on_data(start: Start) -> None:
+    app = start("screen", screen=SMALL)
+    app.file_uploader(key="screen-upload-private").set_value([("x-rays.npz", npz(), "application/octet-stream")]).run()
+    assert not app.exception
+    assert "x-rays.npz" in box(app, "Private set").options
+    name = box(app, "Private set").value
+    app.switch_page("pages/data.py").run()
+    assert "x-rays.npz" in box(app, "Private data").options
+    assert "x-rays.npz" in box(app, "Public data").options
+    key = name.removeprefix("stored:")
+    app.button(key=f"kept-public-{key}").click().run()
+    assert not app.exception
+    assert not app.error
+    assert (app.query_params["data"], app.query_params["public"]) == ("digits", name)
+    app.button(key=f"kept-private-{key}").click().run()
+    assert (app.query_params["data"], app.query_params["public"]) == (name, "part")
+    assert "x-rays.npz" in [item.value for item in app.subheader]
+
+
+def test_numbers_that_cannot_be_screened_are_named_with_the_reason(start: Start) -> None:
+    app = start("data", screen=SMALL)
+    bring_on_data(app, NUMBERS.encode(), "cells.csv")
+    app.switch_page("pages/screen.py").run()
+    assert not app.exception
+    said = " ".join(str(item.value) for item in app.warning)
+    assert "cells.csv, hold numbers, and screening compares images" in said
+    assert "is compared here in their place" in said
+    assert "cells.csv" not in box(app, "Private set").options
+
+
+def test_several_sets_live_side_by_side_and_one_is_forgotten_everywhere(start: Start) -> None:
+    app = start("data", screen=SMALL)
+    first = bring_on_data(app, npz(), "x-rays.npz")
+    second = bring_on_data(app, npz(12), "x-rays.npz")
+    numbers = bring_on_data(app, NUMBERS.encode(), "cells.csv")
+    offered = box(app, "Private data").options
+    assert {"x-rays.npz", "x-rays.npz (2)", "cells.csv"} <= set(offered)
+    # Beside numbers of two features there are no images as public rows.
+    assert not {"x-rays.npz", "cells.csv"} & set(box(app, "Public data").options)
+    app.button(key=f"kept-forget-{first.removeprefix('stored:')}").click().run()
+    assert not app.exception
+    assert "x-rays.npz" not in box(app, "Private data").options
+    assert not pc.store.default().has("arrays", first.removeprefix("stored:"))
+    app.switch_page("pages/screen.py").run()
+    assert {"x-rays.npz", "x-rays.npz (2)"} & set(box(app, "Private set").options) == {"x-rays.npz (2)"}
+    app.switch_page("pages/data.py").run()
+    app.button(key="forget").click().run()
+    assert app.query_params["data"] == "spiked_features"
+    assert pc.store.default().has("arrays", second.removeprefix("stored:"))
+    assert not pc.store.default().has("arrays", numbers.removeprefix("stored:"))
+
+
+@pytest.mark.parametrize("prefix", ["stored:", "images:"])
+def test_links_from_before_there_were_cards_are_read(start: Start, prefix: str) -> None:
+    start("home")
+    key = "0123456789abcdef" * 2
+    rows = np.load(io.BytesIO(npz()))
+    words_of = {"classes": np.array((), dtype=str), "title": np.array("older"), "notes": np.array(("1 file was skipped.",))}
+    pc.store.default().put_arrays(key, x_train=rows["x_train"], **words_of)
+    app = start("screen", screen=f"{SMALL},{prefix}{key}")
+    assert not app.exception
+    assert "1 file was skipped" in words(app)
+    assert f"stored:{key}" in app.session_state["set.screen"]
+    app = start("screen", screen=f"{SMALL};p:{prefix}{key}")
+    assert box(app, "Private set").value == f"stored:{key}"
+    assert "older" in box(app, "Private set").options

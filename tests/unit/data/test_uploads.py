@@ -1,0 +1,118 @@
+"""Rows that somebody brought: kept under a name with a card, listed, loaded as they were, and forgotten whole."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+
+import numpy as np
+import pytest
+
+import pillar_core as pc
+from pillar_core import store
+from pillar_core.data import uploads
+from pillar_core.errors import StoreError
+from pillar_core.runs import splitting
+from pillar_core.types import Dataset
+
+
+@pytest.fixture(autouse=True)
+def own_cache(monkeypatch: pytest.MonkeyPatch, tmp_path) -> None:
+    monkeypatch.setenv("PILLAR_CACHE", str(tmp_path / "cache"))
+
+
+def images(n: int = 20, *, labelled: bool = True) -> Dataset:
+    rows = np.arange(n * 48, dtype=np.uint8).reshape(n, 4, 4, 3)
+    y = np.arange(n) % 2 if labelled else None
+    return Dataset("blots", rows, y, rows[:5], None if y is None else y[:5], ("dark", "light") if labelled else (), notes=("a note",))
+
+
+def numbers(scale: float = 1.0) -> pc.types.FeatureSet:
+    rows = np.arange(40, dtype=np.float32).reshape(8, 5) * scale
+    return dataclasses.replace(pc.features(rows, [0, 1, 2, 0, 1, 2, 0, 1]), name="cells")
+
+
+def test_the_card_says_what_was_kept_and_the_rows_come_back() -> None:
+    name = uploads.keep(images(), title="x-rays.zip", owner="somebody")
+    card = uploads.card(name)
+    assert card == uploads.listed()[0]
+    assert dataclasses.replace(card, kept_at=0.0) == uploads.Upload(
+        name, "x-rays.zip", "images", 20, 5, 2, (4, 4, 3), True, ("a note",), "somebody"
+    )
+    found = uploads.load(name)
+    assert (found.fingerprint, found.name, found.title, found.notes) == (images().fingerprint, "blots", "x-rays.zip", ("a note",))
+    table = uploads.card(uploads.keep(numbers()))
+    assert (table.title, table.kind, table.n_train, table.n_test, table.n_classes, table.shape) == ("cells", "features", 8, 0, 3, (5,))
+    assert uploads.load(table.name).fingerprint == numbers().fingerprint
+    assert not uploads.card(uploads.keep(images(labelled=False))).is_labelled
+
+
+def test_sets_live_side_by_side_under_titles_of_their_own() -> None:
+    names = [uploads.keep(numbers(scale), title="cells.csv") for scale in (1.0, 2.0, 3.0)]
+    assert [uploads.card(name).title for name in names] == ["cells.csv", "cells.csv (2)", "cells.csv (3)"]
+    assert [one.name for one in uploads.listed()] == names[::-1]
+    assert uploads.title_of(uploads.keep(images(), title=pc.DATASETS["digits"].title)) != uploads.title_of("digits")
+    assert {one.name for one in uploads.listed("features")} == set(names)
+    assert uploads.keep(numbers(2.0)) == names[1]
+    assert uploads.title_of(names[1]) == "cells.csv (2)", "kept again without a title, such as by a sweep"
+    uploads.keep(numbers(2.0), title=" other\nfile.csv ")
+    assert uploads.title_of(names[1]) == "other file.csv"
+
+
+def test_the_same_rows_of_two_owners_are_two_sets() -> None:
+    assert len({uploads.keep(numbers(), owner=owner) for owner in ("", "a", "b")}) == 3
+    assert uploads.keep(numbers()) == f"stored:{numbers().fingerprint}"
+
+
+def test_forgetting_removes_rows_card_and_all_that_was_made_from_them() -> None:
+    name, other = uploads.keep(images()), uploads.keep(numbers())
+    splitting.named_features(name, "scattering")
+    store.default().put_json("record", f"margins-{uploads.key_of(name)}-{32 * '0'}", {"rows": []})
+    splitting.forget_data(name)
+    assert uploads.card(name) is None
+    assert [one.name for one in uploads.listed()] == [other]
+    assert store.default().keys("arrays") == [uploads.key_of(other)]
+    assert store.default().keys("blob") == [f"upload-{uploads.key_of(other)}"]
+    assert not store.default().keys("record")
+    with pytest.raises(StoreError, match="upload it again"):
+        uploads.load(name)
+    splitting.forget_data(name)
+
+
+def test_rows_that_left_the_cache_are_not_offered() -> None:
+    name = uploads.keep(numbers(), title="cells.csv")
+    store.default().delete("arrays", uploads.key_of(name))
+    assert uploads.listed() == ()
+    assert uploads.card(name) is None
+    assert "no longer here" in uploads.title_of(name)
+
+
+@pytest.mark.parametrize("prefix", ["stored:", "images:"])
+def test_sets_that_were_kept_without_a_card_are_read(prefix: str) -> None:
+    key = "0123456789abcdef" * 2
+    parts = {"classes": np.array(("dark", "light")), "title": np.array("Mine"), "notes": np.array(("a note",))}
+    store.default().put_arrays(key, x_train=images().x_train, y_train=images().y_train, **parts)
+    card = uploads.card(prefix + key)
+    assert (card.name, card.title, card.kind, card.is_labelled) == (f"stored:{key}", "Mine", "images", True)
+    assert (uploads.load(prefix + key).title, uploads.load(prefix + key).classes) == ("Mine", ("dark", "light"))
+    assert splitting.is_known(prefix + key)
+
+
+@pytest.mark.parametrize(
+    "text", ["stored:", "stored:" + "0" * 31, "stored:" + "G" * 32, "given:" + "0" * 32, "images:../" + "0" * 29, "", None]
+)
+def test_other_words_are_no_names(text) -> None:
+    assert not uploads.is_name(text)
+    assert uploads.card(text) is None
+    with pytest.raises(StoreError, match="32 of 0-9 and a-f"):
+        uploads.key_of(str(text))
+
+
+@pytest.mark.parametrize("content", [b"", b"\xff", b"[]", b"{}", b'{"title": 1}', json.dumps({"shape": 3, "notes": 4}).encode()])
+def test_a_damaged_card_costs_the_title_and_not_the_rows(content: bytes) -> None:
+    name = uploads.keep(numbers(), title="cells.csv")
+    store.default().delete("blob", f"upload-{uploads.key_of(name)}")
+    store.default().put_bytes(f"upload-{uploads.key_of(name)}", content)
+    assert uploads.listed() == ()
+    assert uploads.card(name).title == "cells"
+    assert uploads.load(name).fingerprint == numbers().fingerprint
