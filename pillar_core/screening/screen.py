@@ -62,19 +62,8 @@ def screen(
         refuse_overlap(private, public)
     size = whole(N_EXAMPLES, n_examples)
     common = int(stream(None).integers(2**62)) if seed is None else seed
-    task = Task(
-        private,
-        len(private.x_train),
-        public,
-        names,
-        chosen,
-        whole(K, k),
-        size,
-        whole(REPEATS, repeats),
-        seed,
-        common,
-        progress or unwatched,
-    )
+    counts = (whole(K, k), size, whole(REPEATS, repeats))
+    task = Task(private, len(private.x_train), public, names, chosen, *counts, seed, common, progress or unwatched)
     require_rows(task)
     sides = {name: Side(data, chosen, size, common, task.repeats) for name, data in public.items()}
     if epsilon is None:
