@@ -38,7 +38,7 @@ def submit_cached(cells: int) -> None:
     grid = {**SMALL, "k": [2, 4, 8, 16], "epsilon": [0.1, 0.5, 1.0, 2.0, 8.0], "seed": list(range(cells // 20)), "split_seed": 0}
     record = {"accuracy": 0.5, "metrics": {}, "settings": {}, "guarantee": {"epsilon": {"upper": 1.0}, "accountant": "auto"}}
     for cell in sweep.cells(grid):
-        store.default().put_json("record", sweep.cell_key(cell), {"cell": cell, **record})
+        store.default().put_json("record", sweep.cell_key(cell), {"cell": cell.form, **record})
     for attempt in ("first", "again"):
         began, spent = time.perf_counter(), time.process_time()
         job = jobs.submit({"kind": "sweep", "grid": grid})

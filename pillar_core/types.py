@@ -253,9 +253,10 @@ class TrainResult:
 
 @dataclasses.dataclass(frozen=True)
 class RunSpec:
-    """What is asked of one run on a split: the learner, the budget, and the settings that its rules must not choose.
+    """What is asked of one run: the learner, the budget, the settings that its rules must not choose, and in a sweep the rows.
 
     epsilon: None where the noise itself is set, and for methods that spend nothing. seed: None for a release.
+    data, split: the axes of a sweep that name the rows and say which are public; empty where a split is at hand.
     """
 
     method: str
@@ -266,6 +267,20 @@ class RunSpec:
     seed: int | None = 0
     preset: str | None = None
     settings: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    data: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    split: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+
+    @classmethod
+    def asked(cls, method: str, **arguments: Any) -> RunSpec:
+        """From the keyword arguments of `run`: what is no field is a setting of the method."""
+        budget = ("epsilon", "delta", "relation", "accountant", "seed", "preset")
+        own = {name: arguments.pop(name) for name in budget if name in arguments}
+        return cls(method, **own, settings=arguments)
+
+    @property
+    def form(self) -> dict[str, Any]:
+        """The plain mapping that records, jobs and cache keys hold; `RunSpec(**form)` reads it."""
+        return {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
 
 
 @dataclasses.dataclass(frozen=True)

@@ -98,7 +98,7 @@ def estimate(grid: Mapping[str, Any], runs: pd.DataFrame) -> dict[str, float]:
     cache = store.default()
     missing = [cell for cell in cells if not cache.has("record", sweep.cell_key(cell))]
     known = runs.groupby("method")["seconds"].mean() if len(runs) else pd.Series(dtype=float)
-    seconds = sum(float(known.get(cell["method"], SECONDS_A_RUN)) for cell in missing)
+    seconds = sum(float(known.get(cell.method, SECONDS_A_RUN)) for cell in missing)
     return {"cells": len(cells), "cached": len(cells) - len(missing), "seconds": seconds, "bytes": BYTES_A_RUN * len(missing)}
 
 

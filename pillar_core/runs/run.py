@@ -37,8 +37,6 @@ SPLIT_GIVEN = "the split is taken as given; validation and test rows are not pro
 LEAST_USE = 0.9
 """Of the budget: a stored calibration that uses less is solved again, because far more noise than is needed is an error too."""
 
-_BUDGET = tuple(field.name for field in dataclasses.fields(RunSpec) if field.name not in ("method", "settings"))
-
 
 @dataclasses.dataclass(frozen=True)
 class Solved:
@@ -76,14 +74,17 @@ def run(
     Raises:
         SettingError, BudgetError, DataError, UnknownNameError, UnsupportedError: each says what would do.
     """
-    asked = RunSpec(method, epsilon, delta, relation, accountant, seed, preset, settings)
+    return run_spec(RunSpec(method, epsilon, delta, relation, accountant, seed, preset, settings), split)
+
+
+def run_spec(asked: RunSpec, split: SemiPrivateSplit) -> RunRecord:
+    """As `run`, for what was asked as one value."""
     return run_many([solve_spec(asked, split)], split)[0]
 
 
 def solve(method: str, split: SemiPrivateSplit, **asked: Any) -> Solved:
     """Everything about a run that is decided before a private row is read. Arguments and errors as `run`."""
-    own = {name: asked.pop(name) for name in _BUDGET if name in asked}
-    return solve_spec(RunSpec(method, **own, settings=asked), split)
+    return solve_spec(RunSpec.asked(method, **asked), split)
 
 
 def solve_spec(asked: RunSpec, split: SemiPrivateSplit) -> Solved:

@@ -12,8 +12,8 @@ import pandas as pd
 
 from pillar_core import store
 from pillar_core.errors import StoreError
-from pillar_core.runs.sweep import Cell, cell_key, cells, run_trials, table, trials
-from pillar_core.types import Progress
+from pillar_core.runs.sweep import cell_key, cells, run_trials, table, trials
+from pillar_core.types import Progress, RunSpec
 
 SHARED: Mapping[str, Any] = {"dataset": "spiked_features", "public_fraction": 0.1, "seed": [0, 1, 2]}
 HERO_EPSILONS = (0.1, 0.3, 0.7, 2.0)
@@ -39,7 +39,7 @@ def hero_table() -> pd.DataFrame:
     return table([record for record in records if record is not None])
 
 
-def missing() -> list[Cell]:
+def missing() -> list[RunSpec]:
     """The starter cells that no shipped record answers."""
     folder = _folder()
     return [cell for cell in _cells() if not store.entry.entry_path(folder, "record", cell_key(cell)).exists()]
@@ -58,7 +58,7 @@ def rebuild(*, progress: Progress | None = None) -> int:
             records[cell_key(cell)] = record
         done += len(group)
         if progress is not None:
-            progress(done, total, group[0]["method"])
+            progress(done, total, group[0].method)
     folder = _folder()
     shutil.rmtree(folder / "record", ignore_errors=True)
     for key, record in records.items():
@@ -66,7 +66,7 @@ def rebuild(*, progress: Progress | None = None) -> int:
     return len(records)
 
 
-def _cells() -> Iterator[Cell]:
+def _cells() -> Iterator[RunSpec]:
     for grid in GRIDS:
         yield from cells(grid)
 

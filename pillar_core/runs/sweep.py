@@ -20,8 +20,6 @@ from pillar_core.runs import run, splitting
 from pillar_core.runs.tables import record_json, refusal_json, row_of
 from pillar_core.types import FeatureSet, Progress, RunSpec, SemiPrivateSplit
 
-Cell = dict[str, Any]
-
 DATA_AXES = ("dataset", "backbone")
 SPLIT_AXES = ("public_fraction", "public_per_class", "public", "validation_fraction", "allow_overlap", "split_seed")
 RUN_AXES = ("method", "epsilon", "delta", "relation", "accountant", "preset", "seed")
@@ -51,7 +49,7 @@ def sweep(grid: Mapping[str, Any], *, progress: Progress | None = None) -> pd.Da
         rows.extend(run_trials(group, source=_source(grid)))
         done += len(group)
         if progress is not None:
-            progress(done, total, group[0]["method"])
+            progress(done, total, group[0].method)
     return table(rows)
 
 
@@ -60,19 +58,19 @@ def table(rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
     return pd.DataFrame([row_of(row) for row in rows])
 
 
-def trials(grid: Mapping[str, Any]) -> list[list[Cell]]:
+def trials(grid: Mapping[str, Any]) -> list[list[RunSpec]]:
     """The grid's cells, grouped so that each group shares split and learner and trains in one batched call.
 
     Groups of one split follow each other, so that one split in memory is enough.
     """
-    splits: dict[str, dict[str, list[Cell]]] = {}
+    splits: dict[str, dict[str, list[RunSpec]]] = {}
     for cell in cells(grid):
-        groups = splits.setdefault(fingerprint(cell["data"], cell["split"]), {})
-        groups.setdefault(cell["method"], []).append(cell)
+        groups = splits.setdefault(fingerprint(cell.data, cell.split), {})
+        groups.setdefault(cell.method, []).append(cell)
     return [group for groups in splits.values() for group in groups.values()]
 
 
-def cells(grid: Mapping[str, Any]) -> list[Cell]:
+def cells(grid: Mapping[str, Any]) -> list[RunSpec]:
     """Every run of the grid once, in order."""
     grid = dict(grid)
     dataset_settings = dict(grid.pop("dataset_settings", None) or {})
@@ -82,34 +80,34 @@ def cells(grid: Mapping[str, Any]) -> list[Cell]:
         if needed not in axes:
             raise SettingError(f"a grid needs {needed}; got {', '.join(axes)}.")
     _refuse_unknown(axes)
-    found: dict[str, Cell] = {}
+    found: dict[str, RunSpec] = {}
     for values in itertools.product(*axes.values()):
         cell = _cell(dict(zip(axes, values, strict=True)), dataset_settings)
         found.setdefault(cell_key(cell), cell)
     return list(found.values())
 
 
-def cell_key(cell: Cell) -> str:
+def cell_key(cell: RunSpec) -> str:
     """The cache key of a cell: its content and the version of each part that makes its result."""
-    dataset, backbone = str(cell["data"]["dataset"]), cell["data"]["backbone"]
+    dataset, backbone = str(cell.data["dataset"]), cell.data["backbone"]
     versions = {
         "engine": ENGINE_VERSION,
-        "method": METHODS[cell["method"]].version,
+        "method": METHODS[cell.method].version,
         "dataset": DATASETS[dataset].version if dataset in DATASETS else 0,
         "backbone": revision(backbone),
-        "accountant": accounting.ACCOUNTANTS[cell["accountant"]].version,
+        "accountant": accounting.ACCOUNTANTS[cell.accountant].version,
     }
-    return fingerprint("record", cell, versions)
+    return fingerprint("record", cell.form, versions)
 
 
-def cached(group: Sequence[Cell]) -> list[dict[str, Any] | None]:
+def cached(group: Sequence[RunSpec]) -> list[dict[str, Any] | None]:
     """The cells' records from the store, None where there is none."""
     cache = store.default()
     return [cache.get_json("record", cell_key(cell)) for cell in group]
 
 
 def run_trials(
-    group: Sequence[Cell], *, source: FeatureSet | SemiPrivateSplit | None = None, use_cache: bool = True
+    group: Sequence[RunSpec], *, source: FeatureSet | SemiPrivateSplit | None = None, use_cache: bool = True
 ) -> list[dict[str, Any]]:
     """Records in JSON form of cells that share split and learner, from the store or trained now and stored.
 
@@ -119,7 +117,7 @@ def run_trials(
     records = cached(group) if use_cache else nothing
     missing = [position for position, record in enumerate(records) if record is None]
     if missing:
-        trained = _trained([group[position] for position in missing], split_of(group[0], source))
+        trained = _trained([group[position] for position in missing], split_of(group[0].data, group[0].split, source=source))
         for position, record in zip(missing, trained, strict=True):
             records[position] = record
             if use_cache and is_kept(record):
@@ -132,13 +130,13 @@ def is_kept(record: Mapping[str, Any]) -> bool:
     return record["cell"]["seed"] is not None and record.get("cause", "") in ("", *(cause.__name__ for cause in REFUSALS))
 
 
-def _trained(group: Sequence[Cell], split: SemiPrivateSplit) -> list[dict[str, Any]]:
+def _trained(group: Sequence[RunSpec], split: SemiPrivateSplit) -> list[dict[str, Any]]:
     """The cells' records, trained in one batched call; what is refused is a record with its cause."""
     found: dict[int, dict[str, Any]] = {}
     solved: dict[int, run.Solved] = {}
     for position, cell in enumerate(group):
         try:
-            solved[position] = run.solve_spec(_asked(cell), split)
+            solved[position] = run.solve_spec(cell, split)
         except (*REFUSALS, MissingDependencyError) as refusal:
             found[position] = refusal_json(refusal, cell, features=split.features.name)
     try:
@@ -152,16 +150,15 @@ def _trained(group: Sequence[Cell], split: SemiPrivateSplit) -> list[dict[str, A
     return [found[position] for position in range(len(group))]
 
 
-def split_of(cell: Cell, source: FeatureSet | SemiPrivateSplit | None = None) -> SemiPrivateSplit:
-    """The split of a cell; the last one is kept in memory with its eigenbasis and projections."""
+def split_of(data: Mapping[str, Any], split: Mapping[str, Any], *, source: FeatureSet | SemiPrivateSplit | None = None) -> SemiPrivateSplit:
+    """The split that a cell's `data` and `split` name; the last one is kept in memory with its eigenbasis and projections."""
     if isinstance(source, SemiPrivateSplit):
         return source
-    key = fingerprint(cell["data"], cell["split"])
-    return _splits.get(key, lambda: _make_split(cell, source))
+    key = fingerprint(data, split)
+    return _splits.get(key, lambda: _make_split(data, dict(split), source))
 
 
-def _make_split(cell: Cell, source: FeatureSet | None) -> SemiPrivateSplit:
-    data, settings = cell["data"], dict(cell["split"])
+def _make_split(data: Mapping[str, Any], settings: dict[str, Any], source: FeatureSet | None) -> SemiPrivateSplit:
     features = source if source is not None else _rows.get(fingerprint(data), lambda: _named(data))
     seed = settings.pop("split_seed")
     public = settings.pop("public", None)
@@ -174,17 +171,12 @@ def _named(data: Mapping[str, Any]) -> FeatureSet:
     return splitting.named_features(data["dataset"], data["backbone"], data["dataset_settings"])
 
 
-def _asked(cell: Cell) -> RunSpec:
-    budget = {name: cell[name] for name in ("epsilon", "delta", "relation", "accountant", "seed", "preset")}
-    return RunSpec(cell["method"], **budget, settings=cell["settings"])
-
-
 def _source(grid: Mapping[str, Any]) -> FeatureSet | SemiPrivateSplit | None:
     dataset = grid.get("dataset")
     return dataset if isinstance(dataset, FeatureSet | SemiPrivateSplit) else None
 
 
-def _cell(values: dict[str, Any], dataset_settings: Mapping[str, Any]) -> Cell:
+def _cell(values: dict[str, Any], dataset_settings: Mapping[str, Any]) -> RunSpec:
     method = METHODS[values["method"]]
     own = params.params_of(method.settings)
     settings = {name: value for name, value in values.items() if name in own and value is not None}
@@ -196,18 +188,18 @@ def _cell(values: dict[str, Any], dataset_settings: Mapping[str, Any]) -> Cell:
     seed = values["seed"]
     split = {name: values[name] for name in SPLIT_AXES if values.get(name) is not None}
     split["split_seed"] = values["split_seed"] if values.get("split_seed") is not None else (0 if seed is None else seed)
-    return {
-        "data": _data(values, dataset_settings),
-        "split": split,
-        "method": method.name,
-        "epsilon": epsilon,
-        "delta": float(params.DELTA.default if values.get("delta") is None else values["delta"]),  # type: ignore[arg-type]  # the default is a number
-        "relation": values.get("relation") or "add_or_remove_one",
-        "accountant": values.get("accountant") or "auto",
-        "preset": values.get("preset") if values.get("preset") in method.presets else None,
-        "seed": seed,
-        "settings": settings,
-    }
+    return RunSpec(
+        method.name,
+        epsilon,
+        float(params.DELTA.default if values.get("delta") is None else values["delta"]),  # type: ignore[arg-type]  # the default is a number
+        values.get("relation") or "add_or_remove_one",
+        values.get("accountant") or "auto",
+        seed,
+        values.get("preset") if values.get("preset") in method.presets else None,
+        settings,
+        _data(values, dataset_settings),
+        split,
+    )
 
 
 def _data(values: Mapping[str, Any], dataset_settings: Mapping[str, Any]) -> dict[str, Any]:

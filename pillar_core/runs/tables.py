@@ -9,16 +9,16 @@ from typing import Any
 
 from pillar_core.methods import METHODS
 from pillar_core.runs.versions import made_with
-from pillar_core.types import RunRecord
+from pillar_core.types import RunRecord, RunSpec
 
 SETTING_COLUMNS = ("k", "steps", "batch_size", "learning_rate", "noise_multiplier", "l2_clip_norm")
 
 
-def record_json(record: RunRecord, cell: Mapping[str, Any], *, features: str) -> dict[str, Any]:
+def record_json(record: RunRecord, cell: RunSpec, *, features: str) -> dict[str, Any]:
     """A record without its classifier and without non-private diagnostics, in plain JSON types; `features` is their name."""
     guarantee = record.guarantee
     return {
-        "cell": dict(cell),
+        "cell": cell.form,
         "features": features,
         "method": record.method,
         "settings": dict(record.settings),
@@ -46,10 +46,10 @@ def record_json(record: RunRecord, cell: Mapping[str, Any], *, features: str) ->
     }
 
 
-def refusal_json(refusal: Exception, cell: Mapping[str, Any], *, features: str) -> dict[str, Any]:
+def refusal_json(refusal: Exception, cell: RunSpec, *, features: str) -> dict[str, Any]:
     """What stands for the record of a cell that cannot run: the message, and the kind of error as `cause`."""
     why = {"error": str(refusal), "cause": type(refusal).__name__}
-    return {"cell": dict(cell), "features": features, **why, "versions": made_with()}
+    return {"cell": cell.form, "features": features, **why, "versions": made_with()}
 
 
 def row_of(record: Mapping[str, Any]) -> dict[str, Any]:

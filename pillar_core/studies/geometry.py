@@ -85,7 +85,7 @@ def payload(
 
 def rows_of_payload(spec: Payload) -> Rows:
     """The rows that a payload names, at most `rows_per_class` of each class."""
-    rows = geometry.rows_of(sweep.split_of({"data": dict(spec["data"]), "split": dict(spec["split"])}))
+    rows = geometry.rows_of(sweep.split_of(spec["data"], spec["split"]))
     most = spec.get("rows_per_class")
     return rows if most is None else geometry.thinned(rows, int(most))
 

@@ -11,7 +11,7 @@ from pillar_core.errors import Cancelled, SettingError
 from pillar_core.fingerprint import fingerprint
 from pillar_core.jobs.kind import JOB_KINDS, JobKind, Task
 from pillar_core.runs import sweep
-from pillar_core.types import Progress, StopRequested
+from pillar_core.types import Progress, RunSpec, StopRequested
 
 POLL_SECONDS = 0.5
 TASK_CELLS = 96
@@ -31,7 +31,7 @@ def split(payload: Task) -> list[Task]:
         SettingError: a grid that cannot be, or a run without seed, whose result may not be kept.
     """
     pieces = [group[start : start + TASK_CELLS] for group in _groups(payload) for start in range(0, len(group), TASK_CELLS)]
-    return [{"cells": cells} for cells in _packed(pieces)]
+    return [{"cells": [cell.form for cell in cells]} for cells in _packed(pieces)]
 
 
 def run(task: Task, progress: Progress, cancelled: StopRequested) -> list[Answer]:
@@ -40,15 +40,15 @@ def run(task: Task, progress: Progress, cancelled: StopRequested) -> list[Answer
     Raises:
         Cancelled: asked to stop; the batches before are kept.
     """
-    cells: Sequence[sweep.Cell] = task["cells"]
+    cells = [RunSpec(**form) for form in task["cells"]]
     answers: list[Answer] = []
     for batch in _batches(cells):
         if cancelled():
             raise Cancelled(f"stopped after {len(answers)} of {len(cells)} cells.")
-        progress(len(answers), len(cells), str(batch[0]["method"]))
+        progress(len(answers), len(cells), batch[0].method)
         for cell, record in zip(batch, sweep.run_trials(batch), strict=True):
             answers.append(sweep.cell_key(cell) if sweep.is_kept(record) else dict(record))
-    progress(len(cells), len(cells), str(cells[-1]["method"]))
+    progress(len(cells), len(cells), cells[-1].method)
     return answers
 
 
@@ -61,8 +61,8 @@ def cached(payload: Task) -> list[list[Answer]] | None:
     cache, answers = store.default(), []
     for task in split(payload):
         keys: list[Answer] = []
-        for cell in task["cells"]:
-            key = sweep.cell_key(cell)
+        for form in task["cells"]:
+            key = sweep.cell_key(RunSpec(**form))
             if not cache.has("record", key):
                 return None
             keys.append(key)
@@ -70,11 +70,11 @@ def cached(payload: Task) -> list[list[Answer]] | None:
     return answers
 
 
-def _packed(pieces: list[list[sweep.Cell]]) -> list[list[sweep.Cell]]:
+def _packed(pieces: list[list[RunSpec]]) -> list[list[RunSpec]]:
     """Small pieces of a large grid put together, so that handing out a task costs little beside its cells."""
     if sum(map(len, pieces)) < MANY_CELLS:
         return pieces
-    packed: list[list[sweep.Cell]] = []
+    packed: list[list[RunSpec]] = []
     for piece in pieces:
         if packed and len(packed[-1]) + len(piece) <= SMALL_TASK_CELLS:
             packed[-1].extend(piece)
@@ -83,21 +83,21 @@ def _packed(pieces: list[list[sweep.Cell]]) -> list[list[sweep.Cell]]:
     return packed
 
 
-def _batches(cells: Sequence[sweep.Cell]) -> Iterator[list[sweep.Cell]]:
+def _batches(cells: Sequence[RunSpec]) -> Iterator[list[RunSpec]]:
     """What one call can train: cells that follow each other and share split and learner, at most `BATCH_CELLS`."""
-    for _, members in itertools.groupby(cells, key=lambda cell: fingerprint(cell["data"], cell["split"], cell["method"])):
+    for _, members in itertools.groupby(cells, key=lambda cell: fingerprint(cell.data, cell.split, cell.method)):
         group = list(members)
         yield from (group[start : start + BATCH_CELLS] for start in range(0, len(group), BATCH_CELLS))
 
 
-def _groups(payload: Mapping[str, Any]) -> list[list[sweep.Cell]]:
+def _groups(payload: Mapping[str, Any]) -> list[list[RunSpec]]:
     grid = payload.get("grid")
     if not isinstance(grid, Mapping):
         raise SettingError(f"a sweep needs a mapping under 'grid'; got {grid!r:.200}.")
     groups = sweep.trials(grid)
-    if any(cell["seed"] is None for group in groups for cell in group):
+    if any(cell.seed is None for group in groups for cell in group):
         raise SettingError("a sweep needs known seeds: a run without one may not be kept. Give `seed` whole numbers.")
-    return [sorted(group, key=lambda cell: cell["settings"].get("k") or 0) for group in groups]
+    return [sorted(group, key=lambda cell: cell.settings.get("k") or 0) for group in groups]
 
 
 JOB_KINDS.register(JobKind("sweep", "Sweep over a grid", run, split=split, cached=cached))

@@ -8,11 +8,10 @@ import pandas as pd
 
 from pillar_core.errors import DataError
 from pillar_core.runs import sweep
-from pillar_core.runs.sweep import Cell
 from pillar_core.studies.compare import views_of_learners as compare_views_learners
 from pillar_core.studies.compare import views_of_rows as compare_views_rows
 from pillar_core.studies.compare.view import COMPARE_VIEWS, CompareView, Setup, lines
-from pillar_core.types import Progress, unwatched
+from pillar_core.types import Progress, RunSpec, unwatched
 
 __all__ = ["COMPARE_VIEWS", "CompareView", "Setup", "cells", "compare_views_learners", "compare_views_rows", "lines", "run", "table_of"]
 
@@ -53,13 +52,13 @@ def grids_of(view: CompareView, setup: Setup) -> list[dict[str, Any]]:
     return grids
 
 
-def cells(view: CompareView, setup: Setup) -> list[Cell]:
+def cells(view: CompareView, setup: Setup) -> list[RunSpec]:
     """Every run of a view once."""
     found = {sweep.cell_key(cell): cell for grid in grids_of(view, setup) for cell in sweep.cells(grid)}
     return list(found.values())
 
 
-def table_of(found: list[Cell]) -> pd.DataFrame:
+def table_of(found: list[RunSpec]) -> pd.DataFrame:
     """The runs of these cells that the cache holds, as a tidy table; empty where there are none."""
     records = [record for record in sweep.cached(found) if record is not None]
     return sweep.table(records) if records else pd.DataFrame()

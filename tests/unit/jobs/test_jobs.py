@@ -29,6 +29,7 @@ from pillar_core.jobs import workers as jobs_engine
 from pillar_core.jobs.kinds import sweep as jobs_sweep
 from pillar_core.jobs.state import Folder, Job, JobStatus
 from pillar_core.runs import sweep
+from pillar_core.types import RunSpec
 from processes import started
 
 HERE = Path(__file__).resolve().parent
@@ -415,15 +416,15 @@ def test_a_sweep_is_cut_into_tasks_and_answered_from_the_store(still: Path) -> N
     grid = {"dataset": "digits", "method": "pillar", "public_fraction": 0.1, "k": list(range(1, 51)), "epsilon": [1.0, 2.0, "inf"]}
     tasks = jobs_sweep.split({"grid": grid})
     assert [len(task["cells"]) for task in tasks] == [96, 54]
-    cells = [cell for task in tasks for cell in task["cells"]]
-    assert [cell["settings"]["k"] for cell in cells] == sorted(cell["settings"]["k"] for cell in cells)
+    cells = [RunSpec(**form) for task in tasks for form in task["cells"]]
+    assert [cell.settings["k"] for cell in cells] == sorted(cell.settings["k"] for cell in cells)
     assert jobs_sweep.cached({"grid": grid}) is None
     for cell in cells:
-        store.default().put_json("record", sweep.cell_key(cell), {"cell": cell, "accuracy": 0.5})
+        store.default().put_json("record", sweep.cell_key(cell), {"cell": cell.form, "accuracy": 0.5})
     job_id = jobs.submit({"kind": "sweep", "grid": grid})
     assert jobs.status(job_id).state == "done"
     assert jobs.find({"grid": grid, "kind": "sweep"}) == jobs.status(job_id)
-    assert [record["cell"] for record in sweeps.records(jobs.result(job_id))] == cells
+    assert [record["cell"] for record in sweeps.records(jobs.result(job_id))] == [cell.form for cell in cells]
     store.default().delete("record", sweep.cell_key(cells[0]))
     with pytest.raises(JobError, match="left the cache"):
         sweeps.records(jobs.result(job_id))
@@ -434,7 +435,7 @@ def test_a_done_job_whose_results_have_left_the_store_starts_over(still: Path, m
     grid = {"dataset": "digits", "method": "pillar", "public_fraction": 0.1, "k": [3, 4], "epsilon": 1.0}
     cells = sweep.cells(grid)
     for cell in cells:
-        store.default().put_json("record", sweep.cell_key(cell), {"cell": cell, "accuracy": 0.5})
+        store.default().put_json("record", sweep.cell_key(cell), {"cell": cell.form, "accuracy": 0.5})
     job_id = jobs.submit({"kind": "sweep", "grid": grid})
     jobs.submit({"kind": "sweep", "grid": grid})
     assert jobs.status(job_id).state == "done"
@@ -450,7 +451,7 @@ def test_small_groups_of_a_large_grid_share_a_task_and_train_apart(still: Path) 
     assert [len(task["cells"]) for task in tasks] == [8] * 10
     assert len(jobs_sweep.split({"grid": grid | {"seed": list(range(20))}})) == 20
     answers = jobs_sweep.run(tasks[0], lambda *_: None, lambda: False)
-    assert answers == [sweep.cell_key(cell) for cell in tasks[0]["cells"]]
+    assert answers == [sweep.cell_key(RunSpec(**form)) for form in tasks[0]["cells"]]
     records = sweeps.records([answers])
     assert [record["cell"] for record in records] == tasks[0]["cells"]
 
@@ -471,9 +472,9 @@ def test_a_sweep_as_a_job_gives_what_it_gives_here(warm: Path) -> None:
     store.default().prune(0)
     again = [record for group in sweep.trials(grid) for record in sweep.run_trials(group)]
     # A batch of one process and a batch of another may add in another order; ARCHITECTURE's tolerance for repeated trials.
-    by_cell = {sweep.cell_key(record["cell"]): record["accuracy"] for record in again}
+    by_cell = {sweep.cell_key(RunSpec(**record["cell"])): record["accuracy"] for record in again}
     for record in records:
-        assert record["accuracy"] == pytest.approx(by_cell[sweep.cell_key(record["cell"])], rel=1e-5)
+        assert record["accuracy"] == pytest.approx(by_cell[sweep.cell_key(RunSpec(**record["cell"]))], rel=1e-5)
 
 
 @pytest.mark.parametrize("elsewhere", [True, False])

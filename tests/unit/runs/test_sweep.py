@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 import pillar_core as pc
 from pillar_core import errors
 from pillar_core.runs import sweep as sweeping
+from pillar_core.types import RunSpec
 
 GRID = {"dataset": "digits", "public_fraction": 0.1, "method": ["pillar", "dp_sgd"], "k": [5, 10], "epsilon": [0.5, "inf"], "seed": [0, 1]}
 
@@ -20,9 +22,20 @@ def own_cache(tmp_path, monkeypatch):
 
 def test_a_setting_that_a_method_lacks_does_not_multiply_its_runs():
     cells = sweeping.cells(GRID)
-    assert sum(cell["method"] == "pillar" for cell in cells) == 8
-    assert sum(cell["method"] == "dp_sgd" for cell in cells) == 4
-    assert {cell["epsilon"] for cell in cells} == {0.5, math.inf}
+    assert sum(cell.method == "pillar" for cell in cells) == 8
+    assert sum(cell.method == "dp_sgd" for cell in cells) == 4
+    assert {cell.epsilon for cell in cells} == {0.5, math.inf}
+
+
+def test_a_cell_survives_the_way_through_json_with_its_key():
+    for cell in sweeping.cells({**GRID, "dataset_settings": {"n": 5}, "preset": "paper", "seed": [0, None]}):
+        again = RunSpec(**json.loads(json.dumps(cell.form)))
+        assert (again, sweeping.cell_key(again)) == (cell, sweeping.cell_key(cell))
+
+
+def test_arguments_of_a_run_are_its_budget_or_settings_of_its_method():
+    asked = RunSpec.asked("pillar", epsilon=2.0, seed=None, k=5, steps=3)
+    assert asked == RunSpec("pillar", epsilon=2.0, seed=None, settings={"k": 5, "steps": 3})
 
 
 def test_cells_that_share_split_and_learner_train_together():
@@ -32,7 +45,7 @@ def test_cells_that_share_split_and_learner_train_together():
 
 def test_groups_of_one_split_follow_each_other_and_rows_are_read_once(monkeypatch):
     groups = sweeping.trials({**GRID, "seed": [0, 1, 2]})
-    splits = [group[0]["split"]["split_seed"] for group in groups]
+    splits = [group[0].split["split_seed"] for group in groups]
     assert splits == sorted(splits)
     read = []
     load = sweeping.splitting.named_features

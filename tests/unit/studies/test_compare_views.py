@@ -44,7 +44,7 @@ def test_every_view_asks_for_runs_that_can_be(name):
     cells = compare_views.cells(view, own)
     assert cells
     assert len({sweep.cell_key(cell) for cell in cells}) == len(cells)
-    assert {cell["seed"] for cell in cells} == {0, 1}
+    assert {cell.seed for cell in cells} == {0, 1}
     assert compare_views.table_of(cells).empty
 
 

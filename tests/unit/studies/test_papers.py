@@ -90,10 +90,10 @@ def test_known_numbers_are_found_where_the_papers_print_them() -> None:
 def test_every_grid_is_one_that_a_sweep_takes(name: str, dataset: str) -> None:
     grid = papers.grid(name, dataset=dataset)
     cells = sweep.cells(grid)
-    assert {cell["method"] for cell in cells} == set(grid["method"])
-    assert {cell["data"]["dataset"] for cell in cells} == {papers.STAND_IN}
-    assert {cell["seed"] for cell in cells} == {0, 1}
-    assert all("public_fraction" in cell["split"] or "public_per_class" in cell["split"] for cell in cells)
+    assert {cell.method for cell in cells} == set(grid["method"])
+    assert {cell.data["dataset"] for cell in cells} == {papers.STAND_IN}
+    assert {cell.seed for cell in cells} == {0, 1}
+    assert all("public_fraction" in cell.split or "public_per_class" in cell.split for cell in cells)
 
 
 def test_our_runs_stand_beside_the_published_ones(features: str) -> None:
