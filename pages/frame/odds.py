@@ -50,8 +50,8 @@ def table(record: RunRecord) -> pd.DataFrame | None:
     event = method.cost(method.settings(**record.settings), record.facts)
     if tuple(describe(event)) != tuple(record.guarantee.events) or not record.guarantee.covers_choice:
         return None
-    reading = accounting.read(event, record.guarantee.relation)
-    if not all(release.is_full_gaussian for release in reading.releases) or reading.foreign:
+    events = accounting.read(event, record.guarantee.relation)
+    if not all(release.is_full_gaussian for release in events.releases) or events.unsupported:
         return None
-    advantage = float(accounting.delta_of(0.0, reading.gaussian_mu))
+    advantage = float(accounting.delta_of(0.0, events.gaussian_mu))
     return pd.DataFrame({"epsilon": [record.guarantee.epsilon.upper], "advantage": [advantage]})

@@ -7,6 +7,7 @@ from pillar_core.accounting.analytic_gaussian import ANALYTIC_GAUSSIAN
 from pillar_core.accounting.auto import AUTO, resolve
 from pillar_core.accounting.basic import BASIC
 from pillar_core.accounting.calibration import calibrate, calibration_key, forget_calibrations
+from pillar_core.accounting.elementary import ElementaryEvents, ElementaryRelease, Kind, read
 from pillar_core.accounting.gaussian_dp import delta_of, epsilon_of_mu, mu_of
 from pillar_core.accounting.gaussian_runs import (
     epsilon,
@@ -21,10 +22,10 @@ from pillar_core.accounting.pld import PLD
 from pillar_core.accounting.profile import profile
 from pillar_core.accounting.prv import PRV
 from pillar_core.accounting.rdp import OPACUS_RDP, RDP
-from pillar_core.accounting.reading import Kind, Reading, Release, read
 from pillar_core.accounting.risk import Odds, TradeOff, advantage, odds, reconstruction, tpr_at, trade_off
 from pillar_core.accounting.samplers import SamplerCost, epochs, samplers
 
+Reading, Release = ElementaryEvents, ElementaryRelease  # their public names
 for _accountant in (AUTO, PILLAR, PRV, PLD, RDP, OPACUS_RDP, GDP, ANALYTIC_GAUSSIAN, BASIC):
     ACCOUNTANTS.register(_accountant)
 

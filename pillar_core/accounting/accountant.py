@@ -6,7 +6,7 @@ import dataclasses
 import math
 from collections.abc import Callable
 
-from pillar_core.accounting.reading import Reading, read
+from pillar_core.accounting.elementary import ElementaryEvents, read
 from pillar_core.arrays import Array
 from pillar_core.errors import UnsupportedError
 from pillar_core.ledger import DpEvent
@@ -15,16 +15,16 @@ from pillar_core.params import DELTA
 from pillar_core.registry import Registry
 from pillar_core.types import EpsilonBounds, NeighboringRelation
 
-Profile = Callable[[Reading, Callable[[float], Array]], tuple[Array, Array]]
+Profile = Callable[[ElementaryEvents, Callable[[float], Array]], tuple[Array, Array]]
 
 MEMORY = 8192
 
 
 @dataclasses.dataclass(frozen=True)
 class Accountant:
-    """Turns spending into ε at a δ. `bounds(reading, delta)` is called only where `refusal(reading)` is empty.
+    """Turns spending into ε at a δ. `bounds(events, delta)` is called only where `refusal(events)` is empty.
 
-    `profile(reading, deltas)`, where an accountant has a quicker way than one δ at a time, gives upper ends of ε at the δ
+    `profile(events, deltas)`, where an accountant has a quicker way than one δ at a time, gives upper ends of ε at the δ
     that `deltas` picks once it knows δ at ε = 0.
 
     `is_bound` is False for an approximation, which is shown for teaching and never calibrates.
@@ -37,8 +37,8 @@ class Accountant:
     source: str
     is_bound: bool
     version: int
-    bounds: Callable[[Reading, float], EpsilonBounds]
-    refusal: Callable[[Reading], str]
+    bounds: Callable[[ElementaryEvents, float], EpsilonBounds]
+    refusal: Callable[[ElementaryEvents], str]
     profile: Profile | None = None
     is_exact: bool = False
 
@@ -55,20 +55,20 @@ class Accountant:
         """
         return self.epsilon_of(read(event, NeighboringRelation.of(relation)), delta=delta)
 
-    def epsilon_of(self, reading: Reading, *, delta: float) -> EpsilonBounds:
+    def epsilon_of(self, events: ElementaryEvents, *, delta: float) -> EpsilonBounds:
         """The same, of an event that was read before."""
         delta = float(DELTA.check(delta) or math.nan)
-        if reading.is_empty:
+        if events.is_empty:
             return EpsilonBounds(0.0, 0.0, 0.0, is_bound=self.is_bound)
-        if reading.is_non_private:
+        if events.is_non_private:
             return EpsilonBounds(math.inf, math.inf, math.inf, is_bound=self.is_bound)
-        reason = self.refusal(reading)
+        reason = self.refusal(events)
         if reason:
             raise UnsupportedError(f"accountant {self.name!r} has no sound bound here: {reason}. Use accountant='auto', or another.")
-        if reading.foreign:
-            return self.bounds(reading, delta)
-        key = (self.name, self.version, reading, delta)
-        return _MEMO.get(key, lambda: self.bounds(reading, delta))
+        if events.unsupported:
+            return self.bounds(events, delta)
+        key = (self.name, self.version, events, delta)
+        return _MEMO.get(key, lambda: self.bounds(events, delta))
 
 
 ACCOUNTANTS: Registry[Accountant] = Registry("accountant")
@@ -80,6 +80,6 @@ def forget_epsilons() -> None:
     _MEMO.clear()
 
 
-def foreign_names(reading: Reading) -> str:
+def unsupported_names(events: ElementaryEvents) -> str:
     """The classes of the events outside our vocabulary, for messages."""
-    return ", ".join(sorted({type(event).__name__ for event, _ in reading.foreign}))
+    return ", ".join(sorted({type(event).__name__ for event, _ in events.unsupported}))

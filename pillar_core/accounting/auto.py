@@ -5,10 +5,10 @@ from __future__ import annotations
 from pillar_core.accounting.accountant import ACCOUNTANTS, Accountant
 from pillar_core.accounting.analytic_gaussian import ANALYTIC_GAUSSIAN
 from pillar_core.accounting.basic import BASIC
+from pillar_core.accounting.elementary import ElementaryEvents, read
 from pillar_core.accounting.pillar import PILLAR
 from pillar_core.accounting.pld import PLD
 from pillar_core.accounting.rdp import RDP
-from pillar_core.accounting.reading import Reading, read
 from pillar_core.errors import UnsupportedError
 from pillar_core.ledger import DpEvent
 from pillar_core.types import EpsilonBounds, NeighboringRelation
@@ -29,21 +29,21 @@ def resolve(event: DpEvent, *, relation: NeighboringRelation, accountant: str = 
     return _choice(read(event, NeighboringRelation.of(relation)))
 
 
-def _choice(reading: Reading) -> Accountant:
-    accountant = next((accountant for accountant in CHOICES if not accountant.refusal(reading)), None)
+def _choice(events: ElementaryEvents) -> Accountant:
+    accountant = next((accountant for accountant in CHOICES if not accountant.refusal(events)), None)
     if accountant is None:
-        raise UnsupportedError(_refusal(reading))
+        raise UnsupportedError(_refusal(events))
     return accountant
 
 
-def _bounds(reading: Reading, delta: float) -> EpsilonBounds:
-    return _choice(reading).epsilon_of(reading, delta=delta)
+def _bounds(events: ElementaryEvents, delta: float) -> EpsilonBounds:
+    return _choice(events).epsilon_of(events, delta=delta)
 
 
-def _refusal(reading: Reading) -> str:
+def _refusal(events: ElementaryEvents) -> str:
     reasons = []
     for accountant in CHOICES:
-        reason = accountant.refusal(reading)
+        reason = accountant.refusal(events)
         if not reason:
             return ""
         reasons.append(f"{accountant.name}: {reason}")

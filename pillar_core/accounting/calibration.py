@@ -8,8 +8,8 @@ from collections.abc import Callable
 
 from pillar_core.accounting.accountant import Accountant
 from pillar_core.accounting.auto import resolve
+from pillar_core.accounting.elementary import Kind, read
 from pillar_core.accounting.gaussian_dp import mu_of
-from pillar_core.accounting.reading import Kind, read
 from pillar_core.errors import BudgetError, UnsupportedError
 from pillar_core.fingerprint import fingerprint
 from pillar_core.ledger import DpEvent
@@ -159,11 +159,11 @@ def _gaussian_guess(cost: Cost, budget: PrivacyBudget) -> float:
 
 def _rough_mu(event: DpEvent, budget: PrivacyBudget) -> float:
     """μ of the central limit (Bu et al. 2020) for sampled Gaussians, about ε/2 of spread for the rest."""
-    reading = read(event, budget.relation)
-    if reading.is_non_private:
+    events = read(event, budget.relation)
+    if events.is_non_private:
         return math.inf
     squares = 0.0
-    for release in reading.releases:
+    for release in events.releases:
         loss = release.loss if release.kind is Kind.GAUSSIAN else release.loss / 2
         spread = loss * loss if release.sampling_probability == 1 else math.expm1(min(loss * loss, 700.0))
         squares += release.count * release.sampling_probability**2 * spread

@@ -9,17 +9,17 @@ from __future__ import annotations
 import math
 
 from pillar_core.accounting.accountant import Accountant
+from pillar_core.accounting.elementary import REPLACE_ONE, ElementaryEvents, Kind
 from pillar_core.accounting.gaussian_dp import epsilon_of_mu
-from pillar_core.accounting.reading import REPLACE_ONE, Kind, Reading
 from pillar_core.types import EpsilonBounds
 
 LARGEST_LOSS = 26.0
 """exp(loss²) overflows a float beyond this; the approximation has no meaning there anyway."""
 
 
-def _bounds(reading: Reading, delta: float) -> EpsilonBounds:
-    squares = [reading.gaussian_mu**2]
-    for release in reading.releases:
+def _bounds(events: ElementaryEvents, delta: float) -> EpsilonBounds:
+    squares = [events.gaussian_mu**2]
+    for release in events.releases:
         if release.sampling_probability < 1:
             # μ² = q²·T·(e^{1/σ²} − 1): Bu et al. 2020, Theorem 5, as Opacus' GDP accountant has it
             spread = math.expm1(min(release.loss, LARGEST_LOSS) ** 2)
@@ -28,10 +28,10 @@ def _bounds(reading: Reading, delta: float) -> EpsilonBounds:
     return EpsilonBounds(estimate, estimate, estimate, is_bound=False)
 
 
-def _refusal(reading: Reading) -> str:
-    if reading.foreign or any(release.kind is not Kind.GAUSSIAN for release in reading.releases):
+def _refusal(events: ElementaryEvents) -> str:
+    if events.unsupported or any(release.kind is not Kind.GAUSSIAN for release in events.releases):
         return "the central limit formula is for Gaussian releases"
-    if reading.relation is REPLACE_ONE and any(release.sampling_probability < 1 for release in reading.releases):
+    if events.relation is REPLACE_ONE and any(release.sampling_probability < 1 for release in events.releases):
         return "its formula for Poisson sampling is for add/remove neighbours"
     return ""
 

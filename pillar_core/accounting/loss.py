@@ -14,7 +14,7 @@ from typing import Protocol
 import numpy as np
 from scipy.special import expit, ndtr, ndtri
 
-from pillar_core.accounting.reading import REPLACE_ONE, Kind, Reading, Release
+from pillar_core.accounting.elementary import REPLACE_ONE, ElementaryEvents, ElementaryRelease, Kind
 from pillar_core.arrays import Array
 
 
@@ -209,18 +209,18 @@ class CoinPair:
         return idle + self.probability * p, idle + self.probability * q
 
 
-def directions(reading: Reading) -> tuple[tuple[tuple[Pair, int], ...], ...]:
+def directions(events: ElementaryEvents) -> tuple[tuple[tuple[Pair, int], ...], ...]:
     """For each direction of the relation, the pair of every release with its count; one direction where they mirror."""
-    both = [_pairs(release, reading) for release in reading.releases]
-    forward = tuple((pair, release.count) for (pair, _), release in zip(both, reading.releases, strict=True))
-    backward = tuple((pair, release.count) for (_, pair), release in zip(both, reading.releases, strict=True))
+    both = [_pairs(release, events) for release in events.releases]
+    forward = tuple((pair, release.count) for (pair, _), release in zip(both, events.releases, strict=True))
+    backward = tuple((pair, release.count) for (_, pair), release in zip(both, events.releases, strict=True))
     return (forward,) if forward == backward else (forward, backward)
 
 
-def _pairs(release: Release, reading: Reading) -> tuple[Pair, Pair]:
+def _pairs(release: ElementaryRelease, events: ElementaryEvents) -> tuple[Pair, Pair]:
     """(removal, addition): equal for symmetric pairs."""
     q = release.sampling_probability
-    replaced = reading.relation is REPLACE_ONE
+    replaced = events.relation is REPLACE_ONE
     pair: Pair
     match release.kind:
         case Kind.GAUSSIAN | Kind.LAPLACE:

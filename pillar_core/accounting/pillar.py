@@ -11,13 +11,13 @@ from collections.abc import Callable
 
 import numpy as np
 
-from pillar_core.accounting.accountant import Accountant, foreign_names
+from pillar_core.accounting.accountant import Accountant, unsupported_names
 from pillar_core.accounting.analytic_gaussian import ANALYTIC_GAUSSIAN
 from pillar_core.accounting.basic import BASIC
+from pillar_core.accounting.elementary import REPLACE_ONE, ElementaryEvents, Kind
 from pillar_core.accounting.ends import Direction, delta_at_zero, direction_bounds, upper_composition, upper_end
 from pillar_core.accounting.gaussian_dp import epsilon_of_mu
 from pillar_core.accounting.loss import directions
-from pillar_core.accounting.reading import REPLACE_ONE, Kind, Reading
 from pillar_core.arrays import Array
 from pillar_core.types import EpsilonBounds
 
@@ -25,14 +25,14 @@ ANCHORS = 8
 """Compositions a direction that serve a whole profile; each answers for the δ nearest to its own."""
 
 
-def _bounds(reading: Reading, delta: float) -> EpsilonBounds:
-    if not ANALYTIC_GAUSSIAN.refusal(reading):
-        return ANALYTIC_GAUSSIAN.bounds(reading, delta)
-    ceiling = _without_sampling(reading, delta)
+def _bounds(events: ElementaryEvents, delta: float) -> EpsilonBounds:
+    if not ANALYTIC_GAUSSIAN.refusal(events):
+        return ANALYTIC_GAUSSIAN.bounds(events, delta)
+    ceiling = _without_sampling(events, delta)
     if ceiling == 0:
         return EpsilonBounds(0.0, 0.0, 0.0)
     lower = estimate = upper = 0.0
-    for direction in directions(reading):
+    for direction in directions(events):
         ends = direction_bounds(direction, delta, known=upper)
         lower, estimate, upper = max(lower, ends[0]), max(estimate, ends[1]), max(upper, ends[2])
     upper = min(upper, ceiling)
@@ -40,18 +40,18 @@ def _bounds(reading: Reading, delta: float) -> EpsilonBounds:
     return EpsilonBounds(lower, min(max(estimate, lower), upper), upper)
 
 
-def _without_sampling(reading: Reading, delta: float) -> float:
+def _without_sampling(events: ElementaryEvents, delta: float) -> float:
     """An upper bound in closed form: all Gaussians at full size, or composition of the parts' own ε."""
-    if all(release.kind is Kind.GAUSSIAN for release in reading.releases):
-        doubled = 2.0 if reading.relation is REPLACE_ONE else 1.0
-        losses = ((release.loss * (doubled if release.sampling_probability < 1 else 1.0), release.count) for release in reading.releases)
+    if all(release.kind is Kind.GAUSSIAN for release in events.releases):
+        doubled = 2.0 if events.relation is REPLACE_ONE else 1.0
+        losses = ((release.loss * (doubled if release.sampling_probability < 1 else 1.0), release.count) for release in events.releases)
         return epsilon_of_mu(math.sqrt(math.fsum(count * loss * loss for loss, count in losses)), delta)
-    return BASIC.bounds(reading, delta).upper
+    return BASIC.bounds(events, delta).upper
 
 
-def _profile(reading: Reading, deltas: Callable[[float], Array]) -> tuple[Array, Array]:
+def _profile(events: ElementaryEvents, deltas: Callable[[float], Array]) -> tuple[Array, Array]:
     """Upper ends of ε at `deltas(δ at ε = 0)`, from a few compositions instead of one for each δ."""
-    every = directions(reading)
+    every = directions(events)
     asked = deltas(max(delta_at_zero(direction) for direction in every))
     epsilons = np.zeros(len(asked))
     for direction in every:
@@ -72,8 +72,8 @@ def _direction_profile(direction: Direction, deltas: Array) -> Array:
     return epsilons
 
 
-def _refusal(reading: Reading) -> str:
-    return f"no loss distribution here for {foreign_names(reading)}" if reading.foreign else ""
+def _refusal(events: ElementaryEvents) -> str:
+    return f"no loss distribution here for {unsupported_names(events)}" if events.unsupported else ""
 
 
 PILLAR = Accountant(

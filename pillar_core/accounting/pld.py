@@ -8,24 +8,24 @@ from typing import Any
 from dp_accounting import privacy_accountant
 from dp_accounting.pld import common, privacy_loss_distribution
 
-from pillar_core.accounting.accountant import Accountant, foreign_names
-from pillar_core.accounting.reading import REPLACE_ONE, Kind, Reading, Release
+from pillar_core.accounting.accountant import Accountant, unsupported_names
+from pillar_core.accounting.elementary import REPLACE_ONE, ElementaryEvents, ElementaryRelease, Kind
 from pillar_core.types import EpsilonBounds
 
 DEFAULT_INTERVAL = 1e-4
 SMALLEST_INTERVAL = 2e-6
 
 
-def _bounds(reading: Reading, delta: float) -> EpsilonBounds:
-    interval = _interval(reading)
+def _bounds(events: ElementaryEvents, delta: float) -> EpsilonBounds:
+    interval = _interval(events)
     total = privacy_loss_distribution.identity(value_discretization_interval=interval)
-    for release in reading.releases:
-        total = total.compose(_distribution(release, reading, interval).self_compose(release.count))
+    for release in events.releases:
+        total = total.compose(_distribution(release, events, interval).self_compose(release.count))
     upper = float(total.get_epsilon_for_delta(delta))
     return EpsilonBounds(0.0, upper, upper)
 
 
-def _distribution(release: Release, reading: Reading, interval: float) -> Any:
+def _distribution(release: ElementaryRelease, events: ElementaryEvents, interval: float) -> Any:
     """The loss distribution of one release; the library's own replace-one factor of 2 is taken out where ours is in."""
     match release.kind:
         case Kind.GAUSSIAN if release.is_full_gaussian:
@@ -38,7 +38,7 @@ def _distribution(release: Release, reading: Reading, interval: float) -> Any:
                 standard_deviation=1 / release.loss,
                 sampling_prob=release.sampling_probability,
                 value_discretization_interval=interval,
-                neighboring_relation=relation.REPLACE_ONE if reading.relation is REPLACE_ONE else relation.ADD_OR_REMOVE_ONE,
+                neighboring_relation=relation.REPLACE_ONE if events.relation is REPLACE_ONE else relation.ADD_OR_REMOVE_ONE,
             )
         case Kind.LAPLACE:
             return privacy_loss_distribution.from_laplace_mechanism(
@@ -49,19 +49,19 @@ def _distribution(release: Release, reading: Reading, interval: float) -> Any:
     )
 
 
-def _interval(reading: Reading) -> float:
+def _interval(events: ElementaryEvents) -> float:
     """The library's default grid, finer where one step's loss is so small that the default would round most of it up."""
-    spreads = [r.sampling_probability * math.sqrt(math.expm1(min(r.loss * r.loss, 50.0))) for r in reading.releases if r.count > 1]
+    spreads = [r.sampling_probability * math.sqrt(math.expm1(min(r.loss * r.loss, 50.0))) for r in events.releases if r.count > 1]
     return max(SMALLEST_INTERVAL, min(DEFAULT_INTERVAL, min(spreads, default=1.0) / 8))
 
 
-def _refusal(reading: Reading) -> str:
-    if reading.foreign:
-        return f"no loss distribution here for {foreign_names(reading)}"
-    for release in reading.releases:
+def _refusal(events: ElementaryEvents) -> str:
+    if events.unsupported:
+        return f"no loss distribution here for {unsupported_names(events)}"
+    for release in events.releases:
         if release.sampling_probability < 1 and release.kind in (Kind.PURE, Kind.EXPONENTIAL):
             return f"dp-accounting has no loss distribution for a Poisson-sampled {release.kind.value}"
-        if release.sampling_probability < 1 and release.kind is Kind.LAPLACE and reading.relation is REPLACE_ONE:
+        if release.sampling_probability < 1 and release.kind is Kind.LAPLACE and events.relation is REPLACE_ONE:
             return "dp-accounting has no loss distribution for Poisson-sampled Laplace noise under replace-one"
     return ""
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from pillar_core.accounting.accountant import Accountant
 from pillar_core.accounting.auto import resolve
-from pillar_core.accounting.reading import Reading, read
+from pillar_core.accounting.elementary import ElementaryEvents, read
 from pillar_core.arrays import Array
 from pillar_core.errors import UnsupportedError
 from pillar_core.ledger import DpEvent
@@ -29,14 +29,14 @@ def profile(event: DpEvent, *, relation: str = "add_or_remove_one", accountant: 
     chosen = resolve(event, relation=neighbours, accountant=accountant)
     if not chosen.is_bound:
         raise UnsupportedError(f"accountant {chosen.name!r} is an approximation: a profile needs bounds, use accountant='auto'.")
-    reading = read(event, neighbours)
-    if reading.is_empty or reading.is_non_private:
-        return (np.zeros(1), np.zeros(1)) if reading.is_empty else (np.empty(0), np.empty(0))
-    if chosen.profile is not None and not chosen.refusal(reading):
-        epsilons, deltas = chosen.profile(reading, _deltas)
+    events = read(event, neighbours)
+    if events.is_empty or events.is_non_private:
+        return (np.zeros(1), np.zeros(1)) if events.is_empty else (np.empty(0), np.empty(0))
+    if chosen.profile is not None and not chosen.refusal(events):
+        epsilons, deltas = chosen.profile(events, _deltas)
     else:
-        deltas = _deltas(_delta_at_zero(chosen, reading))
-        epsilons = np.array([0.0, *(chosen.epsilon_of(reading, delta=float(delta)).upper for delta in deltas[1:])])
+        deltas = _deltas(_delta_at_zero(chosen, events))
+        epsilons = np.array([0.0, *(chosen.epsilon_of(events, delta=float(delta)).upper for delta in deltas[1:])])
     usable = np.isfinite(epsilons) & (deltas < 1)
     return np.maximum.accumulate(epsilons[usable]), deltas[usable]
 
@@ -48,14 +48,14 @@ def _deltas(largest: float) -> Array:
     return deltas
 
 
-def _delta_at_zero(accountant: Accountant, reading: Reading) -> float:
+def _delta_at_zero(accountant: Accountant, events: ElementaryEvents) -> float:
     """The smallest δ, from above, at which ε is 0; 1 where even δ near 1 needs more."""
     passing, failing = 1 - 1e-9, 0.0
-    if accountant.epsilon_of(reading, delta=passing).upper > 0:
+    if accountant.epsilon_of(events, delta=passing).upper > 0:
         return 1.0
     while passing - failing > DELTA_TOLERANCE * passing and passing > LEAST_DELTA:
         middle = (passing + failing) / 2 if failing > passing / 100 else passing / 10
-        if accountant.epsilon_of(reading, delta=middle).upper > 0:
+        if accountant.epsilon_of(events, delta=middle).upper > 0:
             failing = middle
         else:
             passing = middle

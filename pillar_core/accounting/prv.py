@@ -8,8 +8,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from pillar_core.accounting.accountant import ACCOUNTANTS, Accountant, foreign_names
-from pillar_core.accounting.reading import REPLACE_ONE, Kind, Reading, Release
+from pillar_core.accounting.accountant import ACCOUNTANTS, Accountant, unsupported_names
+from pillar_core.accounting.elementary import REPLACE_ONE, ElementaryEvents, ElementaryRelease, Kind
 from pillar_core.errors import UnsupportedError
 from pillar_core.types import EpsilonBounds
 
@@ -18,18 +18,18 @@ LARGEST_GRID = 2**22
 """Grid points in extended precision: beyond it, the error in ε grows instead of memory and minutes."""
 
 
-def _bounds(reading: Reading, delta: float) -> EpsilonBounds:
+def _bounds(events: ElementaryEvents, delta: float) -> EpsilonBounds:
     from prv_accountant import PRVAccountant
 
     delta_error = delta / 1000
-    counts = [release.count for release in reading.releases]
-    rough = ACCOUNTANTS["rdp"].epsilon_of(reading, delta=delta).upper
+    counts = [release.count for release in events.releases]
+    rough = ACCOUNTANTS["rdp"].epsilon_of(events, delta=delta).upper
     width = 2 * (1.2 * rough + 4)
     stretch = math.sqrt(sum(counts) / 2 * math.log(12 / delta_error))
     eps_error = max(RELATIVE_EPS_ERROR * rough, width / LARGEST_GRID * stretch, 1e-9)
     for _ in range(3):
         accountant = PRVAccountant(
-            prvs=[_variable(release) for release in reading.releases],
+            prvs=[_variable(release) for release in events.releases],
             max_self_compositions=counts,
             eps_error=eps_error,
             delta_error=delta_error,
@@ -45,7 +45,7 @@ def _bounds(reading: Reading, delta: float) -> EpsilonBounds:
     return EpsilonBounds(max(0.0, lower), max(0.0, estimate), max(0.0, upper))
 
 
-def _variable(release: Release) -> Any:
+def _variable(release: ElementaryRelease) -> Any:
     from prv_accountant import ApproximateDPMechanism, GaussianMechanism, LaplaceMechanism, PoissonSubsampledGaussianMechanism
 
     match release.kind:
@@ -58,12 +58,12 @@ def _variable(release: Release) -> Any:
     return ApproximateDPMechanism(release.loss, release.delta)
 
 
-def _refusal(reading: Reading) -> str:
-    if reading.foreign:
-        return f"prv-accountant has no random variable for {foreign_names(reading)}"
-    if reading.relation is REPLACE_ONE:
+def _refusal(events: ElementaryEvents) -> str:
+    if events.unsupported:
+        return f"prv-accountant has no random variable for {unsupported_names(events)}"
+    if events.relation is REPLACE_ONE:
         return "prv-accountant's random variables are for add/remove neighbours"
-    for release in reading.releases:
+    for release in events.releases:
         if release.sampling_probability < 1 and release.kind is not Kind.GAUSSIAN:
             return f"prv-accountant has no random variable for a Poisson-sampled {release.kind.value}"
     return ""

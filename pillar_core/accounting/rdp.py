@@ -14,8 +14,8 @@ import numpy as np
 from dp_accounting import dp_event, privacy_accountant, rdp
 from dp_accounting.rdp.rdp_privacy_accountant import compute_epsilon
 
-from pillar_core.accounting.accountant import Accountant, foreign_names
-from pillar_core.accounting.reading import REPLACE_ONE, Kind, Reading, Release, read
+from pillar_core.accounting.accountant import Accountant, unsupported_names
+from pillar_core.accounting.elementary import REPLACE_ONE, ElementaryEvents, ElementaryRelease, Kind, read
 from pillar_core.arrays import Array
 from pillar_core.errors import MissingDependencyError
 from pillar_core.ledger import DpEvent
@@ -37,29 +37,29 @@ OPACUS_ORDERS = _orders(1024)
 """Its binomial coefficients overflow a float beyond order 1029."""
 
 
-def _epsilon(curve: Array, orders: tuple[float, ...], reading: Reading, delta: float) -> EpsilonBounds:
+def _epsilon(curve: Array, orders: tuple[float, ...], events: ElementaryEvents, delta: float) -> EpsilonBounds:
     """Each (ε, δᵢ) release hands over its δᵢ; the rest of δ goes to the curve."""
-    rest = delta - math.fsum(release.count * release.delta for release in reading.releases)
+    rest = delta - math.fsum(release.count * release.delta for release in events.releases)
     upper = float(compute_epsilon(orders, np.maximum(curve, 0.0), rest)[0]) if rest > 0 else math.inf
     return EpsilonBounds(0.0, upper, upper)
 
 
-def _bounds(reading: Reading, delta: float) -> EpsilonBounds:
+def _bounds(events: ElementaryEvents, delta: float) -> EpsilonBounds:
     curve: Array = np.zeros(len(ORDERS))
-    for release in reading.releases:
+    for release in events.releases:
         curve = curve + release.count * _curve(dataclasses.replace(release, count=1))
-    if not reading.foreign:
-        return _epsilon(curve, ORDERS, reading, delta)
+    if not events.unsupported:
+        return _epsilon(curve, ORDERS, events, delta)
     # without replacement, the library's curve costs the square of the order
-    few = LOW_ORDERS if any(isinstance(event, FIXED_SIZE) for event, _ in reading.foreign) else slice(None)
-    for event, count in reading.foreign:
+    few = LOW_ORDERS if any(isinstance(event, FIXED_SIZE) for event, _ in events.unsupported) else slice(None)
+    for event, count in events.unsupported:
         relation = NEIGHBOURS.REPLACE_ONE if isinstance(event, FIXED_SIZE) else NEIGHBOURS.ADD_OR_REMOVE_ONE
-        curve[few] += rdp.RdpAccountant(ORDERS[few], relation).compose(_translated(event, reading.relation), count).rdp
-    return _epsilon(curve[few], ORDERS[few], reading, delta)
+        curve[few] += rdp.RdpAccountant(ORDERS[few], relation).compose(_translated(event, events.relation), count).rdp
+    return _epsilon(curve[few], ORDERS[few], events, delta)
 
 
 @functools.lru_cache(maxsize=512)
-def _curve(release: Release) -> Array:
+def _curve(release: ElementaryRelease) -> Array:
     """RDP of one release at ORDERS."""
     orders = np.asarray(ORDERS)
     match release.kind:
@@ -81,7 +81,7 @@ def _pure_curve(epsilon: float, orders: Array) -> Array:
     return bounded
 
 
-def _library_event(release: Release) -> DpEvent:
+def _library_event(release: ElementaryRelease) -> DpEvent:
     noise = 1 / release.loss if release.loss > 0 else math.inf
     match release.kind:
         case Kind.GAUSSIAN if release.is_full_gaussian:
@@ -101,7 +101,7 @@ def _translated(event: DpEvent, relation: NeighboringRelation) -> DpEvent:
         case dp_event.RepeatAndSelectDpEvent():
             inner = read(event.event, relation)
             parts: list[DpEvent] = [dp_event.SelfComposedDpEvent(_library_event(part), part.count) for part in inner.releases]
-            parts += [dp_event.SelfComposedDpEvent(_translated(part, relation), count) for part, count in inner.foreign]
+            parts += [dp_event.SelfComposedDpEvent(_translated(part, relation), count) for part, count in inner.unsupported]
             return dp_event.RepeatAndSelectDpEvent(dp_event.ComposedDpEvent(parts), event.mean, event.shape)
         case dp_event.SampledWithoutReplacementDpEvent():
             # the library ignores that replacing a row moves a sum by twice its norm
@@ -110,15 +110,15 @@ def _translated(event: DpEvent, relation: NeighboringRelation) -> DpEvent:
     return event
 
 
-def _refusal(reading: Reading) -> str:
-    for release in reading.releases:
-        reason = _sampled_refusal(release, reading)
+def _refusal(events: ElementaryEvents) -> str:
+    for release in events.releases:
+        reason = _sampled_refusal(release, events)
         if reason:
             return reason
-    return next((reason for event, _ in reading.foreign if (reason := _foreign_refusal(event, reading.relation))), "")
+    return next((reason for event, _ in events.unsupported if (reason := _unsupported_refusal(event, events.relation))), "")
 
 
-def _foreign_refusal(event: DpEvent, relation: NeighboringRelation) -> str:
+def _unsupported_refusal(event: DpEvent, relation: NeighboringRelation) -> str:
     match event:
         case dp_event.RepeatAndSelectDpEvent():
             inner = read(event.event, relation)
@@ -127,32 +127,32 @@ def _foreign_refusal(event: DpEvent, relation: NeighboringRelation) -> str:
             return _refusal(inner)
         case dp_event.SampledWithoutReplacementDpEvent() if relation is REPLACE_ONE:
             inner = read(event.event, relation)
-            only_gaussian = inner.releases and not inner.foreign and all(release.is_full_gaussian for release in inner.releases)
+            only_gaussian = inner.releases and not inner.unsupported and all(release.is_full_gaussian for release in inner.releases)
             return "" if only_gaussian else "sampling without replacement has a Rényi curve for Gaussian releases only"
     if relation is REPLACE_ONE or not rdp.RdpAccountant(ORDERS).supports(event):
         return f"no Rényi curve under {relation} for {type(event).__name__}"
     return ""
 
 
-def _sampled_refusal(release: Release, reading: Reading) -> str:
+def _sampled_refusal(release: ElementaryRelease, events: ElementaryEvents) -> str:
     if release.sampling_probability == 1:
         return ""
     if release.kind is not Kind.GAUSSIAN:
         return f"no Rényi curve for a Poisson-sampled {release.kind.value}"
-    if reading.relation is REPLACE_ONE:
+    if events.relation is REPLACE_ONE:
         return "dp-accounting has no Rényi curve for Poisson sampling under replace-one, where both rows enter the sum"
     return ""
 
 
-def _opacus_bounds(reading: Reading, delta: float) -> EpsilonBounds:
+def _opacus_bounds(events: ElementaryEvents, delta: float) -> EpsilonBounds:
     curve = np.zeros(len(OPACUS_ORDERS))
-    for release in reading.releases:
+    for release in events.releases:
         curve = curve + release.count * _opacus_curve(dataclasses.replace(release, count=1))
-    return _epsilon(curve, OPACUS_ORDERS, reading, delta)
+    return _epsilon(curve, OPACUS_ORDERS, events, delta)
 
 
 @functools.lru_cache(maxsize=512)
-def _opacus_curve(release: Release) -> Array:
+def _opacus_curve(release: ElementaryRelease) -> Array:
     try:
         from opacus.accountants.analysis.rdp import compute_rdp
     except ImportError as error:
@@ -160,12 +160,12 @@ def _opacus_curve(release: Release) -> Array:
     return np.asarray(compute_rdp(q=release.sampling_probability, noise_multiplier=1 / release.loss, steps=1, orders=list(OPACUS_ORDERS)))
 
 
-def _opacus_refusal(reading: Reading) -> str:
-    if reading.foreign:
-        return f"Opacus has no Rényi curve for {foreign_names(reading)}"
-    if any(release.kind is not Kind.GAUSSIAN for release in reading.releases):
+def _opacus_refusal(events: ElementaryEvents) -> str:
+    if events.unsupported:
+        return f"Opacus has no Rényi curve for {unsupported_names(events)}"
+    if any(release.kind is not Kind.GAUSSIAN for release in events.releases):
         return "Opacus has Rényi curves for Gaussian releases only"
-    return next((reason for release in reading.releases if (reason := _sampled_refusal(release, reading))), "")
+    return next((reason for release in events.releases if (reason := _sampled_refusal(release, events))), "")
 
 
 RDP = Accountant(

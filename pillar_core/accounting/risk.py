@@ -12,8 +12,8 @@ import math
 import numpy as np
 from scipy.special import ndtr, ndtri
 
+from pillar_core.accounting.elementary import Kind, read
 from pillar_core.accounting.profile import profile
-from pillar_core.accounting.reading import Kind, read
 from pillar_core.arrays import Array
 from pillar_core.errors import SettingError
 from pillar_core.ledger import DpEvent
@@ -73,13 +73,13 @@ def trade_off(event: DpEvent, *, relation: str = "add_or_remove_one", accountant
     Raises:
         UnsupportedError: no accountant bounds this event, or the one named does not.
     """
-    reading = read(event, NeighboringRelation.of(relation))
-    releases = reading.releases
-    if reading.is_non_private:
+    events = read(event, NeighboringRelation.of(relation))
+    releases = events.releases
+    if events.is_non_private:
         return TradeOff("gaussian", mu=math.inf)
-    if not reading.foreign and all(release.is_full_gaussian for release in releases):
-        return TradeOff("gaussian", mu=reading.gaussian_mu)
-    if not reading.foreign and len(releases) == 1 and _is_pure(releases[0].kind) and releases[0].count == 1:
+    if not events.unsupported and all(release.is_full_gaussian for release in releases):
+        return TradeOff("gaussian", mu=events.gaussian_mu)
+    if not events.unsupported and len(releases) == 1 and _is_pure(releases[0].kind) and releases[0].count == 1:
         only = releases[0]
         if only.delta == 0 and only.sampling_probability == 1:
             return TradeOff("pure", epsilon=only.loss)

@@ -249,9 +249,9 @@ def _public_accuracy(record: RunRecord, split: SemiPrivateSplit) -> float:
 
 def _refuse_more_than(mu: float, one: Solved) -> None:
     """Refuses a candidate that the base event, one Gaussian of that μ, does not cover."""
-    reading = accounting.read(one.cost, NeighboringRelation.ADD_OR_REMOVE_ONE)
-    gaussian = not reading.foreign and all(release.is_full_gaussian for release in reading.releases)
-    if not gaussian or not reading.gaussian_mu <= mu * (1 + 1e-9):
+    events = accounting.read(one.cost, NeighboringRelation.ADD_OR_REMOVE_ONE)
+    gaussian = not events.unsupported and all(release.is_full_gaussian for release in events.releases)
+    if not gaussian or not events.gaussian_mu <= mu * (1 + 1e-9):
         raise UnsupportedError(
             f"{one.method.name} with these settings is no full-batch Gaussian run, so one base event does not cover the grid."
         )

@@ -104,8 +104,8 @@ def test_infinite_noise_spends_nothing() -> None:
 
 def test_unknown_events_are_kept_apart_with_their_counts() -> None:
     unknown = dp_event.RepeatAndSelectDpEvent(ledger.gaussian(2.0), 10.0, 1.0)
-    reading = read(dp_event.ComposedDpEvent([unknown, ledger.gaussian(2.0), unknown]), ADD)
-    assert reading.foreign == ((unknown, 2),)
-    assert reading.gaussian_mu == 0.5
+    events = read(dp_event.ComposedDpEvent([unknown, ledger.gaussian(2.0), unknown]), ADD)
+    assert events.unsupported == ((unknown, 2),)
+    assert events.gaussian_mu == 0.5
     two_of_one_sample = dp_event.PoissonSampledDpEvent(0.1, dp_event.ComposedDpEvent([ledger.gaussian(2.0), dp_event.LaplaceDpEvent(1.0)]))
-    assert len(read(two_of_one_sample, ADD).foreign) == 1
+    assert len(read(two_of_one_sample, ADD).unsupported) == 1

@@ -31,7 +31,7 @@ class Kind(enum.Enum):
 
 
 @dataclasses.dataclass(frozen=True)
-class Release:
+class ElementaryRelease:
     """`count` equal releases. `loss` is sensitivity / noise scale (Gaussian: std, Laplace: scale) or the pure ε.
 
     With `sampling_probability` < 1 under replace-one, a Gaussian's `loss` is one row's largest norm / std: the pair is
@@ -51,21 +51,21 @@ class Release:
 
 
 @dataclasses.dataclass(frozen=True)
-class Reading:
+class ElementaryEvents:
     """An event under `relation`: elementary releases in a fixed order, full Gaussians merged into one.
 
-    `foreign` holds events outside our vocabulary with their counts; only the accountants of their library know them.
+    `unsupported` holds events outside our vocabulary with their counts; only the accountants of their library know them.
     """
 
     relation: NeighboringRelation
-    releases: tuple[Release, ...]
-    foreign: tuple[tuple[DpEvent, int], ...] = ()
+    releases: tuple[ElementaryRelease, ...]
+    unsupported: tuple[tuple[DpEvent, int], ...] = ()
     is_non_private: bool = False
 
     @property
     def is_empty(self) -> bool:
         """Whether nothing was spent."""
-        return not (self.releases or self.foreign or self.is_non_private)
+        return not (self.releases or self.unsupported or self.is_non_private)
 
     @property
     def gaussian_mu(self) -> float:
@@ -76,28 +76,28 @@ class Reading:
     def key(self) -> str:
         """Content hash: equal spending hashes equal however the event was written."""
         parts = [(release.kind, release.loss, release.count, release.sampling_probability, release.delta) for release in self.releases]
-        return fingerprint(self.relation, parts, [(repr(event), count) for event, count in self.foreign], self.is_non_private)
+        return fingerprint(self.relation, parts, [(repr(event), count) for event, count in self.unsupported], self.is_non_private)
 
 
-def read(event: DpEvent, relation: NeighboringRelation) -> Reading:
+def read(event: DpEvent, relation: NeighboringRelation) -> ElementaryEvents:
     """`event` under `relation`, canonical.
 
     Raises:
         SettingError: NaN or negative noise, counts or probabilities.
     """
-    counts: dict[Release, int] = {}
-    foreign: dict[str, tuple[DpEvent, int]] = {}
+    counts: dict[ElementaryRelease, int] = {}
+    unsupported: dict[str, tuple[DpEvent, int]] = {}
     is_non_private = False
     for elementary, times in _elementary(event, 1):
         release = _release(elementary, relation)
         if release is None:
-            _, before = foreign.get(repr(elementary), (elementary, 0))
-            foreign[repr(elementary)] = (elementary, before + times)
+            _, before = unsupported.get(repr(elementary), (elementary, 0))
+            unsupported[repr(elementary)] = (elementary, before + times)
             continue
         is_non_private = is_non_private or math.isinf(release.loss) or release.delta >= 1
         if release.loss > 0 or release.delta > 0:
             counts[release] = counts.get(release, 0) + times
-    return Reading(relation, _canonical(counts), tuple(foreign[name] for name in sorted(foreign)), is_non_private)
+    return ElementaryEvents(relation, _canonical(counts), tuple(unsupported[name] for name in sorted(unsupported)), is_non_private)
 
 
 def _elementary(event: DpEvent, times: int) -> Iterator[tuple[DpEvent, int]]:
@@ -125,29 +125,29 @@ def _elementary(event: DpEvent, times: int) -> Iterator[tuple[DpEvent, int]]:
             yield event, times
 
 
-def _release(event: DpEvent, relation: NeighboringRelation) -> Release | None:
+def _release(event: DpEvent, relation: NeighboringRelation) -> ElementaryRelease | None:
     """One elementary event as a release; None for an event outside our vocabulary."""
     replace = relation is REPLACE_ONE
     match event:
         case dp_event.NonPrivateDpEvent():
-            return Release(Kind.PURE, math.inf)
+            return ElementaryRelease(Kind.PURE, math.inf)
         case dp_event.GaussianDpEvent():
-            return Release(Kind.GAUSSIAN, _ratio(2.0 if replace else 1.0, event.noise_multiplier))
+            return ElementaryRelease(Kind.GAUSSIAN, _ratio(2.0 if replace else 1.0, event.noise_multiplier))
         case GaussianRelease():
             factor = _at_least_zero(event.replace_one_factor, "replace_one_factor")
-            return Release(Kind.GAUSSIAN, _ratio(factor if replace else 1.0, event.noise_multiplier))
+            return ElementaryRelease(Kind.GAUSSIAN, _ratio(factor if replace else 1.0, event.noise_multiplier))
         case dp_event.LaplaceDpEvent():
-            return Release(Kind.LAPLACE, _ratio(2.0 if replace else 1.0, event.noise_multiplier))
+            return ElementaryRelease(Kind.LAPLACE, _ratio(2.0 if replace else 1.0, event.noise_multiplier))
         case ExponentialMechanismEvent():
-            return Release(Kind.EXPONENTIAL, _epsilon(event, replace))
+            return ElementaryRelease(Kind.EXPONENTIAL, _epsilon(event, replace))
         case PureEvent():
-            return Release(Kind.PURE, _epsilon(event, replace), delta=_at_least_zero(event.delta, "delta"))
+            return ElementaryRelease(Kind.PURE, _epsilon(event, replace), delta=_at_least_zero(event.delta, "delta"))
         case dp_event.PoissonSampledDpEvent():
             return _sampled(event, relation)
     return None
 
 
-def _sampled(event: dp_event.PoissonSampledDpEvent, relation: NeighboringRelation) -> Release | None:
+def _sampled(event: dp_event.PoissonSampledDpEvent, relation: NeighboringRelation) -> ElementaryRelease | None:
     """One release made of everything that was computed from one Poisson sample; None where no formula covers it."""
     probability = float(event.sampling_probability)
     parts = list(_elementary(event.event, 1))
@@ -155,9 +155,9 @@ def _sampled(event: dp_event.PoissonSampledDpEvent, relation: NeighboringRelatio
         # Gaussians of one sample are one joint Gaussian; its loss is one row's norm / std under both relations.
         ratios = [(_ratio(1.0, part.noise_multiplier), times) for part, times in parts]
         loss = math.sqrt(math.fsum(times * ratio * ratio for ratio, times in ratios))
-        return Release(Kind.GAUSSIAN, loss, sampling_probability=probability)
+        return ElementaryRelease(Kind.GAUSSIAN, loss, sampling_probability=probability)
     if not parts:
-        return Release(Kind.PURE, 0.0)
+        return ElementaryRelease(Kind.PURE, 0.0)
     if len(parts) == 1 and parts[0][1] == 1:
         inner = _release(parts[0][0], relation)
         if inner is not None and inner.sampling_probability == 1.0:
@@ -165,11 +165,11 @@ def _sampled(event: dp_event.PoissonSampledDpEvent, relation: NeighboringRelatio
     return None
 
 
-def _canonical(counts: dict[Release, int]) -> tuple[Release, ...]:
+def _canonical(counts: dict[ElementaryRelease, int]) -> tuple[ElementaryRelease, ...]:
     full = math.fsum(times * release.loss * release.loss for release, times in counts.items() if release.is_full_gaussian)
     others = [dataclasses.replace(release, count=times) for release, times in counts.items() if not release.is_full_gaussian]
     others.sort(key=lambda release: (release.kind.value, release.loss, release.sampling_probability, release.delta))
-    return tuple(others) if full == 0 else (Release(Kind.GAUSSIAN, math.sqrt(full)), *others)
+    return tuple(others) if full == 0 else (ElementaryRelease(Kind.GAUSSIAN, math.sqrt(full)), *others)
 
 
 def _epsilon(event: ExponentialMechanismEvent | PureEvent, replace: bool) -> float:
