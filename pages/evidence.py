@@ -1,4 +1,4 @@
-"""Evidence: attack the model, see who is exposed, audit the code, and break it on purpose to see the audit notice."""
+"""Evidence: attack the model, see who is exposed, audit the code, and inject faults to see the audit notice."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ settings = session.current()
 looks.title(
     "Is the promise kept?",
     "A guarantee is a proof about an algorithm; the <b>code</b> may still be wrong. Attack the model, look at who is exposed, audit the "
-    "code, then break it on purpose and see whether the audit notices.",
+    "code, then plant a fault and see whether the audit notices.",
 )
 
 VIEWS = {
@@ -24,7 +24,7 @@ VIEWS = {
     "rows": "Who is exposed",
     "score": "What a score leaks",
     "audit": "Audit the code",
-    "sabotage": "Break it on purpose",
+    "sabotage": "Fault injection",
     "blind": "What no audit sees",
 }
 with failures.shown("This evidence could not be gathered."):
@@ -39,7 +39,7 @@ with failures.shown("This evidence could not be gathered."):
         case "audit":
             evidence_audits.audit(settings)
         case "sabotage":
-            evidence_audits.sabotage()
+            evidence_audits.fault_injection()
         case _:
             evidence_audits.blind_spots()
 
@@ -50,7 +50,7 @@ with st.expander("How this was computed", icon=":material/science:"):
         "- **Ceiling**: the trade-off curve of what the run declares it spends. A failed attack proves nothing; one above the ceiling, "
         "its interval too, would prove the claim wrong, if test rows are drawn like the private ones. Where they differ (another hospital, "
         "another year), an attack tells the two apart without any leak.\n"
-        "- **Realised ε of a row**: μᵢ² adds up the squared clipped gradients of that row along the released steps, over the noise "
+        "- **Individual ε of a row**: μᵢ² adds up the squared clipped gradients of that row along the released steps, over the noise "
         "variance. The steps depend on the data, so this is no guarantee, and it is private itself.\n"
         "- **A score** such as the gradient subspace distance is a function of the private batch. Who knows all other rows computes it "
         "with the row and without; who knows a part compares with 128 batches that share the known rows, by likelihood ratio.\n"

@@ -1,13 +1,15 @@
-"""Attacks, audits and realised losses: what evidence can show about a guarantee, and what it cannot."""
+"""Attacks, audits and individual privacy: what evidence can show about a guarantee, and what it cannot."""
 
 from __future__ import annotations
 
-from pillar_core.auditing import claims, lira, membership, one_run, sabotage, score_leak, trajectory
+from pillar_core.auditing import fault_injection, hypothesis_test, lira, membership, one_run, score_leak, trajectory
 from pillar_core.auditing.blind_spots import BLIND_SPOTS, BlindSpot
-from pillar_core.auditing.claims import Counts, noticed_epsilon, power
+from pillar_core.auditing.fault_injection import FAULT_WORDS, Audit, Fault, Finding, audit
+from pillar_core.auditing.hypothesis_test import Counts, noticed_epsilon, power
 from pillar_core.auditing.membership import Rate, auc, clopper_pearson, loss_threshold_auc, roc, tpr_at_fpr
-from pillar_core.auditing.sabotage import FAULT_WORDS, Audit, Fault, Finding, audit
 from pillar_core.auditing.trajectory import ReleaseTape, Rows, canary_scores, realised_mu
+
+claims, sabotage = hypothesis_test, fault_injection  # their public names
 
 __all__ = [
     "BLIND_SPOTS",
@@ -25,6 +27,8 @@ __all__ = [
     "canary_scores",
     "claims",
     "clopper_pearson",
+    "fault_injection",
+    "hypothesis_test",
     "lira",
     "loss_threshold_auc",
     "membership",

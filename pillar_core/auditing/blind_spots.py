@@ -7,7 +7,7 @@ import dataclasses
 
 @dataclasses.dataclass(frozen=True)
 class BlindSpot:
-    """A bug, why redraws and canaries miss it, and the check that does not."""
+    """A bug, why trials and canaries miss it, and the check that does not."""
 
     title: str
     why: str
@@ -24,12 +24,12 @@ BLIND_SPOTS = (
     BlindSpot(
         "Shuffled batches accounted as Poisson samples",
         "The canary sits in one batch of every pass; telling that from random inclusion needs the order of batches, and the gap "
-        "opens only at noise and lengths that redraws cannot afford.",
+        "opens only at noise and lengths that trials cannot afford.",
         "contract test 4, sampling: Poisson events come from the one mechanism that draws the mask, and its counts are tested.",
     ),
     BlindSpot(
         "Tuning on private validation rows",
-        "Every single run is as private as it says. What leaks is the choice between runs, which no redraw of the winner shows.",
+        "Every single run is as private as it says. What leaks is the choice between runs, which no trial of the winner shows.",
         "the ledger: a selection is an event of its own, and a run's spending must equal its declared cost. "
         "See “Training + choices” on the Accounting page.",
     ),

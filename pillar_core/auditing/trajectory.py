@@ -1,7 +1,7 @@
-"""What a run's releases say about one row, recomputed from the released trajectory: realised loss and canary scores.
+"""What a run's releases say about one row, recomputed from the released trajectory: individual privacy and canary scores.
 
 Full-batch descent on a linear softmax head is a deterministic function of its releases, so each step's weights, and from
-them each row's clipped gradient, can be had again in closed form. `head` axes hold many redraws at once.
+them each row's clipped gradient, can be had again in closed form. `head` axes hold many trials at once.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def gradient_norms(rows: Rows, state: torch.Tensor, plan: HeadPlan) -> torch.Ten
 def realised_mu(released: torch.Tensor, rows: Rows, plan: HeadPlan) -> Array:
     """(n,) float64 μ_i = √Σ_t min(‖g_i,t‖, C)² / (σC) of each row along one released trajectory (T, C, k + bias).
 
-    Realised, not a guarantee: the trajectory depends on the data, plain composition does not cover it, and the numbers
+    Individual privacy is no guarantee: the trajectory depends on the data, plain composition does not cover it, and the numbers
     themselves are computed from private rows and must not be released. After Golatkar et al., AdaMix, Proposition 14.
     """
     if plan.noise_multiplier == 0:
@@ -156,7 +156,7 @@ def plain_gradient(rows: Rows, state: torch.Tensor, plan: HeadPlan) -> torch.Ten
 
 def _visited(released: torch.Tensor, plan: HeadPlan) -> list[torch.Tensor]:
     if plan.sampling_probability < 1:
-        raise UnsupportedError("realised losses and canary scores need full batches: set batch_size to none.")
+        raise UnsupportedError("individual privacy and canary scores need full batches: set batch_size to none.")
     visited = [torch.zeros_like(released[0], dtype=torch.float32)]
     velocity = torch.zeros_like(visited[0])
     for step in released.float():

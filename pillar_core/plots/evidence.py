@@ -1,4 +1,4 @@
-"""Evidence drawn: attacks under the guarantee's ceiling, realised losses, redraws in two worlds, what an audit could notice."""
+"""Evidence drawn: attacks under the guarantee's ceiling, individual privacy, trials in two worlds, what an audit could notice."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def membership_roc(roc: pd.DataFrame, bound: pd.DataFrame, *, mode: Mode = "ligh
 
 
 def realised_losses(table: pd.DataFrame, *, mode: Mode = "light", stated: float, delta: float) -> Any:
-    """Histogram of rows' realised ε beside the ε that is stated for all. table: column epsilon, one row per private row."""
+    """Histogram of rows' individual ε beside the ε that is stated for all. table: column epsilon, one row per private row."""
     figure, ink = go.Figure(), INK[mode]
     values = table["epsilon"].to_numpy()
     counts, edges = np.histogram(values, bins=_BINS, range=(0.0, max(stated, float(values.max()))))
@@ -86,21 +86,21 @@ def realised_losses(table: pd.DataFrame, *, mode: Mode = "light", stated: float,
     median = float(np.median(values))
     _mark(figure, median, f"half of the rows stay below {median:.2f}", ink.text, "dot", "left")
     _mark(figure, stated, f"stated for all: {stated:.3g}", "#D55E00" if mode == "light" else "#FF9152", "solid", "right")
-    figure.update_xaxes(title_text="realised ε of a row", rangemode="tozero")
+    figure.update_xaxes(title_text="individual ε of a row", rangemode="tozero")
     figure.update_yaxes(title_text="private rows")
     figure.update_layout(showlegend=False, bargap=0)
     return finished(
         figure,
         title="Most rows reveal far less than the ε stated for all",
-        caption=f"{len(values):,} private rows along one trajectory, at δ = {delta:g}. Realised, not a guarantee, and private itself.",
-        alt=f"Histogram of realised epsilon: median {median:.2f}, largest {values.max():.2f}, stated {stated:.2f}.",
+        caption=f"{len(values):,} private rows along one trajectory, at δ = {delta:g}. No guarantee, and private itself.",
+        alt=f"Histogram of individual epsilon: median {median:.2f}, largest {values.max():.2f}, stated {stated:.2f}.",
         mode=mode,
         height=400,
     )
 
 
 def realised_by_class(table: pd.DataFrame, *, mode: Mode = "light", stated: float) -> Any:
-    """Each class's rows: median and the range from 5 to 95 % of realised ε. table: columns class, epsilon."""
+    """Each class's rows: median and the range from 5 to 95 % of individual ε. table: columns class, epsilon."""
     spread = table.groupby("class")["epsilon"].quantile(np.array([0.05, 0.5, 0.95])).unstack()
     spread.columns = pd.Index(["low", "median", "high"])
     spread = spread.sort_values("median")
@@ -123,7 +123,7 @@ def realised_by_class(table: pd.DataFrame, *, mode: Mode = "light", stated: floa
         hovertemplate="%{y}: median ε %{x:.2f}<extra></extra>",
     )
     figure.add_vline(x=stated, line={"color": "#D55E00" if mode == "light" else "#FF9152", "width": 2})
-    figure.update_xaxes(title_text="realised ε: median, 5 to 95 % of the class's rows", rangemode="tozero")
+    figure.update_xaxes(title_text="individual ε: median, 5 to 95 % of the class's rows", rangemode="tozero")
     figure.update_yaxes(type="category", showgrid=False, ticksuffix="  ")
     figure.update_layout(showlegend=False)
     note = "" if len(spread) == len(shown) else f" The {len(shown)} most exposed of {len(spread)} classes."
@@ -131,7 +131,7 @@ def realised_by_class(table: pd.DataFrame, *, mode: Mode = "light", stated: floa
         figure,
         title="Hard classes are more exposed",
         caption=f"The line is the ε stated for all, {stated:.3g}.{note}",
-        alt="Realised epsilon by class: " + "; ".join(f"{name} {value:.2f}" for name, value in shown["median"].items()) + ".",
+        alt="Individual epsilon by class: " + "; ".join(f"{name} {value:.2f}" for name, value in shown["median"].items()) + ".",
         mode=mode,
         height=400,
         line=60,
@@ -139,7 +139,7 @@ def realised_by_class(table: pd.DataFrame, *, mode: Mode = "light", stated: floa
 
 
 def two_worlds(table: pd.DataFrame, *, mode: Mode = "light", threshold: float, claimed_mu: float, title: str) -> Any:
-    """Scores of redraws with a canary and without, and where the claim says that the canary's world lies, at most.
+    """Scores of trials with a canary and without, and where the claim says that the canary's world lies, at most.
 
     table: columns world ("with the canary", "without"), score. Scores are in units of the claimed noise.
     """
@@ -154,7 +154,7 @@ def two_worlds(table: pd.DataFrame, *, mode: Mode = "light", threshold: float, c
             x=(edges[:-1] + edges[1:]) / 2,
             y=density,
             width=np.diff(edges),
-            name=f"redraws {world}",
+            name=f"trials {world}",
             marker={"color": faded(colour, 0.5), "line": {"width": 0}},
             hovertemplate="%{fullData.name} near %{x:.2f}<extra></extra>",
         )
@@ -163,14 +163,14 @@ def two_worlds(table: pd.DataFrame, *, mode: Mode = "light", threshold: float, c
         curve = np.exp(-0.5 * (grid - shift) ** 2) / np.sqrt(2 * np.pi)
         figure.add_scatter(x=grid, y=curve, mode="lines", name=name, line={"color": ink.text, "dash": dash, "width": 1.6}, hoverinfo="skip")
     figure.add_vline(x=threshold, line={"color": ink.muted, "dash": "dash", "width": 1.2})
-    figure.update_xaxes(title_text="score of a redraw, in standard deviations of the claimed noise")
+    figure.update_xaxes(title_text="score of a trial, in standard deviations of the claimed noise")
     figure.update_yaxes(title_text="density", showticklabels=False)
     figure.update_layout(barmode="overlay", bargap=0)
     half = len(table) // 2
     return finished(
         figure,
         title=title,
-        caption=f"{half:,} redraws in each world. The further apart the two heaps, the easier the canary is told; "
+        caption=f"{half:,} trials in each world. The further apart the two heaps, the easier the canary is told; "
         f"the claim allows {claimed_mu:.2f}.",
         alt=f"Two histograms of canary scores; the claimed distance is {claimed_mu:.2f} standard deviations.",
         mode=mode,
@@ -187,7 +187,7 @@ def audit_power(table: pd.DataFrame, *, mode: Mode = "light", claimed: float, si
             x=rows["epsilon"],
             y=100 * rows["power"],
             mode="lines",
-            name=f"{redraws:,} redraws",
+            name=f"{redraws:,} trials",
             line={"color": colours[(5, 0, 2)[place % 3]], "width": 2.4, "dash": ("dot", "dash", "solid")[place % 3]},
             hovertemplate="%{fullData.name}: a true ε of %{x:.2f} is noticed with %{y:.0f} %<extra></extra>",
         )
@@ -203,7 +203,7 @@ def audit_power(table: pd.DataFrame, *, mode: Mode = "light", claimed: float, si
         title="Before looking: what could this audit notice?",
         caption=f"An ideal attack on a Gaussian run, false alarms at most {100 * significance:g} %. "
         "Left of the line all is well and only false alarms remain.",
-        alt="Chance to notice against the true epsilon, for several numbers of redraws.",
+        alt="Chance to notice against the true epsilon, for several numbers of trials.",
         mode=mode,
         height=400,
     )

@@ -12,7 +12,7 @@ import pandas as pd
 
 from pillar_core import accounting, ledger
 from pillar_core.accounting import ACCOUNTANTS, TradeOff
-from pillar_core.auditing import Finding, claims, one_run
+from pillar_core.auditing import Finding, hypothesis_test, one_run
 from pillar_core.errors import UnsupportedError
 from pillar_core.ledger import DpEvent
 from pillar_core.studies.tuning.selection import Law, trial_epsilon
@@ -152,7 +152,7 @@ def power(claimed: TradeOff, *, redraws: Sequence[int], significance: float, del
     largest = accounting.mu_of(top, delta)
     mus = [float(mu) for mu in np.linspace(0.01, largest, 40)]
     rows = [
-        (count, accounting.epsilon_of_mu(mu, delta), claims.power(claimed, true_mu=mu, redraws=count, significance=significance))
+        (count, accounting.epsilon_of_mu(mu, delta), hypothesis_test.power(claimed, true_mu=mu, redraws=count, significance=significance))
         for count in redraws
         for mu in mus
     ]

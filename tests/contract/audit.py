@@ -17,27 +17,27 @@ import torch
 from contract.checks import Case, neighbours
 from contract.tapes import Neighbour, Recorder, distance
 from pillar_core import accounting
-from pillar_core.auditing import claims
+from pillar_core.auditing import hypothesis_test
 from pillar_core.ledger import Call
 from pillar_core.splits import View
 
-REDRAWS, MANY = 40, 160
+TRIALS, MANY = 40, 160
 """For every learner, and where half of the noise must be seen."""
 SIGNIFICANCE = 1e-4
-"""False alarms over sixty cases: below one in a hundred. A claim of μ = √3 at half its noise is rejected by MANY redraws."""
+"""False alarms over sixty cases: below one in a hundred. A claim of μ = √3 at half its noise is rejected by MANY trials."""
 FIRST_SEED = {True: 10_000, False: 20_000}
 SMALLEST_PROBABILITY = 1e-300
 
 
-def is_not_rejected(case: Case, *, redraws: int = REDRAWS) -> None:
-    """6. Redraws with the hardest canary and without do not reject the declared cost's trade-off curve."""
+def is_not_rejected(case: Case, *, redraws: int = TRIALS) -> None:
+    """6. Trials with the hardest canary and without do not reject the declared cost's trade-off curve."""
     claimed = accounting.trade_off(case.method.cost(case.settings, case.view.facts), relation="add_or_remove_one")
     world, place = hardest(case)
     hits, false_alarms = (
         sum(log_ratio(case, world, place, has_canary=is_there, seed=FIRST_SEED[is_there] + run) > 0 for run in range(redraws))
         for is_there in (True, False)
     )
-    p = claims.p_value(claims.Counts(hits, false_alarms, redraws), claimed)
+    p = hypothesis_test.p_value(hypothesis_test.Counts(hits, false_alarms, redraws), claimed)
     assert p > SIGNIFICANCE, f"the claim is rejected: {hits} alarms with the canary, {false_alarms} without, of {redraws}; p = {p:.1g}"
 
 

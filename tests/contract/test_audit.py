@@ -24,8 +24,8 @@ def test_no_claim_is_rejected(name, sampled):
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "sampled"), [mode for mode in MODES if mode[0] in IMAGES])
 def test_no_deep_claim_is_rejected(name, sampled):
-    """Half of the redraws: a fit takes a tenth of a second."""
-    audit.is_not_rejected(case_for(METHODS[name], sampled=sampled), redraws=audit.REDRAWS // 2)
+    """Half of the trials: a fit takes a tenth of a second."""
+    audit.is_not_rejected(case_for(METHODS[name], sampled=sampled), redraws=audit.TRIALS // 2)
 
 
 @pytest.mark.parametrize("name", AUDITED)

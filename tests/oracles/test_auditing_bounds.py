@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from pillar_core import accounting, ledger
-from pillar_core.auditing import claims, membership, one_run
+from pillar_core.auditing import hypothesis_test, membership, one_run
 
 TOLERANCE = 1e-6
 """Both sides bisect; theirs stops near 1e-9 in ε and ours in μ, whose ε slope is below 10."""
@@ -61,7 +61,7 @@ def test_rates_at_low_false_positive_rates(oracle: dict[str, Any], scores: tuple
 
 def test_clopper_pearson_at_a_threshold_fixed_beforehand(oracle: dict[str, Any], scores: tuple[np.ndarray, np.ndarray]) -> None:
     row = next(row for row in oracle["clopper_pearson"] if row["threshold"] == 1.0)
-    found, _ = claims.epsilon_from_thresholds(*scores, thresholds=[1.0], delta=row["delta"], significance=row["significance"])
+    found, _ = hypothesis_test.epsilon_from_thresholds(*scores, thresholds=[1.0], delta=row["delta"], significance=row["significance"])
     assert found == pytest.approx(row["eps"], rel=1e-9)
 
 
@@ -69,7 +69,9 @@ def test_all_thresholds_at_once_cost_a_correction(oracle: dict[str, Any], scores
     """Theirs chooses its thresholds otherwise, so the last digits differ; both correct for as many tests as there are scores."""
     row = next(row for row in oracle["clopper_pearson"] if row["threshold"] == "bonferroni")
     thresholds = np.unique(scores[1]).tolist()
-    found, mu = claims.epsilon_from_thresholds(*scores, thresholds=thresholds, delta=row["delta"], significance=row["significance"])
+    found, mu = hypothesis_test.epsilon_from_thresholds(
+        *scores, thresholds=thresholds, delta=row["delta"], significance=row["significance"]
+    )
     assert found == pytest.approx(row["eps"], rel=2e-2)
     # what the Gaussian curve certifies: more than one (ε, δ) point, never more than the truth, nor than counts taken at their word
     [gaussian] = oracle["gdp"]

@@ -1,4 +1,4 @@
-"""The Evidence page's attacks on one run: membership inference under the guarantee's ceiling, and realised losses by row."""
+"""The Evidence page's attacks on one run: membership inference under the guarantee's ceiling, and individual privacy by row."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pillar_core import accounting, plots
 from pillar_core.methods import METHODS
 from pillar_core.studies import privacy_tables
 from pillar_core.studies.evidence import attacks as evidence
-from pillar_core.studies.evidence import individual as realised
+from pillar_core.studies.evidence import individual
 from pillar_core.studies.evidence.attacks import Attack
 from pillar_core.studies.evidence.individual import Individuals
 from pillar_core.types import Provenance, RunRecord
@@ -49,12 +49,12 @@ def attack(settings: Settings) -> None:
 
 
 def exposed(settings: Settings) -> None:
-    """Histogram of realised ε against the stated one, the most exposed rows, and classes."""
+    """Histogram of individual ε against the stated one, the most exposed rows, and classes."""
     found = _individuals(core.run_key(settings), settings)
     with st.container(horizontal=True, gap="small"):
         badges.provenance(Provenance.NON_PRIVATE)
         st.badge(
-            "realised, not a guarantee",
+            "individual privacy, no guarantee",
             icon=":material/history:",
             color="orange",
             help="It holds for this trajectory and these rows alone.",
@@ -66,7 +66,7 @@ def exposed(settings: Settings) -> None:
             f"ε = {found.stated_epsilon:.3g}",
             "What the run promises, whoever you are, when one row is added or removed.",
         ),
-        ("Median of the rows", f"ε = {found.table['epsilon'].median():.3g}", "Realised ε: half of the rows stay below."),
+        ("Median of the rows", f"ε = {found.table['epsilon'].median():.3g}", "Individual ε: half of the rows stay below."),
         (
             "Rows below half of it",
             f"{100 * share:.0f} %",
@@ -83,11 +83,11 @@ def exposed(settings: Settings) -> None:
         "is_synthetic": gallery.is_synthetic(settings.data),
     }
     drawn = plots.realised_losses(found.table, mode=looks.mode(), stated=found.stated_epsilon, delta=found.delta)
-    figures.show(drawn, found.table, name="realised", **shared)
+    figures.show(drawn, found.table, name="individual_privacy", **shared)
     left, right = st.columns([1.2, 1])
     with left:
         drawn = plots.realised_by_class(found.table, mode=looks.mode(), stated=found.stated_epsilon)
-        figures.show(drawn, found.table, name="realised_by_class", **shared)
+        figures.show(drawn, found.table, name="individual_privacy_by_class", **shared)
     with right:
         _most_exposed(found, settings)
 
@@ -147,7 +147,7 @@ def _most_exposed(found: Individuals, settings: Settings) -> None:
         if images is not None and images.is_images:
             captions = [f"{row['class']}, ε {row['epsilon']:.2f}" for _, row in worst.iterrows()]
             st.image([images.x_train[row] for row in worst["row"]], caption=captions, width=76)
-        columns = {"mu": None, "epsilon": st.column_config.NumberColumn("realised ε", format="%.2f")}
+        columns = {"mu": None, "epsilon": st.column_config.NumberColumn("individual ε", format="%.2f")}
         st.dataframe(worst, hide_index=True, key="exposed-rows", column_config=columns, height=215)
 
 
@@ -175,4 +175,4 @@ def _shadows(key_: str, _settings: Settings) -> tuple[Attack, ...]:
 
 @st.cache_resource(max_entries=8, show_spinner="Following every row along the trajectory …")
 def _individuals(key_: str, _settings: Settings) -> Individuals:
-    return realised.individuals(_settings.method, core.split(_settings), seed=_settings.seed, **core.run_arguments(_settings))
+    return individual.individuals(_settings.method, core.split(_settings), seed=_settings.seed, **core.run_arguments(_settings))

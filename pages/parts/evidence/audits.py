@@ -1,4 +1,4 @@
-"""The Evidence page's audits: power first, then redraws of the learner itself, then faults put in on purpose."""
+"""The Evidence page's audits: power first, then trials of the learner itself, then fault injection."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ from pillar_core.studies.evidence.attacks import CanaryAudit
 from pillar_core.studies.evidence.one_run import OneRunAudit, one_run_audit
 from pillar_core.types import Provenance
 
-_REDRAWS = (100, 200, 400, 1000)
+_TRIALS = (100, 200, 400, 1000)
 _CLAIMS = (0.5, 1.0, 2.0, 4.0, 8.0)
 _CANARIES = 1000
 _TOP = 4.0
 
 
 def audit(settings: Settings) -> None:
-    """What redraws could notice; then, when asked, what they did; and what a single run could certify."""
+    """What trials could notice; then, when asked, what they did; and what a single run could certify."""
     if math.isinf(settings.epsilon):
         st.info("ε = ∞ claims nothing, so there is nothing to test. Lower ε.", icon=":material/info:")
         return
     record = core.run(settings)
     claimed, epsilon = evidence_attacks.ceiling_of(record), record.guarantee.epsilon.upper
     redraws = local.slider(
-        "Redraws in each world", list(_REDRAWS), 200, name="audit-redraws", help="Training runs with the canary, and as many without."
+        "Trials in each world", list(_TRIALS), 200, name="audit-redraws", help="Training runs with the canary, and as many without."
     )
     table = _power(claimed, settings.delta, epsilon, redraws)
     drawn = plots.audit_power(table, mode=looks.mode(), claimed=epsilon, significance=evidence.SIGNIFICANCE)
@@ -41,7 +41,7 @@ def audit(settings: Settings) -> None:
     reason = evidence.supports(settings.method)
     wanted = f"{core.run_key(settings)}-{redraws}"
     if reason:
-        st.info(f"Redraws need descent on one linear head: {reason}.", icon=":material/info:")
+        st.info(f"Trials need descent on one linear head: {reason}.", icon=":material/info:")
     elif local.value("evidence-audit", "") == wanted:
         _result(_audited(wanted, redraws, settings), settings)
     else:
@@ -61,7 +61,7 @@ def audit(settings: Settings) -> None:
         _one_run(_audited_once(core.run_key(settings), settings))
 
 
-def sabotage() -> None:
+def fault_injection() -> None:
     """A switch for each fault, the audit's verdict at once, and all faults side by side."""
     settings = session.current()
     name = local.one(
@@ -76,18 +76,18 @@ def sabotage() -> None:
     with right:
         words = "The ε that the broken code goes on claiming, at δ = 1e-5."
         claim = local.slider("It claims ε", list(_CLAIMS), _TOP, name="claim", words=lambda value: f"{value:g}", help=words)
-    found = _sabotaged(name, claim, settings.seed)
+    found = _with_fault(name, claim, settings.seed)
     left.markdown(f"#### {auditing.FAULT_WORDS[found.fault]}")
     _verdict(found, claim)
     worst = found.worst
     table = privacy_tables.worlds(worst)
     title = f"Canary “{worst.canary}”: {worst.counts.hits} alarms with it, {worst.counts.false_alarms} without, of {worst.counts.redraws}"
     drawn = plots.two_worlds(table, mode=looks.mode(), threshold=worst.threshold, claimed_mu=found.claimed.mu, title=title)
-    figures.show(drawn, table, name="sabotage", kinds=(), settings=settings, is_experiment=True, is_synthetic=True)
+    figures.show(drawn, table, name="fault_injection", kinds=(), settings=settings, is_experiment=True, is_synthetic=True)
     st.markdown(f"**Every fault, same audit, claimed ε = {claim:g}**")
     st.dataframe(_all_faults(claim, settings.seed), hide_index=True, key="faults")
     st.caption(
-        "Three canaries, 800 redraws in each world, false alarms at most 2 % over all three. At small claims honest redraws see less: "
+        "Three canaries, 800 trials in each world, false alarms at most 2 % over all three. At small claims trials see less: "
         "try ε = 1 and the budget spent twice."
     )
 
@@ -106,10 +106,10 @@ def _result(found: CanaryAudit, settings: Settings) -> None:
     if found.is_rejected:
         st.error("**The claim is refuted.** The canary is told apart more often than the claimed curve allows.", icon=":material/gpp_bad:")
     else:
-        st.success("**Not refuted.** The redraws are consistent with the claim, as far as they can see.", icon=":material/verified_user:")
+        st.success("**Not refuted.** The trials are consistent with the claim, as far as they can see.", icon=":material/verified_user:")
     numbers = (
         ("Claimed", f"ε ≤ {found.claimed_epsilon:.3g}", "What the run promises."),
-        ("Proved by the redraws", f"ε ≥ {found.certified_epsilon:.3g}", "95 % lower bound from exact binomial counts, for Gaussian runs."),
+        ("Proved by the trials", f"ε ≥ {found.certified_epsilon:.3g}", "95 % lower bound from exact binomial counts, for Gaussian runs."),
         (
             "Would have noticed",
             f"ε ≥ {found.noticed_epsilon:.3g}",
@@ -152,7 +152,7 @@ def _verdict(found: Audit, claim: float) -> None:
     elif found.fault is Fault.NONE:
         st.success(f"**No alarm**, as it should be. {words}", icon=":material/verified_user:")
     else:
-        st.warning(f"**Not noticed** with so few redraws at ε = {claim:g}. {words}", icon=":material/visibility_off:")
+        st.warning(f"**Not noticed** with so few trials at ε = {claim:g}. {words}", icon=":material/visibility_off:")
 
 
 def _small(p: float) -> str:
@@ -164,7 +164,7 @@ def _small(p: float) -> str:
 def _all_faults(claim: float, seed: int) -> pd.DataFrame:
     rows = []
     for fault in Fault:
-        found = _sabotaged(str(fault), claim, seed)
+        found = _with_fault(str(fault), claim, seed)
         worst = found.worst
         seen = "caught" if found.is_caught else "no alarm"
         counts = f"{worst.counts.hits} / {worst.counts.false_alarms}"
@@ -172,8 +172,8 @@ def _all_faults(claim: float, seed: int) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["what the code does", "best canary", "alarms with / without", "p-value", "verdict"])
 
 
-@st.cache_resource(max_entries=64, show_spinner="Redrawing …")
-def _sabotaged(fault: str, claim: float, seed: int) -> Audit:
+@st.cache_resource(max_entries=64, show_spinner="Running trials …")
+def _with_fault(fault: str, claim: float, seed: int) -> Audit:
     return auditing.audit(Fault(fault), epsilon=claim, seed=seed)
 
 

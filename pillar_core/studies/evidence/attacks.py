@@ -1,4 +1,4 @@
-"""Evidence about a registered learner's run: membership attacks, and redraws with a canary.
+"""Evidence about a registered learner's run: membership attacks, and trials with a canary.
 
 Everything here reads private rows without noise: non-private diagnostics, experiments on simulated releases. Heads of
 full-batch descent only, where a run is a function of its releases; other learners are refused with the reason.
@@ -17,7 +17,7 @@ import torch
 from pillar_core import accounting, auditing, rng
 from pillar_core.accounting import TradeOff
 from pillar_core.arrays import Array
-from pillar_core.auditing import Finding, ReleaseTape, Rows, lira, membership, sabotage, shadows, trajectory
+from pillar_core.auditing import Finding, ReleaseTape, Rows, fault_injection, hypothesis_test, lira, membership, shadows, trajectory
 from pillar_core.engine import HeadPlan, LinearClassifier
 from pillar_core.errors import DataError, UnsupportedError
 from pillar_core.ledger import Ledger
@@ -32,11 +32,11 @@ from pillar_core.types import RunRecord, SemiPrivateSplit
 FALSE_POSITIVE_RATES = (0.001, 0.01, 0.1)
 SHADOWS, TARGETS, POOL = 64, 8, 2000
 AUDIT_ROWS = 120
-"""An audit redraws on this many private rows: a claim holds for any data, so for fewer rows too."""
+"""An audit's trials take this many private rows: a claim holds for any data, so for fewer rows too."""
 CANARY_LENGTH = 10.0
 FEWEST_PILOT = 50
 CHUNK_FLOATS = 1 << 24
-"""Numbers released by the redraws that are held at once: 64 MB."""
+"""Numbers released by the trials that are held at once: 64 MB."""
 WEIGHTS_TOLERANCE = 1e-3
 SIGNIFICANCE = 0.05
 LOSS_THRESHOLD = "loss threshold"
@@ -76,7 +76,7 @@ class Attack:
 
 @dataclasses.dataclass(frozen=True)
 class CanaryAudit:
-    """What redraws of a registered learner showed about its claim, and beforehand could have shown."""
+    """What trials of a registered learner showed about its claim, and beforehand could have shown."""
 
     finding: Finding
     claimed: TradeOff
@@ -145,7 +145,7 @@ def canary_audit(
 ) -> CanaryAudit:
     """Trains the learner itself `redraws` times with a mislabelled canary and without, and tests the claimed curve.
 
-    White-box: every release is taken at the ledger's gate and projected on the canary's gradient. A quarter more redraws
+    White-box: every release is taken at the ledger's gate and projected on the canary's gradient. A quarter more trials
     place the threshold and are set aside.
 
     Raises:
@@ -164,15 +164,15 @@ def canary_audit(
         world = dataclasses.replace(view, x=x, y=y, memo=Memo())
         chunk = max(16, CHUNK_FLOATS // _floats_of_a_run(one))
         parts = [seeds[start : start + chunk] for start in range(0, len(seeds), chunk)]
-        worlds.append(np.concatenate([_redrawn_scores(one, view, world, canary, part) for part in parts]))
-    finding = sabotage.finding_of("mislabelled row", worlds[0], worlds[1], claimed=claimed, pilot=pilot)
+        worlds.append(np.concatenate([_trial_scores(one, view, world, canary, part) for part in parts]))
+    finding = fault_injection.finding_of("mislabelled row", worlds[0], worlds[1], claimed=claimed, pilot=pilot)
     delta = one.guarantee.delta
     return CanaryAudit(
         finding,
         claimed,
         one.guarantee.epsilon.upper,
         auditing.noticed_epsilon(claimed, redraws=redraws, significance=significance, delta=delta),
-        auditing.claims.epsilon_lower_bound(finding.counts, delta=delta, significance=significance),
+        hypothesis_test.epsilon_lower_bound(finding.counts, delta=delta, significance=significance),
         significance,
     )
 
@@ -250,9 +250,9 @@ def _floats_of_a_run(one: Solved) -> int:
     return int(plan_of(one).steps * one.view.facts.n_classes * (width + 1))
 
 
-def _redrawn_scores(one: Solved, without: View, world: View, canary: tuple[Array, Array], seeds: Sequence[int]) -> Array:
+def _trial_scores(one: Solved, without: View, world: View, canary: tuple[Array, Array], seeds: Sequence[int]) -> Array:
     if one.method.fit_many is None:
-        raise UnsupportedError(f"{one.method.title} cannot be redrawn in one batched call.")
+        raise UnsupportedError(f"{one.method.title} cannot be repeated in one batched call.")
     tapes = [ReleaseTape() for _ in seeds]
     results = one.method.fit_many([one.settings] * len(seeds), world, [Streams(seed) for seed in seeds], [Ledger(tape) for tape in tapes])
     classifier, plan = results[0].classifier, plan_of(one)

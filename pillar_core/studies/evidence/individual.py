@@ -1,7 +1,7 @@
-"""Realised losses: what each private row really gave along one released trajectory of a full-batch learner.
+"""Individual privacy: what each private row really gave along one released trajectory of a full-batch learner.
 
 μᵢ² = Σ_t ‖released part of row i's clipped gradient‖² / (τ_t σ)² (Golatkar et al., AdaMix, Proposition 14, its first form
-with the τ² that print leaves out). Realised, not a guarantee: the trajectory depends on the data, so plain composition does
+with the τ² that print leaves out). No guarantee: the trajectory depends on the data, so plain composition does
 not cover it, and the numbers are computed from private rows: a non-private diagnostic that must not be released.
 """
 
@@ -31,7 +31,7 @@ from pillar_core.types import SemiPrivateSplit
 
 @dataclasses.dataclass(frozen=True)
 class Individuals:
-    """Realised losses along one trajectory: columns row, class, mu, epsilon, loss; and what the run states for all."""
+    """Individual privacy along one trajectory: columns row, class, mu, epsilon, loss; and what the run states for all."""
 
     table: pd.DataFrame
     stated_mu: float
@@ -40,7 +40,7 @@ class Individuals:
 
 
 def individuals(method: str, split: SemiPrivateSplit, *, seed: int = 0, **arguments: Any) -> Individuals:
-    """Each private row's realised μ and ε along the trajectory that this seed releases. Realised, not a guarantee.
+    """Each private row's individual μ and ε along the trajectory that this seed releases. No guarantee.
 
     For full-batch descent on one head (noisy_gd, dp_sgd, pillar) and for adamix, where only the part that its projection
     keeps was released. arguments: as `run`.
@@ -54,7 +54,7 @@ def individuals(method: str, split: SemiPrivateSplit, *, seed: int = 0, **argume
     is_mixed = method == "adamix"
     one = solve(method, split, seed=seed, **arguments) if is_mixed else evidence.descent_run(method, split, seed=seed, **arguments)
     if one.settings.noise_multiplier == 0:
-        raise UnsupportedError("without noise every row's realised ε is infinite: lower ε.")
+        raise UnsupportedError("without noise every row's individual ε is infinite: lower ε.")
     mu, losses = _mixed(one) if is_mixed else _descent(one)
     names, delta = split.features.classes, one.guarantee.delta
     columns = {"row": split.private, "class": [names[y] for y in one.view.y], "mu": mu, "epsilon": _epsilons(mu, delta), "loss": losses}
@@ -89,7 +89,7 @@ def _mixed(one: Solved) -> tuple[Array, Array]:
         squares += (kept / call.noise_std).square()
         state = guide.move(step, state, released[None].float(), look, [0])
     if not isinstance(classifier, LinearClassifier) or not np.allclose(state[0].T.numpy(), classifier.weights, rtol=1e-3, atol=1e-3):
-        raise UnsupportedError("AdaMix's weights are not what its releases give back: its realised losses cannot be read off them.")
+        raise UnsupportedError("AdaMix's weights are not what its releases give back: individual privacy cannot be read off them.")
     return squares.sqrt().numpy(), membership.log_losses(prepared.z @ classifier.weights + classifier.bias, view.y)
 
 

@@ -1,4 +1,4 @@
-"""Membership scores against brute force, closed forms and scikit-learn; LiRA against normal densities; realised losses by hand."""
+"""Membership scores against brute force, closed forms and scikit-learn; LiRA against normal densities; individual privacy by hand."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from pillar_core.auditing import Rows, trajectory
 from pillar_core.errors import DataError, SettingError, UnsupportedError
 from pillar_core.runs.run import solve
 from pillar_core.studies.evidence import attacks as evidence
-from pillar_core.studies.evidence import individual as realised
+from pillar_core.studies.evidence import individual
 from pillar_core.studies.tuning import selection as tuning
 from pillar_core.studies.tuning.selection import Law
 from pillar_core.types import SemiPrivateSplit
@@ -46,7 +46,7 @@ def test_the_loss_attack_reads_private_and_test_rows(split: SemiPrivateSplit) ->
 
 
 def test_no_row_realises_more_than_is_stated(split: SemiPrivateSplit) -> None:
-    found = realised.individuals("noisy_gd", split, epsilon=2.0)
+    found = individual.individuals("noisy_gd", split, epsilon=2.0)
     assert found.stated_epsilon <= 2.0
     assert found.table["mu"].max() <= found.stated_mu * (1 + 1e-6)
     assert found.table["epsilon"].median() < found.stated_epsilon
@@ -55,11 +55,11 @@ def test_no_row_realises_more_than_is_stated(split: SemiPrivateSplit) -> None:
 
 @pytest.mark.parametrize("settings", [{}, {"k": 12}, {"k": 12, "adaptive_clip": False, "l2_clip_norm": 0.3}, {"projection": False}])
 def test_adamix_rows_realise_what_its_projection_keeps(split: SemiPrivateSplit, settings: dict[str, object]) -> None:
-    found = realised.individuals("adamix", split, epsilon=2.0, steps=5, **settings)
+    found = individual.individuals("adamix", split, epsilon=2.0, steps=5, **settings)
     one = solve("adamix", split, epsilon=2.0, steps=5, **settings)
     assert found.stated_mu == pytest.approx(math.sqrt(5) / one.settings.noise_multiplier)
     assert found.table["mu"].max() <= found.stated_mu * (1 + 1e-6)
-    whole = realised.individuals("adamix", split, epsilon=2.0, steps=5, **(settings | {"projection": False}))
+    whole = individual.individuals("adamix", split, epsilon=2.0, steps=5, **(settings | {"projection": False}))
     is_projected = settings.get("k") is not None
     # the first steps start from the same public head, so the same gradients are kept in part or whole
     assert (found.table["mu"].mean() < 0.9 * whole.table["mu"].mean()) == is_projected
@@ -82,7 +82,7 @@ def test_a_kept_norm_is_that_of_the_gradient_written_out() -> None:
 
 
 @pytest.mark.slow
-def test_redraws_do_not_reject_pillars_claim_and_say_what_they_could_have_seen(split: SemiPrivateSplit) -> None:
+def test_trials_do_not_reject_pillars_claim_and_say_what_they_could_have_seen(split: SemiPrivateSplit) -> None:
     found = evidence.canary_audit("pillar", split, epsilon=4.0, redraws=100, steps=4)
     assert not found.is_rejected
     assert found.noticed_epsilon > found.claimed_epsilon
@@ -91,11 +91,11 @@ def test_redraws_do_not_reject_pillars_claim_and_say_what_they_could_have_seen(s
 
 def test_learners_whose_steps_cannot_be_had_again_are_refused(split: SemiPrivateSplit) -> None:
     with pytest.raises(UnsupportedError, match="descent"):
-        realised.individuals("pillar_one_shot", split, epsilon=1.0)
+        individual.individuals("pillar_one_shot", split, epsilon=1.0)
     with pytest.raises(UnsupportedError, match="full batches"):
-        realised.individuals("dp_sgd", split, epsilon=1.0, batch_size=100)
+        individual.individuals("dp_sgd", split, epsilon=1.0, batch_size=100)
     with pytest.raises(UnsupportedError, match="lower ε"):
-        realised.individuals("dp_sgd", split, epsilon=math.inf)
+        individual.individuals("dp_sgd", split, epsilon=math.inf)
 
 
 GRID = [{"learning_rate": rate, "steps": 5} for rate in (0.01, 5.0)]

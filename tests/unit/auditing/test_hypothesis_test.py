@@ -11,7 +11,7 @@ from scipy.stats import binom
 
 from pillar_core import rng
 from pillar_core.accounting import TradeOff
-from pillar_core.auditing import BLIND_SPOTS, Counts, Fault, claims, one_run, sabotage
+from pillar_core.auditing import BLIND_SPOTS, Counts, Fault, fault_injection, hypothesis_test, one_run
 from pillar_core.errors import DataError, SettingError
 from pillar_core.methods import METHODS
 
@@ -26,7 +26,7 @@ def exact(excess: int, n: int, alarm: float, hit: float) -> float:
 @pytest.mark.parametrize("excess", [0, 10, 25])
 def test_the_p_value_bounds_every_attack_on_the_curve_and_is_near_the_worst(excess: int) -> None:
     n = 50
-    found = claims.p_value(Counts(excess + 10, 10, n), CURVE)
+    found = hypothesis_test.p_value(Counts(excess + 10, 10, n), CURVE)
     worst = max(exact(excess, n, alarm, 1 - float(CURVE.miss_rate(alarm))) for alarm in np.linspace(0, 1, 301))
     assert found >= worst - 1e-12
     # The grid's cells are 0.008 wide in the middle, a tenth of a standard error of the excess over 50.
@@ -40,26 +40,26 @@ def test_the_level_holds_at_the_claim_and_the_power_is_as_computed() -> None:
 
     def rejections(mu: float) -> float:
         hits, alarms = generator.binomial(n, ndtr(mu / 2), audits), generator.binomial(n, ndtr(-mu / 2), audits)
-        least = claims.rejecting_excess(CURVE, redraws=n, significance=alpha)
+        least = hypothesis_test.rejecting_excess(CURVE, redraws=n, significance=alpha)
         return float((hits - alarms >= least).mean())
 
     assert rejections(0.9) <= alpha + 4 * math.sqrt(alpha / audits)
-    wanted = claims.power(CURVE, true_mu=1.35, redraws=n, significance=alpha)
+    wanted = hypothesis_test.power(CURVE, true_mu=1.35, redraws=n, significance=alpha)
     assert wanted > 0.7
     assert abs(rejections(1.35) - wanted) < 4 * math.sqrt(wanted * (1 - wanted) / audits)
 
 
-def test_the_lower_bound_covers_and_grows_with_the_redraws() -> None:
+def test_the_lower_bound_covers_and_grows_with_the_trials() -> None:
     bounds = []
     for n in (100, 1000):
         counts = Counts(round(n * ndtr(0.5)), round(n * ndtr(-0.5)), n)
-        bounds.append(claims.mu_lower_bound(counts))
+        bounds.append(hypothesis_test.mu_lower_bound(counts))
     assert 0 < bounds[0] < bounds[1] < 1.0
-    assert claims.mu_lower_bound(Counts(50, 50, 100)) == 0.0
+    assert hypothesis_test.mu_lower_bound(Counts(50, 50, 100)) == 0.0
 
 
-def test_what_could_be_noticed_shrinks_with_the_redraws_towards_the_claim() -> None:
-    noticed = [claims.noticed_epsilon(CURVE, redraws=n, significance=0.05, delta=1e-5) for n in (50, 400)]
+def test_what_could_be_noticed_shrinks_with_the_trials_towards_the_claim() -> None:
+    noticed = [hypothesis_test.noticed_epsilon(CURVE, redraws=n, significance=0.05, delta=1e-5) for n in (50, 400)]
     claim = 3.87
     assert noticed[0] > noticed[1] > claim
 
@@ -68,7 +68,7 @@ def test_impossible_counts_and_scores_are_refused() -> None:
     with pytest.raises(SettingError):
         Counts(3, 0, 2)
     with pytest.raises(DataError):
-        claims.counts_of(np.array([math.nan]), np.array([0.0]), threshold=0.0)
+        hypothesis_test.counts_of(np.array([math.nan]), np.array([0.0]), threshold=0.0)
 
 
 def test_the_one_run_bound_by_brute_force_at_delta_0() -> None:
@@ -94,13 +94,13 @@ def test_one_run_certifies_nothing_near_epsilon_1_and_less_than_the_truth() -> N
 
 
 def test_one_clean_and_one_faulty_audit() -> None:
-    assert not sabotage.audit(Fault.NONE, seed=1).is_caught
-    assert sabotage.audit(Fault.HALF_NOISE, seed=1).is_caught
+    assert not fault_injection.audit(Fault.NONE, seed=1).is_caught
+    assert fault_injection.audit(Fault.HALF_NOISE, seed=1).is_caught
 
 
 def test_faulty_learners_cannot_be_chosen() -> None:
     assert not any(str(fault) in (method.name, method.title.lower()) for fault in Fault for method in METHODS.values())
-    assert not hasattr(sabotage, "METHODS")
+    assert not hasattr(fault_injection, "METHODS")
 
 
 def test_each_blind_spot_names_what_catches_it() -> None:

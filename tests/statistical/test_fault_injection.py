@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pillar_core.auditing import Fault, sabotage
+from pillar_core.auditing import Fault, fault_injection
 
 TRIALS, CLEAN_RUNS = 40, 200
 MOST_ALARMS = 10
@@ -15,11 +15,11 @@ FEWEST_CAUGHT = 38
 @pytest.mark.slow
 @pytest.mark.parametrize("fault", [fault for fault in Fault if fault is not Fault.NONE])
 def test_every_fault_is_caught(fault: Fault) -> None:
-    caught = sum(sabotage.audit(fault, epsilon=4.0, seed=seed).is_caught for seed in range(TRIALS))
+    caught = sum(fault_injection.audit(fault, epsilon=4.0, seed=seed).is_caught for seed in range(TRIALS))
     assert caught >= FEWEST_CAUGHT
 
 
 @pytest.mark.slow
 def test_clean_runs_raise_few_alarms() -> None:
-    alarms = sum(sabotage.audit(Fault.NONE, epsilon=4.0, seed=10_000 + seed).is_caught for seed in range(CLEAN_RUNS))
+    alarms = sum(fault_injection.audit(Fault.NONE, epsilon=4.0, seed=10_000 + seed).is_caught for seed in range(CLEAN_RUNS))
     assert alarms <= MOST_ALARMS

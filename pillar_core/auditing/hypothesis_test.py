@@ -1,4 +1,4 @@
-"""Testing a claimed trade-off curve with many redraws: how often an attack is right in the world with a canary and without.
+"""Hypothesis test of a claimed trade-off curve over many trials: how often an attack is right in the world with a canary and without.
 
 H₀: every attack misses at least f(α) of the worlds with the canary when it is wrong in a share α of those without. With
 a threshold fixed beforehand both counts are binomial, and the p-value below is exact: no normal approximation.
@@ -27,7 +27,7 @@ GRID = np.concatenate(
 
 @dataclasses.dataclass(frozen=True)
 class Counts:
-    """What an attack with a fixed threshold said: alarms in `redraws` worlds each, with the canary and without."""
+    """What an attack with a fixed threshold said: alarms in `redraws` trials each, with the canary and without."""
 
     hits: int
     false_alarms: int
@@ -76,7 +76,7 @@ def mu_lower_bound(counts: Counts, *, significance: float = 0.05) -> float:
 
 
 def epsilon_lower_bound(counts: Counts, *, delta: float, significance: float = 0.05) -> float:
-    """`mu_lower_bound` as ε at δ: what these redraws prove, for Gaussian runs."""
+    """`mu_lower_bound` as ε at δ: what these trials prove, for Gaussian runs."""
     return epsilon_of_mu(mu_lower_bound(counts, significance=significance), delta)
 
 

@@ -1,7 +1,7 @@
-"""Learners that are broken on purpose, and the audit that must catch them. None of them is registered or can be chosen.
+"""Fault injection: learners with one planted fault each, and the audit that must catch them. None is registered or can be chosen.
 
-Each is full-batch noisy descent on a linear head with one fault that real code has had. The audit redraws it many times
-with an added canary and without, and tests the trade-off curve that the code *claims*. See `claims` for the test and
+Each is full-batch noisy descent on a linear head with one fault that real code has had. The audit runs it many times
+with an added canary and without, and tests the trade-off curve that the code *claims*. See `hypothesis_test` and
 docs/evidence.md for the table of what was caught.
 """
 
@@ -17,8 +17,8 @@ import torch
 from pillar_core import rng
 from pillar_core.accounting import TradeOff, mu_of
 from pillar_core.arrays import Array
-from pillar_core.auditing import claims
-from pillar_core.auditing.claims import Counts
+from pillar_core.auditing import hypothesis_test
+from pillar_core.auditing.hypothesis_test import Counts
 from pillar_core.auditing.trajectory import Rows, canary_scores, clipped_gradient, plain_gradient
 from pillar_core.engine import HeadPlan
 from pillar_core.ledger import Ledger
@@ -52,8 +52,8 @@ LEARNING_RATE = 1e-3
 """Small, so that the canary is not learnt and keeps its gradient; the claim holds for any step size."""
 HUGE = 1e3
 PILOT = 200
-"""Redraws in each world that place the threshold and are then set aside, so that the test's threshold is fixed beforehand."""
-REDRAWS = 800
+"""Trials in each world that place the threshold and are then set aside, so that the test's threshold is fixed beforehand."""
+TRIALS = 800
 SIGNIFICANCE = 0.02
 
 
@@ -95,12 +95,12 @@ def audit(
     epsilon: float = 4.0,
     delta: float = 1e-5,
     seed: int | None = 0,
-    redraws: int = REDRAWS,
+    redraws: int = TRIALS,
     significance: float = SIGNIFICANCE,
 ) -> Audit:
-    """Redraws the learner with `fault` against three canaries and tests the curve of (ε, δ) that it claims to keep.
+    """Runs the learner with `fault` against three canaries and tests the curve of (ε, δ) that it claims to keep.
 
-    `redraws` independent runs in each world and for each canary, after PILOT ones that place the threshold.
+    `redraws` independent trials in each world and for each canary, after PILOT ones that place the threshold.
     """
     mu = mu_of(epsilon, delta)
     claimed = TradeOff("gaussian", mu=mu)
@@ -125,8 +125,8 @@ def audit(
 def finding_of(name: str, with_canary: Array, without_canary: Array, *, claimed: TradeOff, pilot: int = PILOT) -> Finding:
     """The exact test on the scores behind the first `pilot` of each world, which place the threshold half way."""
     threshold = float((np.median(with_canary[:pilot]) + np.median(without_canary[:pilot])) / 2)
-    counts = claims.counts_of(with_canary[pilot:], without_canary[pilot:], threshold=threshold)
-    return Finding(name, counts, threshold, claims.p_value(counts, claimed), with_canary[pilot:], without_canary[pilot:])
+    counts = hypothesis_test.counts_of(with_canary[pilot:], without_canary[pilot:], threshold=threshold)
+    return Finding(name, counts, threshold, hypothesis_test.p_value(counts, claimed), with_canary[pilot:], without_canary[pilot:])
 
 
 def canaries() -> dict[str, Rows]:
@@ -144,7 +144,7 @@ def releases(fault: Fault, rows: Rows, plan: HeadPlan, *, runs: int, stream: Str
     The noise is drawn by the library's own mechanism on all runs at once; each run has its own coordinates.
     """
     noise = plan.noise_multiplier / 2 if fault is Fault.HALF_NOISE else plan.noise_multiplier
-    mechanism = GaussianMechanism(noise, plan.l2_clip_norm, stream, ledger, label="redraws")
+    mechanism = GaussianMechanism(noise, plan.l2_clip_norm, stream, ledger, label="trials")
     state = torch.zeros((runs, N_CLASSES, rows.z.shape[1] + 1))
     released = []
     for _ in range(plan.steps * (2 if fault is Fault.SPENT_TWICE else 1)):
