@@ -1,9 +1,15 @@
-"""Noisy gradient descent on linear softmax heads: one head, or a grid of heads that share rows, batched in one step."""
+"""Noisy gradient descent on linear softmax heads: one head, or a grid of heads that share rows, batched in one step.
+
+The engine draws batches, clips, adds noise and charges ledgers. What is done with the noisy sums is a `Step`, which sees the
+private rows through them alone: `heavy_ball` unless a learner brings its own.
+"""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+import functools
+from collections.abc import Callable, Sequence
+from typing import Protocol
 
 import numpy as np
 import torch
@@ -11,21 +17,27 @@ import torch
 from pillar_core.arrays import Array
 from pillar_core.engine.device import training_device
 from pillar_core.engine.gradient import clipped_sum, squared_lengths
+from pillar_core.engine.mixed import clipped_difference_sum
+from pillar_core.engine.preconditioned import preconditioned_sum
 from pillar_core.grouping import grouped
 from pillar_core.ledger import Ledger
 from pillar_core.mechanisms import GaussianMechanism, sampled
-from pillar_core.rng import Streams
+from pillar_core.rng import Stream, Streams
 from pillar_core.threads import threads_for
 
 CHUNK_FLOATS, CHUNK_FLOATS_DEVICE = 1 << 19, 1 << 27
 """Logits of one chunk of rows stay within a core's second-level cache; on a GPU within half a gigabyte."""
+
+SMALLEST_CLIP = 1e-6
+"""A step's clip norms are taken for at least this when noise is scaled."""
 
 
 @dataclasses.dataclass(frozen=True)
 class HeadPlan:
     """How one head is trained; all of it public. batch_size None or ≥ n_private means full batch.
 
-    The clipped sum is divided by the public constant q · n_private, never by the realised batch.
+    The clipped sum is divided by the public constant q · n_private, never by the realised batch. learning_rate, momentum and
+    weight_decay are what `heavy_ball` reads; l2_clip_norm holds where a step names no other.
     """
 
     steps: int
@@ -43,6 +55,11 @@ class HeadPlan:
         """q = batch_size / n_private, at most 1."""
         return 1.0 if self.batch_size is None else min(1.0, self.batch_size / self.n_private)
 
+    @property
+    def expected_rows(self) -> float:
+        """q · n_private: what a noisy sum is divided by, whatever the batch's real size."""
+        return self.sampling_probability * self.n_private
+
 
 @dataclasses.dataclass(frozen=True)
 class Head:
@@ -54,15 +71,70 @@ class Head:
     initial: tuple[Array, Array] | None = None
 
 
-def train_heads(z: Array, y: Array, heads: Sequence[Head], *, n_classes: int) -> list[tuple[Array, Array]]:
+@dataclasses.dataclass(frozen=True)
+class Clipping:
+    """How rows are clipped in one noisy sum, from public rows and earlier noisy sums alone.
+
+    norms: (H,) clip norms above 0, None for those of the plans. Before the clip, reference (H, C, k) is taken off every row's
+    gradient, or the gradient is multiplied, entry by entry, by scaling (H, C, k); both for heads without a bias.
+    """
+
+    norms: torch.Tensor | None = None
+    reference: torch.Tensor | None = None
+    scaling: torch.Tensor | None = None
+
+
+PLAIN = Clipping()
+
+
+class NoisySum(Protocol):
+    """All that a step learns about the private rows: the sum of their clipped gradients at some weights, both (H, C, k), with noise.
+
+    Every call is one release, on a batch of its own, and charged.
+    """
+
+    def __call__(self, state: torch.Tensor, clipping: Clipping = PLAIN, /) -> torch.Tensor: ...
+
+
+Step = Callable[[int, torch.Tensor, NoisySum], torch.Tensor]
+"""New weights (H, C, k), the bias column behind them where there is one, from the step's number 0, 1, … and those before it."""
+Optimiser = Callable[[Sequence[int], torch.Tensor], Step]
+"""The step of heads that are trained together, given their positions and their starting weights."""
+
+
+def heavy_ball(plans: Sequence[HeadPlan], like: torch.Tensor) -> Callable[[torch.Tensor, torch.Tensor], torch.Tensor]:
+    """(weights, noisy sum) → new weights: descent on the mean gradient plus weight_decay · weights, with momentum."""
+    rates, momenta, decays = (
+        per_head([getattr(plan, name) for plan in plans], like) for name in ("learning_rate", "momentum", "weight_decay")
+    )
+    divisors = per_head([plan.expected_rows for plan in plans], like)
+    velocity = torch.zeros_like(like)
+
+    def moved(state: torch.Tensor, noisy: torch.Tensor) -> torch.Tensor:
+        nonlocal velocity
+        velocity = momenta * velocity + noisy / divisors + decays * state
+        return state - rates * velocity
+
+    return moved
+
+
+def per_head(values: Sequence[float], like: torch.Tensor) -> torch.Tensor:
+    """(H, 1, 1) float32 of one number a head, on the device of `like`."""
+    return torch.tensor(values, dtype=torch.float32, device=like.device)[:, None, None]
+
+
+def train_heads(
+    z: Array, y: Array, heads: Sequence[Head], *, n_classes: int, optimiser: Optimiser | None = None
+) -> list[tuple[Array, Array]]:
     """(weights (k, C), bias (C,)) float32 of every head, in order. z: (n, k) float32 private rows; y: (n,) int64.
 
     Heads that share steps, sampling and seed see the same batches (their streams are the same) and are trained in one
-    batched step; each draws its own noise and charges its own ledger, exactly as if trained alone.
+    batched step; each draws its own noise and charges its own ledger, exactly as if trained alone. optimiser: `heavy_ball`
+    on the heads' plans unless given.
 
     Rows, weights and noise stay on the device that `engine.device` names until the last step.
 
-    Guarantee: per step and head one Gaussian release of a sum of rows clipped to l2_clip_norm, on a Poisson sample.
+    Guarantee: per noisy sum and head one Gaussian release of a sum of rows clipped to l2_clip_norm, on a Poisson sample.
     """
     where = training_device()
     rows = torch.from_numpy(z).to(where)
@@ -72,7 +144,8 @@ def train_heads(z: Array, y: Array, heads: Sequence[Head], *, n_classes: int) ->
     samples = (None if head.plan.sampling_probability == 1 else head.streams.identity for head in heads)
     plans = ((head.plan.steps, head.plan.sampling_probability, head.plan.bias) for head in heads)
     for positions in grouped(zip(plans, samples, strict=True)):
-        state = trained_state(rows, squared_rows, labels, [heads[position] for position in positions], n_classes).cpu()
+        start = None if optimiser is None else functools.partial(optimiser, positions)
+        state = trained_state(rows, squared_rows, labels, [heads[position] for position in positions], n_classes, start=start).cpu()
         k = z.shape[1]
         weights = state[..., :k].numpy()
         bias = state[..., k].numpy() if state.shape[2] > k else np.zeros((len(positions), n_classes), dtype=np.float32)
@@ -80,38 +153,44 @@ def train_heads(z: Array, y: Array, heads: Sequence[Head], *, n_classes: int) ->
     return [results[position] for position in range(len(heads))]
 
 
-def trained_state(z: torch.Tensor, squared_rows: torch.Tensor, labels: torch.Tensor, heads: list[Head], n_classes: int) -> torch.Tensor:
+def trained_state(
+    z: torch.Tensor,
+    squared_rows: torch.Tensor,
+    labels: torch.Tensor,
+    heads: list[Head],
+    n_classes: int,
+    *,
+    start: Callable[[torch.Tensor], Step] | None = None,
+) -> torch.Tensor:
     """(H, C, k) float32 weights, the bias column behind them where there is one, of heads that share steps and samples, on z's device."""
     plans = [head.plan for head in heads]
     first, ledgers = plans[0], [head.ledger for head in heads]
     sampling = heads[0].streams.secret("sampling")
-    where = z.device
-    noise = [head.streams.secret("noise", device=str(where)) for head in heads]
-    mechanisms = [
-        GaussianMechanism(h.plan.noise_multiplier, h.plan.l2_clip_norm, own, h.ledger) for h, own in zip(heads, noise, strict=True)
-    ]
-    rates, divisors, momenta, decays = (
-        torch.tensor(values, dtype=torch.float32, device=where)[:, None, None]
-        for values in (
-            [plan.learning_rate for plan in plans],
-            [plan.sampling_probability * plan.n_private for plan in plans],
-            [plan.momentum for plan in plans],
-            [plan.weight_decay for plan in plans],
-        )
-    )
-    clip = torch.tensor([plan.l2_clip_norm for plan in plans], dtype=torch.float32, device=where)
-    state = _initial(heads, z.shape[1], n_classes, first.bias).to(where)
-    velocity = torch.zeros_like(state)
-    k = z.shape[1]
-    expected_rows = first.sampling_probability * len(z)
-    with threads_for(2 * expected_rows * k * len(heads) * n_classes):
-        for _ in range(first.steps):
-            with sampled(first.sampling_probability, len(z), sampling, ledgers) as indices:
-                total = _batch_sum(z, squared_rows, labels, indices, state, clip, first)
-                released = torch.stack([mechanism.release(part) for mechanism, part in zip(mechanisms, total, strict=True)]).float()
-            velocity = momenta * velocity + released / divisors + decays * state
-            state = state - rates * velocity
+    noise = [head.streams.secret("noise", device=str(z.device)) for head in heads]
+    fixed = torch.tensor([plan.l2_clip_norm for plan in plans], dtype=torch.float32, device=z.device)
+    mechanisms = _mechanisms(heads, noise, [plan.l2_clip_norm for plan in plans])
+
+    def noisy_sum(state: torch.Tensor, clipping: Clipping = PLAIN, /) -> torch.Tensor:
+        norms = fixed if clipping.norms is None else clipping.norms
+        own = mechanisms if clipping.norms is None else _mechanisms(heads, noise, [max(norm, SMALLEST_CLIP) for norm in norms.tolist()])
+        with sampled(first.sampling_probability, len(z), sampling, ledgers) as indices:
+            total = _batch_sum(z, squared_rows, labels, indices, state, norms, clipping, first)
+            return torch.stack([mechanism.release(part) for mechanism, part in zip(own, total, strict=True)]).float()
+
+    state = _initial(heads, z.shape[1], n_classes, first.bias).to(z.device)
+    step = _descent(heavy_ball(plans, state)) if start is None else start(state)
+    with threads_for(2 * first.sampling_probability * z.numel() * len(heads) * n_classes):
+        for number in range(first.steps):
+            state = step(number, state, noisy_sum)
     return state
+
+
+def _descent(moved: Callable[[torch.Tensor, torch.Tensor], torch.Tensor]) -> Step:
+    return lambda number, state, noisy_sum: moved(state, noisy_sum(state))
+
+
+def _mechanisms(heads: Sequence[Head], noise: Sequence[Stream], norms: Sequence[float]) -> list[GaussianMechanism]:
+    return [GaussianMechanism(h.plan.noise_multiplier, norm, own, h.ledger) for h, own, norm in zip(heads, noise, norms, strict=True)]
 
 
 def _batch_sum(
@@ -120,7 +199,8 @@ def _batch_sum(
     labels: torch.Tensor,
     indices: Array,
     state: torch.Tensor,
-    clip: torch.Tensor,
+    norms: torch.Tensor,
+    clipping: Clipping,
     plan: HeadPlan,
 ) -> torch.Tensor:
     """Σ clip(g_i) over the batch, in the shape of `state`: (H, C, k) weights, then the bias column where there is one."""
@@ -131,10 +211,16 @@ def _batch_sum(
     if plan.sampling_probability < 1:
         picked = torch.from_numpy(indices).to(z.device)
         z, squared_rows, labels = (rows.index_select(0, picked) for rows in (z, squared_rows, labels))
+    if clipping.scaling is not None:
+        by_head = zip(weights, clipping.scaling, norms.tolist(), strict=True)
+        return torch.stack([preconditioned_sum(z, labels, own, root, l2_clip_norm=norm) for own, root, norm in by_head])
     total = torch.zeros_like(state, dtype=torch.float64)
     for start in range(0, len(z), chunk):
         part = slice(start, start + chunk)
-        weight_sum, bias_sum = clipped_sum(z[part], squared_rows[part], labels[part], weights, bias, clip)
+        if clipping.reference is not None:
+            total += clipped_difference_sum(z[part], squared_rows[part], labels[part], weights, norms, clipping.reference)
+            continue
+        weight_sum, bias_sum = clipped_sum(z[part], squared_rows[part], labels[part], weights, bias, norms)
         total[..., :k] += weight_sum
         if plan.bias:
             total[..., k] += bias_sum

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+
+import numpy as np
+import torch
 
 from pillar_core import ledger as events
 from pillar_core import params
-from pillar_core.engine import Head, HeadPlan, LinearClassifier, train_heads
+from pillar_core.arrays import Array
+from pillar_core.engine import Head, HeadPlan, LinearClassifier, Step, train_heads
 from pillar_core.grouping import grouped
 from pillar_core.ledger import DpEvent, Ledger
 from pillar_core.methods.method import Settings
@@ -15,7 +19,21 @@ from pillar_core.rng import Streams
 from pillar_core.splits import Prepared, View
 from pillar_core.types import PublicFacts, TrainResult
 
+
+@dataclasses.dataclass(frozen=True)
+class Together:
+    """What heads that are trained together have in common; `streams` are the first one's."""
+
+    view: View
+    prepared: Prepared
+    streams: Streams
+
+
 Prepare = Callable[[Settings, View, Streams], Prepared]
+Start = Callable[[Settings, Together], Array]
+"""(k, C) float32 starting weights."""
+OptimiserOf = Callable[[Sequence[Settings], Together, torch.Tensor], Step]
+"""The step of heads with these settings, from their starting weights (H, C, k)."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -55,23 +73,41 @@ def plan_of(settings: Settings, facts: PublicFacts) -> HeadPlan:
     )
 
 
-def fit_many_with(prepare: Prepare, shared: Sequence[str], *, per_seed: bool = False) -> Callable[..., list[TrainResult]]:
-    """`fit_many` of a learner that prepares rows by `prepare`; heads whose settings agree on `shared` share the rows.
+def fit_many_with(
+    prepare: Prepare,
+    shared: Sequence[str],
+    *,
+    per_seed: bool = False,
+    plan: Callable[[Settings, PublicFacts], HeadPlan] = plan_of,
+    start: Start | None = None,
+    optimiser: OptimiserOf | None = None,
+    finishing: Callable[[Array, Settings, Together], Array] | None = None,
+) -> Callable[..., list[TrainResult]]:
+    """`fit_many` of a learner of linear heads; heads whose settings agree on `shared` share rows and start.
 
-    `per_seed`: preparing draws public randomness, so only heads of one seed share them.
+    per_seed: rows, start or optimiser draw public randomness, so only heads of one seed share them. start, optimiser: zeros and
+    `heavy_ball` unless given. finishing(weights, settings, together) → weights: what public rows do to the released head in the end.
     """
+
+    def fit_together(view: View, triples: Sequence[tuple[Settings, Streams, Ledger]]) -> Iterator[TrainResult]:
+        settings, streams = [one for one, _, _ in triples], triples[0][1]
+        together = Together(view, prepare(settings[0], view, streams), streams)
+        n_classes = view.facts.n_classes
+        initial = None if start is None else (start(settings[0], together), np.zeros(n_classes, dtype=np.float32))
+        heads = [Head(plan(one, view.facts), stream, ledger, initial) for one, stream, ledger in triples]
+        own = None if optimiser is None else lambda positions, state: optimiser([settings[p] for p in positions], together, state)
+        trained = train_heads(together.prepared.z, view.y, heads, n_classes=n_classes, optimiser=own)
+        for one, (weights, bias) in zip(settings, trained, strict=True):
+            final = weights if finishing is None else finishing(weights, one, together)
+            yield TrainResult(LinearClassifier(together.prepared.transform, final, bias))
 
     def fit_many(settings: Sequence[Settings], view: View, streams: Sequence[Streams], ledgers: Sequence[Ledger]) -> list[TrainResult]:
         draws = (stream.identity if per_seed else None for stream in streams)
-        agreed = (tuple(getattr(one, name, None) for name in shared) for one in settings)
+        agreed = (tuple(getattr(one, name) for name in shared) for one in settings)
         results: dict[int, TrainResult] = {}
         for positions in grouped(zip(draws, agreed, strict=True)):
-            first = positions[0]
-            prepared = prepare(settings[first], view, streams[first])
-            heads = [Head(plan_of(settings[p], view.facts), streams[p], ledgers[p]) for p in positions]
-            trained = train_heads(prepared.z, view.y, heads, n_classes=view.facts.n_classes)
-            for position, (weights, bias) in zip(positions, trained, strict=True):
-                results[position] = TrainResult(LinearClassifier(prepared.transform, weights, bias))
+            triples = [(settings[p], streams[p], ledgers[p]) for p in positions]
+            results.update(zip(positions, fit_together(view, triples), strict=True))
         return [results[position] for position in range(len(settings))]
 
     return fit_many

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import torch
@@ -17,16 +17,15 @@ import torch
 from pillar_core import ledger as events
 from pillar_core import params
 from pillar_core.arrays import Array
-from pillar_core.engine import LinearClassifier, training_device
+from pillar_core.engine import HeadPlan, LinearClassifier, per_head, training_device
 from pillar_core.engine.gradient import squared_lengths
 from pillar_core.engine.logistic import descended_head, public_head
-from pillar_core.engine.mixed import Guide, MixedHead, MixedPlan, train_mixed
+from pillar_core.engine.mixed import public_gradients
+from pillar_core.engine.train import SMALLEST_CLIP
 from pillar_core.errors import DataError
-from pillar_core.grouping import grouped
-from pillar_core.ledger import DpEvent, Ledger
+from pillar_core.ledger import DpEvent
 from pillar_core.methods.method import Plan, Settings
 from pillar_core.methods.parts import descent, rules
-from pillar_core.rng import Streams
 from pillar_core.splits import Prepared, View
 from pillar_core.types import PrivacyBudget, PublicFacts, TrainResult
 
@@ -74,8 +73,7 @@ class MixedSettings:
     noise_multiplier: float | None = params.setting(params.NOISE_MULTIPLIER)
 
 
-PUBLIC_PHASE = ("public_weight_decay", "public_steps", "public_learning_rate")
-SHARED = (*descent.PREPROCESSING, *PUBLIC_PHASE, "initialisation", "text_scale")
+SHARED = (*descent.PREPROCESSING, "public_weight_decay", "public_steps", "public_learning_rate", "initialisation")
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -87,19 +85,19 @@ class PublicRows:
     squared: torch.Tensor
 
     @classmethod
-    def of(cls, prepared: Prepared, view: View) -> PublicRows:
+    def of(cls, together: descent.Together) -> PublicRows:
         """The public rows of a view that shows their labels."""
-        z = torch.from_numpy(prepared.z_public).to(training_device())
-        return cls(z, torch.from_numpy(labels_of(view)).to(training_device()), squared_lengths(z))
+        z = torch.from_numpy(together.prepared.z_public).to(training_device())
+        return cls(z, torch.from_numpy(labels_of(together.view)).to(training_device()), squared_lengths(z))
 
     @property
     def count(self) -> int:
         """m."""
         return len(self.y)
 
-
-GuideMaker = Callable[[Sequence[Settings], View, Prepared], Guide]
-Start = Callable[[Settings, View, Prepared], Array]
+    def gradients(self, state: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        """`engine.mixed.public_gradients` at weights (H, C, k)."""
+        return public_gradients(self.z, self.squared, self.y, state)
 
 
 def cost(settings: Settings, facts: PublicFacts) -> DpEvent:
@@ -108,9 +106,10 @@ def cost(settings: Settings, facts: PublicFacts) -> DpEvent:
     return events.repeated(events.subsampled(events.gaussian(plan.noise_multiplier), plan.sampling_probability), plan.steps)
 
 
-def plan_of(settings: Settings, facts: PublicFacts) -> MixedPlan:
-    """The engine's plan for settings whose steps and noise are known."""
-    return MixedPlan(settings.steps, settings.noise_multiplier, facts.n_private, getattr(settings, "batch_size", None))
+def plan_of(settings: Settings, facts: PublicFacts) -> HeadPlan:
+    """The engine's plan for settings whose steps and noise are known; the learner's step names clip norms and rates itself."""
+    batch = getattr(settings, "batch_size", None)
+    return HeadPlan(settings.steps, 0.0, settings.noise_multiplier, 1.0, facts.n_private, batch_size=batch, bias=False)
 
 
 def resolve_short_schedule(settings: Settings, facts: PublicFacts, budget: PrivacyBudget | None) -> Plan:
@@ -147,7 +146,7 @@ def mean_rates(settings: Sequence[Settings], facts: PublicFacts, clip: torch.Ten
         one.learning_rate if one.learning_rate is not None else travel(one, facts) / (one.steps * float(clip[h]))
         for h, one in enumerate(settings)
     ]
-    return torch.tensor(rates, dtype=torch.float32, device=clip.device)[:, None, None]
+    return per_head(rates, clip)
 
 
 def percentiles(norms: torch.Tensor, wanted: Sequence[float]) -> torch.Tensor:
@@ -156,17 +155,17 @@ def percentiles(norms: torch.Tensor, wanted: Sequence[float]) -> torch.Tensor:
 
 
 def clip_norms(norms: torch.Tensor, settings: Sequence[Settings]) -> torch.Tensor:
-    """(H,) clip norms: those set, else each head's percentile of the public norms (H, m)."""
+    """(H,) clip norms: those set, else each head's percentile of the public norms (H, m), at least SMALLEST_CLIP."""
     by_public = percentiles(norms, [one.clip_percentile for one in settings])
     fixed = torch.tensor([math.nan if one.l2_clip_norm is None else one.l2_clip_norm for one in settings], device=norms.device)
-    return torch.where(fixed.isnan(), by_public, fixed)
+    return torch.where(fixed.isnan(), by_public, fixed).clamp(min=SMALLEST_CLIP)
 
 
-def public_start(settings: Settings, view: View, prepared: Prepared) -> Array:
+def public_start(settings: Settings, together: descent.Together) -> Array:
     """(k, C) float32 starting weights: the head of the public rows, or zeros."""
     if settings.initialisation == "zero":
-        return np.zeros((prepared.z_public.shape[1], view.facts.n_classes), dtype=np.float32)
-    return public_head_of(settings, view, prepared)
+        return np.zeros((together.prepared.z_public.shape[1], together.view.facts.n_classes), dtype=np.float32)
+    return public_head_of(settings, together.view, together.prepared)
 
 
 def public_head_of(settings: Settings, view: View, prepared: Prepared) -> Array:
@@ -191,31 +190,6 @@ def labels_of(view: View) -> Array:
     if view.y_public is None:
         raise DataError("this method needs labelled public rows and this view shows no labels.")
     return view.y_public
-
-
-def fit_many_with(
-    make_guide: GuideMaker, *, start: Start = public_start, finishing: Callable[..., Array] | None = None
-) -> Callable[..., list[TrainResult]]:
-    """`fit_many` of a learner with this guide; heads that agree on preprocessing and start share rows and steps.
-
-    finishing(weights, settings, view, prepared) → weights: what public rows do to the released head in the end.
-    """
-
-    def fit_many(settings: Sequence[Settings], view: View, streams: Sequence[Streams], ledgers: Sequence[Ledger]) -> list[TrainResult]:
-        results: dict[int, TrainResult] = {}
-        for positions in grouped(tuple(getattr(one, name, None) for name in SHARED) for one in settings):
-            own = [settings[p] for p in positions]
-            prepared = view.prepare(standardise=own[0].standardise, centre=own[0].centre, normalise=own[0].normalise)
-            initial = start(own[0], view, prepared)
-            heads = [MixedHead(plan_of(settings[p], view.facts), streams[p], ledgers[p], initial) for p in positions]
-            trained = train_mixed(prepared.z, view.y, heads, make_guide(own, view, prepared))
-            for position, weights in zip(positions, trained, strict=True):
-                if finishing is not None:
-                    weights = finishing(weights, settings[position], view, prepared)
-                results[position] = result_of(weights, prepared)
-        return [results[position] for position in range(len(settings))]
-
-    return fit_many
 
 
 def result_of(weights: Array, prepared: Prepared) -> TrainResult:

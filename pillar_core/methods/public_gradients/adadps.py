@@ -19,18 +19,12 @@ import numpy as np
 import torch
 
 from pillar_core import params
-from pillar_core.engine import LinearClassifier, training_device
-from pillar_core.engine.preconditioned import gradient_second_moment, head_residuals, preconditioned_norms, preconditioned_sum
-from pillar_core.grouping import grouped
-from pillar_core.ledger import DpEvent, Ledger
-from pillar_core.mechanisms import GaussianMechanism, sampled
+from pillar_core.engine import Clipping, NoisySum, Step, heavy_ball
+from pillar_core.engine.preconditioned import gradient_second_moment, head_residuals, preconditioned_norms
 from pillar_core.methods.method import METHODS, Method
 from pillar_core.methods.parts import descent, rules
 from pillar_core.params import Param
-from pillar_core.rng import Streams
-from pillar_core.splits import Prepared, View
-from pillar_core.threads import threads_for
-from pillar_core.types import PublicFacts, PublicUse, TrainResult
+from pillar_core.types import PublicUse
 
 SMALLEST = 1e-30
 CONDITIONER_FACTOR = 10.0
@@ -68,11 +62,6 @@ class AdaDpsSettings:
     noise_multiplier: float | None = params.setting(params.NOISE_MULTIPLIER)
 
 
-def cost(settings: AdaDpsSettings, facts: PublicFacts) -> DpEvent:
-    """T Gaussian releases, each on a Poisson sample."""
-    return descent.cost(settings, facts)
-
-
 def public_scaling(settings: AdaDpsSettings, z: torch.Tensor, labels: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:
     """(C, k) √D = 1/√(ν + ε_c), times the constant that keeps the public rows' mean squared gradient norm."""
     moment = gradient_second_moment(z, labels, weights, batch_size=settings.public_batch_size)
@@ -84,46 +73,29 @@ def public_scaling(settings: AdaDpsSettings, z: torch.Tensor, labels: torch.Tens
     return torch.sqrt(squares * (plain / scaled.clamp(min=SMALLEST)))
 
 
-def fit_many(settings: Sequence[AdaDpsSettings], view: View, streams: Sequence[Streams], ledgers: Sequence[Ledger]) -> list[TrainResult]:
-    """Runs share the prepared rows."""
-    results: dict[int, TrainResult] = {}
-    for positions in grouped((one.standardise, one.centre, one.normalise) for one in settings):
-        prepared = descent.rows_as_they_are(settings[positions[0]], view, streams[0])
-        for position in positions:
-            results[position] = _fit(settings[position], prepared, view, streams[position], ledgers[position])
-    return [results[position] for position in range(len(settings))]
+def preconditioned(settings: Sequence[AdaDpsSettings], together: descent.Together, state: torch.Tensor) -> Step:
+    """Descent with momentum on sums of gradients that are scaled by what the public rows say, every `refresh` steps anew."""
+    facts = together.view.facts
+    z, labels = (rows.to(state.device) for rows in _public_rows(together))
+    moved, scaling = heavy_ball([descent.plan_of(one, facts) for one in settings], state), torch.ones_like(state)
+
+    def step(number: int, state: torch.Tensor, noisy_sum: NoisySum) -> torch.Tensor:
+        for h, one in enumerate(settings):
+            if number % one.refresh == 0:
+                scaling[h] = public_scaling(one, z, labels, state[h])
+        return moved(state, noisy_sum(state, Clipping(scaling=scaling)))
+
+    return step
 
 
-def _fit(settings: AdaDpsSettings, prepared: Prepared, view: View, streams: Streams, ledger: Ledger) -> TrainResult:
-    plan = descent.plan_of(settings, view.facts)
-    where = training_device()
-    mechanism = GaussianMechanism(plan.noise_multiplier, plan.l2_clip_norm, streams.secret("noise", device=str(where)), ledger)
-    sampling, probability = streams.secret("sampling"), plan.sampling_probability
-    z, labels = torch.from_numpy(prepared.z).to(where), torch.from_numpy(view.y).to(where)
-    z_public, y_public = (rows.to(where) for rows in _public_rows(prepared, view, streams))
-    weights = torch.zeros((view.facts.n_classes, z.shape[1]), device=where)
-    velocity, root = torch.zeros_like(weights), torch.ones_like(weights)
-    with threads_for(2 * probability * z.numel() * view.facts.n_classes):
-        for step in range(plan.steps):
-            if step % settings.refresh == 0:
-                root = public_scaling(settings, z_public, y_public, weights)
-            with sampled(probability, len(z), sampling, [ledger]) as indices:
-                picked = slice(None) if probability == 1 else torch.from_numpy(indices).to(where)
-                total = preconditioned_sum(z[picked], labels[picked], weights, root, l2_clip_norm=plan.l2_clip_norm)
-                released = mechanism.release(total).float()
-            velocity = plan.momentum * velocity + released / (probability * plan.n_private)
-            weights = weights - plan.learning_rate * velocity
-    learned = np.ascontiguousarray(weights.T.cpu().numpy())
-    classifier = LinearClassifier(prepared.transform, learned, np.zeros(len(weights), dtype=np.float32))
-    return TrainResult(classifier)
-
-
-def _public_rows(prepared: Prepared, view: View, streams: Streams) -> tuple[torch.Tensor, torch.Tensor]:
+def _public_rows(together: descent.Together) -> tuple[torch.Tensor, torch.Tensor]:
     """The public rows in a random order, so that minibatches mix the classes."""
-    labels = np.asarray(view.y_public)
-    order = streams.public("public order").permutation(len(labels))
-    return torch.from_numpy(prepared.z_public[order]), torch.from_numpy(labels[order])
+    labels = np.asarray(together.view.y_public)
+    order = together.streams.public("public order").permutation(len(labels))
+    return torch.from_numpy(together.prepared.z_public[order]), torch.from_numpy(labels[order])
 
+
+fit_many = descent.fit_many_with(descent.rows_as_they_are, descent.PREPROCESSING, per_seed=True, optimiser=preconditioned)
 
 METHODS.register(
     Method(
@@ -133,7 +105,7 @@ METHODS.register(
         idea="Labelled public rows tell which entries of the gradient are usually small; these are scaled up before the noise.",
         public_use=PublicUse.LABELLED,
         settings=AdaDpsSettings,
-        cost=cost,
+        cost=descent.cost,
         fit=descent.fit_with(fit_many),
         fit_many=fit_many,
         resolve_schedule=rules.resolve_schedule,

@@ -20,12 +20,13 @@ import torch
 
 from pillar_core import params
 from pillar_core.arrays import Array
+from pillar_core.engine import Clipping, NoisySum, Step, per_head, training_device
 from pillar_core.engine.gradient_subspace import gradient_subspace
-from pillar_core.engine.mixed import Look, public_gradients
+from pillar_core.engine.train import SMALLEST_CLIP
 from pillar_core.errors import DataError, SettingError
 from pillar_core.methods.method import METHODS, Method, Plan, Settings
 from pillar_core.methods.parts import descent, mixed, rules
-from pillar_core.splits import Prepared, View
+from pillar_core.splits import View
 from pillar_core.types import PublicFacts, PublicUse
 
 ROOM = 4
@@ -58,59 +59,49 @@ class AdamixSettings(mixed.MixedSettings):
     text_scale: float = params.setting(TEXT_SCALE)
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
-class AdamixGuide:
-    """Clip norms, subspace and steps of heads with these settings. directions: (d, r) public principal directions or None."""
+def both_kinds(settings: Sequence[AdamixSettings], together: descent.Together, state: torch.Tensor) -> Step:
+    """w ← w − η(G_pub + U Uᵀ G̃_priv + λw), on sums."""
+    public, facts, directions = mixed.PublicRows.of(together), together.view.facts, public_directions(settings, together.view)
+    percentiles = [one.clip_percentile for one in settings]
+    fixed = torch.tensor([0.0 if one.adaptive_clip else one.l2_clip_norm for one in settings], device=state.device)
+    by_rule = torch.tensor([one.learning_rate is None for one in settings], device=state.device)[:, None, None]
+    decays = per_head([one.weight_decay for one in settings], state)
 
-    settings: Sequence[AdamixSettings]
-    public: mixed.PublicRows
-    facts: PublicFacts
-    directions: torch.Tensor | None
+    def step(number: int, state: torch.Tensor, noisy_sum: NoisySum) -> torch.Tensor:
+        norms, public_sum, _ = public.gradients(state)
+        clip = torch.where(fixed > 0, fixed, mixed.percentiles(norms, percentiles)).clamp(min=SMALLEST_CLIP)
+        released = noisy_sum(state, Clipping(clip))
+        kept = [_projected(part, subspace(one, own, directions)) for one, part, own in zip(settings, released, public_sum, strict=True)]
+        rates = mixed.mean_rates(settings, facts, clip)
+        return state - torch.where(by_rule, rates / facts.n_private, rates) * (public_sum + torch.stack(kept) + decays * state)
 
-    def look(self, step: int, state: torch.Tensor, heads: Sequence[int]) -> Look:
-        """Norms and sum of the public rows' gradients."""
-        norms, total, _ = public_gradients(self.public.z, self.public.squared, self.public.y, state)
-        own = [self.settings[h] for h in heads]
-        adaptive = mixed.percentiles(norms, [one.clip_percentile for one in own])
-        fixed = torch.tensor([0.0 if one.adaptive_clip else one.l2_clip_norm for one in own], device=state.device)
-        return Look(torch.where(fixed > 0, fixed, adaptive), total)
-
-    def move(self, step: int, state: torch.Tensor, released: torch.Tensor, look: Look, heads: Sequence[int]) -> torch.Tensor:
-        """w ← w − η(G_pub + U Uᵀ G̃_priv + λw), on sums."""
-        own = [self.settings[h] for h in heads]
-        projected = torch.stack([self._projected(one, released[h], look.public_sum[h]) for h, one in enumerate(own)])
-        rates = mixed.mean_rates(own, self.facts, look.clip)
-        by_rule = torch.tensor([one.learning_rate is None for one in own], device=state.device)[:, None, None]
-        rates = torch.where(by_rule, rates / self.facts.n_private, rates)
-        decays = torch.tensor([one.weight_decay for one in own], device=state.device)[:, None, None]
-        return state - rates * (look.public_sum + projected + decays * state)
-
-    def subspace(self, settings: AdamixSettings, public_sum: torch.Tensor) -> torch.Tensor | None:
-        """(d, k) orthonormal directions that a step keeps of the released sum (C, d), None for all."""
-        if not settings.projection or settings.k is None or settings.k >= self.facts.d or self.directions is None:
-            return None
-        return gradient_subspace(public_sum, self.directions, settings.k)
-
-    def _projected(self, settings: AdamixSettings, released: torch.Tensor, public_sum: torch.Tensor) -> torch.Tensor:
-        basis = self.subspace(settings, public_sum)
-        return released if basis is None else (released @ basis) @ basis.T
+    return step
 
 
-def guide(settings: Sequence[Settings], view: View, prepared: Prepared) -> AdamixGuide:
-    """The guide of heads that share their preparation."""
-    first = settings[0]
-    projects = any(one.projection for one in settings)
-    public = mixed.PublicRows.of(prepared, view)
-    basis = view.basis(standardise=first.standardise, centre=first.centre) if projects else None
-    directions = None if basis is None else torch.from_numpy(basis.vectors).to(public.z.device)
-    return AdamixGuide(settings, public, view.facts, directions)
+def public_directions(settings: Sequence[AdamixSettings], view: View) -> torch.Tensor | None:
+    """(d, r) principal directions of the public rows, None where no head projects."""
+    if not any(one.projection for one in settings):
+        return None
+    basis = view.basis(standardise=settings[0].standardise, centre=settings[0].centre)
+    return torch.from_numpy(basis.vectors).to(training_device())
 
 
-def start(settings: Settings, view: View, prepared: Prepared) -> Array:
+def subspace(settings: AdamixSettings, public_sum: torch.Tensor, directions: torch.Tensor | None) -> torch.Tensor | None:
+    """(d, k) orthonormal directions that a step keeps of the released sum (C, d), None for all."""
+    if not settings.projection or settings.k is None or settings.k >= public_sum.shape[1] or directions is None:
+        return None
+    return gradient_subspace(public_sum, directions, settings.k)
+
+
+def _projected(released: torch.Tensor, basis: torch.Tensor | None) -> torch.Tensor:
+    return released if basis is None else (released @ basis) @ basis.T
+
+
+def start(settings: AdamixSettings, together: descent.Together) -> Array:
     """(d, C) starting weights: the public rows' head, β times the unit encodings of the class names, or zeros."""
     if settings.initialisation != "text":
-        return mixed.public_start(settings, view, prepared)
-    text = _text(settings, view)
+        return mixed.public_start(settings, together)
+    text = _text(settings, together.view)
     lengths = np.linalg.norm(text, axis=1, keepdims=True)
     return np.ascontiguousarray((settings.text_scale * text / np.where(lengths > 0, lengths, 1.0)).T.astype(np.float32))
 
@@ -160,7 +151,9 @@ def uses(settings: Mapping[str, Any]) -> PublicUse:
     return PublicUse.TEXT if settings["initialisation"] == "text" else PublicUse.LABELLED
 
 
-fit_many = mixed.fit_many_with(guide, start=start)
+fit_many = descent.fit_many_with(
+    descent.rows_as_they_are, (*mixed.SHARED, "text_scale"), plan=mixed.plan_of, start=start, optimiser=both_kinds
+)
 PAPER = {
     "noise_multiplier": 20.0,
     "learning_rate": 2.5e-3,

@@ -13,20 +13,17 @@ import dataclasses
 import math
 from collections.abc import Sequence
 
-import numpy as np
 import torch
 
 from pillar_core import params
 from pillar_core.arrays import Array
-from pillar_core.engine.mixed import Look, MixedHead, public_gradients, train_mixed
+from pillar_core.engine import Clipping, NoisySum, Step, per_head
 from pillar_core.engine.one_pass import one_pass
-from pillar_core.grouping import grouped
-from pillar_core.ledger import Ledger
-from pillar_core.methods.method import METHODS, Method, Plan, Settings
+from pillar_core.methods.method import METHODS, Method, Plan
 from pillar_core.methods.parts import descent, mixed, rules
 from pillar_core.rng import Streams
-from pillar_core.splits import View
-from pillar_core.types import PrivacyBudget, PublicFacts, PublicUse, TrainResult
+from pillar_core.splits import Prepared, View
+from pillar_core.types import PrivacyBudget, PublicFacts, PublicUse
 
 LIPSCHITZ = math.sqrt(2.0)
 STEPS = 40
@@ -69,29 +66,23 @@ class AdamixTheorySettings:
     noise_multiplier: float | None = params.setting(params.NOISE_MULTIPLIER)
 
 
-class TheoryGuide:
-    """Steps of Algorithm 3, and the weighted averages Σ 2t/(T(T + 1)) w_t of the iterates."""
+def averaged_descent(settings: Sequence[AdamixTheorySettings], together: descent.Together, state: torch.Tensor) -> Step:
+    """w ← Π(w − 2/(λ(t + 1)) · (released + G_pub + λ(w − w_ref))), w_ref the start; the last step returns Σ 2t/(T(T + 1)) w_t."""
+    public, reference, average = mixed.PublicRows.of(together), state, torch.zeros_like(state)
+    steps = int(settings[0].steps or 0)
+    decay, radius = (per_head([float(getattr(one, name)) for one in settings], state) for name in ("regularisation", "radius"))
+    clip = torch.full((len(settings),), LIPSCHITZ, device=state.device)
 
-    def __init__(self, settings: Sequence[AdamixTheorySettings], public: mixed.PublicRows, reference: torch.Tensor) -> None:
-        self.settings, self.public, self.reference = settings, public, reference
-        self.averages: dict[int, torch.Tensor] = {}
-
-    def look(self, step: int, state: torch.Tensor, heads: Sequence[int]) -> Look:
-        """The public rows' summed gradient; the iterate enters its average."""
-        for row, head in enumerate(heads):
-            steps = int(self.settings[head].steps or 0)
-            before = self.averages.get(head, torch.zeros_like(state[row]))
-            self.averages[head] = before + 2.0 * (step + 1) / (steps * (steps + 1)) * state[row]
-        _, total, _ = public_gradients(self.public.z, self.public.squared, self.public.y, state)
-        return Look(torch.full((len(heads),), LIPSCHITZ, device=state.device), total)
-
-    def move(self, step: int, state: torch.Tensor, released: torch.Tensor, look: Look, heads: Sequence[int]) -> torch.Tensor:
-        """w ← Π(w − 2/(λ(t + 1)) · (released + G_pub + λ(w − w_ref)))."""
-        decay = torch.tensor([float(self.settings[h].regularisation or math.nan) for h in heads], device=state.device)[:, None, None]
-        radius = torch.tensor([self.settings[h].radius for h in heads], device=state.device)[:, None, None]
-        moved = state - 2.0 / (decay * (step + 2)) * (released + look.public_sum + decay * (state - self.reference))
+    def step(number: int, state: torch.Tensor, noisy_sum: NoisySum) -> torch.Tensor:
+        nonlocal average
+        average = average + 2.0 * (number + 1) / (steps * (steps + 1)) * state
+        _, public_sum, _ = public.gradients(state)
+        gradient = noisy_sum(state, Clipping(clip)) + public_sum + decay * (state - reference)
+        moved = state - 2.0 / (decay * (number + 2)) * gradient
         lengths: torch.Tensor = torch.linalg.vector_norm(moved, dim=(1, 2), keepdim=True)
-        return moved * (radius / lengths.clamp(min=1e-30)).clamp(max=1.0)
+        return average if number == steps - 1 else moved * (radius / lengths.clamp(min=1e-30)).clamp(max=1.0)
+
+    return step
 
 
 def resolve_schedule(settings: AdamixTheorySettings, facts: PublicFacts, budget: PrivacyBudget | None) -> Plan:
@@ -119,33 +110,27 @@ def resolve_hyperparameters(settings: AdamixTheorySettings, facts: PublicFacts) 
     return Plan(dataclasses.replace(settings, regularisation=value), (why,))
 
 
-def fit_many(
-    settings: Sequence[AdamixTheorySettings], view: View, streams: Sequence[Streams], ledgers: Sequence[Ledger]
-) -> list[TrainResult]:
-    """The averaged heads; those that agree on rows, public pass and its order share them."""
-    agreed = ((one.standardise, one.centre, one.strong_convexity, one.radius) for one in settings)
-    results: dict[int, TrainResult] = {}
-    for positions in grouped(zip(agreed, (stream.identity for stream in streams), strict=True)):
-        own = [settings[p] for p in positions]
-        prepared = view.prepare(standardise=own[0].standardise, centre=own[0].centre, normalise=True)
-        reference = _reference(own[0], view, prepared.z_public, streams[positions[0]])
-        public = mixed.PublicRows.of(prepared, view)
-        guide = TheoryGuide(own, public, torch.from_numpy(np.ascontiguousarray(reference.T)).to(public.z.device))
-        heads = [MixedHead(mixed.plan_of(settings[p], view.facts), streams[p], ledgers[p], reference) for p in positions]
-        train_mixed(prepared.z, view.y, heads, guide)
-        for head, position in enumerate(positions):
-            weights = np.ascontiguousarray(guide.averages[head].cpu().numpy().T)
-            results[position] = mixed.result_of(weights, prepared)
-    return [results[position] for position in range(len(settings))]
+def unit_rows(settings: AdamixTheorySettings, view: View, streams: Streams) -> Prepared:
+    """All features, at unit norm."""
+    return view.prepare(standardise=settings.standardise, centre=settings.centre, normalise=True)
 
 
-def _reference(settings: Settings, view: View, z_public: Array, streams: Streams) -> Array:
-    labels = mixed.labels_of(view)
-    order = streams.public("one pass").permutation(len(labels))
-    return one_pass(
-        z_public, labels, order, n_classes=view.facts.n_classes, strong_convexity=settings.strong_convexity, radius=settings.radius
-    )
+def one_public_pass(settings: AdamixTheorySettings, together: descent.Together) -> Array:
+    """(d, C) weights after one pass over the public rows in a random order: the start, and what the weights are pulled back to."""
+    labels, classes = mixed.labels_of(together.view), together.view.facts.n_classes
+    order = together.streams.public("one pass").permutation(len(labels))
+    convexity, radius = float(settings.strong_convexity or math.nan), settings.radius
+    return one_pass(together.prepared.z_public, labels, order, n_classes=classes, strong_convexity=convexity, radius=radius)
 
+
+fit_many = descent.fit_many_with(
+    unit_rows,
+    ("standardise", "centre", "strong_convexity", "radius"),
+    per_seed=True,
+    plan=mixed.plan_of,
+    start=one_public_pass,
+    optimiser=averaged_descent,
+)
 
 METHODS.register(
     Method(

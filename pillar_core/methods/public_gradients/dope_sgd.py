@@ -15,12 +15,11 @@ from collections.abc import Sequence
 import torch
 
 from pillar_core import params
-from pillar_core.engine.mixed import Look, public_gradients
-from pillar_core.methods.method import METHODS, Method, Settings
+from pillar_core.engine import Clipping, NoisySum, Step
+from pillar_core.methods.method import METHODS, Method
 from pillar_core.methods.parts import descent, mixed
 from pillar_core.methods.public_gradients.pda_dpmd import PdaDpmdSettings
-from pillar_core.splits import Prepared, View
-from pillar_core.types import PublicFacts, PublicUse
+from pillar_core.types import PublicUse
 
 
 @dataclasses.dataclass(frozen=True)
@@ -35,36 +34,26 @@ class DopeSgdSettings(PdaDpmdSettings):
     )
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
-class DopeSgdGuide:
-    """Reference gradient, clip norms and steps of heads with these settings."""
+def differences(settings: Sequence[DopeSgdSettings], together: descent.Together, state: torch.Tensor) -> Step:
+    """w ← w − η (g_pub + released / (q·N)): how far rows lie from the public mean gradient is clipped and released."""
+    public, facts = mixed.PublicRows.of(together), together.view.facts
+    expected = mixed.plan_of(settings[0], facts).expected_rows
 
-    settings: Sequence[DopeSgdSettings]
-    public: mixed.PublicRows
-    facts: PublicFacts
-
-    def look(self, step: int, state: torch.Tensor, heads: Sequence[int]) -> Look:
-        """The public mean gradient, and how far public rows lie from it."""
-        norms, total, residuals = public_gradients(self.public.z, self.public.squared, self.public.y, state)
-        mean = total / self.public.count
-        inner = (mean.reshape(-1, mean.shape[2]) @ self.public.z.T).view_as(residuals)
+    def step(number: int, state: torch.Tensor, noisy_sum: NoisySum) -> torch.Tensor:
+        norms, public_sum, residuals = public.gradients(state)
+        mean = public_sum / public.count
+        inner = (mean.reshape(-1, mean.shape[2]) @ public.z.T).view_as(residuals)
         squared = norms.square() - 2 * (residuals * inner).sum(1) + mean.square().sum((1, 2))[:, None]
-        distances = squared.clamp_(min=0.0).sqrt_()
-        return Look(mixed.clip_norms(distances, [self.settings[h] for h in heads]), total, mean)
+        clip = mixed.clip_norms(squared.clamp_(min=0.0).sqrt_(), settings)
+        released = noisy_sum(state, Clipping(clip, reference=mean))
+        return state - mixed.mean_rates(settings, facts, clip) * (public_sum / public.count + released / expected)
 
-    def move(self, step: int, state: torch.Tensor, released: torch.Tensor, look: Look, heads: Sequence[int]) -> torch.Tensor:
-        """w ← w − η (g_pub + released / (q·N))."""
-        own = [self.settings[h] for h in heads]
-        expected = mixed.plan_of(own[0], self.facts).sampling_probability * self.facts.n_private
-        return state - mixed.mean_rates(own, self.facts, look.clip) * (look.public_sum / self.public.count + released / expected)
+    return step
 
 
-def guide(settings: Sequence[Settings], view: View, prepared: Prepared) -> DopeSgdGuide:
-    """The guide of heads that share their preparation."""
-    return DopeSgdGuide(settings, mixed.PublicRows.of(prepared, view), view.facts)
-
-
-fit_many = mixed.fit_many_with(guide)
+fit_many = descent.fit_many_with(
+    descent.rows_as_they_are, mixed.SHARED, plan=mixed.plan_of, start=mixed.public_start, optimiser=differences
+)
 
 METHODS.register(
     Method(

@@ -15,11 +15,10 @@ from collections.abc import Sequence
 import torch
 
 from pillar_core import params
-from pillar_core.engine.mixed import Look, public_gradients
-from pillar_core.methods.method import METHODS, Method, Settings
+from pillar_core.engine import Clipping, NoisySum, Step
+from pillar_core.methods.method import METHODS, Method
 from pillar_core.methods.parts import descent, mixed
-from pillar_core.splits import Prepared, View
-from pillar_core.types import PublicFacts, PublicUse
+from pillar_core.types import PublicUse
 
 
 @dataclasses.dataclass(frozen=True)
@@ -33,34 +32,24 @@ class PdaDpmdSettings(mixed.MixedSettings):
     clip_percentile: float = params.setting(mixed.CLIP_PERCENTILE)
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
-class PdaDpmdGuide:
-    """Clip norms and mixing weights of heads with these settings."""
+def mirror_descent(settings: Sequence[PdaDpmdSettings], together: descent.Together, state: torch.Tensor) -> Step:
+    """w ← w − η (α_t g_priv + (1 − α_t) g_pub), on means; rows are clipped at the public rows' percentile."""
+    public, facts = mixed.PublicRows.of(together), together.view.facts
+    expected, steps = mixed.plan_of(settings[0], facts).expected_rows, settings[0].steps
 
-    settings: Sequence[PdaDpmdSettings]
-    public: mixed.PublicRows
-    facts: PublicFacts
+    def step(number: int, state: torch.Tensor, noisy_sum: NoisySum) -> torch.Tensor:
+        norms, public_sum, _ = public.gradients(state)
+        clip = mixed.clip_norms(norms, settings)
+        alpha = math.cos(math.pi * number / (2 * steps)) if steps else 1.0
+        mean = alpha * noisy_sum(state, Clipping(clip)) / expected + (1 - alpha) * public_sum / public.count
+        return state - mixed.mean_rates(settings, facts, clip) * mean
 
-    def look(self, step: int, state: torch.Tensor, heads: Sequence[int]) -> Look:
-        """Norms and sum of the public rows' gradients."""
-        norms, total, _ = public_gradients(self.public.z, self.public.squared, self.public.y, state)
-        return Look(mixed.clip_norms(norms, [self.settings[h] for h in heads]), total)
-
-    def move(self, step: int, state: torch.Tensor, released: torch.Tensor, look: Look, heads: Sequence[int]) -> torch.Tensor:
-        """w ← w − η (α_t g_priv + (1 − α_t) g_pub), on means."""
-        own = [self.settings[h] for h in heads]
-        alpha = math.cos(math.pi * step / (2 * own[0].steps)) if own[0].steps else 1.0
-        expected = mixed.plan_of(own[0], self.facts).sampling_probability * self.facts.n_private
-        mean = alpha * released / expected + (1 - alpha) * look.public_sum / self.public.count
-        return state - mixed.mean_rates(own, self.facts, look.clip) * mean
+    return step
 
 
-def guide(settings: Sequence[Settings], view: View, prepared: Prepared) -> PdaDpmdGuide:
-    """The guide of heads that share their preparation."""
-    return PdaDpmdGuide(settings, mixed.PublicRows.of(prepared, view), view.facts)
-
-
-fit_many = mixed.fit_many_with(guide)
+fit_many = descent.fit_many_with(
+    descent.rows_as_they_are, mixed.SHARED, plan=mixed.plan_of, start=mixed.public_start, optimiser=mirror_descent
+)
 
 METHODS.register(
     Method(

@@ -14,11 +14,11 @@ import torch
 
 from pillar_core import params
 from pillar_core.arrays import Array
+from pillar_core.engine import Clipping, NoisySum, Step
 from pillar_core.engine.logistic import public_head
-from pillar_core.engine.mixed import Look, public_gradients
+from pillar_core.engine.train import SMALLEST_CLIP
 from pillar_core.methods.method import METHODS, Method, Plan, Settings
 from pillar_core.methods.parts import descent, mixed, rules
-from pillar_core.splits import Prepared, View
 from pillar_core.types import PublicFacts, PublicUse
 
 REUSE_ROWS = 0.1
@@ -45,37 +45,25 @@ class PpgdSettings(mixed.MixedSettings):
     reuse: float | None = params.setting(REUSE)
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
-class PpgdGuide:
-    """Clip at the public rows' mean gradient norm; step on private rows alone."""
+def clipped_by_public(settings: Sequence[PpgdSettings], together: descent.Together, state: torch.Tensor) -> Step:
+    """w ← w − η · released / N, rows clipped at the public rows' mean gradient norm."""
+    public, facts = mixed.PublicRows.of(together), together.view.facts
 
-    settings: Sequence[PpgdSettings]
-    public: mixed.PublicRows
-    facts: PublicFacts
+    def step(number: int, state: torch.Tensor, noisy_sum: NoisySum) -> torch.Tensor:
+        norms, _, _ = public.gradients(state)
+        clip = norms.mean(dim=1).clamp(min=SMALLEST_CLIP)
+        return state - mixed.mean_rates(settings, facts, clip) / facts.n_private * noisy_sum(state, Clipping(clip))
 
-    def look(self, step: int, state: torch.Tensor, heads: Sequence[int]) -> Look:
-        """Mean norm and sum of the public rows' gradients."""
-        norms, total, _ = public_gradients(self.public.z, self.public.squared, self.public.y, state)
-        return Look(norms.mean(dim=1), total)
-
-    def move(self, step: int, state: torch.Tensor, released: torch.Tensor, look: Look, heads: Sequence[int]) -> torch.Tensor:
-        """w ← w − η · released / N."""
-        rates = mixed.mean_rates([self.settings[h] for h in heads], self.facts, look.clip)
-        return state - rates / self.facts.n_private * released
+    return step
 
 
-def guide(settings: Sequence[Settings], view: View, prepared: Prepared) -> PpgdGuide:
-    """The guide of heads that share their preparation."""
-    return PpgdGuide(settings, mixed.PublicRows.of(prepared, view), view.facts)
-
-
-def reuse(weights: Array, settings: Settings, view: View, prepared: Prepared) -> Array:
+def reuse(weights: Array, settings: PpgdSettings, together: descent.Together) -> Array:
     """The public rows' head, pulled towards the private model `weights` (d, C)."""
     return public_head(
-        prepared.z_public,
-        mixed.labels_of(view),
-        n_classes=view.facts.n_classes,
-        weight_decay=settings.reuse,
+        together.prepared.z_public,
+        mixed.labels_of(together.view),
+        n_classes=together.view.facts.n_classes,
+        weight_decay=float(settings.reuse or 0.0),
         steps=settings.public_steps,
         towards=weights,
     )
@@ -90,7 +78,9 @@ def resolve_hyperparameters(settings: Settings, facts: PublicFacts) -> Plan:
     return Plan(settings, why)
 
 
-fit_many = mixed.fit_many_with(guide, finishing=reuse)
+fit_many = descent.fit_many_with(
+    descent.rows_as_they_are, mixed.SHARED, plan=mixed.plan_of, start=mixed.public_start, optimiser=clipped_by_public, finishing=reuse
+)
 
 METHODS.register(
     Method(

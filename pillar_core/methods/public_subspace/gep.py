@@ -24,7 +24,7 @@ import torch
 from pillar_core import ledger as events
 from pillar_core import params
 from pillar_core.arrays import Array
-from pillar_core.engine import LinearClassifier, training_device
+from pillar_core.engine import LinearClassifier, heavy_ball, training_device
 from pillar_core.engine.embedding import AnchorBasis, embedded_sums
 from pillar_core.engine.gradient import squared_lengths
 from pillar_core.engine.preconditioned import head_residuals
@@ -154,7 +154,7 @@ def _fit(settings: GepSettings, prepared: Prepared, rows: _Rows, facts: PublicFa
     mechanisms = [GaussianMechanism(sigma, clip, noise, ledger) for sigma, clip in zip(noise_multipliers(settings), clips, strict=True)]
     sampling, probability, n = streams.secret("sampling"), plan.sampling_probability, len(rows.z)
     weights = torch.zeros((facts.n_classes, rows.z.shape[1]), device=where)
-    velocity = torch.zeros_like(weights)
+    moved = heavy_ball([plan], weights[None])
     with threads_for(2 * probability * rows.z.numel() * facts.n_classes):
         for _ in range(plan.steps):
             basis = _basis(rows, weights, int(settings.k or 0))
@@ -171,8 +171,7 @@ def _fit(settings: GepSettings, prepared: Prepared, rows: _Rows, facts: PublicFa
                     residual_clip=clips[1],
                 )
                 embedding, residual = release_joint(sums, mechanisms, label="embedding and residual")
-            velocity = plan.momentum * velocity + (basis.expand(embedding) + residual).float() / (probability * plan.n_private)
-            weights = weights - plan.learning_rate * velocity
+            weights = moved(weights[None], (basis.expand(embedding) + residual).float()[None])[0]
     learned = np.ascontiguousarray(weights.T.cpu().numpy())
     classifier = LinearClassifier(prepared.transform, learned, np.zeros(len(weights), dtype=np.float32))
     return TrainResult(classifier)

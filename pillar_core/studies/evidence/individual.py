@@ -18,10 +18,12 @@ import torch
 from pillar_core import accounting
 from pillar_core.arrays import Array
 from pillar_core.auditing import ReleaseTape, Rows, membership, trajectory
-from pillar_core.engine import LinearClassifier
-from pillar_core.engine.mixed import SMALLEST_CLIP
+from pillar_core.engine import Clipping, LinearClassifier
+from pillar_core.engine.train import PLAIN
 from pillar_core.errors import UnsupportedError
 from pillar_core.ledger import Ledger
+from pillar_core.methods.parts.descent import Together
+from pillar_core.methods.parts.mixed import PublicRows
 from pillar_core.methods.public_gradients import adamix
 from pillar_core.rng import Streams
 from pillar_core.runs.run import Solved, solve
@@ -75,19 +77,25 @@ def _descent(one: Solved) -> tuple[Array, Array]:
 
 
 def _mixed(one: Solved) -> tuple[Array, Array]:
-    """AdaMix: the guide goes over the released sums again; its final weights must be the classifier's."""
+    """AdaMix: its step goes over the released sums again; the final weights must be the classifier's."""
     tape, settings, view = ReleaseTape(), one.settings, one.view
     classifier = one.method.fit(settings, view, Streams(one.seed), Ledger(tape)).classifier
     prepared = view.prepare(standardise=settings.standardise, centre=settings.centre, normalise=settings.normalise)
-    rows, guide = Rows.of(prepared.z, view.y), adamix.guide([settings], view, prepared)
-    state = torch.from_numpy(np.ascontiguousarray(adamix.start(settings, view, prepared).T))[None]
-    squares = torch.zeros(len(view.y), dtype=torch.float64)
-    for step, (call, released) in enumerate(zip(tape.calls, tape.released, strict=True)):
-        look = guide.look(step, state, [0])
-        look = dataclasses.replace(look, clip=look.clip.clamp(min=SMALLEST_CLIP))
-        kept = trajectory.kept_norms(rows, state[0], clip=call.clip, basis=guide.subspace(settings, look.public_sum[0]))
-        squares += (kept / call.noise_std).square()
-        state = guide.move(step, state, released[None].float(), look, [0])
+    rows, directions = Rows.of(prepared.z, view.y), adamix.public_directions([settings], view)
+    together = Together(view, prepared, Streams(one.seed))
+    public, pairs = PublicRows.of(together), zip(tape.calls, tape.released, strict=True)
+    state = torch.from_numpy(np.ascontiguousarray(adamix.start(settings, together).T))[None]
+    step, squares = adamix.both_kinds([settings], together, state), torch.zeros(len(view.y), dtype=torch.float64)
+
+    def replayed(state: torch.Tensor, clipping: Clipping = PLAIN, /) -> torch.Tensor:
+        call, released = next(pairs)
+        basis = adamix.subspace(settings, public.gradients(state)[1][0], directions)
+        squares.add_((trajectory.kept_norms(rows, state[0], clip=call.clip, basis=basis) / call.noise_std).square())
+        noisy: torch.Tensor = released[None].float()
+        return noisy
+
+    for number in range(settings.steps):
+        state = step(number, state, replayed)
     if not isinstance(classifier, LinearClassifier) or not np.allclose(state[0].T.numpy(), classifier.weights, rtol=1e-3, atol=1e-3):
         raise UnsupportedError("AdaMix's weights are not what its releases give back: individual privacy cannot be read off them.")
     return squares.sqrt().numpy(), membership.log_losses(prepared.z @ classifier.weights + classifier.bias, view.y)

@@ -15,11 +15,15 @@ import numpy as np
 import pandas as pd
 import torch
 
+from pillar_core.engine import Head, NoisySum, Step, train_heads
 from pillar_core.engine.gradient_subspace import gradient_subspace
-from pillar_core.engine.mixed import Look, MixedHead, public_gradients, train_mixed
+from pillar_core.engine.mixed import public_gradients
+from pillar_core.engine.train import Optimiser
 from pillar_core.errors import DataError
 from pillar_core.ledger import Ledger
 from pillar_core.methods.parts import mixed
+from pillar_core.methods.parts.descent import Together
+from pillar_core.methods.parts.mixed import PublicRows
 from pillar_core.methods.public_gradients import adamix
 from pillar_core.rng import Streams, stream
 from pillar_core.runs.run import solve
@@ -58,10 +62,11 @@ def captured(
         directions = torch.from_numpy(view.basis(standardise=settings.standardise, centre=settings.centre).vectors)
         if directions.shape[1] < k:
             raise DataError(f"the rows of {name!r} span fewer than k = {k} directions: lower k.")
-        guide = adamix.guide([settings], view, prepared)
-        watch = _Watch(guide, directions, torch.from_numpy(prepared.z), torch.from_numpy(view.y), k, seed)
-        head = MixedHead(mixed.plan_of(settings, view.facts), Streams(seed), Ledger(), adamix.start(settings, view, prepared))
-        train_mixed(prepared.z, view.y, [head], watch)
+        together = Together(view, prepared, Streams(seed))
+        watch = _Watch(directions, PublicRows.of(together), torch.from_numpy(prepared.z), torch.from_numpy(view.y), k, seed)
+        initial = (adamix.start(settings, together), np.zeros(view.facts.n_classes, dtype=np.float32))
+        head = Head(mixed.plan_of(settings, view.facts), together.streams, Ledger(), initial)
+        train_heads(prepared.z, view.y, [head], n_classes=view.facts.n_classes, optimiser=watch.watched(settings, together))
         rows += [{"public": name, "step": step, "error": error} for step, error in enumerate(watch.errors)]
         if number == 0:
             rows += [{"public": RANDOM, "step": step, "error": error} for step, error in enumerate(watch.random_errors)]
@@ -70,10 +75,10 @@ def captured(
 
 @dataclasses.dataclass
 class _Watch:
-    """AdaMix's guide that also looks at the private gradient."""
+    """Looks at the private gradient before each of AdaMix's steps."""
 
-    guide: adamix.AdamixGuide
     directions: torch.Tensor
+    public: PublicRows
     z: torch.Tensor
     y: torch.Tensor
     k: int
@@ -81,18 +86,26 @@ class _Watch:
     errors: list[float] = dataclasses.field(default_factory=list)
     random_errors: list[float] = dataclasses.field(default_factory=list)
 
-    def look(self, step: int, state: torch.Tensor, heads: Sequence[int]) -> Look:
-        """What the guide sees; the two errors are kept."""
-        seen = self.guide.look(step, state, heads)
+    def watched(self, settings: adamix.AdamixSettings, together: Together) -> Optimiser:
+        """AdaMix's own step, the two errors kept before it."""
+
+        def start(positions: Sequence[int], state: torch.Tensor) -> Step:
+            own = adamix.both_kinds([settings], together, state)
+
+            def step(number: int, state: torch.Tensor, noisy_sum: NoisySum) -> torch.Tensor:
+                self._keep(state)
+                return own(number, state, noisy_sum)
+
+            return step
+
+        return start
+
+    def _keep(self, state: torch.Tensor) -> None:
         gradient = public_gradients(self.z, self.z.square().sum(1), self.y, state)[1][0].double()
-        self.errors.append(_error(gradient, gradient_subspace(seen.public_sum[0], self.directions, self.k)))
+        public_sum = self.public.gradients(state)[1][0]
+        self.errors.append(_error(gradient, gradient_subspace(public_sum, self.directions, self.k)))
         draws = stream(self.seed, "random directions").standard_normal((gradient.shape[1], self.k))
         self.random_errors.append(_error(gradient, torch.from_numpy(np.linalg.qr(draws)[0])))
-        return seen
-
-    def move(self, step: int, state: torch.Tensor, released: torch.Tensor, look: Look, heads: Sequence[int]) -> torch.Tensor:
-        """The guide's step."""
-        return self.guide.move(step, state, released, look, heads)
 
 
 def _error(gradient: torch.Tensor, basis: torch.Tensor) -> float:
