@@ -10,13 +10,10 @@ semi-private paper's Fig. 2. Cost: a forward and a backward pass of every copy i
 from __future__ import annotations
 
 from pillar_core.errors import SettingError
-from pillar_core.ledger import Ledger
 from pillar_core.methods.method import METHODS, Method, Plan
 from pillar_core.methods.parts.deep import settings as deep
 from pillar_core.methods.parts.deep.networks import TIMM
-from pillar_core.rng import Streams
-from pillar_core.splits import View
-from pillar_core.types import PrivacyBudget, PublicFacts, PublicUse, TrainResult
+from pillar_core.types import PrivacyBudget, PublicFacts, PublicUse
 
 
 def resolve_schedule(settings: deep.DeepSettings, facts: PublicFacts, budget: PrivacyBudget | None) -> Plan:
@@ -30,13 +27,6 @@ def resolve_schedule(settings: deep.DeepSettings, facts: PublicFacts, budget: Pr
     return deep.resolve_schedule(settings, facts, budget)
 
 
-def fit(settings: deep.DeepSettings, view: View, streams: Streams, ledger: Ledger) -> TrainResult:
-    """The network after its private steps."""
-    own = deep.design(settings, view, n_classes=view.facts.n_classes)
-    module, _, taken = own.built(seed=streams.seed)
-    return deep.fit_privately(settings, view, streams, ledger, own, module, taken)
-
-
 METHODS.register(
     Method(
         name="from_scratch",
@@ -46,7 +36,7 @@ METHODS.register(
         public_use=PublicUse.NONE,
         settings=deep.DeepSettings,
         cost=deep.cost,
-        fit=fit,
+        fit=deep.fit,
         resolve_schedule=resolve_schedule,
         resolve_hyperparameters=deep.resolve_hyperparameters,
         unsupported_reason=deep.unsupported_reason,

@@ -23,10 +23,8 @@ RANDOM_START = "This network has a random start: nothing was pre-trained. Name o
 
 
 def fit(settings: deep.ChosenSettings, view: View, streams: Streams, ledger: Ledger) -> TrainResult:
-    """The network after its private steps."""
-    own = deep.design(settings, view, n_classes=view.facts.n_classes)
-    module, _, taken = own.built(seed=streams.seed)
-    result = deep.fit_privately(settings, view, streams, ledger, own, module, taken)
+    """The network after its private steps; said where it has a random start."""
+    result = deep.fit(settings, view, streams, ledger)
     return result if settings.network.startswith(TIMM) else dataclasses.replace(result, notes=(RANDOM_START, *result.notes))
 
 

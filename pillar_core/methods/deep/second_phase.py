@@ -25,7 +25,7 @@ from pillar_core.ledger import Ledger
 from pillar_core.methods.method import METHODS, Method
 from pillar_core.methods.parts.deep import settings as deep
 from pillar_core.methods.parts.deep.classifier import Design
-from pillar_core.methods.parts.deep.train import Rows, public_phase
+from pillar_core.methods.parts.deep.train import PixelRows, public_phase
 from pillar_core.params import Param
 from pillar_core.rng import Streams
 from pillar_core.splits import View
@@ -79,7 +79,7 @@ def _public_state(settings: SecondPhaseSettings, own: Design, view: View, stream
         y = view.y_public if view.y_public is not None else np.empty(0, dtype=np.int64)
         public_phase(
             module.to(where),
-            Rows(view.x_public, np.arange(len(view.x_public)), y, taken),
+            PixelRows(view.x_public, np.arange(len(view.x_public)), y, taken),
             epochs=settings.public_epochs,
             learning_rate=settings.public_learning_rate,
             batch_size=settings.public_batch_size,

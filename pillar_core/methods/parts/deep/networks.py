@@ -17,7 +17,8 @@ from urllib.parse import parse_qsl
 import torch
 from torch import nn
 
-from pillar_core.errors import DataError, MissingDependencyError, SettingError, UnknownNameError
+from pillar_core.backbones.weights import fill
+from pillar_core.errors import MissingDependencyError, SettingError, UnknownNameError
 from pillar_core.rng import stream
 
 GROUPS, WRN_GROUPS = 8, 16
@@ -199,15 +200,10 @@ def _pretrained(name: str, n_classes: int) -> Built:
         raise SettingError(f"network {TIMM}{title} needs its weights as a local file, {TIMM}{title}?weights=FILE; got {str(weights)!r}.")
     try:
         import timm
-        from safetensors.torch import load_file
     except ImportError as cause:
-        raise MissingDependencyError("networks named timm:… need timm and safetensors: pip install timm safetensors.") from cause
+        raise MissingDependencyError("networks named timm:… need timm: pip install timm.") from cause
     trunk: Any = timm.create_model(title, pretrained=False, num_classes=0, **given)
-    stored = {key: value.float() for key, value in load_file(str(weights)).items()}
-    found = trunk.load_state_dict(stored, strict=False)
-    absent = [key for key in found.missing_keys if "num_batches" not in key]
-    if absent:
-        raise DataError(f"{weights} does not hold the weights of {title}: {', '.join(absent[:3])} and perhaps others are missing.")
+    fill(trunk, weights, what=title)
     head = nn.Linear(int(trunk.num_features), n_classes)
     nn.init.zeros_(head.weight)
     nn.init.zeros_(head.bias)

@@ -17,7 +17,7 @@ from pillar_core.methods.method import Plan
 from pillar_core.methods.parts.deep import choice
 from pillar_core.methods.parts.deep.classifier import Design, NetworkClassifier
 from pillar_core.methods.parts.deep.pixels import Input
-from pillar_core.methods.parts.deep.train import PrivatePhase, Rows, private_phase
+from pillar_core.methods.parts.deep.train import PixelRows, PrivatePhase, private_phase
 from pillar_core.params import Param
 from pillar_core.rng import Streams
 from pillar_core.splits import View
@@ -124,10 +124,17 @@ def design(settings: Any, view: View, *, n_classes: int) -> Design:
     return Design(settings.network, shape=view.pixel_shape, n_classes=n_classes, **chosen)
 
 
-def private_rows(view: View, taken: Input) -> Rows:
+def fit(settings: DeepSettings, view: View, streams: Streams, ledger: Ledger) -> TrainResult:
+    """The network after its private steps, from where its name says that it starts."""
+    own = design(settings, view, n_classes=view.facts.n_classes)
+    module, _, taken = own.built(seed=streams.seed)
+    return fit_privately(settings, view, streams, ledger, own, module, taken)
+
+
+def private_rows(view: View, taken: Input) -> PixelRows:
     """The view's private rows."""
     numbers = np.arange(len(view.x)) if view.rows is None else view.rows
-    return Rows(view.x, numbers, view.y, taken)
+    return PixelRows(view.x, numbers, view.y, taken)
 
 
 def fit_privately(settings: Any, view: View, streams: Streams, ledger: Ledger, own: Design, module: Any, taken: Input) -> TrainResult:

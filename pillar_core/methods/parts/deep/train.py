@@ -37,7 +37,7 @@ class PrivatePhase:
 
 
 @dataclasses.dataclass(frozen=True)
-class Rows:
+class PixelRows:
     """Rows of pixels x (N, h·w·c) float32 of which `numbers` (n,) int64 are used, labels y (n,) int64, and how they become input."""
 
     x: Array
@@ -56,7 +56,7 @@ def trained(module: nn.Module) -> list[nn.Parameter]:
 
 
 def public_phase(
-    module: nn.Module, rows: Rows, *, epochs: int, learning_rate: float, batch_size: int, copies: int, mirror: bool, streams: Streams
+    module: nn.Module, rows: PixelRows, *, epochs: int, learning_rate: float, batch_size: int, copies: int, mirror: bool, streams: Streams
 ) -> None:
     """Trains the chosen parameters by Adam on public rows, in place; minibatches are shuffled, each row moved once where copies > 0."""
     generator, where = streams.public("public phase"), next(module.parameters()).device
@@ -78,7 +78,7 @@ def public_phase(
     optimiser.zero_grad(set_to_none=True)
 
 
-def private_phase(module: nn.Module, rows: Rows, phase: PrivatePhase, streams: Streams, ledger: Ledger) -> tuple[str, ...]:
+def private_phase(module: nn.Module, rows: PixelRows, phase: PrivatePhase, streams: Streams, ledger: Ledger) -> tuple[str, ...]:
     """Trains the chosen parameters by DP-SGD on private rows, in place; returns notes about what had to be changed on the way.
 
     With `ema_decay` above 0 the parameters become their exponential moving average over the steps (De et al. 2022), its decay at
@@ -125,7 +125,13 @@ class MicroBatch:
 
 
 def _batch_sum(
-    wrapped: Any, parameters: list[nn.Parameter], rows: Rows, indices: Array, drawn: Array | None, phase: PrivatePhase, size: MicroBatch
+    wrapped: Any,
+    parameters: list[nn.Parameter],
+    rows: PixelRows,
+    indices: Array,
+    drawn: Array | None,
+    phase: PrivatePhase,
+    size: MicroBatch,
 ) -> torch.Tensor:
     """(p,) float64 Σ clip(g_i) over the batch, micro-batch by micro-batch."""
     where = parameters[0].device
@@ -146,7 +152,7 @@ def _batch_sum(
 
 
 def _micro_sum(
-    wrapped: Any, parameters: list[nn.Parameter], rows: Rows, picked: Array, drawn: Array | None, phase: PrivatePhase
+    wrapped: Any, parameters: list[nn.Parameter], rows: PixelRows, picked: Array, drawn: Array | None, phase: PrivatePhase
 ) -> torch.Tensor:
     where = parameters[0].device
     images, labels = rows.images(picked, where), torch.from_numpy(rows.y[picked]).to(where)
