@@ -102,7 +102,7 @@ def resolve_hyperparameters(settings: GepSettings, facts: PublicFacts) -> Plan:
 
 
 @dataclasses.dataclass(frozen=True)
-class _Rows:
+class _AnchoredRows:
     """What a run needs of the data: private rows and labels, anchors, and products of both with the anchors, (n, m) and (m, m)."""
 
     z: torch.Tensor
@@ -119,7 +119,7 @@ def fit_many(settings: Sequence[GepSettings], view: View, streams: Sequence[Stre
     results: dict[int, TrainResult] = {}
     for positions in grouped((one.standardise, one.centre, one.normalise) for one in settings):
         prepared = descent.rows_as_they_are(settings[positions[0]], view, streams[0])
-        shared: dict[tuple[Any, ...], _Rows] = {}
+        shared: dict[tuple[Any, ...], _AnchoredRows] = {}
         for p in positions:
             key = (streams[p].identity, settings[p].anchors)
             if key not in shared:
@@ -129,7 +129,7 @@ def fit_many(settings: Sequence[GepSettings], view: View, streams: Sequence[Stre
     return [results[position] for position in range(len(settings))]
 
 
-def _with_anchors(settings: GepSettings, prepared: Prepared, view: View, streams: Streams) -> _Rows:
+def _with_anchors(settings: GepSettings, prepared: Prepared, view: View, streams: Streams) -> _AnchoredRows:
     """The anchors are a random choice of public rows; their labels are their own, or drawn where the method sees none."""
     generator = streams.public("anchors")
     chosen = generator.permutation(len(prepared.z_public))[: settings.anchors]
@@ -141,12 +141,14 @@ def _with_anchors(settings: GepSettings, prepared: Prepared, view: View, streams
         products = z @ anchors.T
         wide = anchors.double()
         anchor_products = (wide @ wide.T).cpu().numpy()
-    return _Rows(
+    return _AnchoredRows(
         z, squared_lengths(z), torch.from_numpy(view.y).to(where), anchors, torch.from_numpy(labels).to(where), products, anchor_products
     )
 
 
-def _fit(settings: GepSettings, prepared: Prepared, rows: _Rows, facts: PublicFacts, streams: Streams, ledger: Ledger) -> TrainResult:
+def _fit(
+    settings: GepSettings, prepared: Prepared, rows: _AnchoredRows, facts: PublicFacts, streams: Streams, ledger: Ledger
+) -> TrainResult:
     plan = descent.plan_of(settings, facts)
     clips = (plan.l2_clip_norm, plan.l2_clip_norm * settings.residual_clip_ratio)
     where = rows.z.device
@@ -177,7 +179,7 @@ def _fit(settings: GepSettings, prepared: Prepared, rows: _Rows, facts: PublicFa
     return TrainResult(classifier)
 
 
-def _basis(rows: _Rows, weights: torch.Tensor, k: int) -> AnchorBasis:
+def _basis(rows: _AnchoredRows, weights: torch.Tensor, k: int) -> AnchorBasis:
     residuals = head_residuals(rows.anchors, rows.anchor_labels, weights)
     coefficients = anchor_coefficients(rank_one_gram(residuals.cpu(), rows.anchor_products), k)
     return AnchorBasis(residuals, rows.anchors, torch.from_numpy(coefficients).float().to(residuals.device))
