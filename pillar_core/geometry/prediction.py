@@ -4,7 +4,7 @@ The model. In the basis, class c is Gaussian with mean m_c and a shared diagonal
 parameter μ over N private rows shows the sum of a class's rows with the same noise for every class, so the mean of class a,
 which has a share s_a of the rows, with noise of variance ν_a² = R_k²/(μNs_a)² per coordinate: small classes drown first. R_k² is
 the mean square norm of a row in k directions (rows are scaled to unit norm). For C classes, a linear rule with weights
-g = 1/(w + 0.3·(C/ηT)·R_k²) on noisy mean differences, where ηT = min(μN, 160·C) is how far the default learner travels,
+g = 1/(w + 0.3·(C/ηT)·R_k²) on noisy mean differences, where ηT = min(μN, 160·C) is the default learner's path length,
 tells class a from class c with the standardised gap
 
     t_ac = ½·ΣgΔ² / √(Σg²Δ²(w + ν_a²) + 2ν_a²·Σg²w + ν_a⁴·Σg²),   Δ = m_a − m_c,
@@ -30,7 +30,7 @@ from pillar_core.errors import SettingError
 from pillar_core.geometry.margins import Coordinates
 
 SHRINKAGE = 0.3
-LARGEST_TRAVEL_PER_CLASS = 160.0
+LONGEST_PATH_PER_CLASS = 160.0
 """The default rule of the descent learners caps steps × rate here, per class."""
 NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(15)
 WEIGHTS = WEIGHTS / WEIGHTS.sum()
@@ -132,9 +132,9 @@ def accuracy_drop(accuracy: float, reference: float) -> float:
 def _accuracy(moments: ClassMoments, k: int, mu_n: float, *, with_noise: bool) -> float:
     means, within = moments.means[:, :k], moments.within[:k]
     classes, radius = len(means), float(moments.second[:k].sum())
-    travel = min(mu_n, LARGEST_TRAVEL_PER_CLASS * classes)
+    path_length = min(mu_n, LONGEST_PATH_PER_CLASS * classes)
     noise = (radius / (mu_n * moments.shares) ** 2 if with_noise else np.zeros(classes))[:, None]
-    weight = 1.0 / (within + SHRINKAGE * classes / travel * radius)
+    weight = 1.0 / (within + SHRINKAGE * classes / path_length * radius)
     squares = np.square(means[:, None, :] - means[None, :, :])
     signal = 0.5 * squares @ weight
     spread = squares @ (weight**2 * within) + noise * (squares @ weight**2)

@@ -39,12 +39,12 @@ class DpRaftPillarSettings(DpRaftSettings):
 
 
 def effective_steps(steps: int, momentum: float) -> float:
-    """Σ_t (1 − m^t)/(1 − m): how far T unit gradients travel under heavy-ball momentum m, in units of the rate."""
+    """Σ_t (1 − m^t)/(1 − m): the path length of T unit gradients under heavy-ball momentum m, in units of the rate."""
     return (steps - momentum * (1.0 - momentum**steps) / (1.0 - momentum)) / (1.0 - momentum)
 
 
 def resolve_hyperparameters(settings: DpRaftSettings, facts: PublicFacts) -> Plan:
-    """Fills the rate, so that the weights travel as far as plain descent's; k stays as it is (None: all features)."""
+    """Fills the rate, so that the path is as long as plain descent's; k stays as it is (None: all features)."""
     if settings.k is not None:
         rules.check_k(settings, rules.public_rank(facts))
     return _with_momentum(Plan(settings), facts)

@@ -200,10 +200,10 @@ def resolve_hyperparameters(settings: OneShotSettings, facts: PublicFacts) -> Pl
     if settings.k is not None:
         return Plan(settings)
     noise = _noise(settings)
-    travel = facts.n_private / noise if noise > 0 else math.inf
+    path_length = facts.n_private / noise if noise > 0 else math.inf
     ceiling = rules.public_rank(facts)
-    k = ceiling if math.isinf(travel) else min(max(round(K_FACTOR * travel ** (2 / 3)), rules.SMALLEST_K), ceiling)
-    why = f"k = {k}: three quarters of (μN)^(2/3) with μN = {travel:,.0f}, at least {rules.SMALLEST_K} and at most the rank."
+    k = ceiling if math.isinf(path_length) else min(max(round(K_FACTOR * path_length ** (2 / 3)), rules.SMALLEST_K), ceiling)
+    why = f"k = {k}: three quarters of (μN)^(2/3) with μN = {path_length:,.0f}, at least {rules.SMALLEST_K} and at most the rank."
     return Plan(dataclasses.replace(settings, k=k), (why,))
 
 

@@ -1,7 +1,7 @@
-"""Settings, cost and training that the learners with labelled public rows share: they differ in their guide.
+"""Settings, cost and training that the learners with labelled public rows share: they differ in their step.
 
 A private row enters clipped sums alone; public rows enter as they are. The step rule gives the noise its scale: with
-μ = q·√T/σ and m public rows, the steps together travel μN · μN/(μN + m) clip norms, at most 160·C, so that a weight
+μ = q·√T/σ and m public rows, the steps together have a path length of μN · μN/(μN + m) clip norms, at most 160·C, so that a weight
 gathers at most one unit of noise and the less, the more the public rows know already (measured in docs/defaults.md).
 """
 
@@ -54,7 +54,7 @@ PUBLIC_LEARNING_RATE = params.Param(
 CLIP_PERCENTILE = params.Param(
     "clip_percentile", float, 90.0, "Clip norm: this percentile of the public rows' gradient norms.", low=0, low_open=True, high=100
 )
-RATE_RULE = "each step the rule of travel over steps and clip norm"
+RATE_RULE = "each step the rule of path length over steps and clip norm"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -129,21 +129,21 @@ def rate_words(settings: Settings, facts: PublicFacts) -> tuple[str, ...]:
     """The reason line of a step size that is left to the rule."""
     if settings.learning_rate is not None:
         return ()
-    length = travel(settings, facts)
+    length = path_length(settings, facts)
     return (f"learning_rate: {length:,.4g} / (steps × clip norm) on the mean gradient: min(μN · μN/(μN + m), 160·C) over all steps.",)
 
 
-def travel(settings: Settings, facts: PublicFacts) -> float:
+def path_length(settings: Settings, facts: PublicFacts) -> float:
     """How many clip norms all steps together move by: min(μN · μN/(μN + m), 160·C)."""
     reach = rules.noise_scale(settings, facts) * facts.n_private
     own = reach if math.isinf(reach) or not reach else reach * reach / (reach + facts.n_public)
-    return min(own, rules.LARGEST_TRAVEL_PER_CLASS * facts.n_classes)
+    return min(own, rules.LONGEST_PATH_PER_CLASS * facts.n_classes)
 
 
 def mean_rates(settings: Sequence[Settings], facts: PublicFacts, clip: torch.Tensor) -> torch.Tensor:
     """(H, 1, 1) step sizes on the mean gradient: those set, else the rule's at this step's clip norms (H,)."""
     rates = [
-        one.learning_rate if one.learning_rate is not None else travel(one, facts) / (one.steps * float(clip[h]))
+        one.learning_rate if one.learning_rate is not None else path_length(one, facts) / (one.steps * float(clip[h]))
         for h, one in enumerate(settings)
     ]
     return per_head(rates, clip)

@@ -21,7 +21,7 @@ from pillar_core.types import NeighboringRelation, PrivacyBudget, PublicFacts
 FEWEST_STEPS, MOST_STEPS = 5, 40
 STEPS_PER_MU = 50.0
 STEPS_WITHOUT_NOISE = 100
-LARGEST_TRAVEL_PER_CLASS = 160.0
+LONGEST_PATH_PER_CLASS = 160.0
 LARGEST_RATE_PER_DIMENSION = 4.0
 """Unit rows have a mean square of 1/k per direction: longer steps overshoot there."""
 SMALLEST_K = 5
@@ -64,16 +64,16 @@ def resolve_k(settings: Settings, facts: PublicFacts, *, k_ceiling: int | None =
     check_k(settings, ceiling)
     if "k" not in params.params_of(settings) or settings.k is not None:
         return Plan(settings)
-    travel = noise_scale(settings, facts) * facts.n_private
-    k = default_k(travel, ceiling)
-    why = f"k = {k}: 0.65 (μN)^(2/3) with μN = {travel:,.0f}, at least {SMALLEST_K} and at most the rank."
+    path_length = noise_scale(settings, facts) * facts.n_private
+    k = default_k(path_length, ceiling)
+    why = f"k = {k}: 0.65 (μN)^(2/3) with μN = {path_length:,.0f}, at least {SMALLEST_K} and at most the rank."
     return Plan(dataclasses.replace(settings, k=k), (why,))
 
 
 def descent_rate(settings: Settings, facts: PublicFacts) -> float:
     """The rule's step size of descent without momentum, in units of 1 / l2_clip_norm."""
     mu = noise_scale(settings, facts)
-    rate = min(min(0.5 + mu, 1.0) * mu * facts.n_private, LARGEST_TRAVEL_PER_CLASS * facts.n_classes) / settings.steps
+    rate = min(min(0.5 + mu, 1.0) * mu * facts.n_private, LONGEST_PATH_PER_CLASS * facts.n_classes) / settings.steps
     dimensions = getattr(settings, "k", None) or facts.d
     return float(min(rate, LARGEST_RATE_PER_DIMENSION * dimensions) / settings.l2_clip_norm)
 
@@ -109,7 +109,7 @@ def public_rank(facts: PublicFacts) -> int:
     return int(facts.extra.get("public_rank", min(facts.d, max(facts.n_public - 1, 1))))
 
 
-def default_k(travel: float, ceiling: int) -> int:
-    """k = 0.65·travel^(2/3) with travel = μN, at least 5 and at most `ceiling`."""
-    wanted = ceiling if math.isinf(travel) else round(K_FACTOR * travel ** (2 / 3))
+def default_k(path_length: float, ceiling: int) -> int:
+    """k = 0.65·(path length)^(2/3), the path length being μN, at least 5 and at most `ceiling`."""
+    wanted = ceiling if math.isinf(path_length) else round(K_FACTOR * path_length ** (2 / 3))
     return max(1, min(max(wanted, SMALLEST_K), ceiling))

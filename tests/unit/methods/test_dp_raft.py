@@ -1,4 +1,4 @@
-"""DP-RAFT: momentum's travel, its rule for the step size, and the two learners' relation to each other."""
+"""DP-RAFT: momentum's path length, its rule for the step size, and the two learners' relation to each other."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pillar_core.splits import split_features
 
 
 @pytest.mark.parametrize(("steps", "momentum"), [(1, 0.9), (7, 0.5), (20, 0.9), (5, 0.0)])
-def test_effective_steps_are_the_travel_of_unit_gradients(steps, momentum):
+def test_effective_steps_are_the_path_length_of_unit_gradients(steps, momentum):
     position = velocity = 0.0
     for _ in range(steps):
         velocity = momentum * velocity + 1.0
@@ -23,13 +23,13 @@ def test_effective_steps_are_the_travel_of_unit_gradients(steps, momentum):
     assert effective_steps(steps, momentum) == pytest.approx(position)
 
 
-def test_momentum_travels_as_far_as_plain_descent():
+def test_momentum_has_the_path_length_of_plain_descent():
     split = small_split()
     raft = pc.run("dp_raft_pillar", split, epsilon=1.0, k=4)
     plain = pc.run("pillar", split, epsilon=1.0, k=4, bias=False)
     assert raft.settings["steps"] == plain.settings["steps"]
-    travel = raft.settings["learning_rate"] * effective_steps(raft.settings["steps"], 0.9)
-    assert travel == pytest.approx(plain.settings["learning_rate"] * plain.settings["steps"])
+    path_length = raft.settings["learning_rate"] * effective_steps(raft.settings["steps"], 0.9)
+    assert path_length == pytest.approx(plain.settings["learning_rate"] * plain.settings["steps"])
 
 
 def test_k_makes_it_dp_raft_on_pillars_projection():
