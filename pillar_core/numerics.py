@@ -1,4 +1,4 @@
-"""Safe-side bisection and log-space tools, in float64."""
+"""Safe-side bisection and log-spaced grids, in float64."""
 
 from __future__ import annotations
 
@@ -48,10 +48,3 @@ def geometric_grid(low: float, high: float, count: int) -> list[float]:
     """`count` values from `low` to `high`, both above 0, evenly spaced in their logarithm."""
     step = math.log(high / low) / (count - 1)
     return [low * math.exp(step * place) for place in range(count - 1)] + [float(high)]
-
-
-def log_sub(a: float, b: float) -> float:
-    """log(exp(a) − exp(b)) for a ≥ b; −inf where they are equal."""
-    if b == -math.inf:
-        return a
-    return -math.inf if a <= b else a + math.log(-math.expm1(b - a))

@@ -8,7 +8,6 @@ import shlex
 import pandas as pd
 import yaml
 
-import pillar_core as pc
 from pages.frame import core
 from pages.frame.settings import AUTO, PART, PINNED, VERSION, Settings
 
@@ -39,11 +38,9 @@ def command_line(settings: Settings) -> str:
     if settings.backbone != AUTO:
         words += ["--backbone", settings.backbone]
     words += ["--public-fraction", f"{settings.public_fraction:g}"] if settings.public == PART else ["--public", settings.public]
-    if pc.METHODS[settings.method].is_private:
-        words += ["--epsilon", f"{settings.epsilon:g}", "--delta", f"{settings.delta:g}"]
-        words += ["--accountant", settings.accountant, "--relation", settings.relation]
-    if not settings.is_rule_k and core.has_k(settings.method):
-        words += ["--set", f"k={settings.k}"]
+    for name, value in core.run_arguments(settings).items():
+        text = value if isinstance(value, str) else f"{value:g}"
+        words += ["--set", f"k={value}"] if name == "k" else [f"--{name}", text]
     return shlex.join([*words, "--seed", str(settings.seed)])
 
 

@@ -3,7 +3,7 @@
 from pillar_core.subspace.anchors import anchor_coefficients, rank_one_gram
 from pillar_core.subspace.angles import cosines, projection_distance, random_distance
 from pillar_core.subspace.directions import GRAM_PARAMETERS, Directions, gram, singular_values, streamed_directions, top_directions
-from pillar_core.subspace.per_example import LARGEST_CHUNK, gradient_chunks, parameter_count
+from pillar_core.subspace.per_example import LARGEST_CHUNK, gradient_chunks
 
 __all__ = [
     "GRAM_PARAMETERS",
@@ -13,7 +13,6 @@ __all__ = [
     "cosines",
     "gradient_chunks",
     "gram",
-    "parameter_count",
     "projection_distance",
     "random_distance",
     "rank_one_gram",

@@ -13,11 +13,6 @@ CHUNK_NUMBERS = 64_000_000
 LARGEST_CHUNK = 64
 
 
-def parameter_count(module: torch.nn.Module, names: Sequence[str] | None = None) -> int:
-    """How many numbers a gradient row has; `names` chooses parameters (None: all)."""
-    return sum(value.numel() for name, value in module.named_parameters() if names is None or name in names)
-
-
 def gradient_chunks(
     module: torch.nn.Module,
     inputs: Any,

@@ -118,5 +118,5 @@ def test_the_command_line_is_understood_and_names_every_setting_of_the_run() -> 
     assert options.public_fraction is None
     plain = commands.parser().parse_args(shlex.split(exports.command_line(Settings()))[3:])
     assert (plain.public_fraction, plain.set, plain.backbone) == (0.1, [], None)
-    bare = commands.parser().parse_args(shlex.split(exports.command_line(Settings(method="non_private")))[3:])
-    assert bare.epsilon is None
+    bare = commands.parser().parse_args(shlex.split(exports.command_line(Settings(method="non_private", k=12)))[3:])
+    assert (bare.epsilon, bare.set) == (None, [])  # as the page runs it
