@@ -34,6 +34,10 @@ class MissingDependencyError(PillarError, ImportError):
     """An optional package is absent; the message says how to get it."""
 
 
+class PluginError(PillarError, RuntimeError):
+    """An entry point of another installed package cannot be used; the message names the package, the entry point and the cause."""
+
+
 class LedgerError(PillarError, RuntimeError):
     """A method spent privacy that it had not declared: a bug, and the run is refused."""
 

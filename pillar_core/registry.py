@@ -2,15 +2,21 @@
 
 A family stands for more items than can be listed, such as every model of a library: `timm:resnet50` is built from its name
 when somebody asks for it. Iteration and length cover what is registered by name; `in` and `[]` know families too.
+
+Other installed packages add items through entry points of the groups in `PLUGIN_GROUPS`, each the name of an object:
+`[project.entry-points."pillar_explorer.methods"]`, `mine = "my_package:LEARNER"`. They are loaded once in each process, when somebody
+first asks a registry, and follow the library's own.
 """
 
 from __future__ import annotations
 
 import difflib
+import importlib.metadata
+import threading
 from collections.abc import Callable, Iterator, Mapping
-from typing import Protocol, TypeVar
+from typing import ClassVar, Protocol, TypeVar
 
-from pillar_core.errors import PillarError, UnknownNameError
+from pillar_core.errors import PillarError, PluginError, UnknownNameError
 
 
 class Named(Protocol):
@@ -23,15 +29,31 @@ class Named(Protocol):
 
 
 T = TypeVar("T", bound=Named)
+PLUGIN_GROUPS = {
+    "method": "pillar_explorer.methods",
+    "dataset": "pillar_explorer.datasets",
+    "backbone": "pillar_explorer.backbones",
+    "score": "pillar_explorer.scores",
+}
+"""The group of entry points that add to each registry, by what the registry holds."""
 _BUILT = 256
 """Items of families that are kept, so that equal names give the same item."""
 
 
 class Registry(Mapping[str, T]):
-    """A mapping from name to item that refuses duplicate names and titles and suggests near misses."""
+    """A mapping from name to item that refuses duplicate names and titles and suggests near misses.
 
-    def __init__(self, what: str) -> None:
-        self.what = what
+    kind: the class of the items that other packages add, for a registry that has a group in PLUGIN_GROUPS. Reading such a registry
+    raises PluginError while an entry point of its group cannot be used.
+    """
+
+    _lock: ClassVar = threading.RLock()
+    _is_loading: ClassVar[bool] = False
+
+    def __init__(self, what: str, kind: type[T] | None = None) -> None:
+        self.what, self._kind = what, kind
+        self._is_loaded = kind is None
+        self._plugged: set[importlib.metadata.EntryPoint] = set()
         self._items: dict[str, T] = {}
         self._families: dict[str, Callable[[str], T]] = {}
         self._built: dict[str, T] = {}
@@ -68,7 +90,7 @@ class Registry(Mapping[str, T]):
 
     def __getitem__(self, name: str) -> T:
         if isinstance(name, str):
-            if name in self._items:
+            if name in self._known():
                 return self._items[name]
             prefix, colon, rest = name.partition(":")
             if colon and rest and prefix in self._families:
@@ -81,7 +103,7 @@ class Registry(Mapping[str, T]):
     def __contains__(self, name: object) -> bool:
         if not isinstance(name, str):
             return False
-        if name in self._items:
+        if name in self._known():
             return True
         try:
             self[name]
@@ -90,10 +112,38 @@ class Registry(Mapping[str, T]):
         return True
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._items)
+        return iter(self._known())
 
     def __len__(self) -> int:
-        return len(self._items)
+        return len(self._known())
+
+    def _known(self) -> dict[str, T]:
+        """The items by name, those of other packages among them. While a plug-in is imported, it sees what is there so far."""
+        if not self._is_loaded:
+            with Registry._lock:
+                if not Registry._is_loading and not self._is_loaded:
+                    Registry._is_loading = True
+                    try:
+                        self._plug_in(PLUGIN_GROUPS[self.what])
+                        self._is_loaded = True
+                    finally:
+                        Registry._is_loading = False
+        return self._items
+
+    def _plug_in(self, group: str) -> None:
+        for entry in importlib.metadata.entry_points(group=group):
+            if entry in self._plugged:
+                continue
+            package = entry.dist.name if entry.dist is not None else "without a name"
+            try:
+                item = entry.load()
+                if self._kind is None or not isinstance(item, self._kind):
+                    raise TypeError(f"it is of the class {type(item).__name__}, and a {self.what} is wanted")
+                self.register(item)
+            except Exception as cause:  # whatever a foreign module raises goes on, with the package's name
+                where = f"The entry point {entry.name!r} = {entry.value!r} (group {group}) of the package {package!r}"
+                raise PluginError(f"{where} cannot be used: {type(cause).__name__}: {cause} Mend or uninstall that package.") from cause
+            self._plugged.add(entry)
 
     def _of_family(self, prefix: str, name: str) -> T:
         found = self._built.get(name)

@@ -87,7 +87,7 @@ class Backbone:
         return path
 
 
-BACKBONES: Registry[Backbone] = Registry("backbone")
+BACKBONES: Registry[Backbone] = Registry("backbone", Backbone)
 
 
 def described_with(card: Backbone, name: str) -> Backbone:

@@ -1,8 +1,10 @@
-"""`list`: what there is, by name."""
+"""`list`: what there is, by name: every registry, or what is known of one item."""
 
 from __future__ import annotations
 
 import argparse
+import dataclasses
+import difflib
 from collections.abc import Mapping
 from typing import Any
 
@@ -11,15 +13,37 @@ from pillar_core.accounting import ACCOUNTANTS
 from pillar_core.backbones import BACKBONES
 from pillar_core.commands.options import as_lines
 from pillar_core.data import DATASETS
+from pillar_core.errors import UnknownNameError
+from pillar_core.jobs import JOB_KINDS
 from pillar_core.methods import METHODS
+from pillar_core.metrics import METRICS
+from pillar_core.registry import Registry
+from pillar_core.screening import MODELS, SCORES
+from pillar_core.studies.compare.views import COMPARE_VIEWS
+from pillar_core.studies.papers import TABLES
+from pillar_core.theory import CALCULATORS
 
-WHAT: Mapping[str, Mapping[str, Any]] = {"methods": METHODS, "datasets": DATASETS, "backbones": BACKBONES, "accountants": ACCOUNTANTS}
+_REGISTRIES: tuple[Registry[Any], ...] = (
+    METHODS,
+    DATASETS,
+    BACKBONES,
+    ACCOUNTANTS,
+    SCORES,
+    MODELS,
+    METRICS,
+    CALCULATORS,
+    COMPARE_VIEWS,
+    TABLES,
+    JOB_KINDS,
+)
+WHAT: Mapping[str, Registry[Any]] = {f"{registry.what.replace(' ', '-')}s": registry for registry in _REGISTRIES}
+"""Every registry by the word that `list` takes."""
 
 
 def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Declares the command."""
-    parser = subparsers.add_parser("list", help="methods, datasets, backbones, accountants; or one method's settings")
-    parser.add_argument("what", nargs="?", help=f"one of {', '.join(WHAT)}, or a method's name")
+    parser = subparsers.add_parser("list", help="what there is by name: methods, datasets, scores …; or what is known of one of them")
+    parser.add_argument("what", nargs="?", help=f"one of {', '.join(WHAT)}, or the name of an item")
     parser.set_defaults(command=command)
 
 
@@ -29,8 +53,31 @@ def command(options: argparse.Namespace) -> int:
         for name in [options.what] if options.what else WHAT:
             print(f"{name}:\n{as_lines({item: thing.title for item, thing in WHAT[name].items()})}\n")
         return 0
-    method = METHODS[options.what]
-    print(f"{method.title}: {method.idea}\nsource: {method.source}\npublic data: {method.public_use}\n")
-    rows = {name: f"{param.help} {param.range}; default {param.default}" for name, param in params.params_of(method.settings).items()}
-    print(as_lines(rows))
+    found = [(registry.what, registry[options.what]) for registry in _REGISTRIES if options.what in registry]
+    if not found:
+        near = difflib.get_close_matches(options.what, [*WHAT, *(name for registry in _REGISTRIES for name in registry)], cutoff=0.5)
+        hint = f"Did you mean {', '.join(near)}?" if near else f"Lists: {', '.join(WHAT)}."
+        raise UnknownNameError(f"Nothing is named {options.what!r}. {hint}")
+    for what, item in found:
+        print(f"{item.title} ({what})\n{as_lines(_facts(item))}\n")
     return 0
+
+
+def _facts(item: Any) -> dict[str, str]:
+    """What an item declares in words and numbers, and its settings."""
+    names = [field.name for field in dataclasses.fields(item)] + [
+        name for name, value in vars(type(item)).items() if isinstance(value, property)
+    ]
+    values = {name: getattr(item, name) for name in names if name not in ("name", "title")}
+    facts = {
+        name.replace("_", " "): _words(value) for name, value in values.items() if isinstance(value, str | int | float | frozenset | tuple)
+    }
+    settings = params.params_of(values["settings"]) if isinstance(values.get("settings"), type) else {}
+    facts |= {name: f"{param.help} {param.range}; default {param.default}" for name, param in settings.items()}
+    return {name: words for name, words in facts.items() if words}
+
+
+def _words(value: Any) -> str:
+    if isinstance(value, frozenset | tuple):
+        return ", ".join(sorted(map(str, value)))
+    return {True: "yes", False: "no"}[value] if isinstance(value, bool) else str(value)

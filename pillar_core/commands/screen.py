@@ -77,7 +77,9 @@ def report(table: pd.DataFrame, private: Dataset, notes: list[str]) -> str:
     parts: list[str] = []
     for score in dict.fromkeys(table["score"]):
         one = table[table["score"] == score]
-        figure = plots.ranking(one, private=private.title or private.name, random_subspaces=table.attrs["random_subspaces"])
+        figure = plots.ranking(
+            one, score=SCORES[score], private=private.title or private.name, random_subspaces=table.attrs["random_subspaces"]
+        )
         parts.append(
             f"<h2>{html.escape(SCORES[score].title)}</h2>{figure.to_html(include_plotlyjs='cdn' if not parts else False, full_html=False)}"
         )

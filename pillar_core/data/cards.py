@@ -92,7 +92,7 @@ class DatasetCard:
         return (f"The source counts {self.n_train} train rows, these files hold {len(dataset.x_train):,}: parts may be missing.",)
 
 
-DATASETS: Registry[DatasetCard] = Registry("dataset")
+DATASETS: Registry[DatasetCard] = Registry("dataset", DatasetCard)
 
 
 def load_dataset(name: str, *, seed: int = 0, download: bool = False, **settings: Any) -> Dataset:

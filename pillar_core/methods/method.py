@@ -82,4 +82,4 @@ class Method:
         return f"{PublicUse.LABELLED} and class names" if use is PublicUse.TEXT else str(use)
 
 
-METHODS: Registry[Method] = Registry("method")
+METHODS: Registry[Method] = Registry("method", Method)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Protocol
 
 import pandas as pd
 import plotly.graph_objects as go
@@ -12,21 +12,26 @@ import plotly.graph_objects as go
 from pillar_core.plots.intervals import over_seeds
 from pillar_core.plots.theme import ACCURACY_SCALE, INK, Mode, categorical, class_symbols, faded, finished
 
-UNIT_SCORES = {"gsd": "gradient subspace distance", "gsd_pure": "gradient subspace distance", "missed_energy": "missed gradient energy"}
-SCORE_NAMES = UNIT_SCORES | {
-    "task2vec": "Task2Vec distance",
-    "otdd": "squared transport distance (OTDD)",
-    "leep": "negative LEEP",
-    "logme": "negative LogME",
-}
 ROOM_FOR_NAMES = 0.3
 """Of the points' spread, right of the last, for the name beside it."""
 LOW_IS_NEAR = "  (nearer is better)"
 
 
+class ScoreAxis(Protocol):
+    """What a figure reads of a score (a `screening.Score`)."""
+
+    @property
+    def unit(self) -> str: ...
+    @property
+    def is_on_unit_axis(self) -> bool: ...
+    @property
+    def is_subspace_distance(self) -> bool: ...
+
+
 def ranking(
     table: pd.DataFrame,
     *,
+    score: ScoreAxis | None = None,
     mode: Mode = "light",
     titles: Mapping[str, str] | None = None,
     private: str = "the private set",
@@ -37,13 +42,12 @@ def ranking(
 ) -> Any:
     """One score's candidates, nearest on top: value, interval, and the values that tell nothing (dotted lines).
 
-    table: rows of one score as `screening.screen` returns them. `noise_images` names the candidate that is noise, `yardstick` the
-    one that is no public set: both are drawn in grey, and neither can be the title's nearest.
+    table: rows of one score as `screening.screen` returns them; `score`: its entry in the registry. `noise_images` names the candidate
+    that is noise, `yardstick` the one that is no public set: both are drawn in grey, and neither can be the title's nearest.
     """
     ink, names = INK[mode], list(table.sort_values("rank")["public"])
     labels = [(titles or {}).get(name, name) for name in names]
     rows = table.set_index("public").loc[names]
-    score = str(table["score"].iloc[0])
     best, figure = rows["value"].iloc[0], go.Figure()
     real = [name for name in names if name != yardstick] or names
     for name, label in zip(names, labels, strict=True):
@@ -85,9 +89,9 @@ def ranking(
             xshift=12,
             font={"size": 14, "color": ink.text, "weight": 700 if is_first else 500},
         )
-    if score in UNIT_SCORES:
+    if score is not None and score.is_on_unit_axis:
         figure.update_xaxes(range=[0, 1.09])
-    if random_subspaces is not None and score.startswith("gsd"):
+    if random_subspaces is not None and score is not None and score.is_subspace_distance:
         figure.add_vline(x=random_subspaces, line={"color": ink.muted, "width": 1.5, "dash": "dot"})
         figure.add_annotation(
             x=random_subspaces,
@@ -99,7 +103,7 @@ def ranking(
             xanchor="right",
             font={"size": 12, "color": ink.muted},
         )
-    figure.update_xaxes(title_text=SCORE_NAMES.get(score, score) + LOW_IS_NEAR, rangemode="tozero")
+    figure.update_xaxes(title_text=_unit(score, table) + LOW_IS_NEAR, rangemode="tozero")
     figure.update_yaxes(
         type="category", categoryarray=labels[::-1], showgrid=False, ticksuffix="  ", tickfont={"size": 14, "color": ink.text}
     )
@@ -207,6 +211,7 @@ def score_against_accuracy(
     accuracy: pd.DataFrame,
     agreement: pd.Series[Any],
     *,
+    score: ScoreAxis | None = None,
     mode: Mode = "light",
     titles: Mapping[str, str] | None = None,
     baseline: float | None = None,
@@ -235,10 +240,9 @@ def score_against_accuracy(
         )
     if baseline is not None:
         figure.add_hline(y=100 * baseline, line={"color": INK[mode].muted, "width": 1.5, "dash": "dot"}, annotation_text="no public data")
-    score = str(rows["score"].iloc[0])
     span = max(float(rows["value"].max() - rows["value"].min()), 1e-9)
     figure.update_xaxes(range=[rows["value"].min() - 0.06 * span, rows["value"].max() + ROOM_FOR_NAMES * span])
-    figure.update_xaxes(title_text=SCORE_NAMES.get(score, score) + LOW_IS_NEAR)
+    figure.update_xaxes(title_text=_unit(score, table) + LOW_IS_NEAR)
     figure.update_yaxes(title_text=f"test accuracy{f' of {learner}' if learner else ''} with it, %")
     figure.update_layout(showlegend=False)
     verdict = f"Spearman {agreement['spearman']:.2f}, permutation p = {agreement['p_value']:.3f}, {agreement['sets']:.0f} sets"
@@ -252,6 +256,11 @@ def score_against_accuracy(
         height=height,
         line=90,
     )
+
+
+def _unit(score: ScoreAxis | None, table: pd.DataFrame) -> str:
+    """What the axis of a score is called: its name in the table where nothing is known of it."""
+    return str(table["score"].iloc[0]) if score is None else score.unit
 
 
 def _is_clear(rows: pd.DataFrame) -> bool:

@@ -8,7 +8,7 @@ from pillar_core.screening.logme import negative_logme
 from pillar_core.screening.models import MODELS, GradientModel
 from pillar_core.screening.otdd import bures_wasserstein, otdd
 from pillar_core.screening.ranking import interval
-from pillar_core.screening.scores import SCORES, Score
+from pillar_core.screening.scores import SCORES, Need, Score
 from pillar_core.screening.screen import screen
 from pillar_core.screening.task2vec import task2vec_distance
 from pillar_core.screening.training import order_kept, over_training
@@ -17,6 +17,7 @@ __all__ = [
     "MODELS",
     "SCORES",
     "GradientModel",
+    "Need",
     "Score",
     "angles",
     "bures_wasserstein",

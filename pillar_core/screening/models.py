@@ -8,6 +8,7 @@ additions to a vision transformer's attention and the head, `&size=<pixels>`, an
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Callable, Iterator
 
 import numpy as np
@@ -55,8 +56,9 @@ def _as_they_are(rows: Array) -> Array:
 class GradientModel:
     """A model: `network(prepared rows, start)` is its module, whose per-example gradients are compared.
 
-    `input_size` is the side of the images that it takes, None for numbers as they are. `prepare` does once what no repeat
-    changes (a frozen network's features). `rows` makes the gradients without autograd where the model allows it.
+    `input_size` is the side of the images that it takes, None for numbers as they are. `prepare` does once what no repeat changes
+    (`is_frozen_network`: the features of images). `rows` makes the gradients without autograd where the model allows it.
+    seconds_per_row: of one row's gradient, on one core.
     """
 
     name: str
@@ -67,11 +69,8 @@ class GradientModel:
     rows: Callable[[Array, torch.Tensor, Start], Chunks] | None = None
     prepare: Callable[[Array], Array] = _as_they_are
     takes_numbers: bool = False
-
-    @property
-    def is_frozen_network(self) -> bool:
-        """Whether prepared rows are a network's features of images."""
-        return self.input_size is not None and self.rows is head_chunks
+    is_frozen_network: bool = False
+    seconds_per_row: float = 0.04
 
     def chunks(self, rows: Array, labels: torch.Tensor, start: Start) -> Chunks:
         """What makes the gradients (c, p) float32 of prepared rows, chunk by chunk, anew at each call."""
@@ -94,9 +93,8 @@ def model_of(name: str) -> GradientModel:
         return MODELS[name]
     trunk = pretrained.parsed(name)
     if trunk.is_frozen:
-        return GradientModel(
-            name, trunk.title, "gsd, Table 1", trunk.size, head, head_chunks, lambda rows: pretrained.features(trunk, rows)
-        )
+        features = functools.partial(pretrained.features, trunk)
+        return GradientModel(name, trunk.title, "gsd, Table 1", trunk.size, head, head_chunks, features, is_frozen_network=True)
 
     def network(rows: Array, start: Start) -> Network:
         module, names = pretrained.with_head(trunk, seed=start.seed, repeat=start.repeat)
@@ -170,9 +168,27 @@ def _pixels(rows: Array) -> Array:
     return np.concatenate([batch.flatten(1).numpy() for batch in image_batches(rows, LINEAR_SIDE)])
 
 
-MODELS.register(GradientModel("probe", "Probe network", "gsd, Table 5b", probe.INPUT_SIZE, _probe, _probe_chunks))
-MODELS.register(GradientModel("small_cnn", "Small CNN", "gsd, Table 5a", 28, _built(networks.small_cnn, 28, 1)))
-MODELS.register(GradientModel("resnet20", "ResNet20 with group normalisation", "gsd, appendix B", 32, _built(networks.resnet20, 32, 3)))
-MODELS.register(
-    GradientModel("linear_head", "Linear head on the rows", "gsd, Table 1", None, head, head_chunks, _pixels, takes_numbers=True)
-)
+for _model in (
+    GradientModel(
+        "linear_head",
+        "Linear head on the rows",
+        "gsd, Table 1",
+        None,
+        head,
+        head_chunks,
+        _pixels,
+        takes_numbers=True,
+        seconds_per_row=0.0004,
+    ),
+    GradientModel("probe", "Probe network", "gsd, Table 5b", probe.INPUT_SIZE, _probe, _probe_chunks, seconds_per_row=0.012),
+    GradientModel("small_cnn", "Small CNN", "gsd, Table 5a", 28, _built(networks.small_cnn, 28, 1), seconds_per_row=0.004),
+    GradientModel(
+        "resnet20",
+        "ResNet20 with group normalisation",
+        "gsd, appendix B",
+        32,
+        _built(networks.resnet20, 32, 3),
+        seconds_per_row=0.08,
+    ),
+):
+    MODELS.register(_model)

@@ -20,21 +20,19 @@ from pillar_core.rng import Streams, stream
 from pillar_core.screening import release as releases
 from pillar_core.screening.gsd import Side
 from pillar_core.screening.models import Start
-from pillar_core.screening.ranking import LEVEL, Task, ranked, row_of
-from pillar_core.screening.release import Release
-from pillar_core.screening.scores import SCORES
-from pillar_core.subspace import projection_distance, random_distance
+from pillar_core.screening.ranking import LEVEL, Screening, ranked, row_of
+from pillar_core.screening.release import LARGEST_PURE_K, ReleasedSubspace
+from pillar_core.screening.scores import SCORES, Score
+from pillar_core.subspace import random_distance
 from pillar_core.types import NeighboringRelation, Provenance
 
 NOISE_DRAWS = 12
 """Noise copies for the interval of a private ranking."""
-LARGEST_PURE_K = 2
-"""Beyond it the pure form's directions are close to random for a few thousand rows."""
 SKETCHES = {"moment": releases.SKETCH, "directions": releases.PURE_SKETCH}
 """Numbers of a sketched gradient in each form of release."""
 
 
-def with_noise(task: Task, sides: Mapping[str, Side], epsilon: float, delta: float) -> pd.DataFrame:
+def with_noise(task: Screening, sides: Mapping[str, Side], epsilon: float, delta: float) -> pd.DataFrame:
     """The table from one release at (ε, δ); several kinds of release share ε equally. Candidates cost nothing more.
 
     Raises:
@@ -57,7 +55,7 @@ def with_noise(task: Task, sides: Mapping[str, Side], epsilon: float, delta: flo
         generators = [stream(task.public_seed, "noise copies", number) for number in range(NOISE_DRAWS)]
         copies = [] if one.release.moment is None else [releases.noise_copy(one.release, generator) for generator in generators]
         for name, side in sides.items():
-            ends = _from_release(score, one.release, copies, [one.bases[name, repeat] for repeat in range(task.repeats)])
+            ends = _from_release(SCORES[score], one.release, copies, [one.bases[name, repeat] for repeat in range(task.repeats)])
             count = min(task.n_examples, task.n_private, len(side.chosen[0]))
             found.append(row_of(name, score, ends, count, Provenance.PRIVATE, upper))
     task.progress(1, 1, "done")
@@ -71,13 +69,13 @@ def with_noise(task: Task, sides: Mapping[str, Side], epsilon: float, delta: flo
 class _Made:
     """One form's release, and each candidate's directions in its sketch by (name, repeat)."""
 
-    release: Release
+    release: ReleasedSubspace
     bases: Mapping[tuple[str, int], Array]
 
     @classmethod
     def of(
         cls,
-        task: Task,
+        task: Screening,
         form: str,
         matrix: torch.Tensor,
         public: Mapping[tuple[str, int], Array],
@@ -92,7 +90,9 @@ class _Made:
         return cls(released(task, form, matrix @ narrow, clip, *budget, ledger), bases)
 
 
-def released(task: Task, form: str, matrix: torch.Tensor, clip: float, epsilon: float, delta: float, ledger: Ledger) -> Release:
+def released(
+    task: Screening, form: str, matrix: torch.Tensor, clip: float, epsilon: float, delta: float, ledger: Ledger
+) -> ReleasedSubspace:
     """One release of the task's private rows at `epsilon`: form "moment" (Gaussian, δ) or "directions" (pure).
 
     Each row is in the sample with probability q, whatever other rows there are; only the moment, one release a sample, is
@@ -112,7 +112,7 @@ def released(task: Task, form: str, matrix: torch.Tensor, clip: float, epsilon: 
         return releases.release_moment(rows, k=task.k, l2_clip_norm=clip, noise_multiplier=multiplier, noise=noise, ledger=ledger)
 
 
-def _guarantee(task: Task, spent: DpEvent, upper: float, delta: float) -> str:
+def _guarantee(task: Screening, spent: DpEvent, upper: float, delta: float) -> str:
     """What was promised, in words."""
     n, pure = task.n_private, not any(SCORES[name].private_form == "moment" for name in task.scores)
     q = releases.sampling_probability(n, task.n_examples)
@@ -128,7 +128,7 @@ def _guarantee(task: Task, spent: DpEvent, upper: float, delta: float) -> str:
     return words + loose + secret
 
 
-def _forms(task: Task, epsilon: float) -> list[str]:
+def _forms(task: Screening, epsilon: float) -> list[str]:
     """The kinds of release that the scores need, each once."""
     lacking = [name for name in task.scores if not SCORES[name].private_form]
     if lacking:
@@ -144,17 +144,18 @@ def _forms(task: Task, epsilon: float) -> list[str]:
     return forms
 
 
-def _from_release(score: str, release: Release, copies: Sequence[Array], bases: Sequence[Array]) -> tuple[float, float, float]:
+def _from_release(score: Score, release: ReleasedSubspace, copies: Sequence[Array], bases: Sequence[Array]) -> tuple[float, float, float]:
     """(low, value, high): the spread joins fresh noise of the same law with that over the candidate's own draws of rows.
 
     The pure form has no noise of known spread to copy: its ends are NaN.
     """
-    if score == "missed_energy" and release.moment is not None:
-        values = [releases.missed_energy(release.moment, basis) for basis in bases]
-        noisy = [releases.missed_energy(copy, bases[0]) for copy in copies]
+    if release.moment is not None and score.from_moment is not None:
+        values = [score.from_moment(release.moment, basis) for basis in bases]
+        noisy = [score.from_moment(copy, bases[0]) for copy in copies]
+    elif score.from_directions is not None:
+        values, noisy = [score.from_directions(release.basis, basis) for basis in bases], []
     else:
-        values = [projection_distance(release.basis, basis) for basis in bases]
-        noisy = [projection_distance(releases.top_of(copy, release.basis.shape[1]), bases[0]) for copy in copies]
+        raise UnsupportedError(f"the score {score.name} has no private form.")
     value = float(np.mean(values))
     if len(noisy) < 2:
         return math.nan, value, math.nan

@@ -14,7 +14,7 @@ from scipy import stats
 from pillar_core.errors import DataError, SettingError
 from pillar_core.screening.gsd import Side
 from pillar_core.screening.models import GradientModel
-from pillar_core.screening.scores import SCORES, Seen
+from pillar_core.screening.scores import SCORES, Need, Seen
 from pillar_core.subspace import random_distance
 from pillar_core.types import Dataset, Progress, Provenance
 
@@ -23,7 +23,7 @@ LEVEL = 0.95
 
 
 @dataclasses.dataclass(frozen=True)
-class Task:
+class Screening:
     """Everything about one screening, checked. `seed` names the noise (None: the operating system's), `public_seed` all else;
     `n_private` is the number of private rows that counts as public, whatever rows are there."""
 
@@ -40,7 +40,7 @@ class Task:
     progress: Progress
 
 
-def without_noise(task: Task, own: Side, sides: Mapping[str, Side]) -> pd.DataFrame:
+def without_noise(task: Screening, own: Side, sides: Mapping[str, Side]) -> pd.DataFrame:
     """The table of non-private diagnostics: the private gradients are made once a repeat, each candidate's once a repeat.
 
     Raises:
@@ -58,7 +58,7 @@ def without_noise(task: Task, own: Side, sides: Mapping[str, Side]) -> pd.DataFr
             public = Seen(side, repeat)
             for score in task.scores:
                 values[name, score].append(_scored(score, private, public, task.k, name))
-        width = private.gradients.width if set(task.scores) & {"gsd", "missed_energy"} else 0
+        width = private.gradients.width if any(Need.GRADIENTS in SCORES[name].needs for name in task.scores) else 0
     task.progress(1, 1, "done")
     rows = []
     for (name, score), found in values.items():

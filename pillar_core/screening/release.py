@@ -36,12 +36,14 @@ SKETCH = 64
 PURE_SKETCH = 8
 """Numbers of the pure form's sketch: its directions are drawn from a sphere of this dimension, which noise fills. On four pairs of
 private set and model the own half came first in 67 of 80 draws at ε = 1 and k = 1, with 64 numbers in 42."""
+LARGEST_PURE_K = 2
+"""Beyond it the pure form's directions are close to random for a few thousand rows."""
 CLIP_QUANTILE = 0.5
 REPLACE_ONE_FACTOR = float(np.sqrt(2.0))
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class Release:
+class ReleasedSubspace:
     """What was released. moment: (s, s) float64 symmetric with its noise, None for Bingham; basis: (s, k) float64 orthonormal."""
 
     basis: Array
@@ -104,23 +106,23 @@ def sampled_rows(data: Dataset, model: GradientModel, indices: Array, matrix: to
     return sketched(model.chunks(model.prepare(data.x_train[indices]), torch.from_numpy(codes[indices]), start)(), matrix)
 
 
-def release_moment(rows: Array, *, k: int, l2_clip_norm: float, noise_multiplier: float, noise: Stream, ledger: Ledger) -> Release:
+def release_moment(rows: Array, *, k: int, l2_clip_norm: float, noise_multiplier: float, noise: Stream, ledger: Ledger) -> ReleasedSubspace:
     """The Gaussian form under add/remove. rows: (m, s) float64, private, sketched; they are clipped here."""
     sensitivity = l2_clip_norm**2
     label = "noised moment of sketched gradients"
     mechanism = GaussianMechanism(noise_multiplier, sensitivity, noise, ledger, REPLACE_ONE_FACTOR, label=label)
     drawn = mechanism.release(torch.from_numpy(moment_of(clipped(rows, l2_clip_norm)))).numpy()
     symmetric = (drawn + drawn.T) / 2
-    return Release(top_of(symmetric, k), symmetric, noise_multiplier * sensitivity)
+    return ReleasedSubspace(top_of(symmetric, k), symmetric, noise_multiplier * sensitivity)
 
 
-def release_directions(rows: Array, *, k: int, l2_clip_norm: float, epsilon: float, noise: Stream, ledger: Ledger) -> Release:
+def release_directions(rows: Array, *, k: int, l2_clip_norm: float, epsilon: float, noise: Stream, ledger: Ledger) -> ReleasedSubspace:
     """The pure form: k exact Bingham draws at ε/k under add/remove. rows as for `release_moment`."""
     mechanism = BinghamMechanism(epsilon / k, l2_clip_norm, noise, ledger, label="private gradient direction")
-    return Release(mechanism.directions(moment_of(clipped(rows, l2_clip_norm)), k), None, 0.0)
+    return ReleasedSubspace(mechanism.directions(moment_of(clipped(rows, l2_clip_norm)), k), None, 0.0)
 
 
-def missed_energy(moment: Array, basis: Array) -> float:
+def residual_of_moment(moment: Array, basis: Array) -> float:
     """1 − tr(VᵀMV)/tr(M) in [0, 1]: the share of the private rows' energy outside the directions; 1 where the noise left none."""
     total = float(np.trace(moment))
     if not total > 0:
@@ -128,7 +130,7 @@ def missed_energy(moment: Array, basis: Array) -> float:
     return float(np.clip(1.0 - np.trace(basis.T @ moment @ basis) / total, 0.0, 1.0))
 
 
-def noise_copy(release: Release, generator: Stream) -> Array:
+def noise_copy(release: ReleasedSubspace, generator: Stream) -> Array:
     """The released moment with fresh noise of the same law on top: for intervals, after the release and free."""
     if release.moment is None:
         raise ValueError("only the Gaussian form has a noise of known law.")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import enum
 import math
 from collections.abc import Callable
 from functools import cached_property
@@ -16,6 +17,7 @@ from pillar_core.screening import leep, logme, task2vec
 from pillar_core.screening.batches import image_batches
 from pillar_core.screening.gsd import Gradients, Side
 from pillar_core.screening.otdd import otdd
+from pillar_core.screening.release import residual_of_moment, top_of
 from pillar_core.subspace import projection_distance
 
 FLAT_SIDE = 16
@@ -57,7 +59,8 @@ class Seen:
             DataError: the set has none.
         """
         if self.side.data.y_train is None:
-            raise DataError(f"{self.side.data.name!r} has no labels, which this score needs; choose gsd or missed_energy.")
+            able = ", ".join(score.name for score in SCORES.values() if score.value is not None and Need.LABELS not in score.needs)
+            raise DataError(f"{self.side.data.name!r} has no labels, which this score needs; choose {able}.")
         return self.side.data.y_train[self.side.chosen[self.repeat]]
 
     def fisher(self, m: int) -> Array:
@@ -68,31 +71,52 @@ class Seen:
         return self.embeddings[m]
 
 
+class Need(enum.StrEnum):
+    """What a score reads beside the rows."""
+
+    GRADIENTS = "gradients of the model"
+    LABELS = "labels"
+    NETWORK = "a probe network of its own"
+
+
 @dataclasses.dataclass(frozen=True)
 class Score:
     """A score of one public set: `value(private, public, k, m)` reads the first m rows of both without noise.
 
-    `smallest` and `largest` are the least and the most that it can be.
-    `private_form` says how ε is spent where the score has a private form: "moment" (one Gaussian release ranks any number of
-    candidates) or "directions" (pure ε, exact sampler); "" where it has none.
+    unit: what its number is, along an axis. smallest, largest: the least and the most that it can be.
+    from_moment, from_directions: its private form, if any, from what was released and the candidate's directions (s, k): the
+    second moment (s, s), of which one Gaussian release ranks any number of candidates, or directions (s, k) by the exact sampler
+    (pure ε).
+    is_on_unit_axis: drawn on the whole of [0, 1]. is_subspace_distance: a set and itself lie at 0, random subspaces near 1.
+    seconds_per_row: what it takes beside the model's own pass, on one core.
     """
 
     name: str
     title: str
     source: str
     idea: str
-    value: Callable[[Seen, Seen, int, int], float] | None
-    private_form: str = ""
-    needs_labels: bool = False
+    unit: str
+    value: Callable[[Seen, Seen, int, int], float] | None = None
+    from_moment: Callable[[Array, Array], float] | None = None
+    from_directions: Callable[[Array, Array], float] | None = None
+    needs: frozenset[Need] = frozenset()
     smallest: float = 0.0
     largest: float = math.inf
+    is_on_unit_axis: bool = False
+    is_subspace_distance: bool = False
+    seconds_per_row: float = 0.0
     version: int = 1
 
+    @property
+    def private_form(self) -> str:
+        """How ε is spent: "moment", "directions", or "" where the score has no private form."""
+        return "moment" if self.from_moment else "directions" if self.from_directions else ""
 
-SCORES: Registry[Score] = Registry("score")
+
+SCORES: Registry[Score] = Registry("score", Score)
 
 
-def missed_energy(private: Seen, public: Seen, k: int, m: int) -> float:
+def projection_residual(private: Seen, public: Seen, k: int, m: int) -> float:
     """The share of the private gradients' squared norm outside the public directions: 1 − ‖GV‖²_F/‖G‖²_F."""
     basis = public.gradients.directions(k, m).basis
     held, total = 0.0, 0.0
@@ -124,38 +148,79 @@ def _logme(private: Seen, public: Seen, k: int, m: int) -> float:
 
 for _score in (
     Score(
-        "gsd", "Gradient subspace distance", "gsd, Algorithm 1", "angles between the top gradient directions", _gsd, "moment", largest=1.0
-    ),
-    Score(
-        "missed_energy",
-        "Missed gradient energy",
-        "ours, after gsd, Lemma 4.1",
-        "share of private gradients outside the public directions",
-        missed_energy,
-        "moment",
+        name="gsd",
+        title="Subspace distance (GSD)",
+        source="gsd, Algorithm 1",
+        idea="angles between the top gradient directions",
+        unit="gradient subspace distance",
+        value=_gsd,
+        from_moment=lambda moment, basis: projection_distance(top_of(moment, basis.shape[1]), basis),
+        needs=frozenset({Need.GRADIENTS}),
         largest=1.0,
+        is_on_unit_axis=True,
+        is_subspace_distance=True,
     ),
     Score(
-        "gsd_pure",
-        "Gradient subspace distance, pure ε",
-        "gsd, Algorithms 3 and 4",
-        "directions from the exact Bingham sampler",
-        None,
-        "directions",
+        name="missed_energy",
+        title="Projection residual",
+        source="ours, after gsd, Lemma 4.1",
+        idea="share of private gradients' energy outside the public directions",
+        unit="projection residual of gradients",
+        value=projection_residual,
+        from_moment=residual_of_moment,
+        needs=frozenset({Need.GRADIENTS}),
         largest=1.0,
+        is_on_unit_axis=True,
     ),
     Score(
-        "task2vec", "Task2Vec", "Achille et al. 2019", "Fisher information of a probe's filters", _task2vec, needs_labels=True, largest=1.0
+        name="gsd_pure",
+        title="GSD, pure ε",
+        source="gsd, Algorithms 3 and 4",
+        idea="directions from the exact Bingham sampler",
+        unit="gradient subspace distance",
+        from_directions=projection_distance,
+        needs=frozenset({Need.GRADIENTS}),
+        largest=1.0,
+        is_on_unit_axis=True,
+        is_subspace_distance=True,
     ),
-    Score("otdd", "Optimal transport (OTDD)", "Alvarez-Melis & Fusi 2020", "transport with label distances", _otdd, needs_labels=True),
-    Score("leep", "LEEP (negative)", "Nguyen et al. 2020", "how well public labels predict private ones", _leep, needs_labels=True),
     Score(
-        "logme",
-        "LogME (negative)",
-        "You et al. 2021",
-        "evidence of private labels on public directions",
-        _logme,
-        needs_labels=True,
+        name="task2vec",
+        title="Task2Vec",
+        source="Achille et al. 2019",
+        idea="Fisher information of a probe's filters",
+        unit="Task2Vec distance",
+        value=_task2vec,
+        needs=frozenset({Need.LABELS, Need.NETWORK}),
+        largest=1.0,
+        seconds_per_row=0.03,
+    ),
+    Score(
+        name="otdd",
+        title="Transport (OTDD)",
+        source="Alvarez-Melis & Fusi 2020",
+        idea="transport with label distances",
+        unit="squared transport distance (OTDD)",
+        value=_otdd,
+        needs=frozenset({Need.LABELS}),
+    ),
+    Score(
+        name="leep",
+        title="LEEP",
+        source="Nguyen et al. 2020",
+        idea="how well public labels predict private ones",
+        unit="negative LEEP",
+        value=_leep,
+        needs=frozenset({Need.LABELS}),
+    ),
+    Score(
+        name="logme",
+        title="LogME",
+        source="You et al. 2021",
+        idea="evidence of private labels on public directions",
+        unit="negative LogME",
+        value=_logme,
+        needs=frozenset({Need.LABELS}),
         smallest=-math.inf,
     ),
 ):

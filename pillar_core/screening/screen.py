@@ -13,8 +13,9 @@ from pillar_core.rng import stream
 from pillar_core.screening.batches import preparation_notes
 from pillar_core.screening.gsd import N_EXAMPLES, REPEATS, K, Side, require_kind, require_one_width, whole
 from pillar_core.screening.models import model_of
-from pillar_core.screening.private import LARGEST_PURE_K, with_noise
-from pillar_core.screening.ranking import Task, without_noise
+from pillar_core.screening.private import with_noise
+from pillar_core.screening.ranking import Screening, without_noise
+from pillar_core.screening.release import LARGEST_PURE_K
 from pillar_core.screening.scores import SCORES
 from pillar_core.subspace import GRAM_PARAMETERS
 from pillar_core.types import Dataset, Progress, unwatched
@@ -63,7 +64,7 @@ def screen(
     size = whole(N_EXAMPLES, n_examples)
     common = int(stream(None).integers(2**62)) if seed is None else seed
     counts = (whole(K, k), size, whole(REPEATS, repeats))
-    task = Task(private, len(private.x_train), public, names, chosen, *counts, seed, common, progress or unwatched)
+    task = Screening(private, len(private.x_train), public, names, chosen, *counts, seed, common, progress or unwatched)
     require_rows(task)
     sides = {name: Side(data, chosen, size, common, task.repeats) for name, data in public.items()}
     if epsilon is None:
@@ -94,7 +95,7 @@ def refuse_overlap(private: Dataset, public: Mapping[str, Dataset]) -> None:
             )
 
 
-def require_rows(task: Task) -> None:
+def require_rows(task: Screening) -> None:
     """Refuses sets with fewer rows than k.
 
     Raises:
@@ -115,17 +116,18 @@ def _pass_notes(width: int) -> tuple[str, ...]:
     return (words,)
 
 
-def _pure_notes(task: Task) -> tuple[str, ...]:
+def _pure_notes(task: Screening) -> tuple[str, ...]:
     """That the pure form has little to say beyond a few directions."""
-    if "gsd_pure" not in task.scores or task.k <= LARGEST_PURE_K:
+    pure = [name for name in task.scores if SCORES[name].private_form == "directions"]
+    if not pure or task.k <= LARGEST_PURE_K:
         return ()
     return (
-        f"gsd_pure draws each of {task.k} directions at ε/{task.k}: with a few thousand rows they are close to random, and so is the "
-        f"order. Take k ≤ {LARGEST_PURE_K}, or gsd, whose one Gaussian release serves every k.",
+        f"{', '.join(pure)} draws each of {task.k} directions at ε/{task.k}: with a few thousand rows they are close to random, and so is "
+        f"the order. Take k ≤ {LARGEST_PURE_K}, or gsd, whose one Gaussian release serves every k.",
     )
 
 
-def _count_notes(task: Task) -> tuple[str, ...]:
+def _count_notes(task: Screening) -> tuple[str, ...]:
     """Which sets decided m."""
     short = {name: len(data.x_train) for name, data in task.public.items() if len(data.x_train) < task.n_examples}
     if len(task.private.x_train) < task.n_examples:

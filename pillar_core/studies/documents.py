@@ -7,9 +7,11 @@ from pathlib import Path
 
 from pillar_core.data import DATASETS
 from pillar_core.methods import METHODS
+from pillar_core.screening import SCORES
 
 README = Path(__file__).resolve().parents[2] / "README.md"
 DATA = README.parent / "docs" / "data.md"
+SCREENING = DATA.with_name("screening.md")
 
 
 def methods_table() -> str:
@@ -32,10 +34,22 @@ def datasets_table() -> str:
     return head + "| --- | --- | --- | --- | --- | --- | --- | --- |\n" + "".join(rows)
 
 
+def scores_table() -> str:
+    """The table of scores of public data, in Markdown."""
+    rows = [
+        f"| `{name}` | {score.title} | {score.idea} | {', '.join(sorted(score.needs))} | "
+        f"{score.private_form or 'none'} | {score.source} |\n"
+        for name, score in SCORES.items()
+    ]
+    head = "| name | score | what it compares | needs | private form | source |\n"
+    return head + "| --- | --- | --- | --- | --- | --- |\n" + "".join(rows)
+
+
 def write_readme() -> None:
     """Writes the tables into the README and the documentation."""
     _write(README, "methods", methods_table())
     _write(DATA, "datasets", datasets_table())
+    _write(SCREENING, "scores", scores_table())
 
 
 def _write(path: Path, mark: str, table: str) -> None:

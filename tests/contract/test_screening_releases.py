@@ -17,7 +17,7 @@ from pillar_core.rng import stream
 from pillar_core.screening import release as releases
 from pillar_core.screening.models import MODELS
 from pillar_core.screening.private import SKETCHES, released
-from pillar_core.screening.ranking import Task
+from pillar_core.screening.ranking import Screening
 from pillar_core.types import Dataset, NeighboringRelation
 
 N, CLIP, K = 60, 0.05, 2
@@ -29,16 +29,16 @@ HARDEST = 0.8
 SLACK = 1e-9
 
 
-def task(n_examples: int = N, seed: int = 5) -> Task:
+def task(n_examples: int = N, seed: int = 5) -> Screening:
     private = Dataset("rows", stream(0, "pixels").integers(256, size=(N, 8, 8)).astype(np.uint8), None)
-    return Task(private, N, {}, ("gsd",), MODELS["linear_head"], K, n_examples, 1, seed, 0, lambda done, total, words: None)
+    return Screening(private, N, {}, ("gsd",), MODELS["linear_head"], K, n_examples, 1, seed, 0, lambda done, total, words: None)
 
 
-def with_rows(one: Task, rows: np.ndarray) -> Task:
+def with_rows(one: Screening, rows: np.ndarray) -> Screening:
     return dataclasses.replace(one, private=dataclasses.replace(one.private, x_train=rows))
 
 
-def release(one: Task, form: str, tape: Recorder | None = None) -> tuple[releases.Release, Ledger]:
+def release(one: Screening, form: str, tape: Recorder | None = None) -> tuple[releases.ReleasedSubspace, Ledger]:
     ledger = Ledger(tape)
     return released(one, form, sketch(form), CLIP, EPSILON, DELTA, ledger), ledger
 

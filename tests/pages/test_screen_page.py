@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 
 from page_reading import Start, words
 from pages.parts.screen.views import VIEWS
+from pillar_core.__main__ import main
 from pillar_core.data import uploads
 from pillar_core.rng import stream
+from pillar_core.screening import SCORES
+from pillar_core.studies.documents import scores_table
 from pillar_core.types import Dataset
 
 QUICK = "m:linear_head;n:100;k:4;e:no;s:gsd;p:digits;c:drawn_digits,drawn_letters,drawn_noise"
@@ -70,3 +75,23 @@ def test_images_that_were_brought_survive_a_reload(start: Start) -> None:
     again = start("screen", screen=f"{QUICK},{name}")
     assert not again.exception
     assert "My images" not in words(again)
+
+
+def test_a_score_that_is_registered_is_offered_everywhere(
+    start: Start, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    mine = dataclasses.replace(
+        SCORES["missed_energy"], name="mine", title="A score of mine", idea="what I compare", unit="units of mine", source="me, 2026"
+    )
+    monkeypatch.setitem(SCORES._items, "mine", mine)
+    app = start("screen", screen=QUICK.replace("s:gsd", "s:mine"))
+    assert not app.exception
+    assert "A score of mine" in next(item.options for item in app.button_group if item.label == "Score")
+    assert "what I compare" in next(item.help for item in app.metric if item.label == "Its score")
+    assert '"units of mine' in app.get("plotly_chart")[0].proto.spec
+    assert "A score of mine" in scores_table()
+    assert main(["list", "scores"]) == 0
+    assert "A score of mine" in capsys.readouterr().out
+    command = ["screen", "--private", "digits", "--public", "drawn_noise", "--score", "mine", "--model", "linear_head", "--k", "2"]
+    assert main([*command, "--examples", "60", "--epsilon", "2"]) == 0
+    assert "mine" in capsys.readouterr().out

@@ -10,42 +10,27 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-import pillar_core as pc
 from pages.frame import jobs, local, session
 from pages.frame.settings import Settings
 from pages.parts.screen import sets as screening_sets
 from pages.parts.screen.sets import FALLBACK, FAMILIES
 from pillar_core.data import uploads
 from pillar_core.errors import PillarError
+from pillar_core.screening import MODELS, SCORES
+from pillar_core.screening.models import model_of
+from pillar_core.screening.release import LARGEST_PURE_K as PURE_K
 from pillar_core.studies.screening import answers as screening_kept
 from pillar_core.studies.screening.answers import OWN_HALF, Ask
 
-MODELS = {
-    "linear_head": "Linear head on pixels",
-    "probe": "Probe network (the paper's, slower)",
-    "small_cnn": "Small CNN",
-    "resnet20": "ResNet20 (slowest)",
-    "timm": "A pre-trained network …",
-}
-SCORES = {
-    "gsd": "Subspace distance (GSD)",
-    "missed_energy": "Missed energy",
-    "gsd_pure": "GSD, pure ε",
-    "task2vec": "Task2Vec",
-    "otdd": "Transport (OTDD)",
-    "leep": "LEEP",
-    "logme": "LogME",
-}
+TIMM = "timm"
+"""The choice of a pre-trained network, which has a name of its own."""
 EXAMPLES = (100, 200, 500, 1000, 2000)
 EPSILONS = ("no", "0.5", "1", "2", "3", "8")
 KS = (1, 2, 4, 8, 16, 32)
-PURE_K = 2
-"""Directions that the pure form can tell from random ones on a few thousand rows."""
 QUICK = 8.0
 """Seconds up to which an answer is computed in the page; longer ones are jobs."""
-_SECONDS = {"linear_head": 0.0004, "small_cnn": 0.004, "probe": 0.012, "resnet20": 0.08}
-_SECONDS_DEEP, _SECONDS_TRAINED, _SECONDS_LABELS = 0.04, 0.7, 0.03
-"""Of a row through a pre-trained network; of a private model; of a row under a score that reads labels. On this machine, alone."""
+_SECONDS_TRAINED = 0.7
+"""Of a private model, on one core."""
 _DEFAULTS = {"screen-model": "linear_head", "screen-rows": 200, "screen-k": 16, "screen-epsilon": "no", "screen-score": "gsd"}
 _LINK = {"m": "screen-model", "n": "screen-rows", "k": "screen-k", "e": "screen-epsilon", "s": "screen-score", "v": "screen-view"}
 _WHOLE = ("screen-rows", "screen-k")
@@ -126,11 +111,12 @@ def controls(settings: Settings) -> Choice:
         )
     with fourth:
         k = local.slider("Directions, k", list(KS), 16, name="screen-k", help="Directions that are compared; the paper takes 16.")
-    able = [name for name in SCORES if (pc.SCORES[name].value is not None if spend == "no" else pc.SCORES[name].private_form)]
-    score = local.one(
-        "Score", able, "gsd", name="screen-score", words=SCORES.__getitem__, help="How nearness is measured; small is near in all of them."
+    able = [name for name, score in SCORES.items() if (score.value is not None if spend == "no" else score.private_form)]
+    words = "How nearness is measured; small is near in all of them. " + " ".join(
+        f"{SCORES[name].title}: {SCORES[name].idea}." for name in able
     )
-    if score == "gsd_pure" and k > PURE_K:
+    score = local.one("Score", able, "gsd", name="screen-score", words=lambda name: SCORES[name].title, help=words)
+    if spend != "no" and SCORES[score].private_form == "directions" and k > PURE_K:
         st.caption(f":orange[Pure ε draws its directions one by one, each at ε/k: {PURE_K} are taken, more would be close to random.]")
         k = PURE_K
     public = _candidates(private, with_own_half=spend == "no")
@@ -155,7 +141,7 @@ def seconds_of(ask: Ask) -> float:
     sets = len(ask.public) + 1
     if ask.what in ("accuracy", "energy"):
         return _SECONDS_TRAINED * _parts(ask) * (1.0 if ask.what == "accuracy" else 0.4)
-    row = _SECONDS.get(ask.model, _SECONDS_DEEP) + (_SECONDS_LABELS if ask.score in ("task2vec",) else 0.0)
+    row = model_of(ask.model).seconds_per_row + SCORES[ask.score].seconds_per_row
     passes = 18 if ask.what == "training" and ask.model != "linear_head" else ask.repeats
     return row * ask.n_examples * sets * passes + 1e-9 * ask.n_examples**3 * sets * ask.repeats
 
@@ -228,19 +214,19 @@ def _keep_mixtures() -> None:
 
 
 def _model() -> str:
-    if local.value("screen-model", "") not in MODELS:
+    if local.value("screen-model", "") not in (*MODELS, TIMM):
         local.put("screen-model", "linear_head")
     st.selectbox(
         "Gradients of",
-        list(MODELS),
+        [*MODELS, TIMM],
         key=local.key("screen-model", "linear_head"),
-        format_func=MODELS.__getitem__,
+        format_func=lambda name: "A pre-trained network …" if name == TIMM else MODELS[name].title,
         help="The model at its start whose gradients are compared. The linear head answers in seconds; the probe network is the paper's.",
         on_change=local.released,
         args=("screen-model",),
     )
     chosen = str(local.value("screen-model", "linear_head"))
-    if chosen != "timm":
+    if chosen != TIMM:
         return chosen
     st.text_input(
         "Network and weights",

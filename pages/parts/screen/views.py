@@ -30,7 +30,8 @@ VIEWS = {
     "training": "Over training",
     "energy": "In AdaMix",
 }
-METHODS = {"gep": "GEP", "pda_dpmd": "PDA-DPMD", "second_phase": "Second-phase pre-training"}
+LEARNERS = ("gep", "pda_dpmd", "second_phase")
+"""Whose accuracy a ranking is laid beside: one for each kind of public data."""
 
 
 def summary(choice: Choice, table: pd.DataFrame) -> None:
@@ -66,6 +67,7 @@ def ranking(choice: Choice, table: pd.DataFrame, settings: Settings) -> None:
     """The ranking with its nulls, and what they say."""
     figure = plots.ranking(
         table,
+        score=pc.SCORES[choice.score],
         mode=looks.mode(),
         titles=_titles(choice),
         private=screening_sets.title(choice.private),
@@ -123,14 +125,13 @@ def more(choice: Choice, table: pd.DataFrame, settings: Settings) -> None:
 
 def _accuracy(choice: Choice, table: pd.DataFrame, settings: Settings) -> None:
     """A private learner trained with every candidate, beside the score."""
-    names = [name for name in METHODS if name in pc.METHODS]
     words = "The learner that is trained with each candidate as its public data. GEP needs no public labels."
-    method = local.one("Learner", names, "gep", name="screen-method", words=METHODS.__getitem__, help=words)
+    method = local.one("Learner", list(LEARNERS), "gep", name="screen-method", words=lambda name: pc.METHODS[name].title, help=words)
     epsilon = settings.epsilon if math.isfinite(settings.epsilon) else 2.0
     if len(choice.public) < 3:
         st.info("A rank correlation needs at least three candidates: choose more.", icon=":material/info:")
         return
-    question = f"Train {METHODS[method]} with each candidate at ε = {epsilon:g}, three seeds"
+    question = f"Train {pc.METHODS[method].title} with each candidate at ε = {epsilon:g}, three seeds"
     cost = "An experiment: on real private rows each of these models would spend its own ε."
     model = choice.model if choice.model.startswith("timm:") else "linear_head"
     accuracy = screening.answer(
@@ -143,10 +144,11 @@ def _accuracy(choice: Choice, table: pd.DataFrame, settings: Settings) -> None:
         table,
         accuracy,
         agreement,
+        score=pc.SCORES[choice.score],
         mode=looks.mode(),
         titles=_titles(choice),
         baseline=accuracy.attrs.get("baseline"),
-        learner=METHODS[method],
+        learner=pc.METHODS[method].title,
     )
     _show(figure, accuracy, "screening_accuracy", choice, settings, Provenance.NON_PRIVATE, is_experiment=True, seeds=3)
 
@@ -163,7 +165,7 @@ def _nulls(choice: Choice, table: pd.DataFrame) -> None:
         )
         beyond = [screening_sets.title(name) for name, value in values.items() if value >= noise and name != screening_sets.NOISE]
         lines += [f"No nearer than noise: {', '.join(beyond)}."] if beyond else []
-    if choice.score.startswith("gsd") and table.attrs.get("random_subspaces"):
+    if pc.SCORES[choice.score].is_subspace_distance and table.attrs.get("random_subspaces"):
         lines.append(f"**Random directions** would lie at {table.attrs['random_subspaces']:.3f} (dotted line).")
     if "self_distance" in table.attrs:
         lines.append(f"Check: the private set and itself lie at {table.attrs['self_distance']:g}.")

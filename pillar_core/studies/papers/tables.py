@@ -57,7 +57,7 @@ class PaperTable:
         return tuple(name for name, value in self.axes.items() if isinstance(value, list) and name not in ("method", "epsilon"))
 
 
-TABLES: Registry[PaperTable] = Registry("table")
+TABLES: Registry[PaperTable] = Registry("published table")
 for _table in (
     PaperTable("pillar-table-2", "Six learners at three budgets (PILLAR, Table II)", "pillar", "II", _VISION, 5),
     PaperTable("pillar-table-3", "Public rows of a shifted set (PILLAR, Table III)", "pillar", "III", _VISION[:2], 5),

@@ -149,7 +149,7 @@ def check_model(name: str) -> None:
 def _ranking(ask: Ask, private: Dataset, public: dict[str, Dataset], progress: Progress) -> pd.DataFrame:
     settings: dict[str, Any] = {"model": ask.model, "k": ask.k, "n_examples": ask.n_examples, "repeats": ask.repeats, "seed": ask.seed}
     table = screening.screen(private, public, scores=(ask.score,), epsilon=ask.epsilon, progress=progress, **settings)
-    if ask.epsilon is None and ask.score == "gsd":
+    if ask.epsilon is None and screening.SCORES[ask.score].is_subspace_distance:
         few = max(ask.k, min(ask.n_examples, SELF_ROWS))
         table.attrs["self_distance"] = screening.gsd(private, private, model=ask.model, k=ask.k, n_examples=few, seed=ask.seed)
     return table

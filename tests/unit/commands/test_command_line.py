@@ -12,6 +12,7 @@ import pytest
 
 import pillar_core as pc
 from pillar_core.__main__ import main
+from pillar_core.commands import listing
 from pillar_core.runs import starter
 
 
@@ -46,7 +47,8 @@ def test_epsilon_and_noise_are_inverse(capsys):
         (["noise", "1", "--delta", "1"], "delta"),
         (["sweep", "/no/such/grid.yaml"], "cannot be read"),
         (["predict", "/no/such/model", "/no/such/rows.npz"], "no model"),
-        (["list", "nothing"], "no method named"),
+        (["list", "scoers"], "Did you mean scores"),
+        (["list", "?!"], "Lists: methods"),
     ],
 )
 def test_refusals_exit_with_2_and_name_the_fix(arguments, says, capsys):
@@ -57,8 +59,11 @@ def test_refusals_exit_with_2_and_name_the_fix(arguments, says, capsys):
 def test_lists_hold_the_registries(capsys):
     assert main(["list"]) == 0
     printed = capsys.readouterr().out
-    for registry in (pc.METHODS, pc.DATASETS, pc.BACKBONES, pc.ACCOUNTANTS):
+    for word, registry in listing.WHAT.items():
+        assert f"{word}:\n" in printed
         assert all(name in printed for name in registry)
+        assert main(["list", next(iter(registry))]) == 0
+        assert registry.what in capsys.readouterr().out
     assert main(["list", "pillar"]) == 0
     assert "noise_multiplier" in capsys.readouterr().out
 

@@ -24,7 +24,7 @@ from pillar_core.rng import stream
 from pillar_core.screening import pretrained
 from pillar_core.screening.logme import evidence
 from pillar_core.screening.otdd import GAP, converged, costs, transported
-from pillar_core.screening.release import clipped, missed_energy, public_clip, release_moment
+from pillar_core.screening.release import clipped, public_clip, release_moment, residual_of_moment
 from pillar_core.studies.screening import benefit as experiments
 from pillar_core.studies.screening.gradient_energy import captured
 from pillar_core.types import Dataset
@@ -150,7 +150,7 @@ def test_moment_noise_has_the_calibrated_scale_and_rows_are_clipped() -> None:
     long = clipped(np.array([[3.0, 4.0], [0.3, 0.4], [math.nan, 1.0]]), 1.0)
     np.testing.assert_allclose(np.linalg.norm(long, axis=1), [1.0, 0.5, 0.0])
     assert public_clip([np.ones((5, 4)), 3 * np.ones((5, 4))]) == pytest.approx(4.0)
-    assert missed_energy(np.diag([3.0, 1.0]), np.eye(2)[:, :1]) == pytest.approx(0.25)
+    assert residual_of_moment(np.diag([3.0, 1.0]), np.eye(2)[:, :1]) == pytest.approx(0.25)
 
 
 def test_refusals(sets) -> None:
