@@ -25,7 +25,8 @@ from pillar_core.accounting.rdp import OPACUS_RDP, RDP
 from pillar_core.accounting.risk import Odds, TradeOff, advantage, odds, reconstruction, tpr_at, trade_off
 from pillar_core.accounting.samplers import SamplerCost, epochs, samplers
 
-Reading, Release = ElementaryEvents, ElementaryRelease  # their public names
+Reading = ElementaryEvents  # their public names
+Release = ElementaryRelease
 for _accountant in (AUTO, PILLAR, PRV, PLD, RDP, OPACUS_RDP, GDP, ANALYTIC_GAUSSIAN, BASIC):
     ACCOUNTANTS.register(_accountant)
 

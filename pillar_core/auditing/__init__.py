@@ -7,9 +7,10 @@ from pillar_core.auditing.blind_spots import BLIND_SPOTS, BlindSpot
 from pillar_core.auditing.fault_injection import FAULT_WORDS, Audit, Fault, Finding, audit
 from pillar_core.auditing.hypothesis_test import Counts, noticed_epsilon, power
 from pillar_core.auditing.membership import Rate, auc, clopper_pearson, loss_threshold_auc, roc, tpr_at_fpr
-from pillar_core.auditing.trajectory import ReleaseTape, Rows, canary_scores, realised_mu
+from pillar_core.auditing.trajectory import HeadRows, ReleaseTape, canary_scores, realised_mu
 
 claims, sabotage = hypothesis_test, fault_injection  # their public names
+Rows = HeadRows
 
 __all__ = [
     "BLIND_SPOTS",
@@ -19,6 +20,7 @@ __all__ = [
     "Counts",
     "Fault",
     "Finding",
+    "HeadRows",
     "Rate",
     "ReleaseTape",
     "Rows",

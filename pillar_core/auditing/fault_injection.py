@@ -19,7 +19,7 @@ from pillar_core.accounting import TradeOff, mu_of
 from pillar_core.arrays import Array
 from pillar_core.auditing import hypothesis_test
 from pillar_core.auditing.hypothesis_test import Counts
-from pillar_core.auditing.trajectory import Rows, canary_scores, clipped_gradient, plain_gradient
+from pillar_core.auditing.trajectory import HeadRows, canary_scores, clipped_gradient, plain_gradient
 from pillar_core.engine import HeadPlan
 from pillar_core.ledger import Ledger
 from pillar_core.mechanisms import GaussianMechanism
@@ -129,16 +129,20 @@ def finding_of(name: str, with_canary: Array, without_canary: Array, *, claimed:
     return Finding(name, counts, threshold, hypothesis_test.p_value(counts, claimed), with_canary[pilot:], without_canary[pilot:])
 
 
-def canaries() -> dict[str, Rows]:
+def canaries() -> dict[str, HeadRows]:
     """Three rows that an adversary would add: a huge one, an empty one (its gradient is all bias), an ordinary mislabelled one."""
     ordinary = _rows().z[:1]
     huge = torch.zeros_like(ordinary)
     huge[0, 0] = HUGE
     label = torch.tensor([N_CLASSES - 1])
-    return {"huge row": Rows(huge, label), "empty row": Rows(torch.zeros_like(ordinary), label), "mislabelled row": Rows(ordinary, label)}
+    return {
+        "huge row": HeadRows(huge, label),
+        "empty row": HeadRows(torch.zeros_like(ordinary), label),
+        "mislabelled row": HeadRows(ordinary, label),
+    }
 
 
-def releases(fault: Fault, rows: Rows, plan: HeadPlan, *, runs: int, stream: Stream, ledger: Ledger) -> torch.Tensor:
+def releases(fault: Fault, rows: HeadRows, plan: HeadPlan, *, runs: int, stream: Stream, ledger: Ledger) -> torch.Tensor:
     """(T, runs, C, k + 1) float32: everything that `runs` independent runs of the faulty learner let out, step by step.
 
     The noise is drawn by the library's own mechanism on all runs at once; each run has its own coordinates.
@@ -157,7 +161,7 @@ def releases(fault: Fault, rows: Rows, plan: HeadPlan, *, runs: int, stream: Str
     return torch.stack(released)
 
 
-def aggregate(fault: Fault, rows: Rows, state: torch.Tensor, plan: HeadPlan) -> torch.Tensor:
+def aggregate(fault: Fault, rows: HeadRows, state: torch.Tensor, plan: HeadPlan) -> torch.Tensor:
     """What the learner sums before its noise."""
     match fault:
         case Fault.NO_CLIP:
@@ -170,14 +174,14 @@ def aggregate(fault: Fault, rows: Rows, state: torch.Tensor, plan: HeadPlan) -> 
     return clipped_gradient(rows, state, plan)
 
 
-def _scores(fault: Fault, rows: Rows, canary: Rows, plan: HeadPlan, runs: int, stream: Stream, *, is_in: bool) -> Array:
-    both = Rows(torch.cat([rows.z, canary.z]), torch.cat([rows.y, canary.y])) if is_in else rows
+def _scores(fault: Fault, rows: HeadRows, canary: HeadRows, plan: HeadPlan, runs: int, stream: Stream, *, is_in: bool) -> Array:
+    both = HeadRows(torch.cat([rows.z, canary.z]), torch.cat([rows.y, canary.y])) if is_in else rows
     released = releases(fault, both, plan, runs=runs, stream=stream, ledger=Ledger())
     return canary_scores(released, canary, plan, without=lambda state: aggregate(fault, rows, state, plan))
 
 
-def _rows() -> Rows:
+def _rows() -> HeadRows:
     """Forty unit rows of three classes, the same for every audit: the claim is for any data."""
     generator = rng.stream(0, "rows of the sabotage audit")
     z = generator.standard_normal((N_ROWS, N_FEATURES))
-    return Rows.of(z / np.linalg.norm(z, axis=1, keepdims=True), np.arange(N_ROWS) % N_CLASSES)
+    return HeadRows.of(z / np.linalg.norm(z, axis=1, keepdims=True), np.arange(N_ROWS) % N_CLASSES)

@@ -6,7 +6,7 @@ import numpy as np
 import torch
 
 from pillar_core.arrays import Array
-from pillar_core.auditing.trajectory import Rows
+from pillar_core.auditing.trajectory import HeadRows
 from pillar_core.engine import HeadPlan
 from pillar_core.engine.gradient import clip_factors, cross_entropy_residuals
 from pillar_core.ledger import Ledger
@@ -15,7 +15,7 @@ from pillar_core.rng import Stream
 from pillar_core.threads import threads_for
 
 
-def train_shadows(rows: Rows, included: Array, plan: HeadPlan, *, n_classes: int, stream: Stream) -> torch.Tensor:
+def train_shadows(rows: HeadRows, included: Array, plan: HeadPlan, *, n_classes: int, stream: Stream) -> torch.Tensor:
     """(H, C, k + bias) float32 heads by full-batch noisy descent, head h on the rows where `included`[h] is True.
 
     included: (H, n) bool. All heads take the same steps; each has its own noise, drawn by the library's mechanism.
@@ -38,7 +38,7 @@ def train_shadows(rows: Rows, included: Array, plan: HeadPlan, *, n_classes: int
     return state
 
 
-def confidences(state: torch.Tensor, rows: Rows, *, bias: bool) -> Array:
+def confidences(state: torch.Tensor, rows: HeadRows, *, bias: bool) -> Array:
     """(H, n) float64 log p_y − log(1 − p_y) of every row under every head."""
     logits = _logits(state, _with_bias(rows.z) if bias else rows.z)
     index = rows.y.expand(len(state), 1, -1)

@@ -24,14 +24,14 @@ Aggregate = Callable[[torch.Tensor], torch.Tensor]
 
 
 @dataclasses.dataclass(frozen=True)
-class Rows:
+class HeadRows:
     """Rows in the space of the head. z: (n, k) float32; y: (n,) int64."""
 
     z: torch.Tensor
     y: torch.Tensor
 
     @classmethod
-    def of(cls, z: Array, y: Array) -> Rows:
+    def of(cls, z: Array, y: Array) -> HeadRows:
         """From arrays."""
         return cls(torch.from_numpy(np.ascontiguousarray(z, dtype=np.float32)), torch.from_numpy(np.asarray(y, dtype=np.int64)))
 
@@ -69,14 +69,14 @@ def final_state(released: torch.Tensor, plan: HeadPlan) -> torch.Tensor:
     return _visited(released, plan)[-1]
 
 
-def gradient_norms(rows: Rows, state: torch.Tensor, plan: HeadPlan) -> torch.Tensor:
+def gradient_norms(rows: HeadRows, state: torch.Tensor, plan: HeadPlan) -> torch.Tensor:
     """(H, n) float32 norms of the rows' gradients, weights and bias together, before any clipping."""
     residuals = _residuals(rows, state, plan)
     lengths = torch.linalg.vector_norm(rows.z, dim=1).square() + float(plan.bias)
     return residuals.square().sum(1).mul(lengths).sqrt()
 
 
-def realised_mu(released: torch.Tensor, rows: Rows, plan: HeadPlan) -> Array:
+def realised_mu(released: torch.Tensor, rows: HeadRows, plan: HeadPlan) -> Array:
     """(n,) float64 μ_i = √Σ_t min(‖g_i,t‖, C)² / (σC) of each row along one released trajectory (T, C, k + bias).
 
     Individual privacy is no guarantee: the trajectory depends on the data, plain composition does not cover it, and the numbers
@@ -93,7 +93,7 @@ def realised_mu(released: torch.Tensor, rows: Rows, plan: HeadPlan) -> Array:
     return mu
 
 
-def kept_norms(rows: Rows, state: torch.Tensor, *, clip: float, basis: torch.Tensor | None) -> torch.Tensor:
+def kept_norms(rows: HeadRows, state: torch.Tensor, *, clip: float, basis: torch.Tensor | None) -> torch.Tensor:
     """(n,) float64 norms ‖clip(g_i)U‖ of what a step keeps of each row's gradient r ⊗ z of a head without bias.
 
     state: (C, k) weights before the step; basis: (k, m) orthonormal directions that the step projects on, None for all.
@@ -106,7 +106,7 @@ def kept_norms(rows: Rows, state: torch.Tensor, *, clip: float, basis: torch.Ten
     return released
 
 
-def canary_scores(released: torch.Tensor, canary: Rows, plan: HeadPlan, *, without: Aggregate) -> Array:
+def canary_scores(released: torch.Tensor, canary: HeadRows, plan: HeadPlan, *, without: Aggregate) -> Array:
     """(H,) float64: each run's releases, less what all other rows gave, projected on the canary's clipped gradient.
 
     released: (T, H, C, k + bias). `without` is the sum over all other rows at given weights: the attacker of differential
@@ -124,7 +124,7 @@ def canary_scores(released: torch.Tensor, canary: Rows, plan: HeadPlan, *, witho
     return scores
 
 
-def clipped_gradient(rows: Rows, state: torch.Tensor, plan: HeadPlan) -> torch.Tensor:
+def clipped_gradient(rows: HeadRows, state: torch.Tensor, plan: HeadPlan) -> torch.Tensor:
     """Σ clip(g_i) over `rows` for every head, in the shape of `state` (H, C, k + bias), by the engine's own kernel.
 
     The precision is the engine's: what a real step would release.
@@ -136,7 +136,7 @@ def clipped_gradient(rows: Rows, state: torch.Tensor, plan: HeadPlan) -> torch.T
     return torch.cat([weight_sum, bias_sum[..., None]], dim=-1) if plan.bias else weight_sum
 
 
-def clipped_rows(rows: Rows, state: torch.Tensor, plan: HeadPlan) -> torch.Tensor:
+def clipped_rows(rows: HeadRows, state: torch.Tensor, plan: HeadPlan) -> torch.Tensor:
     """(n, C·(k + bias)) float64 clipped gradients of single rows at one head's weights (C, k + bias): for few rows."""
     residuals = _residuals(rows, state[None], plan)[0].double()
     z = torch.cat([rows.z, torch.ones((len(rows.z), 1))], dim=1).double() if plan.bias else rows.z.double()
@@ -146,7 +146,7 @@ def clipped_rows(rows: Rows, state: torch.Tensor, plan: HeadPlan) -> torch.Tenso
     return clipped
 
 
-def plain_gradient(rows: Rows, state: torch.Tensor, plan: HeadPlan) -> torch.Tensor:
+def plain_gradient(rows: HeadRows, state: torch.Tensor, plan: HeadPlan) -> torch.Tensor:
     """Σ g_i over `rows` without any clipping, in the shape of `state`."""
     residuals = _residuals(rows, state, plan)
     heads, classes = residuals.shape[:2]
@@ -165,7 +165,7 @@ def _visited(released: torch.Tensor, plan: HeadPlan) -> list[torch.Tensor]:
     return visited
 
 
-def _residuals(rows: Rows, state: torch.Tensor, plan: HeadPlan) -> torch.Tensor:
+def _residuals(rows: HeadRows, state: torch.Tensor, plan: HeadPlan) -> torch.Tensor:
     k = rows.z.shape[1]
     heads, classes = state.shape[:2]
     logits = (state[..., :k].reshape(heads * classes, k) @ rows.z.T).view(heads, classes, -1)

@@ -17,7 +17,7 @@ import torch
 from pillar_core import accounting, auditing, rng
 from pillar_core.accounting import TradeOff
 from pillar_core.arrays import Array
-from pillar_core.auditing import Finding, ReleaseTape, Rows, fault_injection, hypothesis_test, lira, membership, shadows, trajectory
+from pillar_core.auditing import Finding, HeadRows, ReleaseTape, fault_injection, hypothesis_test, lira, membership, shadows, trajectory
 from pillar_core.engine import HeadPlan, LinearClassifier
 from pillar_core.errors import DataError, UnsupportedError
 from pillar_core.ledger import Ledger
@@ -120,7 +120,7 @@ def shadow_attacks(
     one = descent_run(method, split, seed=seed, **arguments)
     transform = trained(one)[1].transform
     x, y = _pool(split, pool, seed)
-    rows = Rows.of(transform(x), y)
+    rows = HeadRows.of(transform(x), y)
     stream = rng.stream(seed, "shadow heads")
     included = shadows.halves(count + targets, len(y), stream)
     plan = dataclasses.replace(plan_of(one), n_private=len(y) // 2)
@@ -258,7 +258,7 @@ def _trial_scores(one: Solved, without: View, world: View, canary: tuple[Array, 
     classifier, plan = results[0].classifier, plan_of(one)
     if not isinstance(classifier, LinearClassifier):
         raise UnsupportedError(f"{one.method.title} does not return a linear head.")
-    rows = Rows.of(classifier.transform(without.x), without.y)
-    added = Rows.of(classifier.transform(canary[0]), canary[1])
+    rows = HeadRows.of(classifier.transform(without.x), without.y)
+    added = HeadRows.of(classifier.transform(canary[0]), canary[1])
     released = torch.stack([torch.stack(tape.released) for tape in tapes], dim=1)
     return trajectory.canary_scores(released, added, plan, without=lambda state: trajectory.clipped_gradient(rows, state, plan))

@@ -17,7 +17,7 @@ import torch
 
 from pillar_core import accounting
 from pillar_core.arrays import Array
-from pillar_core.auditing import ReleaseTape, Rows, membership, trajectory
+from pillar_core.auditing import HeadRows, ReleaseTape, membership, trajectory
 from pillar_core.engine import Clipping, LinearClassifier
 from pillar_core.engine.train import PLAIN
 from pillar_core.errors import UnsupportedError
@@ -72,7 +72,7 @@ def supports(method: str) -> str:
 def _descent(one: Solved) -> tuple[Array, Array]:
     released, classifier = evidence.trained(one)
     z = classifier.transform.rows(one.view.x, one.view.rows)
-    mu = trajectory.realised_mu(released, Rows.of(z, one.view.y), evidence.plan_of(one))
+    mu = trajectory.realised_mu(released, HeadRows.of(z, one.view.y), evidence.plan_of(one))
     return mu, membership.log_losses(z @ classifier.weights + classifier.bias, one.view.y)
 
 
@@ -81,7 +81,7 @@ def _mixed(one: Solved) -> tuple[Array, Array]:
     tape, settings, view = ReleaseTape(), one.settings, one.view
     classifier = one.method.fit(settings, view, Streams(one.seed), Ledger(tape)).classifier
     prepared = view.prepare(standardise=settings.standardise, centre=settings.centre, normalise=settings.normalise)
-    rows, directions = Rows.of(prepared.z, view.y), adamix.public_directions([settings], view)
+    rows, directions = HeadRows.of(prepared.z, view.y), adamix.public_directions([settings], view)
     together = Together(view, prepared, Streams(one.seed))
     public, pairs = PublicRows.of(together), zip(tape.calls, tape.released, strict=True)
     state = torch.from_numpy(np.ascontiguousarray(adamix.start(settings, together).T))[None]

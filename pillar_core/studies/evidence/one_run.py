@@ -16,7 +16,7 @@ import torch
 
 from pillar_core import rng
 from pillar_core.arrays import Array
-from pillar_core.auditing import ReleaseTape, Rows, one_run, trajectory
+from pillar_core.auditing import HeadRows, ReleaseTape, one_run, trajectory
 from pillar_core.engine import HeadPlan, LinearClassifier
 from pillar_core.errors import SettingError, UnsupportedError
 from pillar_core.ledger import Ledger
@@ -97,11 +97,11 @@ def _estimates(one: Solved, coins: Array, stream: np.random.Generator) -> Array:
     classifier = one.method.fit(one.settings, world, Streams(one.seed), Ledger(tape)).classifier
     if not isinstance(classifier, LinearClassifier):
         raise UnsupportedError(f"{one.method.title} does not return a linear head.")
-    rows, added = Rows.of(classifier.transform(view.x), view.y), Rows.of(classifier.transform(x), y)
+    rows, added = HeadRows.of(classifier.transform(view.x), view.y), HeadRows.of(classifier.transform(x), y)
     return _regressed(torch.stack(tape.released)[:, None], rows, added, plan)
 
 
-def _regressed(released: torch.Tensor, rows: Rows, added: Rows, plan: HeadPlan) -> Array:
+def _regressed(released: torch.Tensor, rows: HeadRows, added: HeadRows, plan: HeadPlan) -> Array:
     """The linear estimate of coins − ½ with the least mean square error, step by step: (AᵀA + 4)⁻¹Aᵀ(y − A/2)."""
     normal = torch.eye(len(added.y), dtype=torch.float64) / COIN_VARIANCE
     right = torch.zeros(len(added.y), dtype=torch.float64)
