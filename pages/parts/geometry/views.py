@@ -183,7 +183,8 @@ def _pair(settings: Settings) -> None:
 
 def _drops(table: pd.DataFrame, method: str, side: str) -> list[tuple[str, float, float, float, int]]:
     """The drop at each ε: best private accuracy over k against the accuracy without privacy, means over seeds."""
-    roof = table[~table["method"].map(lambda name: pc.METHODS[name].protects)]["accuracy"].dropna()
+    protects = table["method"].map(lambda name: pc.METHODS[name].protects).astype(bool)  # an empty table has no dtype to negate
+    roof = table.loc[~protects, "accuracy"].dropna()
     runs = table[(table["method"] == method) & table["accuracy"].notna()]
     if roof.empty or runs.empty:
         return []
