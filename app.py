@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import streamlit as st
 
-from pages.frame import navigation, session, sidebar
-from pages.frame import status as chips
-from pages.frame import theme as looks
+from pages.frame import navigation, session, sidebar, status, theme
 
-st.set_page_config(page_title="PILLAR explorer", page_icon=looks.ICON, layout="wide")
-looks.apply()
+st.set_page_config(page_title="PILLAR explorer", page_icon=theme.ICON, layout="wide")
+theme.apply()
 session.synchronise()
 page = st.navigation(list(navigation.pages().values()), position="hidden")
 with st.sidebar:
     navigation.brand()
 navigation.bar()
 if page.url_path != "learn":
-    chips.draw(sidebar.draw(knows_data=page.url_path != ""))
+    status.draw(sidebar.draw(knows_data=page.url_path != ""))
 session.publish()
 session.show_notes()
 navigation.run(page)

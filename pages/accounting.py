@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import streamlit as st
 
-from pages.frame import failures, local, navigation, session
-from pages.frame import theme as looks
+from pages.frame import failures, local, navigation, session, theme
 from pages.parts.accounting import views as accounting_views
 
 navigation.begin()
 settings = session.current()
 
-looks.title(
+theme.title(
     "What does ε cost, and what does it buy?",
     "Noise, batches and steps go in, a <b>certified ε</b> comes out, at once. See why accountants differ, what the same noise is worth "
     "under other rules, and what the best attacker could still do.",

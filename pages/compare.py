@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from pages.frame import failures, navigation, session
-from pages.frame import theme as looks
+from pages.frame import failures, navigation, session, theme
 from pages.frame.settings import BUDGETS
 from pages.parts.compare import comparison
 from pages.parts.compare import views as comparison_views
@@ -13,7 +12,7 @@ from pages.parts.compare import views as comparison_views
 navigation.begin()
 settings = session.current()
 
-looks.title(
+theme.title(
     "Same budget, same rows: which learner?",
     "Every learner is trained within the <b>same ε</b>. What differs is the idea, and which <b>public</b> data it may look at.",
 )

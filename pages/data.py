@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import streamlit as st
 
-from pages.frame import failures, navigation, session
-from pages.frame import theme as looks
+from pages.frame import failures, navigation, session, theme
 from pages.parts.data import extraction, gallery, rows, upload
 
 navigation.begin()
 settings = session.current()
 
-looks.title(
+theme.title(
     "What is private, and what may everyone see?",
     "Choose the rows to protect and the rows that are public anyway. Public rows choose the directions; if they resemble the private "
     "ones, few directions hold most of the signal.",

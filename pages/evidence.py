@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from pages.frame import failures, local, navigation, session
-from pages.frame import theme as looks
+from pages.frame import failures, local, navigation, session, theme
 from pages.parts.evidence import attacks as evidence_attacks
 from pages.parts.evidence import audits as evidence_audits
 from pages.parts.evidence import score as evidence_score
@@ -13,7 +12,7 @@ from pages.parts.evidence import score as evidence_score
 navigation.begin()
 settings = session.current()
 
-looks.title(
+theme.title(
     "Is the promise kept?",
     "A guarantee is a proof about an algorithm; the <b>code</b> may still be wrong. Attack the model, look at who is exposed, audit the "
     "code, then plant a fault and see whether the audit notices.",

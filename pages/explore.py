@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from pages.frame import failures, navigation, session
-from pages.frame import history as trail
-from pages.frame import theme as looks
-from pages.parts.explore import curves, release, tuning, views
-from pages.parts.explore import result as live
+from pages.frame import failures, history, navigation, session, theme
+from pages.parts.explore import curves, release, result, tuning, views
 from pages.parts.learn import lesson
 
 navigation.begin()
 settings = session.current()
 
-looks.title(
+theme.title(
     "Find the sweet spot",
     "Move <b>k</b> or <b>ε</b> in the sidebar and a private model is trained as soon as you let go. "
     "Too few directions starve it, too many drown it in noise.",
@@ -22,8 +19,8 @@ lesson.banner(settings)
 with failures.shown("This run could not be trained."):
     record = tuning.record(settings)
     if not tuning.is_tuned():
-        trail.add(settings, record)
-    live.summary(record, settings)
+        history.add(settings, record)
+    result.summary(record, settings)
     view = views.choice(settings)
     measured = curves.read(settings)
     views.draw(view, measured, record, settings)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from pages.frame import badges, failures, local, navigation, session
-from pages.frame import theme as looks
+from pages.frame import badges, failures, local, navigation, session, theme
 from pages.parts.geometry import shapes
 from pages.parts.geometry import views as geometry_views
 from pillar_core import geometry as geo
@@ -14,17 +13,17 @@ from pillar_core.types import Provenance
 navigation.begin()
 settings = session.current()
 
-looks.title(
+theme.title(
     "When does projecting help?",
     "Projection pays when few <b>public</b> directions hold what separates the <b>private</b> classes. Here is how many that takes, "
     "what is lost on the way, and the k where noise and loss balance.",
 )
 
 with failures.shown("The geometry of these rows could not be drawn."):
-    view = shapes.View(settings)
-    basis = shapes.basis(view, geo.BasisKind.PUBLIC_PCA)
+    separation = shapes.Separation(settings)
+    basis = shapes.basis(separation, geo.BasisKind.PUBLIC_PCA)
     spectrum = geo.spectrum(basis)
-    found, is_complete = shapes.separators(view)
+    found, is_complete = shapes.separators(separation)
     best = geo.best_k(shapes.predicted(settings, (settings.epsilon,)))
     k = int(best["k"].iloc[0]) if settings.is_rule_k else min(settings.k, basis.rank)
     missed = geo.xi_of(found.weights, basis.vectors)[:, k - 1].mean()

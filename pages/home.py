@@ -6,16 +6,15 @@ import dataclasses
 
 import streamlit as st
 
-from pages.frame import core, figures, navigation, presets, session
+from pages.frame import core, figures, navigation, presets, session, theme
 from pages.frame import settings as codec
-from pages.frame import theme as looks
 from pillar_core import plots
 from pillar_core.types import Provenance
 
 navigation.begin()
 settings = session.current()
 
-looks.front(
+theme.front(
     "Learn from private data. Limit what it reveals about anyone.",
     "A small <b>public</b> part of the data shows in which directions the signal lies. The <b>private</b> rows then train a model in those "
     "few directions only, under noise that limits, by ε, what the model can tell about any "
@@ -37,7 +36,7 @@ if table is None:
         icon=":material/inventory_2:",
     )
 else:
-    figure = plots.learning_hero(table, mode=looks.mode(), data="Synthetic features that behave like deep features of 45,000 images")
+    figure = plots.learning_hero(table, mode=theme.mode(), data="Synthetic features that behave like deep features of 45,000 images")
     figures.show(
         figure,
         table,

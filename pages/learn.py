@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from pages.frame import failures, navigation, session
-from pages.frame import theme as looks
+from pages.frame import failures, navigation, session, theme
 from pages.parts.learn import lesson, teacher
 
 navigation.begin()
 settings = session.current()
 
-looks.title(
+theme.title(
     "Private learning in six guesses",
     "Each step asks <b>one question</b>. Guess, reveal, then move the one control and see how far your intuition carries.",
 )

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from pages.frame import failures, navigation, session
-from pages.frame import theme as looks
+from pages.frame import failures, navigation, session, theme
 from pages.parts.runs import jobs as runs_jobs
 from pages.parts.runs import papers as runs_papers
 from pages.parts.runs import plan as runs_plan
@@ -15,7 +14,7 @@ from pillar_core.runs import records
 navigation.begin()
 settings = session.current()
 
-looks.title(
+theme.title(
     "Runs, from plan to paper",
     "A grid is <b>counted before it starts</b>, goes on without this window, and ends in a cache that you can carry away as one file.",
 )

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from pages.frame import failures, navigation, session
-from pages.frame import theme as looks
+from pages.frame import failures, navigation, session, theme
 from pages.parts.screen import question as screening
 from pages.parts.screen import views as screening_views
 
@@ -13,7 +12,7 @@ navigation.begin()
 settings = session.current()
 screening.restore(settings)
 
-looks.title(
+theme.title(
     "Which public data should I use?",
     "Public rows help when their <b>gradients</b> point where the private ones do. Choose a private set, drop in candidates, and see "
     "which lies nearest, how sure that is, and what asking costs in privacy.",

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from pages.frame import failures, local, navigation, session
-from pages.frame import theme as looks
+from pages.frame import failures, local, navigation, session, theme
 from pages.parts.theory import playgrounds, theorems
 
 navigation.begin()
@@ -18,7 +17,7 @@ _VIEWS = {
     "shift": "Distribution shift",
 }
 
-looks.title(
+theme.title(
     "How much data does theory ask for?",
     "Play where the truth is known, then read the theorems: what they promise, in which range, and where their print is wrong.",
 )

@@ -12,7 +12,7 @@ from pages.frame import core
 from pages.frame.settings import Settings
 from pillar_core.types import RunRecord
 
-_KEY = "trail"
+_KEY = "history"
 _LONGEST = 80
 
 

@@ -16,8 +16,8 @@ import streamlit as st
 import pillar_core as pc
 from pages.frame import session
 from pillar_core.errors import PillarError
+from pillar_core.jobs.state import UNFINISHED
 
-_LIVE = ("queued", "running")
 _FRESH_SECONDS = 3.0
 Spec = Mapping[str, Any]
 
@@ -39,9 +39,9 @@ def panel(
     found of total results are in the cache already; `unit` is what one and what several are called. button: the word that starts it.
     """
     statuses = [status for spec in specs if (status := _status(spec)) is not None]
-    live = [status.job_id for status in statuses if status.state in _LIVE]
+    live = [status.job_id for status in statuses if status.state in UNFINISHED]
     if live:
-        _running(" ".join(live), what, sum(status.done for status in statuses if status.state in _LIVE))
+        _running(" ".join(live), what, sum(status.done for status in statuses if status.state in UNFINISHED))
         return
     if found < total and any(status.state == "done" and time.time() - (status.finished or 0.0) < _FRESH_SECONDS for status in statuses):
         st.rerun()  # the page counted its results a moment before the job stored the last of them
@@ -67,16 +67,21 @@ def panel(
         )
 
 
-def chip() -> None:
-    """The sidebar's list of jobs that live now."""
-    live = [status for status in _all() if status.state in _LIVE]
+def unfinished() -> None:
+    """The sidebar's list of jobs that are queued or running."""
+    live = [status for status in _all() if status.state in UNFINISHED]
     if not live:
         return
     label = f"{len(live)} job{'' if len(live) == 1 else 's'} running"
     with st.popover(label, icon=":material/sync:", help="Jobs go on when you leave the page, in this and every other tab."):
         for status in live:
             st.progress(_share(status), text=f"{status.kind}: {_share(status):.0%}")
-            stop = {"key": f"chip-stop-{status.job_id}", "on_click": _stop, "args": (status.job_id,), "help": "Keeps what is finished."}
+            stop = {
+                "key": f"unfinished-stop-{status.job_id}",
+                "on_click": _stop,
+                "args": (status.job_id,),
+                "help": "Keeps what is finished.",
+            }
             st.button("Stop", **stop)
 
 
@@ -91,7 +96,7 @@ def duration(seconds: float) -> str:
 def _running(job_ids: str, what: str, done_when_drawn: int) -> None:
     """Progress, looked at again every second; the whole page is drawn anew when a further part is there to be seen."""
     statuses = [pc.jobs.status(job_id) for job_id in job_ids.split()]
-    live = [status for status in statuses if status.state in _LIVE]
+    live = [status for status in statuses if status.state in UNFINISHED]
     if len(live) < len(statuses) or sum(status.done for status in statuses) > done_when_drawn:
         st.rerun()
     with st.container(border=True, key="job-panel"):

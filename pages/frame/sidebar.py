@@ -81,7 +81,7 @@ def select_slider(name: str, options: Sequence[int | float], words: Callable[[An
     )
 
 
-def number(name: str, **looks: Any) -> None:
+def number(name: str, **shape: Any) -> None:
     """A number field with the parameter's own limits."""
     if name in session.current().hidden:
         return
@@ -94,7 +94,7 @@ def number(name: str, **looks: Any) -> None:
         help=f"{param.help} Allowed: {param.range}.",
         on_change=session.released,
         args=(name,),
-        **looks,
+        **shape,
     )
 
 

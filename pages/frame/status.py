@@ -19,7 +19,7 @@ def draw(settings: Settings) -> None:
         st.html(f'<div class="pillar-odds">{odds.sentence(settings)}</div>')
         _pin(settings)
         _link(settings)
-        jobs.chip()
+        jobs.unfinished()
         _machine()
 
 

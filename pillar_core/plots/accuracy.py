@@ -47,7 +47,7 @@ def accuracy_against_k(
     floor: str = "dp_sgd",
     here: Here | None = None,
     pinned: pd.DataFrame | None = None,
-    trail: pd.DataFrame | None = None,
+    history: pd.DataFrame | None = None,
     k_max: int | None = None,
     title: str = "Accuracy against the number of directions kept",
     height: int = 480,
@@ -56,7 +56,7 @@ def accuracy_against_k(
 
     table, pinned: one row per run with columns method, k, epsilon, seed, accuracy in [0, 1]. Rows of `ceiling` and
     `floor` become horizontal lines with their intervals; the floor is that of `here.epsilon`, else of the smallest ε. The
-    best k of each ε is ringed: chosen on test rows, so a non-private diagnostic. trail: single runs
+    best k of each ε is ringed: chosen on test rows, so a non-private diagnostic. history: single runs
     (columns k, epsilon, accuracy), drawn as dots. k_max: the end of the k axis, where
     it should not end at the largest k measured.
     """
@@ -79,8 +79,8 @@ def accuracy_against_k(
     ends += _level(figure, rows, name=f"no projection, {epsilon_label(focus)}", colour=epsilon_colour(focus, mode), dash="dot", span=span)
     drawn = [y for _, y, _, _ in ends] + [100 * float(mean) for mean in points["mean"]]
     end_labels(figure, ends, low=min(drawn, default=0.0), high=max(drawn, default=1.0), height=height - 150)
-    if trail is not None:
-        _trail(figure, trail, mode=mode)
+    if history is not None:
+        _history(figure, history, mode=mode)
     if here is not None:
         _here(figure, here, span=span, mode=mode)
     k_curves.k_axis(figure, [float(k) for k in points["k"]], title="k, directions kept (log scale)", largest=k_max or span[1])
@@ -184,9 +184,9 @@ def _ghost(figure: Any, pinned: pd.DataFrame, *, mode: Mode) -> None:
     )
 
 
-def _trail(figure: Any, trail: pd.DataFrame, *, mode: Mode) -> None:
+def _history(figure: Any, history: pd.DataFrame, *, mode: Mode) -> None:
     """Single runs by budget, joined in the order of k: a curve in the making."""
-    for epsilon, runs in trail.groupby("epsilon"):
+    for epsilon, runs in history.groupby("epsilon"):
         curve, colour = runs.sort_values("k"), epsilon_colour(float(str(epsilon)), mode)
         figure.add_scatter(
             x=curve["k"],

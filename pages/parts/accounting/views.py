@@ -7,8 +7,7 @@ import math
 import pandas as pd
 import streamlit as st
 
-from pages.frame import figures, local, odds
-from pages.frame import theme as looks
+from pages.frame import figures, local, odds, theme
 from pages.frame.settings import Settings
 from pillar_core import accounting, plots
 from pillar_core.studies import privacy_tables
@@ -75,7 +74,7 @@ def against_steps(setting: GaussianSetting, settings: Settings) -> None:
     asked = local.value("accounting-slow", 0) == 1
     slow = privacy_tables.SLOW if asked else ()
     table = _lines(setting, (*_LINES, *slow))
-    drawn = plots.epsilon_against_steps(table, mode=looks.mode(), delta=setting.delta, here=setting.steps)
+    drawn = plots.epsilon_against_steps(table, mode=theme.mode(), delta=setting.delta, here=setting.steps)
     figures.show(drawn, table, name="epsilon_steps", kinds=(), settings=settings, is_theory=True)
     shown = _side_by_side(setting, (*privacy_tables.QUICK, *slow))
     st.markdown("**Why they differ**")
@@ -106,10 +105,10 @@ def meaning(setting: GaussianSetting, settings: Settings) -> None:
     table, pairs = privacy_tables.trade_off(curve), _profile(setting)
     left, right = st.columns(2)
     with left:
-        drawn = plots.trade_off_curve(table, mode=looks.mode(), advantage=accounting.advantage(curve), best=privacy_tables.widest(table))
+        drawn = plots.trade_off_curve(table, mode=theme.mode(), advantage=accounting.advantage(curve), best=privacy_tables.widest(table))
         figures.show(drawn, table, name="trade_off", kinds=(), settings=settings, is_theory=True)
     with right:
-        drawn = plots.epsilon_against_delta(pairs, mode=looks.mode(), delta=setting.delta)
+        drawn = plots.epsilon_against_delta(pairs, mode=theme.mode(), delta=setting.delta)
         figures.show(drawn, pairs, name="profile", kinds=(), settings=settings, is_theory=True)
     for column, one, icon in zip(st.columns(3), accounting.odds(curve), ("casino", "gavel", "person_search"), strict=True):
         with column, st.container(border=True, height="stretch"):
@@ -120,7 +119,7 @@ def meaning(setting: GaussianSetting, settings: Settings) -> None:
 def noise(setting: GaussianSetting, settings: Settings) -> None:
     """σ for every ε."""
     table = _noise_curve(setting.sampling_probability, setting.steps, setting.delta, setting.relation)
-    drawn = plots.noise_against_epsilon(table, mode=looks.mode(), here=(_epsilon(setting).upper, setting.noise_multiplier))
+    drawn = plots.noise_against_epsilon(table, mode=theme.mode(), here=(_epsilon(setting).upper, setting.noise_multiplier))
     figures.show(drawn, table, name="noise", kinds=(), settings=settings, is_theory=True)
 
 
@@ -129,7 +128,7 @@ def rules(setting: GaussianSetting, settings: Settings) -> None:
     table = _samplers(setting)
     share = f"{100 * setting.sampling_probability:g} %"
     caption = f"σ = {setting.noise_multiplier:.3g}, {setting.steps:,} steps, batch share {share}, δ = {setting.delta:g}. Upper ends."
-    drawn = plots.bars_of_epsilon(table, mode=looks.mode(), title="The same noise, other rules, another ε", caption=caption)
+    drawn = plots.bars_of_epsilon(table, mode=theme.mode(), title="The same noise, other rules, another ε", caption=caption)
     figures.show(drawn, table, name="samplers", kinds=(), settings=settings, is_theory=True)
     st.warning(
         "**Shuffled but accounted as Poisson** is the most common privacy bug: most training loops shuffle, and quote the first bar. "
@@ -156,14 +155,14 @@ def composition(setting: GaussianSetting, settings: Settings) -> None:
     for row in table[table["epsilon"].isna()].itertuples():
         st.info(f"**{row.label}**: {row.event}", icon=":material/info:")
     drawn = plots.bars_of_epsilon(
-        known, mode=looks.mode(), title="What choices add to training", caption="Everything that looks at private rows enters one ledger."
+        known, mode=theme.mode(), title="What choices add to training", caption="Everything that looks at private rows enters one ledger."
     )
     figures.show(drawn, table, name="composition", kinds=(), settings=settings, is_theory=True)
     budget = _epsilon(setting).upper
     price = _price(budget, setting.delta)
     title = f"If ε = {budget:.3g} must cover the tuning, one run may spend"
     caption = "Best of a random number of runs (Papernot & Steinke 2022, logarithmic law), each a full-batch Gaussian run."
-    drawn = plots.bars_of_epsilon(price, mode=looks.mode(), title=title, caption=caption)
+    drawn = plots.bars_of_epsilon(price, mode=theme.mode(), title=title, caption=caption)
     figures.show(drawn, price, name="tuning_price", kinds=(), settings=settings, is_theory=True)
     st.caption(
         "Papers tune on test rows and pay nothing. Two cheaper ways: the linear scaling rule (step size found at two small budgets and "

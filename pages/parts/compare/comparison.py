@@ -12,8 +12,7 @@ import pandas as pd
 import streamlit as st
 
 import pillar_core as pc
-from pages.frame import core, figures, jobs, session
-from pages.frame import theme as looks
+from pages.frame import core, figures, jobs, session, theme
 from pages.frame.settings import AUTO, Settings
 from pillar_core import plots
 from pillar_core.runs import sweep
@@ -104,16 +103,16 @@ def draw(comparison: Comparison, settings: Settings) -> None:
     synthetic = settings.data in pc.DATASETS and pc.DATASETS[settings.data].synthetic
     learners = ("--methods", ",".join(comparison.grid["method"]))
     again = command(settings, core.split_arguments(settings), comparison.grid["epsilon"], *learners)
-    looks_of_all = {"settings": settings, "is_experiment": True, "is_synthetic": synthetic, "command": again}
+    shared = {"settings": settings, "is_experiment": True, "is_synthetic": synthetic, "command": again}
     if not here.empty:
         runs = comparison.runs[comparison.runs["method"].isin(here["method"])]
         runs = runs[(runs["epsilon"] == settings.epsilon) | ~runs["method"].map(lambda name: pc.METHODS[name].is_private)]
         runs = _with_published(runs, settings)
-        figure = plots.comparison(runs, mode=looks.mode(), titles=titles, title=f"Learners at {plots.epsilon_label(settings.epsilon)}")
-        figures.show(figure, runs, name="compare_bars", kinds=(Provenance.NON_PRIVATE,), seeds=seeds_of(here), **looks_of_all)
-    figure = plots.error_against_epsilon(comparison.lines, mode=looks.mode())
+        figure = plots.comparison(runs, mode=theme.mode(), titles=titles, title=f"Learners at {plots.epsilon_label(settings.epsilon)}")
+        figures.show(figure, runs, name="compare_bars", kinds=(Provenance.NON_PRIVATE,), seeds=seeds_of(here), **shared)
+    figure = plots.error_against_epsilon(comparison.lines, mode=theme.mode())
     figures.show(
-        figure, comparison.lines, name="compare_budgets", kinds=(Provenance.NON_PRIVATE,), seeds=seeds_of(comparison.lines), **looks_of_all
+        figure, comparison.lines, name="compare_budgets", kinds=(Provenance.NON_PRIVATE,), seeds=seeds_of(comparison.lines), **shared
     )
     _table(comparison.lines)
 

@@ -9,8 +9,7 @@ import pandas as pd
 import streamlit as st
 
 import pillar_core as pc
-from pages.frame import core, figures, jobs, local, session
-from pages.frame import theme as looks
+from pages.frame import core, figures, jobs, local, session, theme
 from pages.frame.settings import AUTO, BUDGETS, PARAMS, PART, Settings
 from pages.parts.compare.comparison import command, seeds_of
 from pages.parts.data.gallery import is_synthetic
@@ -108,7 +107,7 @@ def _draw(view: CompareView, lines: pd.DataFrame, settings: Settings, setup: Set
         return
     figure = plots.effect(
         known,
-        mode=looks.mode(),
+        mode=theme.mode(),
         title=view.title,
         x_title=view.x_title,
         y_title=view.y_title,
@@ -124,7 +123,7 @@ def _draw(view: CompareView, lines: pd.DataFrame, settings: Settings, setup: Set
         gone = known.assign(mean=known["decrease"], low=known["decrease_low"], high=known["decrease_high"])
         figure = plots.effect(
             gone[gone["series"] != view.base].dropna(subset=["mean"]),
-            mode=looks.mode(),
+            mode=theme.mode(),
             title=f"Test error gone, against “{view.base}”",
             x_title=view.x_title,
             y_title="share of the test error, %, pairs of equal seed",

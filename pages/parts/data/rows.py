@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from pages.frame import core, figures
-from pages.frame import theme as looks
+from pages.frame import core, figures, theme
 from pages.frame.settings import Settings
 from pages.parts.data import gallery, samples
 from pillar_core import plots
@@ -35,16 +34,16 @@ def panel(settings: Settings) -> None:
     spectrum = core.spectrum(settings)
     k = None if settings.is_rule_k else settings.k
     is_synthetic = gallery.is_synthetic(settings.data)
-    drawn = plots.spectrum(spectrum, mode=looks.mode(), k=k, n_public=facts.n_public)
+    drawn = plots.spectrum(spectrum, mode=theme.mode(), k=k, n_public=facts.n_public)
     figures.show(drawn, spectrum, name="spectrum", kinds=(Provenance.PUBLIC,), settings=settings, is_synthetic=is_synthetic)
 
     left, right = st.columns(2)
     with left:
         counts = core.class_counts(settings)
-        drawn = plots.class_balance(counts, mode=looks.mode(), height=420)
+        drawn = plots.class_balance(counts, mode=theme.mode(), height=420)
         figures.show(drawn, counts, name="class_balance", kinds=(Provenance.NON_PRIVATE,), settings=settings, is_synthetic=is_synthetic)
     with right:
         places = core.public_map(settings)
-        drawn = plots.map_2d(places, mode=looks.mode(), height=420)
+        drawn = plots.map_2d(places, mode=theme.mode(), height=420)
         figures.show(drawn, places, name="public_map", kinds=(Provenance.PUBLIC,), settings=settings, is_synthetic=is_synthetic)
     samples.panel(settings)

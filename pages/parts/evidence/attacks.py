@@ -7,8 +7,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from pages.frame import badges, core, figures, local, odds
-from pages.frame import theme as looks
+from pages.frame import badges, core, figures, local, odds, theme
 from pages.frame.settings import Settings
 from pages.parts.data import gallery
 from pillar_core import accounting, plots
@@ -35,7 +34,7 @@ def attack(settings: Settings) -> None:
     roc = pd.concat([one.roc() for one in found], ignore_index=True)
     bound = privacy_tables.trade_off(ceiling, logarithmic=True)
     drawn = plots.membership_roc(
-        roc, bound, mode=looks.mode(), epsilon=record.guarantee.epsilon.upper, members=len(found[0].members), others=len(found[0].others)
+        roc, bound, mode=theme.mode(), epsilon=record.guarantee.epsilon.upper, members=len(found[0].members), others=len(found[0].others)
     )
     is_synthetic = gallery.is_synthetic(settings.data)
     figures.show(
@@ -82,11 +81,11 @@ def exposed(settings: Settings) -> None:
         "is_experiment": True,
         "is_synthetic": gallery.is_synthetic(settings.data),
     }
-    drawn = plots.realised_losses(found.table, mode=looks.mode(), stated=found.stated_epsilon, delta=found.delta)
+    drawn = plots.realised_losses(found.table, mode=theme.mode(), stated=found.stated_epsilon, delta=found.delta)
     figures.show(drawn, found.table, name="individual_privacy", **shared)
     left, right = st.columns([1.2, 1])
     with left:
-        drawn = plots.realised_by_class(found.table, mode=looks.mode(), stated=found.stated_epsilon)
+        drawn = plots.realised_by_class(found.table, mode=theme.mode(), stated=found.stated_epsilon)
         figures.show(drawn, found.table, name="individual_privacy_by_class", **shared)
     with right:
         _most_exposed(found, settings)

@@ -7,8 +7,7 @@ import math
 import pandas as pd
 import streamlit as st
 
-from pages.frame import core, figures, local, session
-from pages.frame import theme as looks
+from pages.frame import core, figures, local, session, theme
 from pages.frame.settings import Settings
 from pages.parts.evidence import attacks as evidence_attacks
 from pillar_core import accounting, auditing, plots
@@ -36,7 +35,7 @@ def audit(settings: Settings) -> None:
         "Trials in each world", list(_TRIALS), 200, name="audit-redraws", help="Training runs with the canary, and as many without."
     )
     table = _power(claimed, settings.delta, epsilon, redraws)
-    drawn = plots.audit_power(table, mode=looks.mode(), claimed=epsilon, significance=evidence.SIGNIFICANCE)
+    drawn = plots.audit_power(table, mode=theme.mode(), claimed=epsilon, significance=evidence.SIGNIFICANCE)
     figures.show(drawn, table, name="audit_power", kinds=(), settings=settings, is_theory=True)
     reason = evidence.supports(settings.method)
     wanted = f"{core.run_key(settings)}-{redraws}"
@@ -55,7 +54,7 @@ def audit(settings: Settings) -> None:
             help="Some seconds: the learner itself, with a mislabelled canary among the first private rows and without it.",
         )
     reach = _reach(settings.delta)
-    drawn = plots.one_run_reach(reach, mode=looks.mode(), canaries=_CANARIES)
+    drawn = plots.one_run_reach(reach, mode=theme.mode(), canaries=_CANARIES)
     figures.show(drawn, reach, name="one_run", kinds=(), settings=settings, is_theory=True)
     if not reason:
         _one_run(_audited_once(core.run_key(settings), settings))
@@ -82,7 +81,7 @@ def fault_injection() -> None:
     worst = found.worst
     table = privacy_tables.worlds(worst)
     title = f"Canary “{worst.canary}”: {worst.counts.hits} alarms with it, {worst.counts.false_alarms} without, of {worst.counts.redraws}"
-    drawn = plots.two_worlds(table, mode=looks.mode(), threshold=worst.threshold, claimed_mu=found.claimed.mu, title=title)
+    drawn = plots.two_worlds(table, mode=theme.mode(), threshold=worst.threshold, claimed_mu=found.claimed.mu, title=title)
     figures.show(drawn, table, name="fault_injection", kinds=(), settings=settings, is_experiment=True, is_synthetic=True)
     st.markdown(f"**Every fault, same audit, claimed ε = {claim:g}**")
     st.dataframe(_all_faults(claim, settings.seed), hide_index=True, key="faults")
@@ -121,7 +120,7 @@ def _result(found: CanaryAudit, settings: Settings) -> None:
         column.metric(label, value, help=words, border=True)
     finding, table = found.finding, privacy_tables.worlds(found.finding)
     title = f"{finding.counts.hits} alarms with the canary, {finding.counts.false_alarms} without, of {finding.counts.redraws}"
-    drawn = plots.two_worlds(table, mode=looks.mode(), threshold=finding.threshold, claimed_mu=found.claimed.mu, title=title)
+    drawn = plots.two_worlds(table, mode=theme.mode(), threshold=finding.threshold, claimed_mu=found.claimed.mu, title=title)
     figures.show(drawn, table, name="audit_worlds", kinds=(Provenance.NON_PRIVATE,), settings=settings, is_experiment=True)
 
 

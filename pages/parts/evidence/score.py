@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from pages.frame import badges, core, figures, navigation
-from pages.frame import theme as looks
+from pages.frame import badges, core, figures, navigation, theme
 from pages.frame.settings import Settings
 from pillar_core import plots
 from pillar_core.studies.evidence import score_leak
@@ -37,7 +36,7 @@ def leak(settings: Settings) -> None:
     for column, (label, value, words) in zip(st.columns(4), numbers, strict=True):
         column.metric(label, value, help=words, border=True)
     title = "A score without noise tells about one row to whom knows the others"
-    drawn = plots.right_guesses(found.table, mode=looks.mode(), published=score_leak.PUBLISHED, title=title)
+    drawn = plots.right_guesses(found.table, mode=theme.mode(), published=score_leak.PUBLISHED, title=title)
     figures.show(drawn, found.table, name="score_leak", kinds=(Provenance.NON_PRIVATE,), settings=settings, is_experiment=True)
     left, right = st.columns([3, 1], vertical_alignment="center")
     left.caption(

@@ -26,7 +26,7 @@ def summary(record: RunRecord, settings: Settings) -> None:
     """Four numbers with their badges: accuracy, ε spent, odds, directions."""
     pinned = pinned_run(settings)
     guarantee = record.guarantee
-    with st.container(border=True, key="live-result"):
+    with st.container(border=True, key="result"):
         one, two, three, four, five = st.columns([1.5, 1, 1.15, 1, 1])
         with one:
             _accuracy(record, pinned, core.n_test(settings))

@@ -8,13 +8,10 @@ import pandas as pd
 import streamlit as st
 
 import pillar_core as pc
-from pages.frame import core, figures, odds, session
-from pages.frame import history as trail
+from pages.frame import core, figures, history, odds, session, theme
 from pages.frame import settings as codec
-from pages.frame import theme as looks
 from pages.frame.settings import VIEWS, Settings
-from pages.parts.explore import result as live
-from pages.parts.explore import solve
+from pages.parts.explore import result, solve
 from pages.parts.explore.curves import Curves, method_of, read, reference
 from pillar_core import plots
 from pillar_core.params import params_of
@@ -50,7 +47,7 @@ def choice(settings: Settings) -> str:
             args=("view",),
         )
     with right:
-        live.learner()
+        result.learner()
     return settings.view
 
 
@@ -78,10 +75,10 @@ def _over_k(curves: Curves, record: RunRecord, settings: Settings) -> None:
         here = plots.Here(int(record.settings["k"]), settings.epsilon, record.accuracy)
     figure = plots.accuracy_against_k(
         curves.table,
-        mode=looks.mode(),
+        mode=theme.mode(),
         method=method,
         here=here,
-        trail=trail.table(settings),
+        history=history.table(settings),
         pinned=_pinned_curve(curves, settings),
         k_max=core.largest_k(settings),
     )
@@ -104,7 +101,7 @@ def _plane(curves: Curves, record: RunRecord, settings: Settings) -> None:
         return
     k = record.settings.get("k")
     here = (int(k), settings.epsilon) if k else None
-    figure = plots.accuracy_heatmap(curves.table, mode=looks.mode(), method=method, here=here)
+    figure = plots.accuracy_heatmap(curves.table, mode=theme.mode(), method=method, here=here)
     _show(figure, curves.table, "accuracy_plane", settings, seeds=_seeds(curves, method), on_select=_take_cell)
     st.caption("Click a cell to take its k and ε.")
 
@@ -114,7 +111,7 @@ def _classes(record: RunRecord, settings: Settings) -> None:
     if table is None:
         st.info("There are no test rows, so nothing can be said by class.")
         return
-    _show(plots.per_class(table, mode=looks.mode()), table, "recall_by_class", settings)
+    _show(plots.per_class(table, mode=theme.mode()), table, "recall_by_class", settings)
 
 
 def _odds(record: RunRecord, settings: Settings) -> None:
@@ -123,7 +120,7 @@ def _odds(record: RunRecord, settings: Settings) -> None:
         words = "Without a finite budget, with subsampled steps, or where settings were tuned, there is no closed curve to read odds from."
         st.info(words, icon=":material/casino:")
         return
-    figure = plots.odds_dots(table, mode=looks.mode(), protected="one row")
+    figure = plots.odds_dots(table, mode=theme.mode(), protected="one row")
     figures.show(figure, table, name="odds", kinds=(Provenance.PRIVATE,), settings=settings, is_experiment=True)
     st.caption(
         f"From the trade-off curve of what really ran ({'; '.join(record.guarantee.events)}), "
@@ -163,7 +160,7 @@ def _value_words(value: Any, none_means: str) -> str:
 def _pinned_curve(curves: Curves, settings: Settings) -> pd.DataFrame | None:
     """A's runs over k where the cache has them, else A's one run."""
     a = codec.unpin(settings.a)
-    pinned = live.pinned_run(settings)
+    pinned = result.pinned_run(settings)
     if a is None or pinned is None or pinned.accuracy is None or not pinned.settings.get("k"):
         return None
     found = read(a).table

@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from pages.frame import figures, local
-from pages.frame import theme as looks
+from pages.frame import theme
 from pages.frame.settings import Settings
 from pages.parts.explore import curves
 from pillar_core import plots
@@ -42,7 +42,7 @@ def draw(settings: Settings) -> None:
     )
     shown = table[table["set"].isin(chosen[: plots.MOST_SETS])]
     k = None if settings.is_rule_k else settings.k
-    figure = plots.accuracy_of_sets(shown, epsilon=settings.epsilon, mode=looks.mode(), k=k)
+    figure = plots.accuracy_of_sets(shown, epsilon=settings.epsilon, mode=theme.mode(), k=k)
     figures.show(figure, shown, name="feature_sets", kinds=(Provenance.NON_PRIVATE,), settings=settings, seeds=shown["seed"].nunique())
     if len(names) == 1:
         st.caption("Choose another data set or backbone in the sidebar and measure its curves on the view “Best k”: both are drawn then.")

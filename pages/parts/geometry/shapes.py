@@ -23,7 +23,7 @@ _WHERE = ("data", "backbone", "public", "public_fraction", "seed")
 
 
 @dataclasses.dataclass(frozen=True)
-class View:
+class Separation:
     """What is looked at: settings, space, and which separators ("pairs" or "one_versus_rest")."""
 
     settings: Settings
@@ -54,53 +54,55 @@ def rows(settings: Settings) -> geo.Rows:
     return _rows(core.key(settings, _WHERE), settings)
 
 
-def basis(view: View, kind: str, n_public: int | None = None) -> geo.Basis:
+def basis(separation: Separation, kind: str, n_public: int | None = None) -> geo.Basis:
     """One basis; dp_pca is released at the settings' ε and δ."""
-    noise = None
+    settings, noise = separation.settings, None
     if kind == geo.BasisKind.DP_PCA:
-        noise = pc.noise_multiplier(view.settings.epsilon, delta=view.settings.delta) if math.isfinite(view.settings.epsilon) else 1e-9
-    return _basis(fingerprint(core.key(view.settings, _WHERE), view.standardise, kind, n_public, noise), view, kind, n_public, noise)
+        noise = pc.noise_multiplier(settings.epsilon, delta=settings.delta) if math.isfinite(settings.epsilon) else 1e-9
+    key = fingerprint(core.key(settings, _WHERE), separation.standardise, kind, n_public, noise)
+    return _basis(key, separation, kind, n_public, noise)
 
 
-def separators(view: View) -> tuple[geo.Separators, bool]:
+def separators(separation: Separation) -> tuple[geo.Separators, bool]:
     """(separators, whether they are all): from the cache, else a preview of a few, trained on few rows."""
     try:
-        return _complete(view.key, view), True
+        return _complete(separation.key, separation), True
     except _MissingError:
-        return _preview(view.key, view), False
+        return _preview(separation.key, separation), False
 
 
-def count(view: View) -> int:
+def count(separation: Separation) -> int:
     """How many separators there are to train."""
-    return sum(len(task["pairs"]) for task in geometry.separator_tasks(view.payload, rows(view.settings)))
+    return sum(len(task["pairs"]) for task in geometry.separator_tasks(separation.payload, rows(separation.settings)))
 
 
-def xi(view: View, kinds: list[str], n_public: int | None) -> tuple[pd.DataFrame, bool]:
+def xi(separation: Separation, kinds: list[str], n_public: int | None) -> tuple[pd.DataFrame, bool]:
     """(columns basis, k, mean, low, high, pairs; whether all separators are there)."""
-    found, is_complete = separators(view)
+    found, is_complete = separators(separation)
     tables = []
     for kind in kinds:
-        own = basis(view, kind, n_public if kind == geo.BasisKind.PUBLIC_PCA else None)
-        values = geo.averaged(geo.xi_table(found, own, ladder(own.rank), classes=rows(view.settings).classes))
+        directions = basis(separation, kind, n_public if kind == geo.BasisKind.PUBLIC_PCA else None)
+        values = geo.averaged(geo.xi_table(found, directions, ladder(directions.rank), classes=rows(separation.settings).classes))
         tables.append(values.assign(basis=kind))
     return pd.concat(tables, ignore_index=True), is_complete
 
 
-def margins(view: View, quantile: float) -> tuple[pd.DataFrame, bool]:
+def margins(separation: Separation, quantile: float) -> tuple[pd.DataFrame, bool]:
     """(margins of separators trained anew at each k, True), or (those of the projected preview, False)."""
-    own = basis(view, geo.BasisKind.PUBLIC_PCA)
-    found = geometry.cached_margins(view.payload, own.rank)
-    if found is not None:
-        return found[found["quantile"] == quantile], True
-    separator, _ = separators(view)
-    return geo.projected_margins(_coordinates(view.key, view), separator, own, geometry.margin_ks(own.rank), quantile=quantile), False
+    directions = basis(separation, geo.BasisKind.PUBLIC_PCA)
+    trained = geometry.cached_margins(separation.payload, directions.rank)
+    if trained is not None:
+        return trained[trained["quantile"] == quantile], True
+    previewed, _ = separators(separation)
+    coordinates, ks = _coordinates(separation.key, separation), geometry.margin_ks(directions.rank)
+    return geo.projected_margins(coordinates, previewed, directions, ks, quantile=quantile), False
 
 
 def predicted(settings: Settings, epsilons: tuple[float, ...]) -> pd.DataFrame:
     """The predicted curve of each ε, in the learners' own preprocessing: standardised and centred by public rows."""
     facts = core.split(settings).facts
     key = fingerprint(core.key(settings, _WHERE), epsilons, settings.delta)
-    return _predicted(key, View(settings, standardise=True), epsilons, facts.n_private)
+    return _predicted(key, Separation(settings, standardise=True), epsilons, facts.n_private)
 
 
 def ladder(rank: int) -> list[int]:
@@ -118,38 +120,38 @@ def _rows(key: str, _settings: Settings) -> geo.Rows:
 
 
 @st.cache_resource(max_entries=24, show_spinner="Finding directions …")
-def _basis(key: str, _view: View, _kind: str, _n_public: int | None, _noise: float | None) -> geo.Basis:
-    own = rows(_view.settings)
-    space = own.space(standardise=_view.standardise)
-    return geo.basis_of(own, kind=_kind, space=space, n_public=_n_public, noise_multiplier=_noise, seed=_view.settings.seed)
+def _basis(key: str, _separation: Separation, _kind: str, _n_public: int | None, _noise: float | None) -> geo.Basis:
+    given = rows(_separation.settings)
+    space = given.space(standardise=_separation.standardise)
+    return geo.basis_of(given, kind=_kind, space=space, n_public=_n_public, noise_multiplier=_noise, seed=_separation.settings.seed)
 
 
 @st.cache_resource(max_entries=8, show_spinner=False)
-def _complete(key: str, _view: View) -> geo.Separators:
-    found = geometry.cached_separators(_view.payload, rows(_view.settings))
+def _complete(key: str, _separation: Separation) -> geo.Separators:
+    found = geometry.cached_separators(_separation.payload, rows(_separation.settings))
     if found is None:
         raise _MissingError
     return found
 
 
 @st.cache_resource(max_entries=8, show_spinner="Separating a few classes …")
-def _preview(key: str, _view: View) -> geo.Separators:
-    few = geo.thinned(rows(_view.settings), _PREVIEW_ROWS)
+def _preview(key: str, _separation: Separation) -> geo.Separators:
+    few = geo.thinned(rows(_separation.settings), _PREVIEW_ROWS)
     present = sorted(set(few.y.tolist()))[:_PREVIEW_CLASSES]
-    every = geo.pairs_of(few.classes, None if _view.which == "pairs" else geo.ONE_VERSUS_REST)
+    every = geo.pairs_of(few.classes, None if _separation.which == "pairs" else geo.ONE_VERSUS_REST)
     pairs = [pair for pair in every if all(label in (*present, geo.REST) for label in pair)]
-    return geo.separators(few, pairs, space=rows(_view.settings).space(standardise=_view.standardise))
+    return geo.separators(few, pairs, space=rows(_separation.settings).space(standardise=_separation.standardise))
 
 
 @st.cache_resource(max_entries=4, show_spinner=False)
-def _coordinates(key: str, _view: View) -> geo.Coordinates:
-    own = rows(_view.settings)
-    return geo.coordinates(own, basis(_view, geo.BasisKind.PUBLIC_PCA), space=own.space(standardise=_view.standardise))
+def _coordinates(key: str, _separation: Separation) -> geo.Coordinates:
+    given = rows(_separation.settings)
+    return geo.coordinates(given, basis(_separation, geo.BasisKind.PUBLIC_PCA), space=given.space(standardise=_separation.standardise))
 
 
 @st.cache_data(max_entries=32, show_spinner="Predicting …")
-def _predicted(key: str, _view: View, _epsilons: tuple[float, ...], _n_private: int) -> pd.DataFrame:
-    own = basis(_view, geo.BasisKind.PUBLIC_PCA)
-    moments = geo.class_moments(_coordinates(_view.key, _view))
-    ks = [k for k in ladder(own.rank)[::2] if k >= 2] or [own.rank]
-    return geo.predicted(moments, ks, _epsilons, n_private=_n_private, delta=_view.settings.delta)
+def _predicted(key: str, _separation: Separation, _epsilons: tuple[float, ...], _n_private: int) -> pd.DataFrame:
+    rank = basis(_separation, geo.BasisKind.PUBLIC_PCA).rank
+    moments = geo.class_moments(_coordinates(_separation.key, _separation))
+    ks = [k for k in ladder(rank)[::2] if k >= 2] or [rank]
+    return geo.predicted(moments, ks, _epsilons, n_private=_n_private, delta=_separation.settings.delta)

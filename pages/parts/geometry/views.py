@@ -9,9 +9,8 @@ import pandas as pd
 import streamlit as st
 
 import pillar_core as pc
-from pages.frame import core, figures, jobs, local
+from pages.frame import core, figures, jobs, local, theme
 from pages.frame import settings as codec
-from pages.frame import theme as looks
 from pages.frame.settings import EPSILONS, Settings
 from pages.parts.data import gallery
 from pages.parts.explore import curves
@@ -55,18 +54,18 @@ def _xi(settings: Settings) -> None:
         help="Public directions are free. Private ones without noise leak; the noised ones are a release at the sidebar's ε.",
     )
     which = _which()
-    view = shapes.View(settings, which, _standardise())
+    separation = shapes.Separation(settings, which, _standardise())
     n_public = _public_rows(settings)
-    table, is_complete = shapes.xi(view, kinds, n_public)
-    table = _with_pinned(table, settings, view)
+    table, is_complete = shapes.xi(separation, kinds, n_public)
+    table = _with_pinned(table, settings, separation)
     k = None if settings.is_rule_k else settings.k
     subject = "" if is_complete else "Preview: a few classes, few rows. "
     noised = (Provenance.PRIVATE,) if "dp_pca" in kinds else ()
     _show(
-        plots.xi_against_k(table, mode=looks.mode(), k=k, subject=subject), table, "xi", settings, kinds=(Provenance.NON_PRIVATE, *noised)
+        plots.xi_against_k(table, mode=theme.mode(), k=k, subject=subject), table, "xi", settings, kinds=(Provenance.NON_PRIVATE, *noised)
     )
     if not is_complete:
-        _separators_job(view)
+        _separators_job(separation)
     if "dp_pca" in kinds:
         st.caption(
             f"The noised directions are one release of the second moment at ε = {settings.epsilon:g}, δ = {settings.delta:g}, with "
@@ -94,17 +93,17 @@ def _margins(settings: Settings) -> None:
             words=lambda share: f"{100 * share:g} %",
             help="1 % is the papers' “satisfied by 99 %”. With 0 it is the true margin: the worst row.",
         )
-    view = shapes.View(settings, "one_versus_rest", _standardise())
-    table, is_complete = shapes.margins(view, quantile)
+    separation = shapes.Separation(settings, "one_versus_rest", _standardise())
+    table, is_complete = shapes.margins(separation, quantile)
     subject = "" if is_complete else "Preview: a few classes, their separators projected, not trained anew at each k. "
     k = None if settings.is_rule_k else settings.k
-    figure = plots.margins_against_k(table, mode=looks.mode(), convention=convention, k=k, subject=subject)
+    figure = plots.margins_against_k(table, mode=theme.mode(), convention=convention, k=k, subject=subject)
     _show(figure, table, "margins", settings)
     if not is_complete:
-        ks = geometry.margin_ks(shapes.basis(view, geo.BasisKind.PUBLIC_PCA).rank)
+        ks = geometry.margin_ks(shapes.basis(separation, geo.BasisKind.PUBLIC_PCA).rank)
         classes = len(set(shapes.rows(settings).y.tolist()))
         jobs.panel(
-            [{"kind": "margins", **view.payload}],
+            [{"kind": "margins", **separation.payload}],
             what=f"Train separators of {classes} classes at {len(ks)} values of k",
             seconds=_SECONDS_PER_COEFFICIENT * len(shapes.rows(settings).y) * classes * sum(ks),
             cost=_FREE,
@@ -114,12 +113,12 @@ def _margins(settings: Settings) -> None:
 
 
 def _spectrum(settings: Settings) -> None:
-    view = shapes.View(settings, standardise=_standardise())
+    separation = shapes.Separation(settings, standardise=_standardise())
     n_public = _public_rows(settings)
-    basis = shapes.basis(view, geo.BasisKind.PUBLIC_PCA, n_public)
+    basis = shapes.basis(separation, geo.BasisKind.PUBLIC_PCA, n_public)
     table = geo.spectrum(basis)
     k = None if settings.is_rule_k else min(settings.k, basis.rank)
-    figure = plots.spectrum_and_gaps(table, mode=looks.mode(), k=k, rows=basis.n_rows)
+    figure = plots.spectrum_and_gaps(table, mode=theme.mode(), k=k, rows=basis.n_rows)
     _show(figure, table, "spectrum_and_gaps", settings, kinds=(Provenance.PUBLIC,))
 
 
@@ -131,7 +130,7 @@ def _best(settings: Settings) -> None:
     runs = found.table[(found.table["method"] == method) & found.table["accuracy"].notna()]
     own = predicted[predicted["epsilon"] == settings.epsilon]
     k = None if settings.is_rule_k else settings.k
-    figure = plots.predicted_accuracy(own, runs[runs["epsilon"] == settings.epsilon], mode=looks.mode(), k=k)
+    figure = plots.predicted_accuracy(own, runs[runs["epsilon"] == settings.epsilon], mode=theme.mode(), k=k)
     seeds = settings.seeds if len(runs) else None
     is_drawn = settings.epsilon in set(runs["epsilon"])
     _show(figure, own, "predicted_accuracy", settings, seeds=seeds if is_drawn else None, is_theory=True)
@@ -145,7 +144,7 @@ def _best(settings: Settings) -> None:
         st.caption(f"Measured curves exist at ε = {measured}; choose one of those in the sidebar to see them on the prediction.")
     measured_best = geo.best_k(runs) if len(runs) else None
     best = geo.best_k(predicted)
-    figure = plots.best_k_against_epsilon(best, measured_best, mode=looks.mode())
+    figure = plots.best_k_against_epsilon(best, measured_best, mode=theme.mode())
     _show(figure, best, "best_k", settings, seeds=seeds, is_theory=True)
     if not found.is_complete:
         curves.panel(found, core.run(dataclasses.replace(settings, method=method)), settings)
@@ -174,7 +173,7 @@ def _pair(settings: Settings) -> None:
         lines += _drops(found.table, curves.method_of(one), side)
     if lines:
         table = pd.DataFrame(lines, columns=["side", "epsilon", "drop", "half", "seeds"])
-        _show(plots.accuracy_drops(table, mode=looks.mode()), table, "accuracy_drops", settings, seeds=settings.seeds)
+        _show(plots.accuracy_drops(table, mode=theme.mode()), table, "accuracy_drops", settings, seeds=settings.seeds)
     else:
         st.info("Drops need measured curves of both sides: measure them with the button on the view “Best k”, once for each.")
     if lines and missing:
@@ -227,21 +226,21 @@ def _public_rows(settings: Settings) -> int | None:
     return None if chosen == total else int(chosen)
 
 
-def _with_pinned(table: pd.DataFrame, settings: Settings, view: shapes.View) -> pd.DataFrame:
+def _with_pinned(table: pd.DataFrame, settings: Settings, separation: shapes.Separation) -> pd.DataFrame:
     """ξ of the pinned A on its own public directions, where A looks at other rows."""
     pinned = codec.unpin(settings.a)
     if pinned is None or all(getattr(pinned, name) == getattr(settings, name) for name in ("data", "backbone", "public")):
         return table
-    other, _ = shapes.xi(dataclasses.replace(view, settings=pinned), ["public_pca"], None)
+    other, _ = shapes.xi(dataclasses.replace(separation, settings=pinned), ["public_pca"], None)
     return pd.concat([table, other.assign(basis="pinned")], ignore_index=True)
 
 
-def _separators_job(view: shapes.View) -> None:
-    total = shapes.count(view)
+def _separators_job(separation: shapes.Separation) -> None:
+    total = shapes.count(separation)
     jobs.panel(
-        [{"kind": "separators", **view.payload}],
-        what=f"Separate all {_WHICH[view.which]}",
-        seconds=total * _SECONDS_PER_SEPARATOR[view.which] / 2,
+        [{"kind": "separators", **separation.payload}],
+        what=f"Separate all {_WHICH[separation.which]}",
+        seconds=total * _SECONDS_PER_SEPARATOR[separation.which] / 2,
         cost=_FREE,
         found=0,
         total=total,

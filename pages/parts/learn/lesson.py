@@ -7,8 +7,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from pages.frame import figures, local, navigation, session
-from pages.frame import theme as looks
+from pages.frame import figures, local, navigation, session, theme
 from pages.frame.settings import Settings
 from pages.parts.learn.steps import STEPS, Step
 from pillar_core.types import Provenance
@@ -104,7 +103,7 @@ def _answer(this: Step, place: int, guess: int | None, settings: Settings) -> No
         help="The one control of this step: move it and read the figure.",
     )
     figures.show(
-        this.draw(table, here, looks.mode()),
+        this.draw(table, here, theme.mode()),
         table,
         name=f"lesson_{place}",
         kinds=(Provenance.NON_PRIVATE,) if this.is_measured else (),

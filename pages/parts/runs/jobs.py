@@ -10,9 +10,9 @@ import streamlit as st
 import pillar_core as pc
 from pages.frame import jobs, session
 from pillar_core.errors import PillarError
+from pillar_core.jobs.state import UNFINISHED
 from pillar_core.runs import records
 
-_LIVE = ("queued", "running")
 _ICONS = {"queued": "schedule", "running": "sync", "done": "check_circle", "failed": "error", "cancelled": "stop_circle"}
 _SHOWN = 8
 
@@ -22,8 +22,8 @@ def panel() -> None:
     statuses = pc.jobs.status()
     if not statuses:
         st.info("No job was started yet. Build a grid under **Plan**.", icon=":material/playlist_add:")
-    elif any(status.state in _LIVE for status in statuses):
-        _watched(sum(status.state in _LIVE for status in statuses))
+    elif any(status.state in UNFINISHED for status in statuses):
+        _watched(sum(status.state in UNFINISHED for status in statuses))
     else:
         _list(statuses)
 
@@ -31,7 +31,7 @@ def panel() -> None:
 @st.fragment(run_every=1.0)
 def _watched(live_when_drawn: int) -> None:
     statuses = pc.jobs.status()
-    if sum(status.state in _LIVE for status in statuses) != live_when_drawn:
+    if sum(status.state in UNFINISHED for status in statuses) != live_when_drawn:
         st.rerun()
     _list(statuses)
 
@@ -51,7 +51,7 @@ def _list(statuses: tuple[Any, ...]) -> None:
 def _state(status: Any) -> None:
     when = time.strftime("%d %b %H:%M", time.localtime(status.submitted))
     st.markdown(f":material/{_ICONS[status.state]}: **{_title(status)}** · {status.state} · {when}")
-    if status.state in _LIVE:
+    if status.state in UNFINISHED:
         left = "" if status.seconds_left is None else f" · {jobs.duration(status.seconds_left)} left"
         waiting = f" · {status.message}" if status.message else ""
         share = min(max(float(status.fraction), 0.0), 1.0)
@@ -63,7 +63,7 @@ def _state(status: Any) -> None:
 
 
 def _action(status: Any) -> None:
-    if status.state in _LIVE:
+    if status.state in UNFINISHED:
         words = "Stops within three seconds and keeps what is finished."
         st.button("Cancel", icon=":material/stop:", key=f"cancel-{status.job_id}", on_click=_do, args=("cancel", status.job_id), help=words)
     elif status.state in ("failed", "cancelled"):

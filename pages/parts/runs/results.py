@@ -8,8 +8,7 @@ import pandas as pd
 import streamlit as st
 
 import pillar_core as pc
-from pages.frame import badges, figures, session
-from pages.frame import theme as looks
+from pages.frame import badges, figures, session, theme
 from pages.frame.settings import Settings
 from pages.parts.runs import exports as runs_exports
 from pillar_core import plots
@@ -41,18 +40,18 @@ def panel(settings: Settings, runs: pd.DataFrame) -> None:
     badges.provenance_row(Provenance.NON_PRIVATE, is_experiment=True, is_synthetic=_has_synthetic(shown))
     chosen = _table(lines)
     drawn: list[Any] = []
-    looks_of_all: dict[str, Any] = {
+    shared: dict[str, Any] = {
         "kinds": (Provenance.NON_PRIVATE,),
         "settings": settings,
         "is_experiment": True,
         "is_synthetic": _has_synthetic(shown),
     }
     if len(chosen):
-        drawn.append(_compared(chosen, shown, looks_of_all))
+        drawn.append(_compared(chosen, shown, shared))
     elif len(lines) > 1:
-        figure = plots.parallel_coordinates(lines.assign(method=lines["method"].map(_learners())), mode=looks.mode())
+        figure = plots.parallel_coordinates(lines.assign(method=lines["method"].map(_learners())), mode=theme.mode())
         drawn.append(figure)
-        figures.show(figure, lines.drop(columns=["group"]), name="runs_parallel", **looks_of_all)
+        figures.show(figure, lines.drop(columns=["group"]), name="runs_parallel", **shared)
     picked = chosen if len(chosen) else lines
     _exports(picked, shown[shown["group"].isin(picked["group"])], drawn)
 
@@ -177,17 +176,17 @@ def _has_synthetic(runs: pd.DataFrame) -> bool:
     return any(name in pc.DATASETS and pc.DATASETS[name].synthetic for name in runs["dataset"].unique())
 
 
-def _compared(chosen: pd.DataFrame, shown: pd.DataFrame, looks_of_all: dict[str, Any]) -> Any:
+def _compared(chosen: pd.DataFrame, shown: pd.DataFrame, shared: dict[str, Any]) -> Any:
     """The chosen settings over each other, and what differs between them."""
     rows = shown[shown["group"].isin(chosen["group"])]
     labels = {str(line["group"]): words_of(line) for _, line in chosen.iterrows()}
-    figure = plots.overlay(rows, chosen, labels=labels, mode=looks.mode())
+    figure = plots.overlay(rows, chosen, labels=labels, mode=theme.mode())
     figures.show(
         figure,
         rows.drop(columns=["group"]).dropna(axis=1, how="all"),
         name="runs_overlay",
         seeds=int(chosen["seeds"].min()),
-        **looks_of_all,
+        **shared,
     )
     if len(chosen) > 1:
         differing = [name for name in ("data", *records.AXES[1:]) if name in chosen and chosen[name].map(_text).nunique() > 1]

@@ -9,8 +9,7 @@ import pandas as pd
 import streamlit as st
 
 import pillar_core as pc
-from pages.frame import figures, local
-from pages.frame import theme as looks
+from pages.frame import figures, local, theme
 from pages.frame.settings import Settings
 from pages.parts.data import gallery
 from pages.parts.screen import question as screening
@@ -68,7 +67,7 @@ def ranking(choice: Choice, table: pd.DataFrame, settings: Settings) -> None:
     figure = plots.ranking(
         table,
         score=pc.SCORES[choice.score],
-        mode=looks.mode(),
+        mode=theme.mode(),
         titles=_titles(choice),
         private=screening_sets.title(choice.private),
         random_subspaces=table.attrs.get("random_subspaces"),
@@ -106,7 +105,7 @@ def more(choice: Choice, table: pd.DataFrame, settings: Settings) -> None:
     found = screening.answer(choice.ask(view), question)
     if found is None:
         return
-    shown: dict[str, Any] = {"mode": looks.mode(), "titles": _titles(choice)}
+    shown: dict[str, Any] = {"mode": theme.mode(), "titles": _titles(choice)}
     figure = {
         "angles": lambda: plots.angles(found, **shown),
         "spectra": lambda: plots.gradient_spectra(found, k=choice.k, **shown),
@@ -145,7 +144,7 @@ def _accuracy(choice: Choice, table: pd.DataFrame, settings: Settings) -> None:
         accuracy,
         agreement,
         score=pc.SCORES[choice.score],
-        mode=looks.mode(),
+        mode=theme.mode(),
         titles=_titles(choice),
         baseline=accuracy.attrs.get("baseline"),
         learner=pc.METHODS[method].title,

@@ -8,8 +8,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from pages.frame import figures, local
-from pages.frame import theme as looks
+from pages.frame import figures, local, theme
 from pages.frame.settings import Settings
 from pillar_core import plots, theory
 from pillar_core.data.generators import gaussian_mixture
@@ -49,7 +48,7 @@ def mixture(settings: Settings) -> None:
     held = float(table[table["projection"] != "none"]["held"].mean())
     best = 1 - gaussian_mixture.bayes_accuracy(sigma=sigma)
     curve = _predicted(d, theta, sigma, epsilon, held)
-    figure = plots.mixture_errors(table, curve, mode=looks.mode(), floor=best)
+    figure = plots.mixture_errors(table, curve, mode=theme.mode(), floor=best)
     _show(figure, table, "mixture", settings, seeds=_SEEDS)
     st.caption(
         f"The first direction of {n_public:,} public rows holds {100 * held:.1f} % of μ: ξ₁ = {1 - held:.3f}. "
@@ -65,7 +64,7 @@ def mixture(settings: Settings) -> None:
     ]
     needed = pd.DataFrame(lines, columns=["d", "projection", "rows"])
     if needed["rows"].map(math.isfinite).any():
-        _show(plots.rows_against_dimension(needed, mode=looks.mode(), here=d), needed, "rows_needed", settings, kinds=(), is_theory=True)
+        _show(plots.rows_against_dimension(needed, mode=theme.mode(), here=d), needed, "rows_needed", settings, kinds=(), is_theory=True)
     else:
         st.info(
             f"With σ = {sigma:g} even the best classifier errs in {100 * best:.1f} % of rows: no number of rows reaches {100 * target:g} %."
@@ -94,7 +93,7 @@ def disjunctions(settings: Settings) -> None:
         n = local.slider("Unlabelled rows", offered, 40, name="graph.n", help="Public: they cost no privacy.")
     graph = _graph(d, k, p, n, settings.seed)
     _show(
-        plots.component_graph(graph.labels, graph.edges, k=k, n_unlabelled=n, mode=looks.mode()),
+        plots.component_graph(graph.labels, graph.edges, k=k, n_unlabelled=n, mode=theme.mode()),
         plots.component_table(graph.labels, k=k),
         "component_graph",
         settings,
@@ -113,7 +112,7 @@ def disjunctions(settings: Settings) -> None:
         return
     epsilons = tuple(sorted({0.1, 0.5, 2.0, min(settings.epsilon, 8.0)}))
     table = _choices(d, k, p, n, epsilons, settings.seed)
-    _show(plots.choice_errors(table.dropna(subset=["error"]), mode=looks.mode()), table, "choice_errors", settings, seeds=5)
+    _show(plots.choice_errors(table.dropna(subset=["error"]), mode=theme.mode()), table, "choice_errors", settings, seeds=5)
     st.caption(
         "The mechanism takes a union of components with probability ∝ exp(−ε·errors/2): ε under replacing a row, ε/2 under adding one."
     )
@@ -144,7 +143,7 @@ def shift(settings: Settings) -> None:
             help="For the points; lines are exact.",
         )
     table = _shift(d, k, decay, n, settings.seed)
-    _show(plots.shift(table, mode=looks.mode()), table, "shift", settings, kinds=(), is_theory=True)
+    _show(plots.shift(table, mode=theme.mode()), table, "shift", settings, kinds=(), is_theory=True)
     limit, printed = (float(table[table[name] > 0]["eta"].max()) for name in ("bound", "bound_printed"))
     st.caption(f"The corrected bound says something up to η = {limit:.2g}, the printed one up to η = {printed:.2g}.")
 

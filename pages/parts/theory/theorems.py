@@ -8,8 +8,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from pages.frame import badges, core, failures, figures, local
-from pages.frame import theme as looks
+from pages.frame import badges, core, failures, figures, local, theme
 from pages.frame.settings import Settings
 from pages.parts.geometry import shapes
 from pillar_core import geometry as geo
@@ -90,12 +89,12 @@ def measured_inputs(settings: Settings) -> dict[str, float]:
 
     Everything but k, d, n and the gap reads labels: a non-private diagnostic.
     """
-    view = shapes.View(settings)
-    basis, rows = shapes.basis(view, geo.BasisKind.PUBLIC_PCA), shapes.rows(settings)
+    separation = shapes.Separation(settings)
+    basis, rows = shapes.basis(separation, geo.BasisKind.PUBLIC_PCA), shapes.rows(settings)
     k = int(geo.best_k(shapes.predicted(settings, (settings.epsilon,)))["k"].iloc[0]) if settings.is_rule_k else min(settings.k, basis.rank)
     radius = rows.radius()
-    found, _ = shapes.separators(view)
-    margins, _ = shapes.margins(shapes.View(settings, "one_versus_rest"), 0.01)
+    found, _ = shapes.separators(separation)
+    margins, _ = shapes.margins(shapes.Separation(settings, "one_versus_rest"), 0.01)
     lowest = geo.smallest(margins)
     closest = lowest.iloc[int((lowest["k"] - k).abs().to_numpy().argmin())]
     spectrum = geo.spectrum(basis)
@@ -219,5 +218,5 @@ def _curves(inputs: dict[str, Any], settings: Settings) -> None:
     grid = geometric_grid(*spans[axis], 40)
     xs = sorted({round(x) for x in grid}) if axis in ("k", "d") else [float(x) for x in grid]
     table = theory.rate_curves(axis, xs, **{name: value for name, value in inputs.items() if name != axis})
-    figure = plots.rates(table, mode=looks.mode(), here=float(inputs[axis]))
+    figure = plots.rates(table, mode=theme.mode(), here=float(inputs[axis]))
     figures.show(figure, table, name="rates", kinds=(), settings=settings, is_theory=True)
