@@ -1,57 +1,59 @@
 """Controls of single pages in the link: those that somebody moved, as one word `name:value;name:value`.
 
-Their values live in the session under `local.<name>`, as text and numbers; what comes from a link is text, and the control that
-shows it turns it into a number or falls back to its default. Names that are not listed here stay out of links.
+Their values live in the session under `local.<name>`, as text and numbers, and what a link says of them under `link.<name>`, as text.
+A control says itself whether it belongs in links (see `local`), so a name that a link brings is read by the control that claims it, or by
+nobody: it reaches no state of a page but through that control.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, MutableMapping
 from typing import Any
 
-from pillar_core.theory import CALCULATORS
-
-KEPT = "local."
+LOCAL, LINK = "local.", "link."
 LONGEST = 2000
-_GEOMETRY = ("geometry-view", "bases", "which", "convention", "quantile", "n_public", "standardise", "sets")
-_THEORY = ("theory-view", "theorem", "rate-axis", "mixture.", "graph.", "shift.", *(f"{name}." for name in CALCULATORS))
-_ACCOUNTING = ("accounting-view", "accounting-from", "accounting-steps", "accounting-share", "accounting-noise", "selection", "trials")
-_EVIDENCE = ("evidence-view", "audit-redraws", "fault", "claim")
-_EXPLORE, _COMPARE = ("tuning",), ("compare-other",)
-_LINKED = (*_EXPLORE, *_COMPARE, *_GEOMETRY, *_THEORY, *_ACCOUNTING, *_EVIDENCE)
-_NAMES, _PREFIXES = frozenset(_LINKED), tuple(name for name in _LINKED if name.endswith("."))
-
-
-def is_linked(name: str) -> bool:
-    """Whether links carry the control of that name."""
-    return name in _NAMES or name.startswith(_PREFIXES)
+UNSAFE = re.compile(r"[^A-Za-z0-9_.:;,+-]")
+"""What no link carries of a control."""
 
 
 def written(state: Mapping[Any, Any]) -> str:
     """The word for a link, from the session's values."""
-    kept = {str(key).removeprefix(KEPT): state[key] for key in state if str(key).startswith(KEPT)}
-    return ";".join(f"{name}:{_text(kept[name])}" for name in sorted(kept) if is_linked(name))
+    said = {str(key).removeprefix(LINK): state[key] for key in state if str(key).startswith(LINK)}
+    return ";".join(f"{name}:{said[name]}" for name in sorted(said))
 
 
 def take(word: str, state: MutableMapping[Any, Any]) -> None:
     """Puts a link's values into the session; linked controls that it does not name go back to their defaults."""
-    for key in [key for key in state if str(key).startswith(KEPT) and is_linked(str(key).removeprefix(KEPT))]:
+    for key in [key for key in state if str(key).startswith(LINK)]:
         del state[key]
+        state.pop(LOCAL + str(key).removeprefix(LINK), None)
     for part in word[:LONGEST].split(";"):
         name, mark, value = part.partition(":")
-        if mark and is_linked(name):
-            state[KEPT + name] = value
+        if mark and name:
+            state[LINK + name] = value
 
 
-def typed(kept: Any, default: Any) -> Any:
+def claim(name: str, state: MutableMapping[Any, Any]) -> None:
+    """A linked control's word that `name` is its own: it shows what the link says, and from then on the link says what it shows."""
+    if LOCAL + name in state:
+        state[LINK + name] = code(state[LOCAL + name])
+    elif LINK + name in state:
+        state[LOCAL + name] = state[LINK + name]
+
+
+def code(value: Any) -> str:
+    """A value as links write it; different options of a control have different codes."""
+    return UNSAFE.sub("", f"{value:.12g}" if isinstance(value, float) else str(value)).replace(";", "")
+
+
+def typed(value: Any, default: Any) -> Any:
     """What a link brought, in the type of the control's default; the default where it cannot be read."""
-    if not isinstance(kept, str) or isinstance(default, str):
-        return kept
+    if not isinstance(value, str) or isinstance(default, str):
+        return value
+    if isinstance(default, bool):
+        return value in ("True", "1")
     try:
-        return type(default)(float(kept))
+        return type(default)(float(value))
     except (ValueError, OverflowError):
         return default
-
-
-def _text(value: Any) -> str:
-    return f"{value:.12g}" if isinstance(value, float) else str(value)

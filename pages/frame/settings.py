@@ -14,6 +14,7 @@ import re
 from collections.abc import Iterable, Mapping
 
 import pillar_core as pc
+from pages.frame import controls
 from pillar_core import params, plots
 from pillar_core.data import uploads
 from pillar_core.errors import SettingError
@@ -34,8 +35,7 @@ BUDGETS = "budgets"
 VIEWS = ("k", "plane", "classes", "odds", "solve", "why")
 _LONGEST_SHOWN = 40
 _LONGEST_NAME = 1000
-_SAFE = re.compile(r"[^A-Za-z0-9_.:;,+-]")
-_SAFE_SCREEN, _LONGEST_SCREEN = re.compile(r"[^A-Za-z0-9_.:;,+~-]"), 2000
+_UNSAFE_SCREEN, _LONGEST_SCREEN = re.compile(r"[^A-Za-z0-9_.:;,+~-]"), 2000
 
 Value = str | int | float
 
@@ -213,11 +213,11 @@ def _read(name: str, text: str, notes: list[str]) -> Value:
     if name == "learners":
         return ",".join(part for part in dict.fromkeys(str(value)[:800].split(",")) if part in pc.METHODS)
     if name == "runs":
-        return _SAFE.sub("", str(value)[:600])
+        return controls.UNSAFE.sub("", str(value)[:600])
     if name == "screen":
-        return _SAFE_SCREEN.sub("", str(value)[:_LONGEST_SCREEN])
+        return _UNSAFE_SCREEN.sub("", str(value)[:_LONGEST_SCREEN])
     if name == "controls":
-        return _SAFE.sub("", str(value)[:2000])
+        return controls.UNSAFE.sub("", str(value)[: controls.LONGEST])
     if name == "hide":
         return ",".join(sorted(part for part in str(value)[:400].split(",") if part in PARAMS))
     value, note = checked(name, value)

@@ -42,12 +42,19 @@ def test_hostile_controls_fall_back(start: Start, word: str) -> None:
 
 def test_the_word_is_read_back_as_written() -> None:
     state: dict[str, object] = {"local.mixture.sigma": 0.3, "local.graph.d": 40, "local.bases": "random,identity"}
+    for name in ("mixture.sigma", "graph.d", "bases"):
+        controls.claim(name, state)
     state["local.evidence-lira"] = "x"
     word = controls.written(state)
     assert word == "bases:random,identity;graph.d:40;mixture.sigma:0.3"
     other: dict[str, object] = {"local.shift.k": 8, "local.lesson-shown": 1}
+    controls.claim("shift.k", other)
     controls.take(word, other)
-    assert other == {"local.lesson-shown": 1, "local.bases": "random,identity", "local.graph.d": "40", "local.mixture.sigma": "0.3"}
+    assert controls.written(other) == word
+    for name in ("bases", "graph.d", "mixture.sigma", "shift.k"):
+        controls.claim(name, other)
+    mine = {key: value for key, value in other.items() if key.startswith("local.")}
+    assert mine == {"local.lesson-shown": 1, "local.bases": "random,identity", "local.graph.d": "40", "local.mixture.sigma": "0.3"}
     assert controls.typed(other["local.graph.d"], 10) == 40
     assert controls.typed("x", 0.5) == 0.5
     found, notes = codec.from_query(codec.to_query(Settings(controls=word)))

@@ -34,7 +34,7 @@ def record(settings: Settings) -> RunRecord:
 
 def is_tuned() -> bool:
     """Whether the switch says anything but rules."""
-    return str(local.value("tuning", str(Choosing.RULES))) != Choosing.RULES
+    return str(local.linked("tuning", str(Choosing.RULES))) != Choosing.RULES
 
 
 def _words(name: str) -> str:

@@ -209,7 +209,7 @@ def _which() -> str:
 
 
 def _standardise() -> bool:
-    return bool(local.value("standardise", 0))
+    return bool(local.linked("standardise", False))
 
 
 def _public_rows(settings: Settings) -> int | None:
@@ -219,7 +219,7 @@ def _public_rows(settings: Settings) -> int | None:
     left, right = st.columns([1.6, 1], vertical_alignment="bottom")
     with right:
         words = "Divide each feature by its public standard deviation first, as the learners do. Margins and gaps then change units."
-        st.toggle("Standardise features", key=local.key("standardise", 0), help=words, on_change=local.released, args=("standardise",))
+        local.toggle("Standardise features", name="standardise", help=words)
     with left:
         words = "Few public rows find poor directions, and never more than their number less one. One eigendecomposition for each."
         chosen = local.slider("Public rows used", [*offered, total], total, name="n_public", words="{:,}".format, help=words)

@@ -69,7 +69,7 @@ def _guess(this: Step, place: int) -> int | None:
             range(len(this.options)),
             index=kept if kept >= 0 else None,
             format_func=this.options.__getitem__,
-            key=f"lesson-radio-{place}",
+            key=local.unlinked(f"lesson-radio-{place}", "Guesses stay in each student's own tab."),
             on_change=_keep_guess,
             args=(place,),
             label_visibility="collapsed",

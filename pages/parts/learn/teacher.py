@@ -15,6 +15,7 @@ from pages.parts.learn.steps import STEPS
 
 HIDEABLE = ("data", "public", "public_fraction", "backbone", "k", "epsilon", "delta", "seed", "seeds", "accountant", "relation")
 _FEW = ("data", "public", "public_fraction", "backbone", "delta", "seed", "seeds", "accountant", "relation")
+_OWN_LINK = "The panel writes a link of its own, for the class."
 _PAGES = {"learn": "the lesson", "explore": "the explorer, with the step's task"}
 
 
@@ -23,14 +24,25 @@ def panel(settings: Settings) -> None:
     with st.expander("For teachers: a link for your class", icon=":material/co_present:"):
         left, right = st.columns(2)
         with left:
-            page = local.one("Opens", list(_PAGES), "learn", name="teach-page", words=_PAGES.__getitem__, help="What the class sees first.")
-            step = local.slider("Step", list(range(1, len(STEPS) + 1)), 1, name="teach-step", help="Where the class starts.")
+            page = local.one(
+                "Opens",
+                list(_PAGES),
+                "learn",
+                name="teach-page",
+                unlinked=_OWN_LINK,
+                words=_PAGES.__getitem__,
+                help="What the class sees first.",
+            )
+            step = local.slider(
+                "Step", list(range(1, len(STEPS) + 1)), 1, name="teach-step", unlinked=_OWN_LINK, help="Where the class starts."
+            )
         with right:
             hidden = local.several(
                 "Controls to hide in the explorer",
                 list(HIDEABLE),
                 list(_FEW),
                 name="teach-hide",
+                unlinked=_OWN_LINK,
                 words=lambda name: sidebar.LABELS[name],
                 help="What is hidden keeps the value that the link carries.",
             )

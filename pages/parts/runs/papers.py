@@ -31,15 +31,17 @@ def panel(settings: Settings, runs: pd.DataFrame) -> None:
     items = papers.catalogue()
     left, right = st.columns([1, 3])
     with left:
-        paper = _choice("Paper", list(_PAPERS), name="papers-paper", words=_PAPERS.__getitem__, help="Whose tables and figures.")
+        paper = local.select(
+            "Paper", list(_PAPERS), "pillar", name="papers-paper", words=_PAPERS.__getitem__, help="Whose tables and figures."
+        )
     mine = items[items["paper"] == paper].set_index("item")
     with right:
-        item = _choice(
+        item = local.select(
             "Table or figure",
             list(mine.index),
+            next((name for name, how in mine["how"].items() if how == "run"), mine.index[0]),
             name=f"papers-item-{paper}",
             words=lambda name: f"{_MARKS[mine.loc[name, 'how']]} {name}: {mine.loc[name, 'title']}",
-            start=next((name for name, how in mine["how"].items() if how == "run"), mine.index[0]),
             help="▶ runs here · ↗ the like is on another page · – not here, with the reason.",
         )
     chosen = mine.loc[item]
@@ -57,14 +59,14 @@ def _runnable(name: str, settings: Settings, runs: pd.DataFrame) -> None:
     """The table's grid for one data set, on our rows or on stand-ins, and both numbers side by side."""
     left, right = st.columns(2)
     with left:
-        dataset = _choice(
-            "Its private data", list(papers.TABLES[name].datasets), name=f"papers-data-{name}", words=str, help="One part of the table."
-        )
+        names = list(papers.TABLES[name].datasets)
+        dataset = local.select("Its private data", names, names[0], name=f"papers-data-{name}", words=str, help="One part of the table.")
     with right:
         own = settings.data
-        data = _choice(
+        data = local.select(
             "Run it on",
             ["", own],
+            "",
             name="papers-rows",
             words=lambda one: records.data_words(one) if one else "generated rows (stand-in)",
             help="The sidebar's data, where they are that set.",
@@ -122,12 +124,3 @@ def _show(table: pd.DataFrame) -> None:
     config: dict[str, Any] = {column: number(f"{column}, %", format="%.1f") for column in _PERCENT}
     ranks = {f"{column}_rank": number(f"rank {column}", help="1 is best, among rows of equal backbone and ε.") for column in _PERCENT[:2]}
     st.dataframe(shown.dropna(axis=1, how="all"), hide_index=True, key="papers-beside", column_config={**config, **ranks, "epsilon": "ε"})
-
-
-def _choice(label: str, options: list[str], *, name: str, words: object, help: str, start: str | None = None) -> str:
-    """A choice of one, kept over page changes; `start` (else the first) until another is chosen."""
-    first = options[0] if start is None else start
-    now = local.value(name, first)
-    local.put(name, now if now in options else first)
-    st.selectbox(label, options, key=local.key(name, options[0]), format_func=words, help=help, on_change=local.released, args=(name,))  # type: ignore[arg-type]  # any function from name to words
-    return str(local.value(name, options[0]))

@@ -9,7 +9,7 @@ import streamlit as st
 import yaml
 
 import pillar_core as pc
-from pages.frame import core, jobs, local, session
+from pages.frame import core, jobs, local
 from pages.frame.settings import EPSILONS, KS, Settings
 from pillar_core.data import uploads
 from pillar_core.errors import SettingError
@@ -63,24 +63,43 @@ def _builder(settings: Settings) -> dict[str, Any]:
         with left:
             brought = [one.name for one in uploads.listed() if one.is_labelled]
             names = list(dict.fromkeys([settings.data, *pc.DATASETS, *brought]))
-            data = _several(
-                "Private data", names, [settings.data], name="plan-data", words=records.data_words, help="Each data set is swept in full."
+            data = local.several(
+                "Private data",
+                names,
+                [settings.data],
+                name="plan-data",
+                are_many=True,
+                words=records.data_words,
+                help="Each data set is swept in full.",
             )
-            methods = _several(
+            methods = local.several(
                 "Learners",
                 list(pc.METHODS),
                 list(_METHODS),
                 name="plan-methods",
+                are_many=True,
                 words=lambda name: pc.METHODS[name].title,
                 help="With their own defaults.",
             )
             fraction = local.slider("Share that is public", [0.01, 0.05, 0.1, 0.2, 0.5], 0.1, name="plan-share", help="Of the train rows.")
         with right:
-            ks = _several(
-                "k", [str(k) for k in KS], ["10", "40"], name="plan-k", words=str, help="Directions kept, for learners that project."
+            ks = local.several(
+                "k",
+                [str(k) for k in KS],
+                ["10", "40"],
+                name="plan-k",
+                are_many=True,
+                words=str,
+                help="Directions kept, for learners that project.",
             )
-            budgets = _several(
-                "ε", list(_EPSILON_WORDS), ["0.1", "0.7", "2"], name="plan-epsilon", words=str, help="Budgets; inf is no noise."
+            budgets = local.several(
+                "ε",
+                list(_EPSILON_WORDS),
+                ["0.1", "0.7", "2"],
+                name="plan-epsilon",
+                are_many=True,
+                words=str,
+                help="Budgets; inf is no noise.",
             )
             seeds = local.slider(
                 "Seeds",
@@ -111,10 +130,9 @@ def _further() -> dict[str, Any]:
         words = (
             "Any setting of the chosen learners, and public_fraction, public_per_class, public, validation_fraction, split_seed, preset."
         )
-        keys = {"key": local.key("plan-more", ""), "on_change": local.released, "args": ("plan-more",)}
-        st.text_area("More axes", height=100, help=words, label_visibility="collapsed", **keys)
         try:
-            found = yaml.safe_load(local.value("plan-more", "")) or {}
+            text = local.text("More axes", name="plan-more", height=100, help=words, unlinked="Free text; the grid's own file carries it.")
+            found = yaml.safe_load(text) or {}
         except yaml.YAMLError as error:
             raise SettingError(f"the further axes are no YAML: {error}") from error
     if not isinstance(found, dict):
@@ -129,15 +147,3 @@ def _offer(grid: dict[str, Any]) -> None:
     st.download_button(
         "Grid as YAML", text, "grid.yaml", "text/yaml", key="plan-yaml", on_click="ignore", help=words, icon=":material/download:"
     )
-
-
-def _several(label: str, options: list[str], default: list[str], *, name: str, words: Any, help: str) -> list[str]:
-    """A choice of one or more names from many, kept as text over page changes."""
-    kept = [item for item in str(local.value(name, ",".join(default))).split(",") if item in options] or default
-    widget = f"local-widget.{name}"
-    session.fill(widget, kept)
-
-    def keep() -> None:
-        local.put(name, ",".join(st.session_state[widget]))
-
-    return st.multiselect(label, options, key=widget, format_func=words, help=help, on_change=keep) or default

@@ -34,6 +34,7 @@ _SECONDS_TRAINED = 0.7
 _DEFAULTS = {"screen-model": "linear_head", "screen-rows": 200, "screen-k": 16, "screen-epsilon": "no", "screen-score": "gsd"}
 _LINK = {"m": "screen-model", "n": "screen-rows", "k": "screen-k", "e": "screen-epsilon", "s": "screen-score", "v": "screen-view"}
 _WHOLE = ("screen-rows", "screen-k")
+IN_SCREEN = "In the link as `screen`, written by `publish`."
 
 
 @dataclasses.dataclass(frozen=True)
@@ -103,19 +104,32 @@ def controls(settings: Settings) -> Choice:
         model = _model()
     with second:
         spend = local.slider(
-            "Spend ε on the choice", list(EPSILONS), "no", name="screen-epsilon", words=_budget, help="One release ranks all sets."
+            "Spend ε on the choice",
+            list(EPSILONS),
+            "no",
+            name="screen-epsilon",
+            unlinked=IN_SCREEN,
+            words=_budget,
+            help="One release ranks all sets.",
         )
     with third:
         n_examples = local.slider(
-            "Rows of each set", list(EXAMPLES), 200, name="screen-rows", help="More rows: narrower intervals, more time."
+            "Rows of each set",
+            list(EXAMPLES),
+            200,
+            name="screen-rows",
+            unlinked=IN_SCREEN,
+            help="More rows: narrower intervals, more time.",
         )
     with fourth:
-        k = local.slider("Directions, k", list(KS), 16, name="screen-k", help="Directions that are compared; the paper takes 16.")
+        k = local.slider(
+            "Directions, k", list(KS), 16, name="screen-k", unlinked=IN_SCREEN, help="Directions that are compared; the paper takes 16."
+        )
     able = [name for name, score in SCORES.items() if (score.value is not None if spend == "no" else score.private_form)]
     words = "How nearness is measured; small is near in all of them. " + " ".join(
         f"{SCORES[name].title}: {SCORES[name].idea}." for name in able
     )
-    score = local.one("Score", able, "gsd", name="screen-score", words=lambda name: SCORES[name].title, help=words)
+    score = local.one("Score", able, "gsd", name="screen-score", unlinked=IN_SCREEN, words=lambda name: SCORES[name].title, help=words)
     if spend != "no" and SCORES[score].private_form == "directions" and k > PURE_K:
         st.caption(f":orange[Pure ε draws its directions one by one, each at ε/k: {PURE_K} are taken, more would be close to random.]")
         k = PURE_K
@@ -159,20 +173,11 @@ def _private(settings: Settings) -> str:
             local.put("screen-private", settings.data)
     options = screening_sets.private_sets(settings)
     usual = settings.data if settings.data in options else FALLBACK
-    now = local.value("screen-private", usual)
-    local.put("screen-private", now if now in options else usual)
     left, right = st.columns([1.3, 3.7], vertical_alignment="bottom")
     with left:
-        st.selectbox(
-            "Private set",
-            options,
-            key=local.key("screen-private", usual),
-            format_func=screening_sets.title,
-            on_change=local.released,
-            args=("screen-private",),
-            help="The images that must be protected. Bring your own below.",
-        )
-    chosen = str(local.value("screen-private", usual))
+        words = "The images that must be protected. Bring your own below."
+        named = {"name": "screen-private", "words": screening_sets.title, "unlinked": IN_SCREEN}
+        chosen = str(local.select("Private set", options, usual, help=words, **named))
     with right:
         screening_sets.bring(settings)
     own, shown = (screening_sets.title(name) for name in (settings.data, chosen))
@@ -191,53 +196,38 @@ def _candidates(private: str, *, with_own_half: bool) -> tuple[str, ...]:
         "Drawn by the app, sets that are on this machine, and your own files. “Its own other half” is a yardstick: private rows that were "
         "set aside, the nearest that any public set could be."
     )
-    plain = local.several("Candidates", names, usual, name="screen-public", words=screening_sets.title, help=words)
+    plain = local.several("Candidates", names, usual, name="screen-public", unlinked=IN_SCREEN, words=screening_sets.title, help=words)
     pairs = [f"{a}+{b}" for a, b in itertools.combinations([name for name in plain if name != OWN_HALF], 2)]
-    kept = [name for name in str(local.value("screen-mixtures", "")).split(",") if name in pairs]
-    if kept != [name for name in str(local.value("screen-mixtures", "")).split(",") if name]:
-        local.put("screen-mixtures", ",".join(kept))
-    session.fill("local-widget.screen-mixtures", kept)
-    chosen = st.multiselect(
-        "Mixtures of two",
+    chosen = local.several(
+        "Mixtures of two, equal shares",
         pairs,
-        key="local-widget.screen-mixtures",
-        format_func=screening_sets.title,
-        on_change=_keep_mixtures,
-        placeholder="Add mixtures of two candidates, equal shares",
+        [],
+        name="screen-mixtures",
+        unlinked=IN_SCREEN,
+        are_many=True,
+        words=screening_sets.title,
         help="Two sets together are often nearer than either, but a bad one can spoil a good one.",
     )
     return (*plain, *chosen)
 
 
-def _keep_mixtures() -> None:
-    local.put("screen-mixtures", ",".join(st.session_state["local-widget.screen-mixtures"]))
-
-
 def _model() -> str:
-    if local.value("screen-model", "") not in (*MODELS, TIMM):
+    words = "The model at its start whose gradients are compared. The linear head answers in seconds; the probe network is the paper's."
+    models = {name: model.title for name, model in MODELS.items()} | {TIMM: "A pre-trained network …"}
+    if local.value("screen-model", "") not in models:
         local.put("screen-model", "linear_head")
-    st.selectbox(
-        "Gradients of",
-        [*MODELS, TIMM],
-        key=local.key("screen-model", "linear_head"),
-        format_func=lambda name: "A pre-trained network …" if name == TIMM else MODELS[name].title,
-        help="The model at its start whose gradients are compared. The linear head answers in seconds; the probe network is the paper's.",
-        on_change=local.released,
-        args=("screen-model",),
-    )
-    chosen = str(local.value("screen-model", "linear_head"))
+    named: dict[str, Any] = {"name": "screen-model", "words": models.__getitem__, "unlinked": IN_SCREEN}
+    chosen = str(local.select("Gradients of", list(models), "linear_head", help=words, **named))
     if chosen != TIMM:
         return chosen
-    st.text_input(
+    text = local.text(
         "Network and weights",
-        key=local.key("screen-timm", ""),
+        name="screen-timm",
         placeholder="timm:mobilenetv2_100?weights=/path/file.safetensors",
-        on_change=local.released,
-        args=("screen-timm",),
+        unlinked="A path on this machine.",
         help="timm:NAME?weights=FILE: a linear head on its features. Add &layers=a,b for layers of its own, &lora=8 for a vision "
         "transformer, &size=224 for larger images; weights=random for a look at the architecture alone.",
     )
-    text = str(local.value("screen-timm", "")).strip()
     try:
         screening_kept.check_model(text)
     except PillarError as problem:

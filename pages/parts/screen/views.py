@@ -90,7 +90,9 @@ def ranking(choice: Choice, table: pd.DataFrame, settings: Settings) -> None:
 def more(choice: Choice, table: pd.DataFrame, settings: Settings) -> None:
     """One of the views behind the ranking."""
     words = "What lies behind the ranking. All of these read private rows without noise."
-    view = local.one("Look closer", list(VIEWS), "accuracy", name="screen-view", words=VIEWS.__getitem__, help=words)
+    view = local.one(
+        "Look closer", list(VIEWS), "accuracy", name="screen-view", unlinked=screening.IN_SCREEN, words=VIEWS.__getitem__, help=words
+    )
     if view == "accuracy":
         _accuracy(choice, table, settings)
         return

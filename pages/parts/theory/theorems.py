@@ -59,17 +59,9 @@ _AXES = {"k": "k", "d": "d", "gamma": "γ", "epsilon": "ε", "alpha": "α"}
 def draw(settings: Settings) -> None:
     """The chosen theorem."""
     words = "Each shows its formula as printed and, where the print is wrong, corrected."
-    now = local.value("theorem", "pillar_theorem_1")
-    st.selectbox(
-        "Theorem",
-        list(CALCULATORS),
-        key=local.key("theorem", now),
-        format_func=lambda name: CALCULATORS[name].title,
-        help=words,
-        on_change=local.released,
-        args=("theorem",),
-    )
-    calculator = CALCULATORS[str(local.value("theorem", now))]
+    titles = {name: calculator.title for name, calculator in CALCULATORS.items()}
+    chosen = local.select("Theorem", list(titles), "pillar_theorem_1", name="theorem", words=titles.__getitem__, help=words)
+    calculator = CALCULATORS[chosen]
     st.markdown(f"**{calculator.says}**")
     st.caption(calculator.source)
     inputs = _inputs(calculator, settings)
@@ -145,9 +137,9 @@ def _is_tail(calculator: Calculator, name: str) -> bool:
 
 
 def _fill(name: str, usable: list[str], settings: Settings) -> None:
-    found = measured_inputs(settings)
+    measured = measured_inputs(settings)
     for field in usable:
-        local.put(f"{name}.{field}", found[field])
+        local.link(f"{name}.{field}", measured[field])
 
 
 def _ranges(outcome: Outcome) -> None:
