@@ -129,7 +129,7 @@ def per_class(record: RunRecord, settings: Settings, reference: list[float | Non
     counts = class_counts(settings)
     rows = counts[counts["part"] == "test"]["rows"]
     table = pd.DataFrame({"class": split(settings).features.classes, "accuracy": shares, "rows": list(rows)})
-    return (table if reference is None else table.assign(reference=reference)).dropna()
+    return (table if reference is None else table.assign(reference=pd.Series(reference, dtype=float))).dropna()
 
 
 def class_counts(settings: Settings) -> pd.DataFrame:

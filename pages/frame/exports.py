@@ -14,7 +14,7 @@ from pages.frame.settings import AUTO, PART, PINNED, VERSION, Settings
 
 def settings_yaml(settings: Settings) -> str:
     """Every setting with the scheme's version, readable by `yaml.safe_load`."""
-    return yaml.safe_dump({"version": VERSION, **dataclasses.asdict(settings)}, sort_keys=False, allow_unicode=True)
+    return str(yaml.safe_dump({"version": VERSION, **dataclasses.asdict(settings)}, sort_keys=False, allow_unicode=True))
 
 
 def settings_from_yaml(text: str) -> dict[str, str]:

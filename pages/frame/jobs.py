@@ -76,13 +76,8 @@ def unfinished() -> None:
     with st.popover(label, icon=":material/sync:", help="Jobs go on when you leave the page, in this and every other tab."):
         for status in live:
             st.progress(_share(status), text=f"{status.kind}: {_share(status):.0%}")
-            stop = {
-                "key": f"unfinished-stop-{status.job_id}",
-                "on_click": _stop,
-                "args": (status.job_id,),
-                "help": "Keeps what is finished.",
-            }
-            st.button("Stop", **stop)
+            key = f"unfinished-stop-{status.job_id}"
+            st.button("Stop", key=key, on_click=_stop, args=(status.job_id,), help="Keeps what is finished.")
 
 
 def duration(seconds: float) -> str:

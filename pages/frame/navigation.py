@@ -12,7 +12,6 @@ import streamlit as st
 
 from pages.frame import session
 from pages.frame import settings as codec
-from pages.frame.settings import Value
 
 _INSIDE_FRAME: ContextVar[bool] = ContextVar("inside_frame", default=False)
 
@@ -55,7 +54,7 @@ def brand() -> None:
         st.markdown(":violet[:material/shield_lock:] PILLAR explorer")
 
 
-def link(name: str, label: str, *, icon: str | None = ":material/arrow_forward:", changes: Mapping[str, Value] | None = None) -> None:
+def link(name: str, label: str, *, icon: str | None = ":material/arrow_forward:", changes: Mapping[str, Any] | None = None) -> None:
     """A link to a page with the present settings, some of them changed."""
     settings = dataclasses.replace(session.current(), **(changes or {}))
     st.page_link(pages()[name], label=label, icon=icon, query_params=codec.to_query(settings))

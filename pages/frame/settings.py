@@ -11,7 +11,8 @@ import dataclasses
 import difflib
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
+from typing import Any
 
 import pillar_core as pc
 from pages.frame import controls
@@ -156,7 +157,7 @@ def from_query(query: Mapping[str, str]) -> tuple[Settings, list[str]]:
     unknown = [name for name in query if name not in PARAMS and name != "v" and not name.startswith("embed")]
     if unknown:
         notes.append(f"Ignored in the link: {', '.join(map(_shown, unknown[:5]))}{' …' if len(unknown) > 5 else ''}.")
-    values = {name: _read(name, query[name], notes) for name in PARAMS if name in query}
+    values: dict[str, Any] = {name: _read(name, query[name], notes) for name in PARAMS if name in query}
     return Settings(**values), notes
 
 
@@ -195,7 +196,7 @@ def is_stored(name: str, value: object) -> bool:
 
 def is_of_family(name: str, value: object) -> bool:
     """Whether `value` names a data set or backbone that is built from its name, such as `timm:resnet50?input_size=160`."""
-    families = {"data": pc.DATASETS, "public": pc.DATASETS, "backbone": pc.BACKBONES}
+    families: dict[str, Container[str]] = {"data": pc.DATASETS, "public": pc.DATASETS, "backbone": pc.BACKBONES}
     text = str(value)
     return name in families and ":" in text and len(text) <= _LONGEST_NAME and text in families[name]
 

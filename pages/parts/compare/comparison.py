@@ -103,7 +103,7 @@ def draw(comparison: Comparison, settings: Settings) -> None:
     synthetic = settings.data in pc.DATASETS and pc.DATASETS[settings.data].synthetic
     learners = ("--methods", ",".join(comparison.grid["method"]))
     again = command(settings, core.split_arguments(settings), comparison.grid["epsilon"], *learners)
-    shared = {"settings": settings, "is_experiment": True, "is_synthetic": synthetic, "command": again}
+    shared: dict[str, Any] = {"settings": settings, "is_experiment": True, "is_synthetic": synthetic, "command": again}
     if not here.empty:
         runs = comparison.runs[comparison.runs["method"].isin(here["method"])]
         runs = runs[(runs["epsilon"] == settings.epsilon) | ~runs["method"].map(lambda name: pc.METHODS[name].is_private)]
@@ -138,8 +138,8 @@ def seeds_of(lines: pd.DataFrame) -> tuple[int, int]:
 def _with_published(runs: pd.DataFrame, settings: Settings) -> pd.DataFrame:
     """The runs with a paper's number beside each learner, where data set and backbone bear a paper's names."""
     known = papers.published_for(core.features(settings).name, core.backbone(settings))
-    known = known[known["epsilon"].isin([settings.epsilon, 0.0, float("inf")])].drop_duplicates("method").set_index("method")["published"]
-    values = runs["method"].map(known)
+    known = known[known["epsilon"].isin([settings.epsilon, 0.0, float("inf")])].drop_duplicates("method")
+    values = runs["method"].map(known.set_index("method")["published"])
     return runs.assign(published=values) if values.notna().any() else runs
 
 

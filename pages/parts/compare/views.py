@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from typing import Any
 
 import pandas as pd
 import streamlit as st
@@ -115,7 +116,7 @@ def _draw(view: CompareView, lines: pd.DataFrame, settings: Settings, setup: Set
         percent=view.value is None,
         asked=len(setup.seeds),
     )
-    badges = {"kinds": (Provenance.NON_PRIVATE,), "settings": settings, "seeds": seeds_of(known), "is_experiment": True}
+    badges: dict[str, Any] = {"kinds": (Provenance.NON_PRIVATE,), "settings": settings, "seeds": seeds_of(known), "is_experiment": True}
     more = ("--view", view.name, *(() if setup.other is None else ("--other", setup.other)))
     badges |= {"command": command(settings, setup.public, setup.epsilons, *more)}
     figures.show(figure, lines, name=f"compare_{view.name}", is_synthetic=is_synthetic(settings.data), **badges)

@@ -24,7 +24,8 @@ _SECONDS_PER_IMAGE, _SECONDS_WITHOUT_WEIGHTS = 0.05, 0.005
 def panel(settings: Settings) -> bool:
     """Whether there are features to work on: the choice of a backbone for images, and the extraction that it asks for."""
     with failures.shown("This data set could not be opened."):
-        if isinstance(core.raw(settings), FeatureSet) or not core.raw(settings).is_images:
+        data = core.raw(settings)
+        if isinstance(data, FeatureSet) or not data.is_images:
             st.caption("These rows are numbers already: they are used as they are, and no backbone is needed.")
             return True
         is_allowed = _choice(settings)

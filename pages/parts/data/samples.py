@@ -7,6 +7,7 @@ import streamlit as st
 
 from pages.frame import badges, core
 from pages.frame.settings import Settings
+from pillar_core.arrays import Array
 from pillar_core.types import Provenance
 
 _IMAGES, _ROWS, _COLUMNS = 20, 6, 12
@@ -25,7 +26,7 @@ def panel(settings: Settings) -> None:
             _table(data.x_train, names)
 
 
-def _table(rows: object, names: list[str]) -> None:
+def _table(rows: Array, names: list[str]) -> None:
     frame = pd.DataFrame(rows[:_ROWS, :_COLUMNS]).rename(columns="x{}".format)
     if names:
         frame.insert(0, "class", names[:_ROWS])

@@ -13,7 +13,7 @@ from pages.frame import settings as codec
 from pages.frame.settings import Settings
 from pillar_core import plots
 from pillar_core.errors import PillarError
-from pillar_core.studies.tuning import ways as tuned
+from pillar_core.runs.models import UNPAID
 from pillar_core.types import Provenance, RunRecord
 
 
@@ -55,7 +55,7 @@ def _badges(record: RunRecord, settings: Settings) -> None:
             badges.provenance(Provenance.PRIVATE if record.guarantee.epsilon.upper > 0 else Provenance.PUBLIC)
             badges.experiment()
         elif record.guarantee.is_private:
-            st.badge("not private: chosen on test rows, unpaid", icon=":material/money_off:", color="red", help=tuned.UNPAID)
+            st.badge("not private: chosen on test rows, unpaid", icon=":material/money_off:", color="red", help=UNPAID)
         else:
             words = "No noise was added, so nothing is promised: the model may give away any of its rows."
             st.badge("not private: no noise", icon=":material/lock_open:", color="red", help=words)

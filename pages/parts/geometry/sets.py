@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import streamlit as st
 
 from pages.frame import figures, local
@@ -18,7 +20,7 @@ from pillar_core.types import Provenance
 def draw(settings: Settings) -> None:
     """One line per set at the sidebar's ε; a choice of sets where there are several."""
     runs = records.all_runs()
-    asked = {"delta": settings.delta, "relation": settings.relation}
+    asked: dict[str, Any] = {"delta": settings.delta, "relation": settings.relation}
     method = curves.method_of(settings)
     titles = {name: uploads.title_of(name) for name in runs["dataset"].unique()} if len(runs) else {}
     table = feature_sets.curves_of_sets(runs, method=method, epsilon=settings.epsilon, titles=titles, **asked)

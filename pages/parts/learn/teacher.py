@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import Any
 from urllib.parse import urlencode, urlsplit, urlunsplit
 
 import pandas as pd
@@ -55,6 +56,7 @@ def panel(settings: Settings) -> None:
 def link(settings: Settings, *, page: str, step: int, hidden: list[str]) -> str:
     """The address of `page` at a step, with these controls hidden."""
     explore = STEPS[step - 1].explore if page == "explore" else {}
-    shared = dataclasses.replace(settings, **{**explore, "lesson": step, "hide": ",".join(hidden), "a": "", "runs": ""})
+    changes: dict[str, Any] = {**explore, "lesson": step, "hide": ",".join(hidden), "a": "", "runs": ""}
+    shared = dataclasses.replace(settings, **changes)
     parts = urlsplit(st.context.url or "http://localhost:8501/")
     return urlunsplit((parts.scheme, parts.netloc, f"/{page}", urlencode(codec.to_query(shared)), ""))

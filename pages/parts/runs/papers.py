@@ -34,17 +34,17 @@ def panel(settings: Settings, runs: pd.DataFrame) -> None:
         paper = local.select(
             "Paper", list(_PAPERS), "pillar", name="papers-paper", words=_PAPERS.__getitem__, help="Whose tables and figures."
         )
-    mine = items[items["paper"] == paper].set_index("item")
+    mine = items[items["paper"] == paper].set_index("item").to_dict("index")
     with right:
         item = local.select(
             "Table or figure",
-            list(mine.index),
-            next((name for name, how in mine["how"].items() if how == "run"), mine.index[0]),
+            list(mine),
+            next((name for name, facts in mine.items() if facts["how"] == "run"), next(iter(mine))),
             name=f"papers-item-{paper}",
-            words=lambda name: f"{_MARKS[mine.loc[name, 'how']]} {name}: {mine.loc[name, 'title']}",
+            words=lambda name: f"{_MARKS[mine[name]['how']]} {name}: {mine[name]['title']}",
             help="▶ runs here · ↗ the like is on another page · – not here, with the reason.",
         )
-    chosen = mine.loc[item]
+    chosen = mine[item]
     if chosen["words"]:
         st.caption(chosen["words"])
     if chosen["how"] == "run":

@@ -73,9 +73,9 @@ def _filtered(settings: Settings, runs: pd.DataFrame) -> pd.DataFrame:
         key = f"runs-filter-{name}"
         session.fill(key, [value for value in asked.get(name, []) if value in options])
         titles = dict(zip(runs["dataset"], runs["data"], strict=True)) if name == "dataset" else _learners() if name == "method" else {}
-        shares = {"format_func": lambda code, known=titles: known.get(code, _word(code))}
+        words = {code: titles.get(code, _word(code)) for code in options}
         help_text = "Keeps the runs with one of these; none chosen keeps all. Part of the link."
-        column.multiselect(label, options, key=key, help=help_text, on_change=_rewrite, placeholder="all", **shares)
+        column.multiselect(label, options, key=key, help=help_text, on_change=_rewrite, placeholder="all", format_func=words.__getitem__)
         kept = st.session_state[key]
         shown = shown[texts.loc[shown.index].isin(kept)] if kept else shown
     return shown

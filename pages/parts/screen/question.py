@@ -176,7 +176,7 @@ def _private(settings: Settings) -> str:
     left, right = st.columns([1.3, 3.7], vertical_alignment="bottom")
     with left:
         words = "The images that must be protected. Bring your own below."
-        named = {"name": "screen-private", "words": screening_sets.title, "unlinked": IN_SCREEN}
+        named: dict[str, Any] = {"name": "screen-private", "words": screening_sets.title, "unlinked": IN_SCREEN}
         chosen = str(local.select("Private set", options, usual, help=words, **named))
     with right:
         screening_sets.bring(settings)

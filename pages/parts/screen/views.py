@@ -164,7 +164,7 @@ def _nulls(choice: Choice, table: pd.DataFrame) -> None:
             f"**Noise images** lie at {noise:.2f}: this much any set shares with the private one through the network alone, so a set as "
             "far as that is of no use."
         )
-        beyond = [screening_sets.title(name) for name, value in values.items() if value >= noise and name != screening_sets.NOISE]
+        beyond = [screening_sets.title(str(name)) for name, value in values.items() if value >= noise and name != screening_sets.NOISE]
         lines += [f"No nearer than noise: {', '.join(beyond)}."] if beyond else []
     if pc.SCORES[choice.score].is_subspace_distance and table.attrs.get("random_subspaces"):
         lines.append(f"**Random directions** would lie at {table.attrs['random_subspaces']:.3f} (dotted line).")
