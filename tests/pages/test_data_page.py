@@ -122,6 +122,6 @@ def test_forgetting_an_upload_of_images_removes_every_backbones_features(start: 
 
 def test_papers_sets_say_what_they_need(start: Start) -> None:
     app = start("data")
-    app.selectbox(key="paper-set").set_value("cub_200").run()
+    app.selectbox(key="local-widget.paper-set").set_value("cub_200").run()
     assert not app.exception
     assert pc.DATASETS["cub_200"].by_hand[:40] in words(app)

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import urllib.parse
+from typing import Any
+
 import pytest
+from streamlit.runtime.state.common import TESTING_KEY
+from streamlit.testing.v1 import AppTest
 
 from page_reading import Start, words
-from pages.frame import controls
+from pages.frame import controls, navigation
 from pages.frame import settings as codec
 from pages.frame.settings import Settings
 
@@ -59,3 +64,85 @@ def test_the_word_is_read_back_as_written() -> None:
     assert controls.typed("x", 0.5) == 0.5
     found, notes = codec.from_query(codec.to_query(Settings(controls=word)))
     assert (found.controls, notes) == (word, [])
+
+
+PLACES = {
+    "home": [""],
+    "learn": ["", "lesson=2"],
+    "explore": ["", "view=solve"],
+    "compare": ["", "compare=shift&public=part"],
+    "runs": ["runs=view:plan", "runs=view:papers"],
+    "data": [""],
+    "screen": ["screen=p:digits;c:drawn_digits,drawn_letters,drawn_noise;n:100;k:4;m:linear_head"],
+    "geometry": [f"controls=geometry-view:{name}" for name in ("xi", "margins")],
+    "theory": [f"controls=theory-view:{name}" for name in ("mixture", "disjunctions", "shift")]
+    + [f"controls=theory-view:theorems;theorem:{name}" for name in ("pillar_theorem_1", "pillar_table_v")],
+    "accounting": ["", "controls=accounting-from:noise;accounting-view:sum"],
+    "evidence": ["controls=evidence-view:audit", "controls=evidence-view:sabotage"],
+}
+"""Links that between them show every control of every page."""
+KINDS = (
+    "button_group",
+    "selectbox",
+    "multiselect",
+    "select_slider",
+    "slider",
+    "number_input",
+    "toggle",
+    "text_input",
+    "text_area",
+    "radio",
+)
+
+
+def test_every_page_is_among_those_whose_controls_are_moved() -> None:
+    assert set(PLACES) == {name for name, _, _ in navigation.PAGES}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("page", "link"), [(page, link) for page, links in PLACES.items() for link in links])
+def test_a_moved_control_is_in_the_link_or_says_why_not(start: Start, page: str, link: str) -> None:
+    query = dict(urllib.parse.parse_qsl(link))
+    app = start(page, **query)
+    for key in shown(app, page):
+        app = app if key in shown(app, page) else start(page, **query)
+        before = dict(app.query_params)
+        if not move(shown(app, page)[key]):
+            continue
+        app.run()
+        assert not app.exception, key
+        if f"unlinked.{key}" in app.session_state:
+            assert len(app.session_state[f"unlinked.{key}"].split()) > 2, key
+            continue
+        assert app.query_params != before, f"{key} was moved, the link does not say so, and nobody said why"
+        opened = start(page, **dict(app.query_params))
+        assert opened.session_state[key] == app.session_state[key], f"the link forgets {key}"
+
+
+def shown(app: AppTest, page: str) -> dict[str, Any]:
+    """The controls of a page by key; the sidebar's on Home alone, because they are the same everywhere."""
+    place = app.sidebar if page == "home" else app.main
+    return {item.key: item for kind in KINDS for item in place.get(kind) if not item.disabled}
+
+
+def move(item: Any) -> bool:
+    """Gives a control another value; false where it offers no other."""
+    options = getattr(item, "options", ())
+    if options:
+        form = item.format_func
+        several = isinstance(item.value, list)
+        taken = {str(form(value)) for value in (item.value if several else [item.value]) if value is not None}
+        other = next((option for option in options if option not in taken), None)
+        item.root.session_state[TESTING_KEY][item.id] = str  # it now takes its options by the words that it shows
+        item.set_value([other] if several else other)
+        return other is not None
+    match item.type:
+        case "toggle":
+            item.set_value(not item.value)
+        case "text_input" | "text_area":
+            item.set_value("a: 1")
+        case "slider":
+            item.set_value(item.max)
+        case _:
+            item.set_value(item.value / 2 if item.value != int(item.value) else item.value + 1)
+    return True

@@ -8,7 +8,7 @@ import pandas as pd
 import streamlit as st
 
 import pillar_core as pc
-from pages.frame import core, failures, jobs, session
+from pages.frame import core, failures, jobs, local, session
 from pages.frame.settings import AUTO, PART, Settings
 from pillar_core.backbones import Backbone, is_ready, names
 from pillar_core.backbones.weights import keep_upload
@@ -19,6 +19,8 @@ from pillar_core.types import FeatureSet
 _OWN = "by name"
 _SECONDS_PER_IMAGE, _SECONDS_WITHOUT_WEIGHTS = 0.05, 0.005
 """Measured on one core: between MobileNetV2 at 160 pixels and ResNet-50 at 224; and the scattering transform of 28 pixels."""
+
+_PENDING = "In the link as `backbone` from the press of its button on."
 
 
 def panel(settings: Settings) -> bool:
@@ -63,12 +65,21 @@ def _choice(settings: Settings) -> bool:
     base = now.base if now.base in listed else _OWN
     words = "What turns images into features. Networks need their weights and an extraction; pixels need neither."
     chosen = st.selectbox(
-        "Backbone of the images", listed, index=listed.index(base), key="extract-backbone", format_func=_title, help=words
+        "Backbone of the images",
+        listed,
+        index=listed.index(base),
+        key=local.unlinked("extract-backbone", _PENDING),
+        format_func=_title,
+        help=words,
     )
     if chosen == _OWN:
         words = "timm:<model>, open_clip:<model>, torchscript:<path> or onnx:<path>; the last two are programs: only your own."
         chosen = st.text_input(
-            "Its name", value="" if base != _OWN else now.base, key="extract-name", help=words, placeholder="timm:resnet18"
+            "Its name",
+            value="" if base != _OWN else now.base,
+            key=local.unlinked("extract-name", _PENDING),
+            help=words,
+            placeholder="timm:resnet18",
         )
     if chosen == AUTO:
         _use_button(AUTO, settings)
@@ -85,7 +96,7 @@ def _choice(settings: Settings) -> bool:
     options = st.text_input(
         "Options",
         value=names.with_options("", now.options).removeprefix("?") if base in (chosen, _OWN) else "",
-        key="extract-options",
+        key=local.unlinked("extract-options", _PENDING),
         placeholder="input_size=160&mean=0.5&std=0.5",
         help="How images are prepared (input_size, mean, std, interpolation, crop), precision and storage, and the model's own arguments "
         "such as pad_type=same; with & between. None: as the backbone says.",
@@ -119,7 +130,7 @@ def _weights(card: Backbone, now: str | None) -> str | None:
     path = left.text_input(
         "Weights: a file on the machine that runs this app",
         value=now or "",
-        key="extract-weights",
+        key=local.unlinked("extract-weights", _PENDING),
         placeholder="/models/weights.safetensors",
         help=f"Tensors are read, never code: safetensors or a PyTorch state dictionary. From: {card.weights}.",
     )

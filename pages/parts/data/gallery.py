@@ -6,7 +6,7 @@ import pandas as pd
 import streamlit as st
 
 import pillar_core as pc
-from pages.frame import failures, session
+from pages.frame import failures, local, session
 from pages.frame.settings import AUTO, PART, Settings
 from pillar_core.data import uploads
 
@@ -26,12 +26,12 @@ def cards(settings: Settings) -> None:
 def papers(settings: Settings) -> None:
     """The papers' data sets: a table of all, and one in detail with how to get it and where it lies."""
     names = [name for name, card in pc.DATASETS.items() if card.needs_files]
-    name = st.selectbox(
+    name = local.select(
         "Data set of the papers",
         names,
-        index=names.index(settings.data) if settings.data in names else 0,
-        key="paper-set",
-        format_func=lambda one: pc.DATASETS[one].title,
+        settings.data if settings.data in names else names[0],
+        name="paper-set",
+        words=lambda one: pc.DATASETS[one].title,
         help="Their rows do not come with the app: they are read from files on the machine that runs it.",
     )
     _detail(name, settings)
@@ -91,7 +91,7 @@ def _detail(name: str, settings: Settings) -> None:
             st.info(card.how_to_get(), icon=":material/download:")
             st.text_input(
                 "Where it lies on this machine",
-                key=f"root-{name}",
+                key=local.unlinked(f"root-{name}", "A path on this machine, of use to nobody else."),
                 placeholder="/data/…",
                 help="A folder or file on the machine that runs this app, as the source hands it out.",
                 on_change=_from_place,

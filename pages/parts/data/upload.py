@@ -7,7 +7,7 @@ from pathlib import Path
 import streamlit as st
 
 import pillar_core as pc
-from pages.frame import exports, failures, session
+from pages.frame import exports, failures, local, session
 from pages.frame import settings as codec
 from pages.frame.settings import AUTO, PART, Settings
 from pages.parts.data import kept
@@ -16,6 +16,7 @@ from pillar_core.data import Report, uploads
 from pillar_core.fingerprint import fingerprint
 from pillar_core.runs import loading
 
+_FILE = "About a file that is not stored yet."
 _SHARE, _NONE = "A random share of them is public: ε does not protect it", "None: public rows come from another data set"
 
 
@@ -30,7 +31,7 @@ def panel(settings: Settings) -> None:
     file = left.file_uploader("Features or images", type=["npz", "csv", "parquet", "zip"], key="upload", help=words)
     path = right.text_input(
         "Or a path on the machine that runs this app",
-        key="upload-path",
+        key=local.unlinked("upload-path", _FILE),
         placeholder="/data/my-images",
         help="A folder of images (one subfolder per class, train/ and test/ where there are both), or a zip, npz, csv or parquet file.",
     )
@@ -94,7 +95,7 @@ def _judge(content: bytes | None, name: str, settings: Settings) -> None:
 
 def _public_rows(report: Report) -> str | None:
     """The `public` setting that the user chose; None before the choice."""
-    choice = st.radio("Which of your rows may everyone see?", [_SHARE, _NONE], index=None, key="upload-public")
+    choice = st.radio("Which of your rows may everyone see?", [_SHARE, _NONE], index=None, key=local.unlinked("upload-public", _FILE))
     if choice != _NONE:
         return PART if choice == _SHARE else None
     kind, other_kind = (uploads.IMAGES, "tabular") if report.is_images else (uploads.FEATURES, "images")
@@ -104,7 +105,7 @@ def _public_rows(report: Report) -> str | None:
         "Public rows come from",
         fitting,
         index=None,
-        key="upload-other",
+        key=local.unlinked("upload-other", _FILE),
         format_func=uploads.title_of,
         help="A data set whose rows have as many features as yours; images are brought to the size of yours.",
     )

@@ -84,7 +84,7 @@ def bring(settings: Settings) -> None:
         )
         st.text_input(
             "Or a candidate on this machine",
-            key="screen-path",
+            key=local.unlinked("screen-path", "A path on this machine; what it brings is in the link."),
             on_change=_take_path,
             placeholder="folder, zip or npz; or the name of a data set",
             help="A path that the app can read, or any name of the data set registry.",
