@@ -6,8 +6,7 @@ from typing import Any
 
 import streamlit as st
 
-from pages.frame import figures, local
-from pages.frame import theme
+from pages.frame import figures, local, theme
 from pages.frame.settings import Settings
 from pages.parts.explore import curves
 from pillar_core import plots
