@@ -6,7 +6,6 @@ Only while a job lives does a fragment look at it again, every second.
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -123,10 +122,11 @@ def _share(status: Any) -> float:
 
 
 def _status(spec: Spec) -> Any:
-    """The newest job with this specification, None where there was none."""
-    wanted = _text(spec)
-    matches = (status for status in _all() if status.kind == spec["kind"] and _spec_text(status.job_id) == wanted)
-    return next(matches, None)
+    """Where the job of this specification stands, None where it was never submitted or cannot be."""
+    try:
+        return pc.jobs.find(spec)
+    except PillarError:
+        return None
 
 
 def _all() -> tuple[Any, ...]:
@@ -134,15 +134,3 @@ def _all() -> tuple[Any, ...]:
         return tuple(pc.jobs.status())
     except PillarError:
         return ()
-
-
-def _text(spec: Spec) -> str:
-    return json.dumps(spec, sort_keys=True, default=str)
-
-
-@st.cache_data(max_entries=2000, show_spinner=False)
-def _spec_text(job_id: str) -> str:
-    try:
-        return _text(pc.jobs.spec(job_id))
-    except PillarError:
-        return ""

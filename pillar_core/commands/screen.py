@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pandas as pd
 
-from pillar_core import plots
+from pillar_core import params, plots
 from pillar_core.commands.options import show_progress
 from pillar_core.screening import MODELS, SCORES, screen
-from pillar_core.studies.screening.answers import Ask, sets_of
+from pillar_core.studies.screening.answers import Ask, computed, sets_of
 from pillar_core.types import Dataset
 
 
@@ -44,22 +44,9 @@ def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
 
 def command(options: argparse.Namespace) -> int:
     """Prints the table, best first; writes what was asked for."""
-    ask = Ask("ranking", options.private, tuple(options.public), n_examples=options.examples, epsilon=options.epsilon)
-    private, public = sets_of(ask)
-    table = screen(
-        private,
-        public,
-        scores=options.score,
-        model=options.model,
-        k=options.k,
-        n_examples=options.examples,
-        repeats=options.repeats,
-        epsilon=options.epsilon,
-        delta=options.delta,
-        seed=None if options.release else options.seed,
-        allow_overlap=options.allow_overlap,
-        progress=show_progress,
-    )
+    ask = _ask(options)
+    private, public = sets = sets_of(ask)
+    table = computed(ask, show_progress, sets=sets) if _is_kept(options) else _screened(private, public, options)
     notes = [*table.attrs["notes"], *(note for data in (private, *public.values()) for note in data.notes), _provenance(table, options)]
     print(table.drop(columns=["provenance"]).to_string(index=False, float_format=lambda value: f"{value:.4g}"))
     for note in notes:
@@ -91,6 +78,25 @@ def report(table: pd.DataFrame, private: Dataset, notes: list[str]) -> str:
         f"<style>{style}</style><h1>Which public data for {html.escape(private.title or private.name)}?</h1>{''.join(parts)}"
         f"<h2>Table</h2>{table.to_html(index=False, border=0)}<h2>Notes</h2><ul>{lines}</ul></html>"
     )
+
+
+def _screened(private: Dataset, public: dict[str, Dataset], options: argparse.Namespace) -> pd.DataFrame:
+    asked = {name: getattr(options, name) for name in ("model", "k", "repeats", "epsilon", "delta", "allow_overlap")}
+    seed = None if options.release else options.seed
+    return screen(private, public, scores=options.score, n_examples=options.examples, seed=seed, progress=show_progress, **asked)
+
+
+def _ask(options: argparse.Namespace) -> Ask:
+    """The question as the Screen page asks it."""
+    asked = {name: getattr(options, name) for name in ("model", "k", "repeats", "epsilon", "seed")}
+    return Ask("ranking", options.private, tuple(options.public), n_examples=options.examples, score=options.score[0], **asked)
+
+
+def _is_kept(options: argparse.Namespace) -> bool:
+    """Whether the cache answers: one score, nothing that the page does not ask, no release, and no file whose content may change."""
+    is_plain = options.delta == params.DELTA.default and not options.allow_overlap and not options.release and len(options.score) == 1
+    parts = [part for name in (options.private, *options.public) for part in (name, *name.split("+"))]
+    return is_plain and not any(Path(part).expanduser().exists() for part in parts)
 
 
 def _provenance(table: pd.DataFrame, options: argparse.Namespace) -> str:

@@ -79,8 +79,8 @@ def kept(ask: Ask) -> pd.DataFrame | None:
     return table
 
 
-def computed(ask: Ask, progress: Progress = unwatched) -> pd.DataFrame:
-    """The answer, from the store where it is there, else computed and stored.
+def computed(ask: Ask, progress: Progress = unwatched, *, sets: tuple[Dataset, dict[str, Dataset]] | None = None) -> pd.DataFrame:
+    """The answer, from the store where it is there, else computed and stored. sets: what `sets_of` gave, where it was called already.
 
     Raises:
         As the function that answers.
@@ -88,7 +88,7 @@ def computed(ask: Ask, progress: Progress = unwatched) -> pd.DataFrame:
     found = kept(ask)
     if found is not None:
         return found
-    private, public = sets_of(ask)
+    private, public = sets_of(ask) if sets is None else sets
     table = _ANSWERS[ask.what](ask, private, public, progress)
     rows = table.astype(object).where(table.notna(), None).to_numpy().tolist()
     attrs = {name: list(value) if isinstance(value, tuple) else value for name, value in table.attrs.items()}

@@ -8,8 +8,10 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from pillar_core import plots
+from pillar_core import plots, screening
 from pillar_core.__main__ import main
+from pillar_core.studies.screening import answers
+from pillar_core.studies.screening.answers import Ask
 
 TABLE = pd.DataFrame(
     {
@@ -80,6 +82,27 @@ def test_the_figures_beside_training_say_what_their_tables_hold() -> None:
     assert [list(trace.x) for trace in drawn.data] == [[0.25, 0.5], [3.0, 2.0]]
     assert "+ s₅ with" in drawn.layout.meta["caption"]
     assert "8 times" in drawn.layout.meta["caption"]
+
+
+def test_the_command_answers_from_the_cache_like_the_page(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("PILLAR_CACHE", str(tmp_path / "cache"))
+    made = answers.computed(Ask("ranking", "digits", ("drawn_digits", "drawn_noise"), k=4, n_examples=60))
+
+    def refuse(*arguments: object, **settings: object) -> pd.DataFrame:
+        raise AssertionError("computed again")
+
+    monkeypatch.setattr(screening, "screen", refuse)
+    monkeypatch.setattr("pillar_core.commands.screen.screen", refuse)
+    words = ["screen", "--private", "digits", "--public", "drawn_digits", "drawn_noise", "--model", "linear_head", "--k", "4"]
+    words += ["--examples", "60", "--output", str(tmp_path / "table.csv")]
+    assert main(words) == 0
+    pd.testing.assert_frame_equal(pd.read_csv(tmp_path / "table.csv"), made, check_dtype=False)
+    assert "not for release" in capsys.readouterr().err
+    for more in (["--release"], ["--allow-overlap"], ["--epsilon", "1", "--delta", "1e-6"], ["--score", "gsd", "missed_energy"]):
+        with pytest.raises(AssertionError, match="computed again"):
+            main([*words, *more])
 
 
 def test_the_command_ranks_and_reports(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
