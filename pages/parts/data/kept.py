@@ -5,7 +5,6 @@ from __future__ import annotations
 import streamlit as st
 
 from pages.frame import core, session
-from pages.frame import settings as codec
 from pages.frame.settings import AUTO, PART, Settings
 from pillar_core.data import uploads
 from pillar_core.data.uploads import Upload
@@ -65,7 +64,7 @@ def forget(name: str) -> None:
     st.cache_resource.clear()
     settings = session.current()
     if settings.data == name:
-        session.change(data=codec.PARAMS["data"].default, public=PART, backbone=AUTO)
+        session.change(data=Settings().data, public=PART, backbone=AUTO)
     elif settings.public == name:
         session.change(public=PART)
     session.note("The rows and their features were deleted from the cache and from memory.")
