@@ -36,6 +36,9 @@ LEARNERS = ("gep", "pda_dpmd", "second_phase")
 def summary(choice: Choice, table: pd.DataFrame) -> None:
     """The answer in four numbers. The yardstick is no candidate."""
     own = table[table["public"] != OWN_HALF]
+    if own.empty:
+        st.info("The set's own other half is no candidate: add a public set to compare.", icon=":material/add:")
+        return
     best = own.iloc[0]
     rivals = _undecided(own)
     spent = float(table["epsilon_upper"].max())
