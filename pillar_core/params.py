@@ -18,6 +18,7 @@ class Param:
     """One setting: its type, default, closed or open range, unit and help.
 
     `kind` is bool, int, float or str. `none_means` is the text for None where None is allowed (a rule fills it in).
+    `linkable` are the values that anybody may say, as in a link; the others are files of this machine (None: anybody may say any).
     `low` and `high` are inclusive unless `low_open` / `high_open`. NaN never passes.
     """
 
@@ -33,6 +34,7 @@ class Param:
     log: bool = False
     choices: tuple[str, ...] = ()
     none_means: str = ""
+    linkable: tuple[str, ...] | None = None
 
     def check(self, value: Any) -> Scalar:
         """`value` as this parameter's type.

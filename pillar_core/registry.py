@@ -56,6 +56,7 @@ class Registry(Mapping[str, T]):
         self._plugged: set[importlib.metadata.EntryPoint] = set()
         self._items: dict[str, T] = {}
         self._families: dict[str, Callable[[str], T]] = {}
+        self._linkable: dict[str, Callable[[str], bool]] = {}
         self._built: dict[str, T] = {}
 
     def register(self, item: T) -> T:
@@ -70,18 +71,30 @@ class Registry(Mapping[str, T]):
         self._items[item.name] = item
         return item
 
-    def register_family(self, prefix: str, build: Callable[[str], T]) -> None:
+    def register_family(self, prefix: str, build: Callable[[str], T], *, linkable: Callable[[str], bool] = lambda name: True) -> None:
         """From now on `<prefix>:<anything>` is the item that `build` makes of this whole name.
 
         build: called with a name that starts with `<prefix>:` and is not registered itself; the item must carry that name. It
             raises UnknownNameError (or another error of ours) for a name that cannot be, and should not read rows or weights.
+        linkable: whether a whole name may come from anybody (`is_linkable`), said without opening a file or a connection.
 
         Raises:
             ValueError: the prefix is taken, empty or holds a colon.
         """
         if not prefix or ":" in prefix or prefix in self._families:
             raise ValueError(f"{self.what} family {prefix!r} is taken or no prefix; choose another word, without a colon.")
-        self._families[prefix] = build
+        self._families[prefix], self._linkable[prefix] = build, linkable
+
+    def is_linkable(self, name: str) -> bool:
+        """Whether anybody may say `name`: a link, a file of settings, an imported record.
+
+        Any other name stands for a file, a program or an address: only the person at this machine says it. Builds nothing.
+        """
+        prefix, colon, rest = name.partition(":")
+        try:
+            return name in self._items or not (colon and rest and prefix in self._families) or self._linkable[prefix](name)
+        except PillarError:
+            return False
 
     @property
     def families(self) -> tuple[str, ...]:

@@ -12,12 +12,13 @@ from urllib.parse import urlencode
 
 import streamlit as st
 
+import pillar_core as pc
 from pages.frame import controls
 from pages.frame import settings as codec
 from pages.frame.settings import PARAMS, Settings, Value
 
 _SET, _WIDGET = "set.", "control."
-_WRITTEN, _TOUCHED, _NOTES = "url.written", "url.touched", "url.notes"
+_WRITTEN, _TOUCHED, _NOTES, _OWN = "url.written", "url.touched", "url.notes", "url.own"
 
 
 def synchronise() -> None:
@@ -27,7 +28,7 @@ def synchronise() -> None:
     touched = st.session_state.pop(_TOUCHED, False)
     news = bool(query) and urlencode(query) != st.session_state.get(_WRITTEN) and not touched
     if first or news:
-        found, notes = codec.from_query(query)
+        found, notes = codec.from_query(query, own=st.session_state.get(_OWN, "").split("\n"))
         put(found)
         st.session_state[_NOTES] = "\n".join(notes)
 
@@ -65,6 +66,8 @@ def change(**values: Value) -> None:
         st.session_state[_SET + name] = allowed
         if message:
             note(message)
+    if "backbone" in values and not pc.BACKBONES.is_linkable(str(values["backbone"])):
+        st.session_state[_OWN] = f"{st.session_state.get(_OWN, '')}\n{values['backbone']}"
     st.session_state[_TOUCHED] = True
 
 

@@ -146,8 +146,11 @@ def to_query(settings: Settings) -> dict[str, str]:
     return {"v": str(VERSION)} | {name: _written(getattr(settings, name)) for name in PARAMS}
 
 
-def from_query(query: Mapping[str, str]) -> tuple[Settings, list[str]]:
-    """(settings, messages): whatever the query says that can be used, defaults for the rest, a message for each repair."""
+def from_query(query: Mapping[str, str], *, own: Container[str] | None = ()) -> tuple[Settings, list[str]]:
+    """(settings, messages): whatever the query says that can be used, defaults for the rest, a message for each repair.
+
+    own: names that somebody chose in this session, which may be files and programs (None: every name is).
+    """
     notes: list[str] = []
     version = query.get("v", str(VERSION))
     if version != str(VERSION):
@@ -157,7 +160,7 @@ def from_query(query: Mapping[str, str]) -> tuple[Settings, list[str]]:
     unknown = [name for name in query if name not in PARAMS and name != "v" and not name.startswith("embed")]
     if unknown:
         notes.append(f"Ignored in the link: {', '.join(map(_shown, unknown[:5]))}{' …' if len(unknown) > 5 else ''}.")
-    values: dict[str, Any] = {name: _read(name, query[name], notes) for name in PARAMS if name in query}
+    values: dict[str, Any] = {name: _read(name, query[name], notes, own) for name in PARAMS if name in query}
     return Settings(**values), notes
 
 
@@ -166,12 +169,12 @@ def pin(settings: Settings) -> str:
     return "~".join(_written(getattr(settings, name)) for name in PINNED)
 
 
-def unpin(word: str) -> Settings | None:
-    """The settings that `pin` wrote, None for an empty or foreign word."""
+def unpin(word: str, *, own: Container[str] | None = None) -> Settings | None:
+    """The settings that `pin` wrote, None for an empty or foreign word; `own` as in `from_query`."""
     parts = word.split("~")
     if not word or len(parts) != len(PINNED):
         return None
-    settings, notes = from_query(dict(zip(PINNED, parts, strict=True)))
+    settings, notes = from_query(dict(zip(PINNED, parts, strict=True)), own=own)
     return None if notes else settings
 
 
@@ -201,14 +204,27 @@ def is_of_family(name: str, value: object) -> bool:
     return name in families and ":" in text and len(text) <= _LONGEST_NAME and text in families[name]
 
 
-def _read(name: str, text: str, notes: list[str]) -> Value:
+def _linkable(name: str, notes: list[str]) -> str:
+    """What of a backbone's name a link may say, with a message about the rest."""
+    base, mark, _ = name[:_LONGEST_NAME].partition("weights=")
+    kept = base.rstrip("?&") if mark and pc.BACKBONES.is_linkable(base.rstrip("?&")) else AUTO
+    notes.append(
+        f"The backbone {_shown(name)} names a file, a program or an address, which only you can choose: {kept} is used. "
+        "If you trust it, name it on the page Data & backbone."
+    )
+    return kept
+
+
+def _read(name: str, text: str, notes: list[str], own: Container[str] | None) -> Value:
     param = PARAMS[name]
     try:
         value: Value = text if param.kind is str else param.kind(float(text))
     except (ValueError, OverflowError):
         notes.append(f"{name} must be {param.range}; the link said {_shown(text)}: {_written(_value(param.default))} is used.")
         return _value(param.default)
-    if name == "a" and value and unpin(str(value)) is None:
+    if name == "backbone" and own is not None and value not in own and not pc.BACKBONES.is_linkable(str(value)):
+        return _linkable(str(value), notes)
+    if name == "a" and value and unpin(str(value), own=own) is None:
         notes.append("The pinned settings in the link could not be read: nothing is pinned.")
         return ""
     if name == "learners":

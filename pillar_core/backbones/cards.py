@@ -44,7 +44,8 @@ class Backbone:
     `parameters`, `width`, `pretraining` and `overlap` are facts in words; `overlap` warns where private classes may have been
     seen in pre-training. `weights` says where its weights come from, "" where it has none; `fetch(network)` returns the file that
     comes with the name, from this disk or, with `network`, from its hub, and None where there is none to be had. `is_kept` says
-    whether features are worth a place in the cache. Raise `version` whenever the features change.
+    whether features are worth a place in the cache, `is_program` whether the file is a program of its own. Raise `version` whenever
+    the features change.
     """
 
     name: str
@@ -60,6 +61,7 @@ class Backbone:
     weights: str = ""
     fetch: Callable[[bool], Path | None] | None = None
     is_kept: bool = True
+    is_program: bool = False
     version: int = 1
 
     def weights_file(self, given: str | Path | None = None, *, network: bool = False) -> Path | None:

@@ -63,7 +63,7 @@ class _Plan:
         """The name of the features of this device in the store; it begins with that of the images."""
         spot = address(self.backbone.name)
         weights = None if self.work.weights is None else content_hash(self.work.weights)
-        own = (spot.base if self.backbone.fetch is None or spot.family not in ("torchscript", "onnx") else spot.family, dict(spot.options))
+        own = (spot.family if self.backbone.is_program else spot.base, dict(spot.options))
         return f"{self.dataset.rows_fingerprint}-{fingerprint('features', VERSION, own, self.backbone.version, weights, device)}"
 
 

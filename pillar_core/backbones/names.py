@@ -8,7 +8,7 @@ Options that every family of networks knows: `weights` (a local file), `input_si
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from pathlib import Path
 from types import MappingProxyType
 from urllib.parse import quote, unquote
@@ -16,7 +16,7 @@ from urllib.parse import quote, unquote
 from pillar_core.errors import SettingError
 from pillar_core.params import Param
 
-__all__ = ["Address", "address", "with_options"]
+__all__ = ["Address", "address", "is_plain", "with_options"]
 
 PREPARING = ("input_size", "mean", "std", "interpolation", "crop")
 INPUT_SIZE = Param("input_size", int, 224, "Side of the images that the backbone gets.", low=8, high=4096, unit="pixels")
@@ -78,6 +78,16 @@ def address(name: str) -> Address:
         options[option] = unquote(text)
     weights = options.pop("weights", None)
     return Address(family if colon else "", unquote(model) if colon else base, MappingProxyType(dict(sorted(options.items()))), weights)
+
+
+def is_plain(name: str, *, models: Container[str], arguments: Container[str] = ()) -> bool:
+    """Whether a name says a listed model (of any tag), options that prepare images and these arguments, and no file.
+
+    Raises:
+        SettingError: options that cannot be read.
+    """
+    spot = address(name)
+    return spot.weights is None and spot.model.split(".")[0] in models and all(argument in arguments for argument in spot.arguments)
 
 
 def with_options(base: str, options: Mapping[str, str | int | float], *, weights: str | Path | None = None) -> str:

@@ -14,7 +14,7 @@ from pillar_core.backbones import weights as files
 from pillar_core.backbones.cards import BACKBONES, Backbone, Encoder, Work, described_with
 from pillar_core.backbones.devices import encoder
 from pillar_core.backbones.fetching import hub_file
-from pillar_core.backbones.names import address
+from pillar_core.backbones.names import address, is_plain
 from pillar_core.backbones.preparing import Preparing, three
 from pillar_core.errors import MissingDependencyError, SettingError, UnknownNameError
 
@@ -49,11 +49,11 @@ def _preparing(name: str) -> Preparing:
 
 
 def _config(model: str) -> dict[str, Any]:
-    found = _open_clip().get_model_config(model)
-    if found is None:
-        near = difflib.get_close_matches(model, _open_clip().list_models(), n=3, cutoff=0.5)
+    known = _open_clip().list_models()
+    if model not in known:  # open_clip itself would take hf-hub:… and local-dir:…, an address and a folder
+        near = difflib.get_close_matches(model, known, n=3, cutoff=0.5)
         raise UnknownNameError(f"open_clip has no model {model!r}. Near: {', '.join(near) or 'none'}; all: open_clip.list_models().")
-    return dict(found)
+    return dict(_open_clip().get_model_config(model))
 
 
 def _tag(name: str) -> dict[str, Any] | None:
@@ -107,4 +107,4 @@ def _described(model: str, *, width: int, parameters: str, fetch: Callable[[bool
 
 
 BACKBONES.register(_described("ViT-B-32", width=512, parameters="87.8 million"))
-BACKBONES.register_family(FAMILY, _card)
+BACKBONES.register_family(FAMILY, _card, linkable=lambda name: is_plain(name, models=_open_clip().list_models(), arguments=("pretrained",)))

@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from pillar_core import store
 from pillar_core.arrays import Array
 from pillar_core.backbones.cards import BACKBONES, Backbone, Encoder, Work
 from pillar_core.backbones.devices import encoder, n_threads, pooled
@@ -112,6 +113,8 @@ def _parts(images: Array, batch: object) -> list[Array]:
 def _own_file(name: str, work: Work) -> Path:
     if work.weights is None or work.weights != _path(name):
         raise SettingError(f"weights must be none for {name}: the file in its name holds them.")
+    if work.weights.resolve().is_relative_to(store.default().root.resolve()):
+        raise SettingError(f"{name} lies in the cache folder, which keeps what others sent: no program is opened from there.")
     return work.weights
 
 
@@ -144,9 +147,10 @@ def _family(prefix: str, title: str, opened: Callable[[str, Work], Encoder]) -> 
             parameters="as the file says",
             weights=f"the file {path}",
             fetch=fetch,
+            is_program=True,
         )
 
-    BACKBONES.register_family(prefix, build)
+    BACKBONES.register_family(prefix, build, linkable=lambda name: False)
 
 
 _family("torchscript", "TorchScript file", _open_torchscript)

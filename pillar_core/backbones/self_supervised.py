@@ -9,7 +9,7 @@ from __future__ import annotations
 from pillar_core.backbones import timm_models
 from pillar_core.backbones.cards import BACKBONES, Backbone, Encoder, Work, described_with
 from pillar_core.backbones.devices import encoder
-from pillar_core.backbones.names import address
+from pillar_core.backbones.names import address, is_plain
 from pillar_core.backbones.preparing import IMAGENET
 from pillar_core.errors import SettingError, UnknownNameError
 
@@ -38,7 +38,8 @@ def _card(name: str) -> Backbone:
     return described_with(BACKBONES[spot.base], name)
 
 
-KINDS = tuple(f"{FAMILY}:{kind}" for kind in ("byol", "moco_v2plus", "moco_v3", "dino"))
+MODELS = ("byol", "moco_v2plus", "moco_v3", "dino")
+KINDS = tuple(f"{FAMILY}:{kind}" for kind in MODELS)
 
 
 for _name, _title, _source, _licence, _weights in (
@@ -85,4 +86,4 @@ for _name, _title, _source, _licence, _weights in (
             weights=_weights,
         )
     )
-BACKBONES.register_family(FAMILY, _card)
+BACKBONES.register_family(FAMILY, _card, linkable=lambda name: is_plain(name, models=MODELS))

@@ -7,6 +7,8 @@ Options of the name prepare images or are arguments of the model: `timm:mobilene
 from __future__ import annotations
 
 import difflib
+import inspect
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -16,11 +18,11 @@ from pillar_core.backbones import weights as files
 from pillar_core.backbones.cards import BACKBONES, Backbone, Encoder, Work, described_with
 from pillar_core.backbones.devices import encoder
 from pillar_core.backbones.fetching import hub_file
-from pillar_core.backbones.names import Address, address
+from pillar_core.backbones.names import Address, address, is_plain
 from pillar_core.backbones.preparing import Preparing, three
 from pillar_core.errors import MissingDependencyError, SettingError, UnknownNameError
 
-__all__ = ["network", "preparing_of"]
+__all__ = ["checked_arguments", "network", "preparing_of"]
 
 FAMILY = "timm"
 IMAGENET = "ImageNet-1k (1.3 million photos, 1,000 classes), labelled"
@@ -28,6 +30,8 @@ SEES_OBJECTS = (
     "everyday objects, animals, vehicles, plants and food are among its classes: CIFAR, pets, flowers, birds and the like overlap; "
     "x-rays, digits and traffic signs hardly"
 )
+LINKABLE = ("pad_type", "global_pool", "img_size", "dynamic_img_size", "output_stride", "drop_rate", "drop_path_rate", "act_layer")
+"""Arguments of models that are numbers or words of timm, whoever says them."""
 UNKNOWN_OVERLAP = "unknown: look up what it was pre-trained on, and whether the private classes or rows are in it"
 
 
@@ -43,6 +47,17 @@ def network(name: str, path: Path) -> tuple[torch.nn.Module, tuple[str, ...]]:
     spot = address(name)
     made = _made(spot)
     return made, files.fill(made, path, what=spot.base)
+
+
+def checked_arguments(given: Iterable[str]) -> None:
+    """Refuses what timm would load from: arguments of `create_model` itself, such as checkpoint_path, and not of the model.
+
+    Raises:
+        SettingError: one of them.
+    """
+    refused = set(given) & (set(inspect.signature(_timm().create_model).parameters) - {"kwargs"})
+    if refused:
+        raise SettingError(f"{', '.join(sorted(refused))} is no argument of a model; a file of weights is weights=FILE.")
 
 
 def preparing_of(name: str) -> Preparing:
@@ -68,6 +83,7 @@ def _open(name: str, work: Work) -> Encoder:
 
 def _made(spot: Address) -> torch.nn.Module:
     _facts(spot.model)
+    checked_arguments(spot.arguments)
     try:
         made: torch.nn.Module = _timm().create_model(spot.model, pretrained=False, num_classes=0, **spot.arguments)
     except (TypeError, ValueError, RuntimeError, KeyError, AssertionError) as error:
@@ -216,4 +232,4 @@ for _model, _title, _parameters, _width, _pretraining, _licence, _source, _overl
             overlap=_overlap,
         )
     )
-BACKBONES.register_family(FAMILY, _card)
+BACKBONES.register_family(FAMILY, _card, linkable=lambda name: is_plain(name, models=_timm().list_models(), arguments=LINKABLE))

@@ -33,6 +33,8 @@ HEAD = re.compile(r"(^|\.)(fc|head|heads|classifier|last_linear|pre_logits|proje
 COUNTER = "num_batches_tracked"
 RENAMED = ((re.compile(r"(denselayer\d+\.(?:norm|relu|conv))\.(?=[12]\.)"), r"\1"),)
 """Old spellings of tensor names: torchvision's first DenseNet files."""
+LARGEST_UPLOAD = 2 << 30
+"""Bytes; the largest listed network has 1.4 billion."""
 _SHOWN = 5
 
 
@@ -52,9 +54,20 @@ def content_hash(path: Path) -> str:
 def keep_upload(content: bytes) -> Path:
     """The file below the cache folder that holds these bytes of a safetensors file, named by their hash.
 
+    They are parsed before anything is written. No program is opened from below that folder, whatever a tensor's bytes spell.
+
     Raises:
+        DataError: not a safetensors file from the first byte to the last, or more than `LARGEST_UPLOAD` bytes.
         StoreError: a disk that refuses.
+        MissingDependencyError: safetensors is not installed.
     """
+    if len(content) > LARGEST_UPLOAD:
+        raise DataError(f"weights that are sent may have {LARGEST_UPLOAD:,} bytes; got {len(content):,}. Name a file on this machine.")
+    safetensors = _library()
+    try:
+        safetensors.deserialize(content)
+    except safetensors.SafetensorError as error:
+        raise DataError(f"what was sent is no safetensors file ({_first_line(error)}); weights are sent as such a file.") from error
     cache = store.default()
     path = cache.root / "weights" / f"{hashlib.sha256(content).hexdigest()[:32]}.safetensors"
     if not (path.is_file() and path.stat().st_size == len(content)):
@@ -141,15 +154,19 @@ def _best_prefix(found: Iterable[str], wanted: list[str]) -> str:
     return max(scored)[3] if scored else ""
 
 
-def _safetensors(path: Path) -> Tensors:
+def _library() -> Any:
     try:
-        from safetensors import SafetensorError
-        from safetensors.torch import load_file
+        import safetensors.torch
     except ImportError as cause:
         raise MissingDependencyError("weights in safetensors files need the package safetensors: pip install safetensors.") from cause
+    return safetensors
+
+
+def _safetensors(path: Path) -> Tensors:
+    library = _library()
     try:
-        return dict(load_file(str(path)))
-    except SafetensorError as error:
+        return dict(library.torch.load_file(str(path)))
+    except library.SafetensorError as error:
         raise ValueError(str(error)) from error
 
 

@@ -63,17 +63,20 @@ def test_features_that_are_not_extracted_are_asked_for_and_then_used(start: Star
     assert metric(app, "Features") == "324"
 
 
-def test_a_backbone_out_of_a_link_is_used_as_it_is_written(start: Start, tmp_path: Path) -> None:
-    name = f"timm:mobilenetv2_100?mean=0.5&std=0.5&weights={tmp_path / 'absent.safetensors'}"
+def test_a_backbone_out_of_a_link_is_used_without_the_file_that_it_names(start: Start, tmp_path: Path) -> None:
+    plain = "timm:mobilenetv2_100?mean=0.5&std=0.5"
+    name = f"{plain}&weights={tmp_path / 'absent.safetensors'}"
+    assert "names a file" in words(start("home", backbone=name))
     app = start("data", data="digits", backbone=name)
     assert not app.exception
-    assert app.query_params["backbone"] == name
+    assert app.query_params["backbone"] == plain
     assert app.text_input(key="extract-options").value == "mean=0.5&std=0.5"
+    app.text_input(key="extract-weights").set_value(str(tmp_path / "absent.safetensors")).run()
     assert "there is no" in words(app)
     assert "ε does not cover rows that pre-training saw" in words(app)
 
 
-@pytest.mark.parametrize("name", ["timm:no_such_model", "nonsense:x", "timm:" + "x" * 2000])
+@pytest.mark.parametrize("name", ["timm:no_such_model", "nonsense:x", "timm:" + "x" * 2000, "open_clip:local-dir:/etc"])
 def test_a_link_to_no_backbone_falls_back(start: Start, name: str) -> None:
     app = start("data", data="digits", backbone=name)
     assert not app.exception

@@ -92,7 +92,7 @@ def _choice(settings: Settings) -> bool:
     if not card.weights:
         _use_button(chosen, settings)
         return True
-    weights = None if names.address(chosen).family in ("torchscript", "onnx") else _weights(card, now.weights)
+    weights = None if card.is_program else _weights(card, now.weights)
     options = st.text_input(
         "Options",
         value=names.with_options("", now.options).removeprefix("?") if base in (chosen, _OWN) else "",

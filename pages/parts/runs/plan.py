@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import pandas as pd
@@ -13,7 +14,7 @@ from pages.frame import core, jobs, local
 from pages.frame.settings import EPSILONS, KS, Settings
 from pillar_core.data import uploads
 from pillar_core.errors import SettingError
-from pillar_core.runs import records
+from pillar_core.runs import records, sweep
 
 _EPSILON_WORDS = {f"{value:g}": value for value in EPSILONS}
 _METHODS = ("pillar", "dp_sgd")
@@ -137,7 +138,23 @@ def _further() -> dict[str, Any]:
             raise SettingError(f"the further axes are no YAML: {error}") from error
     if not isinstance(found, dict):
         raise SettingError("the further axes must be lines of the form `name: value` or `name: [value, value]`.")
-    return {str(name): value for name, value in found.items()}
+    axes = {str(name): value for name, value in found.items()}
+    refuse_local(axes)
+    return axes
+
+
+def refuse_local(axes: Mapping[str, Any]) -> None:
+    """Refuses what only the person at this machine may name.
+
+    Raises:
+        SettingError: files, programs or addresses among the axes.
+    """
+    local_names = sweep.local_names(axes)
+    if local_names:
+        raise SettingError(
+            f"{', '.join(local_names)} names a file, a program or an address. A backbone is chosen on the page Data & backbone; "
+            "everything else on the command line: python -m pillar_core sweep grid.yaml."
+        )
 
 
 def _offer(grid: dict[str, Any]) -> None:

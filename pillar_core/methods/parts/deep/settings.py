@@ -27,7 +27,13 @@ NO_PIXELS = (
     "trains a network on images and these rows are no pixels: take a data set of images with the backbone raw_pixels, "
     "such as digits, or a folder, zip or npz of images"
 )
-NETWORK = Param("network", str, "small_cnn", "small_cnn, wrn_16_4, or timm:<name>?weights=<safetensors file>[&size=<side>].")
+NETWORK = Param(
+    "network",
+    str,
+    "small_cnn",
+    "small_cnn, wrn_16_4, or timm:<name>?weights=<safetensors file>[&size=<side>].",
+    linkable=("small_cnn", "wrn_16_4"),
+)
 TRAINABLE = Param("trainable", str, "all", "Which parameters are trained, besides the head.", choices=choice.CHOICES)
 LAYERS = Param("layers", str, "", "Names of the network's parts, by commas: trained (layers) or given low-rank additions (lora).")
 LORA_RANK = Param("lora_rank", int, 8, "Rank of the additions.", low=1, high=256, log=True)

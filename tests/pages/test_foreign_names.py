@@ -1,0 +1,136 @@
+"""What a link, a settings file, further axes or an upload may name: nothing that is a file, a program or an address."""
+
+from __future__ import annotations
+
+import socket
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import save
+
+from pages.frame import settings as codec
+from pillar_core import store
+from pillar_core.backbones import BACKBONES, extract
+from pillar_core.backbones.weights import keep_upload
+from pillar_core.errors import DataError, PillarError, SettingError
+from pillar_core.types import Dataset
+
+FOREIGN = (
+    "torchscript:/etc/passwd",
+    "onnx:/etc/passwd?mean=0",
+    "open_clip:hf-hub:x/y",
+    "open_clip:local-dir:/etc",
+    "open_clip:ViT-B-32?weights=/etc/passwd",
+    "timm:hf-hub:x/y",
+    "timm:resnet18?checkpoint_path=/etc/passwd",
+    "timm:resnet18?pretrained_cfg_overlay=x",
+    "timm:resnet18?cache_dir=/tmp",
+    "timm:resnet18?weights=/etc/passwd",
+    "resnet50:dino?weights=/etc/passwd",
+)
+PLAIN = (
+    "raw_pixels",
+    "scattering",
+    "timm:resnet18",
+    "timm:resnet50.tv_in1k?input_size=160",
+    "timm:mobilenetv2_100?mean=0.5&pad_type=same&precision=float32&std=0.5",
+    "resnet50:dino?crop=1",
+    "open_clip:ViT-B-32?pretrained=laion2b_s34b_b79k",
+)
+
+
+@pytest.fixture(autouse=True)
+def _alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A cache of its own, and no connection to anywhere."""
+
+    def refused(*_: Any, **__: Any) -> None:
+        raise AssertionError("a connection was opened")
+
+    monkeypatch.setenv("PILLAR_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(socket.socket, "connect", refused)
+
+
+def _images() -> Dataset:
+    return Dataset("noise", np.zeros((4, 32, 32, 3), np.uint8), np.arange(4) % 2)
+
+
+@pytest.mark.parametrize("name", FOREIGN)
+def test_a_link_names_no_file_program_or_address(name: str) -> None:
+    found, notes = codec.from_query({"data": "digits", "backbone": name})
+    kept, mark, _ = name.partition("?weights=")
+    assert found.backbone == (kept if mark else "auto")
+    assert len(notes) == 1
+    assert "Data & backbone" in notes[0]
+    assert not BACKBONES.is_linkable(name)
+    pinned = codec.pin(codec.Settings(backbone=name))
+    assert codec.from_query({"a": pinned})[0].a == ""
+
+
+@pytest.mark.parametrize("name", PLAIN)
+def test_what_a_library_lists_may_be_linked(name: str) -> None:
+    found, notes = codec.from_query({"backbone": name})
+    assert (found.backbone, notes) == (name, [])
+
+
+def test_what_was_chosen_here_stays_in_this_sessions_own_links() -> None:
+    own = "timm:resnet18?weights=/models/a.safetensors"
+    settings = codec.Settings(backbone=own, a=codec.pin(codec.Settings(backbone=own)))
+    assert codec.from_query(codec.to_query(settings), own={own}) == (settings, [])
+    other = codec.to_query(settings) | {"backbone": own.replace("a.s", "b.s")}
+    assert codec.from_query(other, own={own})[0].backbone == "timm:resnet18"
+
+
+@pytest.mark.parametrize("name", ["open_clip:hf-hub:x/y", "open_clip:local-dir:/etc", "timm:resnet18?checkpoint_path=/etc/passwd"])
+def test_libraries_load_nothing_that_a_name_points_to(name: str, tmp_path: Path) -> None:
+    (tmp_path / "weights.safetensors").write_bytes(save({"x": torch.zeros(1)}))
+    with pytest.raises(PillarError, match=r"no model|no argument of a model"):
+        extract(_images(), backbone=name, weights=tmp_path / "weights.safetensors", device="cpu")
+
+
+def _polyglot(tmp_path: Path) -> bytes:
+    torch.jit.script(torch.nn.Identity()).save(tmp_path / "program.pt")
+    return (tmp_path / "program.pt").read_bytes()
+
+
+@pytest.mark.filterwarnings("ignore:.*torch.jit.*:FutureWarning")
+def test_only_tensors_are_kept_from_an_upload(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    good = save({"x": torch.zeros(3)})
+    for content in (b"", b"\x80\x04.", _polyglot(tmp_path), good[:-1], good + b"PK", b"\xff" * 64):
+        with pytest.raises(DataError, match="safetensors"):
+            keep_upload(content)
+    monkeypatch.setattr("pillar_core.backbones.weights.LARGEST_UPLOAD", len(good) - 1)
+    with pytest.raises(DataError, match="bytes"):
+        keep_upload(good)
+    assert not list((store.default().root).rglob("*.safetensors*"))
+
+
+@pytest.mark.filterwarnings("ignore:.*torch.jit.*:FutureWarning")
+def test_no_program_runs_from_the_cache_folder(tmp_path: Path) -> None:
+    inside = store.default().root / "weights" / "a.safetensors"
+    inside.parent.mkdir(parents=True)
+    inside.write_bytes(_polyglot(tmp_path))
+    (tmp_path / "link.pt").symlink_to(inside)
+    for path in (inside, tmp_path / "link.pt"):
+        with pytest.raises(SettingError, match="cache"):
+            extract(_images(), backbone=f"torchscript:{path}", device="cpu")
+
+
+@pytest.mark.parametrize(
+    "axes",
+    [{"backbone": FOREIGN[0]}, {"backbone": ["scattering", FOREIGN[3]]}, {"network": "timm:resnet18?weights=/etc/passwd"},
+     {"dataset_settings": {"root": "/etc"}}, {"dataset_settings": {"download": True}}],
+)  # fmt: skip
+def test_further_axes_name_none_either(axes: dict[str, Any]) -> None:
+    from pages.parts.runs import plan
+
+    with pytest.raises(SettingError, match="command line"):
+        plan.refuse_local(axes)
+
+
+def test_further_axes_of_settings_pass() -> None:
+    from pages.parts.runs import plan
+
+    plan.refuse_local({"backbone": list(PLAIN), "network": "wrn_16_4", "learning_rate": [0.5, 2], "dataset_settings": {"n": 100}})
