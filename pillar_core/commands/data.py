@@ -7,6 +7,7 @@ import argparse
 from pillar_core import params
 from pillar_core.commands.options import as_lines, assignments
 from pillar_core.data import DATASETS, DatasetCard, forget, load_dataset, places
+from pillar_core.data.cards import in_short
 from pillar_core.errors import SettingError
 from pillar_core.types import Dataset
 
@@ -32,7 +33,7 @@ def command(options: argparse.Namespace) -> int:
         if options.download or options.read or options.forget:
             raise SettingError("--download, --read and --forget need the name of a data set.")
         print(f"data folder: {places.folder()}\n")
-        print(as_lines({name: _in_short(card) for name, card in DATASETS.items()}))
+        print(as_lines({name: _line(card) for name, card in DATASETS.items()}))
         print(f"\nAlso: {', '.join(f'{family}:<name>' for family in DATASETS.families)}.")
         return 0
     settings = assignments(options.dataset_setting)
@@ -46,11 +47,10 @@ def command(options: argparse.Namespace) -> int:
     return 0
 
 
-def _in_short(card: DatasetCard) -> str:
+def _line(card: DatasetCard) -> str:
     place = "here" if card.is_here() else f"not here, {card.size}"
     papers = f"; {', '.join(card.papers)}" if card.papers else ""
-    n_train, n_classes = (words.split(" (")[0] for words in (card.n_train, card.n_classes))
-    return f"{card.title}: {n_train} train rows, {n_classes} classes; {place}{papers}"
+    return f"{card.title}: {in_short(card.n_train)} train rows, {in_short(card.n_classes)} classes; {place}{papers}"
 
 
 def _card(card: DatasetCard, root: str | None) -> dict[str, str]:

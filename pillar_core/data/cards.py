@@ -17,6 +17,29 @@ Kind = Literal["tabular", "images", "generator"]
 SPELLINGS = {"n_classes": "C"}
 
 
+class Count(str):
+    """A number in words that keeps the number: `Count(50_000, "setting n")` reads "50,000 (setting n)".
+
+    number: the number itself. remark: what it depends on or is made of, "" for a plain fact.
+    """
+
+    number: int
+    remark: str
+
+    def __new__(cls, number: int, remark: str = "") -> Count:
+        count = super().__new__(cls, f"{number:,} ({remark})" if remark else f"{number:,}")
+        count.number, count.remark = number, remark
+        return count
+
+    def __reduce__(self) -> tuple[type[Count], tuple[int, str]]:
+        return Count, (self.number, self.remark)
+
+
+def in_short(fact: str) -> str:
+    """A card's fact without its remark."""
+    return f"{fact.number:,}" if isinstance(fact, Count) else fact
+
+
 @dataclasses.dataclass(frozen=True)
 class NoSettings:
     """The settings of a dataset that has none."""
@@ -26,11 +49,11 @@ class NoSettings:
 class DatasetCard:
     """What a dataset is and how to get it.
 
-    `n_train`, `n_test`, `n_classes` and `d` are facts in words (a generator's depend on its settings). `settings` is a
-    dataclass of parameters; `read(settings, seed, download)` returns the rows. Raise `version` whenever the rows change.
-    `papers` names the papers whose tables use the set. Where `by_hand` says how to get the files, the set does not come
-    with the library: its settings hold `root`, `size` is what the files take up, and `can_fetch` says whether
-    download=True gets them.
+    `n_train`, `n_test`, `n_classes` and `d` are facts in words: a `Count` where the number is known. What stands in
+    brackets in a `title` explains it and may be left out. `settings` is a dataclass of parameters; `read(settings,
+    seed, download)` returns the rows. Raise `version` whenever the rows change. `papers` names the papers whose tables
+    use the set. Where `by_hand` says how to get the files, the set does not come with the library: its settings hold
+    `root`, `size` is what the files take up, and `can_fetch` says whether download=True gets them.
     """
 
     name: str
@@ -50,6 +73,11 @@ class DatasetCard:
     size: str = "comes with the library"
     by_hand: str = ""
     can_fetch: bool = False
+
+    @property
+    def short_title(self) -> str:
+        """The title without its explanation."""
+        return self.title.partition(" (")[0]
 
     @property
     def needs_files(self) -> bool:
@@ -86,10 +114,10 @@ class DatasetCard:
 
     def _shortfall(self, dataset: Dataset) -> tuple[str, ...]:
         """A note where files hold fewer rows than the source counts: parts may be missing."""
-        words = self.n_train.replace(",", "")
-        if not self.needs_files or not words.isdecimal() or len(dataset.x_train) >= 0.99 * int(words):
+        source, held = self.n_train, len(dataset.x_train)
+        if not self.needs_files or not isinstance(source, Count) or source.remark or held >= 0.99 * source.number:
             return ()
-        return (f"The source counts {self.n_train} train rows, these files hold {len(dataset.x_train):,}: parts may be missing.",)
+        return (f"The source counts {source} train rows, these files hold {held:,}: parts may be missing.",)
 
 
 DATASETS: Registry[DatasetCard] = Registry("dataset", DatasetCard)

@@ -192,5 +192,5 @@ def _card_of_rows(name: str) -> Upload:
 
 def _distinct(title: str, others: set[str]) -> str:
     """`title`, with the first number that tells it from `others` and from registered sets."""
-    taken = others | {known for one in DATASETS.values() for known in (one.title, one.title.split(" (")[0])}
+    taken = others | {known for one in DATASETS.values() for known in (one.title, one.short_title)}
     return next(one for one in (title, *(f"{title} ({number})" for number in range(2, len(taken) + 3))) if one not in taken)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -12,6 +13,7 @@ from page_reading import Start, words
 from pages.frame.settings import BUDGETS, Settings
 from pages.parts.compare import comparison
 from pillar_core.__main__ import main
+from pillar_core.data import uploads
 from pillar_core.runs import sweep
 from pillar_core.studies.compare import views as compare_views
 from pillar_core.studies.compare.views import COMPARE_VIEWS
@@ -73,6 +75,15 @@ def test_public_rows_from_elsewhere_need_an_elsewhere(start: Start) -> None:
     app = start("compare", compare="shift", data="breast_cancer")
     assert not app.exception
     assert "No other data set here has 30 features" in words(app)
+
+
+def test_a_width_of_a_thousand_and_more_finds_the_sets_of_that_width(start: Start) -> None:
+    rows = np.random.default_rng(0).normal(size=(60, 3_072)).astype(np.float32)
+    app = start("compare", compare="shift", data=uploads.keep(pc.features(rows, np.arange(60) % 2)))
+    assert not app.exception
+    offered = next(item.options for item in app.button_group if item.label == "Public rows from")
+    assert pc.DATASETS["mnist_m"].title in offered
+    assert pc.DATASETS["torchvision:fashionmnist"].title not in offered
 
 
 def test_counts_of_lines_without_a_result_are_left_out() -> None:

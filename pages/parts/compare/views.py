@@ -16,6 +16,7 @@ from pages.parts.compare.comparison import command, seeds_of
 from pages.parts.data.gallery import is_synthetic
 from pillar_core import plots
 from pillar_core.data import uploads
+from pillar_core.data.cards import Count
 from pillar_core.studies.compare import views as compare_views
 from pillar_core.studies.compare.views import COMPARE_VIEWS, CompareView, Setup
 from pillar_core.types import Provenance
@@ -78,12 +79,13 @@ def _other(settings: Settings) -> str | None:
         return settings.public
     width = core.features(settings).d
     if settings.backbone == AUTO:
-        found = [name for name, card in pc.DATASETS.items() if card.d.split(" ")[0] == str(width)]
+        found = [name for name, card in pc.DATASETS.items() if isinstance(card.d, Count) and card.d.number == width]
         found += [one.name for one in uploads.listed() if math.prod(one.shape) == width]
     else:
         found = [name for name, card in pc.DATASETS.items() if card.kind == "images"]
         found += [one.name for one in uploads.listed(uploads.IMAGES)]
     found = [name for name in found if name != settings.data]
+    found.sort(key=lambda name: name in pc.DATASETS and not pc.DATASETS[name].is_here())
     if not found:
         return None
     words = "Their train rows become public."

@@ -9,6 +9,7 @@ import pillar_core as pc
 from pages.frame import failures, local, session
 from pages.frame.settings import AUTO, PART, Settings
 from pillar_core.data import uploads
+from pillar_core.data.cards import in_short
 
 _ICONS = {"images": ":material/image:", "tabular": ":material/table:", "generator": ":material/auto_awesome:"}
 _ACROSS = 4
@@ -56,7 +57,7 @@ def _card(name: str, settings: Settings) -> None:
         st.badge("synthetic" if card.synthetic else "real data", color="gray" if card.synthetic else "green")
         if settings.data == name:
             st.badge("in use", color="violet", icon=":material/check:")
-    n_train, n_test, d, n_classes = (words.split(" (")[0] for words in (card.n_train, card.n_test, card.d, card.n_classes))
+    n_train, n_test, d, n_classes = map(in_short, (card.n_train, card.n_test, card.d, card.n_classes))
     st.caption(f"{n_train} train and {n_test} test rows · {d} features · {n_classes} classes")
     st.caption(f"{card.source}. Licence: {card.licence}.")
     if settings.data != name:

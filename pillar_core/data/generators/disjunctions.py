@@ -17,7 +17,7 @@ import numpy as np
 
 from pillar_core import rng
 from pillar_core.arrays import Array
-from pillar_core.data.cards import DATASETS, DatasetCard
+from pillar_core.data.cards import DATASETS, Count, DatasetCard
 from pillar_core.errors import SettingError
 from pillar_core.params import Param, setting
 from pillar_core.types import Dataset
@@ -110,10 +110,10 @@ DATASETS.register(
         source="Hu, Pinto, Sanyal & Yang, Semi-private learning, Definition 4; probabilities in closed form",
         licence="generated here, no restriction",
         kind="generator",
-        n_train="2,000 (setting n)",
-        n_test="1,000 (setting n_test)",
-        n_classes="2",
-        d="40 (setting d)",
+        n_train=Count(2_000, "setting n"),
+        n_test=Count(1_000, "setting n_test"),
+        n_classes=Count(2),
+        d=Count(40, "setting d"),
         read=_read,
         settings=DisjunctionsSettings,
         synthetic=True,

@@ -15,7 +15,7 @@ import numpy as np
 
 from pillar_core import params, rng
 from pillar_core.arrays import Array
-from pillar_core.data.cards import DATASETS, DatasetCard
+from pillar_core.data.cards import DATASETS, Count, DatasetCard
 from pillar_core.data.partition import stratified
 from pillar_core.params import Param
 from pillar_core.types import Dataset
@@ -172,10 +172,10 @@ for _name, _title, _painter, _classes in (
             source="drawn by this project",
             licence="none needed",
             kind="generator",
-            n_train="2,000 (four fifths of the setting n)",
-            n_test="500 (a fifth of the setting n)",
-            n_classes="10",
-            d=f"{SIZE * SIZE} ({SIZE} × {SIZE} pixels)",
+            n_train=Count(2_000, "four fifths of the setting n"),
+            n_test=Count(500, "a fifth of the setting n"),
+            n_classes=Count(10),
+            d=Count(SIZE * SIZE, f"{SIZE} × {SIZE} pixels"),
             read=_reader(_name, _painter, _classes),
             settings=DrawnSettings,
             synthetic=True,

@@ -18,7 +18,7 @@ import numpy as np
 
 from pillar_core import rng
 from pillar_core.arrays import Array
-from pillar_core.data.cards import DATASETS, DatasetCard
+from pillar_core.data.cards import DATASETS, Count, DatasetCard
 from pillar_core.errors import SettingError
 from pillar_core.params import Param, setting
 from pillar_core.types import Dataset
@@ -149,10 +149,10 @@ DATASETS.register(
         source="PILLAR, appendix E, Example 1; geometry in closed form",
         licence="generated here, no restriction",
         kind="generator",
-        n_train="10,000 (setting n)",
-        n_test="2,000 (setting n_test)",
-        n_classes="2",
-        d="512 (setting d)",
+        n_train=Count(10_000, "setting n"),
+        n_test=Count(2_000, "setting n_test"),
+        n_classes=Count(2),
+        d=Count(512, "setting d"),
         read=_read,
         settings=GaussianMixtureSettings,
         synthetic=True,

@@ -16,7 +16,7 @@ import numpy as np
 
 from pillar_core import rng
 from pillar_core.arrays import Array
-from pillar_core.data.cards import DATASETS, DatasetCard
+from pillar_core.data.cards import DATASETS, Count, DatasetCard
 from pillar_core.errors import SettingError
 from pillar_core.params import Param, setting
 from pillar_core.types import Dataset
@@ -138,10 +138,10 @@ DATASETS.register(
         source="generated here: power-law spectrum, heavy tails, class signal in the leading components",
         licence="generated here, no restriction",
         kind="generator",
-        n_train="50,000 (setting n)",
-        n_test="5,000 (setting n_test)",
-        n_classes="50 (setting C, to 100)",
-        d="512 (setting d, to 2,048)",
+        n_train=Count(50_000, "setting n"),
+        n_test=Count(5_000, "setting n_test"),
+        n_classes=Count(50, "setting C, to 100"),
+        d=Count(512, "setting d, to 2,048"),
         read=_read,
         settings=SpikedFeaturesSettings,
         synthetic=True,

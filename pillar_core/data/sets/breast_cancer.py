@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from pillar_core.data.cards import DATASETS, DatasetCard, NoSettings
+from pillar_core.data.cards import DATASETS, Count, DatasetCard, NoSettings
 from pillar_core.data.partition import stratified
 from pillar_core.types import Dataset
 
@@ -39,10 +39,10 @@ DATASETS.register(
         source="W. Wolberg, O. Mangasarian, N. Street, W. Street: UCI, 1993; the copy in scikit-learn",
         licence="CC BY 4.0",
         kind="tabular",
-        n_train="456",
-        n_test="113",
-        n_classes="2",
-        d="30",
+        n_train=Count(456),
+        n_test=Count(113),
+        n_classes=Count(2),
+        d=Count(30),
         read=_read,
     )
 )

@@ -6,7 +6,7 @@ import dataclasses
 
 import numpy as np
 
-from pillar_core.data.cards import DATASETS, DatasetCard
+from pillar_core.data.cards import DATASETS, Count, DatasetCard
 from pillar_core.data.images.folders import Layout
 from pillar_core.data.images.tree import Entry, Tree
 from pillar_core.data.places import RootSettings
@@ -69,10 +69,10 @@ DATASETS.register(
         source="X. Wang, Y. Peng, L. Lu, Z. Lu, M. Bagheri, R. Summers: CVPR 2017 (NIH Clinical Center)",
         licence="free to use with attribution (NIH)",
         kind="images",
-        n_train="86,524 (fewer with labels=one)",
-        n_test="25,596 (fewer with labels=one)",
-        n_classes="2 (or 14, setting labels)",
-        d="65,536 (256 × 256 pixels, from 1,024 × 1,024)",
+        n_train=Count(86_524, "fewer with labels=one"),
+        n_test=Count(25_596, "fewer with labels=one"),
+        n_classes=Count(2, "or 14, setting labels"),
+        d=Count(65_536, "256 × 256 pixels, from 1,024 × 1,024"),
         read=reader("chest_xray14", _arranged),
         settings=ChestSettings,
         papers=("GSD",),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import PurePosixPath
 
-from pillar_core.data.cards import DATASETS, DatasetCard
+from pillar_core.data.cards import DATASETS, Count, DatasetCard
 from pillar_core.data.images.folders import Layout
 from pillar_core.data.images.tree import Entry, Tree
 from pillar_core.data.places import RootSettings
@@ -38,9 +38,9 @@ DATASETS.register(
         source="J. Irvin, P. Rajpurkar, M. Ko et al.: AAAI 2019 (Stanford)",
         licence="Stanford research use agreement",
         kind="images",
-        n_train="191,027",
-        n_test="202",
-        n_classes="2",
+        n_train=Count(191_027),
+        n_test=Count(202),
+        n_classes=Count(2),
         d="about 320 × 390 pixels (shorter side at most 256)",
         read=reader("chexpert", _arranged),
         settings=RootSettings,

@@ -7,7 +7,7 @@ import dataclasses
 import numpy as np
 
 from pillar_core.data import arrays, places
-from pillar_core.data.cards import DATASETS, DatasetCard
+from pillar_core.data.cards import DATASETS, Count, DatasetCard
 from pillar_core.errors import DataError
 from pillar_core.params import Param, setting
 from pillar_core.types import Dataset
@@ -48,10 +48,10 @@ DATASETS.register(
         source="B. Recht, R. Roelofs, L. Schmidt, V. Shankar: Do CIFAR-10 classifiers generalize to CIFAR-10?, 2018",
         licence="MIT",
         kind="images",
-        n_train="2,000",
-        n_test="0",
-        n_classes="10",
-        d="3,072 (32 × 32 pixels, colour)",
+        n_train=Count(2_000),
+        n_test=Count(0),
+        n_classes=Count(10),
+        d=Count(3_072, "32 × 32 pixels, colour"),
         read=_read,
         settings=Cifar101Settings,
         papers=("PILLAR",),

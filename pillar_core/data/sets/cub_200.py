@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pillar_core.data.cards import DATASETS, DatasetCard
+from pillar_core.data.cards import DATASETS, Count, DatasetCard
 from pillar_core.data.images.folders import Layout
 from pillar_core.data.images.tree import Entry, Tree
 from pillar_core.data.places import RootSettings
@@ -37,9 +37,9 @@ DATASETS.register(
         source="C. Wah, S. Branson, P. Welinder, P. Perona, S. Belongie: 2011; the paper cites the edition of P. Welinder et al., 2010",
         licence="non-commercial research and education",
         kind="images",
-        n_train="5,994 (2010: 3,000)",
-        n_test="5,794 (2010: 3,033)",
-        n_classes="200",
+        n_train=Count(5_994, "2010: 3,000"),
+        n_test=Count(5_794, "2010: 3,033"),
+        n_classes=Count(200),
         d=PHOTOGRAPHS,
         read=reader("cub_200", _arranged),
         settings=RootSettings,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from pillar_core.data.cards import DATASETS, DatasetCard, NoSettings
+from pillar_core.data.cards import DATASETS, Count, DatasetCard, NoSettings
 from pillar_core.data.partition import stratified
 from pillar_core.types import Dataset
 
@@ -40,10 +40,10 @@ DATASETS.register(
         source="E. Alpaydin, C. Kaynak: Optical recognition of handwritten digits, UCI, 1998; the copy in scikit-learn",
         licence="CC BY 4.0",
         kind="images",
-        n_train="1,438",
-        n_test="359",
-        n_classes="10",
-        d="64 (8 × 8 pixels)",
+        n_train=Count(1_438),
+        n_test=Count(359),
+        n_classes=Count(10),
+        d=Count(64, "8 × 8 pixels"),
         read=_read,
     )
 )

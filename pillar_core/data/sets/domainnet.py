@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 
-from pillar_core.data.cards import DATASETS, DatasetCard
+from pillar_core.data.cards import DATASETS, Count, DatasetCard
 from pillar_core.data.images.folders import Layout
 from pillar_core.data.images.tree import Entry, Tree
 from pillar_core.data.places import RootSettings
@@ -45,9 +45,9 @@ DATASETS.register(
         source="X. Peng, Q. Bai, X. Xia, Z. Huang, K. Saenko, B. Wang: ICCV 2019",
         licence="fair use; non-commercial research",
         kind="images",
-        n_train="50,416 paintings (setting domain)",
-        n_test="21,850 paintings (setting domain)",
-        n_classes="345",
+        n_train=Count(50_416, "paintings; setting domain"),
+        n_test=Count(21_850, "paintings; setting domain"),
+        n_classes=Count(345),
         d=PHOTOGRAPHS,
         read=reader("domainnet", _arranged),
         settings=DomainNetSettings,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 
-from pillar_core.data.cards import DATASETS, DatasetCard
+from pillar_core.data.cards import DATASETS, Count, DatasetCard
 from pillar_core.data.images import folders
 from pillar_core.data.images.folders import Layout
 from pillar_core.data.images.tree import Tree
@@ -47,8 +47,8 @@ for _facts in (
         "Pneumonia (children's chest x-rays; KagChest)",
         "D. Kermany, M. Goldbaum, W. Cai et al.: Cell 172, 2018",
         "CC BY 4.0",
-        ("5,216", "624"),
-        "2",
+        (Count(5_216), Count(624)),
+        Count(2),
         "grey x-rays of many sizes (shorter side at most 256)",
         "2.3 GB",
         "chest_xray (train, test, val; NORMAL and PNEUMONIA) from data.mendeley.com/datasets/rscbjbr9sj or Kaggle.",
@@ -59,8 +59,8 @@ for _facts in (
         "DermNet (skin diseases)",
         "DermNet's public portal, collected on Kaggle (shubhamgoel27/dermnet)",
         "stated on its Kaggle page",
-        ("15,557", "4,002"),
-        "23",
+        (Count(15_557), Count(4_002)),
+        Count(23),
         PHOTOGRAPHS,
         "1.7 GB",
         "train and test, one folder for each of 23 diseases, from kaggle.com/datasets/shubhamgoel27/dermnet.",
@@ -72,7 +72,7 @@ for _facts in (
         "“Flowers dataset”, Kaggle, 2021 (16 kinds of flowers)",
         "stated on its Kaggle page",
         ("four fifths of about 15,700", "a fifth"),
-        "16",
+        Count(16),
         PHOTOGRAPHS,
         "400 MB",
         "the folder flowers, one folder for each of 16 kinds, from kaggle.com/datasets/l3llff/flowers.",
@@ -83,9 +83,9 @@ for _facts in (
         "KagSkin (benign and malignant moles)",
         "C. Fanconi: Skin Cancer: Malignant vs. Benign, Kaggle, 2019 (images of the ISIC archive)",
         "stated on its Kaggle page",
-        ("2,637", "660"),
-        "2",
-        "150,528 (224 × 224 pixels, colour)",
+        (Count(2_637), Count(660)),
+        Count(2),
+        Count(150_528, "224 × 224 pixels, colour"),
         "325 MB",
         "train and test, each with benign and malignant, from kaggle.com/datasets/fanconic/skin-cancer-malignant-vs-benign.",
         ("GSD",),
@@ -95,9 +95,9 @@ for _facts in (
         "KneeOS (knee osteoarthritis grades)",
         "S. M. Ahmed, R. J. Mstafa, 2022; images of P. Chen, Mendeley Data, 2018",
         "CC BY 4.0",
-        ("5,778", "1,656"),
-        "5",
-        "50,176 (224 × 224 pixels)",
+        (Count(5_778), Count(1_656)),
+        Count(5),
+        Count(50_176, "224 × 224 pixels"),
         "150 MB",
         "train, val and test, one folder for each of the grades 0 to 4, from data.mendeley.com/datasets/56rmx5bjcr or Kaggle.",
         ("GSD",),

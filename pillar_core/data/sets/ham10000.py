@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from pillar_core.data import places
-from pillar_core.data.cards import DATASETS, DatasetCard
+from pillar_core.data.cards import DATASETS, Count, DatasetCard
 from pillar_core.data.images import tree
 from pillar_core.data.images.folders import Layout
 from pillar_core.data.images.loading import assembled
@@ -64,7 +64,7 @@ DATASETS.register(
         kind="images",
         n_train="four fifths of 10,015",
         n_test="a fifth",
-        n_classes="7",
+        n_classes=Count(7),
         d=PHOTOGRAPHS,
         read=_read,
         settings=places.RootSettings,

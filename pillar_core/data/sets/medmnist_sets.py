@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from pillar_core.data import places
-from pillar_core.data.cards import DATASETS, DatasetCard
+from pillar_core.data.cards import DATASETS, Count, DatasetCard
 from pillar_core.data.images import loading as images
 from pillar_core.data.npz import read_npz
 from pillar_core.data.parts import Parts
@@ -44,20 +44,25 @@ class Facts:
 
 
 FACTS = {
-    "pneumoniamnist": Facts("PneumoniaMNIST (chest x-rays)", ("4,708", "624"), 2, False, "4 MB", ("PILLAR", "GSD")),
-    "dermamnist": Facts("DermaMNIST (skin lesions, HAM10000)", ("7,007", "2,005"), 7, True, "20 MB", ("GSD",)),
+    "pneumoniamnist": Facts("PneumoniaMNIST (chest x-rays)", (Count(4_708), Count(624)), 2, False, "4 MB", ("PILLAR", "GSD")),
+    "dermamnist": Facts("DermaMNIST (skin lesions, HAM10000)", (Count(7_007), Count(2_005)), 7, True, "20 MB", ("GSD",)),
     "chestmnist": Facts(
-        "ChestMNIST (ChestX-ray14)", ("78,468 (fewer with labels=one)", "22,433 (fewer with labels=one)"), 14, False, "83 MB", ("GSD",)
+        "ChestMNIST (ChestX-ray14)",
+        (Count(78_468, "fewer with labels=one"), Count(22_433, "fewer with labels=one")),
+        14,
+        False,
+        "83 MB",
+        ("GSD",),
     ),
-    "pathmnist": Facts("PathMNIST (colon pathology)", ("89,996", "7,180"), 9, True, "206 MB"),
-    "octmnist": Facts("OCTMNIST (retinal OCT)", ("97,477", "1,000"), 4, False, "55 MB"),
-    "retinamnist": Facts("RetinaMNIST (fundus images)", ("1,080", "400"), 5, True, "3 MB"),
-    "breastmnist": Facts("BreastMNIST (ultrasound)", ("546", "156"), 2, False, "1 MB"),
-    "bloodmnist": Facts("BloodMNIST (blood cells)", ("11,959", "3,421"), 8, True, "35 MB"),
-    "tissuemnist": Facts("TissueMNIST (kidney cells)", ("165,466", "47,280"), 8, False, "125 MB"),
-    "organamnist": Facts("OrganAMNIST (abdominal CT, axial)", ("34,561", "17,778"), 11, False, "38 MB"),
-    "organcmnist": Facts("OrganCMNIST (abdominal CT, coronal)", ("12,975", "8,216"), 11, False, "15 MB"),
-    "organsmnist": Facts("OrganSMNIST (abdominal CT, sagittal)", ("13,932", "8,827"), 11, False, "16 MB"),
+    "pathmnist": Facts("PathMNIST (colon pathology)", (Count(89_996), Count(7_180)), 9, True, "206 MB"),
+    "octmnist": Facts("OCTMNIST (retinal OCT)", (Count(97_477), Count(1_000)), 4, False, "55 MB"),
+    "retinamnist": Facts("RetinaMNIST (fundus images)", (Count(1_080), Count(400)), 5, True, "3 MB"),
+    "breastmnist": Facts("BreastMNIST (ultrasound)", (Count(546), Count(156)), 2, False, "1 MB"),
+    "bloodmnist": Facts("BloodMNIST (blood cells)", (Count(11_959), Count(3_421)), 8, True, "35 MB"),
+    "tissuemnist": Facts("TissueMNIST (kidney cells)", (Count(165_466), Count(47_280)), 8, False, "125 MB"),
+    "organamnist": Facts("OrganAMNIST (abdominal CT, axial)", (Count(34_561), Count(17_778)), 11, False, "38 MB"),
+    "organcmnist": Facts("OrganCMNIST (abdominal CT, coronal)", (Count(12_975), Count(8_216)), 11, False, "15 MB"),
+    "organsmnist": Facts("OrganSMNIST (abdominal CT, sagittal)", (Count(13_932), Count(8_827)), 11, False, "16 MB"),
 }
 LISTED = ("pneumoniamnist", "dermamnist", "chestmnist", "pathmnist")
 
@@ -119,8 +124,8 @@ def _card(name: str) -> DatasetCard:
         kind="images",
         n_train=facts.rows[0],
         n_test=facts.rows[1],
-        n_classes=str(facts.n_classes) if name != "chestmnist" else "2 (or 14, setting labels)",
-        d="2,352 (28 × 28 pixels, colour)" if facts.is_colour else "784 (28 × 28 pixels)",
+        n_classes=Count(facts.n_classes) if name != "chestmnist" else Count(2, "or 14, setting labels"),
+        d=Count(2_352, "28 × 28 pixels, colour") if facts.is_colour else Count(784, "28 × 28 pixels"),
         read=lambda settings, seed, download: _read(name, settings, seed, download),
         settings=FindingsSettings if name == "chestmnist" else places.RootSettings,
         papers=facts.papers,

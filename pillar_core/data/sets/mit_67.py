@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pillar_core.data.cards import DATASETS, DatasetCard
+from pillar_core.data.cards import DATASETS, Count, DatasetCard
 from pillar_core.data.images import folders
 from pillar_core.data.images.folders import Layout
 from pillar_core.data.images.tree import Entry, Tree
@@ -28,9 +28,9 @@ DATASETS.register(
         source="A. Quattoni, A. Torralba: CVPR 2009",
         licence="not stated; for research",
         kind="images",
-        n_train="5,360",
-        n_test="1,340",
-        n_classes="67",
+        n_train=Count(5_360),
+        n_test=Count(1_340),
+        n_classes=Count(67),
         d=PHOTOGRAPHS,
         read=reader("mit_67", _arranged),
         settings=RootSettings,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pillar_core.data.cards import DATASETS, DatasetCard
+from pillar_core.data.cards import DATASETS, Count, DatasetCard
 from pillar_core.data.images.folders import Layout
 from pillar_core.data.images.tree import Entry, Tree
 from pillar_core.data.places import RootSettings
@@ -31,10 +31,10 @@ DATASETS.register(
         source="Y. Ganin, E. Ustinova, H. Ajakan et al.: JMLR 17, 2016",
         licence="not stated; made from MNIST and BSDS500",
         kind="images",
-        n_train="59,001",
-        n_test="9,001",
-        n_classes="10",
-        d="3,072 (32 × 32 pixels, colour)",
+        n_train=Count(59_001),
+        n_test=Count(9_001),
+        n_classes=Count(10),
+        d=Count(3_072, "32 × 32 pixels, colour"),
         read=reader("mnist_m", _arranged),
         settings=RootSettings,
         papers=("GSD",),

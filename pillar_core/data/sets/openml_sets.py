@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from pillar_core.data import arrays, places
-from pillar_core.data.cards import DATASETS, DatasetCard
+from pillar_core.data.cards import DATASETS, Count, DatasetCard
 from pillar_core.data.partition import stratified
 from pillar_core.data.places import RootSettings
 from pillar_core.data.tables import numbers_of, read_arff, read_table
@@ -126,8 +126,8 @@ class Facts:
 
 
 FACTS = {
-    "guillermo": Facts("Guillermo (AutoML challenge)", ("16,000", "4,000"), "4,296", "a few hundred MB", ("PILLAR",)),
-    "riccardo": Facts("Riccardo (AutoML challenge)", ("16,000", "4,000"), "4,296", "a few hundred MB", ("PILLAR",)),
+    "guillermo": Facts("Guillermo (AutoML challenge)", (Count(16_000), Count(4_000)), Count(4_296), "a few hundred MB", ("PILLAR",)),
+    "riccardo": Facts("Riccardo (AutoML challenge)", (Count(16_000), Count(4_000)), Count(4_296), "a few hundred MB", ("PILLAR",)),
 }
 UNKNOWN = Facts("", ("four fifths of the table", "a fifth"), "the table's columns", "size of the table")
 
@@ -142,7 +142,7 @@ def _card(own: str) -> DatasetCard:
         kind="tabular",
         n_train=facts.rows[0],
         n_test=facts.rows[1],
-        n_classes="2" if own in FACTS else "the label column's",
+        n_classes=Count(2) if own in FACTS else "the label column's",
         d=facts.d,
         read=lambda settings, seed, download: _read(own, settings, seed, download),
         settings=RootSettings,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pillar_core.data.cards import DATASETS, DatasetCard
+from pillar_core.data.cards import DATASETS, Count, DatasetCard
 from pillar_core.data.images.folders import Layout
 from pillar_core.data.images.tree import Entry, Tree
 from pillar_core.data.places import RootSettings
@@ -34,7 +34,7 @@ DATASETS.register(
         kind="images",
         n_train="four fifths of the labelled images",
         n_test="a fifth (the competition's test labels are not published)",
-        n_classes="2",
+        n_classes=Count(2),
         d="chest x-rays (shorter side at most 256)",
         read=reader("sprxray", _arranged),
         settings=RootSettings,

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from pillar_core.data import places
-from pillar_core.data.cards import DATASETS, DatasetCard
+from pillar_core.data.cards import DATASETS, Count, DatasetCard
 from pillar_core.data.images import folders
 from pillar_core.data.images.folders import Layout
 from pillar_core.data.images.tree import Entry, Tree
@@ -51,9 +51,9 @@ DATASETS.register(
         source="A. Khosla, N. Jayadevaprakash, B. Yao, L. Fei-Fei: FGVC workshop, CVPR 2011",
         licence="not stated; images of ImageNet, for research",
         kind="images",
-        n_train="12,000",
-        n_test="8,580",
-        n_classes="120",
+        n_train=Count(12_000),
+        n_test=Count(8_580),
+        n_classes=Count(120),
         d=PHOTOGRAPHS,
         read=reader("stanford_dogs", _arranged),
         settings=RootSettings,

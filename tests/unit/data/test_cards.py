@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import subprocess
 import sys
 from pathlib import Path
@@ -11,8 +12,11 @@ import pytest
 
 import pillar_core
 from pillar_core.data import DATASETS, load_dataset
+from pillar_core.data.cards import Count, DatasetCard, in_short
+from pillar_core.data.places import RootSettings
 from pillar_core.errors import SettingError, UnknownNameError
 from pillar_core.params import params_of
+from pillar_core.types import Dataset
 
 BROUGHT = [name for name, card in DATASETS.items() if not card.needs_files]
 SMALL = {"gaussian_mixture": {"n": 300, "n_test": 100, "d": 16}, "spiked_features": {"n": 400, "n_test": 100, "d": 24}}
@@ -108,3 +112,19 @@ def test_import_loads_no_heavy_package() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_a_count_reads_as_words_and_keeps_its_number() -> None:
+    assert DATASETS["cifar10_1"].d == "3,072 (32 × 32 pixels, colour)"
+    for count in (Count(50_000, "setting n"), pickle.loads(pickle.dumps(Count(50_000, "setting n")))):
+        assert (count, count.number, in_short(count)) == ("50,000 (setting n)", 50_000, "50,000")
+    assert in_short("a fifth") == "a fifth"
+
+
+@pytest.mark.parametrize(("source", "is_noted"), [(Count(100), True), (Count(80), False), (Count(100, "setting n"), False), ("100", False)])
+def test_files_with_fewer_rows_than_their_source_counts_are_noted(source: str, is_noted: bool, tmp_path: Path) -> None:
+    rows = Dataset("few", np.zeros((80, 2), dtype=np.float32), None)
+    facts = {"n_test": "0", "n_classes": "1", "d": Count(2), "source": "", "licence": "", "kind": "tabular"}
+    card = DatasetCard("few", "Few", n_train=source, read=lambda *_: rows, settings=RootSettings, by_hand="copy it.", **facts)
+    (tmp_path / "rows.npz").touch()
+    assert bool(card.load(RootSettings(root=str(tmp_path))).notes) == is_noted
