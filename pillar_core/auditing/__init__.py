@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pillar_core.auditing import fault_injection, hypothesis_test, lira, membership, one_run, score_leak, trajectory
+from pillar_core.auditing import fault_injection, hypothesis_test, lira, membership, noise, one_run, score_leak, trajectory
 from pillar_core.auditing.blind_spots import BLIND_SPOTS, BlindSpot
 from pillar_core.auditing.fault_injection import FAULT_WORDS, Audit, Fault, Finding, audit
 from pillar_core.auditing.hypothesis_test import Counts, noticed_epsilon, power
@@ -34,6 +34,7 @@ __all__ = [
     "lira",
     "loss_threshold_auc",
     "membership",
+    "noise",
     "noticed_epsilon",
     "one_run",
     "power",

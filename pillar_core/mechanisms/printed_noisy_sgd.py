@@ -55,8 +55,8 @@ class PrintedNoisySgd:
         std = self.noise_multiplier * lipschitz * self.n_private
         call = Call("printed_noisy_sgd", (z.shape[1],), std, lipschitz * self.n_private, lipschitz, detail=(self.n_private**2,))
         z = z / np.maximum(np.linalg.norm(z, axis=1, keepdims=True), 1.0)
-        nothing = np.zeros(z.shape[1])
-        chosen: Array = self.ledger.release(event, call, nothing, lambda: self._descend(z, signs, slope, lipschitz, std), label=self.label)
+        largest = self.n_private * lipschitz * (signs @ z)  # the sum of what slots would add at the steepest slope: moved by one row
+        chosen: Array = self.ledger.release(event, call, largest, lambda: self._descend(z, signs, slope, lipschitz, std), label=self.label)
         return chosen
 
     def _descend(self, z: Array, signs: Array, slope: Slope, lipschitz: float, std: float) -> Array:

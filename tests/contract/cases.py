@@ -12,10 +12,19 @@ from pillar_core.methods import Method
 from pillar_core.splits import split_features, view_of
 from pillar_core.types import Dataset, FeatureSet, SemiPrivateSplit
 
-SMALL = {"steps": 3, "k": 4, "noise_multiplier": 1.0, "learning_rate": 0.5, "batch_size": None, "choice_epsilon": 1.0, "noise_scale": 60.0}
+SMALL = {"steps": 3, "k": 4, "noise_multiplier": 1.0, "learning_rate": 0.5, "batch_size": None, "choice_epsilon": 20.0, "noise_scale": 60.0}
+SMALL |= {"l2_clip_norm": 0.3}
+"""Below every row's gradient norm at the start, so that clips bind."""
 VOTING = {"queries": 40, "teachers": 40, "neighbours": 7, "pca_noise_multiplier": 1.0}
 """All 40 public rows are asked, so that a neighbour that copies one of them is seen."""
+SIZES = ("steps", "batch_size", "k", "anchors", "teachers", "queries", "neighbours", "answers", "public_steps", "l2_clip_norm")
+"""Settings that presets fix at sizes that the small case has not."""
+ROWS = ("standardise", "centre", "normalise")
+UNFIT = {"text"}
+"""A start from class names needs their embeddings, which the small case has not."""
 PROBABILITY = 0.3
+PRINTED = {"variant": "as_printed", "steps": None, "runs_delta": 1e-5, "failure_probability": 0.5, "k": 2}
+"""Noisy SGD as printed takes n² steps in Python for each class: on few rows."""
 BOOLEAN = ("disjunction",)
 """Learners that refuse anything but boolean features of two classes."""
 IMAGES = {
@@ -57,7 +66,10 @@ def image_split(*, n: int = 200, side: int = 8) -> SemiPrivateSplit:
 
 def case_for(method: Method, *, sampled: bool = False, unit: float = 1.0, **changes: object) -> Case:
     """The learner on the small split, on Poisson batches where asked; `changes` override settings that it has."""
-    rows = boolean_split() if method.name in BOOLEAN else image_split() if method.name in IMAGES else small_split(unit=unit)
+    if changes.get("variant") == "as_printed":
+        changes = PRINTED | changes
+    n = 32 if "runs_delta" in changes else 160
+    rows = boolean_split() if method.name in BOOLEAN else image_split() if method.name in IMAGES else small_split(n=n, unit=unit)
     view = view_of(rows, method.public_use)
     own = params.params_of(method.settings)
     values = {
@@ -72,6 +84,18 @@ def case_for(method: Method, *, sampled: bool = False, unit: float = 1.0, **chan
         view = dataclasses.replace(view, facts=dataclasses.replace(view.facts, extra=dict(method.public_statistics(settings, view))))
     settings = method.resolve_hyperparameters(method.resolve_schedule(settings, view.facts, None).settings, view.facts).settings
     return Case(method, settings, view)
+
+
+def variants(method: Method) -> dict[str, dict[str, object]]:
+    """Every preset, every choice and switch turned from its default, and rows as they are: what a learner's contract must hold in."""
+    own = params.params_of(method.settings)
+    found: dict[str, dict[str, object]] = {"rows as they are": {name: False for name in ROWS if name in own}}
+    for name, values in method.presets.items():
+        found[f"preset {name}"] = {key: value for key, value in values.items() if key not in SIZES}
+    for name, param in own.items():
+        others = () if name in ROWS else param.choices if param.choices else (False, True) if param.kind is bool else ()
+        found.update({f"{name} {other}": {name: other} for other in others if other != param.default})
+    return {name: values for name, values in found.items() if values and not (UNFIT & set(map(str, values.values())))}
 
 
 def can_sample(method: Method) -> bool:

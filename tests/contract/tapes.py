@@ -13,6 +13,8 @@ from pillar_core import rng
 from pillar_core.ledger import Call
 from pillar_core.mechanisms import poisson_sample
 
+REDRAWS = 4000
+
 
 class Recorder:
     """Lets everything happen and keeps calls, pre-noise values, releases and samples."""
@@ -40,6 +42,26 @@ class Recorder:
 
     def choose(self, probability: float, n_rows: int, draw: Callable[[], np.ndarray]) -> np.ndarray:
         return draw()
+
+
+class WithFirstRow(Recorder):
+    """Puts the first row, which neighbours replace, into every sample."""
+
+    def choose(self, probability: float, n_rows: int, draw: Callable[[], np.ndarray]) -> np.ndarray:
+        return np.union1d(np.zeros(1, dtype=np.int64), draw())
+
+
+class Redraws(Recorder):
+    """Draws every choice many times over and lets the first one stand."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.redrawn: list[np.ndarray | None] = []
+
+    def release(self, call: Call, value: Any, draw: Callable[[], Any]) -> Any:
+        choices = np.array([draw() for _ in range(REDRAWS)]) if call.kind == "exponential" else None
+        self.redrawn.append(choices)
+        return super().release(call, value, draw if choices is None else lambda: int(choices[0]))
 
 
 class Replay(Recorder):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from contract import checks
-from contract.cases import can_sample, case_for
+from contract.cases import IMAGES, can_sample, case_for, variants
 from pillar_core import params
 from pillar_core.errors import SettingError
 from pillar_core.methods import METHODS
@@ -16,7 +16,7 @@ MODES = [(name, False) for name in PRIVATE] + [(name, True) for name in SAMPLED]
 
 
 @pytest.mark.parametrize(("name", "sampled"), MODES)
-@pytest.mark.parametrize("check", [checks.declared_is_spent, checks.replays, checks.is_within_sensitivity, checks.noise_is_as_charged])
+@pytest.mark.parametrize("check", checks.PRIVACY)
 def test_privacy_contract(name, sampled, check):
     check(case_for(METHODS[name], sampled=sampled))
 
@@ -42,3 +42,18 @@ def test_bad_settings_are_refused_by_name(name):
     for setting, value in checks.bad_settings(method):
         with pytest.raises(SettingError, match=setting):
             params.checked(method.settings(**{setting: value}))
+
+
+VARIANTS = [(name, variant) for name in PRIVATE if name not in IMAGES for variant in variants(METHODS[name])]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "variant"), VARIANTS)
+def test_privacy_contract_in_every_variant(name, variant):
+    case = case_for(METHODS[name], **variants(METHODS[name])[variant])
+    for check in checks.PRIVACY:
+        check(case)
+
+
+def test_the_printed_variant_takes_the_printed_steps():
+    checks.takes_the_printed_steps(case_for(METHODS["pillar_noisy_sgd"], variant="as_printed"))

@@ -102,7 +102,9 @@ def blind_spots() -> None:
 
 
 def _result(found: CanaryAudit, settings: Settings) -> None:
-    if found.is_rejected:
+    if found.is_noise_rejected:
+        st.error("**The claim is refuted.** The noise is not independent normals of the size that was charged.", icon=":material/gpp_bad:")
+    elif found.is_rejected:
         st.error("**The claim is refuted.** The canary is told apart more often than the claimed curve allows.", icon=":material/gpp_bad:")
     else:
         st.success("**Not refuted.** The trials are consistent with the claim, as far as they can see.", icon=":material/verified_user:")

@@ -17,9 +17,21 @@ import torch
 from pillar_core import accounting, auditing, rng
 from pillar_core.accounting import TradeOff
 from pillar_core.arrays import Array
-from pillar_core.auditing import Finding, HeadRows, ReleaseTape, fault_injection, hypothesis_test, lira, membership, shadows, trajectory
+from pillar_core.auditing import (
+    Finding,
+    HeadRows,
+    ReleaseTape,
+    fault_injection,
+    hypothesis_test,
+    lira,
+    membership,
+    noise,
+    shadows,
+    trajectory,
+)
 from pillar_core.engine import HeadPlan, LinearClassifier
 from pillar_core.errors import DataError, UnsupportedError
+from pillar_core.grouping import grouped
 from pillar_core.ledger import Ledger
 from pillar_core.memo import Memo
 from pillar_core.methods import METHODS
@@ -39,6 +51,8 @@ CHUNK_FLOATS = 1 << 24
 """Numbers released by the trials that are held at once: 64 MB."""
 WEIGHTS_TOLERANCE = 1e-3
 SIGNIFICANCE = 0.05
+NOISE_RUNS, NOISE_SIGNIFICANCE = 100, 1e-4
+"""Trials without the canary whose noise is tested for its law and for dependence; apart from `SIGNIFICANCE`, and small beside it."""
 LOSS_THRESHOLD = "loss threshold"
 
 
@@ -84,11 +98,17 @@ class CanaryAudit:
     noticed_epsilon: float
     certified_epsilon: float
     significance: float
+    noise_p_value: float
 
     @property
     def is_rejected(self) -> bool:
-        """Whether the claimed curve is refuted."""
-        return self.finding.p_value <= self.significance
+        """Whether the claimed curve is refuted, or the noise that it leans on is not independent normals as charged."""
+        return self.finding.p_value <= self.significance or self.is_noise_rejected
+
+    @property
+    def is_noise_rejected(self) -> bool:
+        """Whether the redraws' noise has another law, or depends on itself."""
+        return self.noise_p_value <= NOISE_SIGNIFICANCE
 
 
 def loss_attack(record: RunRecord, split: SemiPrivateSplit) -> Attack:
@@ -156,7 +176,8 @@ def canary_audit(
         raise UnsupportedError("a run without noise claims nothing that could be tested: lower ε.")
     claimed, pilot = claimed_curve(one), max(FEWEST_PILOT, redraws // 4)
     view, canary = audit_rows(one.view)
-    worlds = []
+    worlds: list[Array] = []
+    added: list[list[Array]] = []
     for place, has_canary in enumerate((True, False)):
         x, y = (np.concatenate(pair) for pair in zip((view.x, view.y), canary, strict=True)) if has_canary else (view.x, view.y)
         runs = range(redraws + pilot)
@@ -164,7 +185,14 @@ def canary_audit(
         world = dataclasses.replace(view, x=x, y=y, memo=Memo())
         chunk = max(16, CHUNK_FLOATS // _floats_of_a_run(one))
         parts = [seeds[start : start + chunk] for start in range(0, len(seeds), chunk)]
-        worlds.append(np.concatenate([_trial_scores(one, view, world, canary, part) for part in parts]))
+        scores = []
+        for part in parts:
+            found, left_over = _trials(one, view, world, canary, part)
+            scores.append(found)
+            added = [list(run) for run in left_over] if part is parts[0] else added
+        worlds.append(np.concatenate(scores))
+    # the second world has no canary: what its releases hold beside the other rows is noise alone
+    by_test = noise.p_values(added)
     finding = fault_injection.finding_of("mislabelled row", worlds[0], worlds[1], claimed=claimed, pilot=pilot)
     delta = one.guarantee.delta
     return CanaryAudit(
@@ -174,6 +202,7 @@ def canary_audit(
         auditing.noticed_epsilon(claimed, redraws=redraws, significance=significance, delta=delta),
         hypothesis_test.epsilon_lower_bound(finding.counts, delta=delta, significance=significance),
         significance,
+        min(1.0, len(by_test) * min(by_test.values())),
     )
 
 
@@ -250,15 +279,27 @@ def _floats_of_a_run(one: Solved) -> int:
     return int(plan_of(one).steps * one.view.facts.n_classes * (width + 1))
 
 
-def _trial_scores(one: Solved, without: View, world: View, canary: tuple[Array, Array], seeds: Sequence[int]) -> Array:
+def _trials(one: Solved, without: View, world: View, canary: tuple[Array, Array], seeds: Sequence[int]) -> tuple[Array, Array]:
+    """(scores (H,), left over (at most NOISE_RUNS, T, numbers of a release)): releases less the other rows, in units of noise."""
     if one.method.fit_many is None:
         raise UnsupportedError(f"{one.method.title} cannot be repeated in one batched call.")
     tapes = [ReleaseTape() for _ in seeds]
     results = one.method.fit_many([one.settings] * len(seeds), world, [Streams(seed) for seed in seeds], [Ledger(tape) for tape in tapes])
-    classifier, plan = results[0].classifier, plan_of(one)
-    if not isinstance(classifier, LinearClassifier):
+    plan, released = plan_of(one), torch.stack([torch.stack(tape.released) for tape in tapes], dim=1)
+    scores, left_over = np.zeros(len(seeds)), np.zeros((len(seeds), len(released), released[0, 0].numel()))
+    classifiers = [result.classifier for result in results if isinstance(result.classifier, LinearClassifier)]
+    if len(classifiers) < len(results):
         raise UnsupportedError(f"{one.method.title} does not return a linear head.")
-    rows = HeadRows.of(classifier.transform(without.x), without.y)
-    added = HeadRows.of(classifier.transform(canary[0]), canary[1])
-    released = torch.stack([torch.stack(tape.released) for tape in tapes], dim=1)
-    return trajectory.canary_scores(released, added, plan, without=lambda state: trajectory.clipped_gradient(rows, state, plan))
+    for heads in grouped(id(classifier.transform) for classifier in classifiers):  # a random projection is each run's own, and known
+        transform, own = classifiers[heads[0]].transform, released[:, heads]
+        rows, added = HeadRows.of(transform(without.x), without.y), HeadRows.of(transform(canary[0]), canary[1])
+        scores[heads], left_over[heads] = _scored(own, rows, added, plan)
+    return scores, left_over[:NOISE_RUNS]
+
+
+def _scored(released: torch.Tensor, rows: HeadRows, canary: HeadRows, plan: HeadPlan) -> tuple[Array, Array]:
+    others = torch.stack([trajectory.clipped_gradient(rows, state, plan).double() for state in trajectory.states(released, plan)])
+    known = iter(others)
+    scores = trajectory.canary_scores(released, canary, plan, without=lambda state: next(known))
+    left_over = (released - others) / (plan.noise_multiplier * plan.l2_clip_norm)
+    return scores, left_over.transpose(0, 1).flatten(2).numpy()

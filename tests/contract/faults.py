@@ -1,0 +1,408 @@
+"""Faults planted in the library, and what catches each: the contract's checks, or the audit that pages offer.
+
+`PYTHONPATH=tests python -m contract.faults` prints the table of docs/faults.md. Every fault replaces one function for the length
+of a `with` block; nothing of it is left behind.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import importlib
+import sys
+from collections.abc import Callable, Iterator
+from typing import Any
+from unittest.mock import patch
+
+import numpy as np
+import torch
+
+from contract import checks, test_screening_releases
+from contract.cases import case_for, small_split
+from pillar_core import ledger, rng
+from pillar_core.engine import gradient
+from pillar_core.errors import PillarError
+from pillar_core.mechanisms import poisson
+from pillar_core.mechanisms.exponential import ExponentialMechanism
+from pillar_core.mechanisms.gaussian import GaussianMechanism
+from pillar_core.mechanisms.printed_noisy_sgd import PrintedNoisySgd
+from pillar_core.methods import METHODS
+from pillar_core.methods.baselines import dp_pca
+from pillar_core.methods.closed_form import pillar_one_shot
+from pillar_core.methods.parts import voting
+from pillar_core.methods.parts.deep import gradients as deep_gradients
+from pillar_core.methods.parts.deep import settings as deep_settings
+from pillar_core.rng import Streams
+from pillar_core.screening import release as screening_release
+from pillar_core.splits import View
+from pillar_core.studies.evidence import attacks
+
+EXPONENTIAL = importlib.import_module("pillar_core.mechanisms.exponential")
+"""The module: its package has a function of that name."""
+SCREENING = "screening"
+PRINTED = "pillar_noisy_sgd, printed"
+DEEP = "private_fine_tuning"
+
+
+@dataclasses.dataclass(frozen=True)
+class Fault:
+    """`made(original)` stands in for attribute `name` of `owner`. learners: what it is looked for in, each by itself."""
+
+    kind: str
+    words: str
+    owner: Any
+    name: str
+    made: Callable[[Any], Any]
+    learners: tuple[str, ...]
+    sampled: bool = False
+    normalise: bool = True
+
+    @contextlib.contextmanager
+    def planted(self) -> Iterator[None]:
+        with patch.object(self.owner, self.name, self.made(getattr(self.owner, self.name))):
+            yield
+
+
+def noise_by(change: Callable[[torch.Tensor], torch.Tensor]) -> Callable[[Any], Any]:
+    """Noise of the Gaussian mechanism, changed."""
+    return lambda original: lambda self, like, std: change(original(self, like, std))
+
+
+def law_by(draw: Callable[[np.random.Generator, tuple[int, ...]], np.ndarray]) -> Callable[[Any], Any]:
+    """Noise of another law, of variance 1, in units of the standard deviation."""
+    generator = np.random.default_rng(0)
+    return lambda original: lambda self, like, std: std * torch.as_tensor(draw(generator, tuple(like.shape))).to(like)
+
+
+class Stuck:
+    """A stream that gives its first normals again and again."""
+
+    def __init__(self, make: Callable[[], Any]) -> None:
+        self._make, self._stream = make, make()
+
+    def standard_normal(self, size: Any) -> Any:
+        return self._make().standard_normal(size)
+
+    def random(self, size: Any) -> Any:
+        return self._stream.random(size)
+
+
+def stuck(original: Any) -> Any:
+    return lambda self, purpose, **more: Stuck(lambda: original(self, purpose, **more))
+
+
+def seedless(original: Any) -> Any:
+    return lambda self, purpose, **more: (
+        rng.stream(0, purpose) if "noise" in purpose or purpose == "second moment" else original(self, purpose, **more)
+    )
+
+
+def shared_by_classes(noise: torch.Tensor) -> torch.Tensor:
+    return (
+        noise[:1].expand_as(noise).clone()
+        if noise.ndim > 1
+        else noise.flip(0)
+        if len(noise) < 2
+        else noise[: len(noise) // 2 + 1].repeat(2)[: len(noise)]
+    )
+
+
+def one_place_twice(original: Any) -> Any:
+    """The fourth row of a batch may be twice as long."""
+
+    def factors(squared_norms: torch.Tensor, clip: torch.Tensor, **more: Any) -> torch.Tensor:
+        found = original(squared_norms, clip, **more).clone()
+        found[:, 3:4] *= 2
+        return found
+
+    return factors
+
+
+def by_the_batch(original: Any) -> Any:
+    """All rows are scaled by the median row's factor."""
+    return lambda squared, clip, **more: original(squared, clip, **more).median(dim=1, keepdim=True).values.expand_as(squared).contiguous()
+
+
+def unclipped(original: Any) -> Any:
+    return lambda squared_norms, clip, **more: torch.ones_like(squared_norms)
+
+
+def always_first(original: Any) -> Any:
+    return lambda probability, n, stream: np.union1d([0], original(probability, n, stream)).astype(np.int64)
+
+
+def fixed_size(original: Any) -> Any:
+    return lambda probability, n, stream: np.sort(np.argsort(stream.random(n))[: round(probability * n)])
+
+
+def drawn_once(original: Any) -> Any:
+    kept: dict[int, np.ndarray] = {}
+    return lambda probability, n, stream: kept.setdefault(n, original(probability, n, stream))
+
+
+def in_pairs(original: Any) -> Any:
+    """Neighbouring rows come together."""
+
+    def sample(probability: float, n: int, stream: Any) -> np.ndarray:
+        pairs = original(probability, (n + 1) // 2, stream)
+        return np.sort(np.concatenate([2 * pairs, 2 * pairs + 1]))[:n]
+
+    return lambda probability, n, stream: (lambda drawn: drawn[drawn < n])(sample(probability, n, stream))
+
+
+def with_a_trace(original: Any) -> Any:
+    """A thousandth of the sum goes beside the release."""
+    return lambda self, total: original(self, total) + 1e-3 * total.to(torch.float64)
+
+
+def of_private_rows(original: Any) -> Any:
+    """Mean and scale of preprocessing come from private rows too."""
+    return lambda self, **how: original(
+        dataclasses.replace(self, x_public=np.concatenate([self.x_public, self.x]), memo=type(self.memo)()), **how
+    )
+
+
+def by_rows_present(original: Any) -> Any:
+    """The divisor is the number of private rows that are there."""
+
+    def private_phase(module: Any, rows: Any, phase: Any, *rest: Any) -> Any:
+        plan = dataclasses.replace(phase.plan, n_private=len(rows.y))
+        return original(module, rows, dataclasses.replace(phase, plan=plan), *rest)
+
+    return private_phase
+
+
+def every_second(original: Any) -> Any:
+    """Every second release is not charged."""
+
+    def release(self: Any, *rest: Any, **more: Any) -> Any:
+        released = original(self, *rest, **more)
+        self.count = getattr(self, "count", 0) + 1
+        if self.count % 2 == 0:
+            self._events.pop()
+            self._labels.pop()
+        return released
+
+    return release
+
+
+def half_printed(original: Any) -> Any:
+    return lambda self, z, signs, slope, lipschitz, std: original(self, z, signs, slope, lipschitz, std / 2)
+
+
+def repeating_printed(original: Any) -> Any:
+    return lambda self, *rest: original(dataclasses.replace(self, noise=OneRow(self.noise)), *rest)
+
+
+class OneRow:
+    """A stream whose every row of normals is its first one."""
+
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream
+
+    def standard_normal(self, size: Any) -> Any:
+        drawn = self._stream.standard_normal(size)
+        return drawn if drawn.ndim < 2 else np.repeat(drawn[:1], len(drawn), axis=0)
+
+
+def scaled_choice(times: float) -> Callable[[Any], Any]:
+    return lambda original: lambda self, scores, scale: original(self, scores, times * scale)
+
+
+def normal_choice(original: Any) -> Any:
+    """Gaussian noise of the Gumbel law's variance."""
+    return lambda self, scores, scale: int(
+        np.argmax(scores + scale * np.pi / 6**0.5 * np.random.default_rng().standard_normal(scores.shape))
+    )
+
+
+def double_charge(original: Any) -> Any:
+    return lambda noise_multiplier, **more: original(2 * noise_multiplier, **more)
+
+
+HEADS = ("dp_sgd", "pillar", "gep", "adadps", "dope_sgd", "pillar_one_shot", "semi_private_halfspace")
+NORMALS = (*HEADS, "dp_pca", "private_knn", DEEP, SCREENING)
+FEW = ("dp_sgd", DEEP)
+
+
+def _noise(kind: str, words: str, made: Callable[[Any], Any], learners: tuple[str, ...]) -> Fault:
+    return Fault(kind, words, GaussianMechanism, "_noise", made, learners)
+
+
+def _uniform(generator: np.random.Generator, size: tuple[int, ...]) -> np.ndarray:
+    return generator.uniform(-(3**0.5), 3**0.5, size)
+
+
+def _cut(generator: np.random.Generator, size: tuple[int, ...]) -> np.ndarray:
+    """Normals cut at ±2, of variance 1 again."""
+    return np.clip(generator.standard_normal(size), -2, 2) / 0.9595
+
+
+FAULTS = (
+    _noise("scale", "half the noise", noise_by(lambda noise: noise / 2), NORMALS),
+    _noise("scale", "two thirds of the noise", noise_by(lambda noise: noise * 2 / 3), NORMALS),
+    _noise(
+        "scale",
+        "one place without noise",
+        noise_by(lambda noise: noise * (torch.arange(noise.shape[-1]) > 0)),
+        ("dp_sgd", "pillar_one_shot"),
+    ),
+    Fault("scale", "half the noise", PrintedNoisySgd, "_descend", half_printed, (PRINTED,)),
+    Fault(
+        "scale",
+        "choice at two thirds of its scale",
+        ExponentialMechanism,
+        "_draw",
+        scaled_choice(2 / 3),
+        ("disjunction", "pillar_noisy_sgd"),
+    ),
+    _noise("law", "uniform noise of equal variance", law_by(_uniform), NORMALS),
+    _noise("law", "Laplace noise of equal variance", law_by(lambda g, size: g.laplace(0, 2**-0.5, size)), ("dp_sgd", "gep", DEEP)),
+    _noise("law", "normals cut at two deviations", law_by(_cut), ("dp_sgd", "pillar_one_shot", DEEP)),
+    Fault("law", "normal noise for a choice", ExponentialMechanism, "_draw", normal_choice, ("disjunction", "pillar_noisy_sgd")),
+    Fault(
+        "dependence",
+        "the same noise in every step",
+        Streams,
+        "secret",
+        stuck,
+        ("dp_sgd", "pillar", "gep", "adadps", "dope_sgd", "private_knn", DEEP),
+    ),
+    Fault("dependence", "the same noise in every run", Streams, "secret", seedless, (*HEADS, DEEP)),
+    _noise("dependence", "classes share their noise", noise_by(shared_by_classes), ("dp_sgd", "pillar_one_shot", DEEP)),
+    Fault("dependence", "the same noise in every step", PrintedNoisySgd, "_descend", repeating_printed, (PRINTED,)),
+    Fault("relation", "replace-one factor 1 for √2", dp_pca, "REPLACE_ONE_FACTOR", lambda _: 1.0, ("dp_pca",)),
+    Fault("relation", "replace-one factor 1 for 2", EXPONENTIAL, "REPLACE_ONE_FACTOR", lambda _: 1.0, ("disjunction",)),
+    Fault("relation", "replace-one factor 1", pillar_one_shot, "replace_one_factor", lambda _: lambda weight: 1.0, ("pillar_one_shot",)),
+    Fault("relation", "votes move by 1", voting, "VOTE_SENSITIVITY", lambda _: 1.0, ("private_knn", "pate")),
+    Fault("relation", "replace-one factor 1 for √2", screening_release, "REPLACE_ONE_FACTOR", lambda _: 1.0, (SCREENING,)),
+    Fault("sampling", "batches of fixed size", poisson, "poisson_sample", fixed_size, FEW, True),
+    Fault(
+        "sampling",
+        "half as likely again",
+        poisson,
+        "poisson_sample",
+        lambda original: lambda q, n, s: original(min(1.0, 1.5 * q), n, s),
+        FEW,
+        True,
+    ),
+    Fault(
+        "sampling", "the first row in every batch", poisson, "poisson_sample", always_first, ("dp_sgd", "gep", "adadps", "dope_sgd"), True
+    ),
+    Fault("sampling", "one sample for all steps", poisson, "poisson_sample", drawn_once, ("dp_sgd", "private_knn"), True),
+    Fault("sampling", "rows in pairs", poisson, "poisson_sample", in_pairs, ("dp_sgd",), True),
+    Fault(
+        "clip",
+        "one place of a batch twice as high",
+        gradient,
+        "clip_factors",
+        one_place_twice,
+        ("dp_sgd", "pillar", "dope_sgd", "adadps", "semi_private_halfspace"),
+    ),
+    Fault("clip", "one place of a batch twice as high", deep_gradients, "clip_factors", one_place_twice, (DEEP,)),
+    Fault("clip", "the batch's median, not each row", gradient, "clip_factors", by_the_batch, ("dp_sgd", "adadps")),
+    Fault("clip", "none", gradient, "clip_factors", unclipped, ("dp_sgd", "semi_private_halfspace")),
+    Fault("clip", "none", dp_pca, "within_unit_ball", lambda _: lambda rows: rows.double(), ("dp_pca",), normalise=False),
+    Fault(
+        "clip", "twice as high", screening_release, "clipped", lambda original: lambda rows, clip: original(rows, 2 * clip), (SCREENING,)
+    ),
+    Fault(
+        "post-processing",
+        "a trace of the sum beside it",
+        GaussianMechanism,
+        "release",
+        with_a_trace,
+        ("dp_sgd", "pillar", "dp_pca", "private_knn", DEEP, SCREENING),
+    ),
+    Fault(
+        "post-processing",
+        "private rows in the public basis",
+        View,
+        "basis",
+        of_private_rows,
+        ("pillar", "semi_private_halfspace", "pillar_one_shot"),
+    ),
+    Fault("post-processing", "private rows in mean and scale", View, "moments", of_private_rows, ("dp_sgd", "dope_sgd")),
+    Fault("post-processing", "the divisor counts rows present", deep_settings, "private_phase", by_rows_present, (DEEP,)),
+    Fault("ledger", "twice the noise is charged", ledger, "gaussian", double_charge, (*HEADS, DEEP)),
+    Fault("ledger", "every second release is free", ledger.Ledger, "release", every_second, ("dp_sgd", "gep", DEEP)),
+    Fault(
+        "ledger",
+        "half the sampling probability",
+        ledger,
+        "subsampled",
+        lambda original: lambda event, q: original(event, q / 2 if q < 1 else q),
+        FEW,
+        True,
+    ),
+    Fault("ledger", "the larger of two joint charges", ledger, "joint_noise_multiplier", lambda _: max, ("gep",)),
+)
+
+
+FIRST = {
+    "relation": checks.is_within_sensitivity,
+    "clip": checks.is_within_sensitivity,
+    "post-processing": checks.replays,
+    "ledger": checks.charged_as_called,
+}
+"""The check that is asked first, after which any other may answer: the table says who did."""
+
+
+def caught_by(fault: Fault, learner: str) -> str:
+    """The name of the first check that fails while the fault is planted; empty where none does."""
+    with fault.planted():
+        for name, check in _checks(fault, learner):
+            try:
+                check()
+            except AssertionError:
+                return name
+            except PillarError:
+                return "refused by the library"
+    return ""
+
+
+def caught_by_the_page(fault: Fault) -> bool:
+    """Whether the audit that pages offer rejects DP-SGD with the fault at ε = 4."""
+    with fault.planted():
+        try:
+            return attacks.canary_audit("dp_sgd", small_split(n=200), epsilon=4.0, redraws=100, significance=1e-3, steps=4).is_rejected
+        except PillarError:
+            return True
+
+
+def _checks(fault: Fault, learner: str) -> list[tuple[str, Callable[[], None]]]:
+    if learner == SCREENING:
+        return [
+            ("noise_is_as_charged", test_screening_releases.test_the_noise_of_the_moment_is_as_charged),
+            ("is_within_sensitivity", lambda: test_screening_releases.check_sensitivity("moment", test_screening_releases.N)),
+            ("replays", lambda: test_screening_releases.check_replay("moment", test_screening_releases.N)),
+        ]
+    if learner == PRINTED:
+        case = case_for(METHODS["pillar_noisy_sgd"], variant="as_printed")
+        return [("takes_the_printed_steps", lambda: checks.takes_the_printed_steps(case))]
+    case = case_for(METHODS[learner], sampled=fault.sampled, normalise=fault.normalise)
+    order = sorted(checks.PRIVACY, key=lambda check: check is not FIRST.get(fault.kind, checks.noise_is_as_charged))
+    found = [(check.__name__, lambda check=check: check(case)) for check in order]
+    if fault.sampled and fault.kind == "sampling":
+        longer = case_for(METHODS[learner], sampled=True, steps=60, queries=40)
+        found.insert(0, ("samples_as_charged", lambda: checks.samples_as_charged(longer)))
+    return found
+
+
+def table() -> Iterator[str]:
+    """The lines of the table, one a fault and learner."""
+    yield "| kind | fault | learner | caught by | page's audit |"
+    yield "| --- | --- | --- | --- | --- |"
+    for fault in FAULTS:
+        page = ""
+        if "dp_sgd" in fault.learners and not fault.sampled:
+            page = "rejects" if caught_by_the_page(fault) else "does not reject"
+        for learner in fault.learners:
+            found = caught_by(fault, learner)
+            name = f"`{found}`" if found else "**missed**"
+            yield f"| {fault.kind} | {fault.words} | `{learner}` | {name} | {page if learner == 'dp_sgd' else ''} |"
+
+
+if __name__ == "__main__":
+    for line in table():
+        sys.stdout.write(line + "\n")

@@ -1,0 +1,30 @@
+"""One planted fault of each kind is seen, on every test run; the whole table is made by `python -m contract.faults`."""
+
+from __future__ import annotations
+
+import pytest
+
+from contract import faults
+
+KINDS = {fault.kind: fault for fault in reversed(faults.FAULTS)}
+"""The first fault of each kind."""
+
+
+@pytest.mark.parametrize("kind", list(KINDS))
+def test_a_fault_of_each_kind_is_seen(kind):
+    fault = KINDS[kind]
+    original = getattr(fault.owner, fault.name)
+    assert faults.caught_by(fault, fault.learners[0])
+    assert getattr(fault.owner, fault.name) is original
+
+
+@pytest.mark.parametrize("words", ["uniform noise of equal variance", "the same noise in every step", "half the noise"])
+def test_the_audit_of_the_pages_sees_wrong_noise(words):
+    """The law and the dependence of noise do not show in a canary's score."""
+    assert faults.caught_by_the_page(next(fault for fault in faults.FAULTS if fault.words == words))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("fault", faults.FAULTS, ids=lambda fault: f"{fault.kind}: {fault.words}")
+def test_every_fault_is_seen_in_its_first_learner(fault):
+    assert faults.caught_by(fault, fault.learners[0])

@@ -1,0 +1,52 @@
+"""Tests of noise: independent normals pass; every wrong scale, law and dependence is seen at the size that the contract draws."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from pillar_core import rng
+from pillar_core.auditing import noise
+
+RUNS, STEPS, PLACES = 40, 3, 13
+"""1,560 numbers: the fewest that a contract test looks at."""
+ALPHA = 1e-6
+
+
+def fresh(seed=0):
+    return rng.stream(seed, "noise tests").standard_normal((RUNS, STEPS, PLACES))
+
+
+FAULTS = {
+    "two thirds": lambda z: z * 2 / 3,
+    "three halves": lambda z: z * 3 / 2,
+    "uniform": lambda z: rng.stream(1, "uniform").uniform(-(3**0.5), 3**0.5, z.shape),
+    "Laplace": lambda z: rng.stream(1, "Laplace").laplace(0.0, 2**-0.5, z.shape),
+    "cut at two": lambda z: np.clip(z, -2.0, 2.0) / 0.9595,
+    "same in every step": lambda z: np.broadcast_to(z[:, :1], z.shape),
+    "turned in every other step": lambda z: z[:, :1] * np.array([1.0, -1.0, 1.0])[None, :, None],
+    "half of it from the step before": lambda z: np.concatenate([z[:, :1], (z[:, 1:] + z[:, :-1]) / 2**0.5], axis=1),
+    "same in every place": lambda z: np.broadcast_to(z[:, :, :1], z.shape),
+    "the second half of places mirrors the first": lambda z: np.concatenate([z[:, :, :7], z[:, :, :6][:, :, ::-1]], axis=2),
+    "far places in another order": lambda z: np.concatenate([z[:, :, :7], z[:, :, [3, 5, 0, 6, 1, 2]]], axis=2),
+    "same in every run": lambda z: np.broadcast_to(z[:1], z.shape),
+    "two runs alike": lambda z: np.concatenate([z[:-1], z[:1]]),
+    "one place without": lambda z: z * (np.arange(PLACES) > 0),
+}
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_independent_normals_pass(seed):
+    assert min(noise.p_values(list(fresh(seed))).values()) > 1e-3
+
+
+@pytest.mark.parametrize("name", list(FAULTS))
+def test_wrong_noise_is_seen(name):
+    assert min(noise.p_values(list(FAULTS[name](fresh()))).values()) < ALPHA
+
+
+def test_p_values_are_uniform_at_most():
+    """Of 200 draws no test calls more than 1 % + five standard errors of 0.7 % at 0.01."""
+    found = [noise.p_values(list(fresh(seed))) for seed in range(200)]
+    for name in found[0]:
+        assert np.mean([one[name] <= 0.01 for one in found]) <= 0.045, name
