@@ -1,0 +1,116 @@
+"""Where the examples of CONTRIBUTING.md must show up. Run in a copy that followed it; see test_recipes.py."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+import streamlit as st
+from streamlit.testing.v1 import AppTest
+
+import pillar_core as pc
+from page_reading import metric, words
+from pillar_core.studies.compare.view import COMPARE_VIEWS
+from pillar_core.theory import CALCULATORS
+
+COPY = Path(__file__).resolve().parents[2]
+TITLES = {
+    "noisy_means": "Noisy means",
+    "wine": "Wine cultivars",
+    "quarters": "Means on a 4 × 4 grid",
+    "class_counts": "Rows by class",
+    "zcdp": "zCDP",
+    "clip": "Clip norms",
+    "advanced_composition": "Advanced composition",
+    "widths": "Difference of widths",
+}
+
+
+@pytest.fixture
+def start(monkeypatch: pytest.MonkeyPatch) -> Callable[..., AppTest]:
+    monkeypatch.chdir(COPY)
+    st.cache_data.clear()
+    st.cache_resource.clear()
+
+    def open_page(page: str, **query: str) -> AppTest:
+        app = AppTest.from_file(str(COPY / "app.py"), default_timeout=600)
+        for name, value in ({"data": "digits"} | query).items():
+            app.query_params[name] = value
+        app.run()
+        app.switch_page(f"pages/{page}.py").run()
+        assert not app.exception
+        return app
+
+    return open_page
+
+
+def offered(app: AppTest) -> str:
+    """Every option of every control that offers some, as shown, and the page's words."""
+    controls = [*app.selectbox, *app.multiselect, *app.radio, *app.button_group, *app.select_slider]
+    return "\n".join([words(app), *(str(option) for control in controls for option in control.options)])
+
+
+@pytest.mark.parametrize("name", TITLES)
+def test_surfaces_of_the_command_line(name):
+    done = subprocess.run([sys.executable, "-m", "pillar_core", "list"], cwd=COPY, capture_output=True, text=True, check=True)
+    assert name in done.stdout.split()
+
+
+def test_surfaces_of_the_documents():
+    subprocess.run([sys.executable, "-m", "pillar_core", "documents"], cwd=COPY, check=True)
+    assert "`noisy_means` | Noisy means" in (COPY / "README.md").read_text(encoding="utf-8")
+
+
+def test_surfaces_of_a_learner_and_a_data_set(start):
+    table = pc.sweep({"dataset": "wine", "public_fraction": 0.2, "method": ["noisy_means", "dp_sgd"], "epsilon": [5.0], "seed": [0, 1]})
+    assert table[table["method"] == "noisy_means"]["accuracy"].mean() > 0.6
+    assert TITLES["noisy_means"] in offered(start("compare", data="wine"))
+    assert TITLES["wine"] in offered(start("explore", method="noisy_means"))
+
+
+def test_surfaces_of_a_backbone(start):
+    features = pc.load_features(pc.load_dataset("digits"), "quarters")
+    assert features.x_train.shape[1] == 16
+    assert TITLES["quarters"] in offered(start("data"))
+
+
+def test_surfaces_of_a_score(start):
+    rng = np.random.default_rng(0)
+    images = [pc.load_dataset("drawn_digits", n=200, seed=int(seed)) for seed in rng.integers(0, 9, 2)]
+    assert pc.screen(images[0], {"other": images[1]}, scores=("widths",), n_examples=100, repeats=2, k=4)["value"].notna().all()
+    assert TITLES["widths"] in offered(start("screen"))
+
+
+def test_surfaces_of_a_page(start):
+    app = start("sizes")
+    before = metric(app, "private rows")
+    next(item for item in app.select_slider if item.label.startswith("Shown")).set_value(50).run()
+    assert metric(app, "private rows") != before
+    assert "sizes-share:50" in str(app.query_params)
+    assert "Sizes" in [link.proto.label for link in app.get("page_link")]
+
+
+def test_surfaces_of_an_accountant(start):
+    exact = pc.epsilon(1.0, accountant="analytic_gaussian").upper
+    assert exact < pc.epsilon(1.0, accountant="zcdp").upper < 2 * exact
+    assert TITLES["zcdp"] in offered(start("accounting"))
+
+
+def test_surfaces_of_a_view_and_a_theorem(start):
+    assert "clip" in COMPARE_VIEWS
+    assert TITLES["clip"] in offered(start("compare"))
+    assert CALCULATORS["advanced_composition"]().values[0].value > 0.1
+    app = start("theory")
+    next(item for item in app.button_group if "Theorems" in map(str, item.options)).set_value("theorems").run()
+    assert TITLES["advanced_composition"] in offered(app)
+
+
+def test_surfaces_of_a_job():
+    job = pc.jobs.submit({"kind": "class_counts", "dataset": "wine"})
+    assert pc.jobs.wait(job, timeout=300).state == "done"
+    assert sum(pc.jobs.result(job).values()) == len(pc.load_dataset("wine").x_train)
+    assert pc.jobs.stop()
