@@ -12,7 +12,11 @@ class SettingError(PillarError, ValueError):
 
 
 class DataError(PillarError, ValueError):
-    """Data that cannot be used as given: wrong shape, NaN rows, one class, duplicates."""
+    """Data that cannot be used as given: wrong shape, NaN rows, one class, duplicates. `problems`: one line for each."""
+
+    def __init__(self, *problems: str) -> None:
+        super().__init__("\n".join(problems))
+        self.problems = problems
 
 
 class BudgetError(PillarError, ValueError):

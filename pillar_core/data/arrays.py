@@ -53,7 +53,7 @@ def features(
     """
     outcome = check(x_train, y_train, x_test, y_test, classes, is_divided_later=is_divided_later)
     if outcome.features is None:
-        raise DataError("\n".join(outcome.problems))
+        raise DataError(*outcome.problems)
     return outcome.features
 
 

@@ -60,8 +60,10 @@ def dry_run(path_or_bytes: str | Path | bytes, filename: str = "", *, public_fra
         if parts.holds_images:
             return _of_images(images.checked_images(parts, name=Path(name).stem), public_fraction)
         return _of_parts(parts, public_fraction)
-    except (DataError, StoreError) as error:
-        return Report(ok=False, problems=tuple(str(error).splitlines()))
+    except DataError as error:
+        return Report(ok=False, problems=error.problems)
+    except StoreError as error:
+        return Report(ok=False, problems=(str(error),))
 
 
 def public_rows(labels: Array | None, n_train: int, public_fraction: float) -> int:

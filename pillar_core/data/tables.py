@@ -117,11 +117,11 @@ def numbers_of(frame: Any, columns: list[str]) -> Array:
         for row in np.flatnonzero(parsed.isna() & frame[column].notna())[:20]:
             problems.append(f"table row {row}: column {column!r} holds {str(frame[column].iloc[row])!r}, not a number.")
     if problems:
-        raise DataError("\n".join(problems))
+        raise DataError(*problems)
     x = np.ascontiguousarray(frame[columns].to_numpy(dtype=np.float32, na_value=np.nan))
     problems = not_finite(x, "table", columns=columns)
     if problems:
-        raise DataError("\n".join(problems))
+        raise DataError(*problems)
     return x
 
 
@@ -129,7 +129,7 @@ def _labels(column: Any) -> Array:
     values = column.astype(object).to_numpy() if _is_text(column) else column.to_numpy(dtype=np.float64, na_value=np.nan)
     vector, problems = plain(values, name="label column")
     if vector is None:
-        raise DataError("\n".join(problems))
+        raise DataError(*problems)
     if vector.missing.any():
         raise DataError(f"label column has no label in table rows {listed(np.flatnonzero(vector.missing))}: fill them, or remove the rows.")
     return vector.values

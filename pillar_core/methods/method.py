@@ -41,6 +41,7 @@ class Method:
     preset_budget_settings: presets that fix the budget setting and solve a whole number instead (steps): the largest that fits.
     protects: False where the model may tell everything about the private rows, so that only an infinite ε can be asked for.
     is_head_descent: each release is one step of descent on one linear head, so the releases give the trajectory back (evidence).
+    is_mixed_descent: the same with AdaMix's step: labelled public rows decide the projection of each release (evidence).
     """
 
     name: str
@@ -63,6 +64,7 @@ class Method:
     assumptions: tuple[str, ...] = ()
     protects: bool = True
     is_head_descent: bool = False
+    is_mixed_descent: bool = False
     version: int = 1
 
     @property

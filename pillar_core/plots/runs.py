@@ -7,7 +7,7 @@ from typing import Any
 import pandas as pd
 import plotly.graph_objects as go
 
-from pillar_core.plots.theme import INK, Mode, epsilon_label, finished, method_style
+from pillar_core.plots.theme import INK, Mode, epsilon_value, finished, method_style
 
 _COORDINATES = ("data", "method", "k", "epsilon", "public_fraction", "mean")
 
@@ -94,8 +94,7 @@ def _dimension(values: pd.Series[Any], name: str) -> dict[str, Any]:
         return {"label": _TITLES[name], "values": 100 * values}
     levels = sorted(values.dropna().unique(), key=lambda level: (isinstance(level, str), level))
     words = [
-        epsilon_label(level).removeprefix("ε = ") if name == "epsilon" else f"{level:g}" if not isinstance(level, str) else _short(level)
-        for level in levels
+        epsilon_value(level) if name == "epsilon" else f"{level:g}" if not isinstance(level, str) else _short(level) for level in levels
     ]
     places = values.map({level: place for place, level in enumerate(levels)}).fillna(-1)
     has_gap = bool((places < 0).any())

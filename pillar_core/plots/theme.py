@@ -157,7 +157,12 @@ def faded(colour: str, opacity: float) -> str:
 
 def epsilon_label(epsilon: float) -> str:
     """ε as people read it: “ε = 0.3”, “ε = ∞”."""
-    return "ε = ∞ (no noise)" if math.isinf(epsilon) else f"ε = {epsilon:g}"
+    return f"ε = {epsilon_value(epsilon)}"
+
+
+def epsilon_value(epsilon: float) -> str:
+    """The number in `epsilon_label`."""
+    return "∞ (no noise)" if math.isinf(epsilon) else f"{epsilon:g}"
 
 
 @functools.cache

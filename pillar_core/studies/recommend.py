@@ -42,12 +42,12 @@ def recommend(facts: PublicFacts, public: str | None = None, *, epsilon: float =
     budget = PrivacyBudget(epsilon, delta)
     if math.isinf(budget.epsilon):
         return Recommendation("non_private", {}, ("ε = ∞ asks for no protection.",), ("pillar",))
-    travel = mu_of(epsilon, delta) * facts.n_private
-    per_class = travel / facts.n_classes
-    k = rules.default_k(travel, rules.public_rank(facts))
-    size = f"μN = {travel:,.0f} for {facts.n_private:,} private rows at ε = {epsilon:g}, that is {per_class:,.0f} a class"
+    path_length = mu_of(epsilon, delta) * facts.n_private
+    per_class = path_length / facts.n_classes
+    k = rules.default_k(path_length, rules.public_rank(facts))
+    size = f"μN = {path_length:,.0f} for {facts.n_private:,} private rows at ε = {epsilon:g}, that is {per_class:,.0f} a class"
     if use is PublicUse.NONE:
-        return _without_public(facts, travel, size)
+        return _without_public(facts, path_length, size)
     fewer = f"k = {k} of {facts.d} directions: noise has {facts.d / k:.1f} times fewer places to go"
     reasons: tuple[str, ...]
     labelled = facts.n_public / facts.n_classes if use is PublicUse.LABELLED else 0.0
@@ -73,8 +73,8 @@ def _use(facts: PublicFacts, public: str | None) -> PublicUse:
     return PublicUse(public)
 
 
-def _without_public(facts: PublicFacts, travel: float, size: str) -> Recommendation:
-    wanted = round(rules.K_FACTOR * travel ** (2 / 3))
+def _without_public(facts: PublicFacts, path_length: float, size: str) -> Recommendation:
+    wanted = round(rules.K_FACTOR * path_length ** (2 / 3))
     if wanted < facts.d / 4:
         advice = f"about {wanted} directions would suit this budget; a random projection keeps no signal, public rows would"
         return Recommendation("noisy_gd", {}, (size, advice), ("jl",))

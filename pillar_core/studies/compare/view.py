@@ -135,7 +135,7 @@ def _with_published(made: pd.DataFrame, view: CompareView, setup: Setup) -> pd.D
         return made
     known = papers.matching(setup.features.name, setup.data.get("backbone") or setup.features.backbone)
     known = known[(known["paper"] == view.published_table[0]) & (known["table"] == view.published_table[1])]
-    values = known.drop_duplicates(["method", "epsilon", "public"]).set_index(["method", "epsilon", "public"])["published"].to_dict()
+    values = known.groupby(["method", "epsilon", "public_fraction"])["published"].first().to_dict()
     places = zip(made["method"], made["epsilon"], made["x"], strict=True)
-    printed = [values.get((method, epsilon, f"{100 * x:g} %"), math.nan) for method, epsilon, x in places]
+    printed = [values.get(place, math.nan) for place in places]
     return made.assign(published=printed) if any(not math.isnan(value) for value in printed) else made

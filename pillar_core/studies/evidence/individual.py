@@ -22,6 +22,7 @@ from pillar_core.engine import Clipping, LinearClassifier
 from pillar_core.engine.train import PLAIN
 from pillar_core.errors import UnsupportedError
 from pillar_core.ledger import Ledger
+from pillar_core.methods import METHODS
 from pillar_core.methods.parts.descent import Together
 from pillar_core.methods.parts.mixed import PublicRows
 from pillar_core.methods.public_gradients import adamix
@@ -53,7 +54,7 @@ def individuals(method: str, split: SemiPrivateSplit, *, seed: int = 0, **argume
     reason = supports(method)
     if reason:
         raise UnsupportedError(f"{reason}. Choose noisy_gd, dp_sgd, pillar or adamix.")
-    is_mixed = method == "adamix"
+    is_mixed = METHODS[method].is_mixed_descent
     one = solve(method, split, seed=seed, **arguments) if is_mixed else evidence.descent_run(method, split, seed=seed, **arguments)
     if one.settings.noise_multiplier == 0:
         raise UnsupportedError("without noise every row's individual ε is infinite: lower ε.")
@@ -66,7 +67,7 @@ def individuals(method: str, split: SemiPrivateSplit, *, seed: int = 0, **argume
 
 def supports(method: str) -> str:
     """Empty where `individuals` covers a learner, else the reason why not."""
-    return "" if method == "adamix" else evidence.supports(method)
+    return "" if METHODS[method].is_mixed_descent else evidence.supports(method)
 
 
 def _descent(one: Solved) -> tuple[Array, Array]:

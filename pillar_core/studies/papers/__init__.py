@@ -1,9 +1,9 @@
 """The papers' tables beside our own: published numbers as facts, each runnable table as a grid over our learners.
 
-The numbers lie in papers.csv, one per row, in percent: paper, table, private data set, backbone, public rows, our name of
-the method (or the paper's where we have none), ε, metric. A grid follows the paper's split, budgets and learners with our
-own default settings. Where its data are not at hand, generated features stand in at a reduced size: then only the order
-of the methods may be compared, and every result says so.
+The numbers lie in papers.csv, one per row, in percent: paper, table, private data set, backbone, public rows (words, or a share
+of the private set's own rows, or a count of each class), our name of the method (or the paper's where we have none), ε,
+metric. A grid follows the paper's split, budgets and learners with our own default settings. Where its data are not at hand,
+generated features stand in at a reduced size: then only the order of the methods may be compared, and every result says so.
 """
 
 from __future__ import annotations
@@ -50,7 +50,9 @@ FEW_SEEDS = 2
 def facts() -> pd.DataFrame:
     """Every published number: paper, table, dataset, backbone, public, method, other_method, epsilon, metric, published.
 
-    `published` is in [0, 1]; errors are turned into accuracies. `method` is our name, empty where we have no such learner.
+    `published` is in [0, 1]; errors are turned into accuracies. `public` says in words whose rows are public; where they are
+    a part of the private set's own, `public_fraction` or `public_per_class` holds how many. `method` is our name, empty
+    where we have no such learner.
     """
     return _facts().copy()
 
@@ -144,8 +146,8 @@ def beside(name: str, runs: pd.DataFrame, *, dataset: str) -> pd.DataFrame:
     if theirs.empty:
         return ours
     everywhere = theirs["public"].eq("none") | ~_spends(theirs)
-    shares = theirs["public"].map(_share).where(~everywhere | theirs["public"].map(_share).notna(), runs[share].max())
-    theirs = theirs.assign(**{share: shares})
+    shares = theirs.pop("public_fraction").fillna(theirs.pop("public_per_class"))
+    theirs[share] = shares.where(~everywhere | shares.notna(), runs[share].max())
     joined = theirs.merge(ours, on=["method", "epsilon", share], how="left").drop(columns=[share, "paper", "table", "dataset", "metric"])
     joined["method"] = joined["method"].where(joined["method"] != "", joined.pop("other_method"))
     joined["difference"] = joined["measured"] - joined["published"]
@@ -178,12 +180,17 @@ def run(
 
 @functools.lru_cache(maxsize=1)
 def _facts() -> pd.DataFrame:
-    rows = pd.read_csv(FILE, keep_default_na=False, dtype={"epsilon": float, "percent": float, "table": str})
+    empty = dict.fromkeys(("public_fraction", "public_per_class"), "")
+    rows = pd.read_csv(FILE, keep_default_na=False, na_values=empty, dtype={"epsilon": float, "percent": float, "table": str})
+    shares, counts = rows["public_fraction"].dropna(), rows["public_per_class"].dropna()
+    rows["public"] = rows["public"].where(~rows.index.isin(shares.index), (100 * shares).map("{:g} %".format))
+    rows["public"] = rows["public"].where(~rows.index.isin(counts.index), counts.map("{:g} per class".format))
     share = rows.pop("percent") / 100
     is_error = rows["metric"] == "error"
     rows["published"] = share.where(~is_error, 1 - share)
     rows["metric"] = rows["metric"].where(~is_error, "accuracy")
-    rows["epsilon"] = rows["epsilon"].where(rows["method"] != "only_public", 0.0)
+    unread = [name for name, learner in METHODS.items() if learner.protects and not learner.is_private]
+    rows["epsilon"] = rows["epsilon"].where(~rows["method"].isin(unread), 0.0)
     return rows
 
 
@@ -211,17 +218,8 @@ def _budgets(rows: pd.DataFrame) -> list[float]:
 
 
 def _public_axis(rows: pd.DataFrame) -> dict[str, Any]:
-    shares = sorted(set(rows["public"].map(_share).dropna()))
-    counts = any("per class" in words for words in rows["public"])
-    return {"public_per_class": int(shares[0])} if counts else {"public_fraction": shares} if shares else {}
-
-
-def _share(words: str) -> float | None:
-    """Of “10 %” 0.1, of “5 per class” 5, of other words nothing."""
-    number, _, unit = words.partition(" ")
-    if not number.isdecimal():
-        return None
-    return int(number) / 100 if unit == "%" else float(number) if unit == "per class" else None
+    shares, counts = (sorted(set(rows[column].dropna())) for column in ("public_fraction", "public_per_class"))
+    return {"public_per_class": int(counts[0])} if counts else {"public_fraction": shares} if shares else {}
 
 
 def _word(text: str) -> str:

@@ -63,7 +63,8 @@ class Ask:
     @property
     def key(self) -> str:
         """What the answer is kept under."""
-        return fingerprint("screening", VERSION, self.payload)
+        version = screening.SCORES[self.score].version if self.score in screening.SCORES else 1
+        return fingerprint("screening", VERSION, self.payload if version == 1 else {**self.payload, "score_version": version})
 
 
 def kept(ask: Ask) -> pd.DataFrame | None:

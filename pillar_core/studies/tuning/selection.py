@@ -143,16 +143,16 @@ def linear_scaling(
             trial_seed = _own_seed(seed, 10 * (round_ + 1) + place)
             one = solve(method, split, epsilon=small, delta=delta, seed=trial_seed, **own)
             events.append(one.cost)
-            travel = own["learning_rate"] * own["steps"]
-            scored.append((_public_accuracy(run_many([one], split)[0], split), travel))
+            path_length = own["learning_rate"] * own["steps"]
+            scored.append((_public_accuracy(run_many([one], split)[0], split), path_length))
         points.append((mu, max(scored)[1]))
     rest = total * math.sqrt(1 - sum(SCALING_SHARES))
-    (low, low_travel), (high, high_travel) = points
-    slope = (high_travel - low_travel) / (high - low)
-    travel = max(high_travel + slope * (rest - high), high_travel)
+    (low, low_length), (high, high_length) = points
+    slope = (high_length - low_length) / (high - low)
+    path_length = max(high_length + slope * (rest - high), high_length)
     last = accounting.epsilon_of_mu(rest, delta)
     steps = solve(method, split, epsilon=last, delta=delta, seed=seed, **settings).settings.steps
-    chosen = {**settings, "learning_rate": travel / steps, "steps": steps}
+    chosen = {**settings, "learning_rate": path_length / steps, "steps": steps}
     one = solve(method, split, epsilon=last, delta=delta, seed=seed, **chosen)
     guarantee = _guarantee(compose(*events, one.cost), delta, "auto", (SCORED_PUBLICLY,))
     if not guarantee.epsilon.upper <= epsilon:

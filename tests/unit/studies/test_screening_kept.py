@@ -12,8 +12,10 @@ import pytest
 
 from pillar_core.data import uploads
 from pillar_core.errors import Cancelled, DataError, StoreError
+from pillar_core.fingerprint import fingerprint
 from pillar_core.jobs.kind import JOB_KINDS
 from pillar_core.rng import stream
+from pillar_core.screening import SCORES
 from pillar_core.studies.screening import answers as screening_kept
 from pillar_core.studies.screening.answers import OWN_HALF, Ask
 from pillar_core.types import Dataset
@@ -41,6 +43,16 @@ def test_what_was_computed_comes_back_as_it_was(changes) -> None:
     for name in ("random_subspaces", "guarantee", "self_distance"):
         assert again.attrs.get(name) == made.attrs.get(name)
     assert list(made.attrs["notes"]) == again.attrs["notes"]
+
+
+def test_an_answer_of_an_older_version_of_the_score_is_not_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    first = ASK.key
+    assert first == fingerprint("screening", screening_kept.VERSION, ASK.payload), "a first version asks as before scores had versions"
+    other = dataclasses.replace(ASK, score="missed_energy")
+    unchanged = other.key
+    monkeypatch.setitem(SCORES._items, "gsd", dataclasses.replace(SCORES["gsd"], version=2))
+    assert ASK.key != first
+    assert other.key == unchanged
 
 
 def test_every_part_of_a_question_counts() -> None:
