@@ -127,7 +127,11 @@ def checked(settings: S) -> S:
     Raises:
         SettingError: naming the first field that is out of range.
     """
-    values = {name: param.check(getattr(settings, name)) for name, param in params_of(settings).items()}
+    return replaced(settings, **{name: param.check(getattr(settings, name)) for name, param in params_of(settings).items()})
+
+
+def replaced(settings: S, **values: Any) -> S:
+    """`settings` of any class with other values in these fields."""
     return dataclasses.replace(settings, **values)  # type: ignore[type-var]
 
 

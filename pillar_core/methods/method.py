@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, Generic, TypeVar, final
 
 from pillar_core.ledger import DpEvent, Ledger
 from pillar_core.registry import Registry
@@ -12,20 +12,20 @@ from pillar_core.rng import Streams
 from pillar_core.splits import View
 from pillar_core.types import FeatureSet, PrivacyBudget, PublicFacts, PublicUse, TrainResult
 
-Settings = Any
+S = TypeVar("S")
 """A method's own settings dataclass, its fields made by `params.setting`."""
 
 
 @dataclasses.dataclass(frozen=True)
-class Plan:
+class Plan(Generic[S]):
     """Settings with every rule applied, and one line of reason for each value that a rule chose."""
 
-    settings: Settings
+    settings: S
     why: tuple[str, ...] = ()
 
 
 @dataclasses.dataclass(frozen=True)
-class Method:
+class Method(Generic[S]):
     """One learner.
 
     resolve_schedule: fills, from public facts and the budget, what `cost` needs (steps …), before the noise is solved.
@@ -49,13 +49,13 @@ class Method:
     source: str
     idea: str
     public_use: PublicUse
-    settings: type
-    cost: Callable[[Settings, PublicFacts], DpEvent]
-    fit: Callable[[Settings, View, Streams, Ledger], TrainResult]
-    resolve_schedule: Callable[[Settings, PublicFacts, PrivacyBudget | None], Plan]
-    resolve_hyperparameters: Callable[[Settings, PublicFacts], Plan]
-    public_statistics: Callable[[Settings, View], Mapping[str, int | float]] | None = None
-    fit_many: Callable[[Sequence[Settings], View, Sequence[Streams], Sequence[Ledger]], list[TrainResult]] | None = None
+    settings: type[S]
+    cost: Callable[[S, PublicFacts], DpEvent]
+    fit: Callable[[S, View, Streams, Ledger], TrainResult]
+    resolve_schedule: Callable[[S, PublicFacts, PrivacyBudget | None], Plan[S]]
+    resolve_hyperparameters: Callable[[S, PublicFacts], Plan[S]]
+    public_statistics: Callable[[S, View], Mapping[str, int | float]] | None = None
+    fit_many: Callable[[Sequence[S], View, Sequence[Streams], Sequence[Ledger]], list[TrainResult]] | None = None
     budget_setting: str | None = "noise_multiplier"
     presets: Mapping[str, Mapping[str, Any]] = dataclasses.field(default_factory=dict)
     preset_budget_settings: Mapping[str, str] = dataclasses.field(default_factory=dict)
@@ -84,4 +84,12 @@ class Method:
         return f"{PublicUse.LABELLED} and class names" if use is PublicUse.TEXT else str(use)
 
 
-METHODS: Registry[Method] = Registry("method", Method)
+@final
+class Learners(Registry[Method[Any]]):
+    """The learners by name; a type checker holds each one's functions against its own settings class where it registers."""
+
+    def register(self, item: Method[S]) -> Method[S]:
+        return super().register(item)
+
+
+METHODS = Learners("method", Method)

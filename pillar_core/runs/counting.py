@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import TypeVar
 
 from pillar_core import accounting, params
 from pillar_core.errors import BudgetError
 from pillar_core.ledger import DpEvent
 from pillar_core.methods import Method
 from pillar_core.types import PrivacyBudget, PublicFacts
+
+S = TypeVar("S")
 
 
 def largest_count(fits: Callable[[int], bool], *, ceiling: int) -> int:
@@ -26,7 +27,7 @@ def largest_count(fits: Callable[[int], bool], *, ceiling: int) -> int:
     return passing
 
 
-def solved_count(learner: Method, name: str, settings: Any, facts: PublicFacts, budget: PrivacyBudget, accountant: str) -> Any:
+def solved_count(learner: Method[S], name: str, settings: S, facts: PublicFacts, budget: PrivacyBudget, accountant: str) -> S:
     """`settings` with the setting `name` at the largest whole number whose cost stays within the budget.
 
     Raises:
@@ -36,7 +37,7 @@ def solved_count(learner: Method, name: str, settings: Any, facts: PublicFacts, 
         raise BudgetError(f"an infinite epsilon bounds no {name}; pass {name} without epsilon, or leave the preset out.")
 
     def cost(**values: float) -> DpEvent:
-        return learner.cost(dataclasses.replace(settings, **values), facts)
+        return learner.cost(params.replaced(settings, **values), facts)
 
     def fits(count: int) -> bool:
         spent = accounting.epsilon(cost(**{name: count}), delta=budget.delta, relation=budget.relation, accountant=accountant)
@@ -50,4 +51,4 @@ def solved_count(learner: Method, name: str, settings: Any, facts: PublicFacts, 
             f"{noise} = {getattr(settings, noise):g} allows no single one of {name} at epsilon = {budget.epsilon:g}; one needs {noise} "
             f"of at least {math.ceil(100 * least) / 100:g}. Raise {noise} or epsilon, or leave the preset out: then the noise is solved."
         )
-    return dataclasses.replace(settings, **{name: count})
+    return params.replaced(settings, **{name: count})

@@ -6,13 +6,14 @@ import dataclasses
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from pillar_core import accounting, metrics, params, store
 from pillar_core.engine import training_device
 from pillar_core.errors import BudgetError, DataError, LedgerError, SettingError
 from pillar_core.ledger import DpEvent, Ledger, compose, describe
 from pillar_core.methods import METHODS, Method
+from pillar_core.methods.parts.fields import HasMoments
 from pillar_core.rng import Streams
 from pillar_core.runs.counting import solved_count
 from pillar_core.splits import View, view_of
@@ -34,6 +35,8 @@ NOISE_SYSTEM = "noise and sampling came from the operating system and were recor
 CLASSES_PUBLIC = "the list of classes is public and fixed beforehand"
 SPLIT_GIVEN = "the split is taken as given; validation and test rows are not protected, and scores on them are non-private releases"
 
+S = TypeVar("S")
+
 LEAST_USE = 0.9
 """Of the budget: a stored calibration that uses less is solved again, because far more noise than is needed is an error too."""
 
@@ -42,7 +45,7 @@ LEAST_USE = 0.9
 class Solved:
     """A run that is ready to train: settings complete, noise solved, cost known."""
 
-    method: Method
+    method: Method[Any]
     settings: Any
     view: View
     cost: DpEvent
@@ -135,7 +138,7 @@ def run_many(solved: Sequence[Solved], split: SemiPrivateSplit) -> list[RunRecor
     return [_record(one, result, split, seconds) for one, result in zip(solved, results, strict=True)]
 
 
-def _budget(learner: Method, epsilon: float | None, delta: float, relation: str) -> PrivacyBudget | None:
+def _budget(learner: Method[Any], epsilon: float | None, delta: float, relation: str) -> PrivacyBudget | None:
     """The budget to solve for; None where the noise is set, or where nothing is spent."""
     params.DELTA.check(delta)
     if epsilon is None:
@@ -146,7 +149,7 @@ def _budget(learner: Method, epsilon: float | None, delta: float, relation: str)
     return budget
 
 
-def _settings(learner: Method, preset: str | None, given: Mapping[str, Any]) -> Any:
+def _settings(learner: Method[S], preset: str | None, given: Mapping[str, Any]) -> S:
     known = params.params_of(learner.settings)
     unknown = [name for name in given if name not in known]
     if unknown:
@@ -157,7 +160,7 @@ def _settings(learner: Method, preset: str | None, given: Mapping[str, Any]) -> 
     return params.checked(learner.settings(**values))
 
 
-def _counted(learner: Method, preset: str | None, settings: Any, given: Mapping[str, Any]) -> str | None:
+def _counted(learner: Method[S], preset: str | None, settings: S, given: Mapping[str, Any]) -> str | None:
     """The whole-number setting that the preset solves the budget for at fixed noise; None where the noise is solved."""
     name = learner.preset_budget_settings.get(preset or "")
     if name is None or getattr(settings, str(learner.budget_setting)) is None:
@@ -167,15 +170,14 @@ def _counted(learner: Method, preset: str | None, settings: Any, given: Mapping[
     return name
 
 
-def _settled_preprocessing(settings: Any, view: View) -> Any:
-    known = params.params_of(settings)
-    if "standardise" not in known:
+def _settled_preprocessing(settings: S, view: View) -> S:
+    if not isinstance(settings, HasMoments):
         return settings
     standardise, centre = view.resolved(settings.standardise, settings.centre)
-    return dataclasses.replace(settings, standardise=standardise, centre=centre)
+    return params.replaced(settings, standardise=standardise, centre=centre)
 
 
-def _solve_noise(asked: RunSpec, settings: Any, facts: PublicFacts, budget: PrivacyBudget | None) -> tuple[Any, PrivacyBudget | None]:
+def _solve_noise(asked: RunSpec, settings: S, facts: PublicFacts, budget: PrivacyBudget | None) -> tuple[S, PrivacyBudget | None]:
     """`settings` with the budget setting solved so that the cost's upper ε is within the budget."""
     learner = METHODS[asked.method]
     name = learner.budget_setting
@@ -189,12 +191,12 @@ def _solve_noise(asked: RunSpec, settings: Any, facts: PublicFacts, budget: Priv
             raise SettingError(f"pass epsilon or {name}, not both: the one decides the other.")
         return settings, None
     if budget is None or math.isinf(budget.epsilon):
-        return dataclasses.replace(settings, **{name: 0.0}), budget
+        return params.replaced(settings, **{name: 0.0}), budget
 
     def cost(value: float) -> DpEvent:
-        return learner.cost(dataclasses.replace(settings, **{name: value}), facts)
+        return learner.cost(params.replaced(settings, **{name: value}), facts)
 
-    return dataclasses.replace(settings, **{name: calibrated(cost, budget, asked.accountant)}), budget
+    return params.replaced(settings, **{name: calibrated(cost, budget, asked.accountant)}), budget
 
 
 def calibrated(cost: Callable[[float], DpEvent], budget: PrivacyBudget, accountant: str) -> float:

@@ -71,7 +71,7 @@ def cost(settings: DpPcaSettings, facts: PublicFacts) -> DpEvent:
     return events.compose(moment, descent.cost(settings, facts))
 
 
-def resolve_schedule(settings: DpPcaSettings, facts: PublicFacts, budget: PrivacyBudget | None) -> Plan:
+def resolve_schedule(settings: DpPcaSettings, facts: PublicFacts, budget: PrivacyBudget | None) -> Plan[DpPcaSettings]:
     """Fills `steps`, and the moment's noise from the share of the budget (or from the noise, where that was set)."""
     plan = rules.resolve_schedule(settings, facts, budget)
     if settings.pca_noise_multiplier is not None:
@@ -94,13 +94,13 @@ def _share_of_noise(settings: DpPcaSettings, facts: PublicFacts) -> float:
     return 0.0 if math.isinf(mu) else math.sqrt(1.0 - settings.share**2) / (settings.share * mu)
 
 
-def resolve_hyperparameters(settings: DpPcaSettings, facts: PublicFacts) -> Plan:
+def resolve_hyperparameters(settings: DpPcaSettings, facts: PublicFacts) -> Plan[DpPcaSettings]:
     """Fills k (that of the shared rule, at least d/4) and the rate from the descent's noise."""
     if settings.k is not None:
-        return rules.resolve_hyperparameters(settings, facts, k_ceiling=facts.d)
+        return rules.resolve_projection(settings, facts, k_ceiling=facts.d)
     least = max(1, round(K_PER_FEATURE * facts.d))
     k = max(least, rules.default_k(rules.noise_scale(settings, facts) * facts.n_private, facts.d))
-    plan = rules.resolve_hyperparameters(dataclasses.replace(settings, k=k), facts, k_ceiling=facts.d)
+    plan = rules.resolve_projection(dataclasses.replace(settings, k=k), facts, k_ceiling=facts.d)
     return Plan(plan.settings, (f"k = {k}: at least a quarter of the {facts.d} features.", *plan.why))
 
 

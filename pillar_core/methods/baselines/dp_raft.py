@@ -12,12 +12,13 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 from pillar_core import params
 from pillar_core.methods.method import METHODS, Method, Plan
 from pillar_core.methods.parts import descent, rules
-from pillar_core.methods.public_subspace.pillar import PillarSettings, project, public_statistics
+from pillar_core.methods.parts.fields import filled
+from pillar_core.methods.public_subspace.pillar import PillarSettings, project
 from pillar_core.rng import Streams
 from pillar_core.splits import Prepared, View
 from pillar_core.types import PublicFacts, PublicUse
@@ -38,28 +39,32 @@ class DpRaftPillarSettings(DpRaftSettings):
     k: int | None = params.setting(params.K)
 
 
+Raft = TypeVar("Raft", bound=DpRaftSettings)
+
+
 def effective_steps(steps: int, momentum: float) -> float:
     """Σ_t (1 − m^t)/(1 − m): the path length of T unit gradients under heavy-ball momentum m, in units of the rate."""
     return (steps - momentum * (1.0 - momentum**steps) / (1.0 - momentum)) / (1.0 - momentum)
 
 
-def resolve_hyperparameters(settings: DpRaftSettings, facts: PublicFacts) -> Plan:
+def resolve_hyperparameters(settings: DpRaftSettings, facts: PublicFacts) -> Plan[DpRaftSettings]:
     """Fills the rate, so that the path is as long as plain descent's; k stays as it is (None: all features)."""
     if settings.k is not None:
-        rules.check_k(settings, rules.public_rank(facts))
+        rules.check_k(settings.k, rules.public_rank(facts))
     return _with_momentum(Plan(settings), facts)
 
 
-def resolve_projected_hyperparameters(settings: DpRaftPillarSettings, facts: PublicFacts) -> Plan:
+def resolve_projected_hyperparameters(settings: DpRaftPillarSettings, facts: PublicFacts) -> Plan[DpRaftPillarSettings]:
     """Fills k and the rate."""
     return _with_momentum(rules.resolve_k(settings, facts), facts)
 
 
-def _with_momentum(plan: Plan, facts: PublicFacts) -> Plan:
+def _with_momentum(plan: Plan[Raft], facts: PublicFacts) -> Plan[Raft]:
     settings = plan.settings
     if settings.learning_rate is not None:
         return plan
-    rate = rules.descent_rate(settings, facts) * settings.steps / effective_steps(settings.steps, settings.momentum)
+    steps = filled(settings.steps, "steps")
+    rate = rules.descent_rate(settings, facts, dimensions=settings.k) * steps / effective_steps(steps, settings.momentum)
     why = f"learning_rate = {rate:.4g}: the linear scaling rule, rate × steps in proportion to the budget, momentum counted in."
     return Plan(dataclasses.replace(settings, learning_rate=rate), (*plan.why, why))
 
@@ -107,7 +112,7 @@ METHODS.register(
         settings=DpRaftPillarSettings,
         cost=descent.cost,
         fit=descent.fit_with(fit_many),
-        public_statistics=public_statistics,
+        public_statistics=rules.public_statistics,
         fit_many=fit_many,
         resolve_schedule=rules.resolve_schedule,
         resolve_hyperparameters=resolve_projected_hyperparameters,

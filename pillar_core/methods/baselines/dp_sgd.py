@@ -11,7 +11,7 @@ from pillar_core.methods.method import METHODS, Method
 from pillar_core.methods.parts import descent, rules
 from pillar_core.types import PublicUse
 
-fit_many = descent.fit_many_with(descent.rows_as_they_are, descent.PREPROCESSING)
+fit_many: descent.FitMany[descent.DescentSettings] = descent.fit_many_with(descent.rows_as_they_are, descent.PREPROCESSING)
 
 METHODS.register(
     Method(

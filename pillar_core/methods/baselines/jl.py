@@ -40,7 +40,7 @@ METHODS.register(
         fit=descent.fit_with(fit_many),
         fit_many=fit_many,
         resolve_schedule=rules.resolve_schedule,
-        resolve_hyperparameters=lambda settings, facts: rules.resolve_hyperparameters(settings, facts, k_ceiling=facts.d),
+        resolve_hyperparameters=lambda settings, facts: rules.resolve_projection(settings, facts, k_ceiling=facts.d),
         presets={"paper": {"k": 40, "steps": 1000, "batch_size": 1024, "learning_rate": 0.1, "bias": True, "normalise": False}},
     )
 )

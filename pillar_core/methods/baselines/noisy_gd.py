@@ -7,6 +7,7 @@ Source: Golatkar et al., AdaMix, Algorithm 1 ("fully private"). Cost: two matrix
 from __future__ import annotations
 
 import dataclasses
+from typing import ClassVar
 
 from pillar_core import params
 from pillar_core.methods.method import METHODS, Method
@@ -22,6 +23,7 @@ WEIGHT_DECAY = params.Param(
 class NoisyGdSettings:
     """Settings of full-batch noisy descent."""
 
+    batch_size: ClassVar[None] = None
     steps: int | None = params.setting(params.STEPS)
     learning_rate: float | None = params.setting(params.LEARNING_RATE)
     l2_clip_norm: float = params.setting(params.L2_CLIP_NORM)
@@ -34,7 +36,7 @@ class NoisyGdSettings:
     noise_multiplier: float | None = params.setting(params.NOISE_MULTIPLIER)
 
 
-fit_many = descent.fit_many_with(descent.rows_as_they_are, descent.PREPROCESSING)
+fit_many: descent.FitMany[NoisyGdSettings] = descent.fit_many_with(descent.rows_as_they_are, descent.PREPROCESSING)
 
 METHODS.register(
     Method(

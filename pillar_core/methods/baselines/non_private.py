@@ -44,12 +44,12 @@ def cost(settings: NonPrivateSettings, facts: PublicFacts) -> DpEvent:
 
 def public_statistics(settings: NonPrivateSettings, view: View) -> dict[str, int | float]:
     """The rank of the public rows, where there is a projection to bound."""
-    return {} if settings.k is None else {"public_rank": view.basis(standardise=settings.standardise, centre=settings.centre).rank}
+    return {} if settings.k is None else rules.public_statistics(settings, view)
 
 
-def resolve_hyperparameters(settings: NonPrivateSettings, facts: PublicFacts) -> Plan:
+def resolve_hyperparameters(settings: NonPrivateSettings, facts: PublicFacts) -> Plan[NonPrivateSettings]:
     """The settings, an explicit k checked against the rank."""
-    rules.check_k(settings, rules.public_rank(facts))
+    rules.check_k(settings.k, rules.public_rank(facts))
     return Plan(settings)
 
 

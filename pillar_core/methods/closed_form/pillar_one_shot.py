@@ -190,12 +190,12 @@ def _release(
     return TrainResult(LinearClassifier(prepared.transform, weights, bias))
 
 
-def resolve_schedule(settings: OneShotSettings, facts: PublicFacts, budget: PrivacyBudget | None) -> Plan:
+def resolve_schedule(settings: OneShotSettings, facts: PublicFacts, budget: PrivacyBudget | None) -> Plan[OneShotSettings]:
     """Nothing: one release has no schedule."""
     return Plan(settings)
 
 
-def resolve_hyperparameters(settings: OneShotSettings, facts: PublicFacts) -> Plan:
+def resolve_hyperparameters(settings: OneShotSettings, facts: PublicFacts) -> Plan[OneShotSettings]:
     """Fills `k` from the noise."""
     if settings.k is not None:
         return Plan(settings)
@@ -205,11 +205,6 @@ def resolve_hyperparameters(settings: OneShotSettings, facts: PublicFacts) -> Pl
     k = ceiling if math.isinf(path_length) else min(max(round(K_FACTOR * path_length ** (2 / 3)), rules.SMALLEST_K), ceiling)
     why = f"k = {k}: three quarters of (μN)^(2/3) with μN = {path_length:,.0f}, at least {rules.SMALLEST_K} and at most the rank."
     return Plan(dataclasses.replace(settings, k=k), (why,))
-
-
-def public_statistics(settings: OneShotSettings, view: View) -> dict[str, int | float]:
-    """The rank of the public rows: the largest k."""
-    return {"public_rank": view.basis(standardise=settings.standardise, centre=settings.centre).rank}
 
 
 def _noise(settings: OneShotSettings) -> float:
@@ -226,7 +221,7 @@ METHODS.register(
         settings=OneShotSettings,
         cost=cost,
         fit=descent.fit_with(fit_many),
-        public_statistics=public_statistics,
+        public_statistics=rules.public_statistics,
         fit_many=fit_many,
         resolve_schedule=resolve_schedule,
         resolve_hyperparameters=resolve_hyperparameters,

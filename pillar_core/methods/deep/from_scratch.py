@@ -16,7 +16,7 @@ from pillar_core.methods.parts.deep.networks import TIMM
 from pillar_core.types import PrivacyBudget, PublicFacts, PublicUse
 
 
-def resolve_schedule(settings: deep.DeepSettings, facts: PublicFacts, budget: PrivacyBudget | None) -> Plan:
+def resolve_schedule(settings: deep.DeepSettings, facts: PublicFacts, budget: PrivacyBudget | None) -> Plan[deep.DeepSettings]:
     """The settings as they are.
 
     Raises:

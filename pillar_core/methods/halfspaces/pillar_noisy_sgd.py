@@ -26,7 +26,7 @@ from pillar_core.ledger import DpEvent, Ledger
 from pillar_core.mechanisms import ExponentialMechanism, exponential
 from pillar_core.mechanisms.printed_noisy_sgd import PrintedNoisySgd, printed_event
 from pillar_core.methods.method import METHODS, Method, Plan
-from pillar_core.methods.parts import descent, halfspaces
+from pillar_core.methods.parts import descent, halfspaces, rules
 from pillar_core.rng import Streams
 from pillar_core.splits import Prepared, View
 from pillar_core.types import NeighboringRelation, PrivacyBudget, PublicFacts, PublicUse, TrainResult
@@ -76,7 +76,7 @@ def loss_of(settings: PillarNoisySgdSettings) -> Loss:
     return logistic() if settings.loss == "cross_entropy" else hinge(1 / (0.9 * settings.margin * (1 - settings.xi)))
 
 
-def resolve_schedule(settings: PillarNoisySgdSettings, facts: PublicFacts, budget: PrivacyBudget | None) -> Plan:
+def resolve_schedule(settings: PillarNoisySgdSettings, facts: PublicFacts, budget: PrivacyBudget | None) -> Plan[PillarNoisySgdSettings]:
     """Fills `steps`, `choice_epsilon` and `runs_delta`.
 
     Raises:
@@ -223,7 +223,7 @@ METHODS.register(
         cost=cost,
         fit=descent.fit_with(fit_many),
         fit_many=fit_many,
-        public_statistics=halfspaces.public_statistics,
+        public_statistics=rules.public_statistics,
         resolve_schedule=resolve_schedule,
         resolve_hyperparameters=halfspaces.resolve_hyperparameters,
         presets={"paper": {"variant": "as_printed"}},

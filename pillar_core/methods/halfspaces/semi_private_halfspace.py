@@ -20,7 +20,7 @@ from pillar_core.engine.halfspaces import HalfspaceHead, HalfspacePlan, Loss, ra
 from pillar_core.grouping import grouped
 from pillar_core.ledger import DpEvent, Ledger
 from pillar_core.methods.method import METHODS, Method
-from pillar_core.methods.parts import descent, halfspaces
+from pillar_core.methods.parts import descent, halfspaces, rules
 from pillar_core.rng import Streams
 from pillar_core.splits import View
 from pillar_core.types import PublicFacts, PublicUse, TrainResult
@@ -86,7 +86,7 @@ METHODS.register(
         cost=cost,
         fit=descent.fit_with(fit_many),
         fit_many=fit_many,
-        public_statistics=halfspaces.public_statistics,
+        public_statistics=rules.public_statistics,
         resolve_schedule=halfspaces.resolve_schedule,
         resolve_hyperparameters=halfspaces.resolve_hyperparameters,
         presets={},

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Iterator, Sequence
+from typing import ClassVar, TypeVar
 
 import numpy as np
 import torch
@@ -14,10 +15,13 @@ from pillar_core.arrays import Array
 from pillar_core.engine import Head, HeadPlan, LinearClassifier, Step, train_heads
 from pillar_core.grouping import grouped
 from pillar_core.ledger import DpEvent, Ledger
-from pillar_core.methods.method import Settings
+from pillar_core.methods.parts.fields import HasDescent, HasPreprocessing, filled
 from pillar_core.rng import Streams
 from pillar_core.splits import Prepared, View
 from pillar_core.types import PublicFacts, TrainResult
+
+S = TypeVar("S")
+Descent = TypeVar("Descent", bound=HasDescent)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -29,17 +33,20 @@ class Together:
     streams: Streams
 
 
-Prepare = Callable[[Settings, View, Streams], Prepared]
-Start = Callable[[Settings, Together], Array]
+Prepare = Callable[[S, View, Streams], Prepared]
+Start = Callable[[S, Together], Array]
 """(k, C) float32 starting weights."""
-OptimiserOf = Callable[[Sequence[Settings], Together, torch.Tensor], Step]
+OptimiserOf = Callable[[Sequence[S], Together, torch.Tensor], Step]
 """The step of heads with these settings, from their starting weights (H, C, k)."""
+FitMany = Callable[[Sequence[S], View, Sequence[Streams], Sequence[Ledger]], list[TrainResult]]
+"""`Method.fit_many`."""
 
 
 @dataclasses.dataclass(frozen=True)
 class DescentSettings:
     """Settings of noisy gradient descent on a linear head."""
 
+    weight_decay: ClassVar[float] = 0.0
     steps: int | None = params.setting(params.STEPS)
     batch_size: int | None = params.setting(params.BATCH_SIZE)
     learning_rate: float | None = params.setting(params.LEARNING_RATE)
@@ -52,44 +59,51 @@ class DescentSettings:
     noise_multiplier: float | None = params.setting(params.NOISE_MULTIPLIER)
 
 
-def cost(settings: Settings, facts: PublicFacts) -> DpEvent:
+def cost(settings: HasDescent, facts: PublicFacts) -> DpEvent:
     """T Gaussian releases, each on a Poisson sample at q = batch_size / n_private (all rows where batch_size is None)."""
     plan = plan_of(settings, facts)
     return events.repeated(events.subsampled(events.gaussian(plan.noise_multiplier), plan.sampling_probability), plan.steps)
 
 
-def plan_of(settings: Settings, facts: PublicFacts) -> HeadPlan:
+def plan_of(settings: HasDescent, facts: PublicFacts) -> HeadPlan:
     """The engine's plan for settings whose rules have been applied; for `cost`, which has no rate yet, the rate is 0."""
     return HeadPlan(
-        steps=settings.steps,
+        steps=filled(settings.steps, "steps"),
         learning_rate=settings.learning_rate or 0.0,
-        noise_multiplier=settings.noise_multiplier,
+        noise_multiplier=filled(settings.noise_multiplier, "noise_multiplier"),
         l2_clip_norm=settings.l2_clip_norm,
         n_private=facts.n_private,
-        batch_size=getattr(settings, "batch_size", None),
-        momentum=getattr(settings, "momentum", 0.0),
-        bias=getattr(settings, "bias", False),
-        weight_decay=getattr(settings, "weight_decay", 0.0),
+        batch_size=settings.batch_size,
+        momentum=settings.momentum,
+        bias=settings.bias,
+        weight_decay=settings.weight_decay,
     )
 
 
 def fit_many_with(
-    prepare: Prepare,
+    prepare: Prepare[Descent], shared: Sequence[str], *, per_seed: bool = False, optimiser: OptimiserOf[Descent] | None = None
+) -> FitMany[Descent]:
+    """`fit_many` of a learner of linear heads that start from zero; as `fit_many_by`, planned by `plan_of`."""
+    return fit_many_by(plan_of, prepare, shared, per_seed=per_seed, optimiser=optimiser)
+
+
+def fit_many_by(
+    plan: Callable[[S, PublicFacts], HeadPlan],
+    prepare: Prepare[S],
     shared: Sequence[str],
     *,
     per_seed: bool = False,
-    plan: Callable[[Settings, PublicFacts], HeadPlan] = plan_of,
-    start: Start | None = None,
-    optimiser: OptimiserOf | None = None,
-    finishing: Callable[[Array, Settings, Together], Array] | None = None,
-) -> Callable[..., list[TrainResult]]:
+    start: Start[S] | None = None,
+    optimiser: OptimiserOf[S] | None = None,
+    finishing: Callable[[Array, S, Together], Array] | None = None,
+) -> FitMany[S]:
     """`fit_many` of a learner of linear heads; heads whose settings agree on `shared` share rows and start.
 
     per_seed: rows, start or optimiser draw public randomness, so only heads of one seed share them. start, optimiser: zeros and
     `heavy_ball` unless given. finishing(weights, settings, together) → weights: what public rows do to the released head in the end.
     """
 
-    def fit_together(view: View, triples: Sequence[tuple[Settings, Streams, Ledger]]) -> Iterator[TrainResult]:
+    def fit_together(view: View, triples: Sequence[tuple[S, Streams, Ledger]]) -> Iterator[TrainResult]:
         settings, streams = [one for one, _, _ in triples], triples[0][1]
         together = Together(view, prepare(settings[0], view, streams), streams)
         n_classes = view.facts.n_classes
@@ -101,7 +115,7 @@ def fit_many_with(
             final = weights if finishing is None else finishing(weights, one, together)
             yield TrainResult(LinearClassifier(together.prepared.transform, final, bias))
 
-    def fit_many(settings: Sequence[Settings], view: View, streams: Sequence[Streams], ledgers: Sequence[Ledger]) -> list[TrainResult]:
+    def fit_many(settings: Sequence[S], view: View, streams: Sequence[Streams], ledgers: Sequence[Ledger]) -> list[TrainResult]:
         draws = (stream.identity if per_seed else None for stream in streams)
         agreed = (tuple(getattr(one, name) for name in shared) for one in settings)
         results: dict[int, TrainResult] = {}
@@ -113,12 +127,12 @@ def fit_many_with(
     return fit_many
 
 
-def fit_with(fit_many: Callable[..., list[TrainResult]]) -> Callable[[Settings, View, Streams, Ledger], TrainResult]:
+def fit_with(fit_many: FitMany[S]) -> Callable[[S, View, Streams, Ledger], TrainResult]:
     """`fit` as the grid of one."""
     return lambda settings, view, streams, ledger: fit_many([settings], view, [streams], [ledger])[0]
 
 
-def rows_as_they_are(settings: Settings, view: View, streams: Streams) -> Prepared:
+def rows_as_they_are(settings: HasPreprocessing, view: View, streams: Streams) -> Prepared:
     """All features, after the shared preprocessing."""
     return view.prepare(standardise=settings.standardise, centre=settings.centre, normalise=settings.normalise)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from typing import TypeVar
 
 import numpy as np
 import torch
@@ -11,8 +12,9 @@ import torch
 from pillar_core import params
 from pillar_core.engine import LinearClassifier
 from pillar_core.engine.halfspaces import class_weights, problems
-from pillar_core.methods.method import Plan, Settings
+from pillar_core.methods.method import Plan
 from pillar_core.methods.parts import rules
+from pillar_core.methods.parts.fields import filled
 from pillar_core.splits import Prepared, View
 from pillar_core.types import PrivacyBudget, PublicFacts, TrainResult
 
@@ -44,17 +46,15 @@ class HalfspaceSettings:
     noise_multiplier: float | None = params.setting(params.NOISE_MULTIPLIER)
 
 
-def project(settings: Settings, view: View) -> Prepared:
+H = TypeVar("H", bound=HalfspaceSettings)
+
+
+def project(settings: HalfspaceSettings, view: View) -> Prepared:
     """Private rows in the first k public principal directions, at unit norm."""
     return view.prepare(standardise=settings.standardise, centre=settings.centre, normalise=True, k=settings.k)
 
 
-def public_statistics(settings: Settings, view: View) -> dict[str, int | float]:
-    """The rank of the public rows: the largest k."""
-    return {"public_rank": view.basis(standardise=settings.standardise, centre=settings.centre).rank}
-
-
-def resolve_schedule(settings: Settings, facts: PublicFacts, budget: PrivacyBudget | None) -> Plan:
+def resolve_schedule(settings: H, facts: PublicFacts, budget: PrivacyBudget | None) -> Plan[H]:
     """Fills `steps`."""
     if settings.steps is not None or budget is None or math.isinf(budget.epsilon):
         return rules.resolve_schedule(settings, facts, budget)
@@ -64,7 +64,7 @@ def resolve_schedule(settings: Settings, facts: PublicFacts, budget: PrivacyBudg
     return Plan(dataclasses.replace(settings, steps=steps), why)
 
 
-def resolve_hyperparameters(settings: Settings, facts: PublicFacts) -> Plan:
+def resolve_hyperparameters(settings: H, facts: PublicFacts) -> Plan[H]:
     """Fills `k` and `learning_rate`."""
     why: list[str] = []
     reach = rules.noise_scale(settings, facts) * facts.n_private
@@ -73,8 +73,8 @@ def resolve_hyperparameters(settings: Settings, facts: PublicFacts) -> Plan:
         why.append(f"k = {k}: the general rule, with μN = {reach:,.0f} of one run; at least {rules.SMALLEST_K} and at most the rank.")
         settings = dataclasses.replace(settings, k=k)
     if settings.learning_rate is None:
-        per_step = settings.noise_multiplier / (facts.n_private * _probability(settings, facts))
-        rate = STEP / (settings.l2_clip_norm * math.sqrt(1 + problems(facts.n_classes) * settings.k * per_step**2))
+        per_step = filled(settings.noise_multiplier, "noise_multiplier") / (facts.n_private * _probability(settings, facts))
+        rate = STEP / (settings.l2_clip_norm * math.sqrt(1 + problems(facts.n_classes) * filled(settings.k, "k") * per_step**2))
         why.append(f"learning_rate = {rate:.4g}: {STEP:g} over the norm of one noisy mean gradient at most; step t takes it over √t.")
         settings = dataclasses.replace(settings, learning_rate=rate)
     return Plan(settings, tuple(why))
@@ -86,5 +86,5 @@ def result_of(halfspaces: torch.Tensor, prepared: Prepared, notes: tuple[str, ..
     return TrainResult(LinearClassifier(prepared.transform, weights, np.zeros(weights.shape[1], dtype=np.float32)), notes=notes)
 
 
-def _probability(settings: Settings, facts: PublicFacts) -> float:
+def _probability(settings: HalfspaceSettings, facts: PublicFacts) -> float:
     return 1.0 if settings.batch_size is None else min(1.0, settings.batch_size / facts.n_private)

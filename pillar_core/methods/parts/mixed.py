@@ -10,6 +10,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Sequence
+from typing import Protocol, TypeVar
 
 import numpy as np
 import torch
@@ -24,8 +25,9 @@ from pillar_core.engine.mixed import public_gradients
 from pillar_core.engine.train import SMALLEST_CLIP
 from pillar_core.errors import DataError
 from pillar_core.ledger import DpEvent
-from pillar_core.methods.method import Plan, Settings
+from pillar_core.methods.method import Plan
 from pillar_core.methods.parts import descent, rules
+from pillar_core.methods.parts.fields import HasBatch, HasPublicHead, HasRate, HasSteps, filled
 from pillar_core.splits import Prepared, View
 from pillar_core.types import PrivacyBudget, PublicFacts, TrainResult
 
@@ -55,6 +57,18 @@ CLIP_PERCENTILE = params.Param(
     "clip_percentile", float, 90.0, "Clip norm: this percentile of the public rows' gradient norms.", low=0, low_open=True, high=100
 )
 RATE_RULE = "each step the rule of path length over steps and clip norm"
+
+Steps = TypeVar("Steps", bound=HasSteps)
+Rate = TypeVar("Rate", bound=HasRate)
+
+
+class HasPublicClip(Protocol):
+    """A clip norm, or the percentile of the public rows' norms that takes its place."""
+
+    @property
+    def clip_percentile(self) -> float: ...
+    @property
+    def l2_clip_norm(self) -> float | None: ...
 
 
 @dataclasses.dataclass(frozen=True)
@@ -100,32 +114,32 @@ class PublicRows:
         return public_gradients(self.z, self.squared, self.y, state)
 
 
-def cost(settings: Settings, facts: PublicFacts) -> DpEvent:
+def cost(settings: HasBatch, facts: PublicFacts) -> DpEvent:
     """T Gaussian releases of the clipped sum, each on a Poisson sample where batch_size is set."""
     plan = plan_of(settings, facts)
     return events.repeated(events.subsampled(events.gaussian(plan.noise_multiplier), plan.sampling_probability), plan.steps)
 
 
-def plan_of(settings: Settings, facts: PublicFacts) -> HeadPlan:
+def plan_of(settings: HasBatch, facts: PublicFacts) -> HeadPlan:
     """The engine's plan for settings whose steps and noise are known; the learner's step names clip norms and rates itself."""
-    batch = getattr(settings, "batch_size", None)
-    return HeadPlan(settings.steps, 0.0, settings.noise_multiplier, 1.0, facts.n_private, batch_size=batch, bias=False)
+    steps, noise = filled(settings.steps, "steps"), filled(settings.noise_multiplier, "noise_multiplier")
+    return HeadPlan(steps, 0.0, noise, 1.0, facts.n_private, batch_size=settings.batch_size, bias=False)
 
 
-def resolve_short_schedule(settings: Settings, facts: PublicFacts, budget: PrivacyBudget | None) -> Plan:
+def resolve_short_schedule(settings: Steps, facts: PublicFacts, budget: PrivacyBudget | None) -> Plan[Steps]:
     """Fills `steps` of a learner that moves by the public mean gradient."""
     if settings.steps is not None or budget is None or math.isinf(budget.epsilon):
         return rules.resolve_schedule(settings, facts, budget)
     why = (f"steps = {STEPS_OF_PUBLIC_MEAN}: enough for steps along the public mean gradient not to overshoot.",)
-    return Plan(dataclasses.replace(settings, steps=STEPS_OF_PUBLIC_MEAN), why)
+    return Plan(params.replaced(settings, steps=STEPS_OF_PUBLIC_MEAN), why)
 
 
-def resolve_hyperparameters(settings: Settings, facts: PublicFacts) -> Plan:
+def resolve_hyperparameters(settings: Rate, facts: PublicFacts) -> Plan[Rate]:
     """Nothing to fill; says which rate the steps will take."""
     return Plan(settings, rate_words(settings, facts))
 
 
-def rate_words(settings: Settings, facts: PublicFacts) -> tuple[str, ...]:
+def rate_words(settings: HasRate, facts: PublicFacts) -> tuple[str, ...]:
     """The reason line of a step size that is left to the rule."""
     if settings.learning_rate is not None:
         return ()
@@ -133,17 +147,17 @@ def rate_words(settings: Settings, facts: PublicFacts) -> tuple[str, ...]:
     return (f"learning_rate: {length:,.4g} / (steps × clip norm) on the mean gradient: min(μN · μN/(μN + m), 160·C) over all steps.",)
 
 
-def path_length(settings: Settings, facts: PublicFacts) -> float:
+def path_length(settings: HasBatch, facts: PublicFacts) -> float:
     """How many clip norms all steps together move by: min(μN · μN/(μN + m), 160·C)."""
     reach = rules.noise_scale(settings, facts) * facts.n_private
     own = reach if math.isinf(reach) or not reach else reach * reach / (reach + facts.n_public)
     return min(own, rules.LONGEST_PATH_PER_CLASS * facts.n_classes)
 
 
-def mean_rates(settings: Sequence[Settings], facts: PublicFacts, clip: torch.Tensor) -> torch.Tensor:
+def mean_rates(settings: Sequence[HasRate], facts: PublicFacts, clip: torch.Tensor) -> torch.Tensor:
     """(H, 1, 1) step sizes on the mean gradient: those set, else the rule's at this step's clip norms (H,)."""
     rates = [
-        one.learning_rate if one.learning_rate is not None else path_length(one, facts) / (one.steps * float(clip[h]))
+        one.learning_rate if one.learning_rate is not None else path_length(one, facts) / (filled(one.steps, "steps") * float(clip[h]))
         for h, one in enumerate(settings)
     ]
     return per_head(rates, clip)
@@ -154,21 +168,21 @@ def percentiles(norms: torch.Tensor, wanted: Sequence[float]) -> torch.Tensor:
     return torch.stack([torch.quantile(row, share / 100.0) for row, share in zip(norms, wanted, strict=True)])
 
 
-def clip_norms(norms: torch.Tensor, settings: Sequence[Settings]) -> torch.Tensor:
+def clip_norms(norms: torch.Tensor, settings: Sequence[HasPublicClip]) -> torch.Tensor:
     """(H,) clip norms: those set, else each head's percentile of the public norms (H, m), at least SMALLEST_CLIP."""
     by_public = percentiles(norms, [one.clip_percentile for one in settings])
     fixed = torch.tensor([math.nan if one.l2_clip_norm is None else one.l2_clip_norm for one in settings], device=norms.device)
     return torch.where(fixed.isnan(), by_public, fixed).clamp(min=SMALLEST_CLIP)
 
 
-def public_start(settings: Settings, together: descent.Together) -> Array:
+def public_start(settings: MixedSettings, together: descent.Together) -> Array:
     """(k, C) float32 starting weights: the head of the public rows, or zeros."""
     if settings.initialisation == "zero":
         return np.zeros((together.prepared.z_public.shape[1], together.view.facts.n_classes), dtype=np.float32)
     return public_head_of(settings, together.view, together.prepared)
 
 
-def public_head_of(settings: Settings, view: View, prepared: Prepared) -> Array:
+def public_head_of(settings: HasPublicHead, view: View, prepared: Prepared) -> Array:
     """(k, C) float32 head of the public rows, by L-BFGS or, where public_learning_rate is set, by plain descent."""
     classes = view.facts.n_classes
     if settings.public_learning_rate is None:

@@ -9,13 +9,15 @@ in few dimensions; k = 0.65(μN)^(2/3).
 
 from __future__ import annotations
 
-import dataclasses
 import math
+from typing import TypeVar
 
 from pillar_core import params
 from pillar_core.accounting import mu_of
 from pillar_core.errors import DataError
-from pillar_core.methods.method import Plan, Settings
+from pillar_core.methods.method import Plan
+from pillar_core.methods.parts.fields import HasBatch, HasMoments, HasMomentum, HasProjectedMomentum, HasProjection, HasSteps, filled
+from pillar_core.splits import View
 from pillar_core.types import NeighboringRelation, PrivacyBudget, PublicFacts
 
 FEWEST_STEPS, MOST_STEPS = 5, 40
@@ -27,8 +29,13 @@ LARGEST_RATE_PER_DIMENSION = 4.0
 SMALLEST_K = 5
 K_FACTOR = 0.65
 
+Steps = TypeVar("Steps", bound=HasSteps)
+Descent = TypeVar("Descent", bound=HasMomentum)
+Projection = TypeVar("Projection", bound=HasProjection)
+ProjectedDescent = TypeVar("ProjectedDescent", bound=HasProjectedMomentum)
 
-def resolve_schedule(settings: Settings, facts: PublicFacts, budget: PrivacyBudget | None) -> Plan:
+
+def resolve_schedule(settings: Steps, facts: PublicFacts, budget: PrivacyBudget | None) -> Plan[Steps]:
     """Fills `steps`."""
     if settings.steps is not None:
         return Plan(settings)
@@ -40,51 +47,54 @@ def resolve_schedule(settings: Settings, facts: PublicFacts, budget: PrivacyBudg
         mu = gaussian_mu(budget)
         steps = round(min(max(STEPS_PER_MU * mu, FEWEST_STEPS), MOST_STEPS))
         reason = f"50 μ within {FEWEST_STEPS} … {MOST_STEPS}, with μ = {mu:.3g} of the budget; more steps share the same budget"
-    return Plan(dataclasses.replace(settings, steps=steps), (f"steps = {steps}: {reason}.",))
+    return Plan(params.replaced(settings, steps=steps), (f"steps = {steps}: {reason}.",))
 
 
-def resolve_hyperparameters(settings: Settings, facts: PublicFacts, *, k_ceiling: int | None = None) -> Plan:
-    """Fills `learning_rate` and, where the method has one, `k` (at most `k_ceiling`, else the public rank), from the noise solved.
+def resolve_projection(settings: ProjectedDescent, facts: PublicFacts, *, k_ceiling: int | None = None) -> Plan[ProjectedDescent]:
+    """Fills `k` (at most `k_ceiling`, else the public rank) and `learning_rate`, from the noise solved.
 
     Raises:
         DataError: an explicit k above that.
     """
     plan = resolve_k(settings, facts, k_ceiling=k_ceiling)
-    if plan.settings.learning_rate is not None:
-        return plan
-    rate = descent_rate(plan.settings, facts) * (1.0 - settings.momentum)
+    with_rate = resolve_hyperparameters(plan.settings, facts, dimensions=plan.settings.k)
+    return Plan(with_rate.settings, plan.why + with_rate.why)
+
+
+def resolve_hyperparameters(settings: Descent, facts: PublicFacts, *, dimensions: int | None = None) -> Plan[Descent]:
+    """Fills `learning_rate` from the noise solved, for heads in so many dimensions (None: all features)."""
+    if settings.learning_rate is not None:
+        return Plan(settings)
+    rate = descent_rate(settings, facts, dimensions=dimensions) * (1.0 - settings.momentum)
     reason = "min((½ + μ)μN, μN, 160·C)/steps, so a weight gathers half to one unit of noise, and at most 4 k"
-    why = f"learning_rate = {rate:.4g}: {reason}."
-    return Plan(dataclasses.replace(plan.settings, learning_rate=rate), (*plan.why, why))
+    return Plan(params.replaced(settings, learning_rate=rate), (f"learning_rate = {rate:.4g}: {reason}.",))
 
 
-def resolve_k(settings: Settings, facts: PublicFacts, *, k_ceiling: int | None = None) -> Plan:
-    """Fills `k` alone, where the method has one; as `resolve_hyperparameters`."""
+def resolve_k(settings: Projection, facts: PublicFacts, *, k_ceiling: int | None = None) -> Plan[Projection]:
+    """Fills `k` alone; as `resolve_projection`."""
     ceiling = k_ceiling or public_rank(facts)
-    check_k(settings, ceiling)
-    if "k" not in params.params_of(settings) or settings.k is not None:
+    check_k(settings.k, ceiling)
+    if settings.k is not None:
         return Plan(settings)
     path_length = noise_scale(settings, facts) * facts.n_private
     k = default_k(path_length, ceiling)
     why = f"k = {k}: 0.65 (μN)^(2/3) with μN = {path_length:,.0f}, at least {SMALLEST_K} and at most the rank."
-    return Plan(dataclasses.replace(settings, k=k), (why,))
+    return Plan(params.replaced(settings, k=k), (why,))
 
 
-def descent_rate(settings: Settings, facts: PublicFacts) -> float:
+def descent_rate(settings: HasMomentum, facts: PublicFacts, *, dimensions: int | None) -> float:
     """The rule's step size of descent without momentum, in units of 1 / l2_clip_norm."""
     mu = noise_scale(settings, facts)
-    rate = min(min(0.5 + mu, 1.0) * mu * facts.n_private, LONGEST_PATH_PER_CLASS * facts.n_classes) / settings.steps
-    dimensions = getattr(settings, "k", None) or facts.d
-    return float(min(rate, LARGEST_RATE_PER_DIMENSION * dimensions) / settings.l2_clip_norm)
+    rate = min(min(0.5 + mu, 1.0) * mu * facts.n_private, LONGEST_PATH_PER_CLASS * facts.n_classes) / filled(settings.steps, "steps")
+    return float(min(rate, LARGEST_RATE_PER_DIMENSION * (dimensions or facts.d)) / settings.l2_clip_norm)
 
 
-def check_k(settings: Settings, ceiling: int) -> None:
+def check_k(k: int | None, ceiling: int) -> None:
     """Refuses an explicit k above what the rows span.
 
     Raises:
         DataError: naming the largest k.
     """
-    k = getattr(settings, "k", None)
     if k is not None and k > ceiling:
         raise DataError(f"k must be at most {ceiling}, the directions that there are; got {k}. Lower k or bring more public rows.")
 
@@ -95,13 +105,17 @@ def gaussian_mu(budget: PrivacyBudget) -> float:
     return mu / 2 if budget.relation is NeighboringRelation.REPLACE_ONE else mu
 
 
-def noise_scale(settings: Settings, facts: PublicFacts) -> float:
+def noise_scale(settings: HasBatch, facts: PublicFacts) -> float:
     """μ = q·√T/σ, ∞ without noise."""
     if not settings.noise_multiplier:
         return math.inf
-    batch = getattr(settings, "batch_size", None)
-    q = 1.0 if batch is None else min(1.0, batch / facts.n_private)
-    return q * math.sqrt(settings.steps) / float(settings.noise_multiplier)
+    q = 1.0 if settings.batch_size is None else min(1.0, settings.batch_size / facts.n_private)
+    return q * math.sqrt(filled(settings.steps, "steps")) / float(settings.noise_multiplier)
+
+
+def public_statistics(settings: HasMoments, view: View) -> dict[str, int | float]:
+    """The rank of the public rows: the largest k."""
+    return {"public_rank": view.basis(standardise=settings.standardise, centre=settings.centre).rank}
 
 
 def public_rank(facts: PublicFacts) -> int:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
@@ -63,6 +63,9 @@ class VotingSettings:
     noise_multiplier: float | None = params.setting(params.NOISE_MULTIPLIER, help="Noise of a query's votes, in units of √2.")
 
 
+V = TypeVar("V", bound=VotingSettings)
+
+
 def query_event(noise_multiplier: float) -> DpEvent:
     """One answered query."""
     return events.gaussian(noise_multiplier, replace_one_factor=REPLACE_ONE_FACTOR)
@@ -73,7 +76,7 @@ def queries_of(settings: VotingSettings, facts: PublicFacts) -> int:
     return min(settings.queries or MOST_QUERIES, facts.n_public)
 
 
-def resolve_schedule(settings: Any, facts: PublicFacts, budget: PrivacyBudget | None) -> Plan:
+def resolve_schedule(settings: V, facts: PublicFacts, budget: PrivacyBudget | None) -> Plan[V]:
     """Fills `queries`."""
     if settings.queries is not None:
         return Plan(settings)

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
+from typing import ClassVar
 
 import numpy as np
 import torch
@@ -48,6 +49,8 @@ REFRESH = Param("refresh", int, 1, "Steps between two estimates of ν.", low=1, 
 class AdaDpsSettings:
     """DP-SGD's settings without a bias, and how ν is estimated."""
 
+    bias: ClassVar[bool] = False
+    weight_decay: ClassVar[float] = 0.0
     steps: int | None = params.setting(params.STEPS)
     batch_size: int | None = params.setting(params.BATCH_SIZE)
     learning_rate: float | None = params.setting(params.LEARNING_RATE)
@@ -95,7 +98,9 @@ def _public_rows(together: descent.Together) -> tuple[torch.Tensor, torch.Tensor
     return torch.from_numpy(together.prepared.z_public[order]), torch.from_numpy(labels[order])
 
 
-fit_many = descent.fit_many_with(descent.rows_as_they_are, descent.PREPROCESSING, per_seed=True, optimiser=preconditioned)
+fit_many: descent.FitMany[AdaDpsSettings] = descent.fit_many_with(
+    descent.rows_as_they_are, descent.PREPROCESSING, per_seed=True, optimiser=preconditioned
+)
 
 METHODS.register(
     Method(

@@ -13,7 +13,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -24,7 +24,7 @@ from pillar_core.engine import Clipping, NoisySum, Step, per_head, training_devi
 from pillar_core.engine.gradient_subspace import gradient_subspace
 from pillar_core.engine.train import SMALLEST_CLIP
 from pillar_core.errors import DataError, SettingError
-from pillar_core.methods.method import METHODS, Method, Plan, Settings
+from pillar_core.methods.method import METHODS, Method, Plan
 from pillar_core.methods.parts import descent, mixed, rules
 from pillar_core.splits import View
 from pillar_core.types import PublicFacts, PublicUse
@@ -44,6 +44,7 @@ WEIGHT_DECAY = params.Param("weight_decay", float, 0.0, "L2 penalty λ on the sc
 class AdamixSettings(mixed.MixedSettings):
     """AdaMix and its ablations; learning_rate and weight_decay are on the scale of sums over rows, as in the paper."""
 
+    batch_size: ClassVar[None] = None
     learning_rate: float | None = params.setting(
         params.LEARNING_RATE, help="Step size on the summed gradient of public and private rows.", none_means=mixed.RATE_RULE
     )
@@ -106,7 +107,7 @@ def start(settings: AdamixSettings, together: descent.Together) -> Array:
     return np.ascontiguousarray((settings.text_scale * text / np.where(lengths > 0, lengths, 1.0)).T.astype(np.float32))
 
 
-def public_statistics(settings: Settings, view: View) -> dict[str, int | float]:
+def public_statistics(settings: AdamixSettings, view: View) -> dict[str, int | float]:
     """The rank of the public rows: the largest k.
 
     Raises:
@@ -114,10 +115,10 @@ def public_statistics(settings: Settings, view: View) -> dict[str, int | float]:
     """
     if settings.initialisation == "text":
         _text(settings, view)
-    return {"public_rank": view.basis(standardise=settings.standardise, centre=settings.centre).rank}
+    return rules.public_statistics(settings, view)
 
 
-def resolve_hyperparameters(settings: Settings, facts: PublicFacts) -> Plan:
+def resolve_hyperparameters(settings: AdamixSettings, facts: PublicFacts) -> Plan[AdamixSettings]:
     """Fills `k`: (μN)^(2/3) where public rows span room enough for it, else all dimensions.
 
     Raises:
@@ -138,7 +139,7 @@ def resolve_hyperparameters(settings: Settings, facts: PublicFacts) -> Plan:
     return Plan(settings, tuple(why))
 
 
-def _text(settings: Settings, view: View) -> Array:
+def _text(settings: AdamixSettings, view: View) -> Array:
     if view.text_embeddings is None:
         raise DataError("initialisation='text' needs text embeddings of the class names; pass text_embeddings to split.")
     if settings.standardise or settings.centre:
@@ -151,8 +152,8 @@ def uses(settings: Mapping[str, Any]) -> PublicUse:
     return PublicUse.TEXT if settings["initialisation"] == "text" else PublicUse.LABELLED
 
 
-fit_many = descent.fit_many_with(
-    descent.rows_as_they_are, (*mixed.SHARED, "text_scale"), plan=mixed.plan_of, start=start, optimiser=both_kinds
+fit_many: descent.FitMany[AdamixSettings] = descent.fit_many_by(
+    mixed.plan_of, descent.rows_as_they_are, (*mixed.SHARED, "text_scale"), start=start, optimiser=both_kinds
 )
 PAPER = {
     "noise_multiplier": 20.0,

@@ -12,6 +12,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Sequence
+from typing import ClassVar
 
 import torch
 
@@ -21,6 +22,7 @@ from pillar_core.engine import Clipping, NoisySum, Step, per_head
 from pillar_core.engine.one_pass import one_pass
 from pillar_core.methods.method import METHODS, Method, Plan
 from pillar_core.methods.parts import descent, mixed, rules
+from pillar_core.methods.parts.fields import filled
 from pillar_core.rng import Streams
 from pillar_core.splits import Prepared, View
 from pillar_core.types import PrivacyBudget, PublicFacts, PublicUse
@@ -57,6 +59,7 @@ REGULARISATION = params.Param(
 class AdamixTheorySettings:
     """What Algorithm 3 leaves open; rows always have unit norm."""
 
+    batch_size: ClassVar[None] = None
     steps: int | None = params.setting(params.STEPS)
     strong_convexity: float | None = params.setting(STRONG_CONVEXITY)
     radius: float = params.setting(RADIUS)
@@ -70,7 +73,8 @@ def averaged_descent(settings: Sequence[AdamixTheorySettings], together: descent
     """w ← Π(w − 2/(λ(t + 1)) · (released + G_pub + λ(w − w_ref))), w_ref the start; the last step returns Σ 2t/(T(T + 1)) w_t."""
     public, reference, average = mixed.PublicRows.of(together), state, torch.zeros_like(state)
     steps = int(settings[0].steps or 0)
-    decay, radius = (per_head([float(getattr(one, name)) for one in settings], state) for name in ("regularisation", "radius"))
+    decay = per_head([filled(one.regularisation, "regularisation") for one in settings], state)
+    radius = per_head([one.radius for one in settings], state)
     clip = torch.full((len(settings),), LIPSCHITZ, device=state.device)
 
     def step(number: int, state: torch.Tensor, noisy_sum: NoisySum) -> torch.Tensor:
@@ -85,7 +89,7 @@ def averaged_descent(settings: Sequence[AdamixTheorySettings], together: descent
     return step
 
 
-def resolve_schedule(settings: AdamixTheorySettings, facts: PublicFacts, budget: PrivacyBudget | None) -> Plan:
+def resolve_schedule(settings: AdamixTheorySettings, facts: PublicFacts, budget: PrivacyBudget | None) -> Plan[AdamixTheorySettings]:
     """Fills `steps` and `strong_convexity`."""
     why: list[str] = []
     if settings.strong_convexity is None:
@@ -97,7 +101,7 @@ def resolve_schedule(settings: AdamixTheorySettings, facts: PublicFacts, budget:
     return Plan(settings, tuple(why))
 
 
-def resolve_hyperparameters(settings: AdamixTheorySettings, facts: PublicFacts) -> Plan:
+def resolve_hyperparameters(settings: AdamixTheorySettings, facts: PublicFacts) -> Plan[AdamixTheorySettings]:
     """Fills `regularisation`: Theorem 3's λ, or the one that balances its 1/T term where that is larger."""
     if settings.regularisation is not None:
         return Plan(settings)
@@ -123,11 +127,11 @@ def one_public_pass(settings: AdamixTheorySettings, together: descent.Together) 
     return one_pass(together.prepared.z_public, labels, order, n_classes=classes, strong_convexity=convexity, radius=radius)
 
 
-fit_many = descent.fit_many_with(
+fit_many = descent.fit_many_by(
+    mixed.plan_of,
     unit_rows,
     ("standardise", "centre", "strong_convexity", "radius"),
     per_seed=True,
-    plan=mixed.plan_of,
     start=one_public_pass,
     optimiser=averaged_descent,
 )

@@ -51,8 +51,8 @@ def differences(settings: Sequence[DopeSgdSettings], together: descent.Together,
     return step
 
 
-fit_many = descent.fit_many_with(
-    descent.rows_as_they_are, mixed.SHARED, plan=mixed.plan_of, start=mixed.public_start, optimiser=differences
+fit_many: descent.FitMany[DopeSgdSettings] = descent.fit_many_by(
+    mixed.plan_of, descent.rows_as_they_are, mixed.SHARED, start=mixed.public_start, optimiser=differences
 )
 
 METHODS.register(

@@ -47,8 +47,8 @@ def mirror_descent(settings: Sequence[PdaDpmdSettings], together: descent.Togeth
     return step
 
 
-fit_many = descent.fit_many_with(
-    descent.rows_as_they_are, mixed.SHARED, plan=mixed.plan_of, start=mixed.public_start, optimiser=mirror_descent
+fit_many: descent.FitMany[PdaDpmdSettings] = descent.fit_many_by(
+    mixed.plan_of, descent.rows_as_they_are, mixed.SHARED, start=mixed.public_start, optimiser=mirror_descent
 )
 
 METHODS.register(

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
+from typing import ClassVar
 
 import torch
 
@@ -17,7 +18,7 @@ from pillar_core.arrays import Array
 from pillar_core.engine import Clipping, NoisySum, Step
 from pillar_core.engine.logistic import public_head
 from pillar_core.engine.train import SMALLEST_CLIP
-from pillar_core.methods.method import METHODS, Method, Plan, Settings
+from pillar_core.methods.method import METHODS, Method, Plan
 from pillar_core.methods.parts import descent, mixed, rules
 from pillar_core.types import PublicFacts, PublicUse
 
@@ -41,6 +42,7 @@ REUSE = params.Param(
 class PpgdSettings(mixed.MixedSettings):
     """Noisy descent from zero, then model reuse on the public rows."""
 
+    batch_size: ClassVar[None] = None
     initialisation: str = params.setting(mixed.INITIALISATION, default="zero")
     reuse: float | None = params.setting(REUSE)
 
@@ -69,7 +71,7 @@ def reuse(weights: Array, settings: PpgdSettings, together: descent.Together) ->
     )
 
 
-def resolve_hyperparameters(settings: Settings, facts: PublicFacts) -> Plan:
+def resolve_hyperparameters(settings: PpgdSettings, facts: PublicFacts) -> Plan[PpgdSettings]:
     """Fills `reuse`."""
     why = mixed.rate_words(settings, facts)
     if settings.reuse is None:
@@ -78,8 +80,8 @@ def resolve_hyperparameters(settings: Settings, facts: PublicFacts) -> Plan:
     return Plan(settings, why)
 
 
-fit_many = descent.fit_many_with(
-    descent.rows_as_they_are, mixed.SHARED, plan=mixed.plan_of, start=mixed.public_start, optimiser=clipped_by_public, finishing=reuse
+fit_many: descent.FitMany[PpgdSettings] = descent.fit_many_by(
+    mixed.plan_of, descent.rows_as_they_are, mixed.SHARED, start=mixed.public_start, optimiser=clipped_by_public, finishing=reuse
 )
 
 METHODS.register(

@@ -16,7 +16,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -54,6 +54,8 @@ EMBEDDING_SHARE = Param(
 class GepSettings:
     """DP-SGD's settings without a bias, the size of the basis, and how clip and noise are shared."""
 
+    bias: ClassVar[bool] = False
+    weight_decay: ClassVar[float] = 0.0
     k: int | None = params.setting(params.K, help="Directions of the basis.")
     anchors: int = params.setting(ANCHORS)
     residual_clip_ratio: float = params.setting(RESIDUAL_CLIP)
@@ -89,7 +91,7 @@ def cost(settings: GepSettings, facts: PublicFacts) -> DpEvent:
     return events.repeated(events.subsampled(step, plan.sampling_probability), plan.steps)
 
 
-def resolve_hyperparameters(settings: GepSettings, facts: PublicFacts) -> Plan:
+def resolve_hyperparameters(settings: GepSettings, facts: PublicFacts) -> Plan[GepSettings]:
     """Fills k and the rate from the noise.
 
     Raises:
@@ -98,7 +100,7 @@ def resolve_hyperparameters(settings: GepSettings, facts: PublicFacts) -> Plan:
     most = min(settings.anchors, facts.n_public)
     if settings.k is not None and settings.k > most:
         raise DataError(f"k must be at most {most}, the anchors there are; got {settings.k}. Lower k, or raise anchors or public rows.")
-    return rules.resolve_hyperparameters(settings, facts, k_ceiling=most)
+    return rules.resolve_projection(settings, facts, k_ceiling=most)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -30,11 +30,6 @@ def project(settings: PillarSettings, view: View, streams: Streams) -> Prepared:
     return view.prepare(standardise=settings.standardise, centre=settings.centre, normalise=settings.normalise, k=settings.k)
 
 
-def public_statistics(settings: PillarSettings, view: View) -> dict[str, int | float]:
-    """The rank of the public rows: the largest k."""
-    return {"public_rank": view.basis(standardise=settings.standardise, centre=settings.centre).rank}
-
-
 fit_many = descent.fit_many_with(project, ("k", *descent.PREPROCESSING))
 
 METHODS.register(
@@ -48,10 +43,10 @@ METHODS.register(
         settings=PillarSettings,
         cost=descent.cost,
         fit=descent.fit_with(fit_many),
-        public_statistics=public_statistics,
+        public_statistics=rules.public_statistics,
         fit_many=fit_many,
         resolve_schedule=rules.resolve_schedule,
-        resolve_hyperparameters=rules.resolve_hyperparameters,
+        resolve_hyperparameters=rules.resolve_projection,
         presets={"paper": {"k": 40, "steps": 1000, "batch_size": 1024, "learning_rate": 0.1, "bias": True, "normalise": False}},
     )
 )

@@ -33,7 +33,6 @@ from pillar_core.mechanisms import GaussianMechanism
 from pillar_core.methods.method import METHODS, Method, Plan
 from pillar_core.methods.parts import descent, rules, voting
 from pillar_core.methods.parts.pate_rdp import data_dependent_epsilon
-from pillar_core.methods.public_subspace.pillar import public_statistics
 from pillar_core.params import Param
 from pillar_core.rng import Streams
 from pillar_core.splits import Prepared, View
@@ -95,7 +94,7 @@ def cost(settings: PateSettings, facts: PublicFacts) -> DpEvent:
     return events.compose(top, events.repeated(voting.query_event(noise), settings.answers))
 
 
-def resolve_hyperparameters(settings: PateSettings, facts: PublicFacts) -> Plan:
+def resolve_hyperparameters(settings: PateSettings, facts: PublicFacts) -> Plan[PateSettings]:
     """Fills k and the number of teachers from public facts."""
     why: list[str] = []
     if settings.k is None:
@@ -182,7 +181,7 @@ METHODS.register(
         settings=PateSettings,
         cost=cost,
         fit=descent.fit_with(fit_many),
-        public_statistics=public_statistics,
+        public_statistics=rules.public_statistics,
         fit_many=fit_many,
         resolve_schedule=voting.resolve_schedule,
         resolve_hyperparameters=resolve_hyperparameters,

@@ -23,7 +23,6 @@ from pillar_core.ledger import DpEvent, Ledger
 from pillar_core.mechanisms import sampled
 from pillar_core.methods.method import METHODS, Method, Plan
 from pillar_core.methods.parts import descent, rules, voting
-from pillar_core.methods.public_subspace.pillar import public_statistics
 from pillar_core.params import Param
 from pillar_core.rng import Streams
 from pillar_core.splits import Prepared, View
@@ -60,7 +59,7 @@ def cost(settings: PrivateKnnSettings, facts: PublicFacts) -> DpEvent:
     return events.repeated(events.subsampled(query, sampling_probability(settings, facts)), voting.queries_of(settings, facts))
 
 
-def resolve_hyperparameters(settings: PrivateKnnSettings, facts: PublicFacts) -> Plan:
+def resolve_hyperparameters(settings: PrivateKnnSettings, facts: PublicFacts) -> Plan[PrivateKnnSettings]:
     """Fills k and the number of neighbours from public facts."""
     why: list[str] = []
     if settings.k is None:
@@ -149,7 +148,7 @@ METHODS.register(
         settings=PrivateKnnSettings,
         cost=cost,
         fit=descent.fit_with(fit_many),
-        public_statistics=public_statistics,
+        public_statistics=rules.public_statistics,
         fit_many=fit_many,
         resolve_schedule=voting.resolve_schedule,
         resolve_hyperparameters=resolve_hyperparameters,

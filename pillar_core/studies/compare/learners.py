@@ -59,7 +59,7 @@ def at_every_epsilon(table: pd.DataFrame) -> pd.DataFrame:
     return pd.concat([table[spends], *free], ignore_index=True)
 
 
-def _obstacle(method: Method, split: SemiPrivateSplit) -> str:
+def _obstacle(method: Method[Any], split: SemiPrivateSplit) -> str:
     features: FeatureSet = split.features
     if method.public_use in (PublicUse.UNLABELLED, PublicUse.LABELLED, PublicUse.OTHER_LABELS) and not len(split.public_x):
         return "needs public rows"

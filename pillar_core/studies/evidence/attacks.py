@@ -36,6 +36,7 @@ from pillar_core.ledger import Ledger
 from pillar_core.memo import Memo
 from pillar_core.methods import METHODS
 from pillar_core.methods.parts import descent
+from pillar_core.methods.parts.fields import HasDimension
 from pillar_core.rng import Streams
 from pillar_core.runs.run import Solved, solve
 from pillar_core.splits import View
@@ -275,8 +276,8 @@ def audit_rows(view: View) -> tuple[View, tuple[Array, Array]]:
 
 def _floats_of_a_run(one: Solved) -> int:
     """An upper bound of how many numbers one run releases."""
-    width = getattr(one.settings, "k", None) or one.view.facts.d
-    return int(plan_of(one).steps * one.view.facts.n_classes * (width + 1))
+    k = one.settings.k if isinstance(one.settings, HasDimension) else None
+    return int(plan_of(one).steps * one.view.facts.n_classes * ((k or one.view.facts.d) + 1))
 
 
 def _trials(one: Solved, without: View, world: View, canary: tuple[Array, Array], seeds: Sequence[int]) -> tuple[Array, Array]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from pillar_core.methods.parts.deep import choice
 from pillar_core.methods.parts.deep.classifier import Design, NetworkClassifier
 from pillar_core.methods.parts.deep.pixels import Input
 from pillar_core.methods.parts.deep.train import PixelRows, PrivatePhase, private_phase
+from pillar_core.methods.parts.fields import filled
 from pillar_core.params import Param
 from pillar_core.rng import Streams
 from pillar_core.splits import View
@@ -53,8 +54,7 @@ EMA_DECAY = Param(
 
 PUBLIC_START = "the weights that the network starts from were made without the private rows"
 """What a guarantee of a pre-trained network assumes."""
-ALL: dict[str, Any] = {"trainable": "all", "layers": "", "lora_rank": 1}
-"""What a learner does that has no choice of what it trains."""
+S = TypeVar("S")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -74,6 +74,11 @@ class DeepSettings:
     ema_decay: float = params.setting(EMA_DECAY)
     noise_multiplier: float | None = params.setting(params.NOISE_MULTIPLIER)
 
+    @property
+    def trained(self) -> tuple[str, str, int]:
+        """Which parameters are trained besides the head, in which parts of the network, and the rank of additions: all."""
+        return "all", "", 1
+
 
 @dataclasses.dataclass(frozen=True)
 class ChosenSettings(DeepSettings):
@@ -82,6 +87,11 @@ class ChosenSettings(DeepSettings):
     trainable: str = params.setting(TRAINABLE)
     layers: str = params.setting(LAYERS)
     lora_rank: int = params.setting(LORA_RANK)
+
+    @property
+    def trained(self) -> tuple[str, str, int]:
+        """Those chosen."""
+        return self.trainable, self.layers, self.lora_rank
 
 
 def unsupported_reason(features: FeatureSet) -> str:
@@ -95,22 +105,22 @@ def cost(settings: DeepSettings, facts: PublicFacts) -> DpEvent:
     return events.repeated(events.subsampled(events.gaussian(plan.noise_multiplier), plan.sampling_probability), plan.steps)
 
 
-def resolve_schedule(settings: Any, facts: PublicFacts, budget: PrivacyBudget | None) -> Plan:
+def resolve_schedule(settings: S, facts: PublicFacts, budget: PrivacyBudget | None) -> Plan[S]:
     """The settings as they are: nothing is left to fill."""
     return Plan(settings)
 
 
-def resolve_hyperparameters(settings: Any, facts: PublicFacts) -> Plan:
+def resolve_hyperparameters(settings: S, facts: PublicFacts) -> Plan[S]:
     """The settings as they are."""
     return Plan(settings)
 
 
-def head_plan(settings: Any, facts: PublicFacts) -> HeadPlan:
+def head_plan(settings: DeepSettings, facts: PublicFacts) -> HeadPlan:
     """The private phase as a plan; its cost is that of noisy gradient descent."""
     return HeadPlan(
         steps=settings.steps,
         learning_rate=settings.learning_rate,
-        noise_multiplier=settings.noise_multiplier,
+        noise_multiplier=filled(settings.noise_multiplier, "noise_multiplier"),
         l2_clip_norm=settings.l2_clip_norm,
         n_private=facts.n_private,
         batch_size=settings.batch_size,
@@ -118,7 +128,7 @@ def head_plan(settings: Any, facts: PublicFacts) -> HeadPlan:
     )
 
 
-def design(settings: Any, view: View, *, n_classes: int) -> Design:
+def design(settings: DeepSettings, view: View, *, n_classes: int) -> Design:
     """The network of these settings for the view's images.
 
     Raises:
@@ -126,8 +136,7 @@ def design(settings: Any, view: View, *, n_classes: int) -> Design:
     """
     if view.pixel_shape is None:
         raise DataError(f"this learner {NO_PIXELS}.")
-    chosen = {name: getattr(settings, name, default) for name, default in ALL.items()}
-    return Design(settings.network, shape=view.pixel_shape, n_classes=n_classes, **chosen)
+    return Design(settings.network, *settings.trained, view.pixel_shape, n_classes)
 
 
 def fit(settings: DeepSettings, view: View, streams: Streams, ledger: Ledger) -> TrainResult:
@@ -143,7 +152,9 @@ def private_rows(view: View, taken: Input) -> PixelRows:
     return PixelRows(view.x, numbers, view.y, taken)
 
 
-def fit_privately(settings: Any, view: View, streams: Streams, ledger: Ledger, own: Design, module: Any, taken: Input) -> TrainResult:
+def fit_privately(
+    settings: DeepSettings, view: View, streams: Streams, ledger: Ledger, own: Design, module: Any, taken: Input
+) -> TrainResult:
     """The private phase on a module that has its start, and the classifier of what comes out."""
     phase = PrivatePhase(head_plan(settings, view.facts), settings.copies, settings.mirror, settings.ema_decay)
     notes = private_phase(module.to(training_device()), private_rows(view, taken), phase, streams, ledger)

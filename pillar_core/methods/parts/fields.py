@@ -1,0 +1,106 @@
+"""What a shared rule reads of a learner's settings. A learner that leaves something out says so by a class variable
+(`batch_size: ClassVar[None] = None`: every step takes all rows), which is no setting and enters no key."""
+
+from __future__ import annotations
+
+from typing import Protocol, TypeVar, runtime_checkable
+
+from pillar_core.errors import SettingError
+
+V = TypeVar("V")
+
+
+@runtime_checkable
+class HasMoments(Protocol):
+    """Preprocessing by public means and scales."""
+
+    @property
+    def standardise(self) -> bool | None: ...
+    @property
+    def centre(self) -> bool | None: ...
+
+
+class HasPreprocessing(HasMoments, Protocol):
+    """And whether rows get unit norm."""
+
+    @property
+    def normalise(self) -> bool: ...
+
+
+class HasSteps(Protocol):
+    """Noisy steps."""
+
+    @property
+    def steps(self) -> int | None: ...
+    @property
+    def noise_multiplier(self) -> float | None: ...
+
+
+class HasBatch(HasSteps, Protocol):
+    """On Poisson samples, or on all rows where batch_size is None."""
+
+    @property
+    def batch_size(self) -> int | None: ...
+
+
+class HasRate(HasBatch, Protocol):
+    """Along the mean gradient."""
+
+    @property
+    def learning_rate(self) -> float | None: ...
+
+
+class HasMomentum(HasRate, Protocol):
+    """With heavy-ball momentum on clipped sums."""
+
+    @property
+    def l2_clip_norm(self) -> float: ...
+    @property
+    def momentum(self) -> float: ...
+
+
+class HasDescent(HasMomentum, Protocol):
+    """All that the engine's plan of one head names."""
+
+    @property
+    def bias(self) -> bool: ...
+    @property
+    def weight_decay(self) -> float: ...
+
+
+@runtime_checkable
+class HasDimension(Protocol):
+    """A projection on k directions; None where a rule decides k, or for all features."""
+
+    @property
+    def k(self) -> int | None: ...
+
+
+class HasProjection(HasBatch, HasDimension, Protocol):
+    """Noisy steps in k directions."""
+
+
+class HasProjectedMomentum(HasMomentum, HasProjection, Protocol):
+    """Descent with momentum in k directions."""
+
+
+class HasPublicHead(Protocol):
+    """How the head of the labelled public rows is fitted."""
+
+    @property
+    def public_weight_decay(self) -> float: ...
+    @property
+    def public_steps(self) -> int: ...
+    @property
+    def public_learning_rate(self) -> float | None: ...
+
+
+def filled(value: V | None, name: str) -> V:
+    """The value of a setting that a rule or the budget has filled.
+
+    Raises:
+        SettingError: it is still None.
+    """
+    if value is None:
+        raise SettingError(f"{name} is not known yet: the learner's rules and the budget fill it before its cost is asked.")
+    return value
