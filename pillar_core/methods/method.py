@@ -85,11 +85,11 @@ class Method(Generic[S]):
 
 
 @final
-class Learners(Registry[Method[Any]]):
+class MethodRegistry(Registry[Method[Any]]):
     """The learners by name; a type checker holds each one's functions against its own settings class where it registers."""
 
     def register(self, item: Method[S]) -> Method[S]:
         return super().register(item)
 
 
-METHODS = Learners("method", Method)
+METHODS = MethodRegistry("method", Method)
