@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import errno
 import time
 import traceback
 from collections import deque
@@ -102,6 +103,8 @@ def _advice(error: BaseException, job: Job) -> str:
         case KilledWorker():
             return "Its worker processes died, most often for want of memory: ask for fewer rows or cells at once, then retry."
         case errors.StoreError():
+            return "Do what the message says, then retry."
+        case OSError(errno=errno.ENOSPC | errno.EDQUOT):
             return "Free space on the disk of the cache, then retry."
         case errors.PillarError():
             return "Change what the message names and submit again."

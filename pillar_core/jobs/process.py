@@ -13,7 +13,7 @@ from typing import Any
 
 from pillar_core.errors import JobError
 from pillar_core.jobs.kind import SCHEDULER_VARIABLE
-from pillar_core.jobs.state import Folder
+from pillar_core.jobs.state import Folder, is_count
 
 _REPOSITORY = Path(__file__).resolve().parents[2]
 _CRASHES_BEFORE_REST = 3
@@ -64,8 +64,10 @@ def use_scheduler(folder: Folder, scheduler: str) -> None:
 def is_resting(folder: Folder) -> bool:
     """Whether the jobs process has crashed several times in a row and the last start is young."""
     about = _about(folder)
-    crashed = int(about.get("unclean", 0)) >= _CRASHES_BEFORE_REST
-    return crashed and time.time() - float(about.get("started", 0.0)) < _REST_SECONDS
+    crashes, started = about.get("unclean"), about.get("started")
+    if not is_count(crashes) or not is_count(started):
+        return False
+    return crashes >= _CRASHES_BEFORE_REST and time.time() - started < _REST_SECONDS
 
 
 def _about(folder: Folder) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from pathlib import Path
 from pillar_core import errors, store
 from pillar_core.jobs import kind as jobs_kinds
 from pillar_core.jobs.active import ActiveJob, trace_of
-from pillar_core.jobs.state import UNFINISHED, Folder, Job, JobStatus, State, replace
+from pillar_core.jobs.state import UNFINISHED, Folder, Job, JobStatus, State, is_count, replace
 from pillar_core.jobs.workers import Engine, Future
 
 MAX_RUNNING = 4
@@ -46,6 +46,11 @@ def serve(root: Path | str | None = None, *, idle_minutes: float = 10.0, lock: i
     server = _Server(folder, held, idle_minutes * 60.0)
     try:
         server.loop()
+    except SystemExit:
+        server.sign_out()
+        raise
+    else:
+        server.sign_out()
     finally:
         server.close()
         os.close(held)
@@ -86,15 +91,19 @@ class _Server:
         """End the workers. Jobs that still ran are found and continued by the next jobs process."""
         if self._engine is not None:
             self._engine.close()
-        for name in ("server.json", "stop"):
-            (self._folder.jobs / name).unlink(missing_ok=True)
+        (self._folder.jobs / "stop").unlink(missing_ok=True)
+
+    def sign_out(self) -> None:
+        """Say that the end is in order; a process that has not, crashed."""
+        (self._folder.jobs / "server.json").unlink(missing_ok=True)
 
     def _sign_in(self) -> None:
         path = self._folder.jobs / "server.json"
         (self._folder.jobs / "stop").unlink(missing_ok=True)
         unclean = 0
-        with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
-            unclean = int(json.loads(path.read_bytes())["unclean"]) + 1
+        with contextlib.suppress(OSError, ValueError, KeyError, TypeError, RecursionError):
+            before = json.loads(path.read_bytes())["unclean"]
+            unclean = int(before) + 1 if is_count(before) else 0
         scheduler = os.environ.get(jobs_kinds.SCHEDULER_VARIABLE, "")
         about = {"pid": os.getpid(), "started": time.time(), "unclean": unclean, "scheduler": scheduler}
         replace(path, json.dumps(about).encode())

@@ -18,7 +18,7 @@ import shutil
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, TypeGuard, get_args
 
 from pillar_core.errors import JobError, StoreError
 from pillar_core.store.codec import decode_json, encode_json
@@ -27,6 +27,8 @@ from pillar_core.store.files import try_lock, write_whole
 
 State = Literal["queued", "running", "done", "failed", "cancelled"]
 UNFINISHED: Final = ("queued", "running")
+LATEST: Final = 1e11
+"""Seconds since 1970 below which a time of a file is believed, and counts with it."""
 KEEP_FINISHED = 500
 _APPEND = os.O_WRONLY | os.O_CREAT | os.O_APPEND
 
@@ -90,7 +92,7 @@ class Folder:
         Raises:
             JobError: no such name can exist.
         """
-        if not isinstance(job_id, str) or not job_id.isalnum() or not job_id.isascii():
+        if not _is_id(job_id):
             raise JobError(f"a job id is 32 hexadecimal digits; got {job_id!r}.")
         return Job(self.jobs / job_id, self.jobs / "queue" / job_id)
 
@@ -111,7 +113,8 @@ class Folder:
         items = []
         for item in os.scandir(self.jobs / "queue"):
             with contextlib.suppress(FileNotFoundError):
-                items.append((item.stat().st_mtime_ns, item.name))
+                if _is_id(item.name) and item.is_file():
+                    items.append((item.stat().st_mtime_ns, item.name))
         return [name for _, name in sorted(items)]
 
     @contextlib.contextmanager
@@ -251,6 +254,11 @@ def replace(path: Path, content: bytes) -> None:
     write_whole(path, lambda file: file.write(content), claim=lambda written: os.replace(written, path), sync=False)
 
 
+def is_count(value: object) -> TypeGuard[float]:
+    """Whether a file's `value` is a number from 0 that can be counted or be a time."""
+    return isinstance(value, int | float) and 0 <= value < LATEST
+
+
 _PARSED: dict[str, tuple[tuple[int, int], JobStatus]] = {}
 
 
@@ -262,12 +270,31 @@ def _status(path: str, job_id: str) -> JobStatus | None:
         known = _PARSED.get(path)
         if known is not None and known[0] == stamp:
             return known[1]
-        status = JobStatus(**json.loads(Path(path).read_bytes()))
+        status = _checked(JobStatus(**json.loads(Path(path).read_bytes())), job_id)
     except FileNotFoundError:
         return None
-    except (OSError, ValueError, TypeError) as error:
+    except (OSError, ValueError, TypeError, RecursionError) as error:
         return JobStatus(job_id, "", "failed", 0.0, cause=f"its state is unreadable ({error})", advice="Retry it, or submit it again.")
     if len(_PARSED) > 4 * KEEP_FINISHED:
         _PARSED.clear()
     _PARSED[path] = (stamp, status)
     return status
+
+
+def _checked(status: JobStatus, job_id: str) -> JobStatus:
+    """The status, whose values have the types that it declares.
+
+    Raises:
+        ValueError: they have not, or it is another job's.
+    """
+    words = (status.kind, status.message, status.cause, status.advice)
+    times = (when for when in (status.started, status.finished) if when is not None)
+    counts = (status.submitted, status.done, status.total, status.failed, status.fraction, status.fraction_at_start, *times)
+    named = status.job_id == job_id and status.state in get_args(State)
+    if not named or not all(isinstance(word, str) for word in words) or not all(map(is_count, counts)) or status.fraction > 1:
+        raise ValueError("its values are no job's")
+    return status
+
+
+def _is_id(name: object) -> bool:
+    return isinstance(name, str) and name.isalnum() and name.isascii()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import math
 import os
@@ -26,6 +27,7 @@ from pillar_core.jobs import server as jobs_server
 from pillar_core.jobs import sweep as sweeps
 from pillar_core.jobs import tasks as jobs_tasks
 from pillar_core.jobs import workers as jobs_engine
+from pillar_core.jobs.active import ActiveJob
 from pillar_core.jobs.kinds import sweep as jobs_sweep
 from pillar_core.jobs.state import Folder, Job, JobStatus
 from pillar_core.runs import sweep
@@ -197,6 +199,81 @@ def test_an_unreadable_state_is_a_failed_job(still: Path) -> None:
     (job.folder / "state.json").write_text("{")
     assert jobs.status("a" * 32).state == "failed"
     assert "unreadable" in jobs.status("a" * 32).cause
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"submitted": "yesterday"},
+        {"state": "asleep"},
+        {"job_id": "b" * 32},
+        {"fraction": math.nan},
+        {"fraction": 7},
+        {"started": 1e300},
+        {"done": 10**400},
+        {"cause": ["x"]},
+    ],
+    ids=lambda wrong: next(iter(wrong)),
+)
+def test_a_state_of_wrong_values_is_a_failed_job_among_the_others(still: Path, wrong: dict[str, Any]) -> None:
+    job = put(still, "done")
+    put(still, "done", job_id="c" * 32)
+    path = job.folder / "state.json"
+    path.write_text(json.dumps(json.loads(path.read_bytes()) | wrong))
+    assert {status.job_id: status.state for status in jobs.status()} == {"a" * 32: "failed", "c" * 32: "done"}
+    assert "unreadable" in jobs.status("a" * 32).cause
+
+
+def test_strays_in_the_queue_hold_no_job(still: Path) -> None:
+    job = put(still, "cancelled")
+    (still / "jobs" / "queue" / ".DS_Store").touch()
+    (still / "jobs" / "queue" / ("b" * 32)).mkdir()
+    previous = signal.getsignal(signal.SIGTERM)
+    assert jobs_server.serve(idle_minutes=0.0)
+    signal.signal(signal.SIGTERM, previous)
+    job._mark.touch()
+    assert Folder(still).queued() == [job.job_id]
+
+
+@pytest.mark.parametrize(("end", "rests"), [(RuntimeError, True), (SystemExit, False)])
+def test_a_process_that_ends_with_an_error_is_counted_as_crashed(
+    still: Path, monkeypatch: pytest.MonkeyPatch, end: type[BaseException], rests: bool
+) -> None:
+    def fall(_: object) -> None:
+        raise end
+
+    monkeypatch.setattr(jobs_server._Server, "_recover", fall)
+    previous = signal.getsignal(signal.SIGTERM)
+    for _ in range(4):
+        with pytest.raises(end):
+            jobs_server.serve(idle_minutes=0.0)
+    signal.signal(signal.SIGTERM, previous)
+    assert jobs_process.is_resting(Folder(still)) is rests
+
+
+@pytest.mark.parametrize(
+    "about", [{"unclean": None}, {"unclean": 3, "started": "now"}, {"unclean": 10**400, "started": math.inf}], ids=["none", "text", "huge"]
+)
+def test_a_process_file_of_wrong_values_counts_no_crash(still: Path, about: dict[str, Any]) -> None:
+    job = put(still, "done")
+    (still / "jobs" / "server.json").write_text(json.dumps(about))
+    assert not jobs_process.is_resting(Folder(still))
+    assert jobs.status(job.job_id).state == "done"
+
+
+@pytest.mark.parametrize(
+    ("error", "advice"),
+    [
+        (StoreError("rows are not in this cache (any more); upload them again."), "Do what the message says, then retry."),
+        (OSError(errno.ENOSPC, "No space left on device"), "Free space on the disk of the cache, then retry."),
+    ],
+)
+def test_only_a_full_disk_is_told_to_free_space(still: Path, error: Exception, advice: str) -> None:
+    job = put(still, "running")
+    active = ActiveJob(job, JobStatus(job.job_id, "test_square", "running", 0.0), "test_square")
+    active.fail(error, "")
+    active.finish("failed")
+    assert jobs.status(job.job_id).advice == advice
 
 
 def test_a_torn_line_of_a_killed_worker_does_not_count(still: Path) -> None:
