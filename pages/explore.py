@@ -5,6 +5,7 @@ from __future__ import annotations
 from pages.frame import failures, history, navigation, session, theme
 from pages.parts.explore import curves, release, result, tuning, views
 from pages.parts.learn import lesson
+from pillar_core.studies.tuning.ways import Choosing
 
 navigation.begin()
 settings = session.current()
@@ -18,7 +19,7 @@ lesson.banner(settings)
 
 with failures.shown("This run could not be trained."):
     record = tuning.record(settings)
-    if not tuning.is_tuned():
+    if tuning.chosen_by() is Choosing.RULES:
         history.add(settings, record)
     result.summary(record, settings)
     view = views.choice(settings)
@@ -26,5 +27,5 @@ with failures.shown("This run could not be trained."):
     views.draw(view, measured, record, settings)
     if view in views.NEEDS_CURVES:
         curves.panel(measured, record, settings)
-    if not tuning.is_tuned():
+    if record.guarantee.covers_choice:
         release.panel(settings)

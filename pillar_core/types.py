@@ -94,6 +94,7 @@ class Guarantee:
     """What a run promises: (ε.upper, δ) under `relation`, if every assumption holds.
 
     `covers_choice` is False where settings were chosen on rows and the choice was not paid for: ε covers one run alone.
+    `chosen_in_sight` is True where settings were moved while test accuracy of models of the private rows was in sight.
     """
 
     epsilon: EpsilonBounds
@@ -103,6 +104,7 @@ class Guarantee:
     assumptions: tuple[str, ...]
     events: tuple[str, ...]
     covers_choice: bool = True
+    chosen_in_sight: bool = False
 
     @property
     def is_private(self) -> bool:

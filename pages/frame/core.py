@@ -22,6 +22,7 @@ from pillar_core.errors import DataError, PillarError
 from pillar_core.fingerprint import fingerprint
 from pillar_core.params import params_of
 from pillar_core.runs import splitting, starter
+from pillar_core.runs.models import in_sight
 from pillar_core.types import Dataset, FeatureSet, RunRecord, SemiPrivateSplit
 
 NOT_EXTRACTED = "are not in the cache yet: open **Data & backbone** and press **Extract**."
@@ -61,8 +62,8 @@ def run_key(settings: Settings) -> str:
 
 
 def release(settings: Settings) -> RunRecord:
-    """One run with secret noise; never cached, never repeatable."""
-    return pc.run(settings.method, split(settings), seed=None, **run_arguments(settings))
+    """One run with secret noise, declared as chosen in sight of test accuracy; never cached, never repeatable."""
+    return in_sight(pc.run(settings.method, split(settings), seed=None, **run_arguments(settings)))
 
 
 def run_arguments(settings: Settings) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import io
 import json
 import zipfile
@@ -21,6 +22,12 @@ FORMAT = "pillar-explorer-model-1"
 WEIGHTS, CARD = "model.safetensors", "model.json"
 PARTS = ("mean", "scale", "projection")
 UNPAID = "settings were chosen on test rows and unpaid: ε covers one run and not the choice, so this number is not differentially private"
+IN_SIGHT = (
+    "learner, k, ε and other settings were moved while test accuracy of models trained on these private rows was in sight, and that was "
+    "not paid for: ε covers this training alone, and not what its settings say about the rows"
+)
+PAID_WAYS = "random stopping, linear scaling or simulation on public rows"
+NO_RELEASE = f"this run is no release: {UNPAID}. Choose the settings by rules or pay: {PAID_WAYS}."
 
 
 def model_bytes(record: RunRecord, *, classes: tuple[str, ...]) -> bytes:
@@ -28,14 +35,16 @@ def model_bytes(record: RunRecord, *, classes: tuple[str, ...]) -> bytes:
 
     Raises:
         UnsupportedError: a seeded run (its noise can be subtracted), a run whose settings were chosen on test rows and not paid
-            for, or a classifier that is not linear.
+            for, one that claims to cover a choice that was made in sight of test accuracy, or a classifier that is not linear.
     """
     from safetensors.numpy import save
 
     if record.seed is not None and record.guarantee.epsilon.upper > 0:
         raise UnsupportedError("this run has a known seed, so its noise is no secret; train a release run (seed=None) and export that.")
-    if not record.guarantee.covers_choice:
-        raise UnsupportedError(f"this run is no release: {UNPAID}. Choose the settings by rules or by a way that is paid for.")
+    if record.guarantee.chosen_in_sight and record.guarantee.covers_choice:
+        raise UnsupportedError(f"this guarantee claims to cover a choice that it does not: {IN_SIGHT}. Declare it with `in_sight`.")
+    if not (record.guarantee.covers_choice or record.guarantee.chosen_in_sight):
+        raise UnsupportedError(NO_RELEASE)
     if not isinstance(record.classifier, LinearClassifier):
         raise UnsupportedError(f"only linear heads are exported; {record.method} is none.")
     head = record.classifier
@@ -46,6 +55,19 @@ def model_bytes(record: RunRecord, *, classes: tuple[str, ...]) -> bytes:
         archive.writestr(WEIGHTS, weights)
         archive.writestr(CARD, json.dumps(_card(record, classes, head), indent=2, ensure_ascii=False))
     return buffer.getvalue()
+
+
+def in_sight(record: RunRecord) -> RunRecord:
+    """The record, its guarantee declared to cover the training alone: its settings were moved with test accuracy in sight.
+
+    Raises:
+        UnsupportedError: a run that no declaration makes a release, because settings were picked as the best on test rows.
+    """
+    own = record.guarantee
+    if not own.covers_choice:
+        raise UnsupportedError(NO_RELEASE)
+    guarantee = dataclasses.replace(own, covers_choice=False, chosen_in_sight=True, assumptions=(*own.assumptions, IN_SIGHT))
+    return dataclasses.replace(record, guarantee=guarantee)
 
 
 def save_model(record: RunRecord, path: str | Path, *, classes: tuple[str, ...]) -> Path:
@@ -120,4 +142,6 @@ def guarantee_card(guarantee: Guarantee) -> dict[str, Any]:
         "accountant": guarantee.accountant,
         "assumptions": list(guarantee.assumptions),
         "events": list(guarantee.events),
+        "covers_choice": guarantee.covers_choice,
+        "chosen_in_sight": guarantee.chosen_in_sight,
     }

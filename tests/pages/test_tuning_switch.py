@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+import io
+import json
+import zipfile
+from collections.abc import Callable
+
 import pytest
+import streamlit as st
 
 from page_reading import Start, metric, words
+from pillar_core.runs.models import IN_SIGHT
 from pillar_core.studies.tuning.ways import Choosing
 
 
@@ -34,3 +41,21 @@ def test_rules_are_the_default_and_impossible_ways_fall_back_to_them(start: Star
     assert "follows the rules" in words(app)
     other = start("explore", k="10", controls="tuning:nothing")
     assert metric(other, "Test accuracy") == plain
+
+
+@pytest.mark.parametrize("choosing", [Choosing.RULES, Choosing.SCALING, Choosing.PAPERS])
+def test_what_the_page_hands_out_says_what_was_in_sight(start: Start, monkeypatch: pytest.MonkeyPatch, choosing: Choosing) -> None:
+    handed: list[Callable[[], bytes]] = []
+    monkeypatch.setattr(st, "download_button", lambda *_, data=None, key="", **__: handed.append(data) if key == "release" else None)
+    app = start("explore", k="10", controls=f"tuning:{choosing}")
+    assert not app.exception
+    if choosing is Choosing.PAPERS:
+        assert not handed
+        return
+    assert IN_SIGHT in words(app)
+    with zipfile.ZipFile(io.BytesIO(handed[-1]())) as archive:
+        card = json.loads(archive.read("model.json"))
+    promised = card["guarantee"]
+    assert (promised["covers_choice"], promised["chosen_in_sight"], IN_SIGHT in promised["assumptions"]) == (False, True, True)
+    assert promised["epsilon"] <= 1.0
+    assert (len(promised["events"]) > 1) == (choosing is Choosing.SCALING)

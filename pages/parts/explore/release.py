@@ -7,7 +7,8 @@ import streamlit as st
 import pillar_core as pc
 from pages.frame import core, failures, session
 from pages.frame.settings import Settings
-from pillar_core.runs.models import model_bytes
+from pages.parts.explore import tuning
+from pillar_core.runs.models import IN_SIGHT, PAID_WAYS, model_bytes
 
 
 def panel(settings: Settings) -> None:
@@ -19,13 +20,18 @@ def panel(settings: Settings) -> None:
             "That run spends its ε for good; each further download "
             "spends it again."
         )
+        st.markdown(
+            f"The file also says what its ε does **not** cover: {IN_SIGHT}. To pay for a choice, set **Step size chosen by** to "
+            f"{PAID_WAYS}: the download then chooses anew within its ε. Nothing pays for k, ε and learner that were picked by looking; fix "
+            "them on public rows or beforehand."
+        )
         if not pc.METHODS[settings.method].is_private:
             st.warning("This learner protects nothing: its file promises nothing about anyone.", icon=":material/warning:")
         with failures.shown("The model could not be prepared."):
-            classes = core.split(settings).features.classes
+            classes, choosing = core.split(settings).features.classes, tuning.chosen_by()
             st.download_button(
                 "Train a release and download it",
-                data=lambda: model_bytes(core.release(settings), classes=classes),
+                data=lambda: model_bytes(tuning.released(settings, choosing), classes=classes),
                 file_name=f"{settings.method}-epsilon-{settings.epsilon:g}.zip",
                 mime="application/zip",
                 icon=":material/lock:",

@@ -8,6 +8,8 @@ import streamlit as st
 
 from pages.frame import core, local
 from pages.frame.settings import Settings
+from pillar_core.errors import UnsupportedError
+from pillar_core.runs.models import in_sight
 from pillar_core.studies.tuning import ways as tuned
 from pillar_core.studies.tuning.selection import Tuned
 from pillar_core.studies.tuning.ways import CHOOSING_WORDS, PRICES, Choosing
@@ -32,9 +34,20 @@ def record(settings: Settings) -> RunRecord:
     return plain if found.record is None else found.record
 
 
-def is_tuned() -> bool:
-    """Whether the switch says anything but rules."""
-    return str(local.linked("tuning", str(Choosing.RULES))) != Choosing.RULES
+def chosen_by() -> Choosing:
+    """What the switch says; rules where a link says what it cannot."""
+    said = str(local.linked("tuning", str(Choosing.RULES)))
+    return Choosing(said) if said in set(Choosing) else Choosing.RULES
+
+
+def released(settings: Settings, choosing: Choosing) -> RunRecord:
+    """As `record`, with secret noise and for a model to hand out: what `choosing` paid for is in its ε, the rest is declared."""
+    if choosing is Choosing.RULES or _reason(settings, choosing):
+        return core.release(settings)
+    found = _chosen(choosing, settings, seed=None).record
+    if found is None:
+        raise UnsupportedError("no run was drawn, so there is no model; try once more.")
+    return in_sight(found)
 
 
 def _words(name: str) -> str:
@@ -60,5 +73,9 @@ def _price(choosing: Choosing, found: Tuned, plain: RunRecord) -> None:
 
 @st.cache_resource(max_entries=32, show_spinner="Choosing the step size …")
 def _tuned(key_: str, choosing: Choosing, _settings: Settings) -> Tuned:
-    arguments = {name: value for name, value in core.run_arguments(_settings).items() if name not in ("accountant", "relation")}
-    return tuned.tuned(_settings.method, core.split(_settings), choosing=choosing, seed=_settings.seed, **arguments)
+    return _chosen(choosing, _settings, seed=_settings.seed)
+
+
+def _chosen(choosing: Choosing, settings: Settings, *, seed: int | None) -> Tuned:
+    arguments = {name: value for name, value in core.run_arguments(settings).items() if name not in ("accountant", "relation")}
+    return tuned.tuned(settings.method, core.split(settings), choosing=choosing, seed=seed, **arguments)

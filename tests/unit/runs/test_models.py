@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import io
 import json
 import zipfile
 
@@ -11,6 +13,7 @@ import pytest
 import pillar_core as pc
 from pillar_core.__main__ import main
 from pillar_core.errors import DataError, UnsupportedError
+from pillar_core.runs.models import IN_SIGHT, in_sight, model_bytes
 
 
 @pytest.fixture(scope="module")
@@ -71,3 +74,22 @@ def test_export_and_predict_from_the_command_line(tmp_path, capsys, split):
     np.savez(rows, x=split.features.x_test[:7])
     assert main(["predict", str(model), str(rows), "--output", str(labels)]) == 0
     assert len(labels.read_text().splitlines()) == 8
+
+
+def test_a_choice_in_sight_is_declared_in_the_card_and_never_claimed_as_covered(split):
+    record, classes = pc.run("pillar", split, epsilon=2.0, seed=None), split.features.classes
+    claimed = dataclasses.replace(record, guarantee=dataclasses.replace(record.guarantee, chosen_in_sight=True))
+    with pytest.raises(UnsupportedError, match="claims to cover"):
+        model_bytes(claimed, classes=classes)
+    with zipfile.ZipFile(io.BytesIO(model_bytes(in_sight(record), classes=classes))) as archive:
+        promised = json.loads(archive.read("model.json"))["guarantee"]
+    assert (promised["covers_choice"], promised["chosen_in_sight"]) == (False, True)
+    assert IN_SIGHT in promised["assumptions"]
+    assert promised["epsilon"] == record.guarantee.epsilon.upper
+
+
+def test_no_declaration_makes_a_choice_on_test_rows_a_release(split):
+    record = pc.run("pillar", split, epsilon=2.0, seed=None)
+    unpaid = dataclasses.replace(record, guarantee=dataclasses.replace(record.guarantee, covers_choice=False))
+    with pytest.raises(UnsupportedError, match="unpaid"):
+        in_sight(unpaid)
