@@ -138,8 +138,8 @@ def _labels(y_train: Any, y_test: Any, classes: Sequence[Any] | None, sizes: tup
     if test is not None and y_of_test is not None:
         unknown = np.flatnonzero(y_of_test == labelling.MISSING)
         if len(unknown):
-            words = listed(sorted({str(value) for value in test.values[unknown]}))
-            where = f"{words} (rows {listed(unknown)})"
+            unknown_labels = listed(sorted({str(value) for value in test.values[unknown]}))
+            where = f"{unknown_labels} (rows {listed(unknown)})"
             problems.append(f"y_test has labels that are none of the train rows' classes: {where}. Remove those rows.")
     return names, y, y_of_test, problems, notes
 

@@ -67,8 +67,8 @@ def codes(labels: Plain, order: Array) -> Array:
         return np.full(len(labels.values), MISSING, dtype=np.int64)
     by_value = np.argsort(order, kind="stable")
     place = np.minimum(np.searchsorted(order[by_value], labels.values), len(order) - 1)
-    found = by_value[place]
-    return np.where((order[found] == labels.values) & ~labels.missing, found, MISSING).astype(np.int64)
+    positions = by_value[place]
+    return np.where((order[positions] == labels.values) & ~labels.missing, positions, MISSING).astype(np.int64)
 
 
 def _from_floats(array: Array, name: str) -> tuple[Plain | None, list[str]]:

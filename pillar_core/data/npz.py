@@ -29,16 +29,16 @@ def read_npz(content: io.BytesIO | Path) -> Parts:
     Raises:
         DataError: not a npz, pickled, truncated, too large, or without x_train.
     """
-    found, others = arrays_of(content)
-    found = {IMAGE_KEYS.get(key, key): value for key, value in found.items()}
-    if "x_train" not in found:
-        keys = listed([*found, *others])
+    arrays, others = arrays_of(content)
+    arrays = {IMAGE_KEYS.get(key, key): value for key, value in arrays.items()}
+    if "x_train" not in arrays:
+        keys = listed([*arrays, *others])
         raise DataError(f"the npz must hold x_train (and y_train, x_test, y_test, classes where there are any); it holds {keys}.")
     notes = [f"Keys left aside: {listed(others)}."] if others else []
-    if "meta" in found:
-        notes.append(f"Made by: {_meta(found['meta'])}")
-    classes = None if "classes" not in found else np.atleast_1d(found["classes"]).tolist()
-    return Parts(found["x_train"], found.get("y_train"), found.get("x_test"), found.get("y_test"), classes, tuple(notes))
+    if "meta" in arrays:
+        notes.append(f"Made by: {_meta(arrays['meta'])}")
+    classes = None if "classes" not in arrays else np.atleast_1d(arrays["classes"]).tolist()
+    return Parts(arrays["x_train"], arrays.get("y_train"), arrays.get("x_test"), arrays.get("y_test"), classes, tuple(notes))
 
 
 def arrays_of(content: io.BytesIO | Path, *, also: tuple[str, ...] = ()) -> tuple[dict[str, Array], list[str]]:

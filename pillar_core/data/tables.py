@@ -83,10 +83,10 @@ def _label_column(frame: Any, split: str | None) -> str:
     named = taken(frame, LABEL_NAMES)
     if named is not None:
         return named
-    words = [column for column in frame.columns if column != split and _is_text(frame[column]) and not _mostly_numbers(frame[column])]
-    if not words:
+    texts = [column for column in frame.columns if column != split and _is_text(frame[column]) and not _mostly_numbers(frame[column])]
+    if not texts:
         raise DataError("the table has no label column: name it label or y (leave it empty for unlabelled rows).")
-    return str(words[-1])
+    return str(texts[-1])
 
 
 def _is_text(column: Any) -> bool:
@@ -137,13 +137,13 @@ def _labels(column: Any) -> Array:
 
 def _partition(frame: Any, split: str | None, y: Array | None, notes: list[str]) -> tuple[Array, Array]:
     if split is not None:
-        words = frame[split].astype(str).str.strip().str.lower().to_numpy()
-        unknown = np.flatnonzero(~np.isin(words, ("train", "test")))
+        sides = frame[split].astype(str).str.strip().str.lower().to_numpy()
+        unknown = np.flatnonzero(~np.isin(sides, ("train", "test")))
         if len(unknown):
-            others = listed(sorted(set(words[unknown].tolist())))
+            others = listed(sorted(set(sides[unknown].tolist())))
             raise DataError(f"column {split!r} must say train or test; rows {listed(unknown)} say {others}.")
         notes.append(f"Train and test rows are those that column {split!r} names.")
-        return np.flatnonzero(words == "train"), np.flatnonzero(words == "test")
+        return np.flatnonzero(sides == "train"), np.flatnonzero(sides == "test")
     if y is None:
         return np.arange(len(frame)), np.arange(0)
     notes.append("No column says train or test: a stratified fifth of the rows became the test rows (the same fifth every time).")
@@ -159,7 +159,7 @@ def read_arff(path: Path) -> tuple[Any, str]:
     import pandas as pd
 
     names: list[str] = []
-    words: list[str] = []
+    texts: list[str] = []
     with path.open(encoding="utf-8", errors="replace") as file:
         for line in file:
             head = line.strip()
@@ -168,13 +168,13 @@ def read_arff(path: Path) -> tuple[Any, str]:
             if head.lower().startswith("@attribute"):
                 name, kind = _attribute(head)
                 names.append(name)
-                words += [name] if kind.startswith("{") or kind.lower() == "string" else []
+                texts += [name] if kind.startswith("{") or kind.lower() == "string" else []
         else:
             raise DataError(f"{path} has no line @data: it is cut short, or no ARFF file.")
         frame = pd.read_csv(file, header=None, names=names, comment="%", na_values="?", quotechar="'", skipinitialspace=True)
     if len(frame) and str(frame.iloc[0, 0]).startswith("{"):
         raise DataError(f"{path} holds sparse rows: save it as csv or parquet.")
-    label = taken(frame, ("class", *LABEL_NAMES)) or (words[-1] if words else None)
+    label = taken(frame, ("class", *LABEL_NAMES)) or (texts[-1] if texts else None)
     if label is None:
         raise DataError(f"{path} has no label column: name it class, or make it nominal.")
     return frame, label

@@ -62,10 +62,10 @@ def key_of(name: str) -> str:
     Raises:
         StoreError: not the name of one.
     """
-    found = _NAME.fullmatch(name)
-    if found is None:
+    match = _NAME.fullmatch(name)
+    if match is None:
         raise StoreError(f"the name of rows that were brought is {PREFIX} and 32 of 0-9 and a-f; got {name[:60]!r}.")
-    return found[1]
+    return match[1]
 
 
 def keep(data: FeatureSet | Dataset, *, title: str = "", owner: str = "") -> str:
@@ -105,8 +105,8 @@ def keep(data: FeatureSet | Dataset, *, title: str = "", owner: str = "") -> str
 
 def listed(kind: str | None = None) -> tuple[Upload, ...]:
     """The cards of all kept sets (of one kind) whose rows are here, the latest first."""
-    found = (_card(key.removeprefix(_CARD)) for key in store.default().keys("blob", prefix=_CARD))
-    return tuple(sorted((one for one in found if one and kind in (None, one.kind)), key=lambda one: (-one.kept_at, one.name)))
+    cards = (_card(key.removeprefix(_CARD)) for key in store.default().keys("blob", prefix=_CARD))
+    return tuple(sorted((one for one in cards if one and kind in (None, one.kind)), key=lambda one: (-one.kept_at, one.name)))
 
 
 def card(name: str) -> Upload | None:
@@ -120,8 +120,8 @@ def title_of(name: str) -> str:
     """What people call a set: a registered one's title, the title of what was brought, else the name itself."""
     if name in DATASETS:
         return DATASETS[name].title
-    found = card(name)
-    return found.title if found is not None else "an upload that is no longer here" if is_name(name) else name
+    upload = card(name)
+    return upload.title if upload is not None else "an upload that is no longer here" if is_name(name) else name
 
 
 def load(name: str) -> Dataset | FeatureSet:
@@ -133,16 +133,16 @@ def load(name: str) -> Dataset | FeatureSet:
     arrays = store.default().get_arrays(key_of(name), mmap=True)
     if arrays is None or "x_train" not in arrays:
         raise StoreError(f"{name} is not in this cache (any more); upload it again.")
-    kept = _card(key_of(name))
+    upload = _card(key_of(name))
     classes, notes, decoded = (tuple(str(word) for word in arrays.get(part, ())) for part in ("classes", "notes", "stored_rows"))
     x_train, y_train, x_test, y_test = (arrays.get(part) for part in ("x_train", "y_train", "x_test", "y_test"))
-    own_title = kept.title if kept is not None else str(arrays.get("title", ""))
+    own_title = upload.title if upload is not None else str(arrays.get("title", ""))
     own_name = str(arrays.get("name", own_title))
     if arrays["x_train"].ndim > 2:
         title = own_title or own_name
         return Dataset(own_name, arrays["x_train"], y_train, x_test, y_test, classes, title=title, notes=notes, stored_rows=decoded)
-    made = features(x_train, y_train, x_test, y_test, classes)
-    return FeatureSet(made.x_train, made.y_train, made.x_test, made.y_test, classes, name=own_name, notes=notes)
+    checked = features(x_train, y_train, x_test, y_test, classes)
+    return FeatureSet(checked.x_train, checked.y_train, checked.x_test, checked.y_test, classes, name=own_name, notes=notes)
 
 
 def forget(name: str) -> int:
@@ -152,11 +152,11 @@ def forget(name: str) -> int:
     """
     cache, key = store.default(), key_of(name)
     if cache.has("arrays", key):
-        found = load(name)
-        if isinstance(found, Dataset):
-            places.forget(found)
-    made = [(kind, one) for kind in ("arrays", "record", "blob") for one in cache.keys(kind) if key in one.split("-")]
-    return sum(cache.delete(kind, one) for kind, one in made)
+        rows = load(name)
+        if isinstance(rows, Dataset):
+            places.forget(rows)
+    entries = [(kind, one) for kind in ("arrays", "record", "blob") for one in cache.keys(kind) if key in one.split("-")]
+    return sum(cache.delete(kind, one) for kind, one in entries)
 
 
 def _described(key: str, data: FeatureSet | Dataset, title: str) -> Upload:
@@ -179,15 +179,15 @@ def _card(key: str) -> Upload | None:
     if content is None:
         return None
     try:
-        kept: dict[str, Any] = json.loads(content)
-        return Upload(**kept | {"name": PREFIX + key, "shape": tuple(kept["shape"]), "notes": tuple(kept["notes"])})
+        facts: dict[str, Any] = json.loads(content)
+        return Upload(**facts | {"name": PREFIX + key, "shape": tuple(facts["shape"]), "notes": tuple(facts["notes"])})
     except (ValueError, TypeError, KeyError):
         return None
 
 
 def _card_of_rows(name: str) -> Upload:
-    found = load(name)
-    return _described(key_of(name), found, found.title if isinstance(found, Dataset) else found.name)
+    rows = load(name)
+    return _described(key_of(name), rows, rows.title if isinstance(rows, Dataset) else rows.name)
 
 
 def _distinct(title: str, others: set[str]) -> str:

@@ -73,23 +73,23 @@ def looks(pictures: Sequence[Picture]) -> list[Look | None]:
         return list(pool.map(_look, pictures))
 
 
-def common(found: Sequence[Look], n: int) -> tuple[Look, tuple[str, ...]]:
+def common(readable: Sequence[Look], n: int) -> tuple[Look, tuple[str, ...]]:
     """The look that all `n` rows will share, and what was decided.
 
     Images of one size keep it where the rows fit into memory. Otherwise it is the median size, the shorter side at most 256
     pixels. Colour wherever one image has it.
     """
-    sizes = np.array([(look.height, look.width) for look in found])
-    colour = any(look.colour for look in found)
+    sizes = np.array([(look.height, look.width) for look in readable])
+    colour = any(look.colour for look in readable)
     same = bool((sizes == sizes[0]).all())
     height, width = (int(side) for side in (sizes[0] if same else np.median(sizes, axis=0)))
-    own = Look(height, width, colour)
-    if same and not scratch.is_large((n, *own.shape)):
-        return own, ()
+    shared_look = Look(height, width, colour)
+    if same and not scratch.is_large((n, *shared_look.shape)):
+        return shared_look, ()
     scale = min(1.0, SHORTER_SIDE / min(height, width))
     target = Look(max(1, round(scale * height)), max(1, round(scale * width)), colour)
-    if same and target == own:
-        return own, ()
+    if same and target == shared_look:
+        return shared_look, ()
     why = f"Images of {height} × {width} pixels" if same else "Images of different sizes"
     return target, (f"{why} were resized to {target.height} × {target.width} pixels.",)
 
@@ -106,13 +106,13 @@ def decoded(parts: Sequence[Sequence[Picture]], look: Look, *, key: str | None) 
     """
     is_large = scratch.is_large((sum(map(len, parts)), *look.shape))
     name = None if key is None or not is_large else key
-    found = None if name is None else _stored(name, len(parts))
-    if found is None:
-        found = [_decoded(part, look, is_large) for part in parts]
+    pairs = None if name is None else _stored(name, len(parts))
+    if pairs is None:
+        pairs = [_decoded(part, look, is_large) for part in parts]
         everything = [picture for part in parts for picture in part]
-        refuse_many(everything, np.concatenate([keep for _, keep in found]))
-        found, name = _kept(name, found)
-    rows, keep = zip(*found, strict=True)
+        refuse_many(everything, np.concatenate([keep for _, keep in pairs]))
+        pairs, name = _kept(name, pairs)
+    rows, keep = zip(*pairs, strict=True)
     skipped = tuple(
         picture.path for part, good in zip(parts, keep, strict=True) for picture, is_good in zip(part, good, strict=True) if not is_good
     )
@@ -193,12 +193,12 @@ def _stored(name: str, parts: int) -> list[tuple[Array, Array]] | None:
     return None if arrays is None else [(arrays[f"rows_{part}"], np.array(arrays[f"keep_{part}"])) for part in range(parts)]
 
 
-def _kept(name: str | None, found: list[tuple[Array, Array]]) -> tuple[list[tuple[Array, Array]], str | None]:
+def _kept(name: str | None, pairs: list[tuple[Array, Array]]) -> tuple[list[tuple[Array, Array]], str | None]:
     """The rows as the store keeps them under `name`; as they are, without a name, or where the store has no room for them."""
     if name is None:
-        return found, None
-    arrays = {f"{title}_{part}": array for part, pair in enumerate(found) for title, array in zip(("rows", "keep"), pair, strict=True)}
+        return pairs, None
+    arrays = {f"{title}_{part}": array for part, pair in enumerate(pairs) for title, array in zip(("rows", "keep"), pair, strict=True)}
     with contextlib.suppress(StoreError):
         store.default().put_arrays(name, **arrays)
-    kept = _stored(name, len(found))
-    return (found, None) if kept is None else (kept, name)
+    stored = _stored(name, len(pairs))
+    return (pairs, None) if stored is None else (stored, name)

@@ -46,9 +46,9 @@ def read_images(source: str | Path | bytes, *, filename: str = "") -> Dataset:
         return assembled(folders.arranged(members), name=Path(name).stem)
 
 
-def built(found: Parts | Layout, *, name: str, seed: int = 0) -> Dataset:
+def built(content: Parts | Layout, *, name: str, seed: int = 0) -> Dataset:
     """The dataset of what a layout reader found: arrays, or image files still to decode."""
-    return assembled(found, name=name, seed=seed) if isinstance(found, Layout) else checked_images(found, name=name, seed=seed)
+    return assembled(content, name=name, seed=seed) if isinstance(content, Layout) else checked_images(content, name=name, seed=seed)
 
 
 def assembled(layout: Layout, *, name: str, seed: int = 0) -> Dataset:
@@ -62,13 +62,13 @@ def assembled(layout: Layout, *, name: str, seed: int = 0) -> Dataset:
     """
     if not layout.members:
         raise DataError("there are no images with a label.")
-    found = decoding.looks([member.picture for member in layout.members])
-    good = np.array([look is not None for look in found], dtype=bool)
+    looks = decoding.looks([member.picture for member in layout.members])
+    good = np.array([look is not None for look in looks], dtype=bool)
     decoding.refuse_many([member.picture for member in layout.members], good)
     members = [member for member, is_good in zip(layout.members, good, strict=True) if is_good]
     bad = [member.path for member, is_good in zip(layout.members, good, strict=True) if not is_good]
     train, test, notes = _sides(members, seed)
-    look, more = decoding.common([look for look in found if look is not None], len(members))
+    look, more = decoding.common([look for look in looks if look is not None], len(members))
     key = folders.content_key([*train, *test], f"{look} {decoding.VERSION}")
     done = decoding.decoded([[member.picture for member in part] for part in (train, test)], look, key=key)
     skipped = sorted([*bad, *done.skipped])
@@ -99,8 +99,8 @@ def checked_images(parts: Parts, *, name: str, seed: int = 0, divide: bool = Tru
     labels = arrays.features(stand_in[0], parts.y_train, stand_in[1], parts.y_test, parts.classes, is_divided_later=divides)
     y_train, y_test = labels.y_train, labels.y_test
     if divides and y_train is not None:
-        kept, held_out = stratified(y_train, seed=seed, name="images")
-        train, test, y_train, y_test = scratch.taken(train, kept), scratch.taken(train, held_out), y_train[kept], y_train[held_out]
+        rest, held_out = stratified(y_train, seed=seed, name="images")
+        train, test, y_train, y_test = scratch.taken(train, rest), scratch.taken(train, held_out), y_train[rest], y_train[held_out]
         notes.append(SET_APART)
     notes += labels.notes
     x_test = None if test is None else _tidy(test)
@@ -130,8 +130,8 @@ def _sides(members: list[folders.Member], seed: int) -> tuple[list[folders.Membe
         notes += [f"No test image of the class {listed(absent)}: its accuracy cannot be measured."] if absent else []
         return train, test, tuple(notes)
     _, codes = np.unique([member.label for member in train], return_inverse=True)
-    kept, held_out = stratified(codes, seed=seed, name="images")
-    return [train[row] for row in kept], [train[row] for row in held_out], (*notes, SET_APART)
+    rest, held_out = stratified(codes, seed=seed, name="images")
+    return [train[row] for row in rest], [train[row] for row in held_out], (*notes, SET_APART)
 
 
 def _check_shape(rows: Array, title: str) -> None:

@@ -33,8 +33,8 @@ class Tree:
     def find(self, name: str) -> Member | None:
         """The file of this name (`a/b.txt`: in a folder a) that lies least deep; None where there is none."""
         parts = PurePosixPath(name).parts
-        found = [member for member in self.members if member.path.parts[-len(parts) :] == parts]
-        return min(found, key=lambda member: (len(member.path.parts), str(member.path)), default=None)
+        matches = [member for member in self.members if member.path.parts[-len(parts) :] == parts]
+        return min(matches, key=lambda member: (len(member.path.parts), str(member.path)), default=None)
 
     def lines(self, name: str) -> list[str]:
         """The lines of a text file that are not empty.
@@ -46,12 +46,12 @@ class Tree:
         if member is None:
             raise DataError(f"the data set's file {name} is missing: unpack every part of it into one folder.")
         try:
-            found = [line.strip() for line in member.read().decode("utf-8-sig").splitlines() if line.strip()]
+            lines = [line.strip() for line in member.read().decode("utf-8-sig").splitlines() if line.strip()]
         except UnicodeDecodeError as error:
             raise DataError(f"{member.path} is no text ({error}): it is damaged or another file.") from error
-        if not found:
+        if not lines:
             raise DataError(f"{member.path} is empty: it was not fetched whole.")
-        return found
+        return lines
 
     def table(self, name: str, columns: Sequence[str]) -> list[dict[str, str]]:
         """The rows of a table with commas, or with tabs.
@@ -113,8 +113,8 @@ def opened(place: Path) -> Iterator[Tree]:
         yield Tree(members)
 
 
-def _gathered(found: dict[Entry, Member | None], classes: tuple[str, ...], notes: tuple[str, ...]) -> Layout:
+def _gathered(by_entry: dict[Entry, Member | None], classes: tuple[str, ...], notes: tuple[str, ...]) -> Layout:
     members = [
-        dataclasses.replace(member, label=entry.label, in_test=entry.in_test) for entry, member in found.items() if member is not None
+        dataclasses.replace(member, label=entry.label, in_test=entry.in_test) for entry, member in by_entry.items() if member is not None
     ]
-    return folders.complete(members, [entry.path for entry, member in found.items() if member is None], classes=classes, notes=notes)
+    return folders.complete(members, [entry.path for entry, member in by_entry.items() if member is None], classes=classes, notes=notes)

@@ -48,15 +48,15 @@ def _arranged(files: Tree, settings: ChestSettings) -> Layout:
     name = next((name for name in TABLES if files.find(name) is not None), TABLES[0])
     rows = files.table(name, ("Image Index", "Finding Labels"))
     sides = {path: in_test for in_test, part in ((False, "train_val_list.txt"), (True, "test_list.txt")) for path in files.lines(part)}
-    words = [set(row["Finding Labels"].split("|")) for row in rows]
-    unknown = set().union(*words) - {*FINDINGS, "No Finding"}
+    row_findings = [set(row["Finding Labels"].split("|")) for row in rows]
+    unknown = set().union(*row_findings) - {*FINDINGS, "No Finding"}
     if unknown:
         raise DataError(f"{name} names findings that ChestX-ray14 does not have: {', '.join(sorted(unknown)[:5])}.")
     findings = Findings([finding.replace("_", " ").lower() for finding in FINDINGS], settings.labels)
-    codes, keep = findings.of(np.array([[finding in found for finding in FINDINGS] for found in words]))
-    kept = [row["Image Index"] for row, good in zip(rows, keep, strict=True) if good]
-    entries = [Entry(path, findings.classes[code], sides[path]) for path, code in zip(kept, codes.tolist(), strict=True) if path in sides]
-    unlisted = len(kept) - len(entries)
+    codes, keep = findings.of(np.array([[finding in marked for finding in FINDINGS] for marked in row_findings]))
+    paths = [row["Image Index"] for row, good in zip(rows, keep, strict=True) if good]
+    entries = [Entry(path, findings.classes[code], sides[path]) for path, code in zip(paths, codes.tolist(), strict=True) if path in sides]
+    unlisted = len(paths) - len(entries)
     left_out = (f"{unlisted:,} images are in neither list of the source and were left out.",) if unlisted else ()
     notes = (*findings.notes(int((~keep).sum())), *left_out, PATIENTS)
     return files.layout_by_name(entries, classes=tuple(findings.classes), notes=notes)

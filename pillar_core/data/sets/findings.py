@@ -35,9 +35,9 @@ class Findings:
 
     def of(self, marks: Array) -> tuple[Array, Array]:
         """((m,) int64 labels of the rows kept, (n,) bool which those are) from (n, findings) bool marks."""
-        found = marks.sum(axis=1)
-        keep = np.ones(len(marks), dtype=bool) if self.how == "any" else found == 1
-        labels = (found > 0).astype(np.int64) if self.how == "any" else marks.argmax(axis=1).astype(np.int64)
+        counts = marks.sum(axis=1)
+        keep = np.ones(len(marks), dtype=bool) if self.how == "any" else counts == 1
+        labels = (counts > 0).astype(np.int64) if self.how == "any" else marks.argmax(axis=1).astype(np.int64)
         return labels[keep], keep
 
     def notes(self, n_left_out: int) -> tuple[str, ...]:

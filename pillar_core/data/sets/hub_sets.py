@@ -46,8 +46,8 @@ class HubSettings(places.RootSettings):
     )
 
 
-def _read(own: str, settings: HubSettings, seed: int, download: bool) -> Dataset:
-    card = DATASETS[f"{PREFIX}:{own}"]
+def _read(repository: str, settings: HubSettings, seed: int, download: bool) -> Dataset:
+    card = DATASETS[f"{PREFIX}:{repository}"]
     place = places.home(card.name, settings.root)
     if settings.subset is not None and not WORD.fullmatch(settings.subset):
         raise DataError(f"subset must be a plain word, as the repository names it; got {settings.subset!r}.")
@@ -55,7 +55,7 @@ def _read(own: str, settings: HubSettings, seed: int, download: bool) -> Dataset
     has_parquet = place.is_dir() and any(path for path in place.rglob("*.parquet"))
     if download and not folder.exists() and not has_parquet:
         with places.fetching(card.title, place, card.by_hand):
-            _fetch(own, settings.subset, folder)
+            _fetch(repository, settings.subset, folder)
     if not folder.exists() and not has_parquet:
         return load_images(place)
     with places.readable(place):
@@ -63,20 +63,20 @@ def _read(own: str, settings: HubSettings, seed: int, download: bool) -> Dataset
         train, test, notes = _sides(splits)
         image = _column(train, settings.image_column, "Image")
         if image is not None:
-            return assembled(_layout(train, test, image, settings.label_column, place, notes), name=own, seed=seed)
-        return _table(own, train, test, settings.label_column, seed, notes)
+            return assembled(_layout(train, test, image, settings.label_column, place, notes), name=repository, seed=seed)
+        return _table(repository, train, test, settings.label_column, seed, notes)
 
 
-def _fetch(own: str, subset: str | None, folder: Path) -> None:
+def _fetch(repository: str, subset: str | None, folder: Path) -> None:
     """Fetches the repository's rows and keeps them in `folder`, which appears when it is whole."""
     import datasets
 
-    if Path(own).exists():
-        raise DataError(f"there is a local folder {own!r} here, which the library would read instead: start from another folder.")
+    if Path(repository).exists():
+        raise DataError(f"there is a local folder {repository!r} here, which the library would read instead: start from another folder.")
     scratch = folder.with_name(f".{folder.name}.part")
     shutil.rmtree(scratch, ignore_errors=True)
     try:
-        datasets.load_dataset(own, subset, cache_dir=str(scratch / "cache")).save_to_disk(str(scratch / "kept"))
+        datasets.load_dataset(repository, subset, cache_dir=str(scratch / "cache")).save_to_disk(str(scratch / "kept"))
         (scratch / "kept").rename(folder)
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
@@ -85,8 +85,8 @@ def _fetch(own: str, subset: str | None, folder: Path) -> None:
 def _kept(folder: Path) -> Mapping[str, Any]:
     import datasets
 
-    found = datasets.load_from_disk(str(folder))
-    return found if isinstance(found, Mapping) else {"train": found}
+    splits = datasets.load_from_disk(str(folder))
+    return splits if isinstance(splits, Mapping) else {"train": splits}
 
 
 def _parquet(place: Path) -> Mapping[str, Any]:
@@ -95,15 +95,15 @@ def _parquet(place: Path) -> Mapping[str, Any]:
 
     files: dict[str, list[str]] = {}
     for path in sorted(place.rglob("*.parquet")):
-        words = {path.stem.split("-")[0].lower(), path.parent.name.lower()}
-        split = next((name for name in ("train", *TEST_NAMES) if name in words), "train")
+        path_words = {path.stem.split("-")[0].lower(), path.parent.name.lower()}
+        split = next((name for name in ("train", *TEST_NAMES) if name in path_words), "train")
         files.setdefault(split, []).append(str(path))
     root = store.default().root
     root.mkdir(mode=0o700, parents=True, exist_ok=True)
     # The library turns parquet into Arrow files and maps them; a mapped file stays readable when its name is gone.
     with tempfile.TemporaryDirectory(dir=root, ignore_cleanup_errors=True) as scratch:
-        found: Mapping[str, Any] = datasets.load_dataset("parquet", data_files=files, cache_dir=scratch)
-    return found
+        splits: Mapping[str, Any] = datasets.load_dataset("parquet", data_files=files, cache_dir=scratch)
+    return splits
 
 
 def _sides(splits: Mapping[str, Any]) -> tuple[Any, Any, tuple[str, ...]]:
@@ -127,10 +127,10 @@ def _column(rows: Any, wanted: str | None, kind: str) -> str | None:
 
 
 def _label_column(rows: Any, wanted: str | None) -> str:
-    found = _column(rows, wanted, "ClassLabel") or next((name for name in rows.features if name.lower() in LABEL_NAMES), None)
-    if found is None:
+    column = _column(rows, wanted, "ClassLabel") or next((name for name in rows.features if name.lower() in LABEL_NAMES), None)
+    if column is None:
         raise DataError(f"no column holds labels; name it with label_column: {', '.join(rows.features)}.")
-    return found
+    return column
 
 
 def _words(rows: Any, column: str) -> tuple[list[str], tuple[str, ...]]:
@@ -151,20 +151,20 @@ def _layout(train: Any, test: Any, image: str, label: str | None, place: Path, n
     for in_test, rows in ((False, train), (True, test)):
         if rows is None:
             continue
-        words, names = _words(rows, column)
+        labels, names = _words(rows, column)
         classes = classes or names
         raw = rows.cast_column(image, datasets.Image(decode=False)).select_columns([image])
         content = _content_key(raw)
-        labelled = [number for number, word in enumerate(words) if word]
-        if len(labelled) < len(words):
-            notes = (*notes, f"{len(words) - len(labelled):,} {'test' if in_test else 'train'} rows have no label and were left out.")
+        labelled = [number for number, word in enumerate(labels) if word]
+        if len(labelled) < len(labels):
+            notes = (*notes, f"{len(labels) - len(labelled):,} {'test' if in_test else 'train'} rows have no label and were left out.")
         side = "test" if in_test else "train"
         members += [
             Member(
                 PurePosixPath(f"{side} row {number}"),
                 _stream(raw, number, image, place),
                 f"{content}:{number}",
-                words[number],
+                labels[number],
                 in_test,
             )
             for number in labelled
@@ -202,39 +202,41 @@ def _stream(rows: Any, number: int, image: str, place: Path) -> Callable[[], IO[
     return stream
 
 
-def _table(own: str, train: Any, test: Any, label: str | None, seed: int, notes: tuple[str, ...]) -> Dataset:
+def _table(repository: str, train: Any, test: Any, label: str | None, seed: int, notes: tuple[str, ...]) -> Dataset:
     column = _label_column(train, label)
     sides = [None if rows is None else rows.remove_columns([column]).to_pandas() for rows in (train, test)]
-    words, names = _words(train, column)
+    train_labels, names = _words(train, column)
     x = [None if frame is None else numbers_of(frame, [str(title) for title in frame.columns]) for frame in sides]
-    checked = arrays.features(x[0], words, x[1], None if test is None else _words(test, column)[0], names or None)
-    found = Dataset(own, checked.x_train, checked.y_train, checked.x_test, checked.y_test, checked.classes, notes=(*notes, *checked.notes))
-    if found.x_test is not None or found.y_train is None:
-        return found
-    kept, held_out = stratified(found.y_train, seed=seed, name=own)
-    rows, labels = found.x_train, found.y_train
+    checked = arrays.features(x[0], train_labels, x[1], None if test is None else _words(test, column)[0], names or None)
+    data = Dataset(
+        repository, checked.x_train, checked.y_train, checked.x_test, checked.y_test, checked.classes, notes=(*notes, *checked.notes)
+    )
+    if data.x_test is not None or data.y_train is None:
+        return data
+    train_rows, test_rows = stratified(data.y_train, seed=seed, name=repository)
+    rows, labels = data.x_train, data.y_train
     own_notes = (*notes, "The source has no test rows: a stratified fifth was set apart.")
-    return Dataset(own, rows[kept], labels[kept], rows[held_out], labels[held_out], found.classes, notes=own_notes)
+    return Dataset(repository, rows[train_rows], labels[train_rows], rows[test_rows], labels[test_rows], data.classes, notes=own_notes)
 
 
 def _family(name: str) -> DatasetCard:
-    own = name.removeprefix(f"{PREFIX}:")
-    if not ID.fullmatch(own) or ".." in own:
+    repository = name.removeprefix(f"{PREFIX}:")
+    if not ID.fullmatch(repository) or ".." in repository:
         raise UnknownNameError(f"a data set of the hub is called {PREFIX}:<owner>/<name>, such as {PREFIX}:ylecun/mnist; got {name!r}.")
     return DatasetCard(
         name=name,
-        title=f"Hub: {own}",
-        source=f"huggingface.co/datasets/{own}",
+        title=f"Hub: {repository}",
+        source=f"huggingface.co/datasets/{repository}",
         licence="stated on its page",
         kind="images",
         n_train="the split train",
         n_test="the split test, else validation, else a fifth",
         n_classes="the label column's",
         d="one size for all images",
-        read=lambda settings, seed, download: _read(own, settings, seed, download),
+        read=lambda settings, seed, download: _read(repository, settings, seed, download),
         settings=HubSettings,
         size="stated on its page",
-        by_hand=f"the parquet files (or the folders of images) of huggingface.co/datasets/{own}.",
+        by_hand=f"the parquet files (or the folders of images) of huggingface.co/datasets/{repository}.",
         can_fetch=True,
     )
 

@@ -99,8 +99,10 @@ def _one_label(parts: Parts, names: list[str], how: str) -> Dataset:
     findings = Findings([FINDINGS.get(name, name) for name in names], how)
     sides = [findings.of(np.asarray(labels, dtype=bool)) for labels in (parts.y_train, parts.y_test)]
     rows = [np.asarray(images)[keep] for images, (_, keep) in zip((parts.x_train, parts.x_test), sides, strict=True)]
-    made = Parts(rows[0], sides[0][0], rows[1], sides[1][0], findings.classes, findings.notes(sum(int((~keep).sum()) for _, keep in sides)))
-    return images.checked_images(made, name="chestmnist")
+    single = Parts(
+        rows[0], sides[0][0], rows[1], sides[1][0], findings.classes, findings.notes(sum(int((~keep).sum()) for _, keep in sides))
+    )
+    return images.checked_images(single, name="chestmnist")
 
 
 def _info(name: str) -> dict[str, Any]:
@@ -136,13 +138,13 @@ def _card(name: str) -> DatasetCard:
 
 
 def _family(name: str) -> DatasetCard:
-    own = name.removeprefix(f"{PREFIX}:")
-    if own in FACTS:
-        return _card(own)
-    if own.endswith("3d"):
+    member = name.removeprefix(f"{PREFIX}:")
+    if member in FACTS:
+        return _card(member)
+    if member.endswith("3d"):
         raise UnknownNameError(f"{name!r} holds volumes, not images; the two-dimensional sets are {', '.join(FACTS)}.")
-    near = difflib.get_close_matches(own.lower(), FACTS, n=3, cutoff=0.5)
-    raise UnknownNameError(f"There is no dataset named {name!r}. Known: {', '.join(f'{PREFIX}:{found}' for found in near or FACTS)}.")
+    near = difflib.get_close_matches(member.lower(), FACTS, n=3, cutoff=0.5)
+    raise UnknownNameError(f"There is no dataset named {name!r}. Known: {', '.join(f'{PREFIX}:{match}' for match in near or FACTS)}.")
 
 
 DATASETS.register_family(PREFIX, _family)

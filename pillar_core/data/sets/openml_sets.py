@@ -31,38 +31,38 @@ NUMBERS = {"guillermo": 41159, "riccardo": 41161}
 ENDINGS = (".arff", ".csv", ".parquet")
 
 
-def _read(own: str, settings: RootSettings, seed: int, download: bool) -> Dataset:
-    card = DATASETS[f"{PREFIX}:{own}"]
+def _read(table: str, settings: RootSettings, seed: int, download: bool) -> Dataset:
+    card = DATASETS[f"{PREFIX}:{table}"]
     place = places.home(card.name, settings.root)
-    path = _by_hand(place, own)
+    path = _by_hand(place, table)
     if path is not None:
         with places.readable(path):
             x, y, notes = _from_file(path)
     else:
-        number = _cached(place, own)
+        number = _cached(place, table)
         if number is None and not download:
-            raise DataError(f"{place} holds neither {own}.arff, .csv or .parquet nor a fetched copy. {card.how_to_get(settings.root)}")
+            raise DataError(f"{place} holds neither {table}.arff, .csv or .parquet nor a fetched copy. {card.how_to_get(settings.root)}")
         if number is None:
             with places.fetching(card.title, place, card.by_hand):
-                _fetch(place, own)
-            number = _cached(place, own)
+                _fetch(place, table)
+            number = _cached(place, table)
         with places.readable(place):
-            x, y, notes = _from_frame(_fetch(place, own if number is None else str(number)))
-    return _divided(own, x, y, seed, notes)
+            x, y, notes = _from_frame(_fetch(place, table if number is None else str(number)))
+    return _divided(table, x, y, seed, notes)
 
 
-def _divided(own: str, x: Any, y: Any, seed: int, notes: tuple[str, ...]) -> Dataset:
+def _divided(table: str, x: Any, y: Any, seed: int, notes: tuple[str, ...]) -> Dataset:
     checked = arrays.features(x, y, is_divided_later=True)
     if checked.y_train is None:
-        raise DataError(f"the table {own} has no labels.")
-    train, test = stratified(checked.y_train, seed=seed, name=own)
+        raise DataError(f"the table {table} has no labels.")
+    train, test = stratified(checked.y_train, seed=seed, name=table)
     notes = (*notes, *checked.notes, "The source has no test rows: a stratified fifth was set apart.")
     rows, labels = checked.x_train, checked.y_train
-    return Dataset(own, rows[train], labels[train], rows[test], labels[test], classes=checked.classes, notes=notes)
+    return Dataset(table, rows[train], labels[train], rows[test], labels[test], classes=checked.classes, notes=notes)
 
 
-def _by_hand(place: Path, own: str) -> Path | None:
-    candidates = [place, *(place / f"{own}{ending}" for ending in ENDINGS)]
+def _by_hand(place: Path, table: str) -> Path | None:
+    candidates = [place, *(place / f"{table}{ending}" for ending in ENDINGS)]
     return next((path for path in candidates if path.is_file() and path.suffix.lower() in ENDINGS), None)
 
 
@@ -76,12 +76,12 @@ def _from_file(path: Path) -> tuple[Any, Any, tuple[str, ...]]:
     return np.concatenate([parts.x_train, parts.x_test]), np.concatenate([parts.y_train, parts.y_test]), ()
 
 
-def _fetch(place: Path, own: str) -> Any:
+def _fetch(place: Path, table: str) -> Any:
     """scikit-learn's bunch; from its cache below `place` where it lies there."""
     from sklearn.datasets import fetch_openml
 
-    number = int(own) if own.isdecimal() else NUMBERS.get(own)
-    chosen = {"name": own} if number is None else {"data_id": number}
+    number = int(table) if table.isdecimal() else NUMBERS.get(table)
+    chosen = {"name": table} if number is None else {"data_id": number}
     return fetch_openml(**chosen, data_home=str(place), as_frame=True, parser="pandas", n_retries=1)
 
 
@@ -93,15 +93,15 @@ def _from_frame(bunch: Any) -> tuple[Any, Any, tuple[str, ...]]:
     return numbers_of(frame, list(frame.columns)), labels, ()
 
 
-def _cached(place: Path, own: str) -> int | None:
+def _cached(place: Path, table: str) -> int | None:
     """The number of the table, if every file that reading it needs lies in scikit-learn's cache; else None, so no network is touched."""
-    number = int(own) if own.isdecimal() else NUMBERS.get(own)
+    number = int(table) if table.isdecimal() else NUMBERS.get(table)
     host = place / "openml" / "openml.org"
     api = host / "api" / "v1" / "json" / "data"
     try:
         if number is None:
-            found = _json(next((api / "list" / "data_name" / own.lower()).rglob("*.gz")))
-            number = int(found["data"]["dataset"][0]["did"])
+            listing = _json(next((api / "list" / "data_name" / table.lower()).rglob("*.gz")))
+            number = int(listing["data"]["dataset"][0]["did"])
         url = str(_json(api / f"{number}.gz")["data_set_description"]["url"])
     except (OSError, ValueError, KeyError, IndexError, StopIteration, EOFError):
         return None
@@ -132,34 +132,34 @@ FACTS = {
 UNKNOWN = Facts("", ("four fifths of the table", "a fifth"), "the table's columns", "size of the table")
 
 
-def _card(own: str) -> DatasetCard:
-    facts = FACTS.get(own, UNKNOWN)
+def _card(table: str) -> DatasetCard:
+    facts = FACTS.get(table, UNKNOWN)
     return DatasetCard(
-        name=f"{PREFIX}:{own}",
-        title=facts.title or f"OpenML: {own}",
-        source="I. Guyon et al.: ChaLearn AutoML challenge, 2018; OpenML" if own in FACTS else "OpenML (openml.org)",
-        licence="public" if own in FACTS else "stated on its OpenML page",
+        name=f"{PREFIX}:{table}",
+        title=facts.title or f"OpenML: {table}",
+        source="I. Guyon et al.: ChaLearn AutoML challenge, 2018; OpenML" if table in FACTS else "OpenML (openml.org)",
+        licence="public" if table in FACTS else "stated on its OpenML page",
         kind="tabular",
         n_train=facts.rows[0],
         n_test=facts.rows[1],
-        n_classes=Count(2) if own in FACTS else "the label column's",
+        n_classes=Count(2) if table in FACTS else "the label column's",
         d=facts.d,
-        read=lambda settings, seed, download: _read(own, settings, seed, download),
+        read=lambda settings, seed, download: _read(table, settings, seed, download),
         settings=RootSettings,
         papers=facts.papers,
         size=facts.size,
-        by_hand=f"the table {own} from openml.org as {own}.arff, .csv or .parquet.",
+        by_hand=f"the table {table} from openml.org as {table}.arff, .csv or .parquet.",
         can_fetch=True,
     )
 
 
 def _family(name: str) -> DatasetCard:
-    own = name.removeprefix(f"{PREFIX}:")
-    if not NAME.fullmatch(own) or ".." in own:
+    table = name.removeprefix(f"{PREFIX}:")
+    if not NAME.fullmatch(table) or ".." in table:
         raise UnknownNameError(
             f"an OpenML table is called by its name or number, such as {PREFIX}:guillermo or {PREFIX}:41159; got {name!r}."
         )
-    return _card(own)
+    return _card(table)
 
 
 DATASETS.register_family(PREFIX, _family)

@@ -78,13 +78,13 @@ def _card(name: str) -> DatasetCard:
 
 
 def _family(name: str) -> DatasetCard:
-    own = name.removeprefix(f"{PREFIX}:")
-    if own in FACTS:
-        return _card(own)
-    near = difflib.get_close_matches(own.lower(), FACTS, n=3, cutoff=0.5)
+    member = name.removeprefix(f"{PREFIX}:")
+    if member in FACTS:
+        return _card(member)
+    near = difflib.get_close_matches(member.lower(), FACTS, n=3, cutoff=0.5)
     raise UnknownNameError(
         f"There is no dataset named {name!r}. "
-        + (f"Did you mean {', '.join(f'{PREFIX}:{found}' for found in near)}?" if near else f"torchvision's, here: {', '.join(FACTS)}.")
+        + (f"Did you mean {', '.join(f'{PREFIX}:{match}' for match in near)}?" if near else f"torchvision's, here: {', '.join(FACTS)}.")
     )
 
 
