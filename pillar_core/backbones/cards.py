@@ -23,10 +23,12 @@ NO_OVERLAP = "none: nothing was pre-trained"
 
 @dataclasses.dataclass(frozen=True)
 class Work:
-    """What an opened backbone may use: its weights on this disk (None: it has none) and a device (cpu, cuda or mps)."""
+    """What an opened backbone may use: its weights on this disk (None: it has none), a device (cpu, cuda or mps), and whether the
+    person at this machine said that a file that is a program may run."""
 
     weights: Path | None = None
     device: str = "cpu"
+    trusts_program: bool = False
 
 
 @dataclasses.dataclass(frozen=True)

@@ -74,6 +74,7 @@ def extract(
     weights: str | Path | None = None,
     device: str = "auto",
     batch_size: int = 64,
+    trust_program: bool = False,
     progress: Progress | None = None,
     cancelled: StopRequested | None = None,
 ) -> tuple[Array, Array | None, tuple[str, ...]]:
@@ -83,12 +84,13 @@ def extract(
 
     Raises:
         UnknownNameError: no such backbone.
-        SettingError: device, batch size, weights or an option of the name out of range.
+        SettingError: device, batch size, weights or an option of the name out of range; a program without `trust_program`.
         DataError: rows that the backbone cannot take, weights of another network, or features that are not finite.
         StoreError: a disk that refuses; what was done is kept.
         Cancelled: `cancelled` said so; what was done is kept.
     """
     plan = _planned(dataset, backbone, weights, device, batch_size, network=True)
+    plan.work = dataclasses.replace(plan.work, trusts_program=trust_program)
     plan.progress, plan.cancelled = progress or plan.progress, cancelled or plan.cancelled
     if not plan.backbone.is_kept:
         return (*_at_once(plan), ())

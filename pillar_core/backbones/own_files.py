@@ -115,6 +115,11 @@ def _own_file(name: str, work: Work) -> Path:
         raise SettingError(f"weights must be none for {name}: the file in its name holds them.")
     if work.weights.resolve().is_relative_to(store.default().root.resolve()):
         raise SettingError(f"{name} lies in the cache folder, which keeps what others sent: no program is opened from there.")
+    if not work.trusts_program:
+        raise SettingError(
+            f"{name} is a program, which may read, change and send what you may. If you wrote it or trust who did, extract its features "
+            "once with trust_program=True: --trust-program of the command extract, or the box beside Extract on Data & backbone."
+        )
     return work.weights
 
 

@@ -21,6 +21,7 @@ def load_features(
     weights: str | Path | None = None,
     device: str = "auto",
     batch_size: int = 64,
+    trust_program: bool = False,
 ) -> FeatureSet:
     """The feature set of a file, a folder or zip of images, or a dataset, checked.
 
@@ -32,6 +33,7 @@ def load_features(
         weights: a local file for backbones that have weights.
         device: auto, cpu, cuda or mps.
         batch_size: images at a time.
+        trust_program: whether a TorchScript or ONNX file may run, which is a program; features in the cache need it not.
 
     Raises:
         DataError: a file or rows that cannot be used, every reason with row numbers; or weights of another network.
@@ -44,7 +46,7 @@ def load_features(
         if backbone not in (None, "identity") or weights is not None:
             raise SettingError(f"backbone must be none or identity for what is features already; got {backbone!r}, weights {weights!r}.")
         return found
-    return through_backbone(found, backbone, weights=weights, device=device, batch_size=batch_size)
+    return through_backbone(found, backbone, weights=weights, device=device, batch_size=batch_size, trust_program=trust_program)
 
 
 def through_backbone(
@@ -54,6 +56,7 @@ def through_backbone(
     weights: str | Path | None = None,
     device: str = "auto",
     batch_size: int = 64,
+    trust_program: bool = False,
     progress: Progress | None = None,
     cancelled: StopRequested | None = None,
 ) -> FeatureSet:
@@ -64,7 +67,14 @@ def through_backbone(
     """
     chosen = backbone or ("raw_pixels" if dataset.is_images else "identity")
     x_train, x_test, notes = extract(
-        dataset, backbone=chosen, weights=weights, device=device, batch_size=batch_size, progress=progress, cancelled=cancelled
+        dataset,
+        backbone=chosen,
+        weights=weights,
+        device=device,
+        batch_size=batch_size,
+        trust_program=trust_program,
+        progress=progress,
+        cancelled=cancelled,
     )
     checked = data.features(x_train, dataset.y_train, x_test, dataset.y_test, dataset.classes or None)
     return dataclasses.replace(

@@ -167,9 +167,17 @@ def _state(settings: Settings) -> bool:
     if not missing:
         st.success(f"**Ready:** every page uses the features of {title}.", icon=":material/check_circle:")
         return True
+    is_program = pc.BACKBONES[name].is_program
+    if is_program:
+        words = (
+            "This file is a program: it may read, change and send whatever you may on this machine. Run it only if you trust who wrote it."
+        )
+        if not st.checkbox("I trust this program", key="extract-trust", help=words):
+            st.warning(words, icon=":material/gpp_maybe:")
+            return False
     images = sum(count for _, count in missing)
     jobs.panel(
-        [specification(one, name) for one, _ in missing],
+        [specification(one, name, trust_program=is_program) for one, _ in missing],
         what=f"Features through {title}",
         seconds=images * (_SECONDS_PER_IMAGE if pc.BACKBONES[name].weights else _SECONDS_WITHOUT_WEIGHTS),
         cost="",

@@ -18,7 +18,13 @@ KIND = "extract"
 
 
 def specification(
-    dataset: str, backbone: str, *, settings: Mapping[str, Any] | None = None, device: str = "auto", batch_size: int = 64
+    dataset: str,
+    backbone: str,
+    *,
+    settings: Mapping[str, Any] | None = None,
+    device: str = "auto",
+    batch_size: int = 64,
+    trust_program: bool = False,
 ) -> dict[str, Any]:
     """What to submit for a data set's features, by names; other weights under the backbone's name make it another job."""
     return {
@@ -29,7 +35,7 @@ def specification(
         "revision": revision(backbone),
         "device": device,
         "batch_size": batch_size,
-    }
+    } | ({"trust_program": True} if trust_program else {})
 
 
 def run(task: Task, progress: Progress, cancelled: StopRequested) -> dict[str, Any]:
@@ -48,6 +54,7 @@ def run(task: Task, progress: Progress, cancelled: StopRequested) -> dict[str, A
         str(task["backbone"]),
         device=str(task["device"]),
         batch_size=int(task["batch_size"]),
+        trust_program=bool(task.get("trust_program")),
         progress=progress,
         cancelled=cancelled,
     )

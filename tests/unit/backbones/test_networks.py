@@ -134,7 +134,7 @@ def test_a_torchscript_file_of_ones_own(tmp_path: Path) -> None:
     assert not is_ready(images, backbone=name)
     with pytest.raises(SettingError, match="there is no"):
         is_ready(images, backbone=f"torchscript:{tmp_path / 'absent.pt'}")
-    train, _, _ = extract(images, backbone=name, device="cpu")
+    train, _, _ = extract(images, backbone=name, device="cpu", trust_program=True)
     np.testing.assert_allclose(train, _means(images.x_train), atol=1e-5)
     assert is_ready(images, backbone=name)
     (tmp_path / "moved").mkdir()
@@ -142,10 +142,10 @@ def test_a_torchscript_file_of_ones_own(tmp_path: Path) -> None:
     assert is_ready(images, backbone=f"torchscript:{tmp_path / 'moved' / 'own.pt'}?input_size=32")
     torch.jit.trace(torch.nn.Flatten(0), torch.zeros(1, 3, 32, 32)).save(tmp_path / "flat.pt")
     with pytest.raises(DataError, match="one row"):
-        extract(images, backbone=f"torchscript:{tmp_path / 'flat.pt'}", device="cpu")
+        extract(images, backbone=f"torchscript:{tmp_path / 'flat.pt'}", device="cpu", trust_program=True)
     (tmp_path / "broken.pt").write_bytes(b"PK not a network")
     with pytest.raises(DataError, match="no TorchScript file"):
-        extract(images, backbone=f"torchscript:{tmp_path / 'broken.pt'}", device="cpu")
+        extract(images, backbone=f"torchscript:{tmp_path / 'broken.pt'}", device="cpu", trust_program=True)
 
 
 @pytest.mark.filterwarnings("ignore")  # tracing warns about itself
@@ -153,9 +153,9 @@ def test_a_file_written_in_training_mode_is_refused(tmp_path: Path) -> None:
     network = torch.nn.Sequential(torch.nn.Conv2d(3, 8, 3), torch.nn.BatchNorm2d(8), torch.nn.ReLU())
     for training, path in ((True, tmp_path / "training.pt"), (False, tmp_path / "eval.pt")):
         torch.jit.trace(network.train(training), torch.rand(2, 3, 32, 32), check_trace=False).save(path)
-    extract(_images(4), backbone=f"torchscript:{tmp_path / 'eval.pt'}?input_size=32", device="cpu")
+    extract(_images(4), backbone=f"torchscript:{tmp_path / 'eval.pt'}?input_size=32", device="cpu", trust_program=True)
     with pytest.raises(DataError, match="beside other images"):
-        extract(_images(4), backbone=f"torchscript:{tmp_path / 'training.pt'}?input_size=32", device="cpu")
+        extract(_images(4), backbone=f"torchscript:{tmp_path / 'training.pt'}?input_size=32", device="cpu", trust_program=True)
 
 
 def _field(number: int, value: int | bytes | str) -> bytes:
@@ -188,14 +188,20 @@ def test_an_onnx_file_of_ones_own(batch: int | str, tmp_path: Path) -> None:
     pytest.importorskip("onnxruntime")
     (tmp_path / "own.onnx").write_bytes(_onnx(batch))
     images = _images(5)
-    train, _, _ = extract(images, backbone=f"onnx:{tmp_path / 'own.onnx'}", device="cpu", batch_size=4)
+    train, _, _ = extract(images, backbone=f"onnx:{tmp_path / 'own.onnx'}", device="cpu", batch_size=4, trust_program=True)
     np.testing.assert_allclose(train, _means(images.x_train), atol=1e-5)
     (tmp_path / "broken.onnx").write_bytes(_onnx(batch)[:40])
     with pytest.raises(DataError, match="cannot be opened as ONNX"):
-        extract(images, backbone=f"onnx:{tmp_path / 'broken.onnx'}", device="cpu")
+        extract(images, backbone=f"onnx:{tmp_path / 'broken.onnx'}", device="cpu", trust_program=True)
     if isinstance(batch, int):
         with pytest.raises(SettingError, match="multiple of 2"):
-            extract(Dataset("y", images.x_train, None), backbone=f"onnx:{tmp_path / 'own.onnx'}?mean=0.1", device="cpu", batch_size=3)
+            extract(
+                Dataset("y", images.x_train, None),
+                backbone=f"onnx:{tmp_path / 'own.onnx'}?mean=0.1",
+                device="cpu",
+                batch_size=3,
+                trust_program=True,
+            )
 
 
 @pytest.mark.parametrize(
