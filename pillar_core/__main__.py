@@ -7,6 +7,7 @@ import os
 import sys
 from collections.abc import Sequence
 
+from pillar_core import store
 from pillar_core.commands import parser
 from pillar_core.errors import Cancelled, PillarError
 
@@ -19,6 +20,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser().parse_args(arguments)
     try:
         status = _status(options)
+        _warn()
         sys.stdout.flush()
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python flushes once more as it ends
@@ -37,6 +39,16 @@ def _status(options: argparse.Namespace) -> int:
     except PillarError as refusal:
         print(f"error: {refusal}", file=sys.stderr)
         return 2
+
+
+def _warn() -> None:
+    """Say once where nothing that was computed could be kept."""
+    try:
+        unkept = store.default().unkept
+    except PillarError:
+        return  # the command has said what is wrong with the cache's settings
+    if unkept:
+        print(f"warning: {unkept}", file=sys.stderr)
 
 
 if __name__ == "__main__":

@@ -57,5 +57,8 @@ def address(settings: Settings) -> str:
 
 def _machine() -> None:
     cores = os.cpu_count() or 1
-    root = pc.store.default().root
+    cache = pc.store.default()
+    root = cache.root
     st.caption(f":material/memory: {cores} CPU core{'' if cores == 1 else 's'} · :material/folder: cache `{root.name}/`")
+    if cache.unkept:
+        st.warning(cache.unkept, icon=":material/warning:")

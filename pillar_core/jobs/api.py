@@ -6,6 +6,7 @@ process of this cache folder, and so does a look at one whose process was killed
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import os
 import shutil
@@ -84,7 +85,7 @@ def find(spec: Mapping[str, Any]) -> JobStatus | None:
         SettingError, UnknownNameError, StoreError: as `submit`.
     """
     job_id = _identity(decode_json(encode_json(spec)))
-    return None if _folder().job(job_id).status() is None else status(job_id)
+    return None if Folder(store.default().root).job(job_id).status() is None else status(job_id)
 
 
 @overload
@@ -97,13 +98,12 @@ def status(job_id: str | None = None) -> JobStatus | tuple[JobStatus, ...]:
     Raises:
         JobError: there is no such job.
     """
-    folder = _folder()
+    folder = Folder(store.default().root)
+    statuses = folder.statuses() if job_id is None else [_known(folder.job(job_id))]
+    with contextlib.suppress(OSError):  # nobody can work where nothing can be written; a look is still free
+        _attend(folder, statuses)
     if job_id is not None:
-        found = _known(folder.job(job_id))
-        _attend(folder, [found])
-        return _flagged(folder, found)
-    statuses = folder.statuses()
-    _attend(folder, statuses)
+        return _flagged(folder, statuses[0])
     return tuple(sorted((_flagged(folder, item) for item in statuses), key=lambda item: item.submitted, reverse=True))
 
 

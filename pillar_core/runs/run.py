@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import math
 import time
@@ -10,7 +11,7 @@ from typing import Any, TypeVar
 
 from pillar_core import accounting, metrics, params, store
 from pillar_core.engine import training_device
-from pillar_core.errors import BudgetError, DataError, LedgerError, SettingError
+from pillar_core.errors import BudgetError, DataError, LedgerError, SettingError, StoreError
 from pillar_core.ledger import DpEvent, Ledger, compose, describe
 from pillar_core.methods import METHODS, Method
 from pillar_core.methods.parts.fields import HasMoments
@@ -213,8 +214,9 @@ def calibrated(cost: Callable[[float], DpEvent], budget: PrivacyBudget, accounta
             return stored
     value = accounting.calibrate(cost, budget, accountant=accountant)
     if stored is not None and stored != value:
-        cache.delete("calibration", key)
-    cache.put_json("calibration", key, value)
+        with contextlib.suppress(StoreError):  # a read-only disk: what lies there is checked again at each use
+            cache.delete("calibration", key)
+    cache.remember_json("calibration", key, value)
     return value
 
 

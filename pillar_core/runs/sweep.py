@@ -133,7 +133,7 @@ def run_trials(
         for position, record in zip(missing, trained, strict=True):
             records[position] = record
             if use_cache and is_kept(record):
-                store.default().put_json("record", cell_key(group[position]), record)
+                store.default().remember_json("record", cell_key(group[position]), record)
     return [record for record in records if record is not None]
 
 

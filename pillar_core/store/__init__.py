@@ -32,6 +32,8 @@ __all__ = ["KINDS", "Entry", "ImportReport", "PruneReport", "Store", "VerifyRepo
 T = TypeVar("T")
 
 DEFAULT_MAX_BYTES = 20 * 10**9
+MEMORY_BYTES = 100 * 10**6
+"""What of `remember_json` is held in memory at most where the disk refuses; the oldest goes first."""
 _REPOSITORY = Path(__file__).resolve().parents[2]
 
 
@@ -73,6 +75,13 @@ class Store:
         self._checked: dict[tuple[str, int, int, int], None] = {}
         self._index = Index(self.root / "index", self._note)
         self._sizes = upkeep.Sizes(self.root)
+        self._memory: dict[tuple[str, str], bytes] = {}
+        self._unkept = ""
+
+    @property
+    def unkept(self) -> str:
+        """Why results are only in memory, in a sentence for people; "" while the disk takes what is written."""
+        return self._unkept
 
     def notes(self) -> tuple[str, ...]:
         """What went wrong in this process and was worked around: the last 50, oldest first."""
@@ -84,8 +93,28 @@ class Store:
         return any(entry.entry_path(layer, kind, key).exists() for layer in self._layers())
 
     def get_json(self, kind: str, key: str) -> Any | None:
-        """The value stored under `key`, or None."""
-        return self._get(kind, key, lambda path: codec.decode_json(entry.read_payload(path, kind, key)))
+        """The value stored (or remembered by this process) under `key`, or None."""
+        found = self._get(kind, key, lambda path: codec.decode_json(entry.read_payload(path, kind, key)))
+        remembered = self._memory.get((kind, key)) if found is None else None
+        return found if remembered is None else codec.decode_json(remembered)
+
+    def remember_json(self, kind: str, key: str, value: Any) -> bool:
+        """As `put_json` for what can be computed again: on a full or read-only disk it stays in memory, and `unkept` says so.
+
+        Raises:
+            StoreError: NaN, a type that JSON lacks, or somebody else's folder.
+        """
+        try:
+            written = self.put_json(kind, key, value)
+        except StoreError as error:
+            if not isinstance(error.__cause__, OSError):
+                raise
+            self._remember((kind, key), codec.encode_json(value))
+            self._unkept = f"The cache cannot be written: results are only in memory, until this process ends. {error}"
+            self._note(self._unkept)
+            return False
+        self._unkept = ""
+        return written
 
     def put_json(self, kind: str, key: str, value: Any) -> bool:
         """Whether `value` was stored now; False when the key was there (the first written wins).
@@ -129,6 +158,7 @@ class Store:
     def delete(self, kind: str, key: str) -> bool:
         """Whether an entry was removed. Starter entries stay."""
         kind, key = entry.checked_name(kind, key)
+        self._memory.pop((kind, key), None)
         try:
             entry.entry_path(self.root, kind, key).unlink()
         except FileNotFoundError:
@@ -251,6 +281,12 @@ class Store:
                     del self._checked[next(iter(self._checked))]
         mapped = codec.map_npz(str(path))
         return mapped if mmap else {name: np.array(value) for name, value in mapped.items()}
+
+    def _remember(self, name: tuple[str, str], payload: bytes) -> None:
+        with self._lock:
+            self._memory[name] = payload
+            while sum(map(len, self._memory.values())) > MEMORY_BYTES:
+                del self._memory[next(iter(self._memory))]
 
     def _note(self, text: str) -> None:
         with self._lock:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from pillar_core.errors import Cancelled
+from pillar_core import store
+from pillar_core.errors import Cancelled, StoreError
 from pillar_core.jobs.kind import JOB_KINDS, JobKind, Task
 from pillar_core.studies.screening import answers as screening_kept
 from pillar_core.types import Progress, StopRequested
@@ -12,7 +13,9 @@ def run_screening(task: Task, progress: Progress, cancelled: StopRequested) -> s
     """The store's key of the table, computed unless it is there.
 
     Raises:
-        Cancelled: between two sets. As `screening_kept.computed`.
+        Cancelled: between two sets.
+        StoreError: the table did not fit on the disk, where other processes look for it.
+        As `screening_kept.computed`.
     """
 
     def told(done: int, total: int, message: str = "") -> None:
@@ -22,6 +25,8 @@ def run_screening(task: Task, progress: Progress, cancelled: StopRequested) -> s
 
     ask = screening_kept.Ask.of(task)
     screening_kept.computed(ask, told)
+    if not store.default().has("record", ask.key):
+        raise StoreError(store.default().unkept)
     return ask.key
 
 

@@ -47,7 +47,8 @@ def run(task: Task, progress: Progress, cancelled: StopRequested) -> list[Answer
             raise Cancelled(f"stopped after {len(answers)} of {len(cells)} cells.")
         progress(len(answers), len(cells), batch[0].method)
         for cell, record in zip(batch, sweep.run_trials(batch), strict=True):
-            answers.append(sweep.cell_key(cell) if sweep.is_kept(record) else dict(record))
+            key = sweep.cell_key(cell)
+            answers.append(key if sweep.is_kept(record) and store.default().has("record", key) else dict(record))
     progress(len(cells), len(cells), cells[-1].method)
     return answers
 

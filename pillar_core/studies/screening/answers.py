@@ -93,7 +93,7 @@ def computed(ask: Ask, progress: Progress = unwatched, *, sets: tuple[Dataset, d
     table = _ANSWERS[ask.what](ask, private, public, progress)
     rows = table.astype(object).where(table.notna(), None).to_numpy().tolist()
     attrs = {name: list(value) if isinstance(value, tuple) else value for name, value in table.attrs.items()}
-    store.default().put_json("record", ask.key, {"screening": ask.what, "columns": list(table.columns), "rows": rows, "attrs": attrs})
+    store.default().remember_json("record", ask.key, {"screening": ask.what, "columns": list(table.columns), "rows": rows, "attrs": attrs})
     return table
 
 

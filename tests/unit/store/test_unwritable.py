@@ -1,0 +1,94 @@
+"""A cache on a full or read-only disk: runs go on from memory and say so; what must be kept fails with our own error."""
+
+from __future__ import annotations
+
+import errno
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import pillar_core as pc
+from pillar_core import store
+from pillar_core.__main__ import main
+from pillar_core.data import uploads
+from pillar_core.errors import StoreError
+from pillar_core.jobs import sweep as sweeps
+from pillar_core.jobs.kinds import sweep as kind
+from pillar_core.types import FeatureSet
+
+GRID: dict[str, Any] = {"dataset": "digits", "method": "noisy_gd", "epsilon": 1.37, "seed": [0, 1]}
+
+
+@pytest.fixture(params=["full", "read-only"])
+def unwritable(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> store.Store:
+    """The default store, each of whose writes fails as on a full disk or in a read-only folder."""
+    monkeypatch.setenv("PILLAR_CACHE", str(tmp_path / "cache"))
+
+    def refuse(*_: Any, **__: Any) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device") if request.param == "full" else OSError(errno.EROFS, "Read-only file system")
+
+    places = ("store.entry.write_whole",) if request.param == "full" else ("store.entry.make_private", "store.index.make_private")
+    for place in (*places, "jobs.state.make_private"):
+        monkeypatch.setattr(f"pillar_core.{place}", refuse)
+    return store.default()
+
+
+def test_a_sweep_runs_from_memory_and_says_so_once(unwritable: store.Store) -> None:
+    table = pc.sweep(GRID)
+    assert table["error_message"].isna().all()
+    assert len(table) == 2
+    assert "only in memory" in unwritable.unkept
+    assert sum("only in memory" in note for note in unwritable.notes()) == 1
+    assert not list(unwritable.root.rglob("*.json"))
+
+
+def test_what_memory_holds_is_found_again_and_bounded(unwritable: store.Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(store, "MEMORY_BYTES", 20)
+    for number in range(10):
+        unwritable.remember_json("calibration", f"k{number}", float(number))
+    assert unwritable.get_json("calibration", "k9") == 9.0
+    assert unwritable.get_json("calibration", "k0") is None
+    assert not unwritable.has("calibration", "k9")  # another process would not find it
+
+
+def test_a_disk_that_takes_writes_again_ends_the_warning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    cache = store.Store(tmp_path / "cache")
+
+    def full(_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("os.fsync", full)
+        assert not cache.remember_json("calibration", "k1", 1.0)
+    assert cache.unkept
+    assert cache.remember_json("calibration", "k2", 2.0)
+    assert not cache.unkept
+
+
+def test_the_command_line_warns_once(unwritable: store.Store, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", "--method", "noisy_gd", "--dataset", "digits", "--epsilon", "1.37", "--seed", "0"]) == 0
+    assert capsys.readouterr().err.count("only in memory") == 1
+
+
+def test_what_must_be_kept_fails_with_our_own_error(unwritable: store.Store) -> None:
+    rows = FeatureSet(
+        x_train=np.eye(4, dtype=np.float32), y_train=np.array([0, 1, 0, 1]), x_test=None, y_test=None, classes=("a", "b"), name="mine"
+    )
+    with pytest.raises(StoreError, match="Free space"):
+        uploads.keep(rows)
+    if not unwritable.root.exists():
+        with pytest.raises(StoreError):
+            pc.jobs.submit({"kind": "sweep", "grid": GRID})
+
+
+def test_pages_that_look_at_jobs_find_none(unwritable: store.Store) -> None:
+    assert pc.jobs.status() == ()
+    assert pc.jobs.find({"kind": "sweep", "grid": GRID}) is None
+
+
+def test_a_record_that_the_disk_lost_fails_no_job(unwritable: store.Store) -> None:
+    task = kind.split({"kind": "sweep", "grid": GRID})[0]
+    answers = kind.run(task, lambda *_: None, lambda: False)
+    assert all(record["accuracy"] for record in sweeps.records([answers]))
