@@ -39,11 +39,11 @@ def command(options: argparse.Namespace) -> int:
     settings = assignments(options.dataset_setting)
     print(as_lines(_card(DATASETS[options.name], settings.get("root"))))
     if options.download or options.read or options.forget:
-        found = load_dataset(options.name, download=options.download, **settings)
-        print(f"\n{as_lines(_held(found))}")
+        dataset = load_dataset(options.name, download=options.download, **settings)
+        print(f"\n{as_lines(_held(dataset))}")
         if options.forget:
-            forget(found)
-            print(f"deleted from the cache: {len(found.stored_rows)} entries of decoded images")
+            forget(dataset)
+            print(f"deleted from the cache: {len(dataset.stored_rows)} entries of decoded images")
     return 0
 
 
@@ -70,11 +70,11 @@ def _card(card: DatasetCard, root: str | None) -> dict[str, str]:
     }
 
 
-def _held(found: Dataset) -> dict[str, str]:
-    test = 0 if found.x_test is None else len(found.x_test)
-    notes = {f"note {number}": note for number, note in enumerate(found.notes, 1)}
+def _held(dataset: Dataset) -> dict[str, str]:
+    test = 0 if dataset.x_test is None else len(dataset.x_test)
+    notes = {f"note {number}": note for number, note in enumerate(dataset.notes, 1)}
     return {
-        "read": f"{len(found.x_train):,} train and {test:,} test rows of {' × '.join(map(str, found.x_train.shape[1:]))}",
-        "classes": ", ".join(found.classes[:20]) + (f" … ({len(found.classes)})" if len(found.classes) > 20 else ""),
+        "read": f"{len(dataset.x_train):,} train and {test:,} test rows of {' × '.join(map(str, dataset.x_train.shape[1:]))}",
+        "classes": ", ".join(dataset.classes[:20]) + (f" … ({len(dataset.classes)})" if len(dataset.classes) > 20 else ""),
         **notes,
     }

@@ -69,9 +69,9 @@ def command(options: argparse.Namespace) -> int:
 def _images(options: argparse.Namespace) -> Dataset:
     name = options.dataset
     if name not in DATASETS and Path(name).expanduser().exists():
-        found = read(name)
-        if isinstance(found, Dataset):
-            return found
+        data = read(name)
+        if isinstance(data, Dataset):
+            return data
         raise DataError(f"{name} holds features already: there is nothing to extract.")
     return load_dataset(name, download=options.download, **shared.assignments(options.dataset_setting))
 
@@ -97,10 +97,10 @@ def _printer() -> Progress:
 
 def _written(features: FeatureSet, path: Path) -> Path:
     arrays = {name: getattr(features, name) for name in ("x_train", "y_train", "x_test", "y_test")}
-    kept = {name: array for name, array in arrays.items() if array is not None}
+    present = {name: array for name, array in arrays.items() if array is not None}
     try:
         with path.open("wb") as file:
-            np.savez(file, classes=np.array(features.classes, dtype=str), **kept)
+            np.savez(file, classes=np.array(features.classes, dtype=str), **present)
     except OSError as error:
         raise StoreError(f"{path} could not be written ({error}); the features are in the cache.") from error
     return path

@@ -53,12 +53,12 @@ def command(options: argparse.Namespace) -> int:
         for name in [options.what] if options.what else WHAT:
             print(f"{name}:\n{as_lines({item: thing.title for item, thing in WHAT[name].items()})}\n")
         return 0
-    found = [(registry.what, registry[options.what]) for registry in _REGISTRIES if options.what in registry]
-    if not found:
+    matches = [(registry.what, registry[options.what]) for registry in _REGISTRIES if options.what in registry]
+    if not matches:
         near = difflib.get_close_matches(options.what, [*WHAT, *(name for registry in _REGISTRIES for name in registry)], cutoff=0.5)
         hint = f"Did you mean {', '.join(near)}?" if near else f"Lists: {', '.join(WHAT)}."
         raise UnknownNameError(f"Nothing is named {options.what!r}. {hint}")
-    for what, item in found:
+    for what, item in matches:
         print(f"{item.title} ({what})\n{as_lines(_facts(item))}\n")
     return 0
 

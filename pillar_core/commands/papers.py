@@ -66,10 +66,10 @@ def _run(options: argparse.Namespace) -> int:
             )
         shared = {"data": data, "seeds": options.seeds, "scheduler": options.scheduler, "progress": show_progress}
         frames.append(papers.run(options.table, dataset=dataset, **shared).assign(rows="generated" if data is None else dataset))
-    found = pd.concat(frames, ignore_index=True)
+    tables = pd.concat(frames, ignore_index=True)
     if options.output:
-        found.to_csv(options.output, index=False)
-    print(found.to_string(index=False, float_format=lambda value: f"{value:.4g}", na_rep=""))
+        tables.to_csv(options.output, index=False)
+    print(tables.to_string(index=False, float_format=lambda value: f"{value:.4g}", na_rep=""))
     return 0
 
 

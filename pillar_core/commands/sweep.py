@@ -40,11 +40,11 @@ def command(options: argparse.Namespace) -> int:
     print(f"{sum(map(len, groups))} runs, {known} of them cached", file=sys.stderr)
     if options.count:
         return 0
-    found = pd.concat([_run(grid, options) for grid in grids], ignore_index=True)
-    text = found.to_csv(options.output, index=False)
+    table = pd.concat([_run(grid, options) for grid in grids], ignore_index=True)
+    text = table.to_csv(options.output, index=False)
     if text is not None:
         sys.stdout.write(text)
-    return 1 if found["error_message"].notna().any() else 0
+    return 1 if table["error_message"].notna().any() else 0
 
 
 def read_grids(path: str) -> list[dict[str, Any]]:
@@ -71,8 +71,8 @@ def with_files(grid: dict[str, Any]) -> dict[str, Any]:
     """
     given = grid.get("dataset", [])
     names = [str(name) for name in (given if isinstance(given, list) else [given])]
-    found = [uploads.keep(load_features(name)) if not is_known(name) and Path(name).exists() else name for name in names]
-    return grid | ({"dataset": found} if names else {})
+    datasets = [uploads.keep(load_features(name)) if not is_known(name) and Path(name).exists() else name for name in names]
+    return grid | ({"dataset": datasets} if names else {})
 
 
 def _run(grid: dict[str, Any], options: argparse.Namespace) -> pd.DataFrame:

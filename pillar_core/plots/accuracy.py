@@ -233,5 +233,5 @@ def _hover(row: Any) -> str:
 
 def _alt(budgets: int, bests: list[str], roof: pd.DataFrame) -> str:
     top = roof["accuracy"].dropna()
-    words = f" Without privacy: {100 * float(top.mean()):.1f} percent." if len(top) else ""
-    return f"Line chart of test accuracy against k for {budgets} privacy budgets. {'; '.join(filter(None, bests))}.{words}"
+    summary = f" Without privacy: {100 * float(top.mean()):.1f} percent." if len(top) else ""
+    return f"Line chart of test accuracy against k for {budgets} privacy budgets. {'; '.join(filter(None, bests))}.{summary}"

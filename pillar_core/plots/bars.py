@@ -61,10 +61,15 @@ def comparison(
     figure.update_yaxes(type="category", categoryarray=labels[::-1], showgrid=False, ticksuffix="  ")
     figure.update_layout(showlegend="published" in table, bargap=0.3)
     order = means["mean"].sort_values(ascending=False)
-    words = "; ".join(f"{(titles or {}).get(str(name), str(name))} {100 * value:.1f} percent" for name, value in order.items())
+    summary = "; ".join(f"{(titles or {}).get(str(name), str(name))} {100 * value:.1f} percent" for name, value in order.items())
     caption = f"{seeds_phrase(means['seeds'].fillna(0))}."
     return finished(
-        figure, title=title, caption=caption, alt=f"Bar chart of test accuracy: {words}.", mode=mode, height=height or 170 + 46 * len(names)
+        figure,
+        title=title,
+        caption=caption,
+        alt=f"Bar chart of test accuracy: {summary}.",
+        mode=mode,
+        height=height or 170 + 46 * len(names),
     )
 
 

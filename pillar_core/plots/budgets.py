@@ -37,12 +37,12 @@ def error_against_epsilon(
     figure.update_yaxes(title_text="test error, %", rangemode="tozero")
     figure.update_layout(legend={"orientation": "v", "x": 1.02, "y": 1})
     points = known[known["epsilon"].isin(finite)][["title", "mean", "epsilon"]].to_numpy()
-    words = "; ".join(f"{label} {100 - 100 * mean:.1f} percent at ε = {epsilon:g}" for label, mean, epsilon in points)
+    summary = "; ".join(f"{label} {100 - 100 * mean:.1f} percent at ε = {epsilon:g}" for label, mean, epsilon in points)
     return finished(
         figure,
         title=title,
         caption=f"{seeds_phrase(known['seeds'])}. Lower is better.",
-        alt=f"Line chart of test error against ε: {words}.",
+        alt=f"Line chart of test error against ε: {summary}.",
         mode=mode,
         height=height or 520,
     )

@@ -60,8 +60,8 @@ def effect(
     figure.update_layout(barmode="group", legend={"orientation": "h", "y": -0.22})
     few = asked is not None and bool((known["seeds"] < asked).any())
     caption = f"{seeds_phrase(known['seeds'])}." + (f" Open marks: fewer than {asked} seeds so far." if few else "")
-    words = "; ".join(f"{row.series} at {row.x}: {scale * float(row.mean):.3g}" for row in known.itertuples(index=False))  # type: ignore[arg-type]  # a column of numbers
-    return finished(figure, title=title, caption=caption, alt=f"{title}. {y_title}: {words}.", mode=mode, height=height)
+    summary = "; ".join(f"{row.series} at {row.x}: {scale * float(row.mean):.3g}" for row in known.itertuples(index=False))  # type: ignore[arg-type]  # a column of numbers
+    return finished(figure, title=title, caption=caption, alt=f"{title}. {y_title}: {summary}.", mode=mode, height=height)
 
 
 def _series(known: pd.DataFrame) -> list[str]:

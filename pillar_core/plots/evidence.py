@@ -56,9 +56,9 @@ def membership_roc(roc: pd.DataFrame, bound: pd.DataFrame, *, mode: Mode = "ligh
             hovertemplate="%{fullData.name}: finds %{y:.3g} at %{x:.3g} false alarms<extra></extra>",
         )
     ticks = [1e-3, 1e-2, 1e-1, 1.0]
-    words = ["0.1 %", "1 %", "10 %", "100 %"]
-    figure.update_xaxes(title_text="people wrongly accused", type="log", range=[-3, 0], tickvals=ticks, ticktext=words)
-    figure.update_yaxes(title_text="members found", type="log", range=[-3, 0.02], tickvals=ticks, ticktext=words)
+    tick_texts = ["0.1 %", "1 %", "10 %", "100 %"]
+    figure.update_xaxes(title_text="people wrongly accused", type="log", range=[-3, 0], tickvals=ticks, ticktext=tick_texts)
+    figure.update_yaxes(title_text="members found", type="log", range=[-3, 0.02], tickvals=ticks, ticktext=tick_texts)
     return finished(
         figure,
         title="What attackers find, and what the guarantee rules out",
@@ -267,12 +267,12 @@ def right_guesses(table: pd.DataFrame, *, mode: Mode = "light", published: float
     figure.update_xaxes(title_text="guesses about one row that are right, %", range=[40, 104])
     figure.update_yaxes(type="category", categoryarray=labels[::-1], showgrid=False, ticksuffix="  ")
     figure.update_layout(showlegend=False, bargap=0.3)
-    words = "; ".join(f"{label}: {100 * value:.1f} percent" for label, value in zip(labels, table["success"], strict=True))
+    summary = "; ".join(f"{label}: {100 * value:.1f} percent" for label, value in zip(labels, table["success"], strict=True))
     return finished(
         figure,
         title=title,
         caption="Half of the rows in question are in the batch. Bars with 95 % intervals.",
-        alt=f"Bars of right guesses: {words}.",
+        alt=f"Bars of right guesses: {summary}.",
         mode=mode,
         height=190 + 46 * len(table),
     )

@@ -33,7 +33,7 @@ def xi_against_k(table: pd.DataFrame, *, mode: Mode = "light", k: int | None = N
     """
     figure = go.Figure()
     names = [name for name in BASES if (table["basis"] == name).any()]
-    ends, words = [], []
+    ends, summary = [], []
     for name in names:
         style, dash, label = BASES[name]
         colour = method_style(style).colour(mode)
@@ -42,7 +42,7 @@ def xi_against_k(table: pd.DataFrame, *, mode: Mode = "light", k: int | None = N
             _band(figure, rows["k"], rows["low"], rows["high"], colour)
         _line(figure, rows, colour=colour, dash=dash, name=label)
         ends.append((float(table["k"].max()), float(rows["mean"].iloc[-1]), label, colour))
-        words.append(f"{label}: " + ", ".join(f"{row['mean']:.2f} at k = {row['k']:g}" for row in _picked(rows)))
+        summary.append(f"{label}: " + ", ".join(f"{row['mean']:.2f} at k = {row['k']:g}" for row in _picked(rows)))
     end_labels(figure, ends, low=0.0, high=1.0, height=height - 130)
     _beyond(figure, table, names[0], mode)
     _mark(figure, k, mode, top=1.02)
@@ -51,7 +51,7 @@ def xi_against_k(table: pd.DataFrame, *, mode: Mode = "light", k: int | None = N
     figure.update_layout(margin_r=190, showlegend=False)
     pairs = int(table["pairs"].max())
     caption = f"{subject}Mean over {pairs} separator{'s' if pairs > 1 else ''}, the band spans all of them; one set of rows."
-    alt = f"Line chart of xi against k. {'; '.join(words)}."
+    alt = f"Line chart of xi against k. {'; '.join(summary)}."
     return finished(
         figure, title="How much of the classes' separator do k directions miss?", caption=caption, alt=alt, mode=mode, height=height
     )
@@ -114,8 +114,8 @@ def margins_against_k(
     share = 1 - float(table["quantile"].iloc[0])
     how = subject or "Each class against the rest, separators trained in k directions. "
     caption = f"{how}Reached by {100 * share:.4g} % of the rows."
-    words = ", ".join(f"{value:.3f} at k = {k_:g}" for k_, value in zip(lowest["k"], lowest[convention], strict=True))
-    alt = f"Line chart of margins against k. Minimum over classes: {words}."
+    summary = ", ".join(f"{value:.3f} at k = {k_:g}" for k_, value in zip(lowest["k"], lowest[convention], strict=True))
+    alt = f"Line chart of margins against k. Minimum over classes: {summary}."
     return finished(figure, title="Do the classes keep a margin in few directions?", caption=caption, alt=alt, mode=mode, height=height)
 
 

@@ -26,8 +26,8 @@ def accuracy_heatmap(
     ks, budgets = sorted(cells["k"].unique()), sorted(cells["epsilon"].unique())
     columns, rows = [f"{k:g}" for k in ks], [_tick(epsilon) for epsilon in budgets]
     rows_found: list[Any] = list(cells.itertuples())
-    found = {(float(row.epsilon), float(row.k)): row for row in rows_found}
-    grid = [[found.get((float(epsilon), float(k))) for k in ks] for epsilon in budgets]
+    points = {(float(row.epsilon), float(row.k)): row for row in rows_found}
+    grid = [[points.get((float(epsilon), float(k))) for k in ks] for epsilon in budgets]
     figure = go.Figure(
         go.Heatmap(
             x=columns,
@@ -53,8 +53,8 @@ def accuracy_heatmap(
     caption = (
         f"{seeds_phrase(cells['seeds'])} (± half-width). White frames: k*(ε), the best k, chosen on test rows (a non-private diagnostic)."
     )
-    words = "; ".join(f"epsilon {epsilon:g}: best k {k:g}, {100 * mean:.1f} percent" for epsilon, k, mean in ridge)
-    alt = f"Heatmap of test accuracy over {len(ks)} values of k and {len(budgets)} budgets. {words}."
+    summary = "; ".join(f"epsilon {epsilon:g}: best k {k:g}, {100 * mean:.1f} percent" for epsilon, k, mean in ridge)
+    alt = f"Heatmap of test accuracy over {len(ks)} values of k and {len(budgets)} budgets. {summary}."
     return finished(figure, title="Where accuracy lives: every k at every ε", caption=caption, alt=alt, mode=mode, height=height)
 
 

@@ -18,8 +18,8 @@ def over_seeds(table: pd.DataFrame, *, by: Sequence[str], value: str, low: float
     The interval is Student's t over seeds at 95 %, cut to [`low`, `high`]; with one seed its ends are NaN. Rows without
     a value are left out.
     """
-    kept = table.dropna(subset=[value])
-    groups = kept.groupby(list(by), sort=True, dropna=False)[value].agg(["mean", "std", "count"]).reset_index()
+    known = table.dropna(subset=[value])
+    groups = known.groupby(list(by), sort=True, dropna=False)[value].agg(["mean", "std", "count"]).reset_index()
     half = [_half_width(deviation, count) for deviation, count in zip(groups["std"], groups["count"], strict=True)]
     groups["low"] = (groups["mean"] - pd.Series(half)).clip(lower=low)
     groups["high"] = (groups["mean"] + pd.Series(half)).clip(upper=high)

@@ -42,7 +42,7 @@ def predicted_accuracy(
     _named(figure, rows["k"], clean, _LOSS[mode], "dash", "predicted without noise")
     _named(figure, rows["k"], noisy, epsilon_colour(epsilon, mode), "solid", f"predicted at {epsilon_label(epsilon)}")
     _ring(figure, float(peak["k"]), float(peak["accuracy"]), epsilon_colour(epsilon, mode), "best predicted k")
-    words, caption = (
+    summary, caption = (
         f"Best predicted k {peak['k']:g}.",
         "A model, not a bound. No run is drawn yet: measure the curves.",
     )
@@ -67,7 +67,7 @@ def predicted_accuracy(
         )
         top = _highest(means, "mean")
         _ring(figure, float(top["k"]), float(top["mean"]), ink.text, "best measured k")
-        words += f" Best measured k {top['k']:g} with {100 * top['mean']:.1f} percent."
+        summary += f" Best measured k {top['k']:g} with {100 * top['mean']:.1f} percent."
         caption = f"Lines: a model, not a bound. Points: {seeds_phrase(means['seeds'])}; the best is chosen on test rows."
         low = min(low, 100 * float(means["mean"].min()))
     floor = max(0.0, low - 6)
@@ -79,7 +79,7 @@ def predicted_accuracy(
     figure.update_xaxes(type="log", title_text="k, directions kept (log scale)", tickvals=ticks, ticktext=[f"{tick:g}" for tick in ticks])
     figure.update_xaxes(range=[math.log10(first) - 0.03, math.log10(last) + 0.03])
     figure.update_yaxes(title_text="accuracy, %", range=[floor, 100])
-    alt = f"Predicted accuracy against k at {epsilon_label(epsilon)}, split into what the projection and what the noise loses. {words}"
+    alt = f"Predicted accuracy against k at {epsilon_label(epsilon)}, split into what the projection and what the noise loses. {summary}"
     title = "What the projection loses, what the noise adds"
     return finished(figure, title=title, caption=caption, alt=alt, mode=mode, height=height)
 
@@ -114,7 +114,7 @@ def best_k_against_epsilon(
         name="predicted",
         hovertemplate="ε = %{x}: best k = %{y}<extra>predicted</extra>",
     )
-    words = "; ".join(f"ε = {row.epsilon:g}: {row.k:g}" for row in line.itertuples())
+    summary = "; ".join(f"ε = {row.epsilon:g}: {row.k:g}" for row in line.itertuples())
     caption = "The predicted best k, a model; the band holds every k within one point of its accuracy."
     if measured is not None and len(measured):
         points = measured[measured["epsilon"].map(math.isfinite)]
@@ -139,7 +139,7 @@ def best_k_against_epsilon(
             },
             hovertemplate="ε = %{x}: best k = %{y}<extra>measured</extra>",
         )
-        words += ". Measured: " + "; ".join(f"ε = {row.epsilon:g}: {row.k:g}" for row in points.itertuples())
+        summary += ". Measured: " + "; ".join(f"ε = {row.epsilon:g}: {row.k:g}" for row in points.itertuples())
         caption = "Line: a model. Points: the best measured k, chosen on test rows. Band and bars: every k within one point of accuracy."
     figure.update_xaxes(
         type="log",
@@ -150,7 +150,7 @@ def best_k_against_epsilon(
     ticks = [tick for tick in (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000) if tick <= 2 * float(line["k"].max())]
     figure.update_yaxes(type="log", title_text="best k (log scale)", tickvals=ticks, ticktext=[f"{tick:g}" for tick in ticks])
     title = "A larger budget pays for more directions"
-    return finished(figure, title=title, caption=caption, alt=f"Best k against epsilon. Predicted: {words}.", mode=mode, height=height)
+    return finished(figure, title=title, caption=caption, alt=f"Best k against epsilon. Predicted: {summary}.", mode=mode, height=height)
 
 
 def accuracy_drops(table: pd.DataFrame, *, mode: Mode = "light", height: int = 400) -> Any:
@@ -175,10 +175,15 @@ def accuracy_drops(table: pd.DataFrame, *, mode: Mode = "light", height: int = 4
     figure.update_xaxes(type="category", title_text="ε", showgrid=False)
     figure.update_yaxes(title_text="drop, % of accuracy without privacy", rangemode="tozero")
     triples = zip(table["side"], table["epsilon"], table["drop"], strict=True)
-    words = "; ".join(f"{side}, ε = {epsilon:g}: {100 * drop:.1f} percent" for side, epsilon, drop in triples)
+    summary = "; ".join(f"{side}, ε = {epsilon:g}: {100 * drop:.1f} percent" for side, epsilon, drop in triples)
     caption = f"(accuracy without privacy − best private accuracy) / accuracy without privacy; {seeds_phrase(table['seeds'])}."
     return finished(
-        figure, title="Which features lose less to privacy?", caption=caption, alt=f"Bar chart of drops: {words}.", mode=mode, height=height
+        figure,
+        title="Which features lose less to privacy?",
+        caption=caption,
+        alt=f"Bar chart of drops: {summary}.",
+        mode=mode,
+        height=height,
     )
 
 

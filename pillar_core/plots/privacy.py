@@ -34,12 +34,12 @@ def epsilon_against_steps(table: pd.DataFrame, *, mode: Mode = "light", delta: f
     figure.update_xaxes(title_text="steps (log scale)", type="log", tickvals=[1, 10, 100, 1000, 10_000, 100_000])
     figure.update_yaxes(title_text="ε, upper end (log scale)", type="log", tickvals=[0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100])
     last = table[table["steps"] == table["steps"].max()]
-    words = "; ".join(f"{name} {value:.3g}" for name, value in last[["accountant", "epsilon"]].to_numpy())
+    summary = "; ".join(f"{name} {value:.3g}" for name, value in last[["accountant", "epsilon"]].to_numpy())
     return finished(
         figure,
         title="The same noise, counted by each accountant",
         caption=f"Lower is tighter; a bound at δ = {delta:g}, but where the name says that it is none.",
-        alt=f"Epsilon against steps; at the largest number of steps: {words}.",
+        alt=f"Epsilon against steps; at the largest number of steps: {summary}.",
         mode=mode,
         height=460,
     )
@@ -176,5 +176,5 @@ def bars_of_epsilon(table: pd.DataFrame, *, mode: Mode = "light", title: str, ca
     figure.update_xaxes(title_text="ε", rangemode="tozero", range=[0, float(table["epsilon"].max()) * 1.15])
     figure.update_yaxes(type="category", categoryarray=list(table["label"])[::-1], showgrid=False, ticksuffix="  ")
     figure.update_layout(showlegend=False, bargap=0.35)
-    words = "; ".join(f"{label} {value:.3g}" for label, value in table[["label", "epsilon"]].to_numpy())
-    return finished(figure, title=title, caption=caption, alt=f"Bars of epsilon: {words}.", mode=mode, height=190 + 44 * len(table))
+    summary = "; ".join(f"{label} {value:.3g}" for label, value in table[["label", "epsilon"]].to_numpy())
+    return finished(figure, title=title, caption=caption, alt=f"Bars of epsilon: {summary}.", mode=mode, height=190 + 44 * len(table))

@@ -20,12 +20,12 @@ def overlay(runs: pd.DataFrame, lines: pd.DataFrame, *, labels: dict[str, str], 
     figure = go.Figure()
     for number, line in enumerate(lines.to_dict("records")):
         colour = method_style(str(line["method"])).colour(mode)
-        own = 100 * runs.loc[runs["group"] == line["group"], "accuracy"].dropna()
+        accuracies = 100 * runs.loc[runs["group"] == line["group"], "accuracy"].dropna()
         name = f"{number + 1}. {labels[str(line['group'])]}"
         reach = 0.0 if pd.isna(line["low"]) else 100 * (line["high"] - line["mean"])
         figure.add_scatter(
-            x=own,
-            y=[name] * len(own),
+            x=accuracies,
+            y=[name] * len(accuracies),
             mode="markers",
             marker={"color": colour, "size": 7, "opacity": 0.4},
             hovertemplate="%{x:.1f} %<extra>one seed</extra>",
@@ -69,17 +69,17 @@ def parallel_coordinates(lines: pd.DataFrame, *, mode: Mode = "light") -> Any:
             rangefont={"color": "rgba(0,0,0,0)"},
         )
     )
-    words = ", ".join(_TITLES.get(name, name) for name in shown)
-    made = finished(
+    axes = ", ".join(_TITLES.get(name, name) for name in shown)
+    drawn = finished(
         figure,
         mode=mode,
         title="Every setting as a line",
-        alt=f"Parallel coordinates of {len(lines)} settings over {words}; colour is mean test accuracy.",
+        alt=f"Parallel coordinates of {len(lines)} settings over {axes}; colour is mean test accuracy.",
         caption="Drag along an axis to keep the lines that pass there.",
         height=430,
     )
-    made.update_layout(margin_t=130, margin_l=150)
-    return made
+    drawn.update_layout(margin_t=130, margin_l=150)
+    return drawn
 
 
 def _short(text: str, most: int = 22) -> str:
@@ -93,12 +93,12 @@ def _dimension(values: pd.Series[Any], name: str) -> dict[str, Any]:
     if name == "mean":
         return {"label": _TITLES[name], "values": 100 * values}
     levels = sorted(values.dropna().unique(), key=lambda level: (isinstance(level, str), level))
-    words = [
+    texts = [
         epsilon_value(level) if name == "epsilon" else f"{level:g}" if not isinstance(level, str) else _short(level) for level in levels
     ]
     places = values.map({level: place for place, level in enumerate(levels)}).fillna(-1)
     has_gap = bool((places < 0).any())
-    ticks, texts = list(range(len(levels))), words
+    ticks = list(range(len(levels)))
     if has_gap:
         ticks, texts = [-1, *ticks], ["none", *texts]
     return {"label": _TITLES.get(name, name), "values": places, "tickvals": ticks, "ticktext": texts}

@@ -108,7 +108,7 @@ def ranking(
         type="category", categoryarray=labels[::-1], showgrid=False, ticksuffix="  ", tickfont={"size": 14, "color": ink.text}
     )
     figure.update_layout(showlegend=False)
-    words = "; ".join(f"{label} {rows.loc[name, 'value']:.2f}" for name, label in zip(names, labels, strict=True))
+    summary = "; ".join(f"{label} {rows.loc[name, 'value']:.2f}" for name, label in zip(names, labels, strict=True))
     with_ends = bool(rows["low"].notna().all())
     budget = float(table["epsilon_upper"].iloc[0])
     cost = f"One release at ε ≤ {budget:.3g} ranks them all. " if math.isfinite(budget) else "Reads private rows without noise. "
@@ -119,7 +119,7 @@ def ranking(
         figure,
         title=f"{labels[names.index(real[0])]} {'lies nearest' if _is_clear(rows.loc[real]) else 'seems nearest'} to {private}",
         caption=caption,
-        alt=f"Distances of {len(names)} public sets, nearest first: {words}. Nearest at {best:.2f}.",
+        alt=f"Distances of {len(names)} public sets, nearest first: {summary}. Nearest at {best:.2f}.",
         mode=mode,
         height=height or 190 + 44 * len(names),
     )
@@ -131,12 +131,12 @@ def angles(table: pd.DataFrame, *, mode: Mode = "light", titles: Mapping[str, st
     figure.update_yaxes(title_text="angle, degrees", range=[0, 93], dtick=30)
     figure.update_xaxes(title_text="direction, smallest angle first")
     means = table.groupby("public")["degrees"].mean().sort_values()
-    words = "; ".join(f"{(titles or {}).get(str(name), str(name))} {value:.0f}" for name, value in means.items())
+    summary = "; ".join(f"{(titles or {}).get(str(name), str(name))} {value:.0f}" for name, value in means.items())
     return finished(
         figure,
         title="How many directions are shared",
         caption="Near 0° a direction is shared, at 90° it is lost. One draw of rows: no interval.",
-        alt=f"Principal angles between public and private gradient directions; mean degrees: {words}.",
+        alt=f"Principal angles between public and private gradient directions; mean degrees: {summary}.",
         mode=mode,
         height=height,
         line=70,
@@ -225,12 +225,12 @@ def score_against_accuracy(
     figure = go.Figure()
     colours, symbols = categorical(len(rows), mode), class_symbols(len(rows))
     for (_, row), colour, symbol in zip(rows.iterrows(), colours, symbols, strict=True):
-        found = means.loc[row["public"]]
-        spread = 50 * (found["high"] - found["low"])
+        mean_row = means.loc[row["public"]]
+        spread = 50 * (mean_row["high"] - mean_row["low"])
         label = (titles or {}).get(row["public"], row["public"])
         figure.add_scatter(
             x=[row["value"]],
-            y=[100 * found["mean"]],
+            y=[100 * mean_row["mean"]],
             mode="markers+text",
             text=[f"  {label}"],
             textposition="middle right",

@@ -20,7 +20,7 @@ def accuracy_of_sets(table: pd.DataFrame, *, epsilon: float, mode: Mode = "light
 
     table: runs with columns set, private (False for runs without noise), k, seed, accuracy in [0, 1].
     """
-    figure, words, counts = go.Figure(), [], []
+    figure, summary, counts = go.Figure(), [], []
     runs = table[table["private"]]
     last = float(runs["k"].max())
     for place, (name, rows) in enumerate(runs.groupby("set", sort=False)):
@@ -55,7 +55,7 @@ def accuracy_of_sets(table: pd.DataFrame, *, epsilon: float, mode: Mode = "light
             hoverinfo="skip",
             showlegend=False,
         )
-        words.append(f"{name} {100 * best['mean']:.1f} percent at k {best['k']:g}")
+        summary.append(f"{name} {100 * best['mean']:.1f} percent at k {best['k']:g}")
         roof = table[(table["set"] == name) & ~table["private"]].groupby("k", dropna=False)["accuracy"].mean()
         if len(roof):
             figure.add_scatter(
@@ -76,7 +76,7 @@ def accuracy_of_sets(table: pd.DataFrame, *, epsilon: float, mode: Mode = "light
         figure,
         title=f"What each feature set reaches at {epsilon_label(epsilon)}",
         caption=caption,
-        alt=f"Accuracy against k for several feature sets; best: {'; '.join(words)}.",
+        alt=f"Accuracy against k for several feature sets; best: {'; '.join(summary)}.",
         mode=mode,
         height=height,
     )

@@ -37,7 +37,7 @@ _AXES = {
 
 def rates(table: pd.DataFrame, *, mode: Mode = "light", here: float | None = None, height: int = 500) -> Any:
     """Private rows that each approach needs along one input, on log axes. table: columns axis, x, method, form, rows."""
-    figure, ends, words = go.Figure(), [], []
+    figure, ends, summary = go.Figure(), [], []
     axis = str(table["axis"].iloc[0])
     finite = table[table["rows"].map(math.isfinite) & (table["rows"] > 0)]
     for name, (style, dash) in _RATES.items():
@@ -55,7 +55,7 @@ def rates(table: pd.DataFrame, *, mode: Mode = "light", here: float | None = Non
         )
         last = rows.iloc[-1]
         ends.append((float(last["x"]), math.log10(float(last["rows"])), name, colour))
-        words.append(f"{name} {float(last['rows']):.2g} at {float(last['x']):g}")
+        summary.append(f"{name} {float(last['rows']):.2g} at {float(last['x']):g}")
     low, high = (math.log10(float(value)) for value in (finite["rows"].min(), finite["rows"].max())) if len(finite) else (0.0, 1.0)
     end_labels(figure, ends, low=low, high=high, height=height - 140)
     if here is not None:
@@ -68,7 +68,7 @@ def rates(table: pd.DataFrame, *, mode: Mode = "light", here: float | None = Non
         figure,
         title="How many private rows does each approach need?",
         caption=caption,
-        alt=f"Rates: {'; '.join(words)}.",
+        alt=f"Rates: {'; '.join(summary)}.",
         mode=mode,
         height=height,
     )
@@ -82,7 +82,7 @@ def mixture_errors(
     table: columns projection, n_private, seed, error, predicted. curve: columns projection, n_private, predicted, for smooth lines
     (default: those of `table`). floor: the best possible error.
     """
-    figure, words, ends = go.Figure(), [], []
+    figure, summary, ends = go.Figure(), [], []
     for name, (style, dash) in _SIDES.items():
         rows, colour = table[table["projection"] == name], method_style(style).colour(mode)
         drawn = rows if curve is None else curve[curve["projection"] == name]
@@ -113,7 +113,9 @@ def mixture_errors(
             },
             hovertemplate="measured %{y:.2f} % at %{x:,} rows<extra></extra>",
         )
-        words.append(f"{_SIDE_WORDS[name]}: {100 * float(means['mean'].iloc[0]):.1f} to {100 * float(means['mean'].iloc[-1]):.1f} percent")
+        summary.append(
+            f"{_SIDE_WORDS[name]}: {100 * float(means['mean'].iloc[0]):.1f} to {100 * float(means['mean'].iloc[-1]):.1f} percent"
+        )
         ends.append((float(line["n_private"].iloc[-1]), 100 * float(line["predicted"].iloc[-1]), _SIDE_WORDS[name], colour))
     if floor is not None:
         figure.add_hline(y=100 * floor, line={"color": INK[mode].muted, "width": 1.4, "dash": "dot"})
@@ -139,7 +141,7 @@ def mixture_errors(
     figure.update_layout(margin_r=150, showlegend=False)
     seeds = table.groupby(["projection", "n_private"])["seed"].nunique()
     caption = f"Lines: closed form. Points: one noisy step that really ran, {seeds_phrase(seeds)}."
-    alt = f"Error against private rows, with and without projection. {'; '.join(words)}."
+    alt = f"Error against private rows, with and without projection. {'; '.join(summary)}."
     return finished(
         figure, title="Measured and predicted error, with and without projection", caption=caption, alt=alt, mode=mode, height=height
     )
@@ -147,7 +149,7 @@ def mixture_errors(
 
 def rows_against_dimension(table: pd.DataFrame, *, mode: Mode = "light", here: int | None = None, height: int = 420) -> Any:
     """Private rows needed for one error against d, log-log. table: columns d, projection, rows; infinite rows are left out."""
-    figure, words = go.Figure(), []
+    figure, summary = go.Figure(), []
     finite = table[table["rows"].map(math.isfinite)]
     ends = []
     for name, (style, dash) in _SIDES.items():
@@ -165,7 +167,7 @@ def rows_against_dimension(table: pd.DataFrame, *, mode: Mode = "light", here: i
         )
         first, last = float(rows["rows"].iloc[0]), float(rows["rows"].iloc[-1])
         ends.append((float(rows["d"].iloc[-1]), math.log10(last), _SIDE_WORDS[name], colour))
-        words.append(f"{_SIDE_WORDS[name]}: {first:.0f} rows at d = {rows['d'].iloc[0]:g}, {last:.0f} at {rows['d'].iloc[-1]:g}")
+        summary.append(f"{_SIDE_WORDS[name]}: {first:.0f} rows at d = {rows['d'].iloc[0]:g}, {last:.0f} at {rows['d'].iloc[-1]:g}")
     if len(finite):
         end_labels(
             figure, ends, low=math.log10(float(finite["rows"].min())), high=math.log10(float(finite["rows"].max())), height=height - 130
@@ -190,7 +192,7 @@ def rows_against_dimension(table: pd.DataFrame, *, mode: Mode = "light", here: i
         figure,
         title="From O(√d) to O(1)",
         caption=caption,
-        alt=f"Rows needed against dimension. {'; '.join(words)}.",
+        alt=f"Rows needed against dimension. {'; '.join(summary)}.",
         mode=mode,
         height=height,
     )
@@ -242,7 +244,7 @@ def choice_errors(table: pd.DataFrame, *, mode: Mode = "light", height: int = 42
 
     table: columns epsilon, n_private, seed, error. NaN errors (too many components) are left out.
     """
-    figure, ends, words = go.Figure(), [], []
+    figure, ends, summary = go.Figure(), [], []
     means = over_seeds(table, by=["epsilon", "n_private"], value="error", low=0, high=1)
     for epsilon in sorted(means["epsilon"].unique()):
         rows, colour = means[means["epsilon"] == epsilon], epsilon_colour(float(epsilon), mode)
@@ -266,7 +268,7 @@ def choice_errors(table: pd.DataFrame, *, mode: Mode = "light", height: int = 42
         )
         first = rows.iloc[0]
         ends.append((float(first["n_private"]), 100 * float(first["mean"]), epsilon_label(float(epsilon)), colour))
-        words.append(
+        summary.append(
             f"{epsilon_label(float(epsilon))}: {100 * float(rows['mean'].iloc[0]):.1f} to {100 * float(rows['mean'].iloc[-1]):.2g} percent"
         )
     for x, y, text, colour in ends:
@@ -286,7 +288,7 @@ def choice_errors(table: pd.DataFrame, *, mode: Mode = "light", height: int = 42
     caption = f"Exact average over the mechanism's choice; {seeds_phrase(means['seeds'])}."
     title = "Few components leave little to learn in private"
     return finished(
-        figure, title=title, caption=caption, alt=f"Expected error against labelled rows. {'; '.join(words)}.", mode=mode, height=height
+        figure, title=title, caption=caption, alt=f"Expected error against labelled rows. {'; '.join(summary)}.", mode=mode, height=height
     )
 
 

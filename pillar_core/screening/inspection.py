@@ -21,11 +21,11 @@ def angles(
 ) -> pd.DataFrame:
     """Principal angles of each public set's directions with the private ones: columns public, index (1 … k), degrees in [0, 90]."""
     count = whole(K, k)
-    own, sides = _gradients(private, public, model, n_examples, seed)
+    private_gradients, sides = _gradients(private, public, model, n_examples, seed)
     rows = []
     for name, gradients in sides.items():
-        m = min(own.m, gradients.m)
-        found = cosines(own.directions(count, m).basis, gradients.directions(count, m).basis)
+        m = min(private_gradients.m, gradients.m)
+        found = cosines(private_gradients.directions(count, m).basis, gradients.directions(count, m).basis)
         rows += [{"public": name, "index": index, "degrees": math.degrees(math.acos(value))} for index, value in enumerate(found, start=1)]
     return pd.DataFrame(rows)
 
@@ -38,9 +38,9 @@ def spectra(
     Raises:
         SettingError: a model whose gradients do not fit in memory.
     """
-    own, sides = _gradients(private, public, model, n_examples, seed)
+    private_gradients, sides = _gradients(private, public, model, n_examples, seed)
     rows = []
-    for name, gradients in {private.name: own, **sides}.items():
+    for name, gradients in {private.name: private_gradients, **sides}.items():
         if not gradients.fits:
             raise SettingError(f"the spectrum needs gradients that fit in memory; {model} has {gradients.width:,} parameters.")
         values = gradients.spectrum()[:most]
@@ -69,13 +69,13 @@ def reconstruction(
     error: ‖G − GVVᵀ‖₂ of the private gradients on the public directions; bound: √2·d + s_{k+1}/s₁ with the raw distance d.
     """
     count = whole(K, k)
-    own, sides = _gradients(private, public, model, n_examples, seed)
+    private_gradients, sides = _gradients(private, public, model, n_examples, seed)
     rows = []
     for name, gradients in sides.items():
-        m = min(own.m, gradients.m)
-        mine, theirs = own.directions(count, m), gradients.directions(count, m)
-        products = own.products[:m, :m].double().numpy()
-        held = own.rows[:m].numpy() @ theirs.basis.astype(np.float32)
+        m = min(private_gradients.m, gradients.m)
+        mine, theirs = private_gradients.directions(count, m), gradients.directions(count, m)
+        products = private_gradients.products[:m, :m].double().numpy()
+        held = private_gradients.rows[:m].numpy() @ theirs.basis.astype(np.float32)
         values = np.linalg.eigvalsh(products)[::-1]
         largest = math.sqrt(float(values[0]))
         error = math.sqrt(max(0.0, float(np.linalg.eigvalsh(products - held.astype(np.float64) @ held.T)[-1]))) / largest
@@ -90,5 +90,5 @@ def _gradients(
 ) -> tuple[Gradients, dict[str, Gradients]]:
     chosen, size = model_of(model), whole(N_EXAMPLES, n_examples)
     require_one_width([private, *public.values()], chosen)
-    own = Side(private, chosen, size, seed).gradients(0)
-    return own, {name: Side(data, chosen, size, seed).gradients(0) for name, data in public.items()}
+    private_gradients = Side(private, chosen, size, seed).gradients(0)
+    return private_gradients, {name: Side(data, chosen, size, seed).gradients(0) for name, data in public.items()}

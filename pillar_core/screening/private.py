@@ -49,7 +49,7 @@ def with_noise(task: Screening, sides: Mapping[str, Side], epsilon: float, delta
     ledger = Ledger()
     made = {form: _Made.of(task, form, matrix, public, (epsilon / len(forms), delta), ledger) for form in forms}
     upper = accounting.epsilon(ledger.spent, delta=delta, relation=NeighboringRelation.ADD_OR_REMOVE_ONE, accountant="auto").upper
-    found = []
+    rows = []
     for score in task.scores:
         one = made[SCORES[score].private_form]
         generators = [stream(task.public_seed, "noise copies", number) for number in range(NOISE_DRAWS)]
@@ -57,10 +57,10 @@ def with_noise(task: Screening, sides: Mapping[str, Side], epsilon: float, delta
         for name, side in sides.items():
             ends = _from_release(SCORES[score], one.release, copies, [one.bases[name, repeat] for repeat in range(task.repeats)])
             count = min(task.n_examples, task.n_private, len(side.chosen[0]))
-            found.append(row_of(name, score, ends, count, Provenance.PRIVATE, upper))
+            rows.append(row_of(name, score, ends, count, Provenance.PRIVATE, upper))
     task.progress(1, 1, "done")
     width = SKETCHES[SCORES[task.scores[0]].private_form]
-    table = ranked(found, null=random_distance(task.k, width), width=width)
+    table = ranked(rows, null=random_distance(task.k, width), width=width)
     table.attrs["guarantee"] = _guarantee(task, ledger.spent, upper, delta)
     return table
 
@@ -117,10 +117,10 @@ def _guarantee(task: Screening, spent: DpEvent, upper: float, delta: float) -> s
     n, pure = task.n_private, not any(SCORES[name].private_form == "moment" for name in task.scores)
     q = releases.sampling_probability(n, task.n_examples)
     replaced = accounting.epsilon(spent, delta=delta, relation=NeighboringRelation.REPLACE_ONE, accountant="auto").upper
-    kept = "all private rows enter" if q == 1 else f"each private row enters with probability {q:.3g}, independently of the others"
+    entry = "all private rows enter" if q == 1 else f"each private row enters with probability {q:.3g}, independently of the others"
     words = (
         f"ε ≤ {upper:.4g}, δ = {0 if pure else delta:g} for one row added or removed; ε ≤ {replaced:.4g} for one row replaced. "
-        f"This covers the table as a whole: {kept} and gets a random label of its own, so one row more or less changes one clipped term "
+        f"This covers the table as a whole: {entry} and gets a random label of its own, so one row more or less changes one clipped term "
         f"of each sum released. The number of private rows, {n:,}, counts as public."
     )
     loose = f" δ = {delta:g} is at least 1/{n:,}: lower it." if delta >= 1 / n and not pure else ""

@@ -53,26 +53,26 @@ def over_training(
     require_one_width([private, *public.values()], chosen)
     if private.y_train is None:
         raise DataError(f"{private.name!r} has no labels to train on.")
-    own = Side(private, chosen, len(private.x_train), seed)
+    private_side = Side(private, chosen, len(private.x_train), seed)
     sides = {name: Side(data, chosen, size, seed) for name, data in public.items()}
-    made = chosen.network(own.prepared, Start(seed))
-    made = dataclasses.replace(made, module=copy.deepcopy(made.module))
-    labels = torch.from_numpy(private.y_train[own.chosen[0]] % LABEL_CLASSES)
-    rows = own.prepared[own.places[0]]
+    network = chosen.network(private_side.prepared, Start(seed))
+    network = dataclasses.replace(network, module=copy.deepcopy(network.module))
+    labels = torch.from_numpy(private.y_train[private_side.chosen[0]] % LABEL_CLASSES)
+    rows = private_side.prepared[private_side.places[0]]
     plan = np.unique(np.linspace(0, whole(STEPS, steps), whole(LOOKS, looks)).round().astype(int))
-    trainer = _Sgd(made, rows, labels, learning_rate, seed)
-    found = []
+    trainer = _Sgd(network, rows, labels, learning_rate, seed)
+    values = []
     for place, step in enumerate(plan):
         trainer.train_until(int(step))
         accuracy = trainer.accuracy(size)
-        mine = _gradients(made, rows[:size], seed)
+        mine = _gradients(network, rows[:size], seed)
         for number, (name, side) in enumerate(sides.items()):
             progress(place * len(sides) + number, len(plan) * len(sides), name)
-            theirs = _gradients(made, side.prepared[side.places[0]], seed)
+            theirs = _gradients(network, side.prepared[side.places[0]], seed)
             m = min(mine.m, theirs.m)
             value = projection_distance(mine.directions(count, m).basis, theirs.directions(count, m).basis)
-            found.append({"public": name, "step": int(step), "value": value, "accuracy": accuracy})
-    return pd.DataFrame(found)
+            values.append({"public": name, "step": int(step), "value": value, "accuracy": accuracy})
+    return pd.DataFrame(values)
 
 
 def order_kept(table: pd.DataFrame) -> float:
@@ -83,17 +83,19 @@ def order_kept(table: pd.DataFrame) -> float:
     return float((signs[1:] == signs[0]).mean()) if signs[1:].size else 1.0
 
 
-def _gradients(made: Network, rows: Array, seed: int) -> Gradients:
+def _gradients(network: Network, rows: Array, seed: int) -> Gradients:
     labels = random_labels(len(rows), seed=seed)
-    return Gradients(lambda: gradient_chunks(made.module, rows, labels, names=made.names, read=made.read, at_once=made.at_once), len(rows))
+    return Gradients(
+        lambda: gradient_chunks(network.module, rows, labels, names=network.names, read=network.read, at_once=network.at_once), len(rows)
+    )
 
 
 class _Sgd:
     """Plain SGD on the network's own parameters, in the order of one shuffled pass after another."""
 
-    def __init__(self, made: Network, rows: Array, labels: torch.Tensor, learning_rate: float, seed: int) -> None:
-        self.made, self.rows, self.labels, self.step = made, rows, labels, 0
-        chosen = [value for name, value in made.module.named_parameters() if made.names is None or name in made.names]
+    def __init__(self, network: Network, rows: Array, labels: torch.Tensor, learning_rate: float, seed: int) -> None:
+        self.network, self.rows, self.labels, self.step = network, rows, labels, 0
+        chosen = [value for name, value in network.module.named_parameters() if network.names is None or name in network.names]
         self.optimiser = torch.optim.SGD([value.requires_grad_(True) for value in chosen], lr=learning_rate)
         self.generator = stream(seed, "training order")
         self.waiting: list[int] = []
@@ -105,7 +107,7 @@ class _Sgd:
                 self.waiting = self.generator.permutation(len(self.rows)).tolist()
             batch, self.waiting = self.waiting[:BATCH], self.waiting[BATCH:]
             with torch.enable_grad():
-                loss = torch.nn.functional.cross_entropy(self.made.module(self.made.read(self.rows[batch])), self.labels[batch])
+                loss = torch.nn.functional.cross_entropy(self.network.module(self.network.read(self.rows[batch])), self.labels[batch])
                 self.optimiser.zero_grad()
                 torch.autograd.backward(loss)
             self.optimiser.step()
@@ -117,5 +119,5 @@ class _Sgd:
         with torch.inference_mode():
             for start in range(0, min(most, len(self.rows)), BATCH):
                 part = slice(start, min(start + BATCH, most))
-                hits += int((self.made.module(self.made.read(self.rows[part])).argmax(1) == self.labels[part]).sum())
+                hits += int((self.network.module(self.network.read(self.rows[part])).argmax(1) == self.labels[part]).sum())
         return hits / min(most, len(self.rows))

@@ -118,7 +118,7 @@ def _mixture_split(*, d: int, theta: float, sigma: float, n: int, n_public: int,
     return split(private, public_fraction=n_public / (max(n, 4) + n_public), seed=seed)
 
 
-def _held(made: SemiPrivateSplit) -> float:
+def _held(parts: SemiPrivateSplit) -> float:
     """‖A₁ᵀμ‖ of the uncentred first public direction."""
-    first = public_basis(made.public_x, standardise=False, centre=False).vectors[:, 0]
-    return min(float(abs(np.asarray(made.features.known["mu"]) @ first)), 1.0)
+    first = public_basis(parts.public_x, standardise=False, centre=False).vectors[:, 0]
+    return min(float(abs(np.asarray(parts.features.known["mu"]) @ first)), 1.0)

@@ -126,15 +126,15 @@ def composed(setting: GaussianSetting, *, selection: float, trials: float) -> pd
     if trials > 1:
         best = ledger.selected(setting.event, mean_trials=trials, shape=Law.LOGARITHMIC.shape)
         rows.append((f"+ best of {trials:g} runs on average", ledger.compose(best, choice) if selection > 0 else best))
-    found = []
+    bounded = []
     for label, event in rows:
         try:
             bounds = accounting.epsilon(event, delta=setting.delta, relation=setting.relation)
         except UnsupportedError:
-            found.append((label, math.nan, False, NO_SELECTION))
+            bounded.append((label, math.nan, False, NO_SELECTION))
         else:
-            found.append((label, bounds.upper, bounds.is_bound, "; ".join(ledger.describe(event))))
-    return pd.DataFrame(found, columns=["label", "epsilon", "is_bound", "event"])
+            bounded.append((label, bounds.upper, bounds.is_bound, "; ".join(ledger.describe(event))))
+    return pd.DataFrame(bounded, columns=["label", "epsilon", "is_bound", "event"])
 
 
 def tuning_price(epsilon: float, *, delta: float, means: Sequence[float]) -> pd.DataFrame:

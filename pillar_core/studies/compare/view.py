@@ -96,10 +96,10 @@ def lines(view: CompareView, runs: pd.DataFrame, setup: Setup) -> pd.DataFrame:
     placed = placed.assign(value=placed["accuracy"] if view.value is None else view.value(placed))
     if view.base is not None:
         placed = placed.assign(decrease=_decrease(placed, view.base))
-    made = pd.DataFrame([_line(group) for _, group in placed.groupby(["series", "x", "epsilon"], sort=False, dropna=False)])
-    if view.value is None and len(made):
-        made = made.assign(low=made["low"].clip(lower=0.0), high=made["high"].clip(upper=1.0))
-    return _with_published(made, view, setup) if len(made) else made
+    table = pd.DataFrame([_line(group) for _, group in placed.groupby(["series", "x", "epsilon"], sort=False, dropna=False)])
+    if view.value is None and len(table):
+        table = table.assign(low=table["low"].clip(lower=0.0), high=table["high"].clip(upper=1.0))
+    return _with_published(table, view, setup) if len(table) else table
 
 
 def _line(group: pd.DataFrame) -> dict[str, Any]:
@@ -130,12 +130,12 @@ def _decrease(placed: pd.DataFrame, base: str) -> pd.Series[Any]:
     return ((reference - (1.0 - placed["accuracy"])) / reference).where(reference > 0)
 
 
-def _with_published(made: pd.DataFrame, view: CompareView, setup: Setup) -> pd.DataFrame:
+def _with_published(table: pd.DataFrame, view: CompareView, setup: Setup) -> pd.DataFrame:
     if view.published_table is None:
-        return made
+        return table
     known = papers.matching(setup.features.name, setup.data.get("backbone") or setup.features.backbone)
     known = known[(known["paper"] == view.published_table[0]) & (known["table"] == view.published_table[1])]
     values = known.groupby(["method", "epsilon", "public_fraction"])["published"].first().to_dict()
-    places = zip(made["method"], made["epsilon"], made["x"], strict=True)
+    places = zip(table["method"], table["epsilon"], table["x"], strict=True)
     printed = [values.get(place, math.nan) for place in places]
-    return made.assign(published=printed) if any(not math.isnan(value) for value in printed) else made
+    return table.assign(published=printed) if any(not math.isnan(value) for value in printed) else table

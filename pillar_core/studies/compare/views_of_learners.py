@@ -25,13 +25,13 @@ _PARTS = {
 
 def ablation_grids(setup: Setup) -> list[Grid]:
     """AdaMix with its two parts on and off; where projection is on, on the (μN)^(2/3) dimensions that the noise allows."""
-    found = []
+    grids = []
     for epsilon in setup.epsilons:
         wanted = round((mu_of(epsilon, float(setup.data.get("delta") or 1e-5)) * setup.split.facts.n_private) ** (2 / 3))
         k = max(1, min(max(wanted, rules.SMALLEST_K), int(SAFE_RANK * _rank(setup))))
         switches = {"adaptive_clip": [False, True], "projection": [False, True]}
-        found.append(setup.grid(method="adamix", k=k, **setup.public, **switches, epsilon=[epsilon]))
-    return found
+        grids.append(setup.grid(method="adamix", k=k, **setup.public, **switches, epsilon=[epsilon]))
+    return grids
 
 
 def ablation_places(runs: pd.DataFrame, setup: Setup) -> pd.DataFrame:
@@ -59,8 +59,8 @@ def preprocessing_grids(setup: Setup) -> list[Grid]:
 
 def preprocessing_places(runs: pd.DataFrame, setup: Setup) -> pd.DataFrame:
     """Series: standardised or not; x: the learner."""
-    words = runs["standardise"].map({True: "standardised by public rows", False: "centred only"})
-    return runs.assign(series=words, x=[METHODS[str(name)].title for name in runs["method"]])
+    preprocessing = runs["standardise"].map({True: "standardised by public rows", False: "centred only"})
+    return runs.assign(series=preprocessing, x=[METHODS[str(name)].title for name in runs["method"]])
 
 
 def _rank(setup: Setup) -> int:

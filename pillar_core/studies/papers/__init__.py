@@ -99,9 +99,9 @@ def matching(features: str, backbone: str | None) -> pd.DataFrame:
     CIFAR-10 through a ResNet-50.
     """
     parts = [part for part in re.split(r"[^a-z0-9]+", f"{features} {backbone or ''}".lower()) if part]
-    words = {*parts, *("".join(pair) for pair in itertools.pairwise(parts))}
+    spoken = {*parts, *("".join(pair) for pair in itertools.pairwise(parts))}
     rows = _facts()
-    fits = rows["dataset"].map(_word).isin(words) & rows["backbone"].map(lambda text: _word(text.split(" ")[0])).isin(words)
+    fits = rows["dataset"].map(_word).isin(spoken) & rows["backbone"].map(lambda text: _word(text.split(" ")[0])).isin(spoken)
     return rows[fits & (rows["metric"] == "accuracy") & (rows["method"] != "")].reset_index(drop=True)
 
 

@@ -69,14 +69,14 @@ class Ask:
 
 def kept(ask: Ask) -> pd.DataFrame | None:
     """The answer from the store, or None."""
-    found = store.default().get_json("record", ask.key)
-    if not isinstance(found, dict) or "screening" not in found:
+    entry = store.default().get_json("record", ask.key)
+    if not isinstance(entry, dict) or "screening" not in entry:
         return None
-    table = pd.DataFrame(found["rows"], columns=found["columns"])
+    table = pd.DataFrame(entry["rows"], columns=entry["columns"])
     for name in ("low", "high"):
         if name in table:
             table[name] = table[name].astype(float)
-    table.attrs = found["attrs"]
+    table.attrs = entry["attrs"]
     return table
 
 
@@ -86,9 +86,9 @@ def computed(ask: Ask, progress: Progress = unwatched, *, sets: tuple[Dataset, d
     Raises:
         As the function that answers.
     """
-    found = kept(ask)
-    if found is not None:
-        return found
+    answer = kept(ask)
+    if answer is not None:
+        return answer
     private, public = sets_of(ask) if sets is None else sets
     table = _ANSWERS[ask.what](ask, private, public, progress)
     rows = table.astype(object).where(table.notna(), None).to_numpy().tolist()
@@ -132,10 +132,10 @@ def named(name: str, *, n: int | None = None, seed: int = 0) -> Dataset:
     parts = name.split("+")
     if len(parts) > 1 and any(map(uploads.is_name, parts)):
         return screening.mixture([named(part, n=n, seed=seed) for part in parts], name=name, seed=seed)
-    found = uploads.load(name) if uploads.is_name(name) else by_name.candidate(name, n=n, seed=seed)
-    if not isinstance(found, Dataset) or not found.is_images:
-        raise DataError(f"{found.name!r} holds numbers; screening compares images (npz with uint8 x_train, folder or zip of images).")
-    return found
+    images = uploads.load(name) if uploads.is_name(name) else by_name.candidate(name, n=n, seed=seed)
+    if not isinstance(images, Dataset) or not images.is_images:
+        raise DataError(f"{images.name!r} holds numbers; screening compares images (npz with uint8 x_train, folder or zip of images).")
+    return images
 
 
 def check_model(name: str) -> None:

@@ -78,25 +78,25 @@ def measured(
     if private.x_test is None or private.y_test is None:
         raise DataError(f"{private.name!r} has no test rows to measure accuracy on.")
     learner, rows = METHODS[method], []
-    own = private_features(private, model)
+    features = private_features(private, model)
     known = params_of(learner.settings)
     plain: dict[str, Any] = {name: False for name in ("standardise", "centre") if name in known} | settings
     for number, (name, one) in enumerate(public.items()):
-        made = _split_for(learner.public_use, private, own, one, model)
+        parts = _split_for(learner.public_use, private, features, one, model)
         for place, seed in enumerate(seeds):
             progress(number * len(seeds) + place, len(public) * len(seeds), name)
-            record = run(method, made, epsilon=epsilon, delta=delta, seed=seed, **plain)
+            record = run(method, parts, epsilon=epsilon, delta=delta, seed=seed, **plain)
             rows.append({"public": name, "seed": seed, "accuracy": record.accuracy})
     return pd.DataFrame(rows)
 
 
-def _split_for(use: PublicUse, private: Dataset, own: FeatureSet, one: Dataset, model: str) -> SemiPrivateSplit:
+def _split_for(use: PublicUse, private: Dataset, features: FeatureSet, one: Dataset, model: str) -> SemiPrivateSplit:
     """The private rows with one public set, as a learner with this use of public data takes them."""
     if use is PublicUse.OTHER_LABELS:
         return split(private, public=like(one, private), allow_overlap=True)
     if use is PublicUse.LABELLED:
-        return split(own, public=labelled_features(one, own, model), allow_overlap=True)
-    return split(own, public=FeatureSet(_numbers(one.x_train, model), None, None, None, (), name=one.name), allow_overlap=True)
+        return split(features, public=labelled_features(one, features, model), allow_overlap=True)
+    return split(features, public=FeatureSet(_numbers(one.x_train, model), None, None, None, (), name=one.name), allow_overlap=True)
 
 
 def like(one: Dataset, private: Dataset) -> Dataset:
@@ -124,10 +124,10 @@ def without_public(
     private: Dataset, *, epsilon: float = 2.0, delta: float = 1e-5, model: str = "", seeds: Sequence[int] = (0, 1, 2)
 ) -> float:
     """The mean accuracy of DP-SGD on the same features, which takes no public row: the line that a public set should beat."""
-    made = split(private_features(private, model))
+    parts = split(private_features(private, model))
     plain: dict[str, Any] = {"standardise": False, "centre": False}
-    found = [run("dp_sgd", made, epsilon=epsilon, delta=delta, seed=seed, **plain).accuracy for seed in seeds]
-    return float(np.mean([accuracy for accuracy in found if accuracy is not None]))
+    accuracies = [run("dp_sgd", parts, epsilon=epsilon, delta=delta, seed=seed, **plain).accuracy for seed in seeds]
+    return float(np.mean([accuracy for accuracy in accuracies if accuracy is not None]))
 
 
 def private_features(private: Dataset, model: str = "") -> FeatureSet:

@@ -53,10 +53,10 @@ def captured(
         DataError: a set without labels, or whose rows span fewer than k directions. Errors of `run`.
     """
     rows: list[dict[str, Any]] = []
-    own = private_features(private, model)
+    features = private_features(private, model)
     for number, (name, one) in enumerate(public.items()):
-        made = split(own, public=labelled_features(one, own, model), allow_overlap=True)
-        solved = solve("adamix", made, epsilon=epsilon, delta=delta, seed=seed, k=k, standardise=False, centre=False)
+        parts = split(features, public=labelled_features(one, features, model), allow_overlap=True)
+        solved = solve("adamix", parts, epsilon=epsilon, delta=delta, seed=seed, k=k, standardise=False, centre=False)
         settings, view = solved.settings, solved.view
         prepared = view.prepare(standardise=settings.standardise, centre=settings.centre, normalise=settings.normalise)
         directions = torch.from_numpy(view.basis(standardise=settings.standardise, centre=settings.centre).vectors)

@@ -139,11 +139,11 @@ def linear_scaling(
         rule = solve(method, split, epsilon=small, delta=delta, seed=seed, **settings).settings
         scored = []
         for place, factor in enumerate(SCALING_FACTORS):
-            own = {**settings, "learning_rate": rule.learning_rate * factor, "steps": rule.steps}
+            trial = {**settings, "learning_rate": rule.learning_rate * factor, "steps": rule.steps}
             trial_seed = _own_seed(seed, 10 * (round_ + 1) + place)
-            one = solve(method, split, epsilon=small, delta=delta, seed=trial_seed, **own)
+            one = solve(method, split, epsilon=small, delta=delta, seed=trial_seed, **trial)
             events.append(one.cost)
-            path_length = own["learning_rate"] * own["steps"]
+            path_length = trial["learning_rate"] * trial["steps"]
             scored.append((_public_accuracy(run_many([one], split)[0], split), path_length))
         points.append((mu, max(scored)[1]))
     rest = total * math.sqrt(1 - sum(SCALING_SHARES))
@@ -264,9 +264,9 @@ def _guarantee(event: DpEvent, delta: float, accountant: str, assumptions: tuple
     return Guarantee(bounds, delta, relation, chosen.name, assumptions, describe(event))
 
 
-def _joined(guarantee: Guarantee, own: Guarantee) -> Guarantee:
+def _joined(guarantee: Guarantee, of_run: Guarantee) -> Guarantee:
     """The guarantee of the choice with the run's own assumptions too."""
-    return dataclasses.replace(guarantee, assumptions=(*own.assumptions, *guarantee.assumptions))
+    return dataclasses.replace(guarantee, assumptions=(*of_run.assumptions, *guarantee.assumptions))
 
 
 def _own_seed(seed: int | None, place: int) -> int | None:
