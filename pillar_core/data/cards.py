@@ -120,6 +120,29 @@ class DatasetCard:
         return (f"The source counts {source} train rows, these files hold {held:,}: parts may be missing.",)
 
 
+@dataclasses.dataclass(frozen=True)
+class Facts:
+    """What a card says of one set out of many that are read alike; rows: train and test."""
+
+    title: str
+    source: str
+    licence: str
+    rows: tuple[str, str]
+    n_classes: str
+    d: str
+    size: str
+    by_hand: str
+    papers: tuple[str, ...] = ()
+    can_fetch: bool = True
+
+    def card(
+        self, name: str, read: Callable[[Any, int, bool], Dataset], *, kind: Kind = "images", settings: type = places.RootSettings
+    ) -> DatasetCard:
+        """The card under `name` of the set that `read` reads."""
+        shared = {field.name: getattr(self, field.name) for field in dataclasses.fields(self) if field.name != "rows"}
+        return DatasetCard(name=name, kind=kind, n_train=self.rows[0], n_test=self.rows[1], read=read, settings=settings, **shared)
+
+
 DATASETS: Registry[DatasetCard] = Registry("dataset", DatasetCard)
 
 

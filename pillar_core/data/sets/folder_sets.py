@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import dataclasses
-
-from pillar_core.data.cards import DATASETS, Count, DatasetCard
+from pillar_core.data.cards import DATASETS, Count, Facts
 from pillar_core.data.images import folders
 from pillar_core.data.images.folders import Layout
 from pillar_core.data.images.tree import Tree
@@ -25,25 +23,8 @@ def _arranged(files: Tree, _: RootSettings) -> Layout:
     return folders.arranged([member for member in files.members if set(member.path.parts[depth : depth + 1]) & KNOWN])
 
 
-@dataclasses.dataclass(frozen=True)
-class Facts:
-    """What a card says of one set."""
-
-    name: str
-    title: str
-    source: str
-    licence: str
-    rows: tuple[str, str]
-    n_classes: str
-    d: str
-    size: str
-    by_hand: str
-    papers: tuple[str, ...]
-
-
-for _facts in (
-    Facts(
-        "pneumonia",
+FACTS = {
+    "pneumonia": Facts(
         "Pneumonia (children's chest x-rays; KagChest)",
         "D. Kermany, M. Goldbaum, W. Cai et al.: Cell 172, 2018",
         "CC BY 4.0",
@@ -53,9 +34,9 @@ for _facts in (
         "2.3 GB",
         "chest_xray (train, test, val; NORMAL and PNEUMONIA) from data.mendeley.com/datasets/rscbjbr9sj or Kaggle.",
         ("PILLAR", "GSD"),
+        can_fetch=False,
     ),
-    Facts(
-        "dermnet",
+    "dermnet": Facts(
         "DermNet (skin diseases)",
         "DermNet's public portal, collected on Kaggle (shubhamgoel27/dermnet)",
         "stated on its Kaggle page",
@@ -65,9 +46,9 @@ for _facts in (
         "1.7 GB",
         "train and test, one folder for each of 23 diseases, from kaggle.com/datasets/shubhamgoel27/dermnet.",
         ("PILLAR",),
+        can_fetch=False,
     ),
-    Facts(
-        "flower_16",
+    "flower_16": Facts(
         "Flower-16",
         "“Flowers dataset”, Kaggle, 2021 (16 kinds of flowers)",
         "stated on its Kaggle page",
@@ -77,9 +58,9 @@ for _facts in (
         "400 MB",
         "the folder flowers, one folder for each of 16 kinds, from kaggle.com/datasets/l3llff/flowers.",
         ("PILLAR",),
+        can_fetch=False,
     ),
-    Facts(
-        "kagskin",
+    "kagskin": Facts(
         "KagSkin (benign and malignant moles)",
         "C. Fanconi: Skin Cancer: Malignant vs. Benign, Kaggle, 2019 (images of the ISIC archive)",
         "stated on its Kaggle page",
@@ -89,9 +70,9 @@ for _facts in (
         "325 MB",
         "train and test, each with benign and malignant, from kaggle.com/datasets/fanconic/skin-cancer-malignant-vs-benign.",
         ("GSD",),
+        can_fetch=False,
     ),
-    Facts(
-        "kneeos",
+    "kneeos": Facts(
         "KneeOS (knee osteoarthritis grades)",
         "S. M. Ahmed, R. J. Mstafa, 2022; images of P. Chen, Mendeley Data, 2018",
         "CC BY 4.0",
@@ -101,23 +82,8 @@ for _facts in (
         "150 MB",
         "train, val and test, one folder for each of the grades 0 to 4, from data.mendeley.com/datasets/56rmx5bjcr or Kaggle.",
         ("GSD",),
+        can_fetch=False,
     ),
-):
-    DATASETS.register(
-        DatasetCard(
-            name=_facts.name,
-            title=_facts.title,
-            source=_facts.source,
-            licence=_facts.licence,
-            kind="images",
-            n_train=_facts.rows[0],
-            n_test=_facts.rows[1],
-            n_classes=_facts.n_classes,
-            d=_facts.d,
-            read=reader(_facts.name, _arranged),
-            settings=RootSettings,
-            papers=_facts.papers,
-            size=_facts.size,
-            by_hand=_facts.by_hand,
-        )
-    )
+}
+for _name, _facts in FACTS.items():
+    DATASETS.register(_facts.card(_name, reader(_name, _arranged)))

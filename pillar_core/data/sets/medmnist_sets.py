@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from pillar_core.data import places
-from pillar_core.data.cards import DATASETS, Count, DatasetCard
+from pillar_core.data.cards import DATASETS, Count, DatasetCard, Facts
 from pillar_core.data.images import loading as images
 from pillar_core.data.npz import read_npz
 from pillar_core.data.parts import Parts
@@ -29,41 +29,47 @@ __all__: list[str] = []
 PREFIX = "medmnist"
 LICENCE, DERMA_LICENCE = "CC BY 4.0", "CC BY-NC 4.0"
 SOURCE = "J. Yang, R. Shi, D. Wei et al.: MedMNIST v2, Scientific Data, 2023"
+GREY, COLOUR = Count(784, "28 × 28 pixels"), Count(2_352, "28 × 28 pixels, colour")
 
 
-@dataclasses.dataclass(frozen=True)
-class Facts:
-    """Title, train and test rows, classes, whether in colour, size of the npz, and papers that use the original images."""
+def _facts(title: str, *, rows: tuple[str, str], n_classes: int, d: str, size: str, papers: tuple[str, ...] = ()) -> Facts:
+    """The facts of one set; papers are those that use the original images."""
+    name = title.partition(" ")[0].lower()
+    return Facts(
+        title,
+        f"{SOURCE}; the papers use the original images" if papers else SOURCE,
+        DERMA_LICENCE if name == "dermamnist" else LICENCE,
+        rows,
+        Count(n_classes) if name != "chestmnist" else Count(2, "or 14, setting labels"),
+        d,
+        size,
+        f"{name}.npz from zenodo.org/records/10519652 (MedMNIST).",
+        papers,
+    )
 
-    title: str
-    rows: tuple[str, str]
-    n_classes: int
-    is_colour: bool
-    size: str
-    papers: tuple[str, ...] = ()
 
-
-FACTS = {
-    "pneumoniamnist": Facts("PneumoniaMNIST (chest x-rays)", (Count(4_708), Count(624)), 2, False, "4 MB", ("PILLAR", "GSD")),
-    "dermamnist": Facts("DermaMNIST (skin lesions, HAM10000)", (Count(7_007), Count(2_005)), 7, True, "20 MB", ("GSD",)),
-    "chestmnist": Facts(
+_ALL = (
+    _facts("PneumoniaMNIST (chest x-rays)", rows=(Count(4_708), Count(624)), n_classes=2, d=GREY, size="4 MB", papers=("PILLAR", "GSD")),
+    _facts("DermaMNIST (skin lesions, HAM10000)", rows=(Count(7_007), Count(2_005)), n_classes=7, d=COLOUR, size="20 MB", papers=("GSD",)),
+    _facts(
         "ChestMNIST (ChestX-ray14)",
-        (Count(78_468, "fewer with labels=one"), Count(22_433, "fewer with labels=one")),
-        14,
-        False,
-        "83 MB",
-        ("GSD",),
+        rows=(Count(78_468, "fewer with labels=one"), Count(22_433, "fewer with labels=one")),
+        n_classes=14,
+        d=GREY,
+        size="83 MB",
+        papers=("GSD",),
     ),
-    "pathmnist": Facts("PathMNIST (colon pathology)", (Count(89_996), Count(7_180)), 9, True, "206 MB"),
-    "octmnist": Facts("OCTMNIST (retinal OCT)", (Count(97_477), Count(1_000)), 4, False, "55 MB"),
-    "retinamnist": Facts("RetinaMNIST (fundus images)", (Count(1_080), Count(400)), 5, True, "3 MB"),
-    "breastmnist": Facts("BreastMNIST (ultrasound)", (Count(546), Count(156)), 2, False, "1 MB"),
-    "bloodmnist": Facts("BloodMNIST (blood cells)", (Count(11_959), Count(3_421)), 8, True, "35 MB"),
-    "tissuemnist": Facts("TissueMNIST (kidney cells)", (Count(165_466), Count(47_280)), 8, False, "125 MB"),
-    "organamnist": Facts("OrganAMNIST (abdominal CT, axial)", (Count(34_561), Count(17_778)), 11, False, "38 MB"),
-    "organcmnist": Facts("OrganCMNIST (abdominal CT, coronal)", (Count(12_975), Count(8_216)), 11, False, "15 MB"),
-    "organsmnist": Facts("OrganSMNIST (abdominal CT, sagittal)", (Count(13_932), Count(8_827)), 11, False, "16 MB"),
-}
+    _facts("PathMNIST (colon pathology)", rows=(Count(89_996), Count(7_180)), n_classes=9, d=COLOUR, size="206 MB"),
+    _facts("OCTMNIST (retinal OCT)", rows=(Count(97_477), Count(1_000)), n_classes=4, d=GREY, size="55 MB"),
+    _facts("RetinaMNIST (fundus images)", rows=(Count(1_080), Count(400)), n_classes=5, d=COLOUR, size="3 MB"),
+    _facts("BreastMNIST (ultrasound)", rows=(Count(546), Count(156)), n_classes=2, d=GREY, size="1 MB"),
+    _facts("BloodMNIST (blood cells)", rows=(Count(11_959), Count(3_421)), n_classes=8, d=COLOUR, size="35 MB"),
+    _facts("TissueMNIST (kidney cells)", rows=(Count(165_466), Count(47_280)), n_classes=8, d=GREY, size="125 MB"),
+    _facts("OrganAMNIST (abdominal CT, axial)", rows=(Count(34_561), Count(17_778)), n_classes=11, d=GREY, size="38 MB"),
+    _facts("OrganCMNIST (abdominal CT, coronal)", rows=(Count(12_975), Count(8_216)), n_classes=11, d=GREY, size="15 MB"),
+    _facts("OrganSMNIST (abdominal CT, sagittal)", rows=(Count(13_932), Count(8_827)), n_classes=11, d=GREY, size="16 MB"),
+)
+FACTS = {facts.title.partition(" ")[0].lower(): facts for facts in _ALL}
 LISTED = ("pneumoniamnist", "dermamnist", "chestmnist", "pathmnist")
 
 
@@ -117,24 +123,8 @@ def _md5(path: Path) -> str:
 
 
 def _card(name: str) -> DatasetCard:
-    facts = FACTS[name]
-    return DatasetCard(
-        name=f"{PREFIX}:{name}",
-        title=facts.title,
-        source=f"{SOURCE}; the papers use the original images" if facts.papers else SOURCE,
-        licence=DERMA_LICENCE if name == "dermamnist" else LICENCE,
-        kind="images",
-        n_train=facts.rows[0],
-        n_test=facts.rows[1],
-        n_classes=Count(facts.n_classes) if name != "chestmnist" else Count(2, "or 14, setting labels"),
-        d=Count(2_352, "28 × 28 pixels, colour") if facts.is_colour else Count(784, "28 × 28 pixels"),
-        read=lambda settings, seed, download: _read(name, settings, seed, download),
-        settings=FindingsSettings if name == "chestmnist" else places.RootSettings,
-        papers=facts.papers,
-        size=facts.size,
-        by_hand=f"{name}.npz from zenodo.org/records/10519652 (MedMNIST).",
-        can_fetch=True,
-    )
+    settings = FindingsSettings if name == "chestmnist" else places.RootSettings
+    return FACTS[name].card(f"{PREFIX}:{name}", lambda settings, seed, download: _read(name, settings, seed, download), settings=settings)
 
 
 def _family(name: str) -> DatasetCard:

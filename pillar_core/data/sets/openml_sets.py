@@ -6,7 +6,6 @@ parquet file of the table. OpenML has no test rows: a stratified fifth is set ap
 
 from __future__ import annotations
 
-import dataclasses
 import gzip
 import json
 import re
@@ -16,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from pillar_core.data import arrays, places
-from pillar_core.data.cards import DATASETS, Count, DatasetCard
+from pillar_core.data.cards import DATASETS, Count, DatasetCard, Facts
 from pillar_core.data.partition import stratified
 from pillar_core.data.places import RootSettings
 from pillar_core.data.tables import numbers_of, read_arff, read_table
@@ -114,43 +113,39 @@ def _json(path: Path) -> Any:
     return json.loads(gzip.decompress(path.read_bytes()))
 
 
-@dataclasses.dataclass(frozen=True)
-class Facts:
-    """What a card says of one table."""
-
-    title: str
-    rows: tuple[str, str]
-    d: str
-    size: str
-    papers: tuple[str, ...] = ()
-
-
+BY_HAND = "the table {name} from openml.org as {name}.arff, .csv or .parquet."
 FACTS = {
-    "guillermo": Facts("Guillermo (AutoML challenge)", (Count(16_000), Count(4_000)), Count(4_296), "a few hundred MB", ("PILLAR",)),
-    "riccardo": Facts("Riccardo (AutoML challenge)", (Count(16_000), Count(4_000)), Count(4_296), "a few hundred MB", ("PILLAR",)),
+    name: Facts(
+        f"{name.capitalize()} (AutoML challenge)",
+        "I. Guyon et al.: ChaLearn AutoML challenge, 2018; OpenML",
+        "public",
+        (Count(16_000), Count(4_000)),
+        Count(2),
+        Count(4_296),
+        "a few hundred MB",
+        BY_HAND.format(name=name),
+        ("PILLAR",),
+    )
+    for name in NUMBERS
 }
-UNKNOWN = Facts("", ("four fifths of the table", "a fifth"), "the table's columns", "size of the table")
+
+
+def _unknown(table: str) -> Facts:
+    return Facts(
+        f"OpenML: {table}",
+        "OpenML (openml.org)",
+        "stated on its OpenML page",
+        ("four fifths of the table", "a fifth"),
+        "the label column's",
+        "the table's columns",
+        "size of the table",
+        BY_HAND.format(name=table),
+    )
 
 
 def _card(table: str) -> DatasetCard:
-    facts = FACTS.get(table, UNKNOWN)
-    return DatasetCard(
-        name=f"{PREFIX}:{table}",
-        title=facts.title or f"OpenML: {table}",
-        source="I. Guyon et al.: ChaLearn AutoML challenge, 2018; OpenML" if table in FACTS else "OpenML (openml.org)",
-        licence="public" if table in FACTS else "stated on its OpenML page",
-        kind="tabular",
-        n_train=facts.rows[0],
-        n_test=facts.rows[1],
-        n_classes=Count(2) if table in FACTS else "the label column's",
-        d=facts.d,
-        read=lambda settings, seed, download: _read(table, settings, seed, download),
-        settings=RootSettings,
-        papers=facts.papers,
-        size=facts.size,
-        by_hand=f"the table {table} from openml.org as {table}.arff, .csv or .parquet.",
-        can_fetch=True,
-    )
+    facts = FACTS.get(table) or _unknown(table)
+    return facts.card(f"{PREFIX}:{table}", lambda settings, seed, download: _read(table, settings, seed, download), kind="tabular")
 
 
 def _family(name: str) -> DatasetCard:

@@ -2,26 +2,7 @@
 
 from __future__ import annotations
 
-import dataclasses
-
-from pillar_core.data.cards import Count
-
-
-@dataclasses.dataclass(frozen=True)
-class Facts:
-    """What a card says of one set, and where its files are got by hand."""
-
-    title: str
-    source: str
-    licence: str
-    rows: tuple[str, str]
-    n_classes: str
-    d: str
-    size: str
-    by_hand: str
-    papers: tuple[str, ...] = ()
-    can_fetch: bool = True
-
+from pillar_core.data.cards import Count, Facts
 
 RESEARCH = "not stated; for research"
 KRIZHEVSKY = "A. Krizhevsky: Learning multiple layers of features from tiny images, 2009"

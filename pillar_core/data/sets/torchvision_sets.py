@@ -57,24 +57,7 @@ def _fetch(layout: TorchvisionLayout, place: Path) -> None:
 
 
 def _card(name: str) -> DatasetCard:
-    facts = FACTS[name]
-    return DatasetCard(
-        name=f"{PREFIX}:{name}",
-        title=facts.title,
-        source=facts.source,
-        licence=facts.licence,
-        kind="images",
-        n_train=facts.rows[0],
-        n_test=facts.rows[1],
-        n_classes=facts.n_classes,
-        d=facts.d,
-        read=_read_for(LAYOUTS[name]),
-        settings=RootSettings,
-        papers=facts.papers,
-        size=facts.size,
-        by_hand=facts.by_hand,
-        can_fetch=facts.can_fetch,
-    )
+    return FACTS[name].card(f"{PREFIX}:{name}", _read_for(LAYOUTS[name]))
 
 
 def _family(name: str) -> DatasetCard:
