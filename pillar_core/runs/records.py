@@ -14,7 +14,7 @@ from pillar_core import metrics, store
 from pillar_core.data import DATASETS, uploads
 from pillar_core.fingerprint import fingerprint
 from pillar_core.runs import sweep
-from pillar_core.runs.tables import row_of
+from pillar_core.runs.tables import is_record, row_of
 
 __all__ = ["AXES", "all_runs", "data_words", "estimate", "forget_refusals", "grid_of", "lines", "refusals", "versions_of"]
 
@@ -119,7 +119,7 @@ def grid_of(keys: Sequence[str]) -> list[dict[str, Any]]:
 def _row(root: str, key: str) -> dict[str, Any] | None:
     """One record's row; a record never changes, so the key within a cache folder is enough."""
     record = store.default().get_json("record", key)
-    if not isinstance(record, dict) or "cell" not in record:
+    if not is_record(record):
         return None
     dataset = str(record["cell"]["data"]["dataset"])
     named = {"data": data_words(dataset, str(record.get("features", ""))), "cause": record.get("cause")}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeGuard
 
 from pillar_core.methods import METHODS
 from pillar_core.runs.versions import made_with
@@ -82,6 +82,52 @@ def row_of(record: Mapping[str, Any]) -> dict[str, Any]:
             "seconds": record["seconds"],
         }
     return row
+
+
+def is_record(value: object) -> TypeGuard[Mapping[str, Any]]:
+    """Whether a value out of the store has a record's parts, each of its type, and a learner that is here; others wrote some of them."""
+    if not isinstance(value, Mapping) or not _fits(value, _ASKED) or value["cell"]["method"] not in METHODS:
+        return False
+    if not all(isinstance(one, str) for one in value.get("versions", {}).values()):
+        return False
+    return value.get("error") is not None or _fits(value, _FOUND)
+
+
+_Number, _Text = (int, float), (str, type(None))
+_ASKED: Mapping[str, Any] = {
+    "cell": {
+        "method": str,
+        "epsilon": (*_Number, type(None)),
+        "delta": _Number,
+        "relation": str,
+        "accountant": str,
+        "seed": (int, type(None)),
+        "preset": _Text,
+        "settings": Mapping,
+        "data": {"dataset": str, "backbone": _Text, "dataset_settings": Mapping},
+        "split": {"split_seed": int},
+    },
+    "versions?": Mapping,
+    "error?": _Text,
+    "cause?": _Text,
+    "accuracy?": (*_Number, type(None)),
+}
+_FOUND: Mapping[str, Any] = {
+    "settings": Mapping,
+    "metrics": Mapping,
+    "guarantee": {"epsilon": {"upper": _Number}, "accountant": str},
+    "facts": {"n_private": int, "n_public": int},
+    "seconds": _Number,
+}
+
+
+def _fits(value: object, shape: Any) -> bool:
+    """Whether `value` is of the type `shape`, or a mapping with parts that fit; a name with "?" may be absent."""
+    if not isinstance(shape, Mapping):
+        return isinstance(value, shape)
+    if not isinstance(value, Mapping):
+        return False
+    return all(_fits(value[name.rstrip("?")], part) if name.rstrip("?") in value else name.endswith("?") for name, part in shape.items())
 
 
 def _budget(record: Mapping[str, Any]) -> float:

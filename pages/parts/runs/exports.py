@@ -50,11 +50,11 @@ def made_with(runs: pd.DataFrame) -> list[str]:
 def notebook(runs: pd.DataFrame) -> bytes:
     """A Jupyter notebook that trains the runs again (or reads them from the cache) and shows their table."""
     grids = [_plain(grid) for grid in records.grid_of(list(runs["key"]))]
-    text = json.dumps(grids, indent=1, ensure_ascii=False)
-    lines = ("import json", "import pandas as pd", "import pillar_core as pc", f"grids = json.loads(r'''{text}''')")
+    lines = ("import json", "import pandas as pd", "import pillar_core as pc", f"grids = json.loads({json.dumps(grids)!r})")
     code = "\n\n".join([*lines, "table = pd.concat([pc.sweep(grid) for grid in grids])\ntable"])
+    words = "; ".join(made_with(runs)).replace("`", "")
     cells: list[dict[str, Any]] = [
-        {"cell_type": "markdown", "id": "about", "metadata": {}, "source": f"# Runs\n\nMade with {'; '.join(made_with(runs))}. {_SPEAKS}"},
+        {"cell_type": "markdown", "id": "about", "metadata": {}, "source": f"# Runs\n\nMade with `{words}`. {_SPEAKS}"},
         {"cell_type": "code", "id": "runs", "metadata": {}, "source": code, "execution_count": None, "outputs": []},
     ]
     kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
