@@ -21,14 +21,14 @@ from pillar_core.data.uploads import Upload
 from pillar_core.errors import DataError, PillarError
 from pillar_core.fingerprint import fingerprint
 from pillar_core.params import params_of
-from pillar_core.runs import splitting, starter
+from pillar_core.runs import splitting, starter, sweep
 from pillar_core.runs.models import in_sight
-from pillar_core.types import Dataset, FeatureSet, RunRecord, SemiPrivateSplit
+from pillar_core.runs.run import run_spec
+from pillar_core.types import Dataset, FeatureSet, RunRecord, RunSpec, SemiPrivateSplit
 
 NOT_EXTRACTED = "are not in the cache yet: open **Data & backbone** and press **Extract**."
 _DATA = ("data", "backbone")
 _SPLIT = (*_DATA, "public", "public_fraction", "seed")
-_RUN = (*_SPLIT, "method", "k", "epsilon", "delta", "accountant", "relation")
 
 
 def key(settings: Settings, fields: tuple[str, ...]) -> str:
@@ -52,30 +52,41 @@ def split(settings: Settings) -> SemiPrivateSplit:
 
 
 def run(settings: Settings) -> RunRecord:
-    """One experiment, trained now or a moment ago."""
-    return _run(key(settings, _RUN), settings)
+    """One experiment without its classifier: from the store, where a sweep or a visit left it, or trained now and kept there."""
+    return _run(run_key(settings), settings)
+
+
+def trained(settings: Settings) -> RunRecord:
+    """The same experiment with its classifier, trained now."""
+    return run_spec(spec(settings), split(settings))
 
 
 def run_key(settings: Settings) -> str:
-    """The fingerprint of everything that decides a run."""
-    return key(settings, _RUN)
+    """The key under which the store holds the run."""
+    return sweep.cell_key(spec(settings))
 
 
 def release(settings: Settings) -> RunRecord:
     """One run with secret noise, declared as chosen in sight of test accuracy; never cached, never repeatable."""
-    return in_sight(pc.run(settings.method, split(settings), seed=None, **run_arguments(settings)))
+    return in_sight(run_spec(dataclasses.replace(spec(settings), seed=None), split(settings)))
 
 
-def run_arguments(settings: Settings) -> dict[str, Any]:
-    """The keyword arguments of `pc.run`, without the seed; k only where the learner has one and no rule chooses it."""
-    arguments: dict[str, Any] = {name: getattr(settings, name) for name in ("epsilon", "delta", "accountant", "relation")}
-    if has_k(settings.method) and not settings.is_rule_k:
-        arguments["k"] = settings.k
-    return arguments if pc.METHODS[settings.method].is_private else {}
+def spec(settings: Settings) -> RunSpec:
+    """What is asked of a run, as a sweep's cell; k only where a private learner has one and no rule chooses it."""
+    grid = {**axes(settings), **public_axis(settings), "method": settings.method, "epsilon": settings.epsilon, "seed": settings.seed}
+    if pc.METHODS[settings.method].is_private and not settings.is_rule_k:
+        grid |= {"k": settings.k} if has_k(settings.method) else {}
+    return sweep.cells(grid)[0]
 
 
-def split_arguments(settings: Settings) -> dict[str, Any]:
-    """The axes of a sweep that say which rows are public."""
+def axes(settings: Settings) -> dict[str, Any]:
+    """The axes of a sweep that name the data and say how privacy is counted."""
+    counted = {name: getattr(settings, name) for name in ("delta", "relation", "accountant")}
+    return {"dataset": settings.data, "backbone": backbone(settings), **counted}
+
+
+def public_axis(settings: Settings) -> dict[str, Any]:
+    """The axis that says which rows are public."""
     return {"public_fraction": settings.public_fraction} if settings.public == PART else {"public": settings.public}
 
 
@@ -184,7 +195,7 @@ def _split(fingerprint_: str, _settings: Settings) -> SemiPrivateSplit:
 
 @st.cache_resource(max_entries=64, show_spinner="Training a private model …")
 def _run(fingerprint_: str, _settings: Settings) -> RunRecord:
-    return pc.run(_settings.method, split(_settings), seed=_settings.seed, **run_arguments(_settings))
+    return sweep.run_cell(spec(_settings), split(_settings))
 
 
 @st.cache_data(max_entries=8, show_spinner=False)

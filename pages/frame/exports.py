@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import shlex
+from collections.abc import Mapping
+from typing import Any
 
 import pandas as pd
 import yaml
 
 from pages.frame import core
-from pages.frame.settings import AUTO, PART, PINNED, VERSION, Settings
+from pages.frame.settings import AUTO, PINNED, VERSION, Settings
 
 
 def settings_yaml(settings: Settings) -> str:
@@ -34,14 +36,19 @@ def settings_from_yaml(text: str) -> dict[str, str]:
 
 def command_line(settings: Settings) -> str:
     """The shell command that trains the same run."""
-    words = ["python", "-m", "pillar_core", "run", "--method", settings.method, "--dataset", settings.data]
-    if settings.backbone != AUTO:
-        words += ["--backbone", settings.backbone]
-    words += ["--public-fraction", f"{settings.public_fraction:g}"] if settings.public == PART else ["--public", settings.public]
-    for name, value in core.run_arguments(settings).items():
-        text = value if isinstance(value, str) else f"{value:g}"
-        words += ["--set", f"k={value}"] if name == "k" else [f"--{name}", text]
-    return shlex.join([*words, "--seed", str(settings.seed)])
+    asked = core.spec(settings)
+    words = ["python", "-m", "pillar_core", "run", "--method", asked.method, *data_words(settings, core.public_axis(settings))]
+    words += [] if asked.epsilon is None else ["--epsilon", f"{asked.epsilon:g}"]
+    words += ["--delta", f"{asked.delta:g}", "--accountant", asked.accountant, "--relation", asked.relation]
+    for name, value in asked.settings.items():
+        words += ["--set", f"{name}={value}"]
+    return shlex.join([*words, "--seed", str(asked.seed)])
+
+
+def data_words(settings: Settings, public: Mapping[str, Any]) -> list[str]:
+    """The options of a command that name the data and say, as the axis `public` does, which rows are public."""
+    words = ["--dataset", settings.data, *([] if settings.backbone == AUTO else ["--backbone", settings.backbone])]
+    return words + [word for name, value in public.items() for word in (f"--{name.replace('_', '-')}", str(value))]
 
 
 def csv(table: pd.DataFrame) -> bytes:

@@ -10,8 +10,8 @@ from typing import Any
 from pillar_core.commands import options as shared
 from pillar_core.methods import METHODS
 from pillar_core.runs.models import guarantee_card, save_model
-from pillar_core.runs.run import run
-from pillar_core.types import RunRecord
+from pillar_core.runs.run import run_spec
+from pillar_core.types import RunRecord, RunSpec
 
 
 def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -34,17 +34,9 @@ def command(options: argparse.Namespace) -> int:
     """Runs it."""
     METHODS[options.method]
     split = shared.load_split(options, seed=options.seed)
-    record = run(
-        options.method,
-        split,
-        epsilon=options.epsilon,
-        delta=options.delta,
-        relation=options.relation,
-        accountant=options.accountant,
-        seed=None if options.release else options.seed,
-        preset=options.preset,
-        **shared.method_settings(options.method, options.set),
-    )
+    seed, settings = None if options.release else options.seed, shared.method_settings(options.method, options.set)
+    budget = (options.epsilon, options.delta, options.relation, options.accountant)
+    record = run_spec(RunSpec(options.method, *budget, seed, options.preset, settings), split)
     print(json.dumps(_plain(record), indent=2, ensure_ascii=False) if options.json else _words(record))
     if options.export:
         print(f"model written to {save_model(record, options.export, classes=split.features.classes)}")

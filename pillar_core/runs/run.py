@@ -102,8 +102,7 @@ def solve_spec(asked: RunSpec, split: SemiPrivateSplit) -> Solved:
         raise DataError(f"{learner.name} {reason}.")
     view = view_of(split, learner.public_use)
     own = _settled_preprocessing(own, view)
-    if learner.public_statistics is not None:
-        view = dataclasses.replace(view, facts=dataclasses.replace(view.facts, extra=dict(learner.public_statistics(own, view))))
+    view = dataclasses.replace(view, facts=public_facts(learner, own, view))
     counted = _counted(learner, asked.preset, own, asked.settings) if budget is not None else None
     if budget is not None and counted is not None:
         prepared = learner.resolve_schedule(dataclasses.replace(own, **{counted: 1}), view.facts, budget)
@@ -115,6 +114,13 @@ def solve_spec(asked: RunSpec, split: SemiPrivateSplit) -> Solved:
     cost = learner.cost(finished.settings, view.facts)
     guarantee = _guarantee(asked, cost, budget)
     return Solved(learner, params.checked(finished.settings), view, cost, guarantee, prepared.why + finished.why, asked.seed)
+
+
+def public_facts(learner: Method[Any], settings: Any, view: View) -> PublicFacts:
+    """What a cost may depend on, with the further public quantities of this learner at these settings."""
+    if learner.public_statistics is None:
+        return view.facts
+    return dataclasses.replace(view.facts, extra=dict(learner.public_statistics(settings, view)))
 
 
 def run_many(solved: Sequence[Solved], split: SemiPrivateSplit) -> list[RunRecord]:

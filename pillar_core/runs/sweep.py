@@ -18,8 +18,9 @@ from pillar_core.fingerprint import fingerprint
 from pillar_core.memo import Memo
 from pillar_core.methods import METHODS
 from pillar_core.runs import run, splitting
-from pillar_core.runs.tables import record_json, refusal_json, row_of
-from pillar_core.types import FeatureSet, Progress, RunSpec, SemiPrivateSplit
+from pillar_core.runs.tables import record_json, record_of, refusal_json, row_of
+from pillar_core.splits import view_of
+from pillar_core.types import FeatureSet, Progress, RunRecord, RunSpec, SemiPrivateSplit
 
 DATA_AXES = ("dataset", "backbone")
 SPLIT_AXES = ("public_fraction", "public_per_class", "public", "validation_fraction", "allow_overlap", "split_seed")
@@ -135,6 +136,20 @@ def run_trials(
             if use_cache and is_kept(record):
                 store.default().remember_json("record", cell_key(group[position]), record)
     return [record for record in records if record is not None]
+
+
+def run_cell(cell: RunSpec, split: SemiPrivateSplit) -> RunRecord:
+    """The record of one cell on the split that it names, without classifier and diagnostics: from the store, or trained now and stored.
+
+    Raises:
+        As `run.run`, for a cell that cannot run.
+    """
+    (found,) = run_trials([cell], source=split)
+    if found.get("error") is not None:
+        return run.run_spec(cell, split)
+    learner = METHODS[cell.method]
+    facts = run.public_facts(learner, learner.settings(**found["settings"]), view_of(split, learner.public_use))
+    return record_of(found, facts=facts, data=split.fingerprint)
 
 
 def is_kept(record: Mapping[str, Any]) -> bool:

@@ -9,7 +9,7 @@ from typing import Any, TypeGuard
 
 from pillar_core.methods import METHODS
 from pillar_core.runs.versions import made_with
-from pillar_core.types import RunRecord, RunSpec
+from pillar_core.types import EpsilonBounds, Guarantee, NeighboringRelation, PublicFacts, PublicUse, RunRecord, RunSpec
 
 SETTING_COLUMNS = ("k", "steps", "batch_size", "learning_rate", "noise_multiplier", "l2_clip_norm")
 
@@ -44,6 +44,33 @@ def record_json(record: RunRecord, cell: RunSpec, *, features: str) -> dict[str,
         "why": list(record.why),
         "versions": made_with(),
     }
+
+
+def record_of(found: Mapping[str, Any], *, facts: PublicFacts, data: str) -> RunRecord:
+    """The record that `record_json` wrote, without classifier and diagnostics. data: the fingerprint of its split."""
+    told = found["guarantee"]
+    guarantee = Guarantee(
+        EpsilonBounds(**told["epsilon"]),
+        told["delta"],
+        NeighboringRelation(told["relation"]),
+        told["accountant"],
+        tuple(told["assumptions"]),
+        tuple(told["events"]),
+    )
+    return RunRecord(
+        method=found["method"],
+        settings=found["settings"],
+        guarantee=guarantee,
+        accuracy=found["accuracy"],
+        metrics=found["metrics"],
+        seconds=found["seconds"],
+        seed=found["cell"]["seed"],
+        facts=facts,
+        data=data,
+        public_use=PublicUse(found["public_use"]),
+        notes=tuple(found["notes"]),
+        why=tuple(found["why"]),
+    )
 
 
 def refusal_json(refusal: Exception, cell: RunSpec, *, features: str) -> dict[str, Any]:

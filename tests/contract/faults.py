@@ -36,6 +36,7 @@ from pillar_core.rng import Streams
 from pillar_core.screening import release as screening_release
 from pillar_core.splits import View
 from pillar_core.studies.evidence import attacks
+from pillar_core.types import RunSpec
 
 EXPONENTIAL = importlib.import_module("pillar_core.mechanisms.exponential")
 """The module: its package has a function of that name."""
@@ -363,9 +364,10 @@ def caught_by(fault: Fault, learner: str) -> str:
 
 def caught_by_the_page(fault: Fault) -> bool:
     """Whether the audit that pages offer rejects DP-SGD with the fault at ε = 4."""
+    asked = RunSpec.asked("dp_sgd", epsilon=4.0, steps=4)
     with fault.planted():
         try:
-            return attacks.canary_audit("dp_sgd", small_split(n=200), epsilon=4.0, redraws=100, significance=1e-3, steps=4).is_rejected
+            return attacks.canary_audit(asked, small_split(n=200), redraws=100, significance=1e-3).is_rejected
         except PillarError:
             return True
 

@@ -12,6 +12,7 @@ from contract.test_methods import MODES
 from contract.test_planted_faults import Pieces, faulty_case
 from pillar_core.methods import METHODS
 from pillar_core.studies.evidence import attacks as evidence
+from pillar_core.types import RunSpec
 
 AUDITED = [name for name in METHODS if METHODS[name].is_private and not evidence.supports(name)]
 
@@ -31,7 +32,9 @@ def test_no_deep_claim_is_rejected(name, sampled):
 @pytest.mark.parametrize("name", AUDITED)
 def test_the_apps_own_audit_does_not_reject_either(name):
     """Through `evidence.canary_audit`, which pages offer: descent on one head, at ε = 4."""
-    found = evidence.canary_audit(name, small_split(n=300), epsilon=4.0, redraws=200, significance=audit.SIGNIFICANCE, steps=4)
+    found = evidence.canary_audit(
+        RunSpec.asked(name, epsilon=4.0, steps=4), small_split(n=300), redraws=200, significance=audit.SIGNIFICANCE
+    )
     assert not found.is_rejected
     assert found.claimed_epsilon <= 4.0
 

@@ -59,3 +59,9 @@ def test_what_the_page_hands_out_says_what_was_in_sight(start: Start, monkeypatc
     assert (promised["covers_choice"], promised["chosen_in_sight"], IN_SIGHT in promised["assumptions"]) == (False, True, True)
     assert promised["epsilon"] <= 1.0
     assert (len(promised["events"]) > 1) == (choosing is Choosing.SCALING)
+
+
+def test_the_unpaid_way_keeps_the_relation_of_the_sidebar(start: Start) -> None:
+    app = start("explore", k="10", controls="tuning:papers", relation="replace_one")
+    assert not app.exception
+    assert "Adjacency: one row replaced." in next(item.help for item in app.metric if item.label.startswith("ε"))

@@ -12,8 +12,8 @@ import pandas as pd
 import streamlit as st
 
 import pillar_core as pc
-from pages.frame import core, figures, jobs, session, theme
-from pages.frame.settings import AUTO, Settings
+from pages.frame import core, exports, figures, jobs, session, theme
+from pages.frame.settings import Settings
 from pillar_core import plots
 from pillar_core.runs import sweep
 from pillar_core.studies import papers
@@ -62,16 +62,9 @@ def choose(settings: Settings) -> list[str]:
 
 def read(settings: Settings, learners: list[str]) -> Comparison:
     """The runs of the comparison that are in the cache."""
-    shared = {
-        "dataset": settings.data,
-        "backbone": core.backbone(settings),
-        **core.split_arguments(settings),
-        "delta": settings.delta,
-        "relation": settings.relation,
-        "accountant": settings.accountant,
-    }
     budgets = sorted({*BUDGETS, settings.epsilon})
     seeds = range(settings.seed, settings.seed + settings.seeds)
+    shared = {**core.axes(settings), **core.public_axis(settings)}
     grid = compare.compare_grid(shared, methods=learners, epsilons=budgets, seeds=seeds)
     cells = sweep.cells(grid)
     records = [record for record in sweep.cached(cells) if record is not None]
@@ -102,7 +95,7 @@ def draw(comparison: Comparison, settings: Settings) -> None:
     titles = {name: method.title for name, method in pc.METHODS.items()}
     synthetic = settings.data in pc.DATASETS and pc.DATASETS[settings.data].synthetic
     learners = ("--methods", ",".join(comparison.grid["method"]))
-    again = command(settings, core.split_arguments(settings), comparison.grid["epsilon"], *learners)
+    again = command(settings, core.public_axis(settings), comparison.grid["epsilon"], *learners)
     shared: dict[str, Any] = {"settings": settings, "is_experiment": True, "is_synthetic": synthetic, "command": again}
     if not here.empty:
         runs = comparison.runs[comparison.runs["method"].isin(here["method"])]
@@ -119,11 +112,7 @@ def draw(comparison: Comparison, settings: Settings) -> None:
 
 def command(settings: Settings, public: Mapping[str, Any], epsilons: Sequence[float], *more: str) -> str:
     """The shell command that repeats a comparison at these budgets; `more`: its own words."""
-    words = ["python", "-m", "pillar_core", "compare", *more, "--dataset", settings.data]
-    if settings.backbone != AUTO:
-        words += ["--backbone", settings.backbone]
-    for name, value in public.items():
-        words += [f"--{name.replace('_', '-')}", f"{value}"]
+    words = ["python", "-m", "pillar_core", "compare", *more, *exports.data_words(settings, public)]
     words += ["--epsilon", ",".join(f"{epsilon:g}" for epsilon in epsilons), "--delta", f"{settings.delta:g}"]
     words += ["--relation", settings.relation, "--accountant", settings.accountant]
     return shlex.join([*words, "--seeds", str(settings.seeds), "--first-seed", str(settings.seed)])

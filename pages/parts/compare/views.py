@@ -66,11 +66,9 @@ def _setup(view: CompareView, settings: Settings) -> Setup | None:
     other = _other(settings) if view.needs_other else None
     if view.needs_other and other is None:
         return None
-    data = {name: getattr(settings, name) for name in ("delta", "relation", "accountant")}
-    data |= {"dataset": settings.data, "backbone": core.backbone(settings)}
     epsilons = sorted({*_SEVERAL, settings.epsilon}) if view.over_epsilon else [settings.epsilon]
     seeds = range(settings.seed, settings.seed + settings.seeds)
-    return Setup(data, core.split_arguments(own), core.split(own), epsilons, seeds, other)
+    return Setup(core.axes(settings), core.public_axis(own), core.split(own), epsilons, seeds, other)
 
 
 def _other(settings: Settings) -> str | None:

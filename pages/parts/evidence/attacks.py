@@ -25,7 +25,7 @@ _SHOWN_IMAGES = 10
 def attack(settings: Settings) -> None:
     """The loss threshold on the sidebar's run, LiRA on demand, both under the ceiling."""
     record = core.run(settings)
-    found = [_loss(core.run_key(settings), record, settings)]
+    found = [_loss(core.run_key(settings), settings)]
     if local.value("evidence-lira", "") == core.run_key(settings):
         found = [*_shadows(core.run_key(settings), settings), *found]
     ceiling = ceiling_of(record)
@@ -162,16 +162,16 @@ def _percent_columns() -> dict[str, Any]:
 
 
 @st.cache_resource(max_entries=16, show_spinner=False)
-def _loss(key_: str, _record: RunRecord, _settings: Settings) -> Attack:
-    return evidence.loss_attack(_record, core.split(_settings))
+def _loss(key_: str, _settings: Settings) -> Attack:
+    return evidence.loss_attack(core.trained(_settings), core.split(_settings))
 
 
 @st.cache_resource(max_entries=8, show_spinner="Training shadow heads …")
 def _shadows(key_: str, _settings: Settings) -> tuple[Attack, ...]:
-    found = evidence.shadow_attacks(_settings.method, core.split(_settings), seed=_settings.seed, **core.run_arguments(_settings))
+    found = evidence.shadow_attacks(core.spec(_settings), core.split(_settings))
     return tuple(one for one in found if one.uses_shadows)
 
 
 @st.cache_resource(max_entries=8, show_spinner="Following every row along the trajectory …")
 def _individuals(key_: str, _settings: Settings) -> Individuals:
-    return individual.individuals(_settings.method, core.split(_settings), seed=_settings.seed, **core.run_arguments(_settings))
+    return individual.individuals(core.spec(_settings), core.split(_settings))

@@ -191,11 +191,9 @@ def _reach(delta: float) -> pd.DataFrame:
 
 @st.cache_resource(max_entries=8, show_spinner="Training once, with canaries …")
 def _audited_once(key_: str, _settings: Settings) -> OneRunAudit:
-    return one_run_audit(_settings.method, core.split(_settings), seed=_settings.seed, **core.run_arguments(_settings))
+    return one_run_audit(core.spec(_settings), core.split(_settings))
 
 
 @st.cache_resource(max_entries=8, show_spinner="Training with the canary and without …")
 def _audited(key_: str, redraws: int, _settings: Settings) -> CanaryAudit:
-    return evidence.canary_audit(
-        _settings.method, core.split(_settings), redraws=redraws, seed=_settings.seed, **core.run_arguments(_settings)
-    )
+    return evidence.canary_audit(core.spec(_settings), core.split(_settings), redraws=redraws)

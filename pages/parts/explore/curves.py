@@ -46,15 +46,8 @@ def read(settings: Settings) -> Curves:
 
 def grids_of(settings: Settings) -> tuple[dict[str, Any], ...]:
     """k × ε × seeds for a projecting learner, the floor without projection, the ceiling without noise; the slider's ε stays out."""
-    shared = {
-        "dataset": settings.data,
-        "backbone": core.backbone(settings),
-        **core.split_arguments(settings),
-        "delta": settings.delta,
-        "relation": settings.relation,
-        "accountant": settings.accountant,
-        "seed": list(range(settings.seed, settings.seed + settings.seeds)),
-    }
+    seeds = list(range(settings.seed, settings.seed + settings.seeds))
+    shared = {**core.axes(settings), **core.public_axis(settings), "seed": seeds}
     ks = ladder(settings)
     return (
         {**shared, "method": method_of(settings), "k": ks, "epsilon": list(BUDGETS)},

@@ -39,7 +39,7 @@ def summary(record: RunRecord, settings: Settings) -> None:
         words = "Guesses about one row's presence that the model turns from wrong to right, at most; the attacker starts at 50:50."
         three.metric("Attacker's gain", _odds(record), help=words)
         four.metric("Directions", _directions(record), help=f"Used by the model, of {record.facts.d:,} features.")
-        five.metric("Trained in", _duration(record.seconds), help="Time of the last training of these settings on this machine.")
+        five.metric("Trained in", _duration(record.seconds), help="Time of the training, here or where this run was read from the store.")
         _badges(record, settings)
     if pinned is not None:
         _comparison(settings, record, pinned)

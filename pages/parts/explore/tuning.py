@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 
 import streamlit as st
@@ -44,7 +45,7 @@ def released(settings: Settings, choosing: Choosing) -> RunRecord:
     """As `record`, with secret noise and for a model to hand out: what `choosing` paid for is in its ε, the rest is declared."""
     if choosing is Choosing.RULES or _reason(settings, choosing):
         return core.release(settings)
-    found = _chosen(choosing, settings, seed=None).record
+    found = tuned.tuned(dataclasses.replace(core.spec(settings), seed=None), core.split(settings), choosing=choosing).record
     if found is None:
         raise UnsupportedError("no run was drawn, so there is no model; try once more.")
     return in_sight(found)
@@ -57,7 +58,7 @@ def _words(name: str) -> str:
 def _reason(settings: Settings, choosing: Choosing) -> str:
     if math.isinf(settings.epsilon):
         return "without noise nothing is promised, so nothing is paid; lower ε"
-    return tuned.supports(settings.method, core.split(settings), relation=settings.relation, choosing=choosing)
+    return tuned.supports(core.spec(settings), core.split(settings), choosing=choosing)
 
 
 def _price(choosing: Choosing, found: Tuned, plain: RunRecord) -> None:
@@ -73,9 +74,4 @@ def _price(choosing: Choosing, found: Tuned, plain: RunRecord) -> None:
 
 @st.cache_resource(max_entries=32, show_spinner="Choosing the step size …")
 def _tuned(key_: str, choosing: Choosing, _settings: Settings) -> Tuned:
-    return _chosen(choosing, _settings, seed=_settings.seed)
-
-
-def _chosen(choosing: Choosing, settings: Settings, *, seed: int | None) -> Tuned:
-    arguments = {name: value for name, value in core.run_arguments(settings).items() if name not in ("accountant", "relation")}
-    return tuned.tuned(settings.method, core.split(settings), choosing=choosing, seed=seed, **arguments)
+    return tuned.tuned(core.spec(_settings), core.split(_settings), choosing=choosing)

@@ -40,7 +40,7 @@ class Separation:
             standardise=self.standardise,
             classes=None if self.which == "pairs" else geo.ONE_VERSUS_REST,
             rows_per_class=ROWS_PER_CLASS,
-            **core.split_arguments(self.settings),
+            **core.public_axis(self.settings),
         )
 
     @property

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -38,9 +37,9 @@ from pillar_core.methods import METHODS
 from pillar_core.methods.parts import descent
 from pillar_core.methods.parts.fields import HasDimension
 from pillar_core.rng import Streams
-from pillar_core.runs.run import Solved, solve
+from pillar_core.runs.run import Solved, solve_spec
 from pillar_core.splits import View
-from pillar_core.types import RunRecord, SemiPrivateSplit
+from pillar_core.types import RunRecord, RunSpec, SemiPrivateSplit
 
 FALSE_POSITIVE_RATES = (0.001, 0.01, 0.1)
 SHADOWS, TARGETS, POOL = 64, 8, 2000
@@ -127,22 +126,22 @@ def loss_attack(record: RunRecord, split: SemiPrivateSplit) -> Attack:
 
 
 def shadow_attacks(
-    method: str, split: SemiPrivateSplit, *, count: int = SHADOWS, targets: int = TARGETS, pool: int = POOL, seed: int = 0, **arguments: Any
+    asked: RunSpec, split: SemiPrivateSplit, *, count: int = SHADOWS, targets: int = TARGETS, pool: int = POOL
 ) -> tuple[Attack, ...]:
     """Online and offline LiRA, and the loss threshold, on `targets` heads with all others as their shadows.
 
     All heads have the learner's settings and noise, each on a random half of a pool of at most `pool` private and test
-    rows, in one batched call. arguments: as `run`.
+    rows, in one batched call.
 
     Raises:
         UnsupportedError: a learner that is no full-batch descent.
         DataError: no test rows.
     """
-    one = descent_run(method, split, seed=seed, **arguments)
+    one = descent_run(asked, split)
     transform = trained(one)[1].transform
-    x, y = _pool(split, pool, seed)
+    x, y = _pool(split, pool, asked.seed)
     rows = HeadRows.of(transform(x), y)
-    stream = rng.stream(seed, "shadow heads")
+    stream = rng.stream(asked.seed, "shadow heads")
     included = shadows.halves(count + targets, len(y), stream)
     plan = dataclasses.replace(plan_of(one), n_private=len(y) // 2)
     heads = shadows.train_shadows(rows, included, plan, n_classes=one.view.facts.n_classes, stream=stream)
@@ -161,9 +160,7 @@ def shadow_attacks(
     )
 
 
-def canary_audit(
-    method: str, split: SemiPrivateSplit, *, redraws: int = 400, significance: float = SIGNIFICANCE, seed: int = 0, **arguments: Any
-) -> CanaryAudit:
+def canary_audit(asked: RunSpec, split: SemiPrivateSplit, *, redraws: int = 400, significance: float = SIGNIFICANCE) -> CanaryAudit:
     """Trains the learner itself `redraws` times with a mislabelled canary and without, and tests the claimed curve.
 
     White-box: every release is taken at the ledger's gate and projected on the canary's gradient. A quarter more trials
@@ -172,7 +169,7 @@ def canary_audit(
     Raises:
         UnsupportedError: a learner that is no full-batch descent, or a run without noise.
     """
-    one = descent_run(method, split, seed=seed, **arguments)
+    one = descent_run(asked, split)
     if plan_of(one).noise_multiplier == 0:
         raise UnsupportedError("a run without noise claims nothing that could be tested: lower ε.")
     claimed, pilot = claimed_curve(one), max(FEWEST_PILOT, redraws // 4)
@@ -182,7 +179,7 @@ def canary_audit(
     for place, has_canary in enumerate((True, False)):
         x, y = (np.concatenate(pair) for pair in zip((view.x, view.y), canary, strict=True)) if has_canary else (view.x, view.y)
         runs = range(redraws + pilot)
-        seeds = [(seed + 1) * 10**7 + 2 * run + place for run in runs]
+        seeds = [None if asked.seed is None else (asked.seed + 1) * 10**7 + 2 * run + place for run in runs]
         world = dataclasses.replace(view, x=x, y=y, memo=Memo())
         chunk = max(16, CHUNK_FLOATS // _floats_of_a_run(one))
         parts = [seeds[start : start + chunk] for start in range(0, len(seeds), chunk)]
@@ -224,16 +221,16 @@ def plan_of(one: Solved) -> HeadPlan:
     return descent.plan_of(one.settings, one.view.facts)
 
 
-def descent_run(method: str, split: SemiPrivateSplit, *, seed: int, **arguments: Any) -> Solved:
+def descent_run(asked: RunSpec, split: SemiPrivateSplit) -> Solved:
     """A solved run of full-batch descent on one head.
 
     Raises:
         UnsupportedError: any other run.
     """
-    reason = supports(method)
+    reason = supports(asked.method)
     if reason:
         raise UnsupportedError(f"{reason}. Choose noisy_gd, dp_sgd or pillar.")
-    one = solve(method, split, seed=seed, **arguments)
+    one = solve_spec(asked, split)
     if plan_of(one).sampling_probability < 1:
         raise UnsupportedError("this evidence needs full batches: set batch_size to none.")
     return one
@@ -253,7 +250,7 @@ def trained(one: Solved) -> tuple[torch.Tensor, LinearClassifier]:
     return released, classifier
 
 
-def _pool(split: SemiPrivateSplit, size: int, seed: int) -> tuple[Array, Array]:
+def _pool(split: SemiPrivateSplit, size: int, seed: int | None) -> tuple[Array, Array]:
     data = split.features
     if data.x_test is None or data.y_test is None or data.y_train is None or not len(data.x_test):
         raise DataError("shadow models need test rows with labels beside the private ones.")
@@ -280,7 +277,7 @@ def _floats_of_a_run(one: Solved) -> int:
     return int(plan_of(one).steps * one.view.facts.n_classes * ((k or one.view.facts.d) + 1))
 
 
-def _trials(one: Solved, without: View, world: View, canary: tuple[Array, Array], seeds: Sequence[int]) -> tuple[Array, Array]:
+def _trials(one: Solved, without: View, world: View, canary: tuple[Array, Array], seeds: Sequence[int | None]) -> tuple[Array, Array]:
     """(scores (H,), left over (at most NOISE_RUNS, T, numbers of a release)): releases less the other rows, in units of noise."""
     if one.method.fit_many is None:
         raise UnsupportedError(f"{one.method.title} cannot be repeated in one batched call.")

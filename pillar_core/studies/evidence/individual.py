@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -27,9 +26,9 @@ from pillar_core.methods.parts.descent import Together
 from pillar_core.methods.parts.mixed import PublicRows
 from pillar_core.methods.public_gradients import adamix
 from pillar_core.rng import Streams
-from pillar_core.runs.run import Solved, solve
+from pillar_core.runs.run import Solved, solve_spec
 from pillar_core.studies.evidence import attacks as evidence
-from pillar_core.types import SemiPrivateSplit
+from pillar_core.types import RunSpec, SemiPrivateSplit
 
 
 @dataclasses.dataclass(frozen=True)
@@ -42,20 +41,20 @@ class Individuals:
     delta: float
 
 
-def individuals(method: str, split: SemiPrivateSplit, *, seed: int = 0, **arguments: Any) -> Individuals:
+def individuals(asked: RunSpec, split: SemiPrivateSplit) -> Individuals:
     """Each private row's individual μ and ε along the trajectory that this seed releases. No guarantee.
 
     For full-batch descent on one head (noisy_gd, dp_sgd, pillar) and for adamix, where only the part that its projection
-    keeps was released. arguments: as `run`.
+    keeps was released.
 
     Raises:
         UnsupportedError: any other learner, batches, or a run without noise.
     """
-    reason = supports(method)
+    reason = supports(asked.method)
     if reason:
         raise UnsupportedError(f"{reason}. Choose noisy_gd, dp_sgd, pillar or adamix.")
-    is_mixed = METHODS[method].is_mixed_descent
-    one = solve(method, split, seed=seed, **arguments) if is_mixed else evidence.descent_run(method, split, seed=seed, **arguments)
+    is_mixed = METHODS[asked.method].is_mixed_descent
+    one = solve_spec(asked, split) if is_mixed else evidence.descent_run(asked, split)
     if one.settings.noise_multiplier == 0:
         raise UnsupportedError("without noise every row's individual ε is infinite: lower ε.")
     mu, losses = _mixed(one) if is_mixed else _descent(one)

@@ -24,7 +24,7 @@ from pillar_core.memo import Memo
 from pillar_core.rng import Streams
 from pillar_core.runs.run import Solved
 from pillar_core.studies.evidence import attacks as evidence
-from pillar_core.types import SemiPrivateSplit
+from pillar_core.types import RunSpec, SemiPrivateSplit
 
 CANARIES = 200
 COIN_VARIANCE = 0.25
@@ -51,27 +51,19 @@ class OneRunAudit:
 
 
 def one_run_audit(
-    method: str,
-    split: SemiPrivateSplit,
-    *,
-    canaries: int = CANARIES,
-    significance: float = evidence.SIGNIFICANCE,
-    seed: int = 0,
-    **arguments: Any,
+    asked: RunSpec, split: SemiPrivateSplit, *, canaries: int = CANARIES, significance: float = evidence.SIGNIFICANCE
 ) -> OneRunAudit:
     """Trains the learner once with `canaries` coins and bounds its ε from below, at `significance` for both bounds together.
-
-    arguments: as `run`.
 
     Raises:
         UnsupportedError: a learner that is no full-batch descent, or a run without noise. SettingError: fewer than 10 canaries.
     """
     if not canaries >= 10:
         raise SettingError(f"canaries must be at least 10; got {canaries!r}.")
-    one = evidence.descent_run(method, split, seed=seed, **arguments)
+    one = evidence.descent_run(asked, split)
     if evidence.plan_of(one).noise_multiplier == 0:
         raise UnsupportedError("a run without noise claims nothing that could be tested: lower ε.")
-    stream, epsilon, delta = rng.stream(seed, "one-run audit"), one.guarantee.epsilon.upper, one.guarantee.delta
+    stream, epsilon, delta = rng.stream(asked.seed, "one-run audit"), one.guarantee.epsilon.upper, one.guarantee.delta
     coins = stream.random(canaries) < 0.5
     estimates = _estimates(one, coins, stream)
     guesses = one_run.best_guesses(epsilon, canaries=canaries, delta=delta, significance=significance)

@@ -18,14 +18,15 @@ from pillar_core import accounting, ledger, rng
 from pillar_core.errors import BudgetError, DataError, SettingError, UnsupportedError
 from pillar_core.ledger import DpEvent, compose, describe
 from pillar_core.rng import Stream, Streams
-from pillar_core.runs.run import Solved, run_many, solve
+from pillar_core.runs.run import Solved, run_many, solve, solve_spec
 from pillar_core.splits import split_features
-from pillar_core.types import FeatureSet, Guarantee, NeighboringRelation, PrivacyBudget, RunRecord, SemiPrivateSplit
+from pillar_core.types import FeatureSet, Guarantee, NeighboringRelation, PrivacyBudget, RunRecord, RunSpec, SemiPrivateSplit
 
 Candidate = Mapping[str, Any]
 
 LOSERS = "the number of trials was drawn and is not told; losing trials are not shown: both would void the bound"
 SCORED_PUBLICLY = "candidates were scored on public labelled rows"
+PRICED = "the price of a choice is known under adding or removing a row only"
 SIMULATED = "settings were chosen in simulations on public rows alone, which costs nothing"
 SIMULATION_SEEDS = 3
 HELD_OUT = 0.25
@@ -77,15 +78,7 @@ def trial_epsilon(epsilon: float, *, delta: float, mean_trials: float, law: Law)
 
 
 def tune(
-    method: str,
-    split: SemiPrivateSplit,
-    grid: Sequence[Candidate],
-    *,
-    epsilon: float,
-    delta: float = 1e-5,
-    mean_trials: float = 10.0,
-    law: Law = Law.LOGARITHMIC,
-    seed: int | None = 0,
+    asked: RunSpec, split: SemiPrivateSplit, grid: Sequence[Candidate], *, mean_trials: float = 10.0, law: Law = Law.LOGARITHMIC
 ) -> Tuned:
     """The best of a random number of trials, each of a candidate drawn uniformly from `grid`, by random stopping.
 
@@ -93,20 +86,20 @@ def tune(
     μ, so the base event covers a uniformly drawn one. A Poisson law may draw no trial at all: then `record` is None.
 
     Raises:
-        DataError: no public labels to score on. UnsupportedError: a candidate that is no full Gaussian run.
-        SettingError: an empty grid.
+        DataError: no public labels to score on. SettingError: an empty grid, or no budget.
+        UnsupportedError: a candidate that is no full Gaussian run, or another relation.
     """
-    _scorable(split)
+    epsilon, delta = _budget(asked, split), asked.delta
     if not grid:
         raise SettingError("grid must hold at least one candidate; got none.")
     noise = trial_noise(epsilon, delta=delta, mean_trials=mean_trials, law=law)
     event = ledger.selected(ledger.gaussian(noise), mean_trials=mean_trials, shape=law.shape)
     each = accounting.epsilon_of_mu(1 / noise, delta)
     best, chosen = None, dict(grid[0])
-    secret = Streams(seed).secret("tuning")
+    secret = Streams(asked.seed).secret("tuning")
     for place in range(_trials(mean_trials, law, secret)):
         candidate = grid[min(int(secret.random(1)[0] * len(grid)), len(grid) - 1)]
-        one = solve(method, split, epsilon=each, delta=delta, seed=_own_seed(seed, place), **candidate)
+        one = solve_spec(_trial(asked, each, place, candidate), split)
         _refuse_more_than(1 / noise, one)
         record = run_many([one], split)[0]
         score = _public_accuracy(record, split)
@@ -117,9 +110,7 @@ def tune(
     return Tuned(winner, chosen, guarantee, each)
 
 
-def linear_scaling(
-    method: str, split: SemiPrivateSplit, *, epsilon: float, delta: float = 1e-5, seed: int | None = 0, **settings: Any
-) -> Tuned:
+def linear_scaling(asked: RunSpec, split: SemiPrivateSplit) -> Tuned:
     """Step size × steps found at two small budgets and extrapolated linearly in μ to the rest (Panda et al. 2022).
 
     Each round tries three step sizes around the learner's rule; all six trials and the final run compose: μ² adds up.
@@ -127,21 +118,21 @@ def linear_scaling(
     Guarantee: (ε, δ) under add/remove for all seven runs together.
 
     Raises:
-        DataError: no public labels to score on. UnsupportedError: a learner that is no full Gaussian run.
+        DataError: no public labels to score on. SettingError: no budget. UnsupportedError: another relation.
+        BudgetError: a learner that is no full Gaussian run.
     """
-    _scorable(split)
+    epsilon, delta = _budget(asked, split), asked.delta
     total = accounting.mu_of(epsilon, delta)
     events: list[DpEvent] = []
     points: list[tuple[float, float]] = []
     for round_, share in enumerate(SCALING_SHARES):
         mu = total * math.sqrt(share / len(SCALING_FACTORS))
         small = accounting.epsilon_of_mu(mu, delta)
-        rule = solve(method, split, epsilon=small, delta=delta, seed=seed, **settings).settings
+        rule = solve_spec(dataclasses.replace(asked, epsilon=small), split).settings
         scored = []
         for place, factor in enumerate(SCALING_FACTORS):
-            trial = {**settings, "learning_rate": rule.learning_rate * factor, "steps": rule.steps}
-            trial_seed = _own_seed(seed, 10 * (round_ + 1) + place)
-            one = solve(method, split, epsilon=small, delta=delta, seed=trial_seed, **trial)
+            trial = {"learning_rate": rule.learning_rate * factor, "steps": rule.steps}
+            one = solve_spec(_trial(asked, small, 10 * (round_ + 1) + place, trial), split)
             events.append(one.cost)
             path_length = trial["learning_rate"] * trial["steps"]
             scored.append((_public_accuracy(run_many([one], split)[0], split), path_length))
@@ -151,9 +142,10 @@ def linear_scaling(
     slope = (high_length - low_length) / (high - low)
     path_length = max(high_length + slope * (rest - high), high_length)
     last = accounting.epsilon_of_mu(rest, delta)
-    steps = solve(method, split, epsilon=last, delta=delta, seed=seed, **settings).settings.steps
-    chosen = {**settings, "learning_rate": path_length / steps, "steps": steps}
-    one = solve(method, split, epsilon=last, delta=delta, seed=seed, **chosen)
+    asked = dataclasses.replace(asked, epsilon=last)
+    steps = solve_spec(asked, split).settings.steps
+    chosen = {"learning_rate": path_length / steps, "steps": steps}
+    one = solve_spec(with_settings(asked, chosen), split)
     guarantee = _guarantee(compose(*events, one.cost), delta, "auto", (SCORED_PUBLICLY,))
     if not guarantee.epsilon.upper <= epsilon:
         raise BudgetError(
@@ -164,9 +156,7 @@ def linear_scaling(
     return Tuned(record, chosen, guarantee, accounting.epsilon_of_mu(points[0][0], delta))
 
 
-def free_by_simulation(
-    method: str, split: SemiPrivateSplit, grid: Sequence[Candidate], *, epsilon: float, delta: float = 1e-5, seed: int | None = 0
-) -> Tuned:
+def free_by_simulation(asked: RunSpec, split: SemiPrivateSplit, grid: Sequence[Candidate]) -> Tuned:
     """The candidate that does best when public rows play both parts, then one run at the whole budget.
 
     The simulation keeps signal against noise: its n_sim rows get μ_sim = μ · n_private / n_sim, so σ_sim = σ · n_sim / n_private.
@@ -174,17 +164,33 @@ def free_by_simulation(
     Guarantee: that of the final run; no private row is read before it.
 
     Raises:
-        DataError: no public labels, or too few rows. SettingError: an empty grid.
+        DataError: no public labels, or too few rows. SettingError: an empty grid, or no budget. UnsupportedError: another relation.
     """
-    _scorable(split)
+    epsilon = _budget(asked, split)
     if not grid:
         raise SettingError("grid must hold at least one candidate; got none.")
-    solved = [solve(method, split, epsilon=epsilon, delta=delta, seed=seed, **candidate) for candidate in grid]
+    solved = [solve_spec(with_settings(asked, candidate), split) for candidate in grid]
     means = [np.mean([_simulated(one, split, simulation) for simulation in range(SIMULATION_SEEDS)]) for one in solved]
     winner = int(np.argmax(means))
     record = run_many([solved[winner]], split)[0]
     guarantee = dataclasses.replace(record.guarantee, assumptions=(*record.guarantee.assumptions, SIMULATED))
     return Tuned(dataclasses.replace(record, guarantee=guarantee), dict(grid[winner]), guarantee, epsilon)
+
+
+def budget_of(asked: RunSpec) -> float:
+    """The ε to stay within.
+
+    Raises:
+        SettingError: none is asked for.
+    """
+    if asked.epsilon is None:
+        raise SettingError("choosing settings needs a budget to stay within: pass epsilon.")
+    return asked.epsilon
+
+
+def with_settings(asked: RunSpec, candidate: Candidate) -> RunSpec:
+    """What is asked, with a candidate's settings."""
+    return dataclasses.replace(asked, settings={**asked.settings, **candidate})
 
 
 def gamma_of(mean_trials: float, law: Law) -> float:
@@ -236,9 +242,19 @@ def _simulated(one: Solved, split: SemiPrivateSplit, simulation: int) -> float:
     return float(run_many([played], parts)[0].accuracy or 0.0)
 
 
-def _scorable(split: SemiPrivateSplit) -> None:
+def _budget(asked: RunSpec, split: SemiPrivateSplit) -> float:
+    """The ε to stay within, where candidates can be scored and the price of choosing is known."""
     if not split.has_public_labels:
         raise DataError("tuning scores candidates on public labelled rows and this split has none; bring labels for the public rows.")
+    if asked.relation != NeighboringRelation.ADD_OR_REMOVE_ONE:
+        raise UnsupportedError(f"{PRICED}; got {asked.relation}.")
+    return budget_of(asked)
+
+
+def _trial(asked: RunSpec, epsilon: float, place: int, candidate: Candidate) -> RunSpec:
+    """One trial of a candidate at its own budget, with independent noise."""
+    seed = None if asked.seed is None else 1000 * (asked.seed + 1) + place
+    return dataclasses.replace(with_settings(asked, candidate), epsilon=epsilon, seed=seed)
 
 
 def _public_accuracy(record: RunRecord, split: SemiPrivateSplit) -> float:
@@ -267,8 +283,3 @@ def _guarantee(event: DpEvent, delta: float, accountant: str, assumptions: tuple
 def _joined(guarantee: Guarantee, of_run: Guarantee) -> Guarantee:
     """The guarantee of the choice with the run's own assumptions too."""
     return dataclasses.replace(guarantee, assumptions=(*of_run.assumptions, *guarantee.assumptions))
-
-
-def _own_seed(seed: int | None, place: int) -> int | None:
-    """Independent noise for each trial."""
-    return None if seed is None else 1000 * (seed + 1) + place

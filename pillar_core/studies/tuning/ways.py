@@ -8,15 +8,14 @@ from __future__ import annotations
 
 import dataclasses
 import enum
-from typing import Any
 
 from pillar_core.errors import DataError, UnsupportedError
 from pillar_core.runs.models import UNPAID
-from pillar_core.runs.run import run_many, solve
+from pillar_core.runs.run import run_many, run_spec, solve_spec
 from pillar_core.studies.evidence import attacks as evidence
 from pillar_core.studies.tuning import selection as tuning
 from pillar_core.studies.tuning.selection import SCALING_FACTORS, Candidate, Law, Tuned
-from pillar_core.types import SemiPrivateSplit
+from pillar_core.types import NeighboringRelation, RunSpec, SemiPrivateSplit
 
 MEAN_TRIALS = 10.0
 
@@ -50,61 +49,58 @@ PRICES = {
 }
 
 
-def supports(method: str, split: SemiPrivateSplit, *, relation: str, choosing: Choosing) -> str:
+def supports(asked: RunSpec, split: SemiPrivateSplit, *, choosing: Choosing) -> str:
     """Empty where this choice can be made, else the reason why not."""
     if choosing is Choosing.RULES:
         return ""
-    reason = evidence.supports(method)
+    reason = evidence.supports(asked.method)
     if reason:
         return f"{reason}, and tuning here is for those"
     if choosing is Choosing.PAPERS:
         return "" if split.features.x_test is not None and len(split.features.x_test) else "there are no test rows to choose on"
-    if relation != "add_or_remove_one":
-        return "the price of a choice is known under adding or removing a row only"
+    if asked.relation != NeighboringRelation.ADD_OR_REMOVE_ONE:
+        return tuning.PRICED
     return "" if split.has_public_labels else "candidates are scored on public labels, and the public rows have none"
 
 
-def tuned(
-    method: str, split: SemiPrivateSplit, *, choosing: Choosing, epsilon: float, delta: float = 1e-5, seed: int | None = 0, **settings: Any
-) -> Tuned:
-    """One learner with its step size chosen that way. settings: the learner's own, such as k; all others follow its rules.
+def tuned(asked: RunSpec, split: SemiPrivateSplit, *, choosing: Choosing) -> Tuned:
+    """One run with its step size chosen that way; what is not asked for follows the learner's rules.
 
-    Guarantee: (ε, δ) under add/remove for run and choice together, but for `Choosing.PAPERS`, whose record says so.
+    Guarantee: (ε, δ) for run and choice together, but for `Choosing.PAPERS`, whose record says so.
 
     Raises:
         UnsupportedError: `supports` says why. Errors of `tuning` and `run`.
     """
-    reason = supports(method, split, relation="add_or_remove_one", choosing=choosing)
+    reason = supports(asked, split, choosing=choosing)
     if reason:
         raise UnsupportedError(f"the step size cannot be chosen so: {reason}.")
-    shared: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "seed": seed}
+    epsilon = tuning.budget_of(asked)
     match choosing:
         case Choosing.STOPPING:
-            each = tuning.trial_epsilon(epsilon, delta=delta, mean_trials=MEAN_TRIALS, law=Law.LOGARITHMIC)
-            return tuning.tune(method, split, _grid(method, split, settings, shared | {"epsilon": each}), mean_trials=MEAN_TRIALS, **shared)
+            each = tuning.trial_epsilon(epsilon, delta=asked.delta, mean_trials=MEAN_TRIALS, law=Law.LOGARITHMIC)
+            return tuning.tune(asked, split, _grid(dataclasses.replace(asked, epsilon=each), split), mean_trials=MEAN_TRIALS)
         case Choosing.SCALING:
-            return tuning.linear_scaling(method, split, **shared, **settings)
+            return tuning.linear_scaling(asked, split)
         case Choosing.SIMULATION:
-            return tuning.free_by_simulation(method, split, _grid(method, split, settings, shared), **shared)
+            return tuning.free_by_simulation(asked, split, _grid(asked, split))
         case Choosing.PAPERS:
-            return _as_the_papers_do(method, split, _grid(method, split, settings, shared), shared)
-    one = solve(method, split, **shared, **settings)
-    record = run_many([one], split)[0]
-    return Tuned(record, settings, record.guarantee, epsilon)
+            return _as_the_papers_do(asked, split, _grid(asked, split))
+    record = run_spec(asked, split)
+    return Tuned(record, {}, record.guarantee, epsilon)
 
 
-def _grid(method: str, split: SemiPrivateSplit, settings: Candidate, shared: dict[str, Any]) -> list[Candidate]:
+def _grid(asked: RunSpec, split: SemiPrivateSplit) -> list[Candidate]:
     """Three step sizes around the rule at this budget, with the rule's number of steps."""
-    rule = solve(method, split, **shared, **settings).settings
-    return [{**settings, "learning_rate": rule.learning_rate * factor, "steps": rule.steps} for factor in SCALING_FACTORS]
+    rule = solve_spec(asked, split).settings
+    return [{"learning_rate": rule.learning_rate * factor, "steps": rule.steps} for factor in SCALING_FACTORS]
 
 
-def _as_the_papers_do(method: str, split: SemiPrivateSplit, grid: list[Candidate], shared: dict[str, Any]) -> Tuned:
-    records = run_many([solve(method, split, **shared, **candidate) for candidate in grid], split)
+def _as_the_papers_do(asked: RunSpec, split: SemiPrivateSplit, grid: list[Candidate]) -> Tuned:
+    records = run_many([solve_spec(tuning.with_settings(asked, candidate), split) for candidate in grid], split)
     scores = [-1.0 if record.accuracy is None else record.accuracy for record in records]
     best = max(range(len(grid)), key=scores.__getitem__)
     if scores[best] < 0:
         raise DataError("choosing as the papers do needs test rows with labels.")
     assumptions = (*records[best].guarantee.assumptions, UNPAID)
     guarantee = dataclasses.replace(records[best].guarantee, assumptions=assumptions, covers_choice=False)
-    return Tuned(dataclasses.replace(records[best], guarantee=guarantee), grid[best], guarantee, shared["epsilon"])
+    return Tuned(dataclasses.replace(records[best], guarantee=guarantee), grid[best], guarantee, tuning.budget_of(asked))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import math
 
@@ -70,6 +71,24 @@ def test_finished_cells_are_not_run_again(monkeypatch):
     monkeypatch.setattr(sweeping.run, "run_many", lambda *_: pytest.fail("a cached cell was trained"))
     again = pc.sweep(GRID)
     assert first.equals(again)
+
+
+@pytest.mark.parametrize("method", ["pillar", "pillar_one_shot", "adamix", "pate", "non_private", "only_public"])
+def test_a_record_from_the_store_is_the_record_of_the_run(method):
+    cell = sweeping.cells({**GRID, "method": [method, "pillar"], "k": None, "epsilon": 2.0, "seed": 0})[0]
+    split = pc.split(pc.load_dataset("digits"), public_fraction=0.1, seed=0)
+    trained = sweeping.run.run_spec(cell, split)
+    stored, again = (sweeping.run_cell(cell, split) for _ in range(2))
+    assert stored == again == dataclasses.replace(trained, diagnostics={}, seconds=stored.seconds)
+    assert stored.classifier is None
+
+
+def test_a_cell_that_cannot_run_is_refused_in_the_words_of_a_run_each_time():
+    (cell,) = sweeping.cells({**GRID, "method": "pillar", "k": 400, "epsilon": 0.5, "seed": 0})
+    split = pc.split(pc.load_dataset("digits"), public_fraction=0.1, seed=0)
+    for _ in range(2):
+        with pytest.raises(errors.DataError, match="k must be at most"):
+            sweeping.run_cell(cell, split)
 
 
 def test_a_cell_that_cannot_run_is_a_row_with_its_reason():

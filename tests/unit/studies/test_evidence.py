@@ -18,7 +18,7 @@ from pillar_core.studies.evidence import attacks as evidence
 from pillar_core.studies.evidence import individual
 from pillar_core.studies.tuning import selection as tuning
 from pillar_core.studies.tuning.selection import Law
-from pillar_core.types import SemiPrivateSplit
+from pillar_core.types import RunSpec, SemiPrivateSplit
 
 
 @pytest.fixture(scope="module")
@@ -28,7 +28,8 @@ def split() -> SemiPrivateSplit:
 
 def test_a_model_without_privacy_leaks_more_than_a_private_one(split: SemiPrivateSplit) -> None:
     attacks = {
-        epsilon: evidence.shadow_attacks("noisy_gd", split, count=24, targets=4, pool=400, epsilon=epsilon) for epsilon in (0.5, math.inf)
+        epsilon: evidence.shadow_attacks(RunSpec.asked("noisy_gd", epsilon=epsilon), split, count=24, targets=4, pool=400)
+        for epsilon in (0.5, math.inf)
     }
     leaky, private = attacks[math.inf][0], attacks[0.5][0]
     # 1,600 scores a world pair: the AUC's standard error is below 0.015.
@@ -46,7 +47,7 @@ def test_the_loss_attack_reads_private_and_test_rows(split: SemiPrivateSplit) ->
 
 
 def test_no_row_realises_more_than_is_stated(split: SemiPrivateSplit) -> None:
-    found = individual.individuals("noisy_gd", split, epsilon=2.0)
+    found = individual.individuals(RunSpec.asked("noisy_gd", epsilon=2.0), split)
     assert found.stated_epsilon <= 2.0
     assert found.table["mu"].max() <= found.stated_mu * (1 + 1e-6)
     assert found.table["epsilon"].median() < found.stated_epsilon
@@ -55,11 +56,11 @@ def test_no_row_realises_more_than_is_stated(split: SemiPrivateSplit) -> None:
 
 @pytest.mark.parametrize("settings", [{}, {"k": 12}, {"k": 12, "adaptive_clip": False, "l2_clip_norm": 0.3}, {"projection": False}])
 def test_adamix_rows_realise_what_its_projection_keeps(split: SemiPrivateSplit, settings: dict[str, object]) -> None:
-    found = individual.individuals("adamix", split, epsilon=2.0, steps=5, **settings)
+    found = individual.individuals(RunSpec.asked("adamix", epsilon=2.0, steps=5, **settings), split)
     one = solve("adamix", split, epsilon=2.0, steps=5, **settings)
     assert found.stated_mu == pytest.approx(math.sqrt(5) / one.settings.noise_multiplier)
     assert found.table["mu"].max() <= found.stated_mu * (1 + 1e-6)
-    whole = individual.individuals("adamix", split, epsilon=2.0, steps=5, **(settings | {"projection": False}))
+    whole = individual.individuals(RunSpec.asked("adamix", epsilon=2.0, steps=5, **(settings | {"projection": False})), split)
     is_projected = settings.get("k") is not None
     # the first steps start from the same public head, so the same gradients are kept in part or whole
     assert (found.table["mu"].mean() < 0.9 * whole.table["mu"].mean()) == is_projected
@@ -83,7 +84,7 @@ def test_a_kept_norm_is_that_of_the_gradient_written_out() -> None:
 
 @pytest.mark.slow
 def test_trials_do_not_reject_pillars_claim_and_say_what_they_could_have_seen(split: SemiPrivateSplit) -> None:
-    found = evidence.canary_audit("pillar", split, epsilon=4.0, redraws=100, steps=4)
+    found = evidence.canary_audit(RunSpec.asked("pillar", epsilon=4.0, steps=4), split, redraws=100)
     assert not found.is_rejected
     assert found.noticed_epsilon > found.claimed_epsilon
     assert 0 <= found.certified_epsilon <= found.claimed_epsilon
@@ -91,11 +92,11 @@ def test_trials_do_not_reject_pillars_claim_and_say_what_they_could_have_seen(sp
 
 def test_learners_whose_steps_cannot_be_had_again_are_refused(split: SemiPrivateSplit) -> None:
     with pytest.raises(UnsupportedError, match="descent"):
-        individual.individuals("pillar_one_shot", split, epsilon=1.0)
+        individual.individuals(RunSpec.asked("pillar_one_shot", epsilon=1.0), split)
     with pytest.raises(UnsupportedError, match="full batches"):
-        individual.individuals("dp_sgd", split, epsilon=1.0, batch_size=100)
+        individual.individuals(RunSpec.asked("dp_sgd", epsilon=1.0, batch_size=100), split)
     with pytest.raises(UnsupportedError, match="lower ε"):
-        individual.individuals("dp_sgd", split, epsilon=math.inf)
+        individual.individuals(RunSpec.asked("dp_sgd", epsilon=math.inf), split)
 
 
 GRID = [{"learning_rate": rate, "steps": 5} for rate in (0.01, 5.0)]
@@ -115,7 +116,7 @@ def test_the_drawn_number_of_trials_follows_its_law(law: Law) -> None:
 
 
 def test_random_stopping_stays_within_the_budget_and_costs_accuracy_of_each_trial(split: SemiPrivateSplit) -> None:
-    tuned = tuning.tune("noisy_gd", split, GRID, epsilon=2.0, mean_trials=4.0)
+    tuned = tuning.tune(RunSpec.asked("noisy_gd", epsilon=2.0), split, GRID, mean_trials=4.0)
     assert tuned.guarantee.epsilon.upper <= 2.0
     assert tuned.trial_epsilon < 2.0
     assert tuned.record is not None
@@ -129,7 +130,7 @@ def test_more_trials_cost_more() -> None:
 
 
 def test_linear_scaling_pays_for_its_rounds(split: SemiPrivateSplit) -> None:
-    tuned = tuning.linear_scaling("noisy_gd", split, epsilon=2.0)
+    tuned = tuning.linear_scaling(RunSpec.asked("noisy_gd", epsilon=2.0), split)
     assert 1.9 < tuned.guarantee.epsilon.upper <= 2.0
     assert tuned.record is not None
     own = accounting.mu_of(2.0, 1e-5) * math.sqrt(1 - sum(tuning.SCALING_SHARES))
@@ -137,7 +138,7 @@ def test_linear_scaling_pays_for_its_rounds(split: SemiPrivateSplit) -> None:
 
 
 def test_simulation_is_free_and_picks_the_step_size_that_learns(split: SemiPrivateSplit) -> None:
-    tuned = tuning.free_by_simulation("noisy_gd", split, GRID, epsilon=2.0)
+    tuned = tuning.free_by_simulation(RunSpec.asked("noisy_gd", epsilon=2.0), split, GRID)
     assert tuned.chosen == GRID[1]
     assert tuned.trial_epsilon == 2.0
     assert 1.9 < tuned.guarantee.epsilon.upper <= 2.0
@@ -146,8 +147,8 @@ def test_simulation_is_free_and_picks_the_step_size_that_learns(split: SemiPriva
 def test_tuning_without_public_labels_or_candidates_is_refused(split: SemiPrivateSplit) -> None:
     bare = dataclasses.replace(split, public_y=None)
     with pytest.raises(DataError, match="public labelled"):
-        tuning.tune("noisy_gd", bare, GRID, epsilon=1.0)
+        tuning.tune(RunSpec.asked("noisy_gd", epsilon=1.0), bare, GRID)
     with pytest.raises(SettingError, match="at least one"):
-        tuning.tune("noisy_gd", split, [], epsilon=1.0)
+        tuning.tune(RunSpec.asked("noisy_gd", epsilon=1.0), split, [])
     with pytest.raises(UnsupportedError, match="base event"):
-        tuning.tune("dp_sgd", split, [{"batch_size": 100, "steps": 5, "learning_rate": 1.0}], epsilon=1.0)
+        tuning.tune(RunSpec.asked("dp_sgd", epsilon=1.0), split, [{"batch_size": 100, "steps": 5, "learning_rate": 1.0}])

@@ -14,7 +14,7 @@ from pillar_core.auditing import Rows, one_run, trajectory
 from pillar_core.engine import HeadPlan
 from pillar_core.errors import SettingError, UnsupportedError
 from pillar_core.studies.evidence.one_run import one_run_audit
-from pillar_core.types import SemiPrivateSplit
+from pillar_core.types import RunSpec, SemiPrivateSplit
 
 
 @pytest.fixture(scope="module")
@@ -24,9 +24,9 @@ def split() -> SemiPrivateSplit:
 
 @pytest.mark.parametrize("method", ["pillar", "noisy_gd"])
 def test_honest_runs_are_not_rejected_and_large_budgets_show(split: SemiPrivateSplit, method: str) -> None:
-    honest = [one_run_audit(method, split, epsilon=2.0, seed=seed) for seed in range(6)]
+    honest = [one_run_audit(RunSpec.asked(method, epsilon=2.0, seed=seed), split) for seed in range(6)]
     assert not any(found.is_rejected for found in honest)
-    loud = one_run_audit(method, split, epsilon=200.0, canaries=50)
+    loud = one_run_audit(RunSpec.asked(method, epsilon=200.0), split, canaries=50)
     assert loud.certified[1] > 2.5
     assert loud.correct > 0.9 * loud.guesses
     # the curve certifies more than the point, on Gaussian runs
@@ -34,7 +34,7 @@ def test_honest_runs_are_not_rejected_and_large_budgets_show(split: SemiPrivateS
 
 
 def test_the_number_of_guesses_comes_from_the_claim_alone(split: SemiPrivateSplit) -> None:
-    first, second = (one_run_audit("pillar", split, epsilon=4.0, seed=seed) for seed in (0, 1))
+    first, second = (one_run_audit(RunSpec.asked("pillar", epsilon=4.0, seed=seed), split) for seed in (0, 1))
     assert first.guesses == second.guesses == one_run.best_guesses(first.claimed_epsilon, canaries=200, delta=1e-5)
     assert first.expected == one_run.most_certifiable(first.claimed_epsilon, canaries=200, delta=1e-5)
 
@@ -53,8 +53,8 @@ def test_single_clipped_gradients_add_up_to_the_engines_sum() -> None:
 
 def test_what_cannot_be_audited_is_refused(split: SemiPrivateSplit) -> None:
     with pytest.raises(SettingError, match="at least 10"):
-        one_run_audit("pillar", split, epsilon=1.0, canaries=5)
+        one_run_audit(RunSpec.asked("pillar", epsilon=1.0), split, canaries=5)
     with pytest.raises(UnsupportedError, match="descent"):
-        one_run_audit("adamix", split, epsilon=1.0)
+        one_run_audit(RunSpec.asked("adamix", epsilon=1.0), split)
     with pytest.raises(UnsupportedError, match="lower ε"):
-        one_run_audit("noisy_gd", split, epsilon=math.inf)
+        one_run_audit(RunSpec.asked("noisy_gd", epsilon=math.inf), split)

@@ -11,7 +11,7 @@ from pillar_core.errors import UnsupportedError
 from pillar_core.runs.models import model_bytes
 from pillar_core.studies.tuning import ways as tuned
 from pillar_core.studies.tuning.ways import Choosing
-from pillar_core.types import SemiPrivateSplit
+from pillar_core.types import RunSpec, SemiPrivateSplit
 
 
 @pytest.fixture(scope="module")
@@ -21,7 +21,7 @@ def split() -> SemiPrivateSplit:
 
 @pytest.mark.parametrize("choosing", list(Choosing))
 def test_every_way_stays_within_the_budget_and_names_its_price(split: SemiPrivateSplit, choosing: Choosing) -> None:
-    found = tuned.tuned("pillar", split, choosing=choosing, epsilon=1.0, k=10)
+    found = tuned.tuned(RunSpec.asked("pillar", epsilon=1.0, k=10), split, choosing=choosing)
     assert found.record is not None
     assert found.guarantee.epsilon.upper <= 1.0
     assert found.record.guarantee.epsilon == found.guarantee.epsilon
@@ -34,7 +34,7 @@ def test_every_way_stays_within_the_budget_and_names_its_price(split: SemiPrivat
 
 def test_what_pays_leaves_less_for_a_run(split: SemiPrivateSplit) -> None:
     noise = {
-        choosing: tuned.tuned("pillar", split, choosing=choosing, epsilon=1.0, k=10).record.settings
+        choosing: tuned.tuned(RunSpec.asked("pillar", epsilon=1.0, k=10), split, choosing=choosing).record.settings
         for choosing in (Choosing.RULES, Choosing.PAPERS, Choosing.STOPPING, Choosing.SCALING)
     }
     relative = {choosing: one["noise_multiplier"] / one["steps"] ** 0.5 for choosing, one in noise.items()}
@@ -45,24 +45,30 @@ def test_what_pays_leaves_less_for_a_run(split: SemiPrivateSplit) -> None:
 
 
 def test_the_unpaid_choice_is_the_best_on_test_rows(split: SemiPrivateSplit) -> None:
-    rules = tuned.tuned("pillar", split, choosing=Choosing.RULES, epsilon=0.5, k=10)
-    papers = tuned.tuned("pillar", split, choosing=Choosing.PAPERS, epsilon=0.5, k=10)
+    rules = tuned.tuned(RunSpec.asked("pillar", epsilon=0.5, k=10), split, choosing=Choosing.RULES)
+    papers = tuned.tuned(RunSpec.asked("pillar", epsilon=0.5, k=10), split, choosing=Choosing.PAPERS)
     assert rules.record.accuracy is not None
     assert papers.record.accuracy >= rules.record.accuracy
 
 
 def test_an_unpaid_choice_is_no_model_to_hand_out(split: SemiPrivateSplit) -> None:
-    found = tuned.tuned("pillar", split, choosing=Choosing.PAPERS, epsilon=1.0, k=10, seed=None)
+    found = tuned.tuned(RunSpec.asked("pillar", epsilon=1.0, k=10, seed=None), split, choosing=Choosing.PAPERS)
     with pytest.raises(UnsupportedError, match="unpaid"):
         model_bytes(found.record, classes=split.features.classes)
 
 
+def test_the_unpaid_way_keeps_the_relation_that_was_asked_for(split: SemiPrivateSplit) -> None:
+    asked = RunSpec.asked("pillar", epsilon=1.0, relation="replace_one", accountant="rdp", k=10)
+    found = tuned.tuned(asked, split, choosing=Choosing.PAPERS)
+    assert (found.guarantee.relation, found.guarantee.accountant) == ("replace_one", "rdp")
+
+
 def test_ways_that_cannot_be_are_refused_with_the_reason(split: SemiPrivateSplit) -> None:
     bare = dataclasses.replace(split, public_y=None)
-    assert "public labels" in tuned.supports("pillar", bare, relation="add_or_remove_one", choosing=Choosing.STOPPING)
-    assert "removing" in tuned.supports("pillar", split, relation="replace_one", choosing=Choosing.SCALING)
-    assert not tuned.supports("pillar", bare, relation="replace_one", choosing=Choosing.RULES)
+    assert "public labels" in tuned.supports(RunSpec("pillar"), bare, choosing=Choosing.STOPPING)
+    assert "removing" in tuned.supports(RunSpec.asked("pillar", relation="replace_one"), split, choosing=Choosing.SCALING)
+    assert not tuned.supports(RunSpec.asked("pillar", relation="replace_one"), bare, choosing=Choosing.RULES)
     with pytest.raises(UnsupportedError, match="descent"):
-        tuned.tuned("pillar_one_shot", split, choosing=Choosing.SIMULATION, epsilon=1.0)
+        tuned.tuned(RunSpec.asked("pillar_one_shot", epsilon=1.0), split, choosing=Choosing.SIMULATION)
     with pytest.raises(UnsupportedError, match="public labels"):
-        tuned.tuned("pillar", bare, choosing=Choosing.SIMULATION, epsilon=1.0)
+        tuned.tuned(RunSpec.asked("pillar", epsilon=1.0), bare, choosing=Choosing.SIMULATION)

@@ -1,0 +1,89 @@
+"""A live run and a sweep's cell of the same settings are one run: asked for by one value, kept under one key, trained once."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+
+import pillar_core as pc
+from page_reading import Start, metric
+from pages.frame import core
+from pages.frame.settings import Settings
+from pillar_core.runs import run as running
+from pillar_core.runs import sweep
+
+GRID = {"dataset": "digits", "public_fraction": 0.1, "method": "pillar", "k": 12, "epsilon": 0.9, "seed": 0}
+
+
+@pytest.fixture
+def trained(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The learners that were trained from here on."""
+    calls: list[str] = []
+    train = running.run_many
+
+    def counting(solved: Any, split: Any) -> Any:
+        calls.extend(one.method.name for one in solved)
+        return train(solved, split)
+
+    monkeypatch.setattr(running, "run_many", counting)
+    return calls
+
+
+@pytest.mark.parametrize(
+    ("settings", "grid"),
+    [
+        (Settings(data="digits", k=12, epsilon=0.9), GRID),
+        (Settings(data="digits", epsilon=math.inf, seed=3), {**GRID, "k": None, "epsilon": "inf", "seed": 3}),
+        (Settings(data="digits", method="dp_sgd", k=12, epsilon=0.9), {**GRID, "method": ["dp_sgd", "pillar"]}),
+        (Settings(data="digits", method="non_private", k=12), {**GRID, "method": "non_private", "k": None}),
+        (
+            Settings(data="digits", backbone="raw_pixels", public="mnist", k=5, delta=1e-6, relation="replace_one", accountant="rdp"),
+            {
+                "dataset": "digits",
+                "backbone": "raw_pixels",
+                "public": "mnist",
+                "method": "pillar",
+                "k": 5,
+                "epsilon": Settings().epsilon,
+                "delta": 1e-6,
+                "relation": "replace_one",
+                "accountant": "rdp",
+            },
+        ),
+    ],
+)
+def test_what_a_page_asks_for_is_the_cell_of_a_sweep(settings: Settings, grid: dict[str, Any]) -> None:
+    cell = sweep.cells(grid)[0]
+    assert core.spec(settings) == cell
+    assert core.run_key(settings) == sweep.cell_key(cell)
+
+
+def test_a_cell_that_a_sweep_left_is_shown_without_training(start: Start, trained: list[str]) -> None:
+    table = pc.sweep(GRID)
+    trained.clear()
+    app = start("explore", k="12", epsilon="0.9")
+    assert not app.exception
+    assert metric(app, "Test accuracy") == f"{100 * table.accuracy[0]:.1f} %"
+    assert float(metric(app, "ε")) == pytest.approx(table.epsilon_upper[0], rel=1e-3)
+    assert trained == []
+
+
+def test_a_sweep_after_a_visit_finds_the_run(start: Start, trained: list[str]) -> None:
+    app = start("explore", k="12", epsilon="0.9")
+    assert trained == ["pillar"]
+    table = pc.sweep(GRID)
+    assert trained == ["pillar"]
+    assert metric(app, "Test accuracy") == f"{100 * table.accuracy[0]:.1f} %"
+
+
+def test_an_attack_trains_the_model_that_the_store_does_not_hold(start: Start, trained: list[str]) -> None:
+    pc.sweep(GRID)
+    trained.clear()
+    app = start("evidence", k="12", epsilon="0.9")
+    assert not app.exception
+    assert 0 < float(metric(app, "Attack's AUC")) < 1
+    assert trained == ["pillar"]
+    app.run()
+    assert trained == ["pillar"]
