@@ -27,6 +27,16 @@ class Checked:
     notes: tuple[str, ...]
     classes: tuple[str, ...]
 
+    def required(self) -> FeatureSet:
+        """The feature set.
+
+        Raises:
+            DataError: everything that is wrong.
+        """
+        if self.features is None:
+            raise DataError(*self.problems)
+        return self.features
+
 
 def features(
     x_train: Any,
@@ -34,8 +44,6 @@ def features(
     x_test: Any = None,
     y_test: Any = None,
     classes: Sequence[Any] | None = None,
-    *,
-    is_divided_later: bool = False,
 ) -> FeatureSet:
     """The arrays as a feature set, after all checks.
 
@@ -46,15 +54,11 @@ def features(
         x_test: (m, d) likewise, or None: then there is no accuracy.
         y_test: (m,) labels that occur among the classes.
         classes: names in the order of the codes; with words as labels, the words themselves.
-        is_divided_later: the caller sets test rows apart, so that absent ones are no note.
 
     Raises:
         DataError: everything that is wrong, one line each, with row numbers.
     """
-    outcome = check(x_train, y_train, x_test, y_test, classes, is_divided_later=is_divided_later)
-    if outcome.features is None:
-        raise DataError(*outcome.problems)
-    return outcome.features
+    return check(x_train, y_train, x_test, y_test, classes).required()
 
 
 def check(
@@ -66,7 +70,10 @@ def check(
     *,
     is_divided_later: bool = False,
 ) -> Checked:
-    """All checks of `features` without raising: the feature set, or every problem found."""
+    """All checks of `features` without raising: the feature set, or every problem found.
+
+    is_divided_later: the caller sets test rows apart, so that absent ones are no note.
+    """
     train, problems = _matrix(x_train, "x_train")
     test, more = (None, []) if x_test is None else _matrix(x_test, "x_test")
     problems += more

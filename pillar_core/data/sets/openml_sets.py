@@ -51,7 +51,7 @@ def _read(table: str, settings: RootSettings, seed: int, download: bool) -> Data
 
 
 def _divided(table: str, x: Any, y: Any, seed: int, notes: tuple[str, ...]) -> Dataset:
-    checked = arrays.features(x, y, is_divided_later=True)
+    checked = arrays.check(x, y, is_divided_later=True).required()
     if checked.y_train is None:
         raise DataError(f"the table {table} has no labels.")
     train, test = stratified(checked.y_train, seed=seed, name=table)
