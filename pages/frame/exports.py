@@ -12,6 +12,7 @@ import yaml
 
 from pages.frame import core
 from pages.frame.settings import AUTO, PINNED, VERSION, Settings
+from pillar_core.store.codec import decode_yaml
 
 
 def settings_yaml(settings: Settings) -> str:
@@ -23,13 +24,10 @@ def settings_from_yaml(text: str) -> dict[str, str]:
     """The query parameters that `settings_yaml` text stands for, to be read as a link's are.
 
     Raises:
-        ValueError: not a mapping of names to values.
+        ValueError: not a mapping of names to values, or what `decode_yaml` refuses.
     """
-    try:
-        loaded = yaml.safe_load(text)
-    except yaml.YAMLError as error:
-        raise ValueError(f"this is no YAML: {error}") from error
-    if not isinstance(loaded, dict):
+    loaded, *more = decode_yaml(text) or [None]
+    if more or not isinstance(loaded, dict):
         raise ValueError("the settings must be a YAML mapping of names to values.")
     return {"v" if name == "version" else str(name): str(value) for name, value in loaded.items()}
 

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-import yaml
 
 from pillar_core.commands.options import show_progress
 from pillar_core.data import uploads
@@ -17,6 +16,7 @@ from pillar_core.jobs.sweep import run_through, sweep
 from pillar_core.runs.loading import load_features
 from pillar_core.runs.splitting import is_known
 from pillar_core.runs.sweep import cached, table, trials
+from pillar_core.store.codec import decode_yaml
 
 
 def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -54,8 +54,8 @@ def read_grids(path: str) -> list[dict[str, Any]]:
         DataError: unreadable, or something else than mappings.
     """
     try:
-        grids = list(yaml.safe_load_all(Path(path).read_text(encoding="utf-8")))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as cause:
+        grids = decode_yaml(Path(path).read_text(encoding="utf-8"))
+    except (OSError, ValueError) as cause:
         raise DataError(f"{path} cannot be read as YAML or JSON: {cause}") from cause
     wrong = [type(grid).__name__ for grid in grids if not isinstance(grid, dict)]
     if wrong or not grids:

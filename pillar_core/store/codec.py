@@ -11,17 +11,35 @@ from collections.abc import Mapping
 from typing import Any, BinaryIO
 
 import numpy as np
+import yaml
 
 from pillar_core.arrays import Array
 from pillar_core.errors import StoreError
 
 ALIGNMENT = 64
+LONGEST_YAML = 1_000_000
 UNREADABLE = (OSError, ValueError, zipfile.BadZipFile, struct.error, OverflowError, RecursionError, NotImplementedError, EOFError)
 _TAG = "$"
 _INFINITIES = {"$inf": math.inf, "$-inf": -math.inf}
 _PADDING_FIELD = 0xD935  # the zip extra-field id that the Android tools registered for alignment
 _LOCAL_HEADER = 30
 _ZIP64_FIELD = 20
+
+
+def decode_yaml(text: str) -> list[Any]:
+    """The documents of a text that a person handed in.
+
+    Raises:
+        ValueError: no YAML, more than a million characters, or aliases, with which few bytes stand for any amount of memory.
+    """
+    if len(text) > LONGEST_YAML:
+        raise ValueError(f"a YAML text has at most {LONGEST_YAML:,} characters; this one has {len(text):,}.")
+    try:
+        if any(isinstance(token, yaml.AliasToken) for token in yaml.scan(text)):
+            raise ValueError("a YAML text with aliases (*name) is not read; write each value out.")
+        return list(yaml.safe_load_all(text))
+    except (yaml.YAMLError, RecursionError) as error:
+        raise ValueError(f"this is no YAML: {error}") from error
 
 
 def encode_json(value: Any) -> bytes:

@@ -15,6 +15,7 @@ from pages.frame.settings import EPSILONS, KS, Settings
 from pillar_core.data import uploads
 from pillar_core.errors import SettingError
 from pillar_core.runs import records, sweep
+from pillar_core.store.codec import decode_yaml
 
 _EPSILON_WORDS = {f"{value:g}": value for value in EPSILONS}
 _METHODS = ("pillar", "dp_sgd")
@@ -133,10 +134,11 @@ def _further() -> dict[str, Any]:
         )
         try:
             text = local.text("More axes", name="plan-more", height=100, help=words, unlinked="Free text; the grid's own file carries it.")
-            found = yaml.safe_load(text) or {}
-        except yaml.YAMLError as error:
-            raise SettingError(f"the further axes are no YAML: {error}") from error
-    if not isinstance(found, dict):
+            found, *more = decode_yaml(text) or [{}]
+        except ValueError as error:
+            raise SettingError(f"the further axes cannot be read: {error}") from error
+    found = {} if found is None else found
+    if more or not isinstance(found, dict):
         raise SettingError("the further axes must be lines of the form `name: value` or `name: [value, value]`.")
     axes = {str(name): value for name, value in found.items()}
     refuse_local(axes)
