@@ -118,7 +118,7 @@ def _own_file(name: str, work: Work) -> Path:
     if not work.trusts_program:
         raise SettingError(
             f"{name} is a program, which may read, change and send what you may. If you wrote it or trust who did, extract its features "
-            "once with trust_program=True: --trust-program of the command extract, or the box beside Extract on Data & backbone."
+            "once: --trust-program of the command extract, the box beside Extract on Data & backbone, or trust_program=True in Python."
         )
     return work.weights
 

@@ -21,7 +21,6 @@ def load_features(
     weights: str | Path | None = None,
     device: str = "auto",
     batch_size: int = 64,
-    trust_program: bool = False,
 ) -> FeatureSet:
     """The feature set of a file, a folder or zip of images, or a dataset, checked.
 
@@ -33,7 +32,6 @@ def load_features(
         weights: a local file for backbones that have weights.
         device: auto, cpu, cuda or mps.
         batch_size: images at a time.
-        trust_program: whether a TorchScript or ONNX file may run, which is a program; features in the cache need it not.
 
     Raises:
         DataError: a file or rows that cannot be used, every reason with row numbers; or weights of another network.
@@ -46,7 +44,7 @@ def load_features(
         if backbone not in (None, "identity") or weights is not None:
             raise SettingError(f"backbone must be none or identity for what is features already; got {backbone!r}, weights {weights!r}.")
         return found
-    return through_backbone(found, backbone, weights=weights, device=device, batch_size=batch_size, trust_program=trust_program)
+    return through_backbone(found, backbone, weights=weights, device=device, batch_size=batch_size)
 
 
 def through_backbone(
@@ -61,6 +59,8 @@ def through_backbone(
     cancelled: StopRequested | None = None,
 ) -> FeatureSet:
     """`load_features` of a dataset, telling how far it is and stopping when asked.
+
+    trust_program: whether a TorchScript or ONNX file may run, which is a program; features in the cache need it not.
 
     Raises:
         as `load_features`; and Cancelled.

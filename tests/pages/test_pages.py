@@ -278,18 +278,9 @@ def test_a_job_shows_where_it_stands(start: Start, monkeypatch: pytest.MonkeyPat
 
     now = time.time()
     status = JobStatus("0" * 32, "sweep", state, now - 10, now - 5, cause="the worker died", advice="Lower the seeds.", **JOB)
-    spec: dict[str, Any] = {}
+    first = {"kind": "sweep", "grid": curves.grids_of(Settings(data="digits"))[0]}
     monkeypatch.setattr(jobs, "status", lambda job_id=None: (status,) if job_id is None else status)
-    monkeypatch.setattr(jobs, "spec", lambda job_id: spec)
-    spec |= {"kind": "sweep", "grid": None}
-    original = curves.grids_of
-
-    def remembered(settings: Settings) -> Any:
-        grids = original(settings)
-        spec["grid"] = grids[0]
-        return grids
-
-    monkeypatch.setattr(curves, "grids_of", remembered)
+    monkeypatch.setattr(jobs, "find", lambda spec: status if spec == first else None)
     app = start("explore")
     assert not app.exception
     progress = [str(getattr(item, "text", "")) for item in app.get("progress")]
