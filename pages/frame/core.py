@@ -26,7 +26,7 @@ from pillar_core.runs.models import in_sight
 from pillar_core.runs.run import run_spec
 from pillar_core.types import Dataset, FeatureSet, RunRecord, RunSpec, SemiPrivateSplit
 
-NOT_EXTRACTED = "are not in the cache yet: open **Data & backbone** and press **Extract**."
+NOT_EXTRACTED = "are not in the cache yet: open Data & backbone and press Extract."
 _DATA = ("data", "backbone")
 _SPLIT = (*_DATA, "public", "public_fraction", "seed")
 

@@ -12,6 +12,7 @@ import yaml
 
 from pages.frame import core
 from pages.frame.settings import AUTO, PINNED, VERSION, Settings
+from pillar_core.spreadsheets import without_formulas
 from pillar_core.store.codec import decode_yaml
 
 
@@ -50,8 +51,8 @@ def data_words(settings: Settings, public: Mapping[str, Any]) -> list[str]:
 
 
 def csv(table: pd.DataFrame) -> bytes:
-    """The table as UTF-8 CSV."""
-    return table.to_csv(index=False).encode()
+    """The table as UTF-8 CSV that holds no formulas."""
+    return without_formulas(table).to_csv(index=False).encode()
 
 
 def differences(a: Settings, b: Settings) -> pd.DataFrame:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import streamlit as st
 
-from pages.frame import session
+from pages.frame import plain, session
 from pillar_core.errors import PillarError
 
 
@@ -18,7 +18,7 @@ def shown(what: str, *, advice: str = "Change the setting that is named, or open
         yield
     except PillarError as refusal:
         with st.container(border=True):
-            st.error(f"**{what}**  \n{refusal}", icon=":material/error:")
+            st.error(f"**{what}**  \n{plain.text(refusal)}", icon=":material/error:")
             st.markdown(advice)
 
 

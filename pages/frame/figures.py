@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pandas as pd
 import streamlit as st
 
-from pages.frame import badges, exports
+from pages.frame import badges, exports, plain
 from pages.frame.settings import Settings
 from pillar_core.types import Provenance
 
@@ -54,7 +55,7 @@ def show(
 
 def _below(figure: Any, table: pd.DataFrame, *, name: str, settings: Settings, command: str) -> None:
     with st.expander("Table, description and exports", icon=":material/table_view:"):
-        st.caption(figure.layout.meta["alt"])
+        st.caption(plain.text(figure.layout.meta["alt"]))
         st.dataframe(table, hide_index=True, key=f"table-{name}", height=min(38 + 35 * max(len(table), 1), 320))
         with st.container(horizontal=True):
             _download("CSV", exports.csv(table), f"{name}.csv", "text/csv", "The numbers behind this figure, one row per run or point.")
@@ -65,12 +66,17 @@ def _below(figure: Any, table: pd.DataFrame, *, name: str, settings: Settings, c
                 "text/yaml",
                 "Every setting as YAML; the Data page reads it back.",
             )
-            page = figure.to_html(include_plotlyjs="cdn", full_html=True)
-            _download("HTML", page.encode(), f"{name}.html", "text/html", "The figure as a page of its own that still zooms and hovers.")
+            _download(
+                "HTML",
+                lambda: figure.to_html().encode(),
+                f"{name}.html",
+                "text/html",
+                "The figure as a page of its own that still zooms and hovers.",
+            )
         st.caption("SVG: the camera at the figure's top right. The same run from a terminal:")
         st.code(command or exports.command_line(settings), language="bash", wrap_lines=True)
 
 
-def _download(label: str, data: bytes, name: str, mime: str, help_text: str) -> None:
+def _download(label: str, data: bytes | Callable[[], bytes], name: str, mime: str, help_text: str) -> None:
     icon = ":material/download:"
     st.download_button(label, data, name, mime, key=f"download-{name}", help=help_text, on_click="ignore", icon=icon)

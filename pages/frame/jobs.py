@@ -13,7 +13,7 @@ from typing import Any
 import streamlit as st
 
 import pillar_core as pc
-from pages.frame import session
+from pages.frame import plain, session
 from pillar_core.errors import PillarError
 from pillar_core.jobs.state import UNFINISHED
 
@@ -47,14 +47,16 @@ def panel(
     with st.container(border=True, key="job-panel"):
         for status in statuses:
             if status.state == "failed":
-                st.error(f"**{what} failed.** {status.cause}", icon=":material/error:")
-                st.markdown(status.advice or "Run it again; if it fails again, lower the number of seeds or choose a smaller data set.")
+                st.error(f"**{plain.text(what)} failed.** {plain.text(status.cause)}", icon=":material/error:")
+                st.markdown(
+                    plain.text(status.advice) or "Run it again; if it fails again, lower the number of seeds or choose a smaller data set."
+                )
         if any(status.state == "cancelled" for status in statuses):
             st.caption(":material/stop_circle: Stopped. What was finished is kept.")
         words, place = st.columns([5, 1], vertical_alignment="center")
         kept = f" {found} of {total} are in the cache." if found else ""
         noun = unit[0] if total - found == 1 else unit[1]
-        words.markdown(f"**{what}** · {total - found:,} {noun} · {duration(seconds)} on this machine.{kept} {cost}")
+        words.markdown(f"**{plain.text(what)}** · {total - found:,} {noun} · {duration(seconds)} on this machine.{kept} {cost}")
         place.button(
             "Run the rest" if found else button,
             type="primary",
@@ -74,7 +76,7 @@ def unfinished() -> None:
     label = f"{len(live)} job{'' if len(live) == 1 else 's'} running"
     with st.popover(label, icon=":material/sync:", help="Jobs go on when you leave the page, in this and every other tab."):
         for status in live:
-            st.progress(_share(status), text=f"{status.kind}: {_share(status):.0%}")
+            st.progress(_share(status), text=f"{plain.text(status.kind)}: {_share(status):.0%}")
             key = f"unfinished-stop-{status.job_id}"
             st.button("Stop", key=key, on_click=_stop, args=(status.job_id,), help="Keeps what is finished.")
 
@@ -99,7 +101,7 @@ def _running(job_ids: str, what: str, done_when_drawn: int) -> None:
         lefts = [status.seconds_left for status in live if status.seconds_left is not None]
         left = f" · {duration(max(lefts))} left" if lefts else ""
         bar, button = st.columns([5, 1], vertical_alignment="center")
-        bar.progress(share, text=f"{what}: {share:.0%}{waiting}{left}")
+        bar.progress(share, text=f"{plain.text(what)}: {share:.0%}{waiting}{left}")
         button.button("Stop", icon=":material/stop:", key="job-stop", on_click=_stop, args=(job_ids,), help="Keeps what is finished.")
 
 

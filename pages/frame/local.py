@@ -10,7 +10,7 @@ from typing import Any
 
 import streamlit as st
 
-from pages.frame import controls, session
+from pages.frame import controls, plain, session
 from pillar_core.params import Param
 
 _WIDGET, _UNLINKED, _SEPARATOR = "local-widget.", "unlinked.", ","
@@ -48,7 +48,7 @@ def unlinked(key: str, why: str) -> str:
 def one(label: str, options: list[Any], default: Any, *, name: str, words: Any, help: str, unlinked: str = "") -> Any:
     """A choice of one among a few."""
     shown = _offered(name, options, default, unlinked)
-    st.segmented_control(label, options, format_func=words, help=help, **_widget(name, unlinked))
+    st.segmented_control(label, options, format_func=_plainly(words), help=help, **_widget(name, unlinked))
     return shown
 
 
@@ -76,7 +76,7 @@ def several(
     shared = {**_widget(name, unlinked), "on_change": _released_several}
     if are_many:
         return st.multiselect(label, options, format_func=words, help=help, **shared) or default
-    return st.pills(label, options, selection_mode="multi", format_func=words, help=help, **shared) or default
+    return st.pills(label, options, selection_mode="multi", format_func=_plainly(words), help=help, **shared) or default
 
 
 def toggle(label: str, *, name: str, help: str, unlinked: str = "") -> None:
@@ -106,6 +106,11 @@ def field(param: Param, *, name: str, label: str, unlinked: str = "") -> Any:
     shape: dict[str, Any] = {"step": 1} if param.kind is int else {"step": None, "format": "%.6g"}
     st.number_input(label, help=allowed, **shape, **_widget(name, unlinked))
     return shown
+
+
+def _plainly(words: Callable[[Any], Any]) -> Callable[[Any], str]:
+    """The words of an option, for the elements that would read them as Markdown."""
+    return lambda option: plain.text(words(option))
 
 
 def _read(name: str, default: Any, unlinked: str) -> Any:

@@ -13,7 +13,7 @@ from urllib.parse import urlencode
 import streamlit as st
 
 import pillar_core as pc
-from pages.frame import controls
+from pages.frame import controls, plain
 from pages.frame import settings as codec
 from pages.frame.settings import PARAMS, Settings, Value
 
@@ -118,4 +118,4 @@ def show_notes() -> None:
     """Draws the messages that wait above the page."""
     notes = take_notes()
     if notes:
-        st.warning("\n\n".join(notes), icon=":material/info:")
+        st.warning("\n\n".join(map(plain.text, notes)), icon=":material/info:")

@@ -8,7 +8,7 @@ from urllib.parse import urlencode, urlsplit, urlunsplit
 import streamlit as st
 
 import pillar_core as pc
-from pages.frame import exports, jobs, odds, session
+from pages.frame import exports, jobs, odds, plain, session
 from pages.frame import settings as codec
 from pages.frame.settings import Settings
 
@@ -39,7 +39,7 @@ def _pin(settings: Settings) -> None:
     if pinned is not None:
         changed = exports.differences(pinned, settings)
         words = "; ".join(f"{row.setting} {row.A} → {row.B}" for row in changed.itertuples()) or "nothing yet"
-        st.caption(f"Changed since A: {words}")
+        st.caption(f"Changed since A: {plain.text(words)}")
 
 
 def _link(settings: Settings) -> None:

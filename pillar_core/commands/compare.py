@@ -14,6 +14,7 @@ from pillar_core.errors import SettingError
 from pillar_core.runs.loading import load_features
 from pillar_core.runs.splitting import is_known
 from pillar_core.runs.sweep import sweep
+from pillar_core.spreadsheets import without_formulas
 from pillar_core.studies.compare import views as compare_views
 from pillar_core.studies.compare.learners import applicable, compare_grid, summary
 from pillar_core.studies.compare.views import COMPARE_VIEWS, Setup
@@ -48,7 +49,7 @@ def command(options: argparse.Namespace) -> int:
     """Runs the grid and prints one line per learner and budget, or per series and place; 1 where a learner could not run."""
     table, lines = _budgets(options) if options.view == BUDGETS else _view(options)
     if options.output:
-        table.to_csv(options.output, index=False)
+        without_formulas(table).to_csv(options.output, index=False)
     print(lines.to_string(index=False, float_format=lambda value: f"{value:.4g}"))
     return 1 if (lines["error_message"] != "").any() else 0
 

@@ -9,6 +9,7 @@ import pandas as pd
 
 from pillar_core.commands.options import show_progress
 from pillar_core.errors import SettingError
+from pillar_core.spreadsheets import without_formulas
 from pillar_core.studies import papers
 
 
@@ -68,7 +69,7 @@ def _run(options: argparse.Namespace) -> int:
         frames.append(papers.run(options.table, dataset=dataset, **shared).assign(rows="generated" if data is None else dataset))
     tables = pd.concat(frames, ignore_index=True)
     if options.output:
-        tables.to_csv(options.output, index=False)
+        without_formulas(tables).to_csv(options.output, index=False)
     print(tables.to_string(index=False, float_format=lambda value: f"{value:.4g}", na_rep=""))
     return 0
 

@@ -9,6 +9,7 @@ import pandas as pd
 
 from pillar_core.data import read_rows
 from pillar_core.runs.models import load_model
+from pillar_core.spreadsheets import without_formulas
 
 
 def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -25,7 +26,7 @@ def command(options: argparse.Namespace) -> int:
     model = load_model(options.model)
     labels = model.predict(read_rows(options.rows))
     table = pd.DataFrame({"row": range(len(labels)), "label": labels, "class": [model.classes[label] for label in labels]})
-    text = table.to_csv(options.output, index=False)
+    text = without_formulas(table).to_csv(options.output, index=False)
     if text is not None:
         sys.stdout.write(text)
     return 0

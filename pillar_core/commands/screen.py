@@ -13,6 +13,7 @@ import pandas as pd
 from pillar_core import params, plots
 from pillar_core.commands.options import show_progress
 from pillar_core.screening import MODELS, SCORES, screen
+from pillar_core.spreadsheets import without_formulas
 from pillar_core.studies.screening.answers import Ask, computed, sets_of
 from pillar_core.types import Dataset
 
@@ -52,7 +53,7 @@ def command(options: argparse.Namespace) -> int:
     for note in notes:
         print(f"note: {note}", file=sys.stderr)
     if options.output:
-        table.to_csv(options.output, index=False)
+        without_formulas(table).to_csv(options.output, index=False)
     if options.report:
         Path(options.report).write_text(report(table, private, notes), encoding="utf-8")
         print(f"written: {options.report}", file=sys.stderr)
@@ -67,9 +68,7 @@ def report(table: pd.DataFrame, private: Dataset, notes: list[str]) -> str:
         figure = plots.ranking(
             one, score=SCORES[score], private=private.title or private.name, random_subspaces=table.attrs["random_subspaces"]
         )
-        parts.append(
-            f"<h2>{html.escape(SCORES[score].title)}</h2>{figure.to_html(include_plotlyjs='cdn' if not parts else False, full_html=False)}"
-        )
+        parts.append(f"<h2>{html.escape(SCORES[score].title)}</h2>{figure.to_html(include_plotlyjs=not parts, full_html=False)}")
     lines = "".join(f"<li>{html.escape(note)}</li>" for note in notes)
     style = "body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;color:#23233A}"
     style += "table{border-collapse:collapse}td,th{padding:.3rem .8rem;border-bottom:1px solid #E4E5EE;text-align:left}"

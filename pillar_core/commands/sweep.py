@@ -16,6 +16,7 @@ from pillar_core.jobs.sweep import run_through, sweep
 from pillar_core.runs.loading import load_features
 from pillar_core.runs.splitting import is_known
 from pillar_core.runs.sweep import cached, table, trials
+from pillar_core.spreadsheets import without_formulas
 from pillar_core.store.codec import decode_yaml
 
 
@@ -41,7 +42,7 @@ def command(options: argparse.Namespace) -> int:
     if options.count:
         return 0
     table = pd.concat([_run(grid, options) for grid in grids], ignore_index=True)
-    text = table.to_csv(options.output, index=False)
+    text = without_formulas(table).to_csv(options.output, index=False)
     if text is not None:
         sys.stdout.write(text)
     return 1 if table["error_message"].notna().any() else 0

@@ -11,8 +11,9 @@ import functools
 import hashlib
 import itertools
 import math
+import re
 import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 import plotly.graph_objects as go
@@ -64,6 +65,8 @@ _HUES: dict[str, tuple[str, str]] = {
     "grey": ("#5F6577", "#A9AEBF"),
 }
 _DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
+_FOREIGN = re.compile(r"<(?!/?(?:b|i|extra)>|br>)(?=[a-zA-Z/!])")
+"""The start of a tag that no figure of ours writes."""
 _SYMBOLS = ("circle", "square", "diamond", "triangle-up", "triangle-down", "pentagon", "hexagon", "star-triangle-up")
 
 _METHODS: tuple[tuple[str, str, str, str], ...] = (
@@ -227,9 +230,32 @@ def finished(figure: Any, *, title: str, caption: str, alt: str, mode: Mode, hei
         height=height,
         title={"text": title, "subtitle": {"text": "<br>".join(lines)}},
         margin_t=84 + 17 * (len(lines) - 1),
-        meta={"alt": alt, "caption": caption},
     )
-    return figure
+    if any(map(_FOREIGN.search, _texts(figure.to_dict()))):
+        figure = type(figure)(_inert(figure.to_dict()))
+    return figure.update_layout(meta={"alt": alt, "caption": caption})
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """Every text of a figure."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping) or _is_list(value):
+        for item in value.values() if isinstance(value, Mapping) else value:
+            yield from _texts(item)
+
+
+def _is_list(value: Any) -> bool:
+    return isinstance(value, list | tuple) or getattr(getattr(value, "dtype", None), "kind", "") in ("O", "U")
+
+
+def _inert(value: Any) -> Any:
+    """A figure's description in which only our own tags are read as such: what names hold is text."""
+    if isinstance(value, Mapping):
+        return {name: _inert(item) for name, item in value.items()}
+    if _is_list(value):
+        return [_inert(item) for item in value]
+    return _FOREIGN.sub("&lt;", value) if isinstance(value, str) else value
 
 
 def log_ticks(values: Sequence[float], *, most: int = 9) -> list[float]:

@@ -14,7 +14,7 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 CORE = REPOSITORY / "pillar_core"
 ROWS = (
     {"errors", "arrays"},
-    {"params", "registry", "fingerprint", "rng", "numerics", "memo", "grouping", "threads"},
+    {"params", "registry", "fingerprint", "rng", "numerics", "memo", "grouping", "threads", "spreadsheets"},
     {"types", "ledger", "store"},
     {"data", "backbones", "splits", "mechanisms", "accounting", "metrics", "plots"},
     {"engine", "subspace"},

@@ -12,7 +12,7 @@ import pandas as pd
 import streamlit as st
 
 import pillar_core as pc
-from pages.frame import core, exports, figures, jobs, session, theme
+from pages.frame import core, exports, figures, jobs, plain, session, theme
 from pages.frame.settings import Settings
 from pillar_core import plots
 from pillar_core.runs import sweep
@@ -56,7 +56,9 @@ def choose(settings: Settings) -> list[str]:
         if reason:
             unable.setdefault(reason, []).append(pc.METHODS[name].title)
     if unable:
-        st.caption("Left out here: " + "; ".join(f"**{', '.join(titles)}**: {reason}" for reason, titles in unable.items()) + ".")
+        st.caption(
+            "Left out here: " + "; ".join(f"**{', '.join(titles)}**: {plain.text(reason)}" for reason, titles in unable.items()) + "."
+        )
     return list(st.session_state["compare-learners"]) or asked
 
 

@@ -10,7 +10,7 @@ import pandas as pd
 import streamlit as st
 
 import pillar_core as pc
-from pages.frame import core, figures, jobs, local, session, theme
+from pages.frame import core, figures, jobs, local, plain, session, theme
 from pages.frame.settings import AUTO, BUDGETS, PARAMS, PART, Settings
 from pages.parts.compare.comparison import command, seeds_of
 from pages.parts.data.gallery import is_synthetic
@@ -104,7 +104,10 @@ def _panel(view: CompareView, setup: Setup, *, found: int, total: int) -> None:
 def _draw(view: CompareView, lines: pd.DataFrame, settings: Settings, setup: Setup) -> None:
     known = lines.dropna(subset=["mean"])
     if known.empty:
-        st.warning("None of these runs could be trained: " + "; ".join(sorted(set(lines["error_message"]) - {""})), icon=":material/block:")
+        st.warning(
+            "None of these runs could be trained: " + plain.text("; ".join(sorted(set(lines["error_message"]) - {""}))),
+            icon=":material/block:",
+        )
         return
     figure = plots.effect(
         known,
@@ -134,5 +137,5 @@ def _draw(view: CompareView, lines: pd.DataFrame, settings: Settings, setup: Set
         figures.show(figure, lines, name=f"compare_{view.name}_decrease", is_synthetic=is_synthetic(settings.data), **badges)
     refused = sorted(set(lines["error_message"]) - {""})
     if refused:
-        st.caption("Could not run: " + " ".join(refused[:3]))
+        st.caption("Could not run: " + plain.text(" ".join(refused[:3])))
     st.caption(f"After {view.source}.")

@@ -8,7 +8,7 @@ import pandas as pd
 import streamlit as st
 
 import pillar_core as pc
-from pages.frame import core, failures, jobs, local, session
+from pages.frame import core, failures, jobs, local, plain, session
 from pages.frame.settings import AUTO, PART, Settings
 from pillar_core.backbones import Backbone, is_ready, names
 from pillar_core.backbones.weights import keep_upload
@@ -86,7 +86,7 @@ def _choice(settings: Settings) -> bool:
         return True
     card = pc.BACKBONES.get(chosen) if chosen else None
     if card is None:
-        st.caption("Write the name of a model." if not chosen else f"There is no backbone {chosen}: check its spelling.")
+        st.caption("Write the name of a model." if not chosen else f"There is no backbone {plain.text(chosen)}: check its spelling.")
         return False
     _facts(card)
     if not card.weights:
@@ -119,9 +119,12 @@ def _title(name: str) -> str:
 
 def _facts(card: Backbone) -> None:
     words = {"Parameters": card.parameters, "features": card.width, "pre-trained on": card.pretraining, "licence": card.licence}
-    st.caption(" · ".join([*(f"{what}: {fact}" for what, fact in words.items()), card.source]))
+    st.caption(plain.text(" · ".join([*(f"{what}: {fact}" for what, fact in words.items()), card.source])))
     if card.weights:
-        st.warning(f"**What it may have seen:** {card.overlap}. ε does not cover rows that pre-training saw.", icon=":material/visibility:")
+        st.warning(
+            f"**What it may have seen:** {plain.text(card.overlap)}. ε does not cover rows that pre-training saw.",
+            icon=":material/visibility:",
+        )
 
 
 def _weights(card: Backbone, now: str | None) -> str | None:
@@ -165,7 +168,7 @@ def _state(settings: Settings) -> bool:
             missing.append((one, len(data.x_train) + (0 if data.x_test is None else len(data.x_test))))
     title = pc.BACKBONES[names.address(name).base].title
     if not missing:
-        st.success(f"**Ready:** every page uses the features of {title}.", icon=":material/check_circle:")
+        st.success(f"**Ready:** every page uses the features of {plain.text(title)}.", icon=":material/check_circle:")
         return True
     is_program = pc.BACKBONES[name].is_program
     if is_program:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from pages.frame import core, figures, theme
+from pages.frame import core, figures, plain, theme
 from pages.frame.settings import Settings
 from pages.parts.data import gallery, samples
 from pillar_core import plots
@@ -16,7 +16,7 @@ def panel(settings: Settings) -> None:
     """The rows by role, and figures of them with their provenance."""
     split = core.split(settings)
     facts = split.facts
-    st.subheader(uploads.title_of(settings.data), anchor=False)
+    st.subheader(plain.text(uploads.title_of(settings.data)), anchor=False)
     for column, (label, value, words) in zip(
         st.columns(4),
         (
@@ -29,7 +29,7 @@ def panel(settings: Settings) -> None:
     ):
         column.metric(label, value, help=words, border=True)
     for line in dict.fromkeys([*split.features.notes, *split.notes]):
-        st.caption(line)
+        st.caption(plain.text(line))
 
     spectrum = core.spectrum(settings)
     k = None if settings.is_rule_k else settings.k

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
-from pages.frame import badges, core
+from pages.frame import badges, core, plain
 from pages.frame.settings import Settings
 from pillar_core.arrays import Array
 from pillar_core.types import Provenance
@@ -21,7 +21,7 @@ def panel(settings: Settings) -> None:
         data = core.raw(settings)
         names = [] if data.y_train is None else [data.classes[label] for label in data.y_train[:_IMAGES]]
         if data.x_train.ndim > 2:
-            st.image(list(data.x_train[:_IMAGES]), caption=names or None, width=64)
+            st.image(list(data.x_train[:_IMAGES]), caption=[plain.text(name) for name in names] or None, width=64)
         else:
             _table(data.x_train, names)
 

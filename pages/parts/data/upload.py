@@ -7,7 +7,7 @@ from pathlib import Path
 import streamlit as st
 
 import pillar_core as pc
-from pages.frame import exports, failures, local, session
+from pages.frame import exports, failures, local, plain, session
 from pages.frame import settings as codec
 from pages.frame.settings import AUTO, PART, Settings
 from pages.parts.data import kept
@@ -77,10 +77,10 @@ def _judge(content: bytes | None, name: str, settings: Settings) -> None:
             _consequence(report, public)
     if not report.ok:
         st.error("**This file cannot be used yet.**", icon=":material/error:")
-        st.markdown("\n".join(f"- {problem}" for problem in report.problems))
+        st.markdown("\n".join(f"- {plain.text(problem)}" for problem in report.problems))
         return
     for line in report.notes[1:]:
-        st.caption(line)
+        st.caption(plain.text(line))
     st.button(
         "Use these rows as private data",
         type="primary",
@@ -115,9 +115,9 @@ def _consequence(report: Report, public: str) -> None:
     """What the choice means for the rows, counted."""
     if report.ok and public == PART:
         advice = "Choose this only if those people agreed, or to experiment; the sidebar sets the share."
-        st.warning(f"{report.notes[0]} {advice}", icon=":material/lock_open:")
+        st.warning(f"{plain.text(report.notes[0])} {advice}", icon=":material/lock_open:")
     elif report.ok:
-        st.info(f"{report.notes[0]} The closer they are to yours, the better: see **Screen**.", icon=":material/lock:")
+        st.info(f"{plain.text(report.notes[0])} The closer they are to yours, the better: see **Screen**.", icon=":material/lock:")
 
 
 @st.cache_data(max_entries=8, show_spinner="Checking the file …")

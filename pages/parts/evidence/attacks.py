@@ -7,7 +7,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from pages.frame import badges, core, figures, local, odds, theme
+from pages.frame import badges, core, figures, local, odds, plain, theme
 from pages.frame.settings import Settings
 from pages.parts.data import gallery
 from pillar_core import accounting, plots
@@ -144,7 +144,7 @@ def _most_exposed(found: Individuals, settings: Settings) -> None:
         st.markdown("**The most exposed rows**")
         images = core.features(settings).images
         if images is not None and images.is_images:
-            captions = [f"{row['class']}, ε {row['epsilon']:.2f}" for _, row in worst.iterrows()]
+            captions = [f"{plain.text(row['class'])}, ε {row['epsilon']:.2f}" for _, row in worst.iterrows()]
             st.image([images.x_train[row] for row in worst["row"]], caption=captions, width=76)
         columns = {"mu": None, "epsilon": st.column_config.NumberColumn("individual ε", format="%.2f")}
         st.dataframe(worst, hide_index=True, key="exposed-rows", column_config=columns, height=215)

@@ -8,7 +8,7 @@ import pandas as pd
 import streamlit as st
 
 import pillar_core as pc
-from pages.frame import core, figures, history, odds, session, theme
+from pages.frame import core, figures, history, odds, plain, session, theme
 from pages.frame import settings as codec
 from pages.frame.settings import VIEWS, Settings
 from pages.parts.explore import result, solve
@@ -131,16 +131,16 @@ def _odds(record: RunRecord, settings: Settings) -> None:
 
 def _why(record: RunRecord, settings: Settings) -> None:
     st.markdown("#### Why these settings")
-    st.markdown("\n".join(f"- {reason}" for reason in record.why) or "Every setting was given; no rule chose one.")
+    st.markdown("\n".join(f"- {plain.text(reason)}" for reason in record.why) or "Every setting was given; no rule chose one.")
     rows = _settings_table(record)
     left, right = st.columns([3, 2])
     columns = {"setting": st.column_config.TextColumn(width=125), "value": st.column_config.TextColumn(width=85)}
     left.dataframe(rows, hide_index=True, key="run-settings", height=38 + 35 * len(rows), column_config=columns)
     with right:
         st.markdown("**What the guarantee assumes**")
-        st.markdown("\n".join(f"- {line}" for line in record.guarantee.assumptions))
+        st.markdown("\n".join(f"- {plain.text(line)}" for line in record.guarantee.assumptions))
         for line in record.notes:
-            st.caption(line)
+            st.caption(plain.text(line))
     st.caption(f"{pc.METHODS[record.method].title}: {pc.METHODS[record.method].source}.")
 
 

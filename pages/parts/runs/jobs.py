@@ -8,7 +8,7 @@ from typing import Any
 import streamlit as st
 
 import pillar_core as pc
-from pages.frame import jobs, session
+from pages.frame import jobs, plain, session
 from pillar_core.errors import PillarError
 from pillar_core.jobs.state import UNFINISHED
 from pillar_core.runs import records
@@ -50,16 +50,16 @@ def _list(statuses: tuple[Any, ...]) -> None:
 
 def _state(status: Any) -> None:
     when = time.strftime("%d %b %H:%M", time.localtime(status.submitted))
-    st.markdown(f":material/{_ICONS[status.state]}: **{_title(status)}** · {status.state} · {when}")
+    st.markdown(f":material/{_ICONS[status.state]}: **{plain.text(_title(status))}** · {status.state} · {when}")
     if status.state in UNFINISHED:
         left = "" if status.seconds_left is None else f" · {jobs.duration(status.seconds_left)} left"
-        waiting = f" · {status.message}" if status.message else ""
+        waiting = f" · {plain.text(status.message)}" if status.message else ""
         share = min(max(float(status.fraction), 0.0), 1.0)
         st.progress(share, text=f"{share:.0%} · {status.done} of {status.total} parts{left}{waiting}")
     elif status.state != "done" and status.total:
         st.caption(f"{status.done} of {status.total} parts are done and kept.")
     if status.cause:
-        st.error(f"{status.cause}  \n{status.advice}", icon=":material/error:")
+        st.error(plain.text(f"{status.cause}\n{status.advice}"), icon=":material/error:")
 
 
 def _action(status: Any) -> None:

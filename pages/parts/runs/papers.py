@@ -8,7 +8,7 @@ import pandas as pd
 import streamlit as st
 
 import pillar_core as pc
-from pages.frame import badges, jobs, local, navigation
+from pages.frame import badges, jobs, local, navigation, plain
 from pages.frame.settings import Settings
 from pillar_core.runs import records, sweep
 from pillar_core.studies import papers
@@ -89,7 +89,7 @@ def _runnable(name: str, settings: Settings, runs: pd.DataFrame) -> None:
     trained = [record for record in done if record.get("error") is None]
     if len(trained) < len(done):
         reasons = sorted({str(record["error"]) for record in done if record.get("error") is not None})
-        st.caption(f"{len(done) - len(trained)} runs were refused, for instance: {reasons[0]}")
+        st.caption(f"{len(done) - len(trained)} runs were refused, for instance: {plain.text(reasons[0])}")
     _beside(name, dataset, trained, is_synthetic=not data)
 
 

@@ -8,7 +8,7 @@ import pandas as pd
 import streamlit as st
 
 import pillar_core as pc
-from pages.frame import badges, figures, session, theme
+from pages.frame import badges, exports, figures, session, theme
 from pages.frame.settings import Settings
 from pages.parts.runs import exports as runs_exports
 from pillar_core import plots
@@ -202,7 +202,7 @@ def _exports(lines: pd.DataFrame, runs: pd.DataFrame, drawn: list[Any]) -> None:
             st.caption(f"Notebook and report hold at most {_MOST_REPORTED} runs: choose lines or filters to say which.")
         few = runs.head(_MOST_REPORTED)
         files = {
-            "CSV": (lambda: runs.to_csv(index=False).encode(), "runs.csv", "text/csv", "One row per seed."),
+            "CSV": (lambda: exports.csv(runs), "runs.csv", "text/csv", "One row per seed."),
             "YAML": (lambda: runs_exports.grid_yaml(few).encode(), "runs.yaml", "text/yaml", "A grid per setting, for the command line."),
             "Notebook": (lambda: runs_exports.notebook(few), "runs.ipynb", "application/x-ipynb+json", "Trains or reads the same runs."),
             "Report": (

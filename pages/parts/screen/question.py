@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from pages.frame import jobs, local, session
+from pages.frame import jobs, local, plain, session
 from pages.frame.settings import Settings
 from pages.parts.screen import sets as screening_sets
 from pages.parts.screen.sets import FALLBACK, FAMILIES
@@ -180,7 +180,7 @@ def _private(settings: Settings) -> str:
         chosen = str(local.select("Private set", options, usual, help=words, **named))
     with right:
         screening_sets.bring(settings)
-    own, shown = (screening_sets.title(name) for name in (settings.data, chosen))
+    own, shown = (plain.text(screening_sets.title(name)) for name in (settings.data, chosen))
     if reason:
         say = st.warning if uploads.is_name(settings.data) else st.info
         say(f"The sidebar's private data, {own}, {reason}: {shown} is compared here in their place.", icon=":material/swap_horiz:")
@@ -196,8 +196,8 @@ def _candidates(private: str, *, with_own_half: bool) -> tuple[str, ...]:
         "Drawn by the app, sets that are on this machine, and your own files. “Its own other half” is a yardstick: private rows that were "
         "set aside, the nearest that any public set could be."
     )
-    plain = local.several("Candidates", names, usual, name="screen-public", unlinked=IN_SCREEN, words=screening_sets.title, help=words)
-    pairs = [f"{a}+{b}" for a, b in itertools.combinations([name for name in plain if name != OWN_HALF], 2)]
+    single = local.several("Candidates", names, usual, name="screen-public", unlinked=IN_SCREEN, words=screening_sets.title, help=words)
+    pairs = [f"{a}+{b}" for a, b in itertools.combinations([name for name in single if name != OWN_HALF], 2)]
     chosen = local.several(
         "Mixtures of two, equal shares",
         pairs,
@@ -208,7 +208,7 @@ def _candidates(private: str, *, with_own_half: bool) -> tuple[str, ...]:
         words=screening_sets.title,
         help="Two sets together are often nearer than either, but a bad one can spoil a good one.",
     )
-    return (*plain, *chosen)
+    return (*single, *chosen)
 
 
 def _model() -> str:
@@ -231,7 +231,7 @@ def _model() -> str:
     try:
         screening_kept.check_model(text)
     except PillarError as problem:
-        st.caption(f":orange[{problem if text else 'Name a network; until then the linear head on pixels is used.'}]")
+        st.caption(f":orange[{plain.text(problem) if text else 'Name a network; until then the linear head on pixels is used.'}]")
         return "linear_head"
     return text
 

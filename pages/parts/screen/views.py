@@ -9,7 +9,7 @@ import pandas as pd
 import streamlit as st
 
 import pillar_core as pc
-from pages.frame import figures, local, theme
+from pages.frame import figures, local, plain, theme
 from pages.frame.settings import Settings
 from pages.parts.data import gallery
 from pages.parts.screen import question as screening
@@ -62,7 +62,7 @@ def summary(choice: Choice, table: pd.DataFrame) -> None:
         ),
     )
     for column, (label, value, words) in zip(st.columns([1.35, 0.7, 0.85, 1.1]), numbers, strict=True):
-        column.metric(label, value, help=words, border=True)
+        column.metric(label, plain.text(value), help=plain.text(words), border=True)
 
 
 def ranking(choice: Choice, table: pd.DataFrame, settings: Settings) -> None:
@@ -85,9 +85,9 @@ def ranking(choice: Choice, table: pd.DataFrame, settings: Settings) -> None:
             " Every change of sets, rows, k or ε above is a release of its own; on real private rows their costs add up, "
             "and each needs a noise of its own (another seed, or none)."
         )
-        st.info(str(table.attrs["guarantee"]) + more, icon=":material/shield_lock:")
+        st.info(plain.text(table.attrs["guarantee"]) + more, icon=":material/shield_lock:")
     for note in (*table.attrs.get("notes", ()), *screening_sets.notes([choice.private, *choice.public])):
-        st.caption(note)
+        st.caption(plain.text(note))
 
 
 def more(choice: Choice, table: pd.DataFrame, settings: Settings) -> None:
@@ -124,7 +124,7 @@ def more(choice: Choice, table: pd.DataFrame, settings: Settings) -> None:
         st.caption("A linear head's directions hardly move while it learns: take the small CNN to see an order change.")
     absent = [screening_sets.title(name) for name in choice.public if name not in set(found["public"])] if view == "energy" else []
     if absent:
-        st.caption(f"Without labels, so left out: {', '.join(absent)}.")
+        st.caption(f"Without labels, so left out: {plain.text(', '.join(absent))}.")
 
 
 def _accuracy(choice: Choice, table: pd.DataFrame, settings: Settings) -> None:
@@ -168,7 +168,7 @@ def _nulls(choice: Choice, table: pd.DataFrame) -> None:
             "far as that is of no use."
         )
         beyond = [screening_sets.title(str(name)) for name, value in values.items() if value >= noise and name != screening_sets.NOISE]
-        lines += [f"No nearer than noise: {', '.join(beyond)}."] if beyond else []
+        lines += [f"No nearer than noise: {plain.text(', '.join(beyond))}."] if beyond else []
     if pc.SCORES[choice.score].is_subspace_distance and table.attrs.get("random_subspaces"):
         lines.append(f"**Random directions** would lie at {table.attrs['random_subspaces']:.3f} (dotted line).")
     if "self_distance" in table.attrs:

@@ -1,0 +1,22 @@
+"""Text as it is, where Streamlit reads Markdown: what came from data, files, links or the library is never markup."""
+
+from __future__ import annotations
+
+import re
+
+_SHORTCODE = re.compile(r":(?=[\w+-]+(?:/[\w+-]+)?:)")
+"""An icon or emoji is looked for after Markdown was read, where no backslash is left: an invisible sign breaks the pattern."""
+_ACTIVE = re.compile(r"[\\`*\[\]<~|$]|(?<![^\W_])_|_(?![^\W_])|:(?=[\w:\[{\u2060])|&(?=#?\w+;)")
+_START = re.compile(r"^(\d*)(?=[#>+=-]|(?<=\d)[.)])")
+
+
+def text(value: object) -> str:
+    """Markdown that shows `value` letter by letter, in an element's body, label, option, caption or help alike.
+
+    Images, links, code, formulas, colours and icons in it are not read; line ends stay.
+    """
+    return "  \n".join(_line(line.strip()) for line in str(value).splitlines() if line.strip())
+
+
+def _line(line: str) -> str:
+    return _START.sub(r"\1\\", _ACTIVE.sub(r"\\\g<0>", _SHORTCODE.sub(":\u2060", line)))

@@ -1,0 +1,125 @@
+"""Names out of data, files and messages are text everywhere: no image, link, icon, formula or markup in them is read."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from page_reading import Start
+from pages.frame import exports
+from pages.frame.plain import text
+from pillar_core import plots
+from pillar_core.rng import stream
+
+SMALL = "m:linear_head;n:100;k:2;e:no;s:gsd;v:angles;c:drawn_noise"
+IMAGE = "![m](http://hostile.test/x.png)"
+FILE = IMAGE.replace("/", "&#47;")
+LINK = "<a href='http://hostile.test/'>cat</a>"
+PAGES = ("home", "explore", "data", "screen", "compare", "geometry", "runs", "accounting", "evidence", "theory", "learn")
+SHOWN_AS_THEY_ARE = {"Code", "ArrowDataFrame", "Arrow", "Dataframe", "Text", "Html", "PlotlyChart", "FileUploader", "TextInput", "TextArea"}
+CHOICES_AS_THEY_ARE = {"Selectbox", "MultiSelect"}
+
+
+def hostile_images(n: int = 240) -> bytes:
+    """Labelled grey images whose classes are called as nobody should be."""
+    labels = np.arange(n) % 2
+    pixels = stream(10, "pixels").integers(120, size=(n, 10, 10)).astype(np.uint8) + (labels * 100).astype(np.uint8)[:, None, None]
+    file = io.BytesIO()
+    np.savez(file, x_train=pixels, y_train=labels, x_test=pixels[:40] + 1, y_test=labels[:40], classes=np.array([IMAGE, LINK]))
+    return file.getvalue()
+
+
+def _texts(message: Any) -> Iterator[str]:
+    """Every text of a message to the browser that is read as Markdown."""
+    kind = type(message).__name__
+    if kind in SHOWN_AS_THEY_ARE:
+        return
+    for field, value in message.ListFields():
+        if kind in CHOICES_AS_THEY_ARE and field.name not in ("label", "help"):
+            continue
+        for item in value if isinstance(value, (list, tuple)) or hasattr(value, "extend") else [value]:
+            if isinstance(item, str):
+                yield item
+            elif hasattr(item, "ListFields"):
+                yield from _texts(item)
+
+
+def _messages(node: Any) -> Iterator[Any]:
+    proto = getattr(node, "proto", None)
+    if proto is not None:
+        yield proto
+    for child in getattr(node, "children", {}).values():
+        yield from _messages(child)
+
+
+def _assert_inert(app: Any, where: str) -> int:
+    """The number of texts that quote a hostile name, none of them raw."""
+    assert not app.exception, (where, app.exception)
+    messages = list(_messages(app._tree))
+    found = [word for message in messages for word in _texts(message)]
+    assert [word for word in found if "[m](" in word or "<a href" in word.replace("\\<", "")] == [], where
+    charts = [str(message.spec) for message in messages if type(message).__name__ == "PlotlyChart"]
+    assert not any("<a href" in chart for chart in charts), where
+    return sum("hostile" in word for word in found)
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_hostile_names_of_classes_and_files_are_text(start: Start, page: str) -> None:
+    app = start("data", screen=SMALL)
+    app.file_uploader(key="upload").set_value([(f"{FILE}.npz", hostile_images(), "application/octet-stream")]).run()
+    _assert_inert(app, "dry run")
+    app.radio(key="upload-public").set_value(app.radio(key="upload-public").options[0]).run()
+    app.button(key="use-upload").click().run()
+    if page != "data":
+        app.switch_page("app.py" if page == "home" else f"pages/{page}.py").run()
+    quoted = _assert_inert(app, page)
+    assert page not in ("data", "screen") or quoted
+
+
+def test_a_report_that_quotes_columns_is_text(start: Start) -> None:
+    app = start("data")
+    content = f'"{IMAGE}",b,label\n' + "\n".join(f"x{index},2,{index % 2}" for index in range(20))
+    app.file_uploader(key="upload").set_value([(f"{FILE}.csv", content.encode(), "text/csv")]).run()
+    assert _assert_inert(app, "report")
+
+
+@pytest.mark.parametrize(
+    ("name", "escaped"),
+    [
+        (IMAGE, r"!\[m\](http://hostile.test/x.png)"),
+        (":red[x] :material/key: $a$ `b`", "\\:red\\[x\\] \\:\u2060material/key: \\$a\\$ \\`b\\`"),
+        ("# a\n\n1. b\n- c", "\\# a  \n1\\. b  \n\\- c"),
+        ("x_train, _a_ and __b__ <b> &lt; c & d", r"x_train, \_a\_ and \_\_b\_\_ \<b> \&lt; c & d"),
+        ("x-rays (2).npz: 3 files at 10:30", r"x-rays (2).npz: 3 files at 10\:30"),
+    ],
+)
+def test_text_is_markdown_that_shows_it_letter_by_letter(name: str, escaped: str) -> None:
+    assert text(name) == escaped
+
+
+def test_a_figure_shows_tags_in_names_as_text() -> None:
+    table = pd.DataFrame({"class": [LINK, "<b>b</b>"], "part": ["private", "private"], "rows": [3, 4]})
+    drawn = json.loads(plots.class_balance(table).to_json())
+    assert "<a" not in json.dumps(drawn["data"])
+    assert LINK.replace("<", "&lt;") in list(drawn["data"][0]["x"])
+    assert drawn["data"][0]["hovertemplate"].endswith("<extra>private</extra>")
+
+
+def test_a_csv_holds_no_formulas() -> None:
+    table = pd.DataFrame({"=1+1": ["=cmd()", "+a", "-a", "@x", "\tx", "\rx", "-1.5"], "n": [-1.5] * 7})
+    read = pd.read_csv(io.BytesIO(exports.csv(table)), dtype=str)
+    assert list(read.columns) == ["'=1+1", "n"]
+    assert [cell[0] for cell in read.iloc[:, 0]] == ["'"] * 6 + ["-"]
+    assert set(read["n"]) == {"-1.5"}
+
+
+def test_no_page_of_figures_loads_anything(tmp_path: Path) -> None:
+    sources = [path for folder in ("pages", "pillar_core") for path in Path(folder).rglob("*.py")]
+    assert [path for path in sources if "cdn" in path.read_text(encoding="utf-8")] == []
