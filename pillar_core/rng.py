@@ -1,7 +1,10 @@
 """Named random streams: the only place where generators are made.
 
-A stream depends on (seed, purpose) alone, so adding a consumer never shifts another's numbers and two methods with one
-seed compare under common random numbers. `seed=None` reads the operating system's generator and can never be repeated.
+A stream depends on its name alone, so adding a consumer never shifts another's numbers. Public randomness and samples are
+named by (seed, purpose): asks of one seed have them in common. Noise and private choices are named by what is asked too:
+with the same normals at two ε, a private sum could be solved for from two seeded runs. Common samples with independent
+noise leave each run's own guarantee as it is; the joint one of several runs is not that of independently drawn samples.
+`seed=None` reads the operating system's generator and can never be repeated.
 """
 
 from __future__ import annotations
@@ -67,14 +70,18 @@ class DeviceStream:
 
 
 class Streams:
-    """The random streams of one run; each purpose ("noise", "sampling", "public" …) has its own."""
+    """The random streams of one run; each purpose ("noise", "sampling", "public" …) has its own.
 
-    def __init__(self, seed: int | None) -> None:
+    ask: the fingerprint of everything that changes what is asked of the private rows; runs that differ in it share no noise.
+    """
+
+    def __init__(self, seed: int | None, ask: str = "") -> None:
         self.seed = seed
+        self.ask = ask
 
     @property
     def identity(self) -> Hashable:
-        """Equal for streams that draw the same numbers: the seed, or in a release something that no other streams have."""
+        """Equal for streams with the same samples and public draws: the seed, or in a release something that no other streams have."""
         return self if self.seed is None else self.seed
 
     def secret(self, purpose: str, *, device: str = "cpu") -> Stream:
@@ -84,7 +91,12 @@ class Streams:
         """
         if self.seed is None:
             return SystemStream()
-        return stream(self.seed, purpose) if device == "cpu" else DeviceStream(self.seed, purpose, device)
+        name = f"{purpose}/{self.ask}" if self.ask else purpose
+        return stream(self.seed, name) if device == "cpu" else DeviceStream(self.seed, name, device)
+
+    def sampling(self, purpose: str = "sampling") -> Stream:
+        """Secret as `secret`, for Poisson samples and labels that asks of one seed share."""
+        return SystemStream() if self.seed is None else stream(self.seed, purpose)
 
     def public(self, purpose: str) -> np.random.Generator:
         """Randomness that may be known to all (a random projection, a minibatch of public rows)."""

@@ -165,7 +165,7 @@ def trained_state(
     """(H, C, k) float32 weights, the bias column behind them where there is one, of heads that share steps and samples, on z's device."""
     plans = [head.plan for head in heads]
     first, ledgers = plans[0], [head.ledger for head in heads]
-    sampling = heads[0].streams.secret("sampling")
+    sampling = heads[0].streams.sampling()
     noise = [head.streams.secret("noise", device=str(z.device)) for head in heads]
     fixed = torch.tensor([plan.l2_clip_norm for plan in plans], dtype=torch.float32, device=z.device)
     mechanisms = _mechanisms(heads, noise, [plan.l2_clip_norm for plan in plans])

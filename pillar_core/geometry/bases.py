@@ -16,6 +16,7 @@ from pillar_core import rng
 from pillar_core.arrays import Array
 from pillar_core.engine.gradient import within_unit_ball
 from pillar_core.errors import DataError, SettingError
+from pillar_core.fingerprint import fingerprint
 from pillar_core.geometry.rows import Rows
 from pillar_core.ledger import Ledger
 from pillar_core.mechanisms import GaussianMechanism
@@ -157,7 +158,7 @@ def _noised(rows: Rows, space: Transform, noise_multiplier: float | None, seed: 
     mechanism = GaussianMechanism(
         noise_multiplier,
         1.0,
-        Streams(seed).secret("geometry second moment"),
+        Streams(seed, fingerprint(z.numpy(), noise_multiplier)).secret("geometry second moment"),
         ledger or Ledger(),
         replace_one_factor=2**0.5,
         label="second moment",

@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 from pillar_core import accounting, metrics, params, store
 from pillar_core.engine import training_device
 from pillar_core.errors import BudgetError, DataError, LedgerError, SettingError, StoreError
+from pillar_core.fingerprint import fingerprint
 from pillar_core.ledger import DpEvent, Ledger, compose, describe
 from pillar_core.methods import METHODS, Method
 from pillar_core.methods.parts.fields import HasMoments
@@ -53,6 +54,12 @@ class Solved:
     guarantee: Guarantee
     why: tuple[str, ...]
     seed: int | None
+    data: str
+
+    def streams(self, seed: int | None) -> Streams:
+        """Streams of `seed` whose noise no other ask shares: learner, solved settings, relation, cost and rows name it."""
+        relation, settings = str(self.guarantee.relation), dataclasses.asdict(self.settings)
+        return Streams(seed, fingerprint(self.method.name, settings, relation, describe(self.cost), self.data))
 
 
 def run(
@@ -113,7 +120,9 @@ def solve_spec(asked: RunSpec, split: SemiPrivateSplit) -> Solved:
     finished = learner.resolve_hyperparameters(solved, view.facts)
     cost = learner.cost(finished.settings, view.facts)
     guarantee = _guarantee(asked, cost, budget)
-    return Solved(learner, params.checked(finished.settings), view, cost, guarantee, prepared.why + finished.why, asked.seed)
+    return Solved(
+        learner, params.checked(finished.settings), view, cost, guarantee, prepared.why + finished.why, asked.seed, split.fingerprint
+    )
 
 
 def public_facts(learner: Method[Any], settings: Any, view: View) -> PublicFacts:
@@ -131,7 +140,7 @@ def run_many(solved: Sequence[Solved], split: SemiPrivateSplit) -> list[RunRecor
     """
     first = solved[0]
     ledgers = [Ledger() for _ in solved]
-    streams = [Streams(one.seed) for one in solved]
+    streams = [one.streams(one.seed) for one in solved]
     began = time.perf_counter()
     if len(solved) > 1 and first.method.fit_many is not None:
         results = first.method.fit_many([one.settings for one in solved], first.view, streams, ledgers)

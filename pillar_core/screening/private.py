@@ -14,6 +14,7 @@ from scipy import stats
 from pillar_core import accounting
 from pillar_core.arrays import Array
 from pillar_core.errors import SettingError, UnsupportedError
+from pillar_core.fingerprint import fingerprint
 from pillar_core.ledger import DpEvent, Ledger
 from pillar_core.mechanisms import poisson_sample, sampled
 from pillar_core.rng import Streams, stream
@@ -99,9 +100,12 @@ def released(
     charged as subsampled. A label that is drawn for a row says nothing about it, so both neighbours' laws stay mixtures of
     the same terms.
     """
-    streams, n = Streams(task.seed), len(task.private.x_train)
+    public = {name: one.fingerprint for name, one in task.public.items()}
+    counts = (task.k, task.n_private, task.n_examples, task.repeats, task.public_seed)
+    asked = fingerprint(task.private.fingerprint, public, task.scores, task.model.name, *counts, form, clip, epsilon, delta)
+    streams, n = Streams(task.seed, asked), len(task.private.x_train)
     q = releases.sampling_probability(task.n_private, task.n_examples)
-    sampling, labels = streams.secret(f"screening sample {form}"), streams.secret(f"screening labels {form}")
+    sampling, labels = streams.sampling(f"screening sample {form}"), streams.sampling(f"screening labels {form}")
     noise, start = streams.secret(f"screening noise {form}"), Start(task.public_seed)
     if form == "directions":
         rows = releases.sampled_rows(task.private, task.model, poisson_sample(q, n, sampling), matrix, labels, start)

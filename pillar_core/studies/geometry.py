@@ -18,7 +18,7 @@ from pillar_core.geometry import Basis, Rows, Separators
 from pillar_core.runs import sweep
 from pillar_core.types import FeatureSet, SemiPrivateSplit
 
-VERSION = 1
+VERSION = 2
 TASK_PAIRS = 8
 """Separators that one task of a job trains."""
 QUANTILES = (0.0, 0.001, 0.005, 0.01, 0.02, 0.04, 0.1, 0.25)

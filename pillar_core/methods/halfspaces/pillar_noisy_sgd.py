@@ -138,7 +138,7 @@ def _runs(own: Sequence[tuple[PillarNoisySgdSettings, Streams, Ledger]], prepare
         HalfspaceHead(
             _plan(one, view.facts, loss),
             stream.secret(f"noise/{run}", device=str(training_device())),
-            stream.secret(f"sampling/{run}"),
+            stream.sampling(f"sampling/{run}"),
             ledger,
             (stream.identity, run),
         )

@@ -60,7 +60,7 @@ def fit_many(
 
 
 def _streams(streams: Streams) -> tuple[Any, Any]:
-    return streams.secret("noise", device=str(training_device())), streams.secret("sampling")
+    return streams.secret("noise", device=str(training_device())), streams.sampling()
 
 
 def _plan(settings: SemiPrivateHalfspaceSettings, facts: PublicFacts, loss: Loss) -> HalfspacePlan:

@@ -36,7 +36,6 @@ from pillar_core.memo import Memo
 from pillar_core.methods import METHODS
 from pillar_core.methods.parts import descent
 from pillar_core.methods.parts.fields import HasDimension
-from pillar_core.rng import Streams
 from pillar_core.runs.run import Solved, solve_spec
 from pillar_core.splits import View
 from pillar_core.types import RunRecord, RunSpec, SemiPrivateSplit
@@ -239,7 +238,7 @@ def descent_run(asked: RunSpec, split: SemiPrivateSplit) -> Solved:
 def trained(one: Solved) -> tuple[torch.Tensor, LinearClassifier]:
     """The releases (T, C, k + bias) of the run with its own seed, and its classifier, which they must give back."""
     tape = ReleaseTape()
-    classifier = one.method.fit(one.settings, one.view, Streams(one.seed), Ledger(tape)).classifier
+    classifier = one.method.fit(one.settings, one.view, one.streams(one.seed), Ledger(tape)).classifier
     released = torch.stack(tape.released)
     if not isinstance(classifier, LinearClassifier):
         raise UnsupportedError(f"{one.method.title} does not return a linear head.")
@@ -282,7 +281,9 @@ def _trials(one: Solved, without: View, world: View, canary: tuple[Array, Array]
     if one.method.fit_many is None:
         raise UnsupportedError(f"{one.method.title} cannot be repeated in one batched call.")
     tapes = [ReleaseTape() for _ in seeds]
-    results = one.method.fit_many([one.settings] * len(seeds), world, [Streams(seed) for seed in seeds], [Ledger(tape) for tape in tapes])
+    results = one.method.fit_many(
+        [one.settings] * len(seeds), world, [one.streams(seed) for seed in seeds], [Ledger(tape) for tape in tapes]
+    )
     plan, released = plan_of(one), torch.stack([torch.stack(tape.released) for tape in tapes], dim=1)
     scores, left_over = np.zeros(len(seeds)), np.zeros((len(seeds), len(released), released[0, 0].numel()))
     classifiers = [result.classifier for result in results if isinstance(result.classifier, LinearClassifier)]

@@ -25,7 +25,6 @@ from pillar_core.methods import METHODS
 from pillar_core.methods.parts.descent import Together
 from pillar_core.methods.parts.mixed import PublicRows
 from pillar_core.methods.public_gradients import adamix
-from pillar_core.rng import Streams
 from pillar_core.runs.run import Solved, solve_spec
 from pillar_core.studies.evidence import attacks as evidence
 from pillar_core.types import RunSpec, SemiPrivateSplit
@@ -79,10 +78,10 @@ def _descent(one: Solved) -> tuple[Array, Array]:
 def _mixed(one: Solved) -> tuple[Array, Array]:
     """AdaMix: its step goes over the released sums again; the final weights must be the classifier's."""
     tape, settings, view = ReleaseTape(), one.settings, one.view
-    classifier = one.method.fit(settings, view, Streams(one.seed), Ledger(tape)).classifier
+    classifier = one.method.fit(settings, view, one.streams(one.seed), Ledger(tape)).classifier
     prepared = view.prepare(standardise=settings.standardise, centre=settings.centre, normalise=settings.normalise)
     rows, directions = HeadRows.of(prepared.z, view.y), adamix.public_directions([settings], view)
-    together = Together(view, prepared, Streams(one.seed))
+    together = Together(view, prepared, one.streams(one.seed))
     public, pairs = PublicRows.of(together), zip(tape.calls, tape.released, strict=True)
     state = torch.from_numpy(np.ascontiguousarray(adamix.start(settings, together).T))[None]
     step, squares = adamix.both_kinds([settings], together, state), torch.zeros(len(view.y), dtype=torch.float64)

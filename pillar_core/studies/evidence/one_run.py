@@ -21,7 +21,6 @@ from pillar_core.engine import HeadPlan, LinearClassifier
 from pillar_core.errors import SettingError, UnsupportedError
 from pillar_core.ledger import Ledger
 from pillar_core.memo import Memo
-from pillar_core.rng import Streams
 from pillar_core.runs.run import Solved
 from pillar_core.studies.evidence import attacks as evidence
 from pillar_core.types import RunSpec, SemiPrivateSplit
@@ -86,7 +85,7 @@ def _estimates(one: Solved, coins: Array, stream: np.random.Generator) -> Array:
     y = stream.integers(one.view.facts.n_classes, size=len(coins))
     world = dataclasses.replace(view, x=np.concatenate([view.x, x[coins]]), y=np.concatenate([view.y, y[coins]]), memo=Memo())
     tape, plan = ReleaseTape(), evidence.plan_of(one)
-    classifier = one.method.fit(one.settings, world, Streams(one.seed), Ledger(tape)).classifier
+    classifier = one.method.fit(one.settings, world, one.streams(one.seed), Ledger(tape)).classifier
     if not isinstance(classifier, LinearClassifier):
         raise UnsupportedError(f"{one.method.title} does not return a linear head.")
     rows, added = HeadRows.of(classifier.transform(view.x), view.y), HeadRows.of(classifier.transform(x), y)

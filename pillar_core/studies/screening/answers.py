@@ -23,7 +23,7 @@ from pillar_core.studies.screening.gradient_energy import captured
 from pillar_core.types import Dataset, Progress, unwatched
 
 OWN_HALF = "own_half"
-VERSION = 2
+VERSION = 3
 SEEDS = (0, 1, 2)
 NEEDED = 1.5
 """Images of a drawn set for each row that is compared: a fifth of them are test rows."""

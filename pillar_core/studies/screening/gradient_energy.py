@@ -25,7 +25,7 @@ from pillar_core.methods.parts import mixed
 from pillar_core.methods.parts.descent import Together
 from pillar_core.methods.parts.mixed import PublicRows
 from pillar_core.methods.public_gradients import adamix
-from pillar_core.rng import Streams, stream
+from pillar_core.rng import stream
 from pillar_core.runs.run import solve
 from pillar_core.runs.splitting import split
 from pillar_core.studies.screening.benefit import labelled_features, private_features
@@ -62,7 +62,7 @@ def captured(
         directions = torch.from_numpy(view.basis(standardise=settings.standardise, centre=settings.centre).vectors)
         if directions.shape[1] < k:
             raise DataError(f"the rows of {name!r} span fewer than k = {k} directions: lower k.")
-        together = Together(view, prepared, Streams(seed))
+        together = Together(view, prepared, solved.streams(seed))
         watch = _Watch(directions, PublicRows.of(together), torch.from_numpy(prepared.z), torch.from_numpy(view.y), k, seed)
         initial = (adamix.start(settings, together), np.zeros(view.facts.n_classes, dtype=np.float32))
         head = Head(mixed.plan_of(settings, view.facts), together.streams, Ledger(), initial)

@@ -16,6 +16,7 @@ import numpy as np
 
 from pillar_core import accounting, ledger, rng
 from pillar_core.errors import BudgetError, DataError, SettingError, UnsupportedError
+from pillar_core.fingerprint import fingerprint
 from pillar_core.ledger import DpEvent, compose, describe
 from pillar_core.rng import Stream, Streams
 from pillar_core.runs.run import Solved, run_many, solve, solve_spec
@@ -96,7 +97,8 @@ def tune(
     event = ledger.selected(ledger.gaussian(noise), mean_trials=mean_trials, shape=law.shape)
     each = accounting.epsilon_of_mu(1 / noise, delta)
     best, chosen = None, dict(grid[0])
-    secret = Streams(asked.seed).secret("tuning")
+    name = fingerprint(asked.form, [dict(one) for one in grid], mean_trials, law, split.fingerprint)
+    secret = Streams(asked.seed, name).secret("tuning")
     for place in range(_trials(mean_trials, law, secret)):
         candidate = grid[min(int(secret.random(1)[0] * len(grid)), len(grid) - 1)]
         one = solve_spec(_trial(asked, each, place, candidate), split)

@@ -26,11 +26,11 @@ def split() -> SemiPrivateSplit:
 def test_honest_runs_are_not_rejected_and_large_budgets_show(split: SemiPrivateSplit, method: str) -> None:
     honest = [one_run_audit(RunSpec.asked(method, epsilon=2.0, seed=seed), split) for seed in range(6)]
     assert not any(found.is_rejected for found in honest)
-    loud = one_run_audit(RunSpec.asked(method, epsilon=200.0), split, canaries=50)
-    assert loud.certified[1] > 2.5
-    assert loud.correct > 0.9 * loud.guesses
+    loud = [one_run_audit(RunSpec.asked(method, epsilon=200.0, seed=seed), split, canaries=50) for seed in range(4)]
+    assert all(one.certified[1] > 2.5 for one in loud)
+    assert sum(one.correct for one in loud) > 0.9 * sum(one.guesses for one in loud)
     # the curve certifies more than the point, on Gaussian runs
-    assert loud.certified[1] >= loud.certified[0]
+    assert all(one.certified[1] >= one.certified[0] for one in loud)
 
 
 def test_the_number_of_guesses_comes_from_the_claim_alone(split: SemiPrivateSplit) -> None:

@@ -1,0 +1,91 @@
+"""Two seeded asks share no noise: with common normals, the sum that both released could be solved for exactly."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import numpy as np
+import pytest
+
+import pillar_core as pc
+from pillar_core.accounting import noise_multiplier
+from pillar_core.auditing.trajectory import ReleaseTape
+from pillar_core.geometry import bases
+from pillar_core.geometry.rows import rows_of
+from pillar_core.ledger import Ledger
+from pillar_core.rng import Streams
+from pillar_core.runs.run import run_many, solve
+
+N_NORMALS = 8
+ASK: dict[str, Any] = {"method": "pillar", "epsilon": 1.0, "k": 10, "steps": 2}
+
+
+@pytest.fixture(scope="module")
+def features() -> pc.FeatureSet:
+    return pc.load_dataset("digits")
+
+
+@pytest.fixture
+def drawn(monkeypatch: pytest.MonkeyPatch) -> dict[str, list[np.ndarray]]:
+    """The first normals of every secret stream that is opened, by purpose."""
+    found: dict[str, list[np.ndarray]] = {}
+    real = Streams.secret
+
+    def secret(self: Streams, purpose: str, *, device: str = "cpu") -> Any:
+        stream = real(self, purpose, device=device)
+        found.setdefault(purpose, []).append(copy.deepcopy(stream).standard_normal(N_NORMALS))
+        return stream
+
+    monkeypatch.setattr(Streams, "secret", secret)
+    return found
+
+
+def test_a_sum_cannot_be_solved_for_from_two_budgets(features: pc.FeatureSet) -> None:
+    split = pc.split(features, public_fraction=0.1)
+    releases, scales = [], []
+    for epsilon in (0.5, 2.0, np.inf):
+        one, tape = solve("pillar", split, epsilon=epsilon, k=10, steps=2), ReleaseTape()
+        one.method.fit(one.settings, one.view, one.streams(0), Ledger(tape))
+        releases.append(tape.released[0].double().numpy())
+        scales.append(tape.calls[0].noise_std)
+    (weak, strong, true), (wide, narrow, _) = releases, scales
+    solved = (wide * strong - narrow * weak) / (wide - narrow)
+    assert np.abs(solved - true).max() > narrow / 10
+
+
+@pytest.mark.parametrize(
+    "change", [{"epsilon": 2.0}, {"k": 20}, {"method": "dp_raft_pillar"}, {"steps": 3}, {"l2_clip_norm": 0.5}, {"public_fraction": 0.2}]
+)
+def test_asks_that_differ_share_no_normals(features: pc.FeatureSet, drawn: dict[str, list[np.ndarray]], change: dict[str, Any]) -> None:
+    for ask in (ASK, ASK | change, ASK):
+        ask = {"public_fraction": 0.1} | ask
+        split = pc.split(features, public_fraction=ask.pop("public_fraction"))
+        run_many([solve(ask.pop("method"), split, seed=0, **ask)], split)
+    first, other, again = drawn["noise"]
+    np.testing.assert_array_equal(first, again)
+    assert not np.isclose(first, other).any()
+
+
+def test_noised_moments_share_no_normals(features: pc.FeatureSet, drawn: dict[str, list[np.ndarray]]) -> None:
+    split = pc.split(features, public_fraction=0.1)
+    for epsilon in (0.5, 2.0, 0.5):
+        noise = noise_multiplier(epsilon)
+        bases.basis_of(rows_of(split), kind="dp_pca", noise_multiplier=noise)
+    first, other, again = drawn["geometry second moment"]
+    np.testing.assert_array_equal(first, again)
+    assert not np.isclose(first, other).any()
+
+
+def test_screenings_at_two_budgets_share_no_normals(drawn: dict[str, list[np.ndarray]]) -> None:
+    private, public = pc.load_dataset("drawn_shapes", n=200), {"textures": pc.load_dataset("drawn_textures", n=200)}
+    for epsilon in (0.5, 2.0, 0.5):
+        pc.screen(private, public, epsilon=epsilon, k=2, repeats=1, model="linear_head", n_examples=100)
+    first, other, again = drawn["screening noise moment"]
+    np.testing.assert_array_equal(first, again)
+    assert not np.isclose(first, other).any()
+
+
+def test_samples_are_shared_by_seed_alone() -> None:
+    first, other = (Streams(3, ask).sampling().random(N_NORMALS) for ask in ("one", "two"))
+    np.testing.assert_array_equal(first, other)
