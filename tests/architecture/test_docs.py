@@ -1,0 +1,55 @@
+"""What the documentation lists is what the code has: commands, pages, settings of learners."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from pages.frame.navigation import PAGES
+from pillar_core import params
+from pillar_core.commands import parser
+from pillar_core.methods import METHODS
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+README = (REPOSITORY / "README.md").read_text(encoding="utf-8")
+FILES = sorted([*REPOSITORY.glob("*.md"), *(REPOSITORY / "docs").rglob("*.md")])
+PAGES_OF_LEARNERS = sorted((REPOSITORY / "docs" / "methods").glob("*.md"))
+
+
+def table(head: str) -> set[str]:
+    """The entries of the first column of README's table that begins with this head."""
+    rows = README.split(f"| {head} |", 1)[1].split("\n\n", 1)[0].splitlines()[2:]
+    return {entry.strip(" `") for row in rows for entry in row.split("|")[1].split(",")}
+
+
+def commands() -> set[str]:
+    action = next(item for item in parser()._actions if isinstance(item, argparse._SubParsersAction))
+    return set(action.choices)
+
+
+def test_readme_lists_every_command_and_no_other():
+    assert table("command") == commands()
+
+
+def test_readme_lists_every_page_and_no_other():
+    assert table("page") == {title for _, title, _ in PAGES}
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(REPOSITORY)))
+def test_commands_in_code_blocks_parse(path):
+    for block in re.findall(r"```bash\n(.*?)```", path.read_text(encoding="utf-8"), flags=re.DOTALL):
+        for line in block.replace("\\\n", " ").splitlines():
+            if line.startswith("python -m pillar_core"):
+                assert parser().parse_args(shlex.split(line, comments=True)[3:])
+
+
+@pytest.mark.parametrize("path", PAGES_OF_LEARNERS, ids=lambda path: path.stem)
+def test_the_page_of_a_learner_names_its_own_settings(path):
+    method, text = METHODS[path.stem], path.read_text(encoding="utf-8")
+    known = {*params.params_of(method.settings), *method.presets, "preset", "allow_overlap", "public_fraction"}
+    named = set(re.findall(r"`([a-z_0-9]+) ?= ?[^`]+`", text))
+    assert named <= known, f"{path.name} names {sorted(named - known)}, which {path.stem} does not have"
