@@ -13,7 +13,7 @@ from pillar_core.data.images.candidates import load_candidate
 from pillar_core.data.images.loading import checked_images, load_images, read_images
 from pillar_core.data.matching import duplicates
 from pillar_core.data.places import forget
-from pillar_core.data.reports import Report, dry_run
+from pillar_core.data.reports import Report, dry_run, state_of
 from pillar_core.data.rows import read_rows
 
 __all__ = [
@@ -40,4 +40,5 @@ __all__ = [
     "read_parts",
     "read_rows",
     "spiked_features",
+    "state_of",
 ]

@@ -34,6 +34,20 @@ class Parts:
         return np.ndim(self.x_train) >= 3
 
 
+def place_of(path: str | Path) -> Path:
+    """The path as this machine has it, `~` expanded; whether anything lies there is another question.
+
+    Raises:
+        DataError: no text of a path, a user that is not there, or a path that this machine cannot look at.
+    """
+    try:
+        place = Path(path).expanduser()
+        place.exists()
+    except (OSError, RuntimeError, TypeError, ValueError) as error:
+        raise DataError("this is no path that can be looked at here: check its spelling, its length and who may read it.") from error
+    return place
+
+
 def opened(source: str | Path | bytes) -> io.BytesIO | Path:
     """Something that readers accept: bytes as a stream, or a path to a file that exists.
 
@@ -42,7 +56,7 @@ def opened(source: str | Path | bytes) -> io.BytesIO | Path:
     """
     if isinstance(source, bytes):
         return io.BytesIO(source)
-    path = Path(source).expanduser()
+    path = place_of(source)
     if not path.is_file():
         raise DataError(f"there is no file {path}: check the path (embedded sets are loaded by name, with load_dataset).")
     return path

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -12,11 +13,13 @@ import numpy as np
 from pillar_core.arrays import Array
 from pillar_core.data import arrays, files
 from pillar_core.data.images import loading as images
-from pillar_core.data.parts import Parts
+from pillar_core.data.parts import Parts, place_of
 from pillar_core.errors import DataError, StoreError
 from pillar_core.types import Dataset, FeatureSet
 
 PREVIEW_ROWS, PREVIEW_COLUMNS = 5, 6
+LOOKED_AT = 10_000
+"""Files of a folder that are looked at for a change."""
 FEWEST_PUBLIC = 3
 """Two directions, and so the map of the public rows, need three of them."""
 
@@ -64,6 +67,17 @@ def dry_run(path_or_bytes: str | Path | bytes, filename: str = "", *, public_fra
         return Report(ok=False, problems=error.problems)
     except StoreError as error:
         return Report(ok=False, problems=(str(error),))
+
+
+def state_of(path: str) -> str:
+    """Text that changes when the file does, or one of the first files of the folder; "" where nothing can be looked at."""
+    try:
+        place = place_of(path)
+        inside = itertools.islice(place.rglob("*"), LOOKED_AT) if place.is_dir() else ()
+        looked = [member.lstat() for member in (place, *inside)]
+    except (DataError, OSError):
+        return ""
+    return f"{len(looked)} {max(one.st_mtime_ns for one in looked)} {sum(one.st_size for one in looked)}"
 
 
 def public_rows(labels: Array | None, n_train: int, public_fraction: float) -> int:

@@ -8,6 +8,7 @@ from pathlib import Path
 from pillar_core import data
 from pillar_core.backbones import extract
 from pillar_core.backbones.names import address
+from pillar_core.data.parts import place_of
 from pillar_core.errors import SettingError
 from pillar_core.types import Dataset, FeatureSet, Progress, StopRequested
 
@@ -98,7 +99,7 @@ def read(source: str | Path | bytes | Dataset | FeatureSet, *, filename: str = "
     """
     if isinstance(source, Dataset | FeatureSet):
         return source
-    place = source if isinstance(source, bytes) else Path(source).expanduser()
+    place = source if isinstance(source, bytes) else place_of(source)
     name = Path(filename) if isinstance(place, bytes) else place
     if name.suffix.lower() == ".zip" or (isinstance(place, Path) and place.is_dir()):
         return data.read_images(place, filename=filename)

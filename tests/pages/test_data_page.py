@@ -140,3 +140,15 @@ def test_papers_sets_say_what_they_need(start: Start) -> None:
     app.selectbox(key="local-widget.paper-set").set_value("cub_200").run()
     assert not app.exception
     assert pc.DATASETS["cub_200"].by_hand[:40] in words(app)
+
+
+def test_a_file_that_was_corrected_is_checked_again(start: Start, tmp_path: Path) -> None:
+    path = tmp_path / "mine.csv"
+    path.write_text("a,b,label\n1,x,yes\n2,y,no\n", encoding="utf-8")
+    app = start("data")
+    app.text_input(key="upload-path").set_value(str(path)).run()
+    assert "cannot be used" in words(app)
+    path.write_text("a,b,label\n" + "".join(f"{row},{row + 1},{'yes' if row % 2 else 'no'}\n" for row in range(40)), encoding="utf-8")
+    app.run()
+    assert "cannot be used" not in words(app)
+    assert "Ready" in words(app) or any("Ready" in item.value for item in app.success)

@@ -62,7 +62,7 @@ def _where() -> None:
 
 
 def _judge(content: bytes | None, name: str, settings: Settings) -> None:
-    key = name if content is None else fingerprint(content, name)
+    key = fingerprint(data.state_of(name) if content is None else content, name)
     report = _report(key, None, content, name)
     if report.ok:
         dims = " × ".join(map(str, report.dims))

@@ -11,7 +11,7 @@ from pathlib import Path, PurePosixPath
 from typing import IO, Any
 
 from pillar_core.data.images.decoding import UNREADABLE_LIMIT, Picture
-from pillar_core.data.parts import opened
+from pillar_core.data.parts import opened, place_of
 from pillar_core.data.wording import listed
 from pillar_core.errors import DataError
 from pillar_core.fingerprint import fingerprint
@@ -78,8 +78,8 @@ def listing(source: str | Path | bytes, *, filename: str) -> Iterator[list[Membe
     Raises:
         DataError: neither a folder nor a readable zip, unsafe paths, encrypted files, or too much to unpack.
     """
-    if not isinstance(source, bytes) and Path(source).expanduser().is_dir():
-        root = Path(source).expanduser()
+    if not isinstance(source, bytes) and place_of(source).is_dir():
+        root = place_of(source)
         yield [on_disk(path, root) for path in sorted(path for path in root.rglob("*") if path.is_file())]
         return
     if not filename.lower().endswith(".zip"):

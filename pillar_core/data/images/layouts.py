@@ -97,7 +97,7 @@ def recognised(path: Path) -> tuple[TorchvisionLayout, Path] | None:
 def root_of(layout: TorchvisionLayout, path: Path) -> Path | None:
     """torchvision's root for this layout, if `path` is that, or a folder below it on the way to the marker."""
     parts = Path(layout.marker).parts
-    for depth in range(len(parts) + 1):
+    for depth in range(min(len(parts), len(path.parents)) + 1):
         root = path.parents[depth - 1] if depth else path
         if path.parts[len(path.parts) - depth :] == parts[:depth] and (root / layout.marker).exists():
             return root

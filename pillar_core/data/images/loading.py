@@ -13,7 +13,7 @@ from pillar_core.data.images import decoding, folders, layouts
 from pillar_core.data.images.folders import Layout
 from pillar_core.data.npz import read_npz
 from pillar_core.data.partition import stratified
-from pillar_core.data.parts import Parts, opened
+from pillar_core.data.parts import Parts, opened, place_of
 from pillar_core.data.wording import listed
 from pillar_core.errors import DataError
 from pillar_core.types import Dataset
@@ -39,7 +39,7 @@ def read_images(source: str | Path | bytes, *, filename: str = "") -> Dataset:
     name = filename or ("" if isinstance(source, bytes) else str(source))
     if name.lower().endswith(".npz"):
         return checked_images(read_npz(opened(source)), name=Path(name).stem)
-    known = None if isinstance(source, bytes) else layouts.recognised(Path(source).expanduser())
+    known = None if isinstance(source, bytes) else layouts.recognised(place_of(source))
     if known is not None:
         return built(layouts.read(*known), name=Path(name).stem)
     with folders.listing(source, filename=name) as members:

@@ -14,7 +14,7 @@ import pytest
 
 import pillar_core as pc
 from pillar_core.data import dry_run, read_features
-from pillar_core.errors import DataError
+from pillar_core.errors import DataError, PillarError
 
 X = np.arange(40, dtype=np.float32).reshape(20, 2)
 Y = np.arange(20) % 2
@@ -235,3 +235,12 @@ def test_real_features_pass_the_dry_run(shared: Path) -> None:
     report = dry_run(shared / "data" / "features" / "gtsrb.npz")
     assert report.ok
     assert (report.n_train, report.n_test, report.dims, len(report.classes)) == (4000, 1500, (1280,), 43)
+
+
+@pytest.mark.parametrize("path", ["/etc", "~nosuch", "a" * 5000, "/nosuch", "\0x", ".", None, 3, b"", [], {}, float("nan")])
+def test_what_is_no_data_set_is_refused_in_our_own_words(path, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for load in (pc.load_features, pc.load_images):
+        with pytest.raises(PillarError):
+            load(path)
+    assert not dry_run(path).ok
