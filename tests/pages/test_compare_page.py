@@ -17,6 +17,7 @@ from pillar_core.data import uploads
 from pillar_core.runs import sweep
 from pillar_core.studies.compare import views as compare_views
 from pillar_core.studies.compare.views import COMPARE_VIEWS
+from pillar_core.types import RunSpec
 
 SMALL = {"dataset": "digits", "public_fraction": 0.1, "standardise": [True, False], "delta": 1e-5}
 
@@ -99,9 +100,9 @@ def test_the_command_under_a_figure_asks_for_the_same_runs(start: Start, name: s
     line = shlex.split(comparison.command(settings, {"public_fraction": 0.1}, [2.0], *more))
     asked: list[str] = []
 
-    def note(group: list[dict[str, object]], **_: object) -> list[dict[str, object]]:
+    def note(group: list[RunSpec], **_: object) -> list[dict[str, object]]:
         asked.extend(sweep.cell_key(cell) for cell in group)
-        return [{"cell": cell, "error": "not trained here", "cause": "SettingError"} for cell in group]
+        return [{"cell": cell.form, "error": "not trained here", "cause": "SettingError"} for cell in group]
 
     monkeypatch.setattr(sweep, "run_trials", note)
     assert main(line[3:]) == 1

@@ -78,7 +78,7 @@ def test_hostile_names_of_classes_and_files_are_text(start: Start, page: str) ->
     app.radio(key="upload-public").set_value(app.radio(key="upload-public").options[0]).run()
     app.button(key="use-upload").click().run()
     if page != "data":
-        app.switch_page("app.py" if page == "home" else f"pages/{page}.py").run()
+        app.switch_page(f"pages/{page}.py").run()
     quoted = _assert_inert(app, page)
     assert page not in ("data", "screen") or quoted
 
