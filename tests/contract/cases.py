@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import Any
 
 import numpy as np
 
 from contract.checks import Case
 from pillar_core import params, rng, split
+from pillar_core.ledger import Ledger
 from pillar_core.methods import Method
+from pillar_core.runs.run import solve
 from pillar_core.splits import split_features, view_of
 from pillar_core.types import Dataset, FeatureSet, SemiPrivateSplit
 
@@ -96,6 +99,12 @@ def variants(method: Method) -> dict[str, dict[str, object]]:
         others = () if name in ROWS else param.choices if param.choices else (False, True) if param.kind is bool else ()
         found.update({f"{name} {other}": {name: other} for other in others if other != param.default})
     return {name: values for name, values in found.items() if values and not (UNFIT & set(map(str, values.values())))}
+
+
+def classifier_of(name: str, split: SemiPrivateSplit, *, seed: int = 0, **asked: Any) -> Any:
+    """The learner's classifier under the plain streams of a seed, so that two learners that should agree draw the same noise."""
+    one = solve(name, split, **asked)
+    return one.method.fit(one.settings, one.view, rng.Streams(seed), Ledger()).classifier
 
 
 def can_sample(method: Method) -> bool:

@@ -251,7 +251,6 @@ import numpy as np
 from pillar_core.backbones import BACKBONES, Backbone, extract
 from pillar_core.backbones.cards import Encoder
 from pillar_core.types import Dataset
-from processes import started
 
 def encode(rows):
     with Path(sys.argv[1]).open("ab") as file:

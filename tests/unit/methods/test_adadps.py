@@ -9,7 +9,7 @@ import pytest
 import torch
 
 import pillar_core as pc
-from contract.cases import case_for, small_split
+from contract.cases import case_for, classifier_of, small_split
 from pillar_core import rng
 from pillar_core.engine.gradient import clipped_sum
 from pillar_core.engine.preconditioned import gradient_second_moment, head_residuals, preconditioned_norms, preconditioned_sum
@@ -81,10 +81,10 @@ def test_the_scaling_keeps_public_norms_and_vanishes_for_a_large_conditioner():
 def test_a_large_conditioner_runs_as_dp_sgd():
     changes = {"noise_multiplier": 1.0, "steps": 3, "learning_rate": 0.5}
     split = small_split()
-    own = pc.run("adadps", split, conditioner=1e6, **changes)
-    plain = pc.run("dp_sgd", split, bias=False, batch_size=None, **changes)
+    own = classifier_of("adadps", split, conditioner=1e6, **changes)
+    plain = classifier_of("dp_sgd", split, bias=False, batch_size=None, **changes)
     x = split.features.x_test
-    np.testing.assert_allclose(own.classifier.scores(x), plain.classifier.scores(x), atol=1e-4)
+    np.testing.assert_allclose(own.scores(x), plain.scores(x), atol=1e-4)
 
 
 def test_unlabelled_public_rows_are_refused():

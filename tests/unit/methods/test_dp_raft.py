@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import pillar_core as pc
-from contract.cases import small_split
+from contract.cases import classifier_of, small_split
 from pillar_core.errors import DataError
 from pillar_core.methods.baselines.dp_raft import effective_steps
 from pillar_core.splits import split_features
@@ -35,9 +35,9 @@ def test_momentum_has_the_path_length_of_plain_descent():
 def test_k_makes_it_dp_raft_on_pillars_projection():
     split = small_split()
     changes = {"epsilon": 1.0, "k": 4, "steps": 5, "learning_rate": 0.3}
-    one, other = (pc.run(name, split, **changes) for name in ("dp_raft", "dp_raft_pillar"))
+    one, other = (classifier_of(name, split, **changes) for name in ("dp_raft", "dp_raft_pillar"))
     x = split.features.x_test
-    np.testing.assert_array_equal(one.classifier.scores(x), other.classifier.scores(x))
+    np.testing.assert_array_equal(one.scores(x), other.scores(x))
     assert pc.run("dp_raft", split, epsilon=1.0).classifier.weights.shape[0] == split.features.d
 
 
