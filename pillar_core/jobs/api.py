@@ -19,27 +19,8 @@ from pillar_core.errors import JobError, StoreError
 from pillar_core.fingerprint import fingerprint
 from pillar_core.jobs import kind as jobs_kinds
 from pillar_core.jobs import process as jobs_process
-from pillar_core.jobs.kind import JOB_KINDS, JobKind
 from pillar_core.jobs.state import UNFINISHED, Folder, Job, JobStatus
 from pillar_core.store.codec import decode_json, encode_json
-
-__all__ = [
-    "JOB_KINDS",
-    "JobKind",
-    "JobStatus",
-    "cancel",
-    "find",
-    "forget",
-    "result",
-    "retry",
-    "spec",
-    "start",
-    "status",
-    "stop",
-    "submit",
-    "use_scheduler",
-    "wait",
-]
 
 
 def submit(spec: Mapping[str, Any]) -> str:
