@@ -36,5 +36,6 @@ with st.expander("How this is kept", icon=":material/inventory_2:"):
     st.markdown(
         "A run's name in the cache is the fingerprint of its settings and of the versions of the code that made it, so a change of code "
         "never shows old numbers as new. `python -m pillar_core cache export runs.zip` carries records to another machine; features stay "
-        "unless they are asked for. Intervals are 95 % Student t over seeds."
+        "unless they are asked for. `cache import runs.zip` shows them there as imported, beside your own runs and never in their place; "
+        "with `--trust`, for files that you made yourself, they count as runs of that machine. Intervals are 95 % Student t over seeds."
     )

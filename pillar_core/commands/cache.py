@@ -9,6 +9,7 @@ import pandas as pd
 
 from pillar_core import store
 from pillar_core.errors import StoreError
+from pillar_core.runs import imported
 
 UNITS = {"kB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 
@@ -30,9 +31,10 @@ def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
     export.add_argument("file", help="the zip file to write")
     _add_arrays(export, "take features along as well; they may be private")
     export.set_defaults(command=_export)
-    import_ = actions.add_parser("import", help="take in a zip file that `export` wrote; each entry is checked")
-    import_.add_argument("file", help="the zip file to read, from somebody you trust")
-    _add_arrays(import_, "accept features as well")
+    import_ = actions.add_parser("import", help="take in records of a zip file that `export` wrote; each is checked and marked as imported")
+    import_.add_argument("file", help="the zip file to read")
+    import_.add_argument("--trust", action="store_true", help="the file is your own: its records answer like runs made here")
+    _add_arrays(import_, "accept features as well; with --trust")
     import_.set_defaults(command=_import)
 
 
@@ -98,11 +100,12 @@ def _export(options: argparse.Namespace) -> int:
 
 
 def _import(options: argparse.Namespace) -> int:
-    report = store.default().import_(options.file, kinds=_kinds(options))
+    report = imported.take(options.file, trusted=options.trust, features=options.features)
     for problem in report.refused:
         print(problem)
-    left = f", {report.skipped} left out (features: --features)" if report.skipped else ""
-    print(f"{report.added} added, {report.present} were there{left}, {len(report.refused)} refused")
+    left = f", {report.skipped} left out (features: --trust --features)" if report.skipped else ""
+    mark = "" if options.trust else f" as “{imported.MARK}”"
+    print(f"{report.added} added{mark}, {report.present} were there{left}, {len(report.refused)} refused")
     return 1 if report.refused else 0
 
 

@@ -18,19 +18,19 @@ def error_against_epsilon(
 ) -> Any:
     """Mean test error (percent) of each learner over ε, with intervals over seeds; references as horizontal lines.
 
-    lines: one row per (method, epsilon) with columns method, title, epsilon, mean, low, high (accuracy in [0, 1]), seeds.
+    lines: one row per (title, epsilon) with columns method, title, epsilon, mean, low, high (accuracy in [0, 1]), seeds, and
+    optionally origin; what is not "own" is drawn dotted and open.
     """
     figure = go.Figure()
     known = lines.dropna(subset=["mean"])
     finite = sorted(epsilon for epsilon in known["epsilon"].unique() if math.isfinite(epsilon))
     for name in in_order(known["method"]):
-        rows = known[(known["method"] == name) & known["epsilon"].isin(finite)].sort_values("epsilon")
-        if rows.empty:
-            continue
-        if name in REFERENCES:
-            _reference(figure, rows, name, mode)
-        else:
-            _learner(figure, rows, name, mode)
+        of_learner = known[(known["method"] == name) & known["epsilon"].isin(finite)].sort_values("epsilon")
+        for _, rows in of_learner.groupby("title", sort=False):
+            if name in REFERENCES:
+                _reference(figure, rows, name, mode)
+            else:
+                _learner(figure, rows, name, mode)
     figure.update_xaxes(
         title_text="ε, privacy budget (log scale)", type="log", tickvals=finite, ticktext=[epsilon_label(value) for value in finite]
     )
@@ -49,7 +49,7 @@ def error_against_epsilon(
 
 
 def _learner(figure: go.Figure, rows: pd.DataFrame, name: str, mode: Mode) -> None:
-    style = method_style(name)
+    style, origin = method_style(name), _foreign_origin(rows)
     bounded = rows["low"].map(math.isfinite)
     error = {
         "type": "data",
@@ -66,18 +66,25 @@ def _learner(figure: go.Figure, rows: pd.DataFrame, name: str, mode: Mode) -> No
         error_y=error,
         mode="lines+markers",
         name=rows["title"].iloc[0],
-        line={"color": style.colour(mode), "dash": style.dash, "width": 2.2},
-        marker={"symbol": style.symbol, "size": 8},
+        line={"color": style.colour(mode), "dash": "dot" if origin else style.dash, "width": 2.2},
+        marker={"symbol": f"{style.symbol}-open" if origin else style.symbol, "size": 8},
         customdata=rows["seeds"],
         hovertemplate="%{fullData.name}: %{y:.1f} % error at ε = %{x}, n = %{customdata}<extra></extra>",
     )
 
 
 def _reference(figure: go.Figure, rows: pd.DataFrame, name: str, mode: Mode) -> None:
-    level = 100 - 100 * float(rows["mean"].mean())
+    level, origin = 100 - 100 * float(rows["mean"].mean()), _foreign_origin(rows)
+    words = f"{REFERENCES[name]}, {origin}" if origin else REFERENCES[name]
     figure.add_hline(
         y=level,
         line={"color": INK[mode].muted, "dash": method_style(name).dash, "width": 1.3},
-        annotation={"text": f"{REFERENCES[name]}: {level:.1f} %", "font": {"color": INK[mode].muted, "size": 12}},
+        annotation={"text": f"{words}: {level:.1f} %", "font": {"color": INK[mode].muted, "size": 12}},
         annotation_position="top left",
     )
+
+
+def _foreign_origin(rows: pd.DataFrame) -> str:
+    """Where the rows of one line come from, "" for one's own."""
+    origin = str(rows["origin"].iloc[0]) if "origin" in rows else "own"
+    return "" if origin == "own" else origin

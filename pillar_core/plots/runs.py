@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 
 from pillar_core.plots.theme import INK, Mode, epsilon_value, finished, method_style
 
-_COORDINATES = ("data", "method", "k", "epsilon", "public_fraction", "mean")
+_COORDINATES = ("origin", "data", "method", "k", "epsilon", "public_fraction", "mean")
 
 
 def overlay(runs: pd.DataFrame, lines: pd.DataFrame, *, labels: dict[str, str], mode: Mode = "light") -> Any:

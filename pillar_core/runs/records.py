@@ -13,12 +13,12 @@ import pandas as pd
 from pillar_core import metrics, store
 from pillar_core.data import DATASETS, uploads
 from pillar_core.fingerprint import fingerprint
-from pillar_core.runs import sweep
+from pillar_core.runs import imported, sweep
 from pillar_core.runs.tables import is_record, row_of
 
 __all__ = ["AXES", "all_runs", "data_words", "estimate", "forget_refusals", "grid_of", "lines", "refusals", "versions_of"]
 
-AXES = ("dataset", "backbone", "public_fraction", "public_per_class", "public", "method", "k", "epsilon", "delta", "relation")
+AXES = ("dataset", "backbone", "public_fraction", "public_per_class", "public", "method", "k", "epsilon", "delta", "relation", "origin")
 """The columns that tell one setting from another, as far as a table shows them."""
 SECONDS_A_RUN = 1.0
 """The time of a run of a learner that never ran here."""
@@ -27,13 +27,16 @@ BYTES_A_RUN = 2_500
 
 
 def all_runs() -> pd.DataFrame:
-    """One row per record in the cache: the columns of `sweep`, with `key`, `data` (the data set's name for people) and `group`.
+    """One row per record in the cache: the columns of `sweep`, with `key`, `data` (the data set's name for people), `group` and `origin`.
 
-    Rows of equal `group` differ in the seed alone. Empty without records.
+    Rows of equal `group` differ in the seed alone: imported records are never in a group of one's own, and stay out where a record
+    of this machine has their key. Empty without records.
     """
-    root = str(store.default().root)
-    rows = [row for item in sorted(store.default().ls("record"), key=lambda item: item.key) if (row := _row(root, item.key))]
-    return pd.DataFrame(rows)
+    cache = store.default()
+    own = cache.keys("record")
+    others = sorted(set(cache.keys(imported.KIND)) - set(own))
+    found = [(imported.OWN, key) for key in own] + [(imported.MARK, key) for key in others]
+    return pd.DataFrame([row for origin, key in found if (row := _row(str(cache.root), origin, key))])
 
 
 def refusals(runs: pd.DataFrame) -> pd.DataFrame:
@@ -49,14 +52,13 @@ def refusals(runs: pd.DataFrame) -> pd.DataFrame:
 
 def forget_refusals(runs: pd.DataFrame) -> int:
     """How many refused runs of `runs` left the cache, so that a sweep tries them again."""
-    refused = runs.loc[runs["error_message"].notna(), "key"] if len(runs) else ()
+    refused = runs.loc[runs["error_message"].notna() & (runs["origin"] == imported.OWN), "key"] if len(runs) else ()
     return sum(store.default().delete("record", key) for key in refused)
 
 
 def versions_of(keys: Sequence[str]) -> list[dict[str, str]]:
     """The different sets of versions that made these records, most records first; records without them are left out."""
-    cache = store.default()
-    made = [record["versions"] for key in keys if (record := cache.get_json("record", key)) is not None and "versions" in record]
+    made = [record["versions"] for key in keys if (record := _record(key)) is not None and "versions" in record]
     counts = Counter(tuple(versions.items()) for versions in made)
     return [dict(items) for items, _ in counts.most_common()]
 
@@ -89,7 +91,7 @@ def data_words(dataset: str, features: str = "") -> str:
 def estimate(grid: Mapping[str, Any], runs: pd.DataFrame) -> dict[str, float]:
     """What a grid would take, before anything starts: cells, cached, seconds (one worker) and bytes of the missing ones.
 
-    Times are the means of the same learner's runs here, or a second.
+    Times are the means of the same learner's runs on this machine, or a second.
 
     Raises:
         SettingError, UnknownNameError: a grid that cannot be.
@@ -97,17 +99,17 @@ def estimate(grid: Mapping[str, Any], runs: pd.DataFrame) -> dict[str, float]:
     cells = sweep.cells(grid)
     cache = store.default()
     missing = [cell for cell in cells if not cache.has("record", sweep.cell_key(cell))]
-    known = runs.groupby("method")["seconds"].mean() if len(runs) else pd.Series(dtype=float)
+    own = runs[runs["origin"] == imported.OWN] if len(runs) else runs
+    known = own.groupby("method")["seconds"].mean() if "seconds" in own else pd.Series(dtype=float)
     seconds = sum(float(known.get(cell.method, SECONDS_A_RUN)) for cell in missing)
     return {"cells": len(cells), "cached": len(cells) - len(missing), "seconds": seconds, "bytes": BYTES_A_RUN * len(missing)}
 
 
 def grid_of(keys: Sequence[str]) -> list[dict[str, Any]]:
     """Grids for `sweep` that hold exactly these records' cells: one per setting, with its seeds."""
-    cache = store.default()
     grids: dict[str, dict[str, Any]] = {}
     for key in keys:
-        record = cache.get_json("record", key)
+        record = _record(key)
         if record is not None:
             cell = record["cell"]
             made = grids.setdefault(_group(cell), _grid(cell))
@@ -115,15 +117,28 @@ def grid_of(keys: Sequence[str]) -> list[dict[str, Any]]:
     return list(grids.values())
 
 
+def _record(key: str) -> Mapping[str, Any] | None:
+    """The record of this machine under `key`, else the imported one."""
+    found = store.default().get_json("record", key)
+    return imported.read(key) if found is None else found
+
+
 @functools.lru_cache(maxsize=50_000)
-def _row(root: str, key: str) -> dict[str, Any] | None:
-    """One record's row; a record never changes, so the key within a cache folder is enough."""
-    record = store.default().get_json("record", key)
+def _row(root: str, origin: str, key: str) -> dict[str, Any] | None:
+    """One record's row; a record never changes, so origin and key within a cache folder are enough."""
+    record = store.default().get_json("record", key) if origin == imported.OWN else imported.read(key)
     if not is_record(record):
         return None
     dataset = str(record["cell"]["data"]["dataset"])
     named = {"data": data_words(dataset, str(record.get("features", ""))), "cause": record.get("cause")}
-    return {"key": key, "group": _group(record["cell"]), **row_of(record), **named}
+    group = _group(record["cell"])
+    return {
+        **row_of(record),
+        **named,
+        "key": key,
+        "group": group if origin == imported.OWN else fingerprint(origin, group),
+        "origin": origin,
+    }
 
 
 def _group(cell: Mapping[str, Any]) -> str:

@@ -113,11 +113,19 @@ def row_of(record: Mapping[str, Any]) -> dict[str, Any]:
 
 def is_record(value: object) -> TypeGuard[Mapping[str, Any]]:
     """Whether a value out of the store has a record's parts, each of its type, and a learner that is here; others wrote some of them."""
-    if not isinstance(value, Mapping) or not _fits(value, _ASKED) or value["cell"]["method"] not in METHODS:
-        return False
+    return not misfit(value)
+
+
+def misfit(value: object) -> str:
+    """The first part of a record that is missing, of another type or a learner that is not here, in words; "" where all fit."""
+    wrong = _misfit(value, _ASKED)
+    if wrong or not isinstance(value, Mapping):
+        return wrong
+    if value["cell"]["method"] not in METHODS:
+        return f"there is no learner {value['cell']['method'][:80]!r} here"
     if not all(isinstance(one, str) for one in value.get("versions", {}).values()):
-        return False
-    return value.get("error") is not None or _fits(value, _FOUND)
+        return "versions is of another type"
+    return "" if value.get("error") is not None else _misfit(value, _FOUND)
 
 
 _Number, _Text = (int, float), (str, type(None))
@@ -148,13 +156,18 @@ _FOUND: Mapping[str, Any] = {
 }
 
 
-def _fits(value: object, shape: Any) -> bool:
-    """Whether `value` is of the type `shape`, or a mapping with parts that fit; a name with "?" may be absent."""
+def _misfit(value: object, shape: Any, name: str = "it") -> str:
+    """What of `value` is not of the type `shape`, or of a mapping with parts that fit; a name with "?" may be absent."""
     if not isinstance(shape, Mapping):
-        return isinstance(value, shape)
+        return "" if isinstance(value, shape) else f"{name} is of another type"
     if not isinstance(value, Mapping):
-        return False
-    return all(_fits(value[name.rstrip("?")], part) if name.rstrip("?") in value else name.endswith("?") for name, part in shape.items())
+        return f"{name} is of another type"
+    for part, inner in shape.items():
+        plain = part.rstrip("?")
+        wrong = _misfit(value[plain], inner, plain) if plain in value else "" if part.endswith("?") else f"{plain} is missing"
+        if wrong:
+            return wrong
+    return ""
 
 
 def _budget(record: Mapping[str, Any]) -> float:

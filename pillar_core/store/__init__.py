@@ -1,7 +1,7 @@
 """Content-addressed bytes on disk: atomic, checksummed, indexed. The store knows no other noun.
 
-An entry has a kind and a key (the fingerprint of what made it). "record" and "calibration" hold JSON, "arrays" npz,
-"blob" bytes; nothing is ever pickled. What cannot be read as written is a miss with a note, never an error and never
+An entry has a kind and a key (the fingerprint of what made it). "record", "imported_record" and "calibration" hold JSON,
+"arrays" npz, "blob" bytes; nothing is ever pickled. What cannot be read as written is a miss with a note, never an error and never
 wrong data. The checksum guards against damage, not against somebody who can write to the cache.
 """
 
@@ -23,11 +23,11 @@ from pillar_core.arrays import Array
 from pillar_core.errors import StoreError
 from pillar_core.store import bundle, codec, entry, upkeep
 from pillar_core.store.bundle import ImportReport
-from pillar_core.store.entry import KINDS, Damaged, Entry
+from pillar_core.store.entry import IMPORTED, KINDS, Damaged, Entry
 from pillar_core.store.index import Index
 from pillar_core.store.upkeep import PruneReport, VerifyReport
 
-__all__ = ["KINDS", "Entry", "ImportReport", "PruneReport", "Store", "VerifyReport", "default"]
+__all__ = ["IMPORTED", "KINDS", "Entry", "ImportReport", "PruneReport", "Store", "VerifyReport", "default"]
 
 T = TypeVar("T")
 
@@ -190,7 +190,7 @@ class Store:
         )
 
     def prune(self, max_bytes: int) -> PruneReport:
-        """Remove the longest unused entries until at most `max_bytes` are left: arrays, then blobs, calibrations, records.
+        """Remove the longest unused entries until at most `max_bytes` are left: arrays, blobs, imported records, calibrations, records.
 
         Raises:
             StoreError: a negative size.
@@ -215,14 +215,29 @@ class Store:
         except OSError as error:
             raise self._refusal(error, place=Path(path)) from error
 
-    def import_(self, path: Path | str, *, kinds: Sequence[str] = ("record",)) -> ImportReport:
+    def import_(
+        self,
+        path: Path | str,
+        *,
+        kinds: Sequence[str] = ("record",),
+        trusted: bool = False,
+        problem_of: Callable[[Any], str] = lambda value: "",
+    ) -> ImportReport:
         """What came of each entry in a file that `export` wrote; foreign and damaged ones are refused, one by one.
 
+        Its records are kept as "imported_record", to be looked at: nothing that is asked for is answered by them. `problem_of`
+        says why a value is refused ("" where it is not). trusted: the person vouches for the file; every kind is kept as it is and
+        answers like what was made here.
+
         Raises:
-            StoreError: not such a file at all, or a disk that refuses.
+            StoreError: not such a file at all, other kinds than records without `trusted`, more than the cache has room for
+                within its limit, or a disk that refuses.
         """
+        if not trusted and tuple(kinds) != ("record",):
+            raise StoreError(f"only a trusted file may bring {', '.join(kinds)}: what is no record would be used as if it were made here.")
+        room = None if self.max_bytes is None else self.max_bytes - self._sizes.total()
         try:
-            report = bundle.read(Path(path), self.root, tuple(kinds))
+            report = bundle.read(Path(path), self.root, tuple(kinds), room=room, problem_of=None if trusted else problem_of)
         except (OSError, zipfile.BadZipFile) as error:
             raise self._refusal(error, place=Path(path)) from error
         for problem in report.refused:
@@ -256,7 +271,7 @@ class Store:
             return value
         return None
 
-    def _put(self, kind: str, key: str, fill: Callable[[BinaryIO], None]) -> bool:
+    def _put(self, kind: str, key: str, fill: Callable[[BinaryIO], object]) -> bool:
         kind, key = entry.checked_name(kind, key)
         try:
             written = entry.write_entry(self.root, kind, key, fill)

@@ -7,22 +7,30 @@ import os
 import zipfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from pillar_core.errors import StoreError
+from pillar_core.store import codec
 from pillar_core.store.entry import (
     HEADER_SIZE,
+    IMPORTED,
     KINDS,
     Damaged,
     Entry,
     check_file,
     checked_kind,
     checked_name,
+    checked_payload,
     copy_entry,
     entry_path,
+    write_entry,
 )
 from pillar_core.store.files import write_whole
 
+LARGEST_RECORD = 1_000_000
+"""Bytes of a record that is taken in; ours have some thousands."""
+MOST_REFUSED = 100
+"""Entries of one file that are refused one by one; a file with more of them is none that we wrote."""
 _MARK = "pillar-export-1"
 
 
@@ -62,36 +70,66 @@ def write(path: Path, root: Path, entries: Sequence[Entry], note: Callable[[str]
     return written
 
 
-def read(path: Path, root: Path, kinds: Sequence[str]) -> ImportReport:
-    """What came of each entry of the zip at `path`, placed below `root`.
+def read(path: Path, root: Path, kinds: Sequence[str], *, room: int | None, problem_of: Callable[[Any], str] | None) -> ImportReport:
+    """What came of each entry of the zip at `path`, placed below `root`; after `MOST_REFUSED` refusals the rest is left unread.
+
+    room: the bytes that may be added (None: any number). problem_of: None where the file is trusted and each entry keeps its
+    kind; else records become `IMPORTED`, those with a problem are refused, and those of which `root` has its own stay out.
 
     Raises:
-        StoreError: not a file that `write` made, or an unknown kind.
+        StoreError: not a file that `write` made, an unknown kind, more than there is room for, or than the file can hold.
         OSError, zipfile.BadZipFile: it cannot be read, or `root` not written.
     """
     for kind in kinds:
         checked_kind(kind)
-    added, present, skipped, refused = 0, 0, 0, []
+    added, present, refused = 0, 0, []
     with zipfile.ZipFile(path) as archive:
         if archive.comment != _MARK.encode():
             raise StoreError(f"{path} is a zip file, but no export of this cache; use `python -m pillar_core cache export`.")
-        for member in archive.infolist():
-            kind, _, key = member.filename.partition("/")
-            if kind in KINDS and kind not in kinds:
-                skipped += 1
-                continue
+        named = [(member, *member.filename.partition("/")[::2]) for member in archive.infolist()]
+        wanted = [one for one in named if one[1] in kinds or one[1] not in KINDS]
+        _check_sizes(path, sum(member.file_size for member, _, _ in wanted if member.compress_type == zipfile.ZIP_STORED), room)
+        for count, (member, kind, key) in enumerate(wanted):
             try:
-                new = _take(archive, member, root, kind, key)
-            except (Damaged, StoreError, zipfile.BadZipFile, NotImplementedError, RuntimeError) as error:
-                refused.append(f"{member.filename!r} was refused: {error}")
+                new = _take(archive, member, root, kind, key, problem_of)
+            except (Damaged, StoreError, zipfile.BadZipFile, ValueError, OverflowError, EOFError, RuntimeError) as error:
+                refused.append(f"{member.filename[:120]!r} was refused: {error}")
+                if len(refused) == MOST_REFUSED:
+                    refused.append(f"{len(wanted) - count - 1:,} more entries were left unread: {MOST_REFUSED} were refused.")
+                    break
                 continue
             added, present = added + new, present + (not new)
-    return ImportReport(added, present, skipped, tuple(refused))
+    return ImportReport(added, present, len(named) - len(wanted), tuple(refused))
 
 
-def _take(archive: zipfile.ZipFile, member: zipfile.ZipInfo, root: Path, kind: str, key: str) -> bool:
+def _check_sizes(path: Path, wanted: int, room: int | None) -> None:
+    """Entries are stored as they are, so a file cannot hold more than its own size.
+
+    Raises:
+        StoreError: it says that it does, or there is no room.
+    """
+    if wanted > path.stat().st_size:
+        raise StoreError(f"{path} says that it holds {wanted:,} bytes, more than the file has: it is damaged or made to mislead.")
+    if room is not None and wanted > room:
+        raise StoreError(
+            f"{path} holds {wanted:,} bytes, and the cache has room for {max(0, room):,} within its limit. Make room with "
+            "`python -m pillar_core cache prune --to SIZE`, or raise PILLAR_CACHE_BYTES."
+        )
+
+
+def _take(
+    archive: zipfile.ZipFile, member: zipfile.ZipInfo, root: Path, kind: str, key: str, problem_of: Callable[[Any], str] | None
+) -> bool:
     checked_name(kind, key)
     if member.compress_type != zipfile.ZIP_STORED or member.file_size < HEADER_SIZE:
         raise Damaged("it is not stored as this cache stores")
-    with archive.open(member) as source:
-        return copy_entry(root, kind, key, source)
+    if problem_of is None:
+        with archive.open(member) as source:
+            return copy_entry(root, kind, key, source)
+    if member.file_size > LARGEST_RECORD:
+        raise Damaged(f"a record has at most {LARGEST_RECORD:,} bytes; this one has {member.file_size:,}")
+    payload = checked_payload(archive.read(member), kind, key)
+    problem = problem_of(codec.decode_json(payload))
+    if problem:
+        raise Damaged(problem)
+    return not entry_path(root, kind, key).exists() and write_entry(root, IMPORTED, key, lambda out: out.write(payload))

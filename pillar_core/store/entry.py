@@ -17,8 +17,10 @@ from pillar_core.errors import StoreError
 from pillar_core.store.files import write_whole
 
 HEADER_SIZE: Final = 256
-KINDS: Final = ("record", "arrays", "calibration", "blob")
-SUFFIX: Final = {"record": ".json", "arrays": ".npz", "calibration": ".json", "blob": ".bin"}
+IMPORTED: Final = "imported_record"
+"""Records of another's making: shown and marked, never an answer to what is asked under `record`."""
+KINDS: Final = ("record", IMPORTED, "arrays", "calibration", "blob")
+SUFFIX: Final = {"record": ".json", IMPORTED: ".json", "arrays": ".npz", "calibration": ".json", "blob": ".bin"}
 _MAGIC = "pillar-store-1"
 _KEY = re.compile(r"[a-z0-9][a-z0-9_-]{0,95}")
 _CHUNK = 1 << 20
@@ -92,9 +94,17 @@ def read_payload(path: Path, kind: str, key: str) -> bytes:
         FileNotFoundError: no such entry.
         Damaged: wrong kind, key, length or checksum.
     """
-    with path.open("rb") as file:
-        size, checksum = _parse_header(file.read(HEADER_SIZE), kind, key)
-        payload = file.read()
+    return checked_payload(path.read_bytes(), kind, key)
+
+
+def checked_payload(whole: bytes, kind: str, key: str) -> bytes:
+    """The content of an entry's bytes, checked.
+
+    Raises:
+        Damaged: as `read_payload`.
+    """
+    size, checksum = _parse_header(whole[:HEADER_SIZE], kind, key)
+    payload = whole[HEADER_SIZE:]
     if len(payload) != size or hashlib.sha256(payload).hexdigest() != checksum:
         raise Damaged("its checksum does not match its content")
     return payload
@@ -121,7 +131,7 @@ def check_stream(file: BinaryIO, kind: str, key: str) -> None:
         raise Damaged("its checksum does not match its content")
 
 
-def write_entry(root: Path, kind: str, key: str, fill: Callable[[BinaryIO], None]) -> bool:
+def write_entry(root: Path, kind: str, key: str, fill: Callable[[BinaryIO], object]) -> bool:
     """Whether this call's bytes became the entry; False when a whole one was there first.
 
     `fill` writes the payload to a file that stands after the header. The file gets its name only when it is whole and
@@ -151,7 +161,7 @@ def copy_entry(root: Path, kind: str, key: str, source: IO[bytes]) -> bool:
     return write_whole(path, lambda out: shutil.copyfileobj(source, out), claim=claim)
 
 
-def _write(file: BinaryIO, kind: str, key: str, fill: Callable[[BinaryIO], None]) -> None:
+def _write(file: BinaryIO, kind: str, key: str, fill: Callable[[BinaryIO], object]) -> None:
     file.write(b" " * HEADER_SIZE)
     fill(file)
     size = file.seek(0, os.SEEK_END) - HEADER_SIZE

@@ -10,10 +10,10 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from pillar_core.errors import StoreError
-from pillar_core.store.entry import KINDS, SUFFIX, Damaged, Entry, check_file, checked_kind, checked_name
+from pillar_core.store.entry import IMPORTED, KINDS, SUFFIX, Damaged, Entry, check_file, checked_kind, checked_name
 from pillar_core.store.files import TEMPORARY
 
-EVICTION_ORDER = ("arrays", "blob", "calibration", "record")
+EVICTION_ORDER = ("arrays", "blob", IMPORTED, "calibration", "record")
 _STALE_SECONDS = 3600.0
 _CLOCK_STEP = 10**9
 
@@ -86,7 +86,7 @@ def keys_below(root: Path, kind: str, prefix: str) -> list[str]:
 
 
 def evictable(entries: list[Entry], max_bytes: int) -> list[Entry]:
-    """Which of `entries` must go so that at most `max_bytes` stay: arrays, blobs, calibrations, records; oldest first.
+    """Which of `entries` must go so that at most `max_bytes` stay: arrays, blobs, imported records, calibrations, records; oldest first.
 
     Raises:
         StoreError: a negative size.

@@ -15,7 +15,7 @@ import pillar_core as pc
 from pages.frame import core, exports, figures, jobs, plain, session, theme
 from pages.frame.settings import Settings
 from pillar_core import plots
-from pillar_core.runs import sweep
+from pillar_core.runs import imported, sweep
 from pillar_core.studies import papers
 from pillar_core.studies.compare import learners as compare
 from pillar_core.types import Provenance
@@ -28,7 +28,7 @@ _SECONDS = 1.5
 
 @dataclasses.dataclass(frozen=True)
 class Comparison:
-    """What the cache holds of a comparison: single runs, one line per learner and budget, and how many runs are missing."""
+    """What the cache holds of a comparison: single runs, one line per learner, budget and origin, and how many runs are missing."""
 
     runs: pd.DataFrame
     lines: pd.DataFrame
@@ -71,7 +71,10 @@ def read(settings: Settings, learners: list[str]) -> Comparison:
     cells = sweep.cells(grid)
     records = [record for record in sweep.cached(cells) if record is not None]
     runs = sweep.table(records) if records else pd.DataFrame(columns=["method", "epsilon", "seed", "accuracy", "error_message"])
-    lines = compare.summary(runs) if len(runs) else pd.DataFrame()
+    theirs = imported.among(cells)
+    lines = imported.beside(
+        *(compare.summary(sweep.table(found)) if found else pd.DataFrame() for found in (records, theirs)), name="title"
+    )
     return Comparison(runs, lines, len(records), len(cells), grid)
 
 
@@ -93,7 +96,8 @@ def draw(comparison: Comparison, settings: Settings) -> None:
     """Bars at the sidebar's ε, error against ε, and the table of both."""
     if comparison.lines.empty:
         return
-    here = comparison.lines[comparison.lines["epsilon"] == settings.epsilon].dropna(subset=["mean"])
+    own = comparison.lines[comparison.lines["origin"] == imported.OWN]
+    here = own[own["epsilon"] == settings.epsilon].dropna(subset=["mean"])
     titles = {name: method.title for name, method in pc.METHODS.items()}
     synthetic = settings.data in pc.DATASETS and pc.DATASETS[settings.data].synthetic
     learners = ("--methods", ",".join(comparison.grid["method"]))
@@ -142,6 +146,7 @@ def _table(lines: pd.DataFrame) -> None:
         shown[
             [
                 "title",
+                "origin",
                 "epsilon",
                 "accuracy",
                 "low",

@@ -12,7 +12,7 @@ from pages.frame import badges, exports, figures, session, theme
 from pages.frame.settings import Settings
 from pages.parts.runs import exports as runs_exports
 from pillar_core import plots
-from pillar_core.runs import records
+from pillar_core.runs import imported, records
 from pillar_core.types import Provenance
 
 VIEWS = {"results": "Results", "plan": "Plan", "jobs": "Jobs", "papers": "Papers"}
@@ -60,7 +60,8 @@ def words_of(line: Any) -> str:
     """A setting in a few words."""
     parts = [str(line["data"]), pc.METHODS[str(line["method"])].title]
     parts += [f"k = {line['k']:g}"] if pd.notna(line.get("k")) else []
-    return ", ".join([*parts, f"ε = {line['epsilon']:g}"])
+    parts += [f"ε = {line['epsilon']:g}"]
+    return ", ".join([*parts, *([imported.MARK] if line["origin"] == imported.MARK else [])])
 
 
 def _filtered(settings: Settings, runs: pd.DataFrame) -> pd.DataFrame:
@@ -107,7 +108,7 @@ def _rewrite() -> None:
 
 
 def _lines(shown: pd.DataFrame) -> pd.DataFrame:
-    return _grouped(",".join(shown["key"]), shown)
+    return _grouped(",".join(shown["origin"] + shown["key"]), shown)
 
 
 @st.cache_data(max_entries=8, show_spinner=False)
@@ -117,6 +118,7 @@ def _grouped(keys: str, _shown: pd.DataFrame) -> pd.DataFrame:
 
 def _table(lines: pd.DataFrame) -> pd.DataFrame:
     """The settings, and those that were chosen."""
+    theirs = lines[lines["origin"] == imported.MARK]
     percent = {name: 100 * lines[name] for name in ("mean", "low", "high")}
     shown = lines.assign(**percent, learner=lines["method"].map(lambda name: pc.METHODS[name].title))
     shown["k"] = shown["k"].map(_text) if "k" in shown else ""
@@ -125,12 +127,30 @@ def _table(lines: pd.DataFrame) -> pd.DataFrame:
     shown = shown[
         [
             name
-            for name in ("data", "learner", "k", "epsilon", "public_fraction", "mean", "low", "high", "seeds", "epsilon_upper", "seconds")
-            if name in shown and shown[name].notna().any()
+            for name in (
+                "origin",
+                "data",
+                "learner",
+                "k",
+                "epsilon",
+                "public_fraction",
+                "mean",
+                "low",
+                "high",
+                "seeds",
+                "epsilon_upper",
+                "seconds",
+            )
+            if name in shown and shown[name].notna().any() and not (name == "origin" and theirs.empty)
         ]
     ]
     number = st.column_config.NumberColumn
     st.caption(f"{len(lines):,} settings, {int(lines['seeds'].sum()):,} runs. Choose lines at the left to compare them.")
+    if len(theirs):
+        st.caption(
+            f"{len(theirs):,} settings are **{imported.MARK}**: nobody trained them here, no mean mixes them with your own runs, and a "
+            "sweep over them trains anew."
+        )
     event: Any = st.dataframe(
         shown,
         hide_index=True,
