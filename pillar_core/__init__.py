@@ -5,29 +5,35 @@
 >>> record = pc.run("pillar", split, epsilon=2.0)
 >>> record.guarantee.epsilon.upper <= 2.0
 True
+
+Names are resolved when they are first used (PEP 562): what needs no torch imports none.
 """
 
-from pillar_core import accounting, auditing, geometry, jobs, plots, screening, store, theory
-from pillar_core.accounting import ACCOUNTANTS, noise_multiplier
-from pillar_core.accounting import epsilon_of_gaussian as epsilon
-from pillar_core.backbones import BACKBONES
-from pillar_core.data import DATASETS, load_dataset, load_images
-from pillar_core.jobs import kinds as kinds  # registers what jobs can do
-from pillar_core.jobs.sweep import sweep
-from pillar_core.methods import METHODS
-from pillar_core.runs import versions
-from pillar_core.runs.loading import load_features
-from pillar_core.runs.models import load_model, save_model
-from pillar_core.runs.run import run
-from pillar_core.runs.splitting import split
-from pillar_core.screening import SCORES, gsd, screen
-from pillar_core.studies import papers
-from pillar_core.studies.geometry import margins, xi
-from pillar_core.studies.recommend import recommend
+from __future__ import annotations
 
-from pillar_core.data import features  # isort: skip  # last: the function takes the name of the package `features`
+import importlib
+from typing import TYPE_CHECKING
 
-__version__ = versions.VERSION
+if TYPE_CHECKING:
+    from pillar_core import accounting, auditing, geometry, jobs, plots, screening, store, theory
+    from pillar_core.accounting import ACCOUNTANTS, noise_multiplier
+    from pillar_core.accounting import epsilon_of_gaussian as epsilon
+    from pillar_core.backbones import BACKBONES
+    from pillar_core.data import DATASETS, features, load_dataset, load_images
+    from pillar_core.jobs.sweep import sweep
+    from pillar_core.methods import METHODS
+    from pillar_core.runs.loading import load_features
+    from pillar_core.runs.models import load_model, save_model
+    from pillar_core.runs.run import run
+    from pillar_core.runs.splitting import split
+    from pillar_core.screening import SCORES
+    from pillar_core.screening.gsd import gsd
+    from pillar_core.screening.screen import screen
+    from pillar_core.studies import papers
+    from pillar_core.studies.geometry import margins, xi
+    from pillar_core.studies.recommend import recommend
+
+    __version__: str
 
 __all__ = [
     "ACCOUNTANTS",
@@ -61,3 +67,39 @@ __all__ = [
     "theory",
     "xi",
 ]
+
+_NAMES = {
+    "accounting": "ACCOUNTANTS noise_multiplier",
+    "backbones": "BACKBONES",
+    "data": "DATASETS features load_dataset load_images",
+    "jobs.sweep": "sweep",
+    "methods": "METHODS",
+    "runs.loading": "load_features",
+    "runs.models": "load_model save_model",
+    "runs.run": "run",
+    "runs.splitting": "split",
+    "screening": "SCORES gsd screen",
+    "studies.geometry": "margins xi",
+    "studies.recommend": "recommend",
+}
+_PLACES = {
+    **{name: (module, name) for module, names in _NAMES.items() for name in names.split()},
+    **{name: (name, "") for name in ("accounting", "auditing", "geometry", "jobs", "plots", "screening", "store", "theory")},
+    "epsilon": ("accounting", "epsilon_of_gaussian"),
+    "papers": ("studies.papers", ""),
+    "__version__": ("runs.versions", "VERSION"),
+}
+"""The module of each public name, and what it is called there; empty for the module itself."""
+
+
+def __getattr__(name: str) -> object:
+    if name not in _PLACES:
+        raise AttributeError(f"module 'pillar_core' has no attribute {name!r}")
+    module, attribute = _PLACES[name]
+    found = importlib.import_module(f"pillar_core.{module}")
+    globals()[name] = value = getattr(found, attribute) if attribute else found
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_PLACES})

@@ -12,46 +12,11 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Protocol, TypeAlias
 
-import attr
-from dp_accounting import dp_event
-
 from pillar_core.arrays import Array
+from pillar_core.deferred import dp_event
 from pillar_core.errors import SettingError
 
-DpEvent: TypeAlias = dp_event.DpEvent
-
-WITHOUT_NOISE: DpEvent = dp_event.NonPrivateDpEvent()
-"""A release that protects nothing: ε is infinite."""
-
-
-@attr.s(frozen=True, slots=True, auto_attribs=True)
-class GaussianRelease(dp_event.DpEvent):
-    """A Gaussian event whose replace-one sensitivity is not twice, but `replace_one_factor` times, the add/remove one.
-
-    √2 for a second-moment matrix (PSD terms), √2 for votes of one teacher or neighbour under both relations, and so on.
-    `GaussianDpEvent`, factor 2, is the plain clipped sum.
-    """
-
-    noise_multiplier: float
-    replace_one_factor: float
-
-
-@attr.s(frozen=True, slots=True, auto_attribs=True)
-class ExponentialMechanismEvent(dp_event.DpEvent):
-    """A choice with probability ∝ exp(tilt · score): `range_add_remove` and `range_replace_one` bound, over candidates,
-    the spread of one neighbouring change of the scores, times the tilt, so each is the pure ε under its relation."""
-
-    epsilon_add_remove: float
-    epsilon_replace_one: float
-
-
-@attr.s(frozen=True, slots=True, auto_attribs=True)
-class PureEvent(dp_event.DpEvent):
-    """An (ε, δ)-DP release known only by its guarantee, under each relation; δ = 0 is pure ε."""
-
-    epsilon_add_remove: float
-    epsilon_replace_one: float
-    delta: float = 0.0
+DpEvent: TypeAlias = "dp_event.DpEvent"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -125,9 +90,11 @@ def gaussian(noise_multiplier: float, *, replace_one_factor: float = 2.0) -> DpE
     if not noise_multiplier >= 0:
         raise SettingError(f"noise_multiplier must be at least 0; got {noise_multiplier!r}.")
     if noise_multiplier == 0:
-        return WITHOUT_NOISE
+        return dp_event.NonPrivateDpEvent()
     if replace_one_factor == 2.0:
         return dp_event.GaussianDpEvent(float(noise_multiplier))
+    from pillar_core.events import GaussianRelease
+
     return GaussianRelease(float(noise_multiplier), float(replace_one_factor))
 
 
@@ -195,6 +162,8 @@ def describe(event: DpEvent) -> tuple[str, ...]:
 
 
 def _words(event: DpEvent) -> str:
+    from pillar_core.events import ExponentialMechanismEvent, GaussianRelease, PureEvent
+
     match event:
         case dp_event.GaussianDpEvent():
             return f"Gaussian, noise multiplier {event.noise_multiplier:.6g}"

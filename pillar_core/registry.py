@@ -3,6 +3,9 @@
 A family stands for more items than can be listed, such as every model of a library: `timm:resnet50` is built from its name
 when somebody asks for it. Iteration and length cover what is registered by name; `in` and `[]` know families too.
 
+A registry is whole once it is read: reading imports `home`, the package whose import registers every item of ours, and waits for a thread
+that is at it. What that import raises, reading raises.
+
 Other installed packages add items through entry points of the groups in `PLUGIN_GROUPS`, each the name of an object:
 `[project.entry-points."pillar_explorer.methods"]`, `mine = "my_package:LEARNER"`. They are loaded once in each process, when somebody
 first asks a registry, and follow the library's own.
@@ -11,6 +14,7 @@ first asks a registry, and follow the library's own.
 from __future__ import annotations
 
 import difflib
+import importlib
 import importlib.metadata
 import threading
 from collections.abc import Callable, Iterator, Mapping
@@ -43,6 +47,7 @@ _BUILT = 256
 class Registry(Mapping[str, T]):
     """A mapping from name to item that refuses duplicate names and titles and suggests near misses.
 
+    home: the package that registers the library's own items; empty where whoever made the registry fills it.
     kind: the class of the items that other packages add, for a registry that has a group in PLUGIN_GROUPS. Reading such a registry
     raises PluginError while an entry point of its group cannot be used.
     """
@@ -50,8 +55,8 @@ class Registry(Mapping[str, T]):
     _lock: ClassVar = threading.RLock()
     _is_loading: ClassVar[bool] = False
 
-    def __init__(self, what: str, kind: type[T] | None = None) -> None:
-        self.what, self._kind = what, kind
+    def __init__(self, what: str, kind: type[T] | None = None, *, home: str = "") -> None:
+        self.what, self._kind, self._home = what, kind, home
         self._is_loaded = kind is None
         self._plugged: set[importlib.metadata.EntryPoint] = set()
         self._items: dict[str, T] = {}
@@ -92,13 +97,14 @@ class Registry(Mapping[str, T]):
         """
         prefix, colon, rest = name.partition(":")
         try:
-            return name in self._items or not (colon and rest and prefix in self._families) or self._linkable[prefix](name)
+            return name in self._known() or not (colon and rest and prefix in self._families) or self._linkable[prefix](name)
         except PillarError:
             return False
 
     @property
     def families(self) -> tuple[str, ...]:
         """The prefixes of the families, in the order of their registration."""
+        self._known()
         return tuple(self._families)
 
     def __getitem__(self, name: str) -> T:
@@ -132,6 +138,8 @@ class Registry(Mapping[str, T]):
 
     def _known(self) -> dict[str, T]:
         """The items by name, those of other packages among them. While a plug-in is imported, it sees what is there so far."""
+        if self._home:
+            importlib.import_module(self._home)
         if not self._is_loaded:
             with Registry._lock:
                 if not Registry._is_loading and not self._is_loaded:

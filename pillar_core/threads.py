@@ -12,7 +12,7 @@ import math
 import os
 from collections.abc import Iterator
 
-import torch
+from pillar_core.deferred import torch
 
 LARGE_WORK = 5e8
 """Multiply-adds of a step above which more than one thread is tried."""

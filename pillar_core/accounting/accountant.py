@@ -71,7 +71,7 @@ class Accountant:
         return _MEMO.get(key, lambda: self.bounds(events, delta))
 
 
-ACCOUNTANTS: Registry[Accountant] = Registry("accountant")
+ACCOUNTANTS: Registry[Accountant] = Registry("accountant", home="pillar_core.accounting")
 _MEMO = Memo(MEMORY)
 
 

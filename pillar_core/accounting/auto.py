@@ -24,9 +24,12 @@ def resolve(event: DpEvent, *, relation: NeighboringRelation, accountant: str = 
         UnknownNameError: no accountant of that name.
         UnsupportedError: auto finds no sound bound.
     """
-    if accountant != "auto":
-        return ACCOUNTANTS[accountant]
-    return _choice(read(event, NeighboringRelation.of(relation)))
+    return resolve_events(read(event, NeighboringRelation.of(relation)), accountant=accountant)
+
+
+def resolve_events(events: ElementaryEvents, *, accountant: str = "auto") -> Accountant:
+    """As `resolve`, of an event that was read before."""
+    return _choice(events) if accountant == "auto" else ACCOUNTANTS[accountant]
 
 
 def _choice(events: ElementaryEvents) -> Accountant:

@@ -9,14 +9,17 @@ from __future__ import annotations
 import dataclasses
 import enum
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
-from dp_accounting import dp_event
-
+from pillar_core.deferred import dp_event
 from pillar_core.errors import SettingError
 from pillar_core.fingerprint import fingerprint
-from pillar_core.ledger import DpEvent, ExponentialMechanismEvent, GaussianRelease, PureEvent
+from pillar_core.ledger import DpEvent
 from pillar_core.types import NeighboringRelation
+
+if TYPE_CHECKING:
+    from pillar_core.events import ExponentialMechanismEvent, PureEvent
 
 REPLACE_ONE = NeighboringRelation.REPLACE_ONE
 
@@ -100,6 +103,18 @@ def read(event: DpEvent, relation: NeighboringRelation) -> ElementaryEvents:
     return ElementaryEvents(relation, _canonical(counts), tuple(unsupported[name] for name in sorted(unsupported)), is_non_private)
 
 
+def gaussian_events(noise_multiplier: float, sampling_probability: float, steps: int, relation: NeighboringRelation) -> ElementaryEvents:
+    """What `read` finds in the event of so many Gaussian releases, each on its own Poisson sample, without making the event."""
+    if noise_multiplier == 0:
+        release = ElementaryRelease(Kind.PURE, math.inf)
+    elif sampling_probability == 1:
+        release = ElementaryRelease(Kind.GAUSSIAN, _ratio(2.0 if relation is REPLACE_ONE else 1.0, noise_multiplier))
+    else:
+        release = _joint([(_ratio(1.0, noise_multiplier), 1)], sampling_probability)
+    counts = {release: steps} if steps and release.loss > 0 else {}
+    return ElementaryEvents(relation, _canonical(counts), is_non_private=math.isinf(release.loss) and steps > 0)
+
+
 def _elementary(event: DpEvent, times: int) -> Iterator[tuple[DpEvent, int]]:
     match event:
         case dp_event.NoOpDpEvent():
@@ -127,6 +142,8 @@ def _elementary(event: DpEvent, times: int) -> Iterator[tuple[DpEvent, int]]:
 
 def _release(event: DpEvent, relation: NeighboringRelation) -> ElementaryRelease | None:
     """One elementary event as a release; None for an event outside our vocabulary."""
+    from pillar_core.events import ExponentialMechanismEvent, GaussianRelease, PureEvent
+
     replace = relation is REPLACE_ONE
     match event:
         case dp_event.NonPrivateDpEvent():
@@ -149,13 +166,13 @@ def _release(event: DpEvent, relation: NeighboringRelation) -> ElementaryRelease
 
 def _sampled(event: dp_event.PoissonSampledDpEvent, relation: NeighboringRelation) -> ElementaryRelease | None:
     """One release made of everything that was computed from one Poisson sample; None where no formula covers it."""
+    from pillar_core.events import GaussianRelease
+
     probability = float(event.sampling_probability)
     parts = list(_elementary(event.event, 1))
     if parts and all(isinstance(part, dp_event.GaussianDpEvent | GaussianRelease) for part, _ in parts):
         # Gaussians of one sample are one joint Gaussian; its loss is one row's norm / std under both relations.
-        ratios = [(_ratio(1.0, part.noise_multiplier), times) for part, times in parts]
-        loss = math.sqrt(math.fsum(times * ratio * ratio for ratio, times in ratios))
-        return ElementaryRelease(Kind.GAUSSIAN, loss, sampling_probability=probability)
+        return _joint([(_ratio(1.0, part.noise_multiplier), times) for part, times in parts], probability)
     if not parts:
         return ElementaryRelease(Kind.PURE, 0.0)
     if len(parts) == 1 and parts[0][1] == 1:
@@ -163,6 +180,11 @@ def _sampled(event: dp_event.PoissonSampledDpEvent, relation: NeighboringRelatio
         if inner is not None and inner.sampling_probability == 1.0:
             return dataclasses.replace(inner, sampling_probability=probability)
     return None
+
+
+def _joint(ratios: Sequence[tuple[float, int]], probability: float) -> ElementaryRelease:
+    loss = math.sqrt(math.fsum(times * ratio * ratio for ratio, times in ratios))
+    return ElementaryRelease(Kind.GAUSSIAN, loss, sampling_probability=probability)
 
 
 def _canonical(counts: dict[ElementaryRelease, int]) -> tuple[ElementaryRelease, ...]:

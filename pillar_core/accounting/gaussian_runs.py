@@ -6,8 +6,9 @@ import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
-from pillar_core.accounting.auto import resolve
+from pillar_core.accounting.auto import resolve, resolve_events
 from pillar_core.accounting.calibration import calibrate
+from pillar_core.accounting.elementary import gaussian_events
 from pillar_core.ledger import DpEvent, gaussian, repeated, subsampled
 from pillar_core.params import NOISE_MULTIPLIER, Param
 from pillar_core.types import EpsilonBounds, NeighboringRelation, PrivacyBudget
@@ -25,9 +26,7 @@ def gaussian_run(noise_multiplier: float, *, sampling_probability: float = 1.0, 
     Raises:
         SettingError: a number outside its range, NaN included.
     """
-    noise: Any = NOISE.check(noise_multiplier)
-    probability: Any = SAMPLING_PROBABILITY.check(sampling_probability)
-    count: Any = STEPS_TAKEN.check(steps)
+    noise, probability, count = _checked(noise_multiplier, sampling_probability, steps)
     return repeated(subsampled(gaussian(noise), probability), count)
 
 
@@ -58,8 +57,8 @@ def epsilon_of_gaussian(
         SettingError: a number outside its range, NaN included.
         UnsupportedError: the accountant has no sound bound for these settings.
     """
-    event = gaussian_run(noise_multiplier, sampling_probability=sampling_probability, steps=steps)
-    return epsilon(event, delta=delta, relation=relation, accountant=accountant)
+    events = gaussian_events(*_checked(noise_multiplier, sampling_probability, steps), NeighboringRelation.of(relation))
+    return resolve_events(events, accountant=accountant).epsilon_of(events, delta=delta)
 
 
 def noise_multiplier(
@@ -107,3 +106,7 @@ def epsilon_against_steps(
         )
         for count in steps
     )
+
+
+def _checked(noise_multiplier: float, sampling_probability: float, steps: int) -> tuple[Any, Any, Any]:
+    return NOISE.check(noise_multiplier), SAMPLING_PROBABILITY.check(sampling_probability), STEPS_TAKEN.check(steps)

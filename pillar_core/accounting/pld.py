@@ -5,11 +5,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from dp_accounting import privacy_accountant
-from dp_accounting.pld import common, privacy_loss_distribution
-
 from pillar_core.accounting.accountant import Accountant, unsupported_names
 from pillar_core.accounting.elementary import REPLACE_ONE, ElementaryEvents, ElementaryRelease, Kind
+from pillar_core.deferred import pld, privacy_accountant
 from pillar_core.types import EpsilonBounds
 
 DEFAULT_INTERVAL = 1e-4
@@ -18,7 +16,7 @@ SMALLEST_INTERVAL = 2e-6
 
 def _bounds(events: ElementaryEvents, delta: float) -> EpsilonBounds:
     interval = _interval(events)
-    total = privacy_loss_distribution.identity(value_discretization_interval=interval)
+    total = pld.privacy_loss_distribution.identity(value_discretization_interval=interval)
     for release in events.releases:
         total = total.compose(_distribution(release, events, interval).self_compose(release.count))
     upper = float(total.get_epsilon_for_delta(delta))
@@ -29,23 +27,23 @@ def _distribution(release: ElementaryRelease, events: ElementaryEvents, interval
     """The loss distribution of one release; the library's own replace-one factor of 2 is taken out where ours is in."""
     match release.kind:
         case Kind.GAUSSIAN if release.is_full_gaussian:
-            return privacy_loss_distribution.from_gaussian_mechanism(
+            return pld.privacy_loss_distribution.from_gaussian_mechanism(
                 standard_deviation=1 / release.loss, value_discretization_interval=interval
             )
         case Kind.GAUSSIAN:
             relation = privacy_accountant.NeighboringRelation
-            return privacy_loss_distribution.from_gaussian_mechanism(
+            return pld.privacy_loss_distribution.from_gaussian_mechanism(
                 standard_deviation=1 / release.loss,
                 sampling_prob=release.sampling_probability,
                 value_discretization_interval=interval,
                 neighboring_relation=relation.REPLACE_ONE if events.relation is REPLACE_ONE else relation.ADD_OR_REMOVE_ONE,
             )
         case Kind.LAPLACE:
-            return privacy_loss_distribution.from_laplace_mechanism(
+            return pld.privacy_loss_distribution.from_laplace_mechanism(
                 parameter=1 / release.loss, sampling_prob=release.sampling_probability, value_discretization_interval=interval
             )
-    return privacy_loss_distribution.from_privacy_parameters(
-        common.DifferentialPrivacyParameters(release.loss, release.delta), value_discretization_interval=interval
+    return pld.privacy_loss_distribution.from_privacy_parameters(
+        pld.common.DifferentialPrivacyParameters(release.loss, release.delta), value_discretization_interval=interval
     )
 
 

@@ -11,18 +11,14 @@ import functools
 import math
 
 import numpy as np
-from dp_accounting import dp_event, privacy_accountant, rdp
-from dp_accounting.rdp.rdp_privacy_accountant import compute_epsilon
 
 from pillar_core.accounting.accountant import Accountant, unsupported_names
 from pillar_core.accounting.elementary import REPLACE_ONE, ElementaryEvents, ElementaryRelease, Kind, read
 from pillar_core.arrays import Array
+from pillar_core.deferred import dp_event, privacy_accountant, rdp
 from pillar_core.errors import MissingDependencyError
 from pillar_core.ledger import DpEvent
 from pillar_core.types import EpsilonBounds, NeighboringRelation
-
-NEIGHBOURS = privacy_accountant.NeighboringRelation
-FIXED_SIZE = dp_event.SampledWithoutReplacementDpEvent
 
 
 def _orders(largest: int) -> tuple[float, ...]:
@@ -40,7 +36,7 @@ OPACUS_ORDERS = _orders(1024)
 def _epsilon(curve: Array, orders: tuple[float, ...], events: ElementaryEvents, delta: float) -> EpsilonBounds:
     """Each (ε, δᵢ) release hands over its δᵢ; the rest of δ goes to the curve."""
     rest = delta - math.fsum(release.count * release.delta for release in events.releases)
-    upper = float(compute_epsilon(orders, np.maximum(curve, 0.0), rest)[0]) if rest > 0 else math.inf
+    upper = float(rdp.rdp_privacy_accountant.compute_epsilon(orders, np.maximum(curve, 0.0), rest)[0]) if rest > 0 else math.inf
     return EpsilonBounds(0.0, upper, upper)
 
 
@@ -50,10 +46,11 @@ def _bounds(events: ElementaryEvents, delta: float) -> EpsilonBounds:
         curve = curve + release.count * _curve(dataclasses.replace(release, count=1))
     if not events.unsupported:
         return _epsilon(curve, ORDERS, events, delta)
+    neighbours, fixed_size = privacy_accountant.NeighboringRelation, dp_event.SampledWithoutReplacementDpEvent
     # without replacement, the library's curve costs the square of the order
-    few = LOW_ORDERS if any(isinstance(event, FIXED_SIZE) for event, _ in events.unsupported) else slice(None)
+    few = LOW_ORDERS if any(isinstance(event, fixed_size) for event, _ in events.unsupported) else slice(None)
     for event, count in events.unsupported:
-        relation = NEIGHBOURS.REPLACE_ONE if isinstance(event, FIXED_SIZE) else NEIGHBOURS.ADD_OR_REMOVE_ONE
+        relation = neighbours.REPLACE_ONE if isinstance(event, fixed_size) else neighbours.ADD_OR_REMOVE_ONE
         curve[few] += rdp.RdpAccountant(ORDERS[few], relation).compose(_translated(event, events.relation), count).rdp
     return _epsilon(curve[few], ORDERS[few], events, delta)
 

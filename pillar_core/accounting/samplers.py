@@ -9,10 +9,9 @@ from __future__ import annotations
 import dataclasses
 import math
 
-from dp_accounting import dp_event
-
 from pillar_core.accounting.elementary import REPLACE_ONE
 from pillar_core.accounting.gaussian_runs import epsilon, gaussian_run
+from pillar_core.deferred import dp_event
 from pillar_core.ledger import DpEvent, gaussian, repeated
 from pillar_core.types import EpsilonBounds, NeighboringRelation
 

@@ -10,7 +10,7 @@ import dataclasses
 import math
 
 import numpy as np
-from scipy import fft, signal
+from scipy import fft
 
 from pillar_core.arrays import Array
 
@@ -86,5 +86,7 @@ class LatticeTail:
 
 def _recursion(values: Array, factor: float) -> Array:
     """out[j] = values[j] + factor · out[j + 1]."""
+    from scipy import signal  # takes longer to import than most ε take to compute
+
     out: Array = signal.lfilter([1.0], [1.0, -factor], values[::-1])[::-1]
     return out

@@ -12,7 +12,6 @@ import enum
 import math
 
 import numpy as np
-import torch
 
 from pillar_core import rng
 from pillar_core.accounting import TradeOff, mu_of
@@ -20,6 +19,7 @@ from pillar_core.arrays import Array
 from pillar_core.auditing import hypothesis_test
 from pillar_core.auditing.hypothesis_test import Counts
 from pillar_core.auditing.trajectory import HeadRows, canary_scores, clipped_gradient, plain_gradient
+from pillar_core.deferred import torch
 from pillar_core.engine import HeadPlan
 from pillar_core.ledger import Ledger
 from pillar_core.mechanisms import GaussianMechanism

@@ -9,9 +9,9 @@ import itertools
 from collections.abc import Sequence
 
 import numpy as np
-from scipy import stats
 
 from pillar_core.arrays import Array
+from pillar_core.deferred import stats
 
 BINS = 40
 SAME = 1e-11

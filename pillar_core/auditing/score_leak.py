@@ -12,7 +12,6 @@ import dataclasses
 import math
 
 import numpy as np
-from scipy.linalg import eigh
 
 from pillar_core.arrays import Array
 from pillar_core.auditing import lira
@@ -41,6 +40,8 @@ class BatchDistance:
         Raises:
             DataError: a batch whose gradients span fewer than k directions.
         """
+        from scipy.linalg import eigh
+
         k, m = self.shared.shape[1], len(batch)
         if m < k:
             raise DataError(f"a batch must have at least k = {k} rows to span k directions; got {m}.")

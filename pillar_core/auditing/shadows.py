@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-import torch
 
 from pillar_core.arrays import Array
 from pillar_core.auditing.trajectory import HeadRows
+from pillar_core.deferred import torch
 from pillar_core.engine import HeadPlan
 from pillar_core.engine.gradient import clip_factors, cross_entropy_residuals
 from pillar_core.ledger import Ledger

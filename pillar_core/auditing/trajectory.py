@@ -11,15 +11,15 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
-import torch
 
 from pillar_core.arrays import Array
+from pillar_core.deferred import torch
 from pillar_core.engine import HeadPlan
 from pillar_core.engine.gradient import clipped_sum, cross_entropy_residuals, squared_lengths
 from pillar_core.errors import UnsupportedError
 from pillar_core.ledger import Call
 
-Aggregate = Callable[[torch.Tensor], torch.Tensor]
+Aggregate = Callable[["torch.Tensor"], "torch.Tensor"]
 """From weights (H, C, k + bias) to the sum that a step would release without noise, in the same shape."""
 
 

@@ -91,7 +91,7 @@ class Backbone:
         return path
 
 
-BACKBONES: Registry[Backbone] = Registry("backbone", Backbone)
+BACKBONES: Registry[Backbone] = Registry("backbone", Backbone, home="pillar_core.backbones")
 
 
 def described_with(card: Backbone, name: str) -> Backbone:

@@ -6,11 +6,11 @@ import os
 from typing import Any
 
 import numpy as np
-import torch
 
 from pillar_core.arrays import Array
 from pillar_core.backbones.cards import Encoder
 from pillar_core.backbones.preparing import Preparing
+from pillar_core.deferred import torch
 from pillar_core.errors import DataError, SettingError
 from pillar_core.threads import asked_threads, idle_cores, usable_cores
 

@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 
 from pillar_core import store
 from pillar_core.arrays import Array
@@ -24,6 +23,7 @@ from pillar_core.backbones.cards import BACKBONES, BATCH_SIZE, DEVICE, Backbone,
 from pillar_core.backbones.devices import DEVICES, chosen_device, n_threads
 from pillar_core.backbones.names import address
 from pillar_core.backbones.weights import content_hash
+from pillar_core.deferred import torch
 from pillar_core.errors import Cancelled, DataError, SettingError
 from pillar_core.fingerprint import fingerprint
 from pillar_core.types import Dataset, Progress, StopRequested

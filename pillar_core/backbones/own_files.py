@@ -11,7 +11,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
-import torch
 
 from pillar_core import store
 from pillar_core.arrays import Array
@@ -19,6 +18,7 @@ from pillar_core.backbones.cards import BACKBONES, Backbone, Encoder, Work
 from pillar_core.backbones.devices import encoder, n_threads, pooled
 from pillar_core.backbones.names import address
 from pillar_core.backbones.preparing import IMAGENET
+from pillar_core.deferred import torch
 from pillar_core.errors import DataError, MissingDependencyError, SettingError
 
 __all__: list[str] = []

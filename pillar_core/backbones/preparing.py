@@ -10,9 +10,8 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import torch
-
 from pillar_core.backbones import names
+from pillar_core.deferred import torch
 from pillar_core.errors import SettingError
 
 __all__ = ["IMAGENET", "Preparing"]

@@ -12,10 +12,10 @@ import functools
 import math
 
 import numpy as np
-import torch
 
 from pillar_core.arrays import Array
 from pillar_core.backbones.cards import BACKBONES, NO_OVERLAP, Backbone, Encoder, Work
+from pillar_core.deferred import torch
 
 __all__: list[str] = []
 

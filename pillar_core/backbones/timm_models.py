@@ -12,14 +12,13 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NoReturn
 
-import torch
-
 from pillar_core.backbones import weights as files
 from pillar_core.backbones.cards import BACKBONES, Backbone, Encoder, Work, described_with
 from pillar_core.backbones.devices import encoder
 from pillar_core.backbones.fetching import hub_file
 from pillar_core.backbones.names import Address, address, is_plain
 from pillar_core.backbones.preparing import Preparing, three
+from pillar_core.deferred import torch
 from pillar_core.errors import MissingDependencyError, SettingError, UnknownNameError
 
 __all__ = ["checked_arguments", "network", "preparing_of"]

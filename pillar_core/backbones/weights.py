@@ -17,15 +17,14 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-import torch
-
 from pillar_core import store
+from pillar_core.deferred import torch
 from pillar_core.errors import DataError, MissingDependencyError, StoreError
 from pillar_core.store.entry import make_private
 
 __all__ = ["content_hash", "fill", "keep_upload", "read_tensors"]
 
-Tensors = dict[str, torch.Tensor]
+Tensors = dict[str, "torch.Tensor"]
 
 SECOND = re.compile(r"momentum|encoder_k|target|student|ema")
 """Words in the prefix of a second copy of the network, which is taken only where there is no other."""

@@ -8,10 +8,9 @@ import os
 import platform
 import shutil
 
-import torch
-
 from pillar_core import store
 from pillar_core.commands.options import as_lines
+from pillar_core.deferred import torch
 
 PACKAGES = (
     "torch",

@@ -143,7 +143,7 @@ class Facts:
         return DatasetCard(name=name, kind=kind, n_train=self.rows[0], n_test=self.rows[1], read=read, settings=settings, **shared)
 
 
-DATASETS: Registry[DatasetCard] = Registry("dataset", DatasetCard)
+DATASETS: Registry[DatasetCard] = Registry("dataset", DatasetCard, home="pillar_core.data")
 
 
 def load_dataset(name: str, *, seed: int = 0, download: bool = False, **settings: Any) -> Dataset:

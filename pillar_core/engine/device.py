@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import os
 
-import torch
-
+from pillar_core.deferred import torch
 from pillar_core.errors import SettingError
 
 VARIABLE = "PILLAR_DEVICE"

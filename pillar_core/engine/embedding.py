@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 
-import torch
-
+from pillar_core.deferred import torch
 from pillar_core.engine.gradient import clip_factors, row_sum, squared_residuals
 from pillar_core.engine.preconditioned import head_residuals
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 
-import torch
+from pillar_core.deferred import torch
 
 UNIT = 2.0**-24
 """Largest relative rounding error of one float32 operation."""
@@ -22,7 +22,7 @@ of n clipped rows in float64 are exact to n²·2⁻⁵³ of it, 2e-7 for 45,000 
 times the clip norm when one ordinary row leaves: Casacuberta et al. 2022.)"""
 TERM_GUARD = UNIT / 2
 """A float32 sum of m squares, in any order, is at least 1 − m·UNIT of the true one (Higham 2002, section 4.2), its root 1 − m·UNIT/2."""
-SMALLEST_NORMAL = torch.finfo(torch.float32).tiny
+SMALLEST_NORMAL = 2.0**-126
 """Added to each square, so that squares that underflow count for more than they are, never for less."""
 SUM_ROWS, SUM_ROWS_DEVICE = 2048, 1 << 17
 """Rows that are widened to float64 at a time: what is cast stays in a core's second-level cache; a GPU wants long products."""

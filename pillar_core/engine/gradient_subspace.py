@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import torch
+from pillar_core.deferred import torch
 
 RANK_TOLERANCE = 1e-5
 

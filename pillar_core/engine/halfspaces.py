@@ -11,9 +11,9 @@ import math
 from collections.abc import Callable, Hashable, Sequence
 
 import numpy as np
-import torch
 
 from pillar_core.arrays import Array
+from pillar_core.deferred import torch
 from pillar_core.engine.device import training_device
 from pillar_core.engine.gradient import clipped_residuals, row_sum, squared_lengths, squared_residuals
 from pillar_core.grouping import grouped

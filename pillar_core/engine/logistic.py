@@ -6,9 +6,9 @@ It sees public rows and released weights alone, so it costs nothing and its opti
 from __future__ import annotations
 
 import numpy as np
-import torch
 
 from pillar_core.arrays import Array
+from pillar_core.deferred import torch
 from pillar_core.engine.gradient import cross_entropy_residuals
 from pillar_core.threads import threads_for
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import torch
-
+from pillar_core.deferred import torch
 from pillar_core.engine.gradient import UNIT, clipped_residuals, cross_entropy_residuals, row_sum, squared_residuals
 
 

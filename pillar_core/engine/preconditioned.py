@@ -5,8 +5,7 @@ The squared norm of √D ∘ (r ⊗ z) is (r²)ᵀ D (z²): one matrix product f
 
 from __future__ import annotations
 
-import torch
-
+from pillar_core.deferred import torch
 from pillar_core.engine.gradient import SMALLEST_NORMAL, clipped_residuals, cross_entropy_residuals, row_sum
 
 CHUNK_ROWS = 2048

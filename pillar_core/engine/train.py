@@ -12,9 +12,9 @@ from collections.abc import Callable, Sequence
 from typing import Protocol
 
 import numpy as np
-import torch
 
 from pillar_core.arrays import Array
+from pillar_core.deferred import torch
 from pillar_core.engine.device import training_device
 from pillar_core.engine.gradient import clipped_sum, squared_lengths
 from pillar_core.engine.mixed import clipped_difference_sum
@@ -96,9 +96,9 @@ class NoisySum(Protocol):
     def __call__(self, state: torch.Tensor, clipping: Clipping = PLAIN, /) -> torch.Tensor: ...
 
 
-Step = Callable[[int, torch.Tensor, NoisySum], torch.Tensor]
+Step = Callable[[int, "torch.Tensor", NoisySum], "torch.Tensor"]
 """New weights (H, C, k), the bias column behind them where there is one, from the step's number 0, 1, … and those before it."""
-Optimiser = Callable[[Sequence[int], torch.Tensor], Step]
+Optimiser = Callable[[Sequence[int], "torch.Tensor"], Step]
 """The step of heads that are trained together, given their positions and their starting weights."""
 
 

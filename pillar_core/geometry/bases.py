@@ -10,10 +10,10 @@ import enum
 from functools import cached_property
 
 import numpy as np
-import torch
 
 from pillar_core import rng
 from pillar_core.arrays import Array
+from pillar_core.deferred import torch
 from pillar_core.engine.gradient import within_unit_ball
 from pillar_core.errors import DataError, SettingError
 from pillar_core.fingerprint import fingerprint

@@ -39,7 +39,7 @@ class JobKind:
     version: int = 1
 
 
-JOB_KINDS: Registry[JobKind] = Registry("job kind")
+JOB_KINDS: Registry[JobKind] = Registry("job kind", home="pillar_core.jobs.kinds")
 
 
 def modules() -> tuple[str, ...]:

@@ -14,7 +14,6 @@ import dataclasses
 import math
 
 import numpy as np
-from scipy.optimize import brentq
 
 from pillar_core.arrays import Array
 from pillar_core.errors import SettingError
@@ -82,6 +81,8 @@ def bingham(exponent: Array, stream: Stream) -> Array:
 
 def _envelope(gaps: Array) -> float:
     """The width b of the tightest envelope: Σ 1/(b + 2·gap) = 1, in [1, s]. Any b in (0, s] gives the same law, only slower."""
+    from scipy.optimize import brentq
+
     if not float(gaps.max()) > 0:
         return float(len(gaps))
     return float(brentq(lambda width: float(np.sum(1.0 / (width + 2.0 * gaps))) - 1.0, 1e-6, len(gaps) + 1.0))

@@ -15,7 +15,7 @@ import numpy as np
 
 from pillar_core.arrays import Array
 from pillar_core.errors import SettingError
-from pillar_core.ledger import WITHOUT_NOISE, Call, DpEvent, ExponentialMechanismEvent, Ledger
+from pillar_core.ledger import Call, DpEvent, Ledger, gaussian
 from pillar_core.rng import Stream
 
 REPLACE_ONE_FACTOR = 2.0
@@ -33,7 +33,9 @@ def exponential(epsilon: float) -> DpEvent:
     if not epsilon > 0:
         raise SettingError(f"epsilon of an exponential mechanism must be above 0; got {epsilon!r}.")
     if math.isinf(epsilon):
-        return WITHOUT_NOISE
+        return gaussian(0.0)
+    from pillar_core.events import ExponentialMechanismEvent
+
     return ExponentialMechanismEvent(float(epsilon), float(REPLACE_ONE_FACTOR * epsilon))
 
 

@@ -10,9 +10,8 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 
-import torch
-
 from pillar_core import ledger as events
+from pillar_core.deferred import torch
 from pillar_core.errors import SettingError
 from pillar_core.ledger import Call, Ledger
 from pillar_core.rng import Stream

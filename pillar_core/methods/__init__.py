@@ -1,4 +1,4 @@
-"""The learners, one file each, registered eagerly: a lazy registry would race between browser sessions.
+"""The learners, one file each: importing this registers them all.
 
 The order of the imports is the order of every list, family by family.
 """

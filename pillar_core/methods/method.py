@@ -92,4 +92,4 @@ class MethodRegistry(Registry[Method[Any]]):
         return super().register(item)
 
 
-METHODS = MethodRegistry("method", Method)
+METHODS = MethodRegistry("method", Method, home="pillar_core.methods")

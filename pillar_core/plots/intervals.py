@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import pandas as pd
-from scipy import stats
+from scipy.special import ndtri, stdtrit
 
 LEVEL = 0.95
 
@@ -41,7 +41,7 @@ def wilson(share: float, count: int) -> tuple[float, float]:
     """The 95 % interval of a share of `count` independent trials (Wilson 1927); (0, 1) with no trials."""
     if not count > 0:
         return 0.0, 1.0
-    z = float(stats.norm.ppf(0.5 + LEVEL / 2))
+    z = float(ndtri(0.5 + LEVEL / 2))
     centre = (share + z * z / (2 * count)) / (1 + z * z / count)
     half = z * math.sqrt(share * (1 - share) / count + z * z / (4 * count * count)) / (1 + z * z / count)
     return max(0.0, centre - half), min(1.0, centre + half)
@@ -50,4 +50,4 @@ def wilson(share: float, count: int) -> tuple[float, float]:
 def _half_width(deviation: float, count: int) -> float:
     if count < 2:
         return math.nan
-    return float(stats.t.ppf(0.5 + LEVEL / 2, count - 1)) * float(deviation) / math.sqrt(count)
+    return float(stdtrit(count - 1, 0.5 + LEVEL / 2)) * float(deviation) / math.sqrt(count)

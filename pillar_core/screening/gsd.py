@@ -13,9 +13,9 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import torch
 
 from pillar_core.arrays import Array
+from pillar_core.deferred import torch
 from pillar_core.errors import DataError, SettingError
 from pillar_core.params import Param
 from pillar_core.screening.batches import chosen_rows, random_labels, require_images

@@ -12,16 +12,16 @@ import functools
 from collections.abc import Callable, Iterator
 
 import numpy as np
-import torch
 
 from pillar_core.arrays import Array
+from pillar_core.deferred import torch
 from pillar_core.registry import Registry
 from pillar_core.screening import networks, pretrained, probe
 from pillar_core.screening.batches import LABEL_CLASSES, image_batches
 from pillar_core.subspace import LARGEST_CHUNK, gradient_chunks
 from pillar_core.threads import threads_for
 
-Chunks = Callable[[], Iterator[torch.Tensor]]
+Chunks = Callable[[], Iterator["torch.Tensor"]]
 LINEAR_SIDE = 32
 """Side of the images that a linear head on pixels takes."""
 PIXELS_AT_ONCE = 256
@@ -80,7 +80,7 @@ class GradientModel:
         return lambda: gradient_chunks(made.module, rows, labels, names=made.names, read=made.read, at_once=made.at_once)
 
 
-MODELS: Registry[GradientModel] = Registry("gradient model")
+MODELS: Registry[GradientModel] = Registry("gradient model", home="pillar_core.screening")
 
 
 def model_of(name: str) -> GradientModel:

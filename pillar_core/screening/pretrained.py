@@ -14,10 +14,9 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl
 
-import torch
-
 from pillar_core.arrays import Array
 from pillar_core.backbones.weights import fill
+from pillar_core.deferred import torch
 from pillar_core.errors import MissingDependencyError, SettingError
 from pillar_core.rng import stream
 from pillar_core.screening import networks

@@ -8,11 +8,10 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pandas as pd
-import torch
-from scipy import stats
 
 from pillar_core import accounting
 from pillar_core.arrays import Array
+from pillar_core.deferred import stats, torch
 from pillar_core.errors import SettingError, UnsupportedError
 from pillar_core.fingerprint import fingerprint
 from pillar_core.ledger import DpEvent, Ledger

@@ -10,9 +10,8 @@ from __future__ import annotations
 import dataclasses
 
 import numpy as np
-import torch
-from torch.nn import functional
 
+from pillar_core.deferred import torch
 from pillar_core.rng import stream
 from pillar_core.screening.batches import LABEL_CLASSES
 
@@ -66,6 +65,7 @@ def network(net: Probe) -> torch.nn.Module:
 
 def forward(net: Probe, images: torch.Tensor) -> tuple[torch.Tensor, ...]:
     """(first pool, its places, second pool, its places, logits' sigmoid (b, 10)) of images (b, 3, 224, 224)."""
+    functional = torch.nn.functional
     one, at_one = functional.max_pool2d(functional.conv2d(images, net.first, net.first_bias, _FIRST_STRIDE), 2, return_indices=True)
     two, at_two = functional.max_pool2d(functional.conv2d(one, net.second, net.second_bias, _SECOND_STRIDE), 2, return_indices=True)
     outputs = torch.sigmoid(functional.linear(two.flatten(1), net.dense, net.dense_bias))
@@ -75,10 +75,10 @@ def forward(net: Probe, images: torch.Tensor) -> tuple[torch.Tensor, ...]:
 def probe_rows(net: Probe, images: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
     """(b, 30202) float32 gradients of each image's own cross-entropy, in the order of `Probe.parts`."""
     one, at_one, two, at_two, outputs = forward(net, images)
-    residual = torch.softmax(outputs, dim=1) - functional.one_hot(labels, LABEL_CLASSES)
+    residual = torch.softmax(outputs, dim=1) - torch.nn.functional.one_hot(labels, LABEL_CLASSES)
     on_logits = residual * outputs * (1 - outputs)
     on_two = _unpooled((on_logits @ net.dense).view(two.shape), at_two, (7, 7))
-    on_one = functional.conv_transpose2d(on_two.view(-1, 16, 7, 7), net.second, stride=_SECOND_STRIDE)
+    on_one = torch.nn.functional.conv_transpose2d(on_two.view(-1, 16, 7, 7), net.second, stride=_SECOND_STRIDE)
     on_first = _unpooled(on_one, at_one, (44, 44))
     return torch.cat(
         [
@@ -101,4 +101,4 @@ def _unpooled(gradient: torch.Tensor, places: torch.Tensor, shape: tuple[int, in
 
 def _patches(maps: torch.Tensor, kernel: int, stride: int) -> torch.Tensor:
     """(b, places, channels · kernel²) input patches of a convolution."""
-    return functional.unfold(maps, kernel, stride=stride).transpose(1, 2)
+    return torch.nn.functional.unfold(maps, kernel, stride=stride).transpose(1, 2)

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy import stats
 
+from pillar_core.deferred import stats
 from pillar_core.errors import DataError, SettingError
 from pillar_core.screening.gsd import Side
 from pillar_core.screening.models import GradientModel

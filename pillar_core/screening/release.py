@@ -21,9 +21,9 @@ import dataclasses
 from collections.abc import Iterable, Sequence
 
 import numpy as np
-import torch
 
 from pillar_core.arrays import Array
+from pillar_core.deferred import torch
 from pillar_core.ledger import Ledger
 from pillar_core.mechanisms import BinghamMechanism, GaussianMechanism
 from pillar_core.rng import Stream, stream

@@ -113,7 +113,7 @@ class Score:
         return "moment" if self.from_moment else "directions" if self.from_directions else ""
 
 
-SCORES: Registry[Score] = Registry("score", Score)
+SCORES: Registry[Score] = Registry("score", Score, home="pillar_core.screening")
 
 
 def projection_residual(private: Seen, public: Seen, k: int, m: int) -> float:

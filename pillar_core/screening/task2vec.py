@@ -10,9 +10,9 @@ from __future__ import annotations
 import dataclasses
 
 import numpy as np
-import torch
 
 from pillar_core.arrays import Array
+from pillar_core.deferred import torch
 from pillar_core.rng import stream
 from pillar_core.screening import probe
 from pillar_core.screening.batches import LABEL_CLASSES, image_batches

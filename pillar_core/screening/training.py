@@ -12,9 +12,9 @@ from collections.abc import Mapping
 
 import numpy as np
 import pandas as pd
-import torch
 
 from pillar_core.arrays import Array
+from pillar_core.deferred import torch
 from pillar_core.errors import DataError
 from pillar_core.params import Param
 from pillar_core.rng import stream

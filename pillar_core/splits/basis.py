@@ -7,9 +7,9 @@ import dataclasses
 from functools import cached_property
 
 import numpy as np
-import torch
 
 from pillar_core.arrays import Array
+from pillar_core.deferred import torch
 from pillar_core.errors import DataError
 from pillar_core.splits.transform import Transform
 from pillar_core.threads import LARGE_WORK, threads_for

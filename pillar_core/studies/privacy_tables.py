@@ -119,8 +119,10 @@ def composed(setting: GaussianSetting, *, selection: float, trials: float) -> pd
     selection: its pure ε, 0 for none; trials: mean number of runs (logarithmic law), 1 for none. Columns label, epsilon,
     is_bound, event. Selection among runs composes only as a Rényi bound; where there is none, ε is NaN and event says why.
     """
+    from pillar_core import events
+
     rows: list[tuple[str, DpEvent]] = [("training alone", setting.event)]
-    choice = ledger.PureEvent(selection, 2 * selection)
+    choice = events.PureEvent(selection, 2 * selection)
     if selection > 0:
         rows.append(("+ choosing public data", ledger.compose(setting.event, choice)))
     if trials > 1:

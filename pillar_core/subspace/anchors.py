@@ -7,10 +7,9 @@ right singular directions of G. For a linear head g_i = r_i ⊗ z_i, so (G Gᵀ)
 from __future__ import annotations
 
 import numpy as np
-import torch
-from scipy.linalg import eigh
 
 from pillar_core.arrays import Array
+from pillar_core.deferred import torch
 
 RANK_TOLERANCE = 1e-6
 """Directions whose eigenvalue is below this fraction of the largest are dropped: float32 gradients do not resolve them."""
@@ -28,6 +27,8 @@ def anchor_coefficients(gram: Array, k: int) -> Array:
 
     gram: (m, m) float64, the anchors' inner products; k at most m.
     """
+    from scipy.linalg import eigh
+
     m = len(gram)
     values, vectors = eigh(gram, subset_by_index=[m - k, m - 1], check_finite=False)
     values, vectors = values[::-1], vectors[:, ::-1]

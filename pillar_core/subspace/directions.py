@@ -11,10 +11,9 @@ import dataclasses
 from collections.abc import Callable, Iterable
 
 import numpy as np
-import torch
-from scipy.linalg import eigh
 
 from pillar_core.arrays import Array
+from pillar_core.deferred import torch
 from pillar_core.errors import DataError
 from pillar_core.rng import stream
 
@@ -51,6 +50,8 @@ def top_directions(rows: torch.Tensor, k: int, *, products: torch.Tensor | None 
     Raises:
         DataError: fewer rows than k, or a rank below k.
     """
+    from scipy.linalg import eigh
+
     m = len(rows)
     if m < k:
         raise DataError(f"k must be at most the number of examples, {m}; got {k}. Lower k or bring more examples.")

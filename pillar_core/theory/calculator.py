@@ -126,7 +126,7 @@ class Calculator:
         return Outcome(self.compute(settings), self.ranges(settings))
 
 
-CALCULATORS: Registry[Calculator] = Registry("calculator")
+CALCULATORS: Registry[Calculator] = Registry("calculator", home="pillar_core.theory")
 
 
 def ratio(numerator: float, denominator: float) -> float:

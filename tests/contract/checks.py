@@ -18,7 +18,8 @@ from scipy.special import softmax
 from contract.tapes import Neighbour, Recorder, Redraws, Replay, WithFirstRow, distance
 from pillar_core import params
 from pillar_core.auditing import noise
-from pillar_core.ledger import Call, DpEvent, ExponentialMechanismEvent, GaussianRelease, Ledger, PureEvent, compose, counted
+from pillar_core.events import ExponentialMechanismEvent, GaussianRelease, PureEvent
+from pillar_core.ledger import Call, DpEvent, Ledger, compose, counted
 from pillar_core.memo import Memo
 from pillar_core.methods import Method
 from pillar_core.rng import Streams

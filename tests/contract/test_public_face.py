@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import importlib
 import inspect
 
 import pytest
@@ -58,3 +60,24 @@ def test_registries_are_mappings_by_name():
 
 def test_documented_names_exist():
     assert all(hasattr(pc, name) for name in pc.__all__)
+    assert set(pc.__all__) | {"__version__"} <= set(dir(pc))
+
+
+def test_names_resolved_late_are_those_that_type_checkers_see():
+    tree = ast.parse(inspect.getsource(pc))
+    block = next(node for node in tree.body if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING")
+    seen = {
+        alias.asname or alias.name: (node.module, alias.name)
+        for node in block.body
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }
+    assert seen.keys() == set(pc.__all__)
+    for name, (module, attribute) in seen.items():
+        found = getattr(importlib.import_module(module), attribute)
+        assert getattr(pc, name) is found, name
+
+
+def test_other_names_are_refused():
+    with pytest.raises(AttributeError, match="no attribute 'torch'"):
+        pc.torch  # noqa: B018  # the access is what is tested

@@ -14,7 +14,8 @@ from contract.checks import SIGNIFICANCE, standard_noise
 from contract.tapes import Neighbour, Recorder, Replay, distance
 from pillar_core import accounting
 from pillar_core.auditing import noise
-from pillar_core.ledger import ExponentialMechanismEvent, Ledger, counted
+from pillar_core.events import ExponentialMechanismEvent
+from pillar_core.ledger import Ledger, counted
 from pillar_core.rng import stream
 from pillar_core.screening import release as releases
 from pillar_core.screening.models import MODELS

@@ -16,7 +16,7 @@ import pytest
 from dp_accounting import dp_event
 from scipy import optimize, special, stats
 
-from pillar_core import accounting, ledger
+from pillar_core import accounting, events, ledger
 from pillar_core.accounting.loss import GaussianPair
 from pillar_core.accounting.pillar import direction_bounds
 from pillar_core.arrays import Array
@@ -113,7 +113,7 @@ def test_pure_releases_compose_as_binomials(times: int, each: float, delta: floa
         return float((mass * -np.expm1(np.minimum(epsilon - losses, 0))).sum())
 
     exact = exact_epsilon(delta_at, delta) if times * each < 59 else None
-    event = ledger.repeated(ledger.PureEvent(each, each), times)
+    event = ledger.repeated(events.PureEvent(each, each), times)
     found = accounting.epsilon(event, delta=delta, relation=REPLACE, accountant="pillar")
     assert found.upper <= times * each * (1 + 1e-12)
     if exact is not None:
@@ -139,7 +139,7 @@ def test_a_gaussian_beside_a_pure_release_is_a_mixture_of_two_shifts() -> None:
     mu, pure, delta = 0.7, 0.4, 1e-6
     high = float(special.expit(pure))
     exact = exact_epsilon(lambda e: high * accounting.delta_of(e - pure, mu) + (1 - high) * accounting.delta_of(e + pure, mu), delta)
-    event = ledger.compose(ledger.gaussian(1 / mu), ledger.PureEvent(pure, pure))
+    event = ledger.compose(ledger.gaussian(1 / mu), events.PureEvent(pure, pure))
     found = accounting.epsilon(event, delta=delta, relation=ADD)
     assert found.lower <= exact * (1 + 1e-9)
     assert exact * (1 - 1e-9) <= found.upper <= exact * 1.002
@@ -149,7 +149,7 @@ def test_a_gaussian_beside_a_pure_release_is_a_mixture_of_two_shifts() -> None:
 def test_a_sampled_pure_release_has_the_amplified_epsilon(relation: str) -> None:
     """Add/remove: log(1 + q(e^ε − 1)) is exact for δ = 0 (Li, Qardaji & Su 2012). Replace-one keeps ε and scales δ by q."""
     q, pure, delta = 0.1, 1.0, 1e-9
-    event = ledger.subsampled(ledger.PureEvent(pure, pure), q)
+    event = ledger.subsampled(events.PureEvent(pure, pure), q)
     found = accounting.epsilon(event, delta=delta, relation=relation)
     exact = {ADD: math.log1p(q * math.expm1(pure)), REPLACE: pure + math.log1p(-delta / (q * special.expit(pure)))}[relation]
     # at δ = 1e-9 the crossing lies within δ/P(ε₀) of the largest loss

@@ -11,7 +11,7 @@ from dp_accounting.pld import privacy_loss_distribution
 from dp_accounting.privacy_accountant import NeighboringRelation as Library
 from prv_accountant import PoissonSubsampledGaussianMechanism, PRVAccountant
 
-from pillar_core import accounting, ledger
+from pillar_core import accounting, events, ledger
 from pillar_core.types import NeighboringRelation
 
 ADD = NeighboringRelation.ADD_OR_REMOVE_ONE
@@ -108,7 +108,7 @@ def test_randomised_response_under_replacement_meets_dp_accounting() -> None:
     one = privacy_loss_distribution.from_randomized_response(p, 2, neighboring_relation=Library.REPLACE_ONE)
     theirs = one.self_compose(40).get_epsilon_for_delta(1e-6)
     each = math.log(2 / p - 1)
-    ours = accounting.epsilon(ledger.repeated(ledger.PureEvent(each, each), 40), delta=1e-6, relation=REPLACE, accountant="pillar")
+    ours = accounting.epsilon(ledger.repeated(events.PureEvent(each, each), 40), delta=1e-6, relation=REPLACE, accountant="pillar")
     assert ours.lower <= theirs * (1 + 1e-9)
     assert ours.upper == pytest.approx(theirs, rel=2e-3)
 

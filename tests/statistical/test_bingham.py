@@ -10,7 +10,8 @@ from scipy.integrate import quad
 from scipy.special import i0, i1
 
 from pillar_core.errors import SettingError
-from pillar_core.ledger import ExponentialMechanismEvent, Ledger, compose
+from pillar_core.events import ExponentialMechanismEvent
+from pillar_core.ledger import Ledger, compose
 from pillar_core.mechanisms import BinghamMechanism
 from pillar_core.mechanisms.bingham import bingham
 from pillar_core.rng import stream

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import sys
+import threading
+import types
 
 import pytest
 
@@ -71,3 +74,34 @@ def test_a_prefix_belongs_to_one_family(prefix: str) -> None:
     registry, _ = _registry()
     with pytest.raises(ValueError, match="family"):
         registry.register_family(prefix, lambda name: _Item(name, name))
+
+
+def test_a_registry_is_whole_for_a_reader_that_comes_while_its_home_is_imported(tmp_path, monkeypatch) -> None:
+    registry: Registry[_Item] = Registry("thing", home="home_of_things")
+    meeting = types.ModuleType("meeting_of_things")
+    meeting.__dict__.update(register=registry.register, item=_Item, half=threading.Event(), go=threading.Event())
+    monkeypatch.setitem(sys.modules, "meeting_of_things", meeting)
+    code = "from meeting_of_things import *\nregister(item('one', 'One'))\nhalf.set()\ngo.wait()\nregister(item('two', 'Two'))\n"
+    (tmp_path / "home_of_things.py").write_text(code, encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    seen: list[list[str]] = []
+    readers = [threading.Thread(target=lambda: seen.append(list(registry))) for _ in range(3)]
+    readers[0].start()
+    meeting.half.wait()
+    for reader in readers[1:]:
+        reader.start()
+    readers[1].join(0.2)  # time to read one item, were half a registry shown
+    meeting.go.set()
+    for reader in readers:
+        reader.join()
+    monkeypatch.delitem(sys.modules, "home_of_things")
+    assert seen == [["one", "two"]] * 3
+
+
+def test_what_the_import_of_a_home_raises_every_reading_raises(tmp_path, monkeypatch) -> None:
+    (tmp_path / "broken_home.py").write_text("raise ZeroDivisionError('in the home')", encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    registry: Registry[_Item] = Registry("thing", home="broken_home")
+    for read in (len, list, lambda one: one["plain"], lambda one: "plain" in one, lambda one: one.families):
+        with pytest.raises(ZeroDivisionError, match="in the home"):
+            read(registry)

@@ -17,13 +17,12 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-import torch
-from scipy.linalg import eigh
 
 from pillar_core import ledger as events
 from pillar_core import params
 from pillar_core.accounting import calibrate
 from pillar_core.arrays import Array
+from pillar_core.deferred import torch
 from pillar_core.engine import Head, LinearClassifier, train_heads
 from pillar_core.engine.gradient import within_unit_ball
 from pillar_core.grouping import grouped
@@ -118,6 +117,8 @@ def second_moment(view: View, transform: Transform) -> torch.Tensor:
 
 def top_directions(moment: torch.Tensor, k: int) -> Array:
     """(d, k) float32 eigenvectors of the symmetric part of `moment`, by falling eigenvalue, largest coordinate positive."""
+    from scipy.linalg import eigh
+
     symmetric = ((moment + moment.T) / 2).numpy()
     d = len(symmetric)
     _, vectors = eigh(symmetric, subset_by_index=[d - k, d - 1], overwrite_a=True, check_finite=False)

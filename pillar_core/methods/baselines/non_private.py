@@ -8,10 +8,10 @@ from __future__ import annotations
 import dataclasses
 
 import numpy as np
-import torch
 
 from pillar_core import params
 from pillar_core.arrays import Array
+from pillar_core.deferred import torch
 from pillar_core.engine import LinearClassifier
 from pillar_core.ledger import Call, DpEvent, Ledger, gaussian
 from pillar_core.methods.method import METHODS, Method, Plan

@@ -18,11 +18,11 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-import torch
 
 from pillar_core import ledger as events
 from pillar_core import params
 from pillar_core.arrays import Array
+from pillar_core.deferred import torch
 from pillar_core.engine import LinearClassifier
 from pillar_core.engine.gradient import SUM_ROWS, within_unit_ball
 from pillar_core.grouping import grouped

@@ -16,9 +16,9 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-import torch
 
 from pillar_core import params
+from pillar_core.deferred import torch
 from pillar_core.engine.device import training_device
 from pillar_core.errors import SettingError
 from pillar_core.ledger import Ledger

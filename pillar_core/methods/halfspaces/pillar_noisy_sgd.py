@@ -14,10 +14,10 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-import torch
 
 from pillar_core import ledger as events
 from pillar_core import params
+from pillar_core.deferred import torch
 from pillar_core.engine.device import training_device
 from pillar_core.engine.halfspaces import HalfspaceHead, HalfspacePlan, Loss, hinge, logistic, losses, problems, targets, train_halfspaces
 from pillar_core.errors import SettingError

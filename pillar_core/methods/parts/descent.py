@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import ClassVar, TypeVar
 
 import numpy as np
-import torch
 
 from pillar_core import ledger as events
 from pillar_core import params
 from pillar_core.arrays import Array
+from pillar_core.deferred import torch
 from pillar_core.engine import Head, HeadPlan, LinearClassifier, Step, train_heads
 from pillar_core.grouping import grouped
 from pillar_core.ledger import DpEvent, Ledger
@@ -36,7 +36,7 @@ class Together:
 Prepare = Callable[[S, View, Streams], Prepared]
 Start = Callable[[S, Together], Array]
 """(k, C) float32 starting weights."""
-OptimiserOf = Callable[[Sequence[S], Together, torch.Tensor], Step]
+OptimiserOf = Callable[[Sequence[S], Together, "torch.Tensor"], Step]
 """The step of heads with these settings, from their starting weights (H, C, k)."""
 FitMany = Callable[[Sequence[S], View, Sequence[Streams], Sequence[Ledger]], list[TrainResult]]
 """`Method.fit_many`."""

@@ -7,9 +7,9 @@ import math
 from typing import TypeVar
 
 import numpy as np
-import torch
 
 from pillar_core import params
+from pillar_core.deferred import torch
 from pillar_core.engine import LinearClassifier
 from pillar_core.engine.halfspaces import class_weights, problems
 from pillar_core.methods.method import Plan

@@ -13,11 +13,11 @@ from collections.abc import Sequence
 from typing import Protocol, TypeVar
 
 import numpy as np
-import torch
 
 from pillar_core import ledger as events
 from pillar_core import params
 from pillar_core.arrays import Array
+from pillar_core.deferred import torch
 from pillar_core.engine import HeadPlan, LinearClassifier, per_head, training_device
 from pillar_core.engine.gradient import squared_lengths
 from pillar_core.engine.logistic import descended_head, public_head

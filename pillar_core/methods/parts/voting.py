@@ -11,11 +11,11 @@ import math
 from typing import Any, TypeVar
 
 import numpy as np
-import torch
 
 from pillar_core import ledger as events
 from pillar_core import params
 from pillar_core.arrays import Array
+from pillar_core.deferred import torch
 from pillar_core.engine import LinearClassifier
 from pillar_core.engine.ridge import cross_validated_ridge, shrunk_regression
 from pillar_core.ledger import DpEvent, Ledger

@@ -17,9 +17,9 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 import numpy as np
-import torch
 
 from pillar_core import params
+from pillar_core.deferred import torch
 from pillar_core.engine import Clipping, NoisySum, Step, heavy_ball
 from pillar_core.engine.preconditioned import gradient_second_moment, head_residuals, preconditioned_norms
 from pillar_core.methods.method import METHODS, Method

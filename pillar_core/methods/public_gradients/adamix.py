@@ -16,10 +16,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
-import torch
 
 from pillar_core import params
 from pillar_core.arrays import Array
+from pillar_core.deferred import torch
 from pillar_core.engine import Clipping, NoisySum, Step, per_head, training_device
 from pillar_core.engine.gradient_subspace import gradient_subspace
 from pillar_core.engine.train import SMALLEST_CLIP

@@ -14,10 +14,9 @@ import math
 from collections.abc import Sequence
 from typing import ClassVar
 
-import torch
-
 from pillar_core import params
 from pillar_core.arrays import Array
+from pillar_core.deferred import torch
 from pillar_core.engine import Clipping, NoisySum, Step, per_head
 from pillar_core.engine.one_pass import one_pass
 from pillar_core.methods.method import METHODS, Method, Plan

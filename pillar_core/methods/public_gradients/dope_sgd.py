@@ -12,9 +12,8 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 
-import torch
-
 from pillar_core import params
+from pillar_core.deferred import torch
 from pillar_core.engine import Clipping, NoisySum, Step
 from pillar_core.methods.method import METHODS, Method
 from pillar_core.methods.parts import descent, mixed

@@ -11,10 +11,9 @@ import dataclasses
 from collections.abc import Sequence
 from typing import ClassVar
 
-import torch
-
 from pillar_core import params
 from pillar_core.arrays import Array
+from pillar_core.deferred import torch
 from pillar_core.engine import Clipping, NoisySum, Step
 from pillar_core.engine.logistic import public_head
 from pillar_core.engine.train import SMALLEST_CLIP

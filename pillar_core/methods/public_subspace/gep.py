@@ -19,11 +19,11 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import numpy as np
-import torch
 
 from pillar_core import ledger as events
 from pillar_core import params
 from pillar_core.arrays import Array
+from pillar_core.deferred import torch
 from pillar_core.engine import LinearClassifier, heavy_ball, training_device
 from pillar_core.engine.embedding import AnchorBasis, embedded_sums
 from pillar_core.engine.gradient import squared_lengths

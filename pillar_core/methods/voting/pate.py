@@ -20,11 +20,11 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import torch
 
 from pillar_core import ledger as events
 from pillar_core import params
 from pillar_core.arrays import Array
+from pillar_core.deferred import torch
 from pillar_core.engine.ridge import grouped_ridge
 from pillar_core.errors import SettingError
 from pillar_core.grouping import grouped

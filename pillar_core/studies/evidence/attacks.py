@@ -11,7 +11,6 @@ from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
-import torch
 
 from pillar_core import accounting, auditing, rng
 from pillar_core.accounting import TradeOff
@@ -28,6 +27,7 @@ from pillar_core.auditing import (
     shadows,
     trajectory,
 )
+from pillar_core.deferred import torch
 from pillar_core.engine import HeadPlan, LinearClassifier
 from pillar_core.errors import DataError, UnsupportedError
 from pillar_core.grouping import grouped

@@ -12,11 +12,11 @@ import math
 
 import numpy as np
 import pandas as pd
-import torch
 
 from pillar_core import accounting
 from pillar_core.arrays import Array
 from pillar_core.auditing import HeadRows, ReleaseTape, membership, trajectory
+from pillar_core.deferred import torch
 from pillar_core.engine import Clipping, LinearClassifier
 from pillar_core.engine.train import PLAIN
 from pillar_core.errors import UnsupportedError

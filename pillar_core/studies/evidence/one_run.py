@@ -12,11 +12,11 @@ import dataclasses
 from typing import Any
 
 import numpy as np
-import torch
 
 from pillar_core import rng
 from pillar_core.arrays import Array
 from pillar_core.auditing import HeadRows, ReleaseTape, one_run, trajectory
+from pillar_core.deferred import torch
 from pillar_core.engine import HeadPlan, LinearClassifier
 from pillar_core.errors import SettingError, UnsupportedError
 from pillar_core.ledger import Ledger

@@ -6,13 +6,13 @@ import dataclasses
 
 import numpy as np
 import pandas as pd
-import torch
 
 from pillar_core import rng
 from pillar_core.arrays import Array
 from pillar_core.auditing import score_leak as attacks
 from pillar_core.auditing import shadows
 from pillar_core.auditing.membership import Rate
+from pillar_core.deferred import torch
 from pillar_core.errors import DataError
 from pillar_core.screening.batches import chosen_rows, random_labels
 from pillar_core.screening.models import GradientModel, Start, model_of

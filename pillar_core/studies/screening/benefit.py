@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy import stats
 
 from pillar_core import data, screening
 from pillar_core.arrays import Array
 from pillar_core.data import DATASETS, load_dataset
+from pillar_core.deferred import stats
 from pillar_core.errors import DataError
 from pillar_core.methods import METHODS
 from pillar_core.params import params_of

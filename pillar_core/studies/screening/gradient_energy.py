@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import torch
 
+from pillar_core.deferred import torch
 from pillar_core.engine import Head, NoisySum, Step, train_heads
 from pillar_core.engine.gradient_subspace import gradient_subspace
 from pillar_core.engine.mixed import public_gradients

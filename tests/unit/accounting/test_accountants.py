@@ -7,7 +7,7 @@ import math
 import pytest
 from dp_accounting import dp_event
 
-from pillar_core import accounting, ledger
+from pillar_core import accounting, events, ledger
 from pillar_core.accounting import ACCOUNTANTS, auto
 from pillar_core.errors import SettingError, UnknownNameError, UnsupportedError
 from pillar_core.types import NeighboringRelation
@@ -18,8 +18,8 @@ NAMES = ("auto", "pillar", "prv", "pld", "rdp", "opacus_rdp", "gdp", "analytic_g
 
 FULL = ledger.repeated(ledger.gaussian(5.0), 10)
 SAMPLED = ledger.repeated(ledger.subsampled(ledger.gaussian(2.0), 0.02), 50)
-MIXED = ledger.compose(SAMPLED, ledger.ExponentialMechanismEvent(0.1, 0.2), ledger.PureEvent(0.2, 0.4, 1e-7), dp_event.LaplaceDpEvent(8.0))
-SAMPLED_PURE = ledger.subsampled(ledger.PureEvent(0.5, 0.9), 0.1)
+MIXED = ledger.compose(SAMPLED, events.ExponentialMechanismEvent(0.1, 0.2), events.PureEvent(0.2, 0.4, 1e-7), dp_event.LaplaceDpEvent(8.0))
+SAMPLED_PURE = ledger.subsampled(events.PureEvent(0.5, 0.9), 0.1)
 SELECTION = dp_event.RepeatAndSelectDpEvent(SAMPLED, 10.0, 1.0)
 
 
@@ -166,7 +166,7 @@ def test_selection_costs_more_than_one_run_and_the_choice_of_runs_is_not_free() 
 
 
 def test_delta_of_a_release_is_taken_from_the_budget() -> None:
-    event = ledger.PureEvent(0.5, 0.5, 1e-5)
+    event = events.PureEvent(0.5, 0.5, 1e-5)
     assert accounting.epsilon(event, delta=1e-5, relation=ADD).upper == pytest.approx(0.5, rel=1e-12)
     assert accounting.epsilon(event, delta=0.9e-5, relation=ADD).upper == math.inf
     assert accounting.epsilon(ledger.repeated(event, 2), delta=1e-5, relation=ADD).upper == math.inf

@@ -7,8 +7,9 @@ import math
 import pytest
 from dp_accounting import dp_event
 
-from pillar_core import ledger
+from pillar_core import events, ledger
 from pillar_core.accounting import Kind, Release, read
+from pillar_core.accounting.elementary import gaussian_events
 from pillar_core.errors import SettingError
 from pillar_core.types import NeighboringRelation
 
@@ -37,8 +38,8 @@ def test_equal_spending_reads_equal_however_it_is_written() -> None:
         (ledger.gaussian(4.0, replace_one_factor=math.sqrt(2)), 0.25, math.sqrt(2) / 4),
         (ledger.gaussian(4.0, replace_one_factor=1.0), 0.25, 0.25),
         (dp_event.LaplaceDpEvent(4.0), 0.25, 0.5),
-        (ledger.ExponentialMechanismEvent(0.3, 0.6), 0.3, 0.6),
-        (ledger.PureEvent(0.3, 0.5, 1e-7), 0.3, 0.5),
+        (events.ExponentialMechanismEvent(0.3, 0.6), 0.3, 0.6),
+        (events.PureEvent(0.3, 0.5, 1e-7), 0.3, 0.5),
         # under Poisson sampling the Gaussian's loss is one row's norm: the pair itself knows the relation
         (ledger.subsampled(ledger.gaussian(4.0), 0.1), 0.25, 0.25),
     ],
@@ -70,8 +71,8 @@ def test_sampling_of_everything_or_nothing_disappears() -> None:
         dp_event.PoissonSampledDpEvent(0.5, dp_event.GaussianDpEvent(0.0)),
         dp_event.PoissonSampledDpEvent(0.5, dp_event.NonPrivateDpEvent()),
         dp_event.LaplaceDpEvent(0.0),
-        ledger.PureEvent(math.inf, math.inf),
-        ledger.PureEvent(0.1, 0.1, 1.0),
+        events.PureEvent(math.inf, math.inf),
+        events.PureEvent(0.1, 0.1, 1.0),
     ],
 )
 def test_release_without_noise_is_not_private(event: dp_event.DpEvent) -> None:
@@ -84,9 +85,9 @@ def test_release_without_noise_is_not_private(event: dp_event.DpEvent) -> None:
         dp_event.GaussianDpEvent(math.nan),
         dp_event.GaussianDpEvent(-1.0),
         dp_event.LaplaceDpEvent(math.nan),
-        ledger.GaussianRelease(1.0, math.nan),
-        ledger.ExponentialMechanismEvent(math.nan, 1.0),
-        ledger.PureEvent(0.1, 0.1, math.nan),
+        events.GaussianRelease(1.0, math.nan),
+        events.ExponentialMechanismEvent(math.nan, 1.0),
+        events.PureEvent(0.1, 0.1, math.nan),
         dp_event.PoissonSampledDpEvent(math.nan, dp_event.GaussianDpEvent(1.0)),
         dp_event.PoissonSampledDpEvent(1.5, dp_event.GaussianDpEvent(1.0)),
         dp_event.PoissonSampledDpEvent(0.5, dp_event.GaussianDpEvent(math.nan)),
@@ -109,3 +110,12 @@ def test_unknown_events_are_kept_apart_with_their_counts() -> None:
     assert events.gaussian_mu == 0.5
     two_of_one_sample = dp_event.PoissonSampledDpEvent(0.1, dp_event.ComposedDpEvent([ledger.gaussian(2.0), dp_event.LaplaceDpEvent(1.0)]))
     assert len(read(two_of_one_sample, ADD).unsupported) == 1
+
+
+@pytest.mark.parametrize("relation", list(NeighboringRelation))
+@pytest.mark.parametrize("steps", [0, 1, 7])
+@pytest.mark.parametrize("probability", [1.0, 0.3, 1e-6])
+@pytest.mark.parametrize("noise", [0.0, 0.7, 3.0, 1e9])
+def test_plain_gaussian_runs_need_no_event(noise: float, probability: float, steps: int, relation: NeighboringRelation) -> None:
+    event = ledger.repeated(ledger.subsampled(ledger.gaussian(noise), probability), steps)
+    assert gaussian_events(noise, probability, steps, relation) == read(event, relation)

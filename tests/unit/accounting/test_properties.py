@@ -14,7 +14,7 @@ from dp_accounting import dp_event
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pillar_core import accounting, ledger
+from pillar_core import accounting, events, ledger
 from pillar_core.types import EpsilonBounds, NeighboringRelation
 
 SLACK, FLOOR = 0.02, 1e-4
@@ -85,9 +85,9 @@ def small_events(draw: st.DrawFn) -> dp_event.DpEvent:
         "gaussian": ledger.gaussian(draw(st.floats(3, 50)), replace_one_factor=draw(st.sampled_from([1.0, math.sqrt(2), 2.0]))),
         "sampled": ledger.subsampled(ledger.gaussian(draw(st.floats(0.7, 10))), draw(st.floats(0.001, 0.9))),
         "laplace": dp_event.LaplaceDpEvent(1 / pure),
-        "pure": ledger.PureEvent(pure, 2 * pure, draw(st.sampled_from([0.0, 1e-9]))),
-        "exponential": ledger.ExponentialMechanismEvent(pure, 2 * pure),
-        "sampled pure": ledger.subsampled(ledger.PureEvent(pure, 2 * pure), draw(st.floats(0.01, 0.9))),
+        "pure": events.PureEvent(pure, 2 * pure, draw(st.sampled_from([0.0, 1e-9]))),
+        "exponential": events.ExponentialMechanismEvent(pure, 2 * pure),
+        "sampled pure": ledger.subsampled(events.PureEvent(pure, 2 * pure), draw(st.floats(0.01, 0.9))),
         "sampled laplace": ledger.subsampled(dp_event.LaplaceDpEvent(1 / pure), draw(st.floats(0.01, 0.9))),
     }[kind]
     return ledger.repeated(event, count)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from pillar_core import accounting, ledger
+from pillar_core import accounting, events, ledger
 from pillar_core.errors import SettingError, UnsupportedError
 from pillar_core.types import NeighboringRelation
 
@@ -29,13 +29,13 @@ def test_gaussian_curve_is_the_likelihood_ratio_test() -> None:
 
 
 def test_pure_curve_is_the_hyperbolic_tangent() -> None:
-    curve = accounting.trade_off(ledger.PureEvent(1.0, 2.0))
+    curve = accounting.trade_off(events.PureEvent(1.0, 2.0))
     assert accounting.advantage(curve) == pytest.approx(math.tanh(0.5), rel=1e-15)
     assert accounting.advantage(curve) == pytest.approx(0.462, abs=5e-4)
     # randomised response at ε = 1 attains it: FPR 1/(1+e), miss rate the same
     corner = 1 / (1 + math.e)
     assert float(curve.miss_rate(corner)) == pytest.approx(corner, rel=1e-12)
-    assert accounting.trade_off(ledger.ExponentialMechanismEvent(1.0, 2.0), relation=REPLACE).epsilon == 2.0
+    assert accounting.trade_off(events.ExponentialMechanismEvent(1.0, 2.0), relation=REPLACE).epsilon == 2.0
 
 
 @pytest.mark.parametrize(("sigma", "q", "steps"), [(2.0, 0.1, 50), (0.7, 0.01, 500)])
@@ -98,7 +98,7 @@ def test_ends() -> None:
     everything = accounting.trade_off(ledger.gaussian(0.0))
     assert np.all(everything.miss_rate(RATES) == 0)
     assert accounting.advantage(everything) == 1
-    unknown_delta = accounting.trade_off(ledger.PureEvent(0.5, 0.5, 1e-3))
+    unknown_delta = accounting.trade_off(events.PureEvent(0.5, 0.5, 1e-3))
     assert unknown_delta.kind == "profile"
     assert accounting.advantage(unknown_delta) >= 1e-3 + (1 - 1e-3) * math.tanh(0.25) - 1e-9
     with pytest.raises(SettingError, match="false_positive_rate"):

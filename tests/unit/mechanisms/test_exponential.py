@@ -16,7 +16,8 @@ from contract.tapes import distance
 from pillar_core import accounting, rng
 from pillar_core.engine import LinearClassifier
 from pillar_core.errors import SettingError
-from pillar_core.ledger import ExponentialMechanismEvent, Ledger, counted, repeated
+from pillar_core.events import ExponentialMechanismEvent
+from pillar_core.ledger import Ledger, counted, repeated
 from pillar_core.mechanisms import ExponentialMechanism, exponential
 from pillar_core.methods import METHODS
 from pillar_core.splits import Transform

@@ -16,8 +16,8 @@ from pillar_core import errors, rng
 from pillar_core.data.images.resizing import resized
 from pillar_core.ledger import Ledger
 from pillar_core.methods import METHODS
-from pillar_core.methods.parts.deep import choice, gradients, networks, pixels, train
-from pillar_core.methods.parts.deep.networks import FixedNorm, WideResNet
+from pillar_core.methods.parts.deep import choice, gradients, layers, networks, pixels, train
+from pillar_core.methods.parts.deep.layers import FixedNorm, WideResNet
 from pillar_core.rng import Streams
 from pillar_core.types import Dataset
 
@@ -159,7 +159,7 @@ def test_frozen_batch_normalisation_is_that_of_test_time():
 
 
 def test_kernels_are_standardised_and_the_paper_s_network_has_its_size():
-    kernels = networks.standardised(torch.randn(6, 4, 3, 3, generator=rng_torch()) * 7 + 3)
+    kernels = layers.standardised(torch.randn(6, 4, 3, 3, generator=rng_torch()) * 7 + 3)
     torch.testing.assert_close(kernels.mean(dim=(1, 2, 3)), torch.zeros(6), atol=1e-6, rtol=0)
     torch.testing.assert_close(kernels.square().sum(dim=(1, 2, 3)), torch.ones(6))
     wide = networks.build("wrn_16_4", channels=3, n_classes=10, seed=0).module
@@ -170,7 +170,7 @@ def test_kernels_are_standardised_and_the_paper_s_network_has_its_size():
 @pytest.mark.parametrize("shape", [(8, 8), (14, 11), (4, 9), (3, 5)])
 def test_pooling_is_torch_s_adaptive_pooling(shape):
     maps = torch.rand(2, 3, *shape, generator=rng_torch())
-    torch.testing.assert_close(networks.Pooled(4)(maps), nn.functional.adaptive_avg_pool2d(maps, 4))
+    torch.testing.assert_close(layers.Pooled(4)(maps), nn.functional.adaptive_avg_pool2d(maps, 4))
 
 
 def test_micro_batches_change_nothing_but_rounding(monkeypatch):

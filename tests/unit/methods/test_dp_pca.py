@@ -12,7 +12,8 @@ import pillar_core as pc
 from contract.cases import small_split
 from pillar_core import accounting, rng
 from pillar_core.errors import BudgetError, SettingError
-from pillar_core.ledger import GaussianRelease, counted
+from pillar_core.events import GaussianRelease
+from pillar_core.ledger import counted
 from pillar_core.methods import METHODS
 from pillar_core.methods.baselines.dp_pca import second_moment, top_directions
 from pillar_core.splits import Transform, view_of

@@ -17,7 +17,8 @@ from contract.cases import case_for, small_split
 from pillar_core import rng
 from pillar_core.engine import halfspaces
 from pillar_core.errors import SettingError
-from pillar_core.ledger import ExponentialMechanismEvent, Ledger, PureEvent, counted
+from pillar_core.events import ExponentialMechanismEvent, PureEvent
+from pillar_core.ledger import Ledger, counted
 from pillar_core.mechanisms.printed_noisy_sgd import PrintedNoisySgd, printed_event
 from pillar_core.methods import METHODS
 from pillar_core.rng import Streams

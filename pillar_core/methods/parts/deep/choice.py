@@ -6,9 +6,7 @@ import math
 import warnings
 from typing import Any
 
-import torch
-from torch import nn
-
+from pillar_core.deferred import torch
 from pillar_core.errors import MissingDependencyError, SettingError
 from pillar_core.methods.parts.deep.networks import Built
 from pillar_core.rng import stream
@@ -16,7 +14,7 @@ from pillar_core.rng import stream
 CHOICES = ("all", "head", "bias", "layers", "lora")
 
 
-def choose(built: Built, *, trainable: str, layers: str, lora_rank: int, seed: int | None) -> nn.Module:
+def choose(built: Built, *, trainable: str, layers: str, lora_rank: int, seed: int | None) -> torch.nn.Module:
     """The network with `requires_grad` on the chosen parameters alone; the head is always among them.
 
     `layers`: names of parts, separated by commas: those that train (layers), or that get low-rank additions (lora; none means
@@ -57,13 +55,13 @@ def _below(own: str, part: str) -> bool:
     return own == part or own.startswith(part + ".")
 
 
-def _parts(module: nn.Module) -> str:
+def _parts(module: torch.nn.Module) -> str:
     """Names of the parts one and two levels down, for messages."""
     names = [own for own, part in module.named_modules() if own and own.count(".") < 2 and any(True for _ in part.parameters())]
     return ", ".join(names[:24]) + (" …" if len(names) > 24 else "")
 
 
-def _add_low_rank(module: nn.Module, head: str, named: tuple[str, ...], *, rank: int, seed: int | None) -> None:
+def _add_low_rank(module: torch.nn.Module, head: str, named: tuple[str, ...], *, rank: int, seed: int | None) -> None:
     """Adds B·A of `rank` to the chosen layers (Hu et al. 2022, α = rank): A normal with variance 1/fan-in named by seed, B zero."""
     targets = [own for own, layer in module.named_modules() if _takes_low_rank(layer) and not _below(own, head)]
     if named:
@@ -86,4 +84,4 @@ def _add_low_rank(module: nn.Module, head: str, named: tuple[str, ...], *, rank:
 
 
 def _takes_low_rank(layer: Any) -> bool:
-    return isinstance(layer, nn.Linear) or (isinstance(layer, nn.Conv2d) and layer.groups == 1)
+    return isinstance(layer, torch.nn.Linear) or (isinstance(layer, torch.nn.Conv2d) and layer.groups == 1)

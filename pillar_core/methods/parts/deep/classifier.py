@@ -7,10 +7,9 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import torch
-from torch import nn
 
 from pillar_core.arrays import Array
+from pillar_core.deferred import torch
 from pillar_core.engine.device import training_device
 from pillar_core.errors import DataError
 from pillar_core.methods.parts.deep import choice, networks
@@ -31,7 +30,7 @@ class Design:
     shape: tuple[int, ...]
     n_classes: int
 
-    def built(self, *, seed: int | None) -> tuple[nn.Module, str, Input]:
+    def built(self, *, seed: int | None) -> tuple[torch.nn.Module, str, Input]:
         """(the network at its start, the name of its head, how rows become its input)."""
         made = networks.build(self.network, channels=channels_of(self.shape), n_classes=self.n_classes, seed=seed)
         module = choice.choose(made, trainable=self.trainable, layers=self.layers, lora_rank=self.lora_rank, seed=seed)
@@ -47,7 +46,7 @@ class NetworkClassifier:
     arrays: tuple[Array, ...]
 
     @classmethod
-    def of(cls, design: Design, module: nn.Module) -> NetworkClassifier:
+    def of(cls, design: Design, module: torch.nn.Module) -> NetworkClassifier:
         """The classifier of a trained module."""
         state = module.state_dict()
         return cls(design, tuple(state), tuple(np.array(value.detach().cpu().numpy()) for value in state.values()))
@@ -76,7 +75,7 @@ class NetworkClassifier:
         return labels
 
     @cached_property
-    def _loaded(self) -> tuple[nn.Module, Input, torch.device]:
+    def _loaded(self) -> tuple[torch.nn.Module, Input, torch.device]:
         module, _, taken = self.design.built(seed=0)
         module.load_state_dict({name: torch.from_numpy(array.copy()) for name, array in zip(self.names, self.arrays, strict=True)})
         where = training_device()

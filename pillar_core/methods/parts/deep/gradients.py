@@ -12,11 +12,9 @@ import warnings
 from collections.abc import Iterator
 from typing import Any
 
-import torch
-from torch import nn
-
+from pillar_core.deferred import torch
 from pillar_core.engine.gradient import clip_factors
-from pillar_core.methods.parts.deep.networks import FixedNorm, StandardisedConv2d, learning, standardised
+from pillar_core.methods.parts.deep.networks import learning
 
 FLOATS, FLOATS_DEVICE = 1 << 25, 1 << 30
 """Per-row gradients of one micro-batch: 128 MB on the CPU, 4 GB on a GPU."""
@@ -25,8 +23,10 @@ MOST_ROWS, MOST_ROWS_DEVICE = 128, 512
 
 
 @contextlib.contextmanager
-def per_row(module: nn.Module) -> Iterator[Any]:
+def per_row(module: torch.nn.Module) -> Iterator[Any]:
     """`module` wrapped by Opacus so that a backward pass of a summed loss leaves `grad_sample` (n, …) on trained parameters."""
+    from pillar_core.methods.parts.deep.layers import FixedNorm, StandardisedConv2d
+
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # Opacus' hooks warn about their own use of torch
         from opacus.grad_sample import GradSampleModule
@@ -50,7 +50,7 @@ def micro_rows(n_parameters: int, copies: int, where: torch.device) -> int:
 
 
 def clipped_gradient_sum(
-    wrapped: Any, parameters: list[nn.Parameter], images: torch.Tensor, labels: torch.Tensor, *, copies: int, clip: float
+    wrapped: Any, parameters: list[torch.nn.Parameter], images: torch.Tensor, labels: torch.Tensor, *, copies: int, clip: float
 ) -> torch.Tensor:
     """(p,) float64 Σ_i clip(mean over copies of the gradient of row i), all parameters as one vector.
 
@@ -59,7 +59,7 @@ def clipped_gradient_sum(
     """
     try:
         logits = wrapped(images)
-        loss = nn.functional.cross_entropy(logits, labels.repeat_interleave(copies), reduction="sum") / copies
+        loss = torch.nn.functional.cross_entropy(logits, labels.repeat_interleave(copies), reduction="sum") / copies
         torch.autograd.backward(loss)
         rows = [_summed_copies(parameter, copies) for parameter in parameters]
     except BaseException:
@@ -71,7 +71,7 @@ def clipped_gradient_sum(
     return torch.cat([factors @ torch.where(kept[:, None], row, 0.0).double() for row in rows])
 
 
-def _forget(wrapped: Any, parameters: list[nn.Parameter]) -> None:
+def _forget(wrapped: Any, parameters: list[torch.nn.Parameter]) -> None:
     """Takes off what Opacus' hooks left on layers and parameters half-way."""
     for layer in wrapped.modules():
         for name in ("activations", "max_batch_len"):
@@ -82,7 +82,7 @@ def _forget(wrapped: Any, parameters: list[nn.Parameter]) -> None:
         parameter._forward_counter = 0  # type: ignore[attr-defined]
 
 
-def _summed_copies(parameter: nn.Parameter, copies: int) -> torch.Tensor:
+def _summed_copies(parameter: torch.nn.Parameter, copies: int) -> torch.Tensor:
     """(n, numbers of the parameter) float32; the gradients are taken off the parameter."""
     gradients: torch.Tensor = parameter.grad_sample  # type: ignore[attr-defined]
     parameter.grad_sample = None  # type: ignore[attr-defined]
@@ -90,9 +90,9 @@ def _summed_copies(parameter: nn.Parameter, copies: int) -> torch.Tensor:
     return gradients.reshape(-1, copies, math.prod(parameter.shape)).sum(1)
 
 
-def _norm_gradients(layer: Any, activations: Any, backprops: torch.Tensor) -> dict[nn.Parameter, torch.Tensor]:
+def _norm_gradients(layer: Any, activations: Any, backprops: torch.Tensor) -> dict[torch.nn.Parameter, torch.Tensor]:
     """Opacus' rule for `FixedNorm`, whose channels are the second axis."""
-    found: dict[nn.Parameter, torch.Tensor] = {}
+    found: dict[torch.nn.Parameter, torch.Tensor] = {}
     if layer.scale.requires_grad:
         found[layer.scale] = (backprops * activations[0]).flatten(2).sum(2)
     if layer.bias.requires_grad:
@@ -100,11 +100,13 @@ def _norm_gradients(layer: Any, activations: Any, backprops: torch.Tensor) -> di
     return found
 
 
-def _standardised_gradients(layer: Any, activations: Any, backprops: torch.Tensor) -> dict[nn.Parameter, torch.Tensor]:
+def _standardised_gradients(layer: Any, activations: Any, backprops: torch.Tensor) -> dict[torch.nn.Parameter, torch.Tensor]:
     """Opacus' rule for a convolution, then back through the standardisation of its kernels, which is the same for all rows."""
     from opacus.grad_sample.conv import compute_conv_grad_sample
 
-    plain = nn.Conv2d(
+    from pillar_core.methods.parts.deep.layers import standardised
+
+    plain = torch.nn.Conv2d(
         layer.in_channels,
         layer.out_channels,
         layer.kernel_size,
@@ -113,7 +115,7 @@ def _standardised_gradients(layer: Any, activations: Any, backprops: torch.Tenso
         bias=layer.bias is not None,
         device="meta",
     )
-    found: dict[nn.Parameter, torch.Tensor] = {}
+    found: dict[torch.nn.Parameter, torch.Tensor] = {}
     gradients = compute_conv_grad_sample(plain, activations, backprops)
     if layer.weight.requires_grad:
         back: Any = torch.func.vjp(standardised, layer.weight.detach())[1]

@@ -9,9 +9,9 @@ from __future__ import annotations
 import dataclasses
 
 import numpy as np
-import torch
 
 from pillar_core.arrays import Array
+from pillar_core.deferred import torch
 from pillar_core.methods.parts.deep.networks import Built
 
 SHIFT_SHARE = 8

@@ -12,10 +12,8 @@ import dataclasses
 from collections.abc import Iterator
 from typing import Any
 
-import torch
-from torch import nn
-
 from pillar_core.arrays import Array
+from pillar_core.deferred import torch
 from pillar_core.engine import HeadPlan
 from pillar_core.ledger import Ledger
 from pillar_core.mechanisms import GaussianMechanism, sampled
@@ -50,13 +48,21 @@ class PixelRows:
         return self.taken.images(torch.from_numpy(self.x[self.numbers[picked]]).to(where))
 
 
-def trained(module: nn.Module) -> list[nn.Parameter]:
+def trained(module: torch.nn.Module) -> list[torch.nn.Parameter]:
     """The parameters that are trained, in order."""
     return [parameter for parameter in module.parameters() if parameter.requires_grad]
 
 
 def public_phase(
-    module: nn.Module, rows: PixelRows, *, epochs: int, learning_rate: float, batch_size: int, copies: int, mirror: bool, streams: Streams
+    module: torch.nn.Module,
+    rows: PixelRows,
+    *,
+    epochs: int,
+    learning_rate: float,
+    batch_size: int,
+    copies: int,
+    mirror: bool,
+    streams: Streams,
 ) -> None:
     """Trains the chosen parameters by Adam on public rows, in place; minibatches are shuffled, each row moved once where copies > 0."""
     generator, where = streams.public("public phase"), next(module.parameters()).device
@@ -73,12 +79,12 @@ def public_phase(
                 images = rows.images(picked, where)
                 images = moved(images, drawn[index], mirror=mirror) if copies else images
                 optimiser.zero_grad(set_to_none=True)
-                torch.autograd.backward(nn.functional.cross_entropy(module(rows.taken.ready(images)), labels[index]))
+                torch.autograd.backward(torch.nn.functional.cross_entropy(module(rows.taken.ready(images)), labels[index]))
                 optimiser.step()
     optimiser.zero_grad(set_to_none=True)
 
 
-def private_phase(module: nn.Module, rows: PixelRows, phase: PrivatePhase, streams: Streams, ledger: Ledger) -> tuple[str, ...]:
+def private_phase(module: torch.nn.Module, rows: PixelRows, phase: PrivatePhase, streams: Streams, ledger: Ledger) -> tuple[str, ...]:
     """Trains the chosen parameters by DP-SGD on private rows, in place; returns notes about what had to be changed on the way.
 
     With `ema_decay` above 0 the parameters become their exponential moving average over the steps (De et al. 2022), its decay at
@@ -90,7 +96,7 @@ def private_phase(module: nn.Module, rows: PixelRows, phase: PrivatePhase, strea
         plan.noise_multiplier, plan.l2_clip_norm, streams.secret("noise", device=str(where)), ledger, label="noisy gradient"
     )
     sampling = streams.secret("sampling")
-    state = nn.utils.parameters_to_vector(parameters).detach().clone()
+    state = torch.nn.utils.parameters_to_vector(parameters).detach().clone()
     velocity, average = torch.zeros_like(state), state.clone()
     size = MicroBatch(gradients.micro_rows(len(state), max(phase.copies, 1), where))
     probability = plan.sampling_probability
@@ -103,11 +109,11 @@ def private_phase(module: nn.Module, rows: PixelRows, phase: PrivatePhase, strea
                 released = mechanism.release(total).float()
             velocity = plan.momentum * velocity + released / (probability * plan.n_private)
             state = state - plan.learning_rate * velocity
-            nn.utils.vector_to_parameters(state, parameters)
+            torch.nn.utils.vector_to_parameters(state, parameters)
             kept = min(phase.ema_decay, (1 + step) / (10 + step))
             average = kept * average + (1 - kept) * state
     if phase.ema_decay:
-        nn.utils.vector_to_parameters(average, parameters)
+        torch.nn.utils.vector_to_parameters(average, parameters)
     return size.notes
 
 
@@ -126,7 +132,7 @@ class MicroBatch:
 
 def _batch_sum(
     wrapped: Any,
-    parameters: list[nn.Parameter],
+    parameters: list[torch.nn.Parameter],
     rows: PixelRows,
     indices: Array,
     drawn: Array | None,
@@ -152,7 +158,7 @@ def _batch_sum(
 
 
 def _micro_sum(
-    wrapped: Any, parameters: list[nn.Parameter], rows: PixelRows, picked: Array, drawn: Array | None, phase: PrivatePhase
+    wrapped: Any, parameters: list[torch.nn.Parameter], rows: PixelRows, picked: Array, drawn: Array | None, phase: PrivatePhase
 ) -> torch.Tensor:
     where = parameters[0].device
     images, labels = rows.images(picked, where), torch.from_numpy(rows.y[picked]).to(where)
@@ -163,7 +169,7 @@ def _micro_sum(
 
 
 @contextlib.contextmanager
-def _repeatable(module: nn.Module, rows: int) -> Iterator[None]:
+def _repeatable(module: torch.nn.Module, rows: int) -> Iterator[None]:
     """The same sums in every run on one device, and threads by the work of a step (a parameter is used about a hundred times)."""
     before = torch.backends.cudnn.deterministic, torch.backends.cudnn.benchmark
     torch.backends.cudnn.deterministic, torch.backends.cudnn.benchmark = True, False

@@ -1,0 +1,36 @@
+"""The privacy events of our own, beside those of `dp_accounting`. They are classes of that package, so importing this imports it."""
+
+from __future__ import annotations
+
+import attr
+from dp_accounting import dp_event
+
+
+@attr.s(frozen=True, slots=True, auto_attribs=True)
+class GaussianRelease(dp_event.DpEvent):
+    """A Gaussian event whose replace-one sensitivity is not twice, but `replace_one_factor` times, the add/remove one.
+
+    √2 for a second-moment matrix (PSD terms), √2 for votes of one teacher or neighbour under both relations, and so on.
+    `GaussianDpEvent`, factor 2, is the plain clipped sum.
+    """
+
+    noise_multiplier: float
+    replace_one_factor: float
+
+
+@attr.s(frozen=True, slots=True, auto_attribs=True)
+class ExponentialMechanismEvent(dp_event.DpEvent):
+    """A choice with probability ∝ exp(tilt · score): `range_add_remove` and `range_replace_one` bound, over candidates,
+    the spread of one neighbouring change of the scores, times the tilt, so each is the pure ε under its relation."""
+
+    epsilon_add_remove: float
+    epsilon_replace_one: float
+
+
+@attr.s(frozen=True, slots=True, auto_attribs=True)
+class PureEvent(dp_event.DpEvent):
+    """An (ε, δ)-DP release known only by its guarantee, under each relation; δ = 0 is pure ε."""
+
+    epsilon_add_remove: float
+    epsilon_replace_one: float
+    delta: float = 0.0
