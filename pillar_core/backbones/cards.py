@@ -33,10 +33,12 @@ class Work:
 
 @dataclasses.dataclass(frozen=True)
 class Encoder:
-    """An opened backbone: `encode(rows)` turns a batch into (b, width) float32; `notes` say what was decided on opening."""
+    """An opened backbone: `encode(rows)` turns a batch into (b, width) float32; `notes` say what was decided on opening; `close()`
+    gives back what it holds besides memory."""
 
     encode: Callable[[Array], Array]
     notes: tuple[str, ...] = ()
+    close: Callable[[], None] = lambda: None
 
 
 @dataclasses.dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,8 @@ from pillar_core.errors import DataError, SettingError
 from pillar_core.threads import asked_threads, idle_cores, usable_cores
 
 DEVICES = ("cuda", "mps", "cpu")
+OUT_OF_MEMORY = re.compile(r"DefaultCPUAllocator: (can't allocate|not enough) memory|MPS backend out of memory")
+"""What torch's allocators of the CPU and MPS say in a plain RuntimeError; that of CUDA has an error of its own."""
 
 
 def chosen_device(asked: str) -> str:
@@ -58,20 +61,20 @@ def encoder(
             torch.autocast(device, dtype=kind, enabled=is_mixed),
             torch.backends.cudnn.flags(enabled=True, benchmark=False, deterministic=True, allow_tf32=is_mixed),
         ):
-            return pooled(ready(preparing(images).contiguous(memory_format=torch.channels_last)))
+            return pooled(ready(preparing(images).contiguous(memory_format=torch.channels_last)), n=len(rows))
 
     return Encoder(encode, notes)
 
 
-def pooled(given: Any) -> Array:
-    """(b, width) float32 from a network's answer: rows as they are, maps (b, c, h, w) averaged over their pixels.
+def pooled(given: Any, *, n: int) -> Array:
+    """(n, width) float32 from a network's answer: rows as they are, maps (n, c, h, w) averaged over their pixels.
 
     Raises:
         DataError: an answer of another shape.
     """
     if isinstance(given, torch.Tensor) and given.ndim == 4:
         given = given.mean(dim=(2, 3))
-    if not isinstance(given, torch.Tensor) or given.ndim != 2:
+    if not isinstance(given, torch.Tensor) or given.ndim != 2 or len(given) != n:
         what = f"shape {tuple(given.shape)}" if isinstance(given, torch.Tensor) else type(given).__name__
         raise DataError(f"a backbone must answer a batch with one row (b, width) or one map (b, c, h, w) an image; it gave {what}.")
     answer: Array = given.float().cpu().numpy()

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -20,7 +19,7 @@ from pillar_core import store
 from pillar_core.arrays import Array
 from pillar_core.backbones import journal
 from pillar_core.backbones.cards import BACKBONES, BATCH_SIZE, DEVICE, Backbone, Encoder, Features, Work
-from pillar_core.backbones.devices import DEVICES, chosen_device, n_threads
+from pillar_core.backbones.devices import DEVICES, OUT_OF_MEMORY, chosen_device, n_threads
 from pillar_core.backbones.names import address
 from pillar_core.backbones.weights import content_hash
 from pillar_core.deferred import torch
@@ -29,8 +28,6 @@ from pillar_core.fingerprint import fingerprint
 from pillar_core.types import Dataset, Progress, StopRequested
 
 VERSION = 1
-_OUT_OF_MEMORY = re.compile(r"out of memory|can't allocate memory", re.IGNORECASE)
-"""What torch's allocators of CUDA, MPS and the CPU say; only the first has an error of its own."""
 
 
 @dataclasses.dataclass
@@ -137,7 +134,7 @@ def _planned(dataset: Dataset, backbone: str, weights: str | Path | None, device
         own, other = ("images", "identity") if chosen.takes == "images" else ("numbers (n, d)", "raw_pixels, scattering or a network")
         what = "images" if dataset.is_images else "numbers (n, d)"
         raise DataError(f"the backbone {backbone} takes {own}; {dataset.name!r} holds {what}. Choose {other}.")
-    work = Work(file, chosen_device(asked))
+    work = Work(file, "cpu" if chosen.is_program and asked == "auto" else chosen_device(asked))
     return _Plan(dataset, chosen, work, int(size or 1), lambda done, total, message="": None, lambda: False)
 
 
@@ -164,8 +161,7 @@ def _at_once(plan: _Plan) -> Features:
 def _made(plan: _Plan, key: str, kept: journal.Journal) -> tuple[Array, Array | None, tuple[str, ...]]:
     """Extract what is missing, move all of it into the store and delete the journal's rows."""
     kind = np.dtype(address(plan.backbone.name).storage)
-    with _threads():
-        encoder = plan.backbone.open(plan.backbone.name, plan.work)
+    with _threads(), contextlib.closing(plan.backbone.open(plan.backbone.name, plan.work)) as encoder:
         plan.notes.extend(encoder.notes)
         plan.batch_size = min(plan.batch_size, plan.total)
         plan.progress(kept.done, plan.total, "going on" if kept.done else "")
@@ -197,7 +193,7 @@ def _encoded(plan: _Plan, encoder: Encoder, start: int) -> Array:
         try:
             return encoder.encode(filled)[:n]
         except (RuntimeError, MemoryError) as error:
-            if not isinstance(error, MemoryError) and not _OUT_OF_MEMORY.search(str(error)):
+            if not isinstance(error, MemoryError | torch.OutOfMemoryError) and not OUT_OF_MEMORY.search(str(error)):
                 raise
             if plan.batch_size == 1:
                 raise SettingError(

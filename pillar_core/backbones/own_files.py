@@ -1,13 +1,12 @@
 """The user's own networks: a TorchScript file (`torchscript:<path>`) or an ONNX file (`onnx:<path>`).
 
-Such a file is a program, not only numbers: open your own, or those of somebody whose programs you would run.
+Such a file is a program, not only numbers: it runs in a process of its own that is confined, and after a word of trust.
 Images are prepared as for ImageNet at 224 pixels unless the name says otherwise, and an ONNX file's fixed input size counts.
 """
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable
+import importlib.util
 from pathlib import Path
 
 import numpy as np
@@ -15,9 +14,10 @@ import numpy as np
 from pillar_core import store
 from pillar_core.arrays import Array
 from pillar_core.backbones.cards import BACKBONES, Backbone, Encoder, Work
-from pillar_core.backbones.devices import encoder, n_threads, pooled
+from pillar_core.backbones.devices import pooled
 from pillar_core.backbones.names import address
 from pillar_core.backbones.preparing import IMAGENET
+from pillar_core.backbones.programs import Program, warning
 from pillar_core.deferred import torch
 from pillar_core.errors import DataError, MissingDependencyError, SettingError
 
@@ -27,45 +27,26 @@ TOLERANCE = 1e-2
 """Of an image's largest feature: above rounding in 16 bits, far below what statistics of a batch do."""
 
 
-def _open_torchscript(name: str, work: Work) -> Encoder:
-    path = _own_file(name, work)
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", FutureWarning)  # torch announces that this format will go
-            network: torch.nn.Module = torch.jit.load(str(path), map_location=work.device)  # type: ignore[no-untyped-call]
-    except (RuntimeError, ValueError, OSError) as error:
-        raise DataError(
-            f"{path} is no TorchScript file ({str(error).splitlines()[0][:200]}); torch.jit.trace(network, example).save(path) writes one."
-        ) from error
-    made = encoder(network, IMAGENET.changed(address(name).options), device=work.device, precision=address(name).precision)
-    return _row_by_row(made, path)
+def _open(name: str, work: Work) -> Encoder:
+    """Images prepared here and encoded where the program runs.
 
-
-def _open_onnx(name: str, work: Work) -> Encoder:
-    path = _own_file(name, work)
-    try:
-        import onnxruntime
-    except ImportError as cause:
-        raise MissingDependencyError("backbones named onnx:… need the package onnxruntime: pip install onnxruntime.") from cause
-    settings = onnxruntime.SessionOptions()
-    settings.intra_op_num_threads = n_threads()
-    settings.log_severity_level = 3
-    wanted = ["CUDAExecutionProvider"] if work.device == "cuda" else []
-    providers = [name for name in (*wanted, "CPUExecutionProvider") if name in onnxruntime.get_available_providers()]
-    try:
-        session = onnxruntime.InferenceSession(str(path), settings, providers=providers)
-    except _refusals() as error:
-        raise DataError(f"{path} cannot be opened as ONNX ({str(error).splitlines()[0][:200]}).") from error
-    given = session.get_inputs()[0]
-    size, batch = given.shape[-1], given.shape[0]
-    preparing = IMAGENET.changed(({"input_size": str(size)} if isinstance(size, int) else {}) | dict(address(name).options))
-    target = session.get_outputs()[0].name
+    Raises:
+        DataError: no such program. SettingError: nobody trusts it, or a batch, device or machine that will not do.
+        MissingDependencyError: an ONNX file without onnxruntime.
+    """
+    path, spot = _own_file(name, work), address(name)
+    if spot.family == "onnx" and importlib.util.find_spec("onnxruntime") is None:
+        raise MissingDependencyError("backbones named onnx:… need the package onnxruntime: pip install onnxruntime.")
+    is_mixed = spot.precision == "mixed" or (spot.precision == "auto" and work.device == "cuda")
+    program = Program(path, family="onnx" if spot.family == "onnx" else "torchscript", device=work.device, is_mixed=is_mixed)
+    preparing = IMAGENET.changed(({} if program.size is None else {"input_size": str(program.size)}) | dict(spot.options))
 
     def encode(rows: Array) -> Array:
         images = preparing(torch.from_numpy(np.ascontiguousarray(rows))).numpy()
-        return pooled(torch.from_numpy(np.concatenate([session.run([target], {given.name: part})[0] for part in _parts(images, batch)])))
+        answers = [program.answer(part) for part in _parts(images, program.batch)]
+        return pooled(torch.from_numpy(np.concatenate(answers)), n=len(rows))
 
-    return _row_by_row(Encoder(encode), path)
+    return _row_by_row(Encoder(encode, close=program.close), path)
 
 
 def _row_by_row(made: Encoder, path: Path) -> Encoder:
@@ -86,24 +67,16 @@ def _row_by_row(made: Encoder, path: Path) -> Encoder:
             is_known = True
         return found
 
-    return Encoder(encode, made.notes)
+    return Encoder(encode, made.notes, made.close)
 
 
-def _refusals() -> tuple[type[Exception], ...]:
-    """The errors with which onnxruntime turns a file down; they share no base but Exception."""
-    from onnxruntime.capi import onnxruntime_pybind11_state as states
-
-    names = ("Fail", "InvalidArgument", "InvalidGraph", "InvalidProtobuf", "NoModel", "NoSuchFile", "NotImplemented", "RuntimeException")
-    return tuple(getattr(states, name) for name in names)
-
-
-def _parts(images: Array, batch: object) -> list[Array]:
+def _parts(images: Array, batch: int | None) -> list[Array]:
     """`images` in the only batch size that the file takes, or all at once.
 
     Raises:
         SettingError: they do not divide into it.
     """
-    if not isinstance(batch, int) or batch == len(images):
+    if batch is None or batch == len(images):
         return [images]
     if len(images) % batch:
         raise SettingError(f"batch_size must be a multiple of {batch}, the one batch size that the ONNX file takes; got {len(images)}.")
@@ -117,8 +90,8 @@ def _own_file(name: str, work: Work) -> Path:
         raise SettingError(f"{name} lies in the cache folder, which keeps what others sent: no program is opened from there.")
     if not work.trusts_program:
         raise SettingError(
-            f"{name} is a program, which may read, change and send what you may. If you wrote it or trust who did, extract its features "
-            "once: --trust-program of the command extract, the box beside Extract on Data & backbone, or trust_program=True in Python."
+            f"{name} is a program. {warning()} If you do, extract its features once: --trust-program of the command extract, the box "
+            "beside Extract on Data & backbone, or trust_program=True in Python."
         )
     return work.weights
 
@@ -127,7 +100,7 @@ def _path(name: str) -> Path:
     return Path(address(name).model).expanduser().absolute()
 
 
-def _family(prefix: str, title: str, opened: Callable[[str, Work], Encoder]) -> None:
+def _family(prefix: str, title: str) -> None:
     def build(name: str) -> Backbone:
         spot = address(name)
         if spot.arguments or spot.weights is not None:
@@ -148,7 +121,7 @@ def _family(prefix: str, title: str, opened: Callable[[str, Work], Encoder]) -> 
             width="as the file says",
             pretraining="yours to say",
             overlap="yours to say: rows or classes that it was trained on are not covered by ε",
-            open=opened,
+            open=_open,
             parameters="as the file says",
             weights=f"the file {path}",
             fetch=fetch,
@@ -158,5 +131,5 @@ def _family(prefix: str, title: str, opened: Callable[[str, Work], Encoder]) -> 
     BACKBONES.register_family(prefix, build, linkable=lambda name: False)
 
 
-_family("torchscript", "TorchScript file", _open_torchscript)
-_family("onnx", "ONNX file", _open_onnx)
+_family("torchscript", "TorchScript file")
+_family("onnx", "ONNX file")

@@ -36,7 +36,7 @@ def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
     parser.add_argument("--weights", metavar="FILE", help="the backbone's weights (safetensors or a PyTorch state dictionary)")
     parser.add_argument("--device", default=DEVICE.default, help=f"{DEVICE.help} ({DEVICE.range})")
     parser.add_argument("--batch-size", type=int, default=BATCH_SIZE.default, help=f"{BATCH_SIZE.help} ({BATCH_SIZE.range})")
-    parser.add_argument("--trust-program", action="store_true", help="run a torchscript: or onnx: file: a program, with all your rights")
+    parser.add_argument("--trust-program", action="store_true", help="run a torchscript: or onnx: file, which is a program, confined")
     parser.add_argument("--output", metavar="FILE", help="write the features into a npz file as well")
     parser.set_defaults(command=command)
 

@@ -10,7 +10,7 @@ import streamlit as st
 import pillar_core as pc
 from pages.frame import core, failures, jobs, local, plain, session
 from pages.frame.settings import AUTO, PART, Settings
-from pillar_core.backbones import Backbone, is_ready, names
+from pillar_core.backbones import Backbone, is_ready, names, programs
 from pillar_core.backbones.weights import keep_upload
 from pillar_core.errors import PillarError
 from pillar_core.jobs.kinds.extraction import specification
@@ -172,9 +172,7 @@ def _state(settings: Settings) -> bool:
         return True
     is_program = pc.BACKBONES[name].is_program
     if is_program:
-        words = (
-            "This file is a program: it may read, change and send whatever you may on this machine. Run it only if you trust who wrote it."
-        )
+        words = programs.warning()
         if not st.checkbox("I trust this program", key="extract-trust", help=words):
             st.warning(words, icon=":material/gpp_maybe:")
             return False
