@@ -15,7 +15,7 @@ from pillar_core.errors import DataError, SettingError
 from pillar_core.jobs.sweep import run_through, sweep
 from pillar_core.runs.loading import load_features
 from pillar_core.runs.splitting import is_known
-from pillar_core.runs.sweep import cached, table, trials
+from pillar_core.runs.sweep import cached, local_names, table, trials
 from pillar_core.spreadsheets import without_formulas
 from pillar_core.store.codec import decode_yaml
 
@@ -32,10 +32,17 @@ def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
 
 
 def command(options: argparse.Namespace) -> int:
-    """Runs it; 1 where a run was refused."""
+    """Runs it; 1 where a run was refused.
+
+    Whoever starts a command may read this machine's files anyway, so a grid may name weights, and a root of a data set; what a link
+    or a file of settings could not name is said, because the grid may be somebody else's. A program runs in no sweep.
+    """
     if options.gpu and options.scheduler is None:
         raise SettingError("--gpu chooses among workers: give --scheduler jobs, or a cluster's address, with it.")
-    grids = [with_files(grid) for grid in read_grids(options.grid)]
+    grids = read_grids(options.grid)
+    for name in dict.fromkeys(name for grid in grids for name in local_names(grid)):
+        print(f"names a file, a program or an address of this machine: {name}", file=sys.stderr)
+    grids = [with_files(grid) for grid in grids]
     groups = [group for grid in grids for group in trials(grid)]
     known = sum(record is not None for group in groups for record in cached(group))
     print(f"{sum(map(len, groups))} runs, {known} of them cached", file=sys.stderr)

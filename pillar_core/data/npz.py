@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import math
 import zipfile
 import zlib
 from pathlib import Path
@@ -12,7 +13,7 @@ import numpy as np
 
 from pillar_core.arrays import Array
 from pillar_core.data import scratch
-from pillar_core.data.parts import Parts
+from pillar_core.data.parts import Parts, check_unpacked
 from pillar_core.data.wording import listed
 from pillar_core.errors import DataError
 
@@ -48,9 +49,7 @@ def arrays_of(content: io.BytesIO | Path, *, also: tuple[str, ...] = ()) -> tupl
         _refuse_other_formats(content)
         with zipfile.ZipFile(content) as archive:
             size = sum(member.file_size for member in archive.infolist())
-        if not size <= LARGEST:
-            sizes = f"{size / 2**30:.1f} GiB; the limit is {LARGEST // 2**30} GiB"
-            raise DataError(f"the npz would unpack to {sizes}. Store fewer rows, or float16.")
+        check_unpacked("the npz", size, content, most=LARGEST)
         with zipfile.ZipFile(content) as archive:
             members = {member.filename.removesuffix(".npy"): member for member in archive.infolist()}
             others = [key for key in members if key not in wanted]
@@ -71,6 +70,11 @@ def _array(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> Array:
             raise DataError(
                 "the npz holds Python objects (pickle), which can run code when read: refused. "
                 "Save words as a string array (dtype 'U') and numbers as numbers."
+            )
+        held = member.file_size - stream.tell()
+        if not dtype.itemsize or math.prod(shape) * dtype.itemsize != held:
+            raise DataError(
+                f"{member.filename} says that it is of shape {shape} and {dtype}, and holds {held:,} bytes: it is no such array."
             )
         if not scratch.is_large((member.file_size,)):
             stream.seek(0)

@@ -12,6 +12,12 @@ import numpy as np
 
 from pillar_core.errors import DataError
 
+ALWAYS_UNPACKED, TIMES_UNPACKED = 2**30, 100
+"""Bytes to which any file may unpack, and how many times its own size beyond that: few bytes never stand for any amount of work."""
+
+MOST_COLUMNS = 20_000
+"""Columns of a csv or parquet table: each costs time, an empty one too."""
+
 
 @dataclasses.dataclass(frozen=True)
 class Parts:
@@ -60,3 +66,16 @@ def opened(source: str | Path | bytes) -> io.BytesIO | Path:
     if not path.is_file():
         raise DataError(f"there is no file {path}: check the path (embedded sets are loaded by name, with load_dataset).")
     return path
+
+
+def check_unpacked(what: str, size: int, content: io.BytesIO | Path, *, most: int) -> None:
+    """Refuses a file whose content says that it has `size` bytes: above `most`, or above 1 GiB and a hundred times the file.
+
+    Raises:
+        DataError: it would be that large.
+    """
+    own = len(content.getbuffer()) if isinstance(content, io.BytesIO) else content.stat().st_size
+    limit = min(most, max(ALWAYS_UNPACKED, TIMES_UNPACKED * own))
+    if not size <= limit:
+        sizes = f"{size / 2**30:.1f} GiB; the limit for a file of {own / 2**20:,.1f} MiB is {limit / 2**30:.1f} GiB"
+        raise DataError(f"{what} would unpack to {sizes}. Store fewer rows, smaller numbers, or without compression.")

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import collections
 import dataclasses
 import itertools
-from collections.abc import Mapping
+import os
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +20,8 @@ from pillar_core.errors import DataError, StoreError
 from pillar_core.types import Dataset, FeatureSet
 
 PREVIEW_ROWS, PREVIEW_COLUMNS = 5, 6
-LOOKED_AT = 10_000
-"""Files of a folder that are looked at for a change."""
+LOOKED_AT = 1_000
+"""Files and folders of a folder that are looked at for a change: the page asks at every turn while a path stands there."""
 FEWEST_PUBLIC = 3
 """Two directions, and so the map of the public rows, need three of them."""
 
@@ -70,14 +72,24 @@ def dry_run(path_or_bytes: str | Path | bytes, filename: str = "", *, public_fra
 
 
 def state_of(path: str) -> str:
-    """Text that changes when the file does, or one of the first files of the folder; "" where nothing can be looked at."""
+    """Text that changes when the file does, or one of the first LOOKED_AT files of the folder; "" where nothing can be looked at."""
     try:
         place = place_of(path)
-        inside = itertools.islice(place.rglob("*"), LOOKED_AT) if place.is_dir() else ()
-        looked = [member.lstat() for member in (place, *inside)]
+        looked = [place.stat(), *itertools.islice(_stamps(place), LOOKED_AT)]
     except (DataError, OSError):
         return ""
     return f"{len(looked)} {max(one.st_mtime_ns for one in looked)} {sum(one.st_size for one in looked)}"
+
+
+def _stamps(folder: Path) -> Iterator[os.stat_result]:
+    """The status of what lies in a folder, level by level; the folders' own show what was added or removed."""
+    levels = collections.deque([folder] if folder.is_dir() else [])
+    while levels:
+        with os.scandir(levels.popleft()) as members:
+            for member in members:
+                if member.is_dir(follow_symlinks=False):
+                    levels.append(Path(member.path))
+                yield member.stat(follow_symlinks=False)
 
 
 def public_rows(labels: Array | None, n_train: int, public_fraction: float) -> int:

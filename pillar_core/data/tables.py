@@ -12,11 +12,13 @@ from pillar_core.arrays import Array
 from pillar_core.data.arrays import not_finite
 from pillar_core.data.labels import plain
 from pillar_core.data.partition import stratified
-from pillar_core.data.parts import Parts
+from pillar_core.data.parts import MOST_COLUMNS, Parts, check_unpacked
 from pillar_core.data.wording import listed
 from pillar_core.errors import DataError
 
 LABEL_NAMES = ("label", "y")
+LONGEST_START = 200 * MOST_COLUMNS
+LARGEST = 16 * 2**30
 
 
 def read_table(content: io.BytesIO | Path, *, ending: str) -> Parts:
@@ -52,7 +54,10 @@ def frame_of(content: io.BytesIO | Path, ending: str) -> Any:
     import pandas as pd
 
     try:
+        _check_width(content, ending)
         frame = pd.read_csv(content, low_memory=False, skipinitialspace=True) if ending == ".csv" else pd.read_parquet(content)
+    except DataError:
+        raise
     except (ValueError, OSError, KeyError, TypeError, NotImplementedError) as error:  # pandas and pyarrow derive theirs from these
         raise DataError(f"the {ending[1:]} table cannot be read ({error}): it is damaged, empty or another format.") from error
     frame.columns = [str(column) for column in frame.columns]
@@ -63,6 +68,31 @@ def frame_of(content: io.BytesIO | Path, ending: str) -> Any:
             + (f", {listed(repeated)} repeated." if len(repeated) else ".")
         )
     return frame.reset_index(drop=True)
+
+
+def _check_width(content: io.BytesIO | Path, ending: str) -> None:
+    """Refuses a table by what its first lines, or its own description, say: every column costs time, an empty one too.
+
+    Raises:
+        DataError: more than MOST_COLUMNS columns, or more numbers than the file can hold.
+    """
+    if ending == ".csv":
+        with io.BytesIO(content.getbuffer()[:LONGEST_START]) if isinstance(content, io.BytesIO) else content.open("rb") as stream:
+            start = stream.read(LONGEST_START)
+        lines = [line for line in start.splitlines() if line.strip()][:2]
+        if len(lines) < 2 and len(start) == LONGEST_START:
+            raise DataError(f"a table names its columns and has a row within its first {LONGEST_START:,} bytes; this one does not.")
+        columns = 1 + max((line.count(b",") for line in lines), default=0)
+    else:
+        import pyarrow.parquet
+
+        described = pyarrow.parquet.read_metadata(content)
+        columns = described.num_columns
+        check_unpacked("the parquet table", 4 * columns * described.num_rows, content, most=LARGEST)
+    if columns > MOST_COLUMNS:
+        raise DataError(
+            f"a table has at most {MOST_COLUMNS:,} columns; this one has {columns:,}. Keep wide rows as npz (x_train, y_train)."
+        )
 
 
 def without_row_numbers(frame: Any, notes: list[str]) -> Any:

@@ -148,6 +148,7 @@ def test_a_file_that_was_corrected_is_checked_again(start: Start, tmp_path: Path
     app = start("data")
     app.text_input(key="upload-path").set_value(str(path)).run()
     assert "cannot be used" in words(app)
+    assert app.button(key="upload-check")
     path.write_text("a,b,label\n" + "".join(f"{row},{row + 1},{'yes' if row % 2 else 'no'}\n" for row in range(40)), encoding="utf-8")
     app.run()
     assert "cannot be used" not in words(app)

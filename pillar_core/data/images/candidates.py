@@ -16,6 +16,8 @@ from pillar_core.errors import DataError
 from pillar_core.types import Dataset
 
 FEWEST = 2
+MOST_AHEAD = 100
+"""So many more broken files than good ones so far, and the rest is not opened."""
 
 
 def load_candidate(source: str | Path | bytes, *, filename: str = "") -> Dataset:
@@ -47,8 +49,12 @@ def _loose_images(source: str | Path | bytes, name: str) -> tuple[Array | None, 
     """Every readable image of a folder or zip, wherever it lies."""
     with folders.listing(source, filename=name) as members:
         pictures = [member.picture for member in members if member.is_image]
-        broken = [picture for picture in pictures if not decoding.is_readable(picture)]
-        good = [picture for picture in pictures if picture not in broken]
+        good: list[decoding.Picture] = []
+        broken: list[decoding.Picture] = []
+        for picture in pictures:
+            (good if decoding.is_readable(picture) else broken).append(picture)
+            if len(broken) > len(good) + MOST_AHEAD:
+                return None, ()
         if len(good) < FEWEST or len(broken) > len(good):
             return None, ()
         look, notes = decoding.common([found for found in decoding.looks(good) if found is not None], len(good))

@@ -68,9 +68,20 @@ class Decoded:
 
 
 def looks(pictures: Sequence[Picture]) -> list[Look | None]:
-    """What the headers say; None for a file that is no image, too large or damaged."""
+    """What the headers say; None for a file that is no image, too large or damaged.
+
+    Raises:
+        DataError: more than 1 % of the files are; the rest is not opened.
+    """
+    found: list[Look | None] = []
+    bad: list[PurePosixPath] = []
     with concurrent.futures.ThreadPoolExecutor(THREADS) as pool:
-        return list(pool.map(_look, pictures))
+        for start in range(0, len(pictures), AT_ONCE):
+            batch = pictures[start : start + AT_ONCE]
+            found += pool.map(_look, batch)
+            bad += [picture.path for picture, look in zip(batch, found[start:], strict=True) if look is None]
+            _refuse_many(bad, len(found), len(pictures))
+    return found
 
 
 def common(readable: Sequence[Look], n: int) -> tuple[Look, tuple[str, ...]]:
@@ -109,8 +120,10 @@ def decoded(parts: Sequence[Sequence[Picture]], look: Look, *, key: str | None) 
     pairs = None if name is None else _stored(name, len(parts))
     if pairs is None:
         pairs = [_decoded(part, look, is_large) for part in parts]
-        everything = [picture for part in parts for picture in part]
-        refuse_many(everything, np.concatenate([keep for _, keep in pairs]))
+        bad = [
+            picture.path for part, (_, keep) in zip(parts, pairs, strict=True) for picture, good in zip(part, keep, strict=True) if not good
+        ]
+        _refuse_many(bad, sum(map(len, parts)), sum(map(len, parts)))
         pairs, name = _kept(name, pairs)
     rows, keep = zip(*pairs, strict=True)
     skipped = tuple(
@@ -119,23 +132,23 @@ def decoded(parts: Sequence[Sequence[Picture]], look: Look, *, key: str | None) 
     return Decoded(rows, keep, skipped, () if name is None else (name,))
 
 
-def refuse_many(pictures: Sequence[Picture], good: Array) -> None:
-    """Nothing, unless more than 1 % of the pictures are bad.
-
-    Raises:
-        DataError: naming them.
-    """
-    bad = [picture.path for picture, is_good in zip(pictures, good, strict=True) if not is_good]
-    if len(bad) > UNREADABLE_LIMIT * len(pictures):
-        raise DataError(
-            f"{len(bad)} of {len(pictures)} images do not decode, more than {UNREADABLE_LIMIT:.0%}: {listed(bad)}. Remove or replace them."
-        )
-
-
 def is_readable(picture: Picture) -> bool:
     """Whether the pixels decode."""
     look = _look(picture)
     return look is not None and _pixels(picture, look) is not None
+
+
+def _refuse_many(bad: Sequence[PurePosixPath], seen: int, n: int) -> None:
+    """Nothing, unless more than 1 % of all `n` pictures are bad already after `seen` of them.
+
+    Raises:
+        DataError: naming them.
+    """
+    if len(bad) > UNREADABLE_LIMIT * n:
+        rest = f" (the other {n - seen:,} were not opened)" if seen < n else ""
+        raise DataError(
+            f"{len(bad)} of {seen} images do not decode, more than {UNREADABLE_LIMIT:.0%}{rest}: {listed(bad)}. Remove or replace them."
+        )
 
 
 def _look(picture: Picture) -> Look | None:

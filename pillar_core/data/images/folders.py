@@ -11,7 +11,7 @@ from pathlib import Path, PurePosixPath
 from typing import IO, Any
 
 from pillar_core.data.images.decoding import UNREADABLE_LIMIT, Picture
-from pillar_core.data.parts import opened, place_of
+from pillar_core.data.parts import check_unpacked, opened, place_of
 from pillar_core.data.wording import listed
 from pillar_core.errors import DataError
 from pillar_core.fingerprint import fingerprint
@@ -21,6 +21,7 @@ SPLITS = {"train": False, "training": False, "test": True, "testing": True}
 LEFT_OUT = frozenset({"val", "valid", "validation"})
 LARGEST_BYTES = 16 * 2**30
 LARGEST_MEMBER = 2**30
+DEEPEST = 64
 
 
 @dataclasses.dataclass(frozen=True)
@@ -89,6 +90,7 @@ def listing(source: str | Path | bytes, *, filename: str) -> Iterator[list[Membe
     except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError) as error:
         raise DataError(f"the zip cannot be read ({error}): it is damaged or incomplete. Make it again.") from error
     with archive:
+        check_unpacked("the zip", sum(entry.file_size for entry in archive.infolist()), opened(source), most=LARGEST_BYTES)
         yield _zip_members(archive, stamped=not isinstance(source, bytes))
 
 
@@ -146,13 +148,11 @@ def _zip_members(archive: zipfile.ZipFile, *, stamped: bool) -> list[Member]:
     unsafe = [repr(entry.filename) for entry in entries if _leads_out(entry.filename)]
     if unsafe:
         raise DataError(
-            f"the zip holds paths that lead out of it ({listed(unsafe, shown=3)}): refused. Make it again from inside the folder."
+            f"the zip holds paths that lead out of it, or more than {DEEPEST} folders deep ({listed(unsafe, shown=3)}): refused. "
+            "Make it again from inside the folder."
         )
     if any(entry.flag_bits & 1 for entry in entries):
         raise DataError("the zip is encrypted: make it again without a password.")
-    size = sum(entry.file_size for entry in entries)
-    if not size <= LARGEST_BYTES:
-        raise DataError(f"the zip would unpack to {size / 2**30:.1f} GiB; the limit is {LARGEST_BYTES // 2**30} GiB.")
     huge = [entry.filename for entry in entries if entry.file_size > LARGEST_MEMBER]
     if huge:
         raise DataError(
@@ -169,9 +169,15 @@ def _zip_members(archive: zipfile.ZipFile, *, stamped: bool) -> list[Member]:
 
 
 def _leads_out(name: str) -> bool:
-    """Whether a path in a zip is absolute, climbs, names a drive or holds characters that hide what it is."""
+    """Whether a path in a zip is absolute, climbs, is very deep, names a drive or holds characters that hide what it is."""
     parts = name.replace("\\", "/").split("/")
-    return parts[0] in ("", "~") or ".." in parts or (len(parts[0]) == 2 and parts[0][1] == ":") or not name.isprintable()
+    return (
+        len(parts) > DEEPEST
+        or parts[0] in ("", "~")
+        or ".." in parts
+        or (len(parts[0]) == 2 and parts[0][1] == ":")
+        or not name.isprintable()
+    )
 
 
 def complete(members: Sequence[Member], absent: Sequence[object], *, classes: tuple[str, ...] = (), notes: tuple[str, ...] = ()) -> Layout:

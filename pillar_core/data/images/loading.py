@@ -64,7 +64,6 @@ def assembled(layout: Layout, *, name: str, seed: int = 0) -> Dataset:
         raise DataError("there are no images with a label.")
     looks = decoding.looks([member.picture for member in layout.members])
     good = np.array([look is not None for look in looks], dtype=bool)
-    decoding.refuse_many([member.picture for member in layout.members], good)
     members = [member for member, is_good in zip(layout.members, good, strict=True) if is_good]
     bad = [member.path for member, is_good in zip(layout.members, good, strict=True) if not is_good]
     train, test, notes = _sides(members, seed)

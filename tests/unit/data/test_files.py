@@ -13,6 +13,7 @@ import pandas as pd
 import pytest
 
 import pillar_core as pc
+from pillar_core import data
 from pillar_core.data import dry_run, read_features
 from pillar_core.errors import DataError, PillarError
 
@@ -244,3 +245,81 @@ def test_what_is_no_data_set_is_refused_in_our_own_words(path, tmp_path, monkeyp
         with pytest.raises(PillarError):
             load(path)
     assert not dry_run(path).ok
+
+
+def _claiming(shape: tuple[int, ...], held: int, *, dtype: str = "<f4") -> bytes:
+    """A npz whose x_train says that it is of this shape and holds so many bytes."""
+    head = io.BytesIO()
+    np.lib.format.write_array_header_1_0(head, {"descr": dtype, "fortran_order": False, "shape": shape})
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w") as archive:
+        archive.writestr("x_train.npy", head.getvalue() + bytes(held))
+    return stream.getvalue()
+
+
+@pytest.mark.parametrize(("shape", "dtype"), [((2**32,), "<f4"), ((10, 5), "<f4"), ((2, 5), "<f4"), ((-1, 5), "<f4"), ((10**12, 1), "<U0")])
+def test_an_array_that_claims_what_it_does_not_hold_is_refused_before_there_is_room_for_it(
+    shape: tuple[int, ...], dtype: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(np.lib.format, "read_array", None)
+    monkeypatch.setattr("pillar_core.data.scratch.on_disk", None)
+    with pytest.raises(DataError, match=r"x_train.npy says that it is of shape .* and holds (80|0) bytes"):
+        read_features(_claiming(shape, 0 if dtype == "<U0" else 80, dtype=dtype), filename="a.npz")
+
+
+def test_few_bytes_never_unpack_to_many(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr("pillar_core.data.parts.ALWAYS_UNPACKED", 10**6)
+    stream, table, pictures = io.BytesIO(), io.BytesIO(), io.BytesIO()
+    np.savez_compressed(stream, x_train=np.zeros((2000, 1000), np.float32))
+    pd.DataFrame({"a": np.zeros(2_000_000), "label": np.zeros(2_000_000)}).to_parquet(table)
+    with zipfile.ZipFile(pictures, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("cat/1.png", bytes(10**7))
+    for content, name in ((stream, "a.npz"), (table, "a.parquet"), (pictures, "a.zip")):
+        assert len(content.getvalue()) < 50_000
+        (tmp_path / name).write_bytes(content.getvalue())
+        for report in (dry_run(content.getvalue(), name), dry_run(tmp_path / name)):
+            assert "would unpack to" in report.problems[0]
+
+
+@pytest.mark.parametrize("start", ["", "\n\n", "\r\r"])
+@pytest.mark.parametrize("wide", ["header", "row"])
+def test_a_table_of_very_many_columns_is_refused_by_its_first_lines(
+    start: str, wide: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(pd, "read_csv", None)
+    many = ",".join("1" * 20_001)
+    content = f"{start}{many if wide == 'header' else 'a,label'}\n{many}\n".encode()
+    (tmp_path / "wide.csv").write_bytes(content)
+    for report in (dry_run(content, "wide.csv"), dry_run(tmp_path / "wide.csv")):
+        assert report.problems == ("a table has at most 20,000 columns; this one has 20,001. Keep wide rows as npz (x_train, y_train).",)
+
+
+def test_a_parquet_table_of_very_many_columns_is_refused_by_its_description(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pillar_core.data.tables.MOST_COLUMNS", 2)
+    content = io.BytesIO()
+    _table().to_parquet(content)
+    monkeypatch.setattr(pd, "read_parquet", None)
+    assert "at most 2 columns; this one has 3" in dry_run(content.getvalue(), "wide.parquet").problems[0]
+
+
+def test_a_table_without_an_end_of_its_first_line_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pillar_core.data.tables.LONGEST_START", 100)
+    monkeypatch.setattr(pd, "read_csv", None)
+    for content in (b"a" * 200, b"\n" * 200, b"a,b\n" + b"\n" * 200):
+        assert "within its first 100 bytes" in dry_run(content, "long.csv").problems[0]
+
+
+def test_the_state_of_a_folder_asks_for_few_files_and_sees_them_change(tmp_path: Path) -> None:
+    for name in ("cat/1.png", "cat/2.png", "dog/deep/3.png"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_bytes(b"one")
+    states = [data.state_of(str(tmp_path))]
+    (tmp_path / "dog/deep/3.png").write_bytes(b"other")
+    states.append(data.state_of(str(tmp_path)))
+    (tmp_path / "cat/2.png").unlink()
+    states.append(data.state_of(str(tmp_path)))
+    assert len(set(states)) == 3
+    for number in range(1200):
+        (tmp_path / "cat" / f"more{number}.png").touch()
+    assert data.state_of(str(tmp_path)).split()[0] == "1001"
+    assert data.state_of(str(tmp_path / "nothing")) == ""

@@ -5,12 +5,14 @@ from __future__ import annotations
 import io
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from PIL import Image
 
-from pillar_core.data import dry_run, load_images, read_images
+from pillar_core.data import dry_run, load_candidate, load_images, read_images
+from pillar_core.data.images import folders
 from pillar_core.errors import DataError
 
 
@@ -165,3 +167,28 @@ def test_bad_image_arrays_are_refused(arrays: dict[str, object], message: str, t
 def test_missing_path_is_refused(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="absent"):
         load_images(tmp_path / "absent.zip")
+
+
+def test_of_many_broken_files_few_are_opened(monkeypatch: pytest.MonkeyPatch) -> None:
+    opened: list[object] = []
+    whole = folders.Member._image
+
+    def counted(self: folders.Member) -> Any:
+        opened.append(self.path)
+        return whole(self)
+
+    monkeypatch.setattr(folders.Member, "_image", counted)
+    content = _zip({f"{animal}/{number:04}.png": b"no image" for animal in ("cat", "dog") for number in range(2000)})
+    report = dry_run(content, "pets.zip")
+    assert report.problems[0].startswith("256 of 256 images do not decode, more than 1% (the other 3,744 were not opened): cat/0000.png")
+    assert len(opened) == 256
+    opened.clear()
+    with pytest.raises(DataError, match="do not decode"):
+        load_candidate(content, filename="pets.zip")
+    assert len(opened) <= 256 + 101
+
+
+def test_folders_in_a_zip_are_not_endlessly_deep() -> None:
+    deep = "a/" * 70
+    with pytest.raises(DataError, match="lead out of it"):
+        read_images(_zip({f"{deep}cat/1.png": _png(1), f"{deep}dog/1.png": _png(2)}), filename="pets.zip")
