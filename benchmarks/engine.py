@@ -1,7 +1,7 @@
 """The closed-form engine against Opacus, on one thread: `python benchmarks/engine.py`.
 
 Medians of 5 × 50 steps in one process, in CPU time of its one thread (wall time on a shared machine says little). A step is
-gather, forward, per-row clipping, sum, noise and update, from the same ready index sets on both sides; "with sampling" adds
+gather, forward, per-example clipping, sum, noise and update, from the same ready index sets on both sides; "with sampling" adds
 each side's own drawing of the batch.
 """
 

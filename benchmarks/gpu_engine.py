@@ -7,7 +7,7 @@ The table is printed as it comes; results are also written to $OUT/gpu_engine.js
 
 1. step: one DP-SGD step at batch 1,024, n = 45,000, C = 10, d = 2,048 and 40, for one head and 27 batched, full batches
    beside; the memory-bandwidth floor is the time to read the batch's rows once at the measured copy bandwidth.
-2. agreement: summed clipped gradients against Opacus' per-row ones, and Opacus' time for the same step.
+2. agreement: summed clipped gradients against Opacus' per-example ones, and Opacus' time for the same step.
 3. noise: 27 heads' normals on the device against the same drawn on the CPU.
 4. grid: a small sweep over k, ε and seeds through the public face.
 5. extraction: a timm and a torchvision network with random weights, in bfloat16.

@@ -1,4 +1,4 @@
-"""GEP's and AdaDPS' steps on linear heads against the official way, per-row gradients: `python benchmarks/learners.py`.
+"""GEP's and AdaDPS' steps on linear heads against the official way, per-example gradients: `python benchmarks/learners.py`.
 
 One thread, medians of 5 full-batch steps on the same rows, without noise. The official way materialises an n × (d·C) matrix,
 so n is small enough for it to fit; ours never builds it and is also timed at n = 45,000.
@@ -48,7 +48,7 @@ def measure(n: int, d: int, *, official: bool) -> None:
         "AdaDPS": timed(lambda: official_adadps_step(z, labels, weights, root)),
     }
     for name, seconds in theirs.items():
-        print(f"  {name} by per-row gradients: {1e3 * seconds:.0f} ms a step = {seconds / ours[name]:.1f} × ours")
+        print(f"  {name} by per-example gradients: {1e3 * seconds:.0f} ms a step = {seconds / ours[name]:.1f} × ours")
 
 
 def rows(n: int, d: int) -> tuple[torch.Tensor, ...]:

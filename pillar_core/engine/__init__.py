@@ -1,4 +1,4 @@
-"""Linear heads trained in closed form: per-row gradient norms without per-row gradients, one head or a whole grid."""
+"""Linear heads trained in closed form: per-example gradient norms without per-example gradients, one head or a whole grid."""
 
 from pillar_core.engine.classifier import LinearClassifier
 from pillar_core.engine.device import training_device

@@ -1,7 +1,7 @@
 """Clipped gradient sums of linear softmax heads, many heads at once.
 
 For a row z and residual r = softmax(Wz + b) − onehot(y), the gradient is r ⊗ z (and r for the bias), a rank-one matrix
-of norm ‖r‖·√(‖z‖² + 1): norms need no per-row gradient and a clipped sum is one matrix product with scaled residuals.
+of norm ‖r‖·√(‖z‖² + 1): norms need no per-example gradient and a clipped sum is one matrix product with scaled residuals.
 Logits are kept class-major, (H, C, n): softmax over a short last axis was measured twenty times slower.
 """
 

@@ -26,7 +26,7 @@ def clipped_difference_sum(
 ) -> torch.Tensor:
     """Σ_i clip(g_i − reference) for every head, (H, C, k) float64; without a reference the plain clipped sum.
 
-    ‖r ⊗ z − G‖² = ‖r‖²‖z‖² − 2 rᵀGz + ‖G‖²: one more matrix product, no per-row gradient. With s = ‖r‖²‖z‖² + ‖G‖², float32
+    ‖r ⊗ z − G‖² = ‖r‖²‖z‖² − 2 rᵀGz + ‖G‖²: one more matrix product, no per-example gradient. With s = ‖r‖²‖z‖² + ‖G‖², float32
     sums of k products and of C classes lose at most (k + C)·UNIT·s of 2 rᵀGz (Cauchy–Schwarz), C·UNIT·s of ‖r‖², and single
     roundings a few: that is added, so no row exceeds its clip norm. A row whose norm is not finite contributes 0.
     """

@@ -1,4 +1,4 @@
-"""Clipped sums of preconditioned gradients: each entry of r ⊗ z is scaled, then the whole is clipped; still no per-row gradient.
+"""Clipped sums of preconditioned gradients: each entry of r ⊗ z is scaled, then the whole is clipped; still no per-example gradient.
 
 The squared norm of √D ∘ (r ⊗ z) is (r²)ᵀ D (z²): one matrix product for all rows. Its clipped sum is √D ∘ Σ s_i r_i ⊗ z_i.
 """

@@ -4,7 +4,7 @@ Guarantee: every step releases one sum of rows' gradients (the mean over a row's
 all parameters together, on a Poisson sample at q = batch_size / n_private; add/remove or replace-one by the accountant, exact
 composition. Copies are averaged before clipping, so they do not enter the sensitivity; the moving average is post-processing.
 Source: De, Berrada, Hayes, Smith & Balle 2022, whose WRN-16-4 (group normalisation, standardised kernels) is the network of the
-semi-private paper's Fig. 2. Cost: a forward and a backward pass of every copy in the batch, per-row gradients by Opacus.
+semi-private paper's Fig. 2. Cost: a forward and a backward pass of every copy in the batch, per-example gradients by Opacus.
 """
 
 from __future__ import annotations

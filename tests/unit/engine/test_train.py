@@ -1,4 +1,4 @@
-"""The closed-form engine against per-row gradients, written out and by Opacus."""
+"""The closed-form engine against per-example gradients, written out and by Opacus."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def rows(n=64, k=7, classes=4, seed=0):
 
 
 def brute_force(z, y, weights, bias, clip):
-    """Per-row gradients by automatic differentiation, in float64, clipped and summed one by one."""
+    """Per-example gradients by automatic differentiation, in float64, clipped and summed one by one."""
     sums = [torch.zeros_like(weights, dtype=torch.float64), torch.zeros(len(weights), dtype=torch.float64)]
     for row, label in zip(z.double(), y, strict=True):
         w = weights.double().clone().requires_grad_()

@@ -1,4 +1,4 @@
-"""The learners with labelled public rows, against per-row gradients written out and closed forms."""
+"""The learners with labelled public rows, against per-example gradients written out and closed forms."""
 
 from __future__ import annotations
 

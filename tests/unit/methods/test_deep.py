@@ -1,4 +1,4 @@
-"""Deep learners: per-row gradients against automatic differentiation row by row, public phases, choices, refusals."""
+"""Deep learners: per-example gradients against automatic differentiation row by row, public phases, choices, refusals."""
 
 from __future__ import annotations
 

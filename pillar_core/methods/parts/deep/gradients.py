@@ -1,6 +1,6 @@
-"""Clipped sums of per-row gradients of a network: Opacus computes the gradients, rows are clipped here, sums are float64.
+"""Clipped sums of per-example gradients of a network: Opacus computes the gradients, rows are clipped here, sums are float64.
 
-A row's gradient is the mean over its augmented copies (De et al. 2022), taken before it is clipped, so copies cost no privacy.
+An example's gradient is the mean over its augmented copies (De et al. 2022), taken before it is clipped, so copies cost no privacy.
 Rows go through in micro-batches that bound the memory; they change nothing but the order of a float64 sum.
 """
 
@@ -17,7 +17,7 @@ from pillar_core.engine.gradient import clip_factors
 from pillar_core.methods.parts.deep.networks import learning
 
 FLOATS, FLOATS_DEVICE = 1 << 25, 1 << 30
-"""Per-row gradients of one micro-batch: 128 MB on the CPU, 4 GB on a GPU."""
+"""Per-example gradients of one micro-batch: 128 MB on the CPU, 4 GB on a GPU."""
 MOST_ROWS, MOST_ROWS_DEVICE = 128, 512
 """Images at a time: what layers keep for the backward pass grows with them too."""
 
@@ -52,9 +52,9 @@ def micro_rows(n_parameters: int, copies: int, where: torch.device) -> int:
 def clipped_gradient_sum(
     wrapped: Any, parameters: list[torch.nn.Parameter], images: torch.Tensor, labels: torch.Tensor, *, copies: int, clip: float
 ) -> torch.Tensor:
-    """(p,) float64 Σ_i clip(mean over copies of the gradient of row i), all parameters as one vector.
+    """(p,) float64 Σ_i clip(mean over copies of the gradient of example i), all parameters as one vector.
 
-    images: (n · copies, c, h, w), a row's copies side by side; labels: (n,) int64. A row whose gradient is not finite adds 0.
+    images: (n · copies, c, h, w), an example's copies side by side; labels: (n,) int64. An example whose gradient is not finite adds 0.
     Nothing of a call that raises, for want of memory say, is left for the next.
     """
     try:

@@ -130,7 +130,7 @@ def keeps_rows_apart(module: torch.nn.Module, image: torch.Tensor) -> bool:
 def with_fixed_norms(module: torch.nn.Module) -> torch.nn.Module:
     """`module` with every batch normalisation replaced by the affine map that it is at test time, and nothing done in place.
 
-    What is done in place (activations, `x += shortcut`) would overwrite what per-row gradients are computed from.
+    What is done in place (activations, `x += shortcut`) would overwrite what per-example gradients are computed from.
     """
     from pillar_core.methods.parts.deep.layers import Copy, FixedNorm
 
