@@ -22,3 +22,9 @@ def words(app: AppTest) -> str:
     kinds = (app.markdown, app.caption, app.warning, app.error, app.info, app.title, app.subheader)
     shown = "\n".join(str(item.value) for items in kinds for item in items)
     return re.sub(r"\\([!-/:-@\[-`{-~])|\u2060", r"\1", shown)
+
+
+def offered(app: AppTest) -> str:
+    """Every option of every control that offers some, as shown, and the page's words."""
+    controls = [*app.selectbox, *app.multiselect, *app.radio, *app.button_group, *app.select_slider]
+    return "\n".join([words(app), *(str(option) for control in controls for option in control.options)])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import multiprocessing
 import subprocess
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -22,3 +23,18 @@ def started(command: Sequence[str], **options: Any) -> Iterator[subprocess.Popen
                 process.wait(timeout=SECONDS)
             except subprocess.TimeoutExpired:
                 process.kill()
+
+
+@contextlib.contextmanager
+def forked() -> Iterator[Any]:
+    """A context of `multiprocessing` whose processes begin with the library imported; those that still run end with the block."""
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["pillar_core"])
+    try:
+        yield context
+    finally:
+        left = multiprocessing.active_children()
+        for process in left:
+            process.kill()
+            process.join()
+    assert left == [], "a process did not end by itself"

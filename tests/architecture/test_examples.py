@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
+import runpy
 import sys
 from pathlib import Path
 
@@ -23,9 +22,10 @@ def test_every_example_is_run_here():
 
 
 @pytest.mark.parametrize("name", EXPECTED)
-def test_examples(name, tmp_path):
-    environment = os.environ | {"PYTHONPATH": str(REPOSITORY), "PILLAR_CACHE": str(tmp_path / "cache"), "OMP_NUM_THREADS": "1"}
+def test_examples(name, tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("PILLAR_CACHE", str(tmp_path / "cache"))
+    monkeypatch.chdir(tmp_path)
     script = str(REPOSITORY / "examples" / f"{name}.py")
-    done = subprocess.run([sys.executable, script], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr[-2000:]
-    assert EXPECTED[name] in done.stdout
+    monkeypatch.setattr(sys, "argv", [script])
+    runpy.run_path(script, run_name="__main__")
+    assert EXPECTED[name] in capsys.readouterr().out

@@ -25,9 +25,8 @@ def start(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Start:
         app = AppTest.from_file(str(REPOSITORY / "app.py"), default_timeout=600)
         for name, value in ({"data": "digits"} | query).items():
             app.query_params[name] = value
-        app.run()
         if page != "home":
-            app.switch_page(f"pages/{page}.py").run()
-        return app
+            app.switch_page(f"pages/{page}.py")
+        return app.run()
 
     return open_page

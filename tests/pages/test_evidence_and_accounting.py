@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-
 import pytest
 
 import pillar_core as pc
@@ -92,16 +89,6 @@ def test_the_slow_accountants_join_when_asked(start: Start) -> None:
     # Bounds of the same run by three codes: none below our certified lower end.
     bounds = shown[shown["is_bound"]]
     assert (bounds["epsilon"] >= shown["lower"].iloc[0]).all()
-
-
-def test_no_accountant_of_another_project_is_imported_to_draw_the_page() -> None:
-    """Importing Opacus takes two seconds; its accountant is asked on demand. A process of its own, because others import it."""
-    code = (
-        "import sys; from pillar_core.studies import privacy_tables as tables; "
-        "run = tables.GaussianSetting(1.0, 0.02, 20, 1e-5, 'add_or_remove_one'); tables.by_accountant(run, tables.QUICK); "
-        "tables.against_steps(run, ('pillar', 'rdp', 'gdp')); print('opacus' in sys.modules)"
-    )
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "False"
 
 
 def test_what_sets_noise_is_a_bound(start: Start) -> None:

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
-import signal
-import subprocess
-import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -21,9 +18,8 @@ from pillar_core.backbones.cards import Encoder, Work
 from pillar_core.backbones.devices import n_threads
 from pillar_core.errors import Cancelled, DataError, SettingError, StoreError
 from pillar_core.types import Dataset
-from processes import started
+from processes import forked
 
-REPOSITORY = Path(__file__).resolve().parents[3]
 N_TRAIN, N_TEST, BATCH = 50, 17, 8
 SECONDS = 240.0
 
@@ -246,29 +242,25 @@ def test_abandoned_extractions_are_swept_after_two_weeks(tmp_path: Path) -> None
     assert [path.name for path in (tmp_path / "extraction").iterdir()] == ["young"]
 
 
-PROGRAM = """
-import sys, time
-from pathlib import Path
-import numpy as np
-from pillar_core.backbones import BACKBONES, Backbone, extract
-from pillar_core.backbones.cards import Encoder
-from pillar_core.types import Dataset
+def _extract(calls: Path, cache: str) -> None:
+    """What another process does: each batch leaves a byte in `calls`."""
 
-def encode(rows):
-    with Path(sys.argv[1]).open("ab") as file:
-        file.write(b".")
-    time.sleep(0.15)
-    return rows.reshape(len(rows), -1, 4).mean(axis=1, dtype=np.float32)
+    def encode(rows: np.ndarray) -> np.ndarray:
+        with calls.open("ab") as file:
+            file.write(b".")
+        time.sleep(0.15)
+        return rows.reshape(len(rows), -1, 4).mean(axis=1, dtype=np.float32)
 
-BACKBONES.register(Backbone("counting", "Counting", "test", "none", "4", "none", "none", lambda name, work: Encoder(encode, ("opened",))))
-rng = np.random.default_rng(3)
-train, test = (rng.integers(0, 256, (n, 6, 6), dtype=np.uint8) for n in (50, 17))
-extract(Dataset("images", train, None, test), backbone="counting", batch_size=8)
-"""
+    os.environ["PILLAR_CACHE"] = cache
+    card = Backbone("counting", "Counting", "test", "none", "4", "none", "none", lambda name, work: Encoder(encode, ("opened",)))
+    BACKBONES.register(card)
+    extract(_images(), backbone="counting", batch_size=BATCH)
 
 
-def _extracting(calls: Path) -> contextlib.AbstractContextManager[subprocess.Popen[bytes]]:
-    return started([sys.executable, "-c", PROGRAM, str(calls)], cwd=REPOSITORY, env=os.environ | {"OMP_NUM_THREADS": "1"})
+def _extracting(context: Any, calls: Path) -> Any:
+    process = context.Process(target=_extract, args=(calls, os.environ["PILLAR_CACHE"]))
+    process.start()
+    return process
 
 
 def _wait_for(calls: Path, batches: int) -> None:
@@ -280,9 +272,11 @@ def _wait_for(calls: Path, batches: int) -> None:
 
 def test_a_killed_process_loses_at_most_one_batch(backbone: _Counting, tmp_path: Path) -> None:
     calls = tmp_path / "calls"
-    with _extracting(calls) as process:
+    with forked() as context:
+        process = _extracting(context, calls)
         _wait_for(calls, 4)
-        process.send_signal(signal.SIGKILL)
+        process.kill()
+        process.join()
     done_by_the_dead = calls.stat().st_size
     assert done_by_the_dead < 9
     found = extract(_images(), backbone="counting", batch_size=BATCH)
@@ -293,11 +287,14 @@ def test_a_killed_process_loses_at_most_one_batch(backbone: _Counting, tmp_path:
 
 def test_two_processes_that_ask_at_once_extract_once(backbone: _Counting, tmp_path: Path) -> None:
     calls = tmp_path / "calls"
-    with _extracting(calls) as first, _extracting(calls) as second:
+    with forked() as context:
+        others = [_extracting(context, calls) for _ in range(2)]
         _wait_for(calls, 1)
         told: list[str] = []
         found = extract(_images(), backbone="counting", batch_size=BATCH, progress=lambda done, total, message="": told.append(message))
-        assert [process.wait(timeout=SECONDS) for process in (first, second)] == [0, 0]
+        for process in others:
+            process.join(timeout=SECONDS)
+        assert [process.exitcode for process in others] == [0, 0]
     assert calls.stat().st_size == 9
     assert backbone.sizes == []
     assert told[0] == "another process extracts these features"

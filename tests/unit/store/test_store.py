@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import errno
 import math
-import multiprocessing
 import os
 import pickle
 import sqlite3
 import stat
 import zipfile
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +21,7 @@ from pillar_core import store as stores
 from pillar_core.errors import StoreError
 from pillar_core.fingerprint import fingerprint
 from pillar_core.store import Store, bundle, codec, entry, files
+from processes import forked
 
 KEY = fingerprint("one")
 OTHER = fingerprint("other")
@@ -607,27 +606,18 @@ def writer(root: str, number: int, keys: list[str], barrier: Any, answers: Any) 
     answers.put((number, wins, seen, cache.notes()))
 
 
-@pytest.fixture
-def spawning() -> Iterator[Any]:
-    yield multiprocessing.get_context("spawn")
-    left = multiprocessing.active_children()
-    for process in left:
-        process.kill()
-        process.join()
-    assert left == []
-
-
 @pytest.mark.slow
-def test_processes_that_write_the_same_keys_agree_on_one_winner(tmp_path: Path, spawning: Any) -> None:
+def test_processes_that_write_the_same_keys_agree_on_one_winner(tmp_path: Path) -> None:
     keys = [fingerprint(number) for number in range(60)]
-    barrier, answers = spawning.Barrier(3), spawning.Queue()
-    workers = [spawning.Process(target=writer, args=(str(tmp_path / "cache"), number, keys, barrier, answers)) for number in range(3)]
-    for worker in workers:
-        worker.start()
-    results = [answers.get(timeout=240) for _ in workers]
-    for worker in workers:
-        worker.join(timeout=240)
-        assert worker.exitcode == 0
+    with forked() as context:
+        barrier, answers = context.Barrier(3), context.Queue()
+        workers = [context.Process(target=writer, args=(str(tmp_path / "cache"), number, keys, barrier, answers)) for number in range(3)]
+        for worker in workers:
+            worker.start()
+        results = [answers.get(timeout=240) for _ in workers]
+        for worker in workers:
+            worker.join(timeout=240)
+            assert worker.exitcode == 0
     assert [sum(won) for won in zip(*(wins for _, wins, _, _ in results), strict=True)] == [1] * len(keys)
     assert len({tuple(seen) for _, _, seen, _ in results}) == 1
     assert all(notes == () for *_, notes in results)
