@@ -48,18 +48,26 @@ def point_at(cache: Path, patch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(scope="module")
-def warm_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A cache folder whose jobs process lives through this module's tests and leaves no process behind."""
+def submitted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, list[list[str]]]]:
+    """A cache folder whose jobs process lives through this module's tests and leaves no process behind; two programs submit the same
+    jobs to it at once, which starts it. The folder and the names that each program was told.
+    """
     cache = tmp_path_factory.mktemp("warm")
-    with pytest.MonkeyPatch.context() as patch:
+    program = "from pillar_core import jobs\nfor x in range(5): print(jobs.submit({'kind': 'test_square', 'x': -x}))"
+    with pytest.MonkeyPatch.context() as patch, contextlib.ExitStack() as stack:
         point_at(cache, patch)
-        yield cache
-        end_processes_of(cache)
+        stack.callback(end_processes_of, cache)
+        command, options = [sys.executable, "-c", program], {"stdout": subprocess.PIPE, "text": True}
+        options["env"] = os.environ | {"PYTHONPATH": PATHS}
+        programs = [stack.enter_context(started(command, **options)) for _ in range(2)]
+        told = [program.communicate(timeout=SECONDS)[0].split() for program in programs]
+        assert [program.returncode for program in programs] == [0, 0]
+        yield cache, told
 
 
 @pytest.fixture
-def warm(warm_cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    point_at(warm_cache, monkeypatch)
+def warm(submitted: tuple[Path, list[list[str]]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    point_at(submitted[0], monkeypatch)
     return tmp_path
 
 
@@ -424,7 +432,7 @@ def test_a_killed_worker_costs_no_task_and_changes_no_result(warm: Path) -> None
 
 
 @pytest.mark.slow
-def test_a_task_that_kills_every_worker_fails_with_a_guess(cold: Path) -> None:
+def test_a_task_that_kills_every_worker_fails_with_a_guess(warm: Path) -> None:
     final = jobs.wait(jobs.submit({"kind": "test_misbehave", "how": "kill"}), timeout=SECONDS)
     assert final.state == "failed"
     assert "memory" in final.advice
@@ -447,17 +455,10 @@ def test_a_killed_jobs_process_is_replaced_and_the_job_goes_on(cold: Path) -> No
 
 
 @pytest.mark.slow
-def test_one_process_serves_many_submitters(cold: Path) -> None:
-    program = "from pillar_core import jobs\nfor x in range(5): print(jobs.submit({'kind': 'test_square', 'x': x}))"
-    environment = os.environ | {"PYTHONPATH": PATHS}
-    with contextlib.ExitStack() as stack:
-        command, options = [sys.executable, "-c", program], {"env": environment, "stdout": subprocess.PIPE, "text": True}
-        clients = [stack.enter_context(started(command, **options)) for _ in range(2)]
-        answers = [client.communicate(timeout=SECONDS)[0].split() for client in clients]
-    assert [client.returncode for client in clients] == [0, 0]
-    assert answers[0] == answers[1]
-    for job_id in answers[0]:
-        assert jobs.wait(job_id, timeout=SECONDS).state == "done"
+def test_one_process_serves_many_submitters(warm: Path, submitted: tuple[Path, list[list[str]]]) -> None:
+    one, other = submitted[1]
+    assert one == other
+    assert [jobs.wait(job_id, timeout=SECONDS).state for job_id in one] == ["done"] * 5
     assert not jobs_server.serve()
 
 
@@ -564,8 +565,9 @@ def test_a_worker_with_another_cache_is_refused(still: Path, tmp_path: Path, mon
 
 
 @pytest.mark.slow
-def test_with_tls_nobody_else_on_this_machine_can_send_work(still: Path) -> None:
+def test_with_tls_nobody_else_on_this_machine_can_send_work(still: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("cryptography", reason="without it the loopback port has no TLS")
+    monkeypatch.setattr(os, "cpu_count", lambda: 1)  # one worker is enough
     engine = jobs_engine.Engine(still)
     try:
         assert engine._cluster is not None
