@@ -70,8 +70,8 @@ def several(
     label: str, options: list[str], default: list[str], *, name: str, words: Any, help: str, unlinked: str = "", are_many: bool = False
 ) -> list[str]:
     """A choice of one or more names, kept as text; `are_many` offers them in a list that opens."""
-    kept = str(_read(name, _SEPARATOR.join(default), unlinked)).split(_SEPARATOR)
-    shown = [option for item in kept for option in options if item in (option, controls.code(option))]
+    codes = str(_read(name, _SEPARATOR.join(default), unlinked)).split(_SEPARATOR)
+    shown = [option for item in codes for option in options if item in (option, controls.code(option))]
     session.fill(_WIDGET + name, shown or default)
     shared = {**_widget(name, unlinked), "on_change": _released_several}
     if are_many:
@@ -119,8 +119,8 @@ def _read(name: str, default: Any, unlinked: str) -> Any:
 
 def _offered(name: str, options: list[Any], default: Any, unlinked: str) -> Any:
     """The value kept if it is among the options, else the default; the widget is made to show it."""
-    kept = _read(name, default, unlinked)
-    shown = kept if kept in options else next((option for option in options if controls.code(option) == kept), default)
+    current = _read(name, default, unlinked)
+    shown = current if current in options else next((option for option in options if controls.code(option) == current), default)
     session.fill(_WIDGET + name, shown)
     return shown
 

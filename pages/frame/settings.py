@@ -207,12 +207,12 @@ def is_of_family(name: str, value: object) -> bool:
 def _linkable(name: str, notes: list[str]) -> str:
     """What of a backbone's name a link may say, with a message about the rest."""
     base, mark, _ = name[:_LONGEST_NAME].partition("weights=")
-    kept = base.rstrip("?&") if mark and pc.BACKBONES.is_linkable(base.rstrip("?&")) else AUTO
+    base_name = base.rstrip("?&") if mark and pc.BACKBONES.is_linkable(base.rstrip("?&")) else AUTO
     notes.append(
-        f"The backbone {_shown(name)} names a file, a program or an address, which only you can choose: {kept} is used. "
+        f"The backbone {_shown(name)} names a file, a program or an address, which only you can choose: {base_name} is used. "
         "If you trust it, name it on the page Data & backbone."
     )
-    return kept
+    return base_name
 
 
 def _read(name: str, text: str, notes: list[str], own: Container[str] | None) -> Value:

@@ -60,30 +60,30 @@ def cells(pair: Pair, count: int, *, h: float, points: int, tail: float) -> Cell
     return Cells(walls, np.where(outer > 0, inner, 0.0), outer, float(p[0]), float(p[-1]), vanished, pair.infinite, count)
 
 
-def spread(found: Cells, h: float) -> Law:
+def spread(binned: Cells, h: float) -> Law:
     """The upper law: each cell's mass goes to its two walls with r's mean kept; what lies above all becomes infinite."""
-    left, right = found.walls[:-1], found.walls[1:]
+    left, right = binned.walls[:-1], binned.walls[1:]
     width = (right - left) * h
-    occupied = found.p > 0
-    ratio = np.log(np.where(occupied, found.p, 1.0)) - np.log(np.where(occupied, found.q, 1.0))
-    up = found.p * np.expm1(-np.clip(ratio - left * h, 0.0, width)) / np.expm1(-width)
-    mass = np.zeros(len(found.walls))
-    mass[:-1] += found.p - up
+    occupied = binned.p > 0
+    ratio = np.log(np.where(occupied, binned.p, 1.0)) - np.log(np.where(occupied, binned.q, 1.0))
+    up = binned.p * np.expm1(-np.clip(ratio - left * h, 0.0, width)) / np.expm1(-width)
+    mass = np.zeros(len(binned.walls))
+    mass[:-1] += binned.p - up
     mass[1:] += up
-    mass[0] += found.below
-    kept = mass > 0
-    return Law(found.walls[kept], mass[kept], found.count, found.infinite + found.vanished + found.above)
+    mass[0] += binned.below
+    occupied_walls = mass > 0
+    return Law(binned.walls[occupied_walls], mass[occupied_walls], binned.count, binned.infinite + binned.vanished + binned.above)
 
 
-def merge(found: Cells, h: float) -> Law:
+def merge(binned: Cells, h: float) -> Law:
     """The lower law: each cell is one outcome, written at its half step; what lies outside all cells is dropped."""
-    kept = found.p > 0
-    p = found.p[kept]
-    losses = np.log(p) - np.log(found.q[kept])
+    occupied = binned.p > 0
+    p = binned.p[occupied]
+    losses = np.log(p) - np.log(binned.q[occupied])
     index = np.floor(losses / h).astype(np.int64)
     errors = losses - (index + 0.5) * h
     mean = float(p @ errors) / float(p.sum())
-    return Law(index, p, found.count, found.infinite, 0.5 + mean / h, errors - mean)
+    return Law(index, p, binned.count, binned.infinite, 0.5 + mean / h, errors - mean)
 
 
 def slip(laws: Sequence[Law], log_chance: float) -> float:

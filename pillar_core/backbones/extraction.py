@@ -53,15 +53,15 @@ class _Plan:
         parts = [self.dataset.x_train[start:stop]]
         if self.dataset.x_test is not None and stop > n_train:
             parts.append(self.dataset.x_test[max(0, start - n_train) : stop - n_train])
-        found: Array = np.concatenate(parts) if len(parts) > 1 else parts[0]
-        return found
+        batch: Array = np.concatenate(parts) if len(parts) > 1 else parts[0]
+        return batch
 
     def key(self, device: str) -> str:
         """The name of the features of this device in the store; it begins with that of the images."""
         spot = address(self.backbone.name)
         weights = None if self.work.weights is None else content_hash(self.work.weights)
-        own = (spot.family if self.backbone.is_program else spot.base, dict(spot.options))
-        return f"{self.dataset.rows_fingerprint}-{fingerprint('features', VERSION, own, self.backbone.version, weights, device)}"
+        identity = (spot.family if self.backbone.is_program else spot.base, dict(spot.options))
+        return f"{self.dataset.rows_fingerprint}-{fingerprint('features', VERSION, identity, self.backbone.version, weights, device)}"
 
 
 def extract(
@@ -91,9 +91,9 @@ def extract(
     plan.progress, plan.cancelled = progress or plan.progress, cancelled or plan.cancelled
     if not plan.backbone.is_kept:
         return (*_at_once(plan), ())
-    found = _stored(plan, device)
-    if found is not None:
-        return found
+    stored = _stored(plan, device)
+    if stored is not None:
+        return stored
     root, key = store.default().root, plan.key(plan.work.device)
     journal.sweep(root)
 
@@ -131,9 +131,9 @@ def _planned(dataset: Dataset, backbone: str, weights: str | Path | None, device
     size, asked = BATCH_SIZE.check(batch_size), str(DEVICE.check(device))
     file = chosen.weights_file(weights, network=network)
     if dataset.is_images != (chosen.takes == "images"):
-        own, other = ("images", "identity") if chosen.takes == "images" else ("numbers (n, d)", "raw_pixels, scattering or a network")
+        wanted, other = ("images", "identity") if chosen.takes == "images" else ("numbers (n, d)", "raw_pixels, scattering or a network")
         what = "images" if dataset.is_images else "numbers (n, d)"
-        raise DataError(f"the backbone {backbone} takes {own}; {dataset.name!r} holds {what}. Choose {other}.")
+        raise DataError(f"the backbone {backbone} takes {wanted}; {dataset.name!r} holds {what}. Choose {other}.")
     work = Work(file, "cpu" if chosen.is_program and asked == "auto" else chosen_device(asked))
     return _Plan(dataset, chosen, work, int(size or 1), lambda done, total, message="": None, lambda: False)
 
@@ -145,11 +145,11 @@ def _acceptable(plan: _Plan, device: str) -> tuple[str, ...]:
 
 def _stored(plan: _Plan, device: str) -> tuple[Array, Array | None, tuple[str, ...]] | None:
     for one in _acceptable(plan, device):
-        found = store.default().get_arrays(plan.key(one), mmap=True)
-        if found is not None:
-            train = np.array(found["x_train"], dtype=np.float32)
-            test = None if "x_test" not in found else np.array(found["x_test"], dtype=np.float32)
-            return train, test, tuple(str(note) for note in found["notes"])
+        arrays = store.default().get_arrays(plan.key(one), mmap=True)
+        if arrays is not None:
+            train = np.array(arrays["x_train"], dtype=np.float32)
+            test = None if "x_test" not in arrays else np.array(arrays["x_test"], dtype=np.float32)
+            return train, test, tuple(str(note) for note in arrays["notes"])
     return None
 
 
@@ -158,19 +158,19 @@ def _at_once(plan: _Plan) -> Features:
     return encode(plan.dataset.x_train), None if plan.dataset.x_test is None else encode(plan.dataset.x_test)
 
 
-def _made(plan: _Plan, key: str, kept: journal.Journal) -> tuple[Array, Array | None, tuple[str, ...]]:
+def _made(plan: _Plan, key: str, log: journal.Journal) -> tuple[Array, Array | None, tuple[str, ...]]:
     """Extract what is missing, move all of it into the store and delete the journal's rows."""
     kind = np.dtype(address(plan.backbone.name).storage)
     with _threads(), contextlib.closing(plan.backbone.open(plan.backbone.name, plan.work)) as encoder:
         plan.notes.extend(encoder.notes)
         plan.batch_size = min(plan.batch_size, plan.total)
-        plan.progress(kept.done, plan.total, "going on" if kept.done else "")
-        while kept.done < plan.total:
+        plan.progress(log.done, plan.total, "going on" if log.done else "")
+        while log.done < plan.total:
             if plan.cancelled():
-                raise Cancelled(f"stopped after {kept.done} of {plan.total} rows; they are kept.")
-            kept.append(_checked(_encoded(plan, encoder, kept.done), kind, kept.done))
-            plan.progress(kept.done, plan.total, plan.notes[-1] if plan.notes[len(encoder.notes) :] else "")
-    rows, n_train = kept.rows(), len(plan.dataset.x_train)
+                raise Cancelled(f"stopped after {log.done} of {plan.total} rows; they are kept.")
+            log.append(_checked(_encoded(plan, encoder, log.done), kind, log.done))
+            plan.progress(log.done, plan.total, plan.notes[-1] if plan.notes[len(encoder.notes) :] else "")
+    rows, n_train = log.rows(), len(plan.dataset.x_train)
     arrays = {"x_train": rows[:n_train], "notes": np.array(plan.notes, dtype=str)}
     if plan.dataset.x_test is not None:
         arrays["x_test"] = rows[n_train:]

@@ -88,7 +88,7 @@ def read_tensors(path: Path) -> Tensors:
         MissingDependencyError: safetensors is not installed.
     """
     try:
-        found = _safetensors(path) if path.suffix == ".safetensors" else _pytorch(path)
+        nested = _safetensors(path) if path.suffix == ".safetensors" else _pytorch(path)
     except pickle.UnpicklingError as error:
         raise DataError(
             f"{path} holds Python objects besides tensors, which can run code when read: refused. Where you trust it, convert it: "
@@ -98,7 +98,7 @@ def read_tensors(path: Path) -> Tensors:
         raise DataError(
             f"{path} cannot be read as weights ({_first_line(error)}): it is damaged, incomplete or of another kind."
         ) from error
-    tensors = {".".join(parts): tensor for parts, tensor in _flat(found, ())}
+    tensors = {".".join(parts): tensor for parts, tensor in _flat(nested, ())}
     if not tensors:
         raise DataError(f"{path} holds no tensors; a file of weights is a safetensors file or a PyTorch state dictionary.")
     return tensors
@@ -112,30 +112,30 @@ def fill(network: torch.nn.Module, path: Path, *, what: str) -> tuple[str, ...]:
             another network, each by name.
     """
     wanted = network.state_dict()
-    found = {_renamed(name): tensor for name, tensor in read_tensors(path).items()}
-    prefix = _best_prefix(found, [name for name in wanted if not name.endswith(COUNTER)])
-    own = {name.removeprefix(prefix): tensor for name, tensor in found.items() if name.startswith(prefix)}
-    _compare(wanted, own, path=path, what=what)
-    network.load_state_dict({name: own.get(name, value).to(value.dtype) for name, value in wanted.items()})
+    tensors = {_renamed(name): tensor for name, tensor in read_tensors(path).items()}
+    prefix = _best_prefix(tensors, [name for name in wanted if not name.endswith(COUNTER)])
+    matched = {name.removeprefix(prefix): tensor for name, tensor in tensors.items() if name.startswith(prefix)}
+    _compare(wanted, matched, path=path, what=what)
+    network.load_state_dict({name: matched.get(name, value).to(value.dtype) for name, value in wanted.items()})
     return (f"Weights: {path.name}, its tensors under {prefix.rstrip('.')!r}.",) if prefix else (f"Weights: {path.name}.",)
 
 
-def _compare(wanted: Tensors, own: Tensors, *, path: Path, what: str) -> None:
-    absent = [name for name in wanted if name not in own and not name.endswith(COUNTER)]
+def _compare(wanted: Tensors, given: Tensors, *, path: Path, what: str) -> None:
+    absent = [name for name in wanted if name not in given and not name.endswith(COUNTER)]
     shapes = [
-        f"{name} {tuple(own[name].shape)} instead of {tuple(wanted[name].shape)}"
+        f"{name} {tuple(given[name].shape)} instead of {tuple(wanted[name].shape)}"
         for name in wanted
-        if name in own and own[name].shape != wanted[name].shape
+        if name in given and given[name].shape != wanted[name].shape
     ]
     parts = {name.split(".")[0] for name in wanted}
-    foreign = [name for name in own if name not in wanted and name.split(".")[0] in parts and not _may_be_left_out(name)]
+    foreign = [name for name in given if name not in wanted and name.split(".")[0] in parts and not _may_be_left_out(name)]
     problems = [
         f"{len(names)} {title}: {', '.join(names[:_SHOWN])}{' …' if len(names) > _SHOWN else ''}"
         for title, names in (("missing", absent), ("of another shape", shapes), ("that it does not know", foreign))
         if names
     ]
     if problems and len(absent) == len([name for name in wanted if not name.endswith(COUNTER)]):
-        problems.append(f"it holds {', '.join(list(own)[:_SHOWN])}{' …' if len(own) > _SHOWN else ''}")
+        problems.append(f"it holds {', '.join(list(given)[:_SHOWN])}{' …' if len(given) > _SHOWN else ''}")
     if problems:
         raise DataError(f"{path} does not hold the weights of {what}, which has {len(wanted)} tensors; {'; '.join(problems)}.")
 
@@ -144,9 +144,9 @@ def _may_be_left_out(name: str) -> bool:
     return name.endswith(COUNTER) or HEAD.search(name) is not None
 
 
-def _best_prefix(found: Iterable[str], wanted: list[str]) -> str:
+def _best_prefix(available: Iterable[str], wanted: list[str]) -> str:
     """The prefix under which most wanted names lie; of equal ones that without the words of a second copy, then the shortest."""
-    names = set(found)
+    names = set(available)
     probes = wanted[:1] + wanted[len(wanted) // 2 : len(wanted) // 2 + 1] + wanted[-1:]
     prefixes = {name[: -len(probe)] for probe in probes for name in names if name == probe or name.endswith(f".{probe}")}
     scored = [(sum(prefix + name in names for name in wanted), SECOND.search(prefix) is None, -len(prefix), prefix) for prefix in prefixes]

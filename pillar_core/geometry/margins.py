@@ -78,33 +78,33 @@ def refitted_margins(
     lines: list[tuple[int, str, float, float, float]] = []
     for done, k in enumerate(ks):
         z = np.ascontiguousarray(rows.z[:, :k])
-        found = separators_of(z, rows.y, pairs, classes=rows.classes, regularisation=regularisation, cancelled=cancelled)
-        distances = z @ found.weights.T.astype(np.float32) + found.offsets
-        lines += _lines(k, distances, found.offsets, np.einsum("ij,ij->i", z, z), rows, found, quantile)
+        separators = separators_of(z, rows.y, pairs, classes=rows.classes, regularisation=regularisation, cancelled=cancelled)
+        distances = z @ separators.weights.T.astype(np.float32) + separators.offsets
+        lines += _lines(k, distances, separators.offsets, np.einsum("ij,ij->i", z, z), rows, separators, quantile)
         if progress is not None:
             progress(done + 1, len(ks), "margins")
     return pd.DataFrame(lines, columns=["k", "class", "quantile", "cosine_margin", "distance_margin"])
 
 
 def projected_margins(
-    rows: Coordinates, found: Separators, basis: Basis, ks: Sequence[int], *, quantile: float | Sequence[float] = 0.01
+    rows: Coordinates, separators: Separators, basis: Basis, ks: Sequence[int], *, quantile: float | Sequence[float] = 0.01
 ) -> pd.DataFrame:
     """Margins of one separator w*, projected: y⟨A_kᵀx, A_kᵀw*⟩ over lengths (PILLAR, equation 2), at every k at once.
 
     Columns k, class, quantile, cosine_margin, distance_margin; with pairs the class reads "a – b" and only their rows count.
     """
-    turned = found.weights @ basis.vectors.astype(np.float64)
+    turned = separators.weights @ basis.vectors.astype(np.float64)
     lines: list[tuple[int, str, float, float, float]] = []
-    products = np.zeros((len(rows.z), len(found.pairs)))
-    row_squares, weight_squares, start = np.zeros(len(rows.z)), np.zeros(len(found.pairs)), 0
+    products = np.zeros((len(rows.z), len(separators.pairs)))
+    row_squares, weight_squares, start = np.zeros(len(rows.z)), np.zeros(len(separators.pairs)), 0
     for k in sorted(ks):
         part = rows.z[:, start:k]
         products += part @ turned[:, start:k].T.astype(np.float32)
         row_squares += np.einsum("ij,ij->i", part, part)
         weight_squares += np.square(turned[:, start:k]).sum(axis=1)
         lengths = np.sqrt(np.where(weight_squares > 0, weight_squares, 1.0))
-        distances = (products + found.offsets) / lengths
-        lines += _lines(k, distances, found.offsets / lengths, row_squares, rows, found, quantile)
+        distances = (products + separators.offsets) / lengths
+        lines += _lines(k, distances, separators.offsets / lengths, row_squares, rows, separators, quantile)
         start = k
     return pd.DataFrame(lines, columns=["k", "class", "quantile", "cosine_margin", "distance_margin"])
 
@@ -121,11 +121,11 @@ def smallest(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def _lines(
-    k: int, distances: Array, offsets: Array, squares: Array, rows: Coordinates, found: Separators, quantile: float | Sequence[float]
+    k: int, distances: Array, offsets: Array, squares: Array, rows: Coordinates, separators: Separators, quantile: float | Sequence[float]
 ) -> list[tuple[int, str, float, float, float]]:
     quantiles = [quantile] if isinstance(quantile, int | float) else list(quantile)
     lines = []
-    for place, (a, b) in enumerate(found.pairs):
+    for place, (a, b) in enumerate(separators.pairs):
         part = slice(None) if b == REST else (rows.y == a) | (rows.y == b)
         signed = np.where(rows.y[part] == a, 1.0, -1.0) * distances[part, place]
         cosine = _cosines(signed, float(offsets[place]), squares[part])

@@ -41,9 +41,9 @@ def submit(spec: Mapping[str, Any]) -> str:
     answer = kind.cached(jobs_kinds.payload_of(spec)) if asks and kind.cached is not None else None
     try:
         with folder.exclusive():
-            found = job.status()
-            is_evicted = asks and answer is None and found is not None and found.state == "done"
-            if found is None or found.state in ("failed", "cancelled") or is_evicted:
+            current = job.status()
+            is_evicted = asks and answer is None and current is not None and current.state == "done"
+            if current is None or current.state in ("failed", "cancelled") or is_evicted:
                 if is_evicted:
                     job.clear_parts()
                 job.create(spec)
@@ -108,14 +108,14 @@ def cancel(job_id: str) -> bool:
     folder = _folder()
     job = folder.job(job_id)
     with folder.exclusive():
-        found = _known(job)
-        if found.state not in UNFINISHED:
+        current = _known(job)
+        if current.state not in UNFINISHED:
             return False
         job.cancel_flag.touch(mode=0o600)
         descriptor = folder.try_lock()
         if descriptor is not None:
             job.dequeue()
-            job.write(dataclasses.replace(found, state="cancelled", finished=time.time(), message=""))
+            job.write(dataclasses.replace(current, state="cancelled", finished=time.time(), message=""))
             os.close(descriptor)
     return True
 
@@ -129,15 +129,15 @@ def result(job_id: str, *, partial: bool = False) -> Any:
         JobError: there is no such job; or, unless `partial`, it is not done (the message has the cause).
     """
     job = _folder().job(job_id)
-    found = _known(job)
-    if found.state != "done" and not partial:
-        why = f": {found.cause} {found.advice}" if found.state == "failed" else "."
-        raise JobError(f"job {job_id} is {found.state}{why}")
+    current = _known(job)
+    if current.state != "done" and not partial:
+        why = f": {current.cause} {current.advice}" if current.state == "failed" else "."
+        raise JobError(f"job {job_id} is {current.state}{why}")
     answer = job.answered()
     if answer is not None:
         return answer["value"]
     parts, tasks = job.parts(), job.tasks()
-    if found.state == "done" and (tasks is None or len(parts) < len(tasks)):
+    if current.state == "done" and (tasks is None or len(parts) < len(tasks)):
         raise JobError(f"the results of job {job_id} are gone from {job.folder}; retry it.")
     if jobs_kinds.kind_of(job.spec()).split is None:
         return parts.get(0)
@@ -153,9 +153,9 @@ def retry(job_id: str) -> None:
     folder = _folder()
     job = folder.job(job_id)
     with folder.exclusive():
-        found = _known(job)
-        if found.state not in UNFINISHED:
-            if found.state == "done":
+        current = _known(job)
+        if current.state not in UNFINISHED:
+            if current.state == "done":
                 job.clear_parts()
             job.enqueue(jobs_kinds.kind_of(job.spec()).name)
     _attend(folder, [job.status()])
@@ -180,9 +180,9 @@ def wait(job_id: str, *, timeout: float | None = None) -> JobStatus:
     """Its status when it has finished, or after `timeout` seconds."""
     end = None if timeout is None else time.monotonic() + timeout
     while True:
-        found = status(job_id)
-        if found.state not in UNFINISHED or (end is not None and time.monotonic() > end):
-            return found
+        current = status(job_id)
+        if current.state not in UNFINISHED or (end is not None and time.monotonic() > end):
+            return current
         time.sleep(0.05)
 
 
@@ -221,21 +221,21 @@ def _identity(spec: Mapping[str, Any]) -> str:
 
 
 def _known(job: Job) -> JobStatus:
-    found = job.status()
-    if found is None:
+    current = job.status()
+    if current is None:
         raise JobError(f"there is no job {job.job_id}; it may have been forgotten. Submit it again.")
-    return found
+    return current
 
 
-def _flagged(folder: Folder, found: JobStatus) -> JobStatus:
+def _flagged(folder: Folder, current: JobStatus) -> JobStatus:
     """`found`, saying that it is being stopped where that was asked for, or that nobody can work on it."""
-    if found.state not in UNFINISHED:
-        return found
-    if folder.job(found.job_id).cancel_flag.exists():
-        return dataclasses.replace(found, message="stopping")
+    if current.state not in UNFINISHED:
+        return current
+    if folder.job(current.job_id).cancel_flag.exists():
+        return dataclasses.replace(current, message="stopping")
     if jobs_process.is_resting(folder):
-        return dataclasses.replace(found, message=f"the jobs process keeps stopping; see {folder.jobs / 'server.log'}")
-    return found
+        return dataclasses.replace(current, message=f"the jobs process keeps stopping; see {folder.jobs / 'server.log'}")
+    return current
 
 
 def _attend(folder: Folder, statuses: Sequence[JobStatus | None]) -> None:

@@ -42,12 +42,12 @@ def all_runs() -> pd.DataFrame:
 def refusals(runs: pd.DataFrame) -> pd.DataFrame:
     """The settings that could not run, one line each: AXES, seeds, `cause` (the kind of error), `error_message`."""
     refused = runs[runs["error_message"].notna()] if len(runs) else runs
-    found = [
+    failures = [
         {name: rows.iloc[0][name] for name in ("data", *AXES) if name in rows}
         | {"seeds": len(rows), "cause": rows.iloc[0]["cause"], "error_message": rows.iloc[0]["error_message"]}
         for _, rows in refused.groupby("group", sort=False)
     ]
-    return pd.DataFrame(found)
+    return pd.DataFrame(failures)
 
 
 def forget_refusals(runs: pd.DataFrame) -> int:
@@ -58,23 +58,23 @@ def forget_refusals(runs: pd.DataFrame) -> int:
 
 def versions_of(keys: Sequence[str]) -> list[dict[str, str]]:
     """The different sets of versions that made these records, most records first; records without them are left out."""
-    made = [record["versions"] for key in keys if (record := _record(key)) is not None and "versions" in record]
-    counts = Counter(tuple(versions.items()) for versions in made)
+    recorded = [record["versions"] for key in keys if (record := _record(key)) is not None and "versions" in record]
+    counts = Counter(tuple(versions.items()) for versions in recorded)
     return [dict(items) for items, _ in counts.most_common()]
 
 
 def lines(runs: pd.DataFrame) -> pd.DataFrame:
     """One line per setting that ran, best first: AXES, mean accuracy with its 95 % interval, seeds, ε spent, mean seconds, group."""
-    found = []
+    summaries = []
     trained = runs[runs["error_message"].isna()] if len(runs) else runs
     for group, rows in trained.groupby("group", sort=False):
         mean, low, high = _interval(rows["accuracy"].dropna().to_list())
         first = rows.iloc[0]
         line = {name: first[name] for name in ("data", *AXES) if name in rows}
         line |= {"mean": mean, "low": low, "high": high, "seeds": len(rows)}
-        found.append(line | {"epsilon_upper": rows["epsilon_upper"].max(), "seconds": rows["seconds"].mean(), "group": group})
-    made = pd.DataFrame(found)
-    return made.sort_values("mean", ascending=False, kind="stable").reset_index(drop=True) if len(made) else made
+        summaries.append(line | {"epsilon_upper": rows["epsilon_upper"].max(), "seconds": rows["seconds"].mean(), "group": group})
+    table = pd.DataFrame(summaries)
+    return table.sort_values("mean", ascending=False, kind="stable").reset_index(drop=True) if len(table) else table
 
 
 def data_words(dataset: str, features: str = "") -> str:
@@ -112,8 +112,8 @@ def grid_of(keys: Sequence[str]) -> list[dict[str, Any]]:
         record = _record(key)
         if record is not None:
             cell = record["cell"]
-            made = grids.setdefault(_group(cell), _grid(cell))
-            made["seed"].append(cell["seed"])
+            grid = grids.setdefault(_group(cell), _grid(cell))
+            grid["seed"].append(cell["seed"])
     return list(grids.values())
 
 
@@ -148,8 +148,8 @@ def _group(cell: Mapping[str, Any]) -> str:
 
 def _grid(cell: Mapping[str, Any]) -> dict[str, Any]:
     split = {name: value for name, value in cell["split"].items() if name != "split_seed" or value != cell["seed"]}
-    own = {name: cell[name] for name in ("method", "epsilon", "delta", "relation", "accountant", "preset")}
-    everything = {**cell["data"], **split, **own, **cell["settings"]}
+    run_fields = {name: cell[name] for name in ("method", "epsilon", "delta", "relation", "accountant", "preset")}
+    everything = {**cell["data"], **split, **run_fields, **cell["settings"]}
     return {name: value for name, value in everything.items() if value is not None and value != {}} | {"seed": []}
 
 

@@ -36,10 +36,10 @@ def split(
     Raises:
         SettingError, DataError: see `split_features`; also where a public row is, bit by bit, a private one.
     """
-    own = load_features(data)
-    given, changes = (None, ()) if public is None else _alike(load_features(public), own)
-    made = split_features(
-        own,
+    private = load_features(data)
+    given, changes = (None, ()) if public is None else _alike(load_features(public), private)
+    parts = split_features(
+        private,
         public_fraction=public_fraction,
         public_per_class=public_per_class,
         public=given,
@@ -47,9 +47,9 @@ def split(
         text_embeddings=text_embeddings,
         seed=seed,
     )
-    if not allow_overlap and len(made.public_x):
-        _refuse_duplicates(made)
-    return dataclasses.replace(made, notes=made.notes + changes)
+    if not allow_overlap and len(parts.public_x):
+        _refuse_duplicates(parts)
+    return dataclasses.replace(parts, notes=parts.notes + changes)
 
 
 def named_features(name: str, backbone: str | None = None, settings: Mapping[str, Any] | None = None) -> FeatureSet:
@@ -58,8 +58,8 @@ def named_features(name: str, backbone: str | None = None, settings: Mapping[str
     Raises:
         UnknownNameError, StoreError, DataError, SettingError.
     """
-    found = named_data(name, settings)
-    return found if isinstance(found, FeatureSet) else load_features(found, backbone)
+    data = named_data(name, settings)
+    return data if isinstance(data, FeatureSet) else load_features(data, backbone)
 
 
 def named_data(name: str, settings: Mapping[str, Any] | None = None) -> Dataset | FeatureSet:
@@ -79,24 +79,24 @@ def is_known(name: str) -> bool:
 def forget_data(name: str) -> None:
     """Removes rows that were brought from this machine's cache, with every backbone's features of its images and all else that was made
     from them; records of runs hold no rows and stay."""
-    found = uploads.load(name) if is_known(name) else None
-    if isinstance(found, Dataset):
-        extraction.forget(found)
+    data = uploads.load(name) if is_known(name) else None
+    if isinstance(data, Dataset):
+        extraction.forget(data)
     uploads.forget(name)
 
 
-def _alike(public: FeatureSet, own: FeatureSet) -> tuple[FeatureSet, tuple[str, ...]]:
+def _alike(public: FeatureSet, private: FeatureSet) -> tuple[FeatureSet, tuple[str, ...]]:
     """The public features, where the rows of both are pixels from images of the private ones' size; and a note where that changed them."""
-    if own.pixel_shape is None or public.images is None or public.pixel_shape in (None, own.pixel_shape):
+    if private.pixel_shape is None or public.images is None or public.pixel_shape in (None, private.pixel_shape):
         return public, ()
-    images, note = resized(public.images, own.pixel_shape)
+    images, note = resized(public.images, private.pixel_shape)
     return load_features(images), (note,)
 
 
-def _refuse_duplicates(made: SemiPrivateSplit) -> None:
-    pairs = duplicates(made.features.x_train[made.private], made.public_x)
+def _refuse_duplicates(parts: SemiPrivateSplit) -> None:
+    pairs = duplicates(parts.features.x_train[parts.private], parts.public_x)
     if len(pairs):
-        rows = ", ".join(str(made.private[row]) for row in pairs[:5, 0])
+        rows = ", ".join(str(parts.private[row]) for row in pairs[:5, 0])
         raise DataError(
             f"{len(pairs)} public rows are, bit by bit, private rows (train rows {rows}{' …' if len(pairs) > 5 else ''}). "
             "Remove them from the public set, or pass allow_overlap=True if that is what you want to study."

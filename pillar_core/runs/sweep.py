@@ -91,22 +91,22 @@ def cells(grid: Mapping[str, Any]) -> list[RunSpec]:
     count = math.prod(map(len, axes.values()))
     if count > MOST_CELLS:
         raise SettingError(f"the grid stands for {count:,} runs; at most {MOST_CELLS:,} in one grid. Shorten an axis or split the grid.")
-    found: dict[str, RunSpec] = {}
+    by_key: dict[str, RunSpec] = {}
     for values in itertools.product(*axes.values()):
         cell = _cell(dict(zip(axes, values, strict=True)), dataset_settings)
-        found.setdefault(cell_key(cell), cell)
-    return list(found.values())
+        by_key.setdefault(cell_key(cell), cell)
+    return list(by_key.values())
 
 
 def local_names(grid: Mapping[str, Any]) -> list[str]:
     """What of a grid's values only the person at this machine may say: files, programs and addresses among them."""
-    found = [str(name) for name in _values(grid.get("backbone")) if name is not None and not BACKBONES.is_linkable(str(name))]
+    names = [str(name) for name in _values(grid.get("backbone")) if name is not None and not BACKBONES.is_linkable(str(name))]
     for param in (param for method in METHODS.values() for param in params.params_of(method.settings).values()):
         if param.linkable is not None and param.name in grid:
-            found += [str(value) for value in _values(grid[param.name]) if value not in param.linkable]
+            names += [str(value) for value in _values(grid[param.name]) if value not in param.linkable]
     data = grid.get("dataset_settings")
-    found += [name for name in (ROOT.name, "download") if isinstance(data, Mapping) and name in data]
-    return list(dict.fromkeys(found))
+    names += [name for name in (ROOT.name, "download") if isinstance(data, Mapping) and name in data]
+    return list(dict.fromkeys(names))
 
 
 def cell_key(cell: RunSpec) -> str:
@@ -153,12 +153,12 @@ def run_cell(cell: RunSpec, split: SemiPrivateSplit) -> RunRecord:
     Raises:
         As `run.run`, for a cell that cannot run.
     """
-    (found,) = run_trials([cell], source=split)
-    if found.get("error") is not None:
+    (form,) = run_trials([cell], source=split)
+    if form.get("error") is not None:
         return run.run_spec(cell, split)
     learner = METHODS[cell.method]
-    facts = run.public_facts(learner, learner.settings(**found["settings"]), view_of(split, learner.public_use))
-    return record_of(found, facts=facts, data=split.fingerprint)
+    facts = run.public_facts(learner, learner.settings(**form["settings"]), view_of(split, learner.public_use))
+    return record_of(form, facts=facts, data=split.fingerprint)
 
 
 def is_kept(record: Mapping[str, Any]) -> bool:
@@ -168,22 +168,22 @@ def is_kept(record: Mapping[str, Any]) -> bool:
 
 def _trained(group: Sequence[RunSpec], split: SemiPrivateSplit) -> list[dict[str, Any]]:
     """The cells' records, trained in one batched call; what is refused is a record with its cause."""
-    found: dict[int, dict[str, Any]] = {}
+    placed: dict[int, dict[str, Any]] = {}
     solved: dict[int, run.Solved] = {}
     for position, cell in enumerate(group):
         try:
             solved[position] = run.solve_spec(cell, split)
         except (*REFUSALS, MissingDependencyError) as refusal:
-            found[position] = refusal_json(refusal, cell, features=split.features.name)
+            placed[position] = refusal_json(refusal, cell, features=split.features.name)
     try:
         records = run.run_many(list(solved.values()), split) if solved else []
         name = split.features.name
-        found |= {position: record_json(record, group[position], features=name) for position, record in zip(solved, records, strict=True)}
+        placed |= {position: record_json(record, group[position], features=name) for position, record in zip(solved, records, strict=True)}
     except (*REFUSALS, MissingDependencyError) as refusal:
         if len(group) == 1:
             return [refusal_json(refusal, group[0], features=split.features.name)]
         return [record for cell in group for record in _trained([cell], split)]
-    return [found[position] for position in range(len(group))]
+    return [placed[position] for position in range(len(group))]
 
 
 def split_of(data: Mapping[str, Any], split: Mapping[str, Any], *, source: FeatureSet | SemiPrivateSplit | None = None) -> SemiPrivateSplit:
@@ -214,8 +214,8 @@ def _source(grid: Mapping[str, Any]) -> FeatureSet | SemiPrivateSplit | None:
 
 def _cell(values: dict[str, Any], dataset_settings: Mapping[str, Any]) -> RunSpec:
     method = METHODS[values["method"]]
-    own = params.params_of(method.settings)
-    settings = {name: value for name, value in values.items() if name in own and value is not None}
+    declared = params.params_of(method.settings)
+    settings = {name: value for name, value in values.items() if name in declared and value is not None}
     epsilon = values.get("epsilon")
     if not method.is_private:
         epsilon = None

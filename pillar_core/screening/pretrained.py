@@ -94,12 +94,12 @@ def with_head(trunk: Trunk, *, seed: int, repeat: int) -> tuple[torch.nn.Module,
     head = networks.started(torch.nn.Linear(int(network.num_features), LABEL_CLASSES), seed=seed, repeat=repeat)
     if trunk.lora:
         whole = torch.nn.Sequential(_with_lora(network, trunk, seed=seed, repeat=repeat), head)
-        return whole, [own for own, _ in whole.named_parameters() if own.startswith("1.") or ".lora_" in own]
+        return whole, [name for name, _ in whole.named_parameters() if name.startswith("1.") or ".lora_" in name]
     whole = torch.nn.Sequential(network, head)
-    names = [own for own, _ in whole.named_parameters() if own.startswith("1.") or _is_of(own, trunk.layers)]
-    absent = [layer for layer in trunk.layers if not any(_is_of(own, (layer,)) for own in names)]
+    names = [name for name, _ in whole.named_parameters() if name.startswith("1.") or _is_of(name, trunk.layers)]
+    absent = [layer for layer in trunk.layers if not any(_is_of(name, (layer,)) for name in names)]
     if absent:
-        parts = ", ".join(own for own, _ in network.named_children())
+        parts = ", ".join(name for name, _ in network.named_children())
         raise SettingError(f"{trunk.name} has no layer {', '.join(absent)}; its parts are {parts}.")
     return whole, names
 
@@ -126,7 +126,7 @@ def _with_lora(network: Any, trunk: Trunk, *, seed: int, repeat: int) -> torch.n
         from peft import LoraConfig, inject_adapter_in_model
     except ImportError as cause:
         raise MissingDependencyError("lora needs the package peft: pip install peft.") from cause
-    if not any(own.split(".")[-1] in LORA_LAYERS for own, _ in network.named_modules()):
+    if not any(module_name.split(".")[-1] in LORA_LAYERS for module_name, _ in network.named_modules()):
         raise SettingError(f"lora is for vision transformers with {', '.join(LORA_LAYERS)} layers; {trunk.name} has none. Choose layers.")
     config = LoraConfig(r=trunk.lora, lora_alpha=trunk.lora, target_modules=list(LORA_LAYERS))
     frozen = {id(value): value for value in (*network.parameters(), *network.buffers())}

@@ -80,12 +80,12 @@ def test_few_sampled_gaussians_bracket_the_integral(
     sigma: float, q: float, delta: float, relation: str, directions: tuple[str, ...], times: int
 ) -> None:
     exact = max(exact_epsilon(lambda e, d=d: SampledGaussian(sigma, q, d).delta(e, times), delta) for d in directions)
-    found = accounting.epsilon_of_gaussian(sigma, sampling_probability=q, steps=times, delta=delta, relation=relation, accountant="pillar")
-    assert found.lower <= exact * (1 + QUADRATURE)
-    assert exact <= found.upper * (1 + QUADRATURE)
+    bounds = accounting.epsilon_of_gaussian(sigma, sampling_probability=q, steps=times, delta=delta, relation=relation, accountant="pillar")
+    assert bounds.lower <= exact * (1 + QUADRATURE)
+    assert exact <= bounds.upper * (1 + QUADRATURE)
     # the accountant refines until its ends are within 0.4 %, or gives up after three lattices
-    assert found.upper <= exact * 1.005
-    assert found.lower >= exact * 0.98
+    assert bounds.upper <= exact * 1.005
+    assert bounds.lower >= exact * 0.98
 
 
 @pytest.mark.parametrize("times", [1, 7, 400, 100_000])
@@ -114,24 +114,24 @@ def test_pure_releases_compose_as_binomials(times: int, each: float, delta: floa
 
     exact = exact_epsilon(delta_at, delta) if times * each < 59 else None
     event = ledger.repeated(events.PureEvent(each, each), times)
-    found = accounting.epsilon(event, delta=delta, relation=REPLACE, accountant="pillar")
-    assert found.upper <= times * each * (1 + 1e-12)
+    bounds = accounting.epsilon(event, delta=delta, relation=REPLACE, accountant="pillar")
+    assert bounds.upper <= times * each * (1 + 1e-12)
     if exact is not None:
-        assert found.lower <= exact * (1 + 1e-9)
-        assert exact <= found.upper * (1 + 1e-9)
-        assert found.upper <= exact * 1.005
-        assert found.lower >= exact * 0.98
+        assert bounds.lower <= exact * (1 + 1e-9)
+        assert exact <= bounds.upper * (1 + 1e-9)
+        assert bounds.upper <= exact * 1.005
+        assert bounds.lower >= exact * 0.98
 
 
 def test_one_laplace_release_has_its_closed_form() -> None:
     """δ(ε) = 1 − e^{(ε − ε₀)/2} for 0 <= ε <= ε₀ = 1/scale."""
     for epsilon_zero, delta in ((0.5, 1e-2), (3.0, 1e-5), (1.0, 1e-9)):
-        found = accounting.epsilon(dp_event.LaplaceDpEvent(1 / epsilon_zero), delta=delta, relation=ADD, accountant="pillar")
+        bounds = accounting.epsilon(dp_event.LaplaceDpEvent(1 / epsilon_zero), delta=delta, relation=ADD, accountant="pillar")
         exact = epsilon_zero + 2 * math.log1p(-delta)
-        assert found.lower <= exact * (1 + 1e-12)
-        assert exact * (1 - 1e-12) <= found.upper <= exact * 1.002
+        assert bounds.lower <= exact * (1 + 1e-12)
+        assert exact * (1 - 1e-12) <= bounds.upper <= exact * 1.002
         replaced = accounting.epsilon(dp_event.LaplaceDpEvent(2 / epsilon_zero), delta=delta, relation=REPLACE, accountant="pillar")
-        assert replaced == found
+        assert replaced == bounds
 
 
 def test_a_gaussian_beside_a_pure_release_is_a_mixture_of_two_shifts() -> None:
@@ -140,9 +140,9 @@ def test_a_gaussian_beside_a_pure_release_is_a_mixture_of_two_shifts() -> None:
     high = float(special.expit(pure))
     exact = exact_epsilon(lambda e: high * accounting.delta_of(e - pure, mu) + (1 - high) * accounting.delta_of(e + pure, mu), delta)
     event = ledger.compose(ledger.gaussian(1 / mu), events.PureEvent(pure, pure))
-    found = accounting.epsilon(event, delta=delta, relation=ADD)
-    assert found.lower <= exact * (1 + 1e-9)
-    assert exact * (1 - 1e-9) <= found.upper <= exact * 1.002
+    bounds = accounting.epsilon(event, delta=delta, relation=ADD)
+    assert bounds.lower <= exact * (1 + 1e-9)
+    assert exact * (1 - 1e-9) <= bounds.upper <= exact * 1.002
 
 
 @pytest.mark.parametrize("relation", [ADD, REPLACE])
@@ -150,10 +150,10 @@ def test_a_sampled_pure_release_has_the_amplified_epsilon(relation: str) -> None
     """Add/remove: log(1 + q(e^ε − 1)) is exact for δ = 0 (Li, Qardaji & Su 2012). Replace-one keeps ε and scales δ by q."""
     q, pure, delta = 0.1, 1.0, 1e-9
     event = ledger.subsampled(events.PureEvent(pure, pure), q)
-    found = accounting.epsilon(event, delta=delta, relation=relation)
+    bounds = accounting.epsilon(event, delta=delta, relation=relation)
     exact = {ADD: math.log1p(q * math.expm1(pure)), REPLACE: pure + math.log1p(-delta / (q * special.expit(pure)))}[relation]
     # at δ = 1e-9 the crossing lies within δ/P(ε₀) of the largest loss
-    assert exact * (1 - 1e-7) <= found.upper <= exact * 1.002
+    assert exact * (1 - 1e-7) <= bounds.upper <= exact * 1.002
 
 
 @pytest.mark.parametrize("q", [0.05, 0.5])

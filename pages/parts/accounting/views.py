@@ -25,9 +25,9 @@ def controls(settings: Settings) -> GaussianSetting | None:
     """The run in question: steps, batch share, and the noise, solved from the sidebar's ε or set by hand."""
     one, two, three = st.columns([1.2, 1, 1])
     with one:
-        words = {"epsilon": "Noise from the sidebar's ε", "noise": "Noise set here"}
+        labels = {"epsilon": "Noise from the sidebar's ε", "noise": "Noise set here"}
         how = local.one(
-            "Start from", list(words), "epsilon", name="accounting-from", words=words.__getitem__, help="Which of ε and σ is given."
+            "Start from", list(labels), "epsilon", name="accounting-from", words=labels.__getitem__, help="Which of ε and σ is given."
         )
     with two:
         steps = local.slider("Steps", list(_STEPS), 1000, name="accounting-steps", words=lambda n: f"{n:,}", help="Noisy steps taken.")
@@ -65,8 +65,8 @@ def numbers(setting: GaussianSetting) -> None:
             "Chance of the best attacker to guess right whether one given row was used, at even odds; a coin has 50 %.",
         ),
     )
-    for column, (label, value, words) in zip(st.columns(4), facts, strict=True):
-        column.metric(label, value, help=words, border=True)
+    for column, (label, value, hint) in zip(st.columns(4), facts, strict=True):
+        column.metric(label, value, help=hint, border=True)
 
 
 def against_steps(setting: GaussianSetting, settings: Settings) -> None:
@@ -88,14 +88,14 @@ def against_steps(setting: GaussianSetting, settings: Settings) -> None:
     }
     st.dataframe(shown, hide_index=True, key="accountants", column_config=columns)
     if not asked:
-        words = "Numerical accountants of other projects, up to a few seconds; for comparison only."
+        hint = "Numerical accountants of other projects, up to a few seconds; for comparison only."
         st.button(
             "Ask PRV, PLD and Opacus too",
             icon=":material/hourglass:",
             key="slow",
             on_click=local.put,
             args=("accounting-slow", 1),
-            help=words,
+            help=hint,
         )
 
 
@@ -143,13 +143,13 @@ def composition(setting: GaussianSetting, settings: Settings) -> None:
     """Training, choosing public data and tuning in one ledger; what tuning leaves for one run."""
     left, right = st.columns(2)
     with left:
-        words = "ε of an exponential mechanism that picks the public data set; 0 if that choice is free."
+        hint = "ε of an exponential mechanism that picks the public data set; 0 if that choice is free."
         chosen = local.slider(
-            "ε spent on choosing public data", list(_SELECTIONS), 0.1, name="selection", words=lambda x: f"{x:g}", help=words
+            "ε spent on choosing public data", list(_SELECTIONS), 0.1, name="selection", words=lambda x: f"{x:g}", help=hint
         )
     with right:
-        words = "Mean number of runs that settings are tuned over, drawn at random and never told; 1 is no tuning."
-        trials = local.slider("Runs that settings are tuned over", list(_TRIALS), 10, name="trials", help=words)
+        hint = "Mean number of runs that settings are tuned over, drawn at random and never told; 1 is no tuning."
+        trials = local.slider("Runs that settings are tuned over", list(_TRIALS), 10, name="trials", help=hint)
     table = _composed(setting, chosen, trials)
     known = table.dropna(subset=["epsilon"])
     for row in table[table["epsilon"].isna()].itertuples():

@@ -118,10 +118,10 @@ def draw(comparison: Comparison, settings: Settings) -> None:
 
 def command(settings: Settings, public: Mapping[str, Any], epsilons: Sequence[float], *more: str) -> str:
     """The shell command that repeats a comparison at these budgets; `more`: its own words."""
-    words = ["python", "-m", "pillar_core", "compare", *more, *exports.data_words(settings, public)]
-    words += ["--epsilon", ",".join(f"{epsilon:g}" for epsilon in epsilons), "--delta", f"{settings.delta:g}"]
-    words += ["--relation", settings.relation, "--accountant", settings.accountant]
-    return shlex.join([*words, "--seeds", str(settings.seeds), "--first-seed", str(settings.seed)])
+    arguments = ["python", "-m", "pillar_core", "compare", *more, *exports.data_words(settings, public)]
+    arguments += ["--epsilon", ",".join(f"{epsilon:g}" for epsilon in epsilons), "--delta", f"{settings.delta:g}"]
+    arguments += ["--relation", settings.relation, "--accountant", settings.accountant]
+    return shlex.join([*arguments, "--seeds", str(settings.seeds), "--first-seed", str(settings.seed)])
 
 
 def seeds_of(lines: pd.DataFrame) -> tuple[int, int]:
@@ -190,10 +190,10 @@ def advice(settings: Settings) -> None:
     """What to try first, from public facts alone."""
     split = core.split(settings)
     public = "labelled" if split.has_public_labels else "unlabelled" if len(split.public_x) else "none"
-    found = pc.recommend(split.facts, public, epsilon=settings.epsilon, delta=settings.delta)
+    recommendation = pc.recommend(split.facts, public, epsilon=settings.epsilon, delta=settings.delta)
     with st.container(border=True, key="compare-advice"):
-        st.markdown(f"**Try {pc.METHODS[found.method].title} first.** " + "; ".join(found.reasons) + ".")
-        others = ", ".join(pc.METHODS[name].title for name in found.alternatives if name in pc.METHODS)
+        st.markdown(f"**Try {pc.METHODS[recommendation.method].title} first.** " + "; ".join(recommendation.reasons) + ".")
+        others = ", ".join(pc.METHODS[name].title for name in recommendation.alternatives if name in pc.METHODS)
         st.caption(
             f"Then {others}. From public facts alone (n, d, C, public data, ε): asking costs no privacy. "
             "μN: private rows times μ, which grows with ε; the larger, the less noise weighs."

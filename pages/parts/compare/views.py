@@ -30,12 +30,12 @@ _SEVERAL = (0.3, 1.0, 3.0)
 
 def choice() -> str:
     """The view that is chosen; it is part of the link."""
-    words = {BUDGETS: "Every learner at every budget"} | {name: f"{view.title} ({view.source})" for name, view in COMPARE_VIEWS.items()}
+    titles = {BUDGETS: "Every learner at every budget"} | {name: f"{view.title} ({view.source})" for name, view in COMPARE_VIEWS.items()}
     st.selectbox(
         "What varies",
-        list(words),
+        list(titles),
         key=session.control("compare"),
-        format_func=words.__getitem__,
+        format_func=titles.__getitem__,
         help=f"{PARAMS['compare'].help} Each view is a grid of runs, shared with every other page through the cache.",
         on_change=session.released,
         args=("compare",),
@@ -50,8 +50,8 @@ def show(name: str, settings: Settings) -> None:
     setup = _setup(view, settings)
     if setup is None:
         width = core.features(settings).d
-        words = f"No other data set here has {width} features: choose public data in the sidebar, or one backbone for both."
-        st.info(words, icon=":material/compare_arrows:")
+        message = f"No other data set here has {width} features: choose public data in the sidebar, or one backbone for both."
+        st.info(message, icon=":material/compare_arrows:")
         return
     cells = compare_views.cells(view, setup)
     runs = compare_views.table_of(cells)
@@ -66,13 +66,13 @@ def show(name: str, settings: Settings) -> None:
 
 def _setup(view: CompareView, settings: Settings) -> Setup | None:
     """What the view is drawn on; None where it needs another data set and there is none of equal width."""
-    own = dataclasses.replace(settings, public=PART) if view.needs_other else settings
+    public_part = dataclasses.replace(settings, public=PART) if view.needs_other else settings
     other = _other(settings) if view.needs_other else None
     if view.needs_other and other is None:
         return None
     epsilons = sorted({*_SEVERAL, settings.epsilon}) if view.over_epsilon else [settings.epsilon]
     seeds = range(settings.seed, settings.seed + settings.seeds)
-    return Setup(core.axes(settings), core.public_axis(own), core.split(own), epsilons, seeds, other)
+    return Setup(core.axes(settings), core.public_axis(public_part), core.split(public_part), epsilons, seeds, other)
 
 
 def _other(settings: Settings) -> str | None:
@@ -81,17 +81,17 @@ def _other(settings: Settings) -> str | None:
         return settings.public
     width = core.features(settings).d
     if settings.backbone == AUTO:
-        found = [name for name, card in pc.DATASETS.items() if isinstance(card.d, Count) and card.d.number == width]
-        found += [one.name for one in uploads.listed() if math.prod(one.shape) == width]
+        names = [name for name, card in pc.DATASETS.items() if isinstance(card.d, Count) and card.d.number == width]
+        names += [one.name for one in uploads.listed() if math.prod(one.shape) == width]
     else:
-        found = [name for name, card in pc.DATASETS.items() if card.kind == "images"]
-        found += [one.name for one in uploads.listed(uploads.IMAGES)]
-    found = [name for name in found if name != settings.data]
-    found.sort(key=lambda name: name in pc.DATASETS and not pc.DATASETS[name].is_here())
-    if not found:
+        names = [name for name, card in pc.DATASETS.items() if card.kind == "images"]
+        names += [one.name for one in uploads.listed(uploads.IMAGES)]
+    names = [name for name in names if name != settings.data]
+    names.sort(key=lambda name: name in pc.DATASETS and not pc.DATASETS[name].is_here())
+    if not names:
         return None
-    words = "Their train rows become public."
-    return str(local.one("Public rows from", found, found[0], name="compare-other", words=uploads.title_of, help=words))
+    hint = "Their train rows become public."
+    return str(local.one("Public rows from", names, names[0], name="compare-other", words=uploads.title_of, help=hint))
 
 
 def _panel(view: CompareView, setup: Setup, *, found: int, total: int) -> None:

@@ -25,23 +25,23 @@ _SHOWN_IMAGES = 10
 def attack(settings: Settings) -> None:
     """The loss threshold on the sidebar's run, LiRA on demand, both under the ceiling."""
     record = core.run(settings)
-    found = [_loss(core.run_key(settings), settings)]
+    tried = [_loss(core.run_key(settings), settings)]
     if local.value("evidence-lira", "") == core.run_key(settings):
-        found = [*_shadows(core.run_key(settings), settings), *found]
+        tried = [*_shadows(core.run_key(settings), settings), *tried]
     ceiling = ceiling_of(record)
     badges.provenance_row(Provenance.NON_PRIVATE, is_experiment=True)
-    _numbers(record, found, ceiling)
-    roc = pd.concat([one.roc() for one in found], ignore_index=True)
+    _numbers(record, tried, ceiling)
+    roc = pd.concat([one.roc() for one in tried], ignore_index=True)
     bound = privacy_tables.trade_off(ceiling, logarithmic=True)
     drawn = plots.membership_roc(
-        roc, bound, mode=theme.mode(), epsilon=record.guarantee.epsilon.upper, members=len(found[0].members), others=len(found[0].others)
+        roc, bound, mode=theme.mode(), epsilon=record.guarantee.epsilon.upper, members=len(tried[0].members), others=len(tried[0].others)
     )
     is_synthetic = gallery.is_synthetic(settings.data)
     figures.show(
         drawn, roc, name="membership", kinds=(Provenance.NON_PRIVATE,), settings=settings, is_experiment=True, is_synthetic=is_synthetic
     )
-    _lira_button(settings, is_done=len(found) > 1)
-    rates = pd.concat([one.rates() for one in found], ignore_index=True)
+    _lira_button(settings, is_done=len(tried) > 1)
+    rates = pd.concat([one.rates() for one in tried], ignore_index=True)
     rates["allowed"] = 1 - ceiling.miss_rate(rates["false_positive_rate"].to_numpy())
     st.markdown("**Members found at few false alarms**, with exact 95 % intervals, beside the most that the guarantee allows")
     st.dataframe(100 * rates.set_index("attack"), key="evidence-rates", column_config=_percent_columns())
@@ -49,7 +49,7 @@ def attack(settings: Settings) -> None:
 
 def exposed(settings: Settings) -> None:
     """Histogram of individual ε against the stated one, the most exposed rows, and classes."""
-    found = _individuals(core.run_key(settings), settings)
+    losses = _individuals(core.run_key(settings), settings)
     with st.container(horizontal=True, gap="small"):
         badges.provenance(Provenance.NON_PRIVATE)
         st.badge(
@@ -58,37 +58,37 @@ def exposed(settings: Settings) -> None:
             color="orange",
             help="It holds for this trajectory and these rows alone.",
         )
-    share = float((found.table["epsilon"] <= found.stated_epsilon / 2).mean())
+    share = float((losses.table["epsilon"] <= losses.stated_epsilon / 2).mean())
     numbers = (
         (
             "Stated for every row",
-            f"ε = {found.stated_epsilon:.3g}",
+            f"ε = {losses.stated_epsilon:.3g}",
             "What the run promises, whoever you are, when one row is added or removed.",
         ),
-        ("Median of the rows", f"ε = {found.table['epsilon'].median():.3g}", "Individual ε: half of the rows stay below."),
+        ("Median of the rows", f"ε = {losses.table['epsilon'].median():.3g}", "Individual ε: half of the rows stay below."),
         (
             "Rows below half of it",
             f"{100 * share:.0f} %",
             "Share of the private rows below half of the stated ε. Easy rows have small gradients, so they say little.",
         ),
-        ("Most exposed row", f"ε = {found.table['epsilon'].max():.3g}", "Rows that the model never gets right keep their full gradient."),
+        ("Most exposed row", f"ε = {losses.table['epsilon'].max():.3g}", "Rows that the model never gets right keep their full gradient."),
     )
-    for column, (label, value, words) in zip(st.columns(4), numbers, strict=True):
-        column.metric(label, value, help=words, border=True)
+    for column, (label, value, hint) in zip(st.columns(4), numbers, strict=True):
+        column.metric(label, value, help=hint, border=True)
     shared: dict[str, Any] = {
         "settings": settings,
         "kinds": (Provenance.NON_PRIVATE,),
         "is_experiment": True,
         "is_synthetic": gallery.is_synthetic(settings.data),
     }
-    drawn = plots.realised_losses(found.table, mode=theme.mode(), stated=found.stated_epsilon, delta=found.delta)
-    figures.show(drawn, found.table, name="individual_privacy", **shared)
+    drawn = plots.realised_losses(losses.table, mode=theme.mode(), stated=losses.stated_epsilon, delta=losses.delta)
+    figures.show(drawn, losses.table, name="individual_privacy", **shared)
     left, right = st.columns([1.2, 1])
     with left:
-        drawn = plots.realised_by_class(found.table, mode=theme.mode(), stated=found.stated_epsilon)
-        figures.show(drawn, found.table, name="individual_privacy_by_class", **shared)
+        drawn = plots.realised_by_class(losses.table, mode=theme.mode(), stated=losses.stated_epsilon)
+        figures.show(drawn, losses.table, name="individual_privacy_by_class", **shared)
     with right:
-        _most_exposed(found, settings)
+        _most_exposed(losses, settings)
 
 
 def ceiling_of(record: RunRecord) -> accounting.TradeOff:
@@ -98,9 +98,9 @@ def ceiling_of(record: RunRecord) -> accounting.TradeOff:
     return accounting.trade_off(event, relation=str(record.guarantee.relation))
 
 
-def _numbers(record: RunRecord, found: list[Attack], ceiling: accounting.TradeOff) -> None:
+def _numbers(record: RunRecord, attacks: list[Attack], ceiling: accounting.TradeOff) -> None:
     allowed = accounting.advantage(ceiling)
-    best = max(found, key=lambda one: one.auc)
+    best = max(attacks, key=lambda one: one.auc)
     error = "none" if record.accuracy is None else f"{100 * (1 - record.accuracy):.1f} %"
     numbers = (
         (
@@ -117,8 +117,8 @@ def _numbers(record: RunRecord, found: list[Attack], ceiling: accounting.TradeOf
             f"At δ = {record.guarantee.delta:g}, {odds.relation_words(str(record.guarantee.relation))}.",
         ),
     )
-    for column, (label, value, words) in zip(st.columns(4), numbers, strict=True):
-        column.metric(label, value, help=words, border=True)
+    for column, (label, value, hint) in zip(st.columns(4), numbers, strict=True):
+        column.metric(label, value, help=hint, border=True)
 
 
 def _lira_button(settings: Settings, *, is_done: bool) -> None:
@@ -137,8 +137,8 @@ def _lira_button(settings: Settings, *, is_done: bool) -> None:
         )
 
 
-def _most_exposed(found: Individuals, settings: Settings) -> None:
-    worst = found.table.nlargest(_SHOWN_IMAGES, "epsilon")
+def _most_exposed(losses: Individuals, settings: Settings) -> None:
+    worst = losses.table.nlargest(_SHOWN_IMAGES, "epsilon")
     with st.container(border=True, key="most-exposed"):
         badges.provenance(Provenance.NON_PRIVATE)
         st.markdown("**The most exposed rows**")
@@ -168,8 +168,8 @@ def _loss(key_: str, _settings: Settings) -> Attack:
 
 @st.cache_resource(max_entries=8, show_spinner="Training shadow heads …")
 def _shadows(key_: str, _settings: Settings) -> tuple[Attack, ...]:
-    found = evidence.shadow_attacks(core.spec(_settings), core.split(_settings))
-    return tuple(one for one in found if one.uses_shadows)
+    attacks = evidence.shadow_attacks(core.spec(_settings), core.split(_settings))
+    return tuple(one for one in attacks if one.uses_shadows)
 
 
 @st.cache_resource(max_entries=8, show_spinner="Following every row along the trajectory …")

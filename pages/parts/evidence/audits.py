@@ -73,15 +73,15 @@ def fault_injection() -> None:
     )
     left, right = st.columns([2.4, 1], vertical_alignment="center")
     with right:
-        words = "The ε that the broken code goes on claiming, at δ = 1e-5."
-        claim = local.slider("It claims ε", list(_CLAIMS), _TOP, name="claim", words=lambda value: f"{value:g}", help=words)
-    found = _with_fault(name, claim, settings.seed)
-    left.markdown(f"#### {auditing.FAULT_WORDS[found.fault]}")
-    _verdict(found, claim)
-    worst = found.worst
+        hint = "The ε that the broken code goes on claiming, at δ = 1e-5."
+        claim = local.slider("It claims ε", list(_CLAIMS), _TOP, name="claim", words=lambda value: f"{value:g}", help=hint)
+    outcome = _with_fault(name, claim, settings.seed)
+    left.markdown(f"#### {auditing.FAULT_WORDS[outcome.fault]}")
+    _verdict(outcome, claim)
+    worst = outcome.worst
     table = privacy_tables.worlds(worst)
     title = f"Canary “{worst.canary}”: {worst.counts.hits} alarms with it, {worst.counts.false_alarms} without, of {worst.counts.redraws}"
-    drawn = plots.two_worlds(table, mode=theme.mode(), threshold=worst.threshold, claimed_mu=found.claimed.mu, title=title)
+    drawn = plots.two_worlds(table, mode=theme.mode(), threshold=worst.threshold, claimed_mu=outcome.claimed.mu, title=title)
     figures.show(drawn, table, name="fault_injection", kinds=(), settings=settings, is_experiment=True, is_synthetic=True)
     st.markdown(f"**Every fault, same audit, claimed ε = {claim:g}**")
     st.dataframe(_all_faults(claim, settings.seed), hide_index=True, key="faults")
@@ -101,59 +101,59 @@ def blind_spots() -> None:
             st.markdown(f":material/task_alt: **Caught here by** {spot.caught_by}")
 
 
-def _result(found: CanaryAudit, settings: Settings) -> None:
-    if found.is_noise_rejected:
+def _result(outcome: CanaryAudit, settings: Settings) -> None:
+    if outcome.is_noise_rejected:
         st.error("**The claim is refuted.** The noise is not independent normals of the size that was charged.", icon=":material/gpp_bad:")
-    elif found.is_rejected:
+    elif outcome.is_rejected:
         st.error("**The claim is refuted.** The canary is told apart more often than the claimed curve allows.", icon=":material/gpp_bad:")
     else:
         st.success("**Not refuted.** The trials are consistent with the claim, as far as they can see.", icon=":material/verified_user:")
     numbers = (
-        ("Claimed", f"ε ≤ {found.claimed_epsilon:.3g}", "What the run promises."),
-        ("Proved by the trials", f"ε ≥ {found.certified_epsilon:.3g}", "95 % lower bound from exact binomial counts, for Gaussian runs."),
+        ("Claimed", f"ε ≤ {outcome.claimed_epsilon:.3g}", "What the run promises."),
+        ("Proved by the trials", f"ε ≥ {outcome.certified_epsilon:.3g}", "95 % lower bound from exact binomial counts, for Gaussian runs."),
         (
             "Would have noticed",
-            f"ε ≥ {found.noticed_epsilon:.3g}",
+            f"ε ≥ {outcome.noticed_epsilon:.3g}",
             "The smallest true ε that an ideal attack would expose in 9 of 10 audits.",
         ),
-        ("p-value", f"{found.finding.p_value:.2g}", "Exact; below 0.05 the claim is rejected."),
+        ("p-value", f"{outcome.finding.p_value:.2g}", "Exact; below 0.05 the claim is rejected."),
     )
-    for column, (label, value, words) in zip(st.columns(4), numbers, strict=True):
-        column.metric(label, value, help=words, border=True)
-    finding, table = found.finding, privacy_tables.worlds(found.finding)
+    for column, (label, value, hint) in zip(st.columns(4), numbers, strict=True):
+        column.metric(label, value, help=hint, border=True)
+    finding, table = outcome.finding, privacy_tables.worlds(outcome.finding)
     title = f"{finding.counts.hits} alarms with the canary, {finding.counts.false_alarms} without, of {finding.counts.redraws}"
-    drawn = plots.two_worlds(table, mode=theme.mode(), threshold=finding.threshold, claimed_mu=found.claimed.mu, title=title)
+    drawn = plots.two_worlds(table, mode=theme.mode(), threshold=finding.threshold, claimed_mu=outcome.claimed.mu, title=title)
     figures.show(drawn, table, name="audit_worlds", kinds=(Provenance.NON_PRIVATE,), settings=settings, is_experiment=True)
 
 
-def _one_run(found: OneRunAudit) -> None:
+def _one_run(trial: OneRunAudit) -> None:
     """What one training run with many canaries certified."""
-    st.markdown(f"**One run of this learner**, {found.canaries} canaries, each in or out by its own coin")
-    right = f"{found.correct} of {found.guesses}"
+    st.markdown(f"**One run of this learner**, {trial.canaries} canaries, each in or out by its own coin")
+    right = f"{trial.correct} of {trial.guesses}"
     numbers = (
         ("Coins called rightly", right, "By the best linear estimate from the released steps. How many are called was fixed before."),
-        ("Certified, whole curve", f"ε ≥ {found.certified[1]:.2g}", "f-DP bound of Mahloujifar, Melis & Chaudhuri 2024, at 95 %."),
-        ("Certified, one point", f"ε ≥ {found.certified[0]:.2g}", "(ε, δ) bound of Steinke, Nasr & Jagielski 2023, at 95 %."),
-        ("To be hoped for", f"ε ≥ {found.expected[1]:.2g}", "An ideal attack on independent canaries of a run that spends all it claims."),
+        ("Certified, whole curve", f"ε ≥ {trial.certified[1]:.2g}", "f-DP bound of Mahloujifar, Melis & Chaudhuri 2024, at 95 %."),
+        ("Certified, one point", f"ε ≥ {trial.certified[0]:.2g}", "(ε, δ) bound of Steinke, Nasr & Jagielski 2023, at 95 %."),
+        ("To be hoped for", f"ε ≥ {trial.expected[1]:.2g}", "An ideal attack on independent canaries of a run that spends all it claims."),
     )
-    for column, (label, value, words) in zip(st.columns(4), numbers, strict=True):
-        column.metric(label, value, help=words, border=True)
-    if found.is_rejected:
+    for column, (label, value, hint) in zip(st.columns(4), numbers, strict=True):
+        column.metric(label, value, help=hint, border=True)
+    if trial.is_rejected:
         st.error("**The claim is refuted** by one run: more is certified than was claimed.", icon=":material/gpp_bad:")
 
 
-def _verdict(found: Audit, claim: float) -> None:
-    p = found.worst.p_value
-    least = found.significance / len(found.findings)
-    words = f"p = {_small(p)} by the canary “{found.worst.canary}”; p at most {least:.4f} refutes the claim."
-    if found.is_caught and found.fault is Fault.NONE:
-        st.error(f"**False alarm.** {words}", icon=":material/notification_important:")
-    elif found.is_caught:
-        st.success(f"**Caught.** These releases cannot come from a run with ε = {claim:g}. {words}", icon=":material/gpp_good:")
-    elif found.fault is Fault.NONE:
-        st.success(f"**No alarm**, as it should be. {words}", icon=":material/verified_user:")
+def _verdict(outcome: Audit, claim: float) -> None:
+    p = outcome.worst.p_value
+    least = outcome.significance / len(outcome.findings)
+    test_text = f"p = {_small(p)} by the canary “{outcome.worst.canary}”; p at most {least:.4f} refutes the claim."
+    if outcome.is_caught and outcome.fault is Fault.NONE:
+        st.error(f"**False alarm.** {test_text}", icon=":material/notification_important:")
+    elif outcome.is_caught:
+        st.success(f"**Caught.** These releases cannot come from a run with ε = {claim:g}. {test_text}", icon=":material/gpp_good:")
+    elif outcome.fault is Fault.NONE:
+        st.success(f"**No alarm**, as it should be. {test_text}", icon=":material/verified_user:")
     else:
-        st.warning(f"**Not noticed** with so few trials at ε = {claim:g}. {words}", icon=":material/visibility_off:")
+        st.warning(f"**Not noticed** with so few trials at ε = {claim:g}. {test_text}", icon=":material/visibility_off:")
 
 
 def _small(p: float) -> str:
@@ -165,9 +165,9 @@ def _small(p: float) -> str:
 def _all_faults(claim: float, seed: int) -> pd.DataFrame:
     rows = []
     for fault in Fault:
-        found = _with_fault(str(fault), claim, seed)
-        worst = found.worst
-        seen = "caught" if found.is_caught else "no alarm"
+        outcome = _with_fault(str(fault), claim, seed)
+        worst = outcome.worst
+        seen = "caught" if outcome.is_caught else "no alarm"
         counts = f"{worst.counts.hits} / {worst.counts.false_alarms}"
         rows.append((auditing.FAULT_WORDS[fault], worst.canary, counts, _small(worst.p_value), seen))
     return pd.DataFrame(rows, columns=["what the code does", "best canary", "alarms with / without", "p-value", "verdict"])

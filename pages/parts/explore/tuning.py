@@ -19,9 +19,9 @@ from pillar_core.types import RunRecord
 
 def record(settings: Settings) -> RunRecord:
     """The run of these settings, its step size chosen as the switch says; what that costs is said below it."""
-    words = "Settings that were tried out on private rows are paid for, or the number is not differentially private."
+    hint = "Settings that were tried out on private rows are paid for, or the number is not differentially private."
     choosing = Choosing(
-        local.one("Step size chosen by", [str(one) for one in Choosing], str(Choosing.RULES), name="tuning", words=_words, help=words)
+        local.one("Step size chosen by", [str(one) for one in Choosing], str(Choosing.RULES), name="tuning", words=_words, help=hint)
     )
     if choosing is Choosing.RULES:
         return core.run(settings)
@@ -30,9 +30,9 @@ def record(settings: Settings) -> RunRecord:
         st.info(f"The step size follows the rules: {reason}.", icon=":material/tune:")
         return core.run(settings)
     plain = core.run(settings)
-    found = _tuned(f"{core.run_key(settings)}-{choosing}", choosing, settings)
-    _price(choosing, found, plain)
-    return plain if found.record is None else found.record
+    outcome = _tuned(f"{core.run_key(settings)}-{choosing}", choosing, settings)
+    _price(choosing, outcome, plain)
+    return plain if outcome.record is None else outcome.record
 
 
 def chosen_by() -> Choosing:
@@ -45,10 +45,10 @@ def released(settings: Settings, choosing: Choosing) -> RunRecord:
     """As `record`, with secret noise and for a model to hand out: what `choosing` paid for is in its ε, the rest is declared."""
     if choosing is Choosing.RULES or _reason(settings, choosing):
         return core.release(settings)
-    found = tuned.tuned(dataclasses.replace(core.spec(settings), seed=None), core.split(settings), choosing=choosing).record
-    if found is None:
+    chosen = tuned.tuned(dataclasses.replace(core.spec(settings), seed=None), core.split(settings), choosing=choosing).record
+    if chosen is None:
         raise UnsupportedError("no run was drawn, so there is no model; try once more.")
-    return in_sight(found)
+    return in_sight(chosen)
 
 
 def _words(name: str) -> str:
@@ -61,13 +61,13 @@ def _reason(settings: Settings, choosing: Choosing) -> str:
     return tuned.supports(core.spec(settings), core.split(settings), choosing=choosing)
 
 
-def _price(choosing: Choosing, found: Tuned, plain: RunRecord) -> None:
-    rate = found.chosen.get("learning_rate")
+def _price(choosing: Choosing, outcome: Tuned, plain: RunRecord) -> None:
+    rate = outcome.chosen.get("learning_rate")
     chosen = "" if rate is None else f" Chosen: step size {rate:.3g} (the rule's is {plain.settings['learning_rate']:.3g})."
-    each = f" Each run may spend ε = {found.trial_epsilon:.3g}." if choosing is Choosing.STOPPING else ""
+    each = f" Each run may spend ε = {outcome.trial_epsilon:.3g}." if choosing is Choosing.STOPPING else ""
     change = ""
-    if found.record is not None and found.record.accuracy is not None and plain.accuracy is not None:
-        change = f" Test accuracy against the rules at the same ε: {100 * (found.record.accuracy - plain.accuracy):+.1f} points."
+    if outcome.record is not None and outcome.record.accuracy is not None and plain.accuracy is not None:
+        change = f" Test accuracy against the rules at the same ε: {100 * (outcome.record.accuracy - plain.accuracy):+.1f} points."
     show = st.warning if choosing is Choosing.PAPERS else st.info
     show(f"{PRICES[choosing]}{each}{chosen}{change}", icon=":material/tune:")
 

@@ -125,15 +125,15 @@ def _spectrum(settings: Settings) -> None:
 def _best(settings: Settings) -> None:
     epsilons = tuple(sorted({*(epsilon for epsilon in EPSILONS if math.isfinite(epsilon)), settings.epsilon}))
     predicted = shapes.predicted(settings, epsilons)
-    found = curves.read(settings)
+    curve = curves.read(settings)
     method = curves.method_of(settings)
-    runs = found.table[(found.table["method"] == method) & found.table["accuracy"].notna()]
-    own = predicted[predicted["epsilon"] == settings.epsilon]
+    runs = curve.table[(curve.table["method"] == method) & curve.table["accuracy"].notna()]
+    at_budget = predicted[predicted["epsilon"] == settings.epsilon]
     k = None if settings.is_rule_k else settings.k
-    figure = plots.predicted_accuracy(own, runs[runs["epsilon"] == settings.epsilon], mode=theme.mode(), k=k)
+    figure = plots.predicted_accuracy(at_budget, runs[runs["epsilon"] == settings.epsilon], mode=theme.mode(), k=k)
     seeds = settings.seeds if len(runs) else None
     is_drawn = settings.epsilon in set(runs["epsilon"])
-    _show(figure, own, "predicted_accuracy", settings, seeds=seeds if is_drawn else None, is_theory=True)
+    _show(figure, at_budget, "predicted_accuracy", settings, seeds=seeds if is_drawn else None, is_theory=True)
     if _is_uneven(settings):
         st.caption(
             ":orange[Many classes of unequal size]: a rougher guide. On such a set (GTSRB, 43 classes) the predicted k lost up to 3 points "
@@ -146,8 +146,8 @@ def _best(settings: Settings) -> None:
     best = geo.best_k(predicted)
     figure = plots.best_k_against_epsilon(best, measured_best, mode=theme.mode())
     _show(figure, best, "best_k", settings, seeds=seeds, is_theory=True)
-    if not found.is_complete:
-        curves.panel(found, core.run(dataclasses.replace(settings, method=method)), settings)
+    if not curve.is_complete:
+        curves.panel(curve, core.run(dataclasses.replace(settings, method=method)), settings)
 
 
 def _is_uneven(settings: Settings) -> bool:
@@ -168,9 +168,9 @@ def _pair(settings: Settings) -> None:
         return
     lines, missing = [], False
     for side, one in (("A: " + _name(pinned), pinned), ("B: " + _name(settings), settings)):
-        found = curves.read(one)
-        missing = missing or not found.is_complete
-        lines += _drops(found.table, curves.method_of(one), side)
+        curve = curves.read(one)
+        missing = missing or not curve.is_complete
+        lines += _drops(curve.table, curves.method_of(one), side)
     if lines:
         table = pd.DataFrame(lines, columns=["side", "epsilon", "drop", "half", "seeds"])
         _show(plots.accuracy_drops(table, mode=theme.mode()), table, "accuracy_drops", settings, seeds=settings.seeds)
@@ -204,8 +204,8 @@ def _name(settings: Settings) -> str:
 
 
 def _which() -> str:
-    words = "PILLAR separates pairs of classes; the earlier paper separates each class from the rest."
-    return str(local.one("Separators of", list(_WHICH), "pairs", name="which", words=_WHICH.__getitem__, help=words))
+    hint = "PILLAR separates pairs of classes; the earlier paper separates each class from the rest."
+    return str(local.one("Separators of", list(_WHICH), "pairs", name="which", words=_WHICH.__getitem__, help=hint))
 
 
 def _standardise() -> bool:
@@ -218,11 +218,11 @@ def _public_rows(settings: Settings) -> int | None:
     offered = [n for n in (20, 50, 100, 200, 500, 1000, 2000, 5000) if n < total]
     left, right = st.columns([1.6, 1], vertical_alignment="bottom")
     with right:
-        words = "Divide each feature by its public standard deviation first, as the learners do. Margins and gaps then change units."
-        local.toggle("Standardise features", name="standardise", help=words)
+        hint = "Divide each feature by its public standard deviation first, as the learners do. Margins and gaps then change units."
+        local.toggle("Standardise features", name="standardise", help=hint)
     with left:
-        words = "Few public rows find poor directions, and never more than their number less one. One eigendecomposition for each."
-        chosen = local.slider("Public rows used", [*offered, total], total, name="n_public", words="{:,}".format, help=words)
+        hint = "Few public rows find poor directions, and never more than their number less one. One eigendecomposition for each."
+        chosen = local.slider("Public rows used", [*offered, total], total, name="n_public", words="{:,}".format, help=hint)
     return None if chosen == total else int(chosen)
 
 

@@ -30,7 +30,7 @@ def grid_yaml(runs: pd.DataFrame) -> str:
 def command(runs: pd.DataFrame) -> str:
     """Shell lines that train the runs again, with the versions they were made with and those that are here."""
     grids = records.grid_of(list(runs["key"]))
-    lines = [f"# made with {words}" for words in made_with(runs)] + [f"# here are {versions()}"]
+    lines = [f"# made with {versions_text}" for versions_text in made_with(runs)] + [f"# here are {versions()}"]
     for number, grid in enumerate(grids, 1):
         lines += [f"cat > runs-{number}.json <<'END'", json.dumps(_plain(grid), ensure_ascii=False), "END"]
         lines += [f"python -m pillar_core sweep runs-{number}.json --output runs-{number}.csv"]
@@ -44,7 +44,7 @@ def versions() -> str:
 
 def made_with(runs: pd.DataFrame) -> list[str]:
     """The versions that the runs' records were made with, one line for each different set of them."""
-    return [made.in_words(found) for found in records.versions_of(list(runs["key"]))] or [made.in_words({})]
+    return [made.in_words(packages) for packages in records.versions_of(list(runs["key"]))] or [made.in_words({})]
 
 
 def notebook(runs: pd.DataFrame) -> bytes:
@@ -52,9 +52,9 @@ def notebook(runs: pd.DataFrame) -> bytes:
     grids = [_plain(grid) for grid in records.grid_of(list(runs["key"]))]
     lines = ("import json", "import pandas as pd", "import pillar_core as pc", f"grids = json.loads({json.dumps(grids)!r})")
     code = "\n\n".join([*lines, "table = pd.concat([pc.sweep(grid) for grid in grids])\ntable"])
-    words = "; ".join(made_with(runs)).replace("`", "")
+    versions_text = "; ".join(made_with(runs)).replace("`", "")
     cells: list[dict[str, Any]] = [
-        {"cell_type": "markdown", "id": "about", "metadata": {}, "source": f"# Runs\n\nMade with `{words}`. {_SPEAKS}"},
+        {"cell_type": "markdown", "id": "about", "metadata": {}, "source": f"# Runs\n\nMade with `{versions_text}`. {_SPEAKS}"},
         {"cell_type": "code", "id": "runs", "metadata": {}, "source": code, "execution_count": None, "outputs": []},
     ]
     kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}

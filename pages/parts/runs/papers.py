@@ -62,28 +62,28 @@ def _runnable(name: str, settings: Settings, runs: pd.DataFrame) -> None:
         names = list(papers.TABLES[name].datasets)
         dataset = local.select("Its private data", names, names[0], name=f"papers-data-{name}", words=str, help="One part of the table.")
     with right:
-        own = settings.data
+        private_name = settings.data
         data = local.select(
             "Run it on",
-            ["", own],
+            ["", private_name],
             "",
             name="papers-rows",
             words=lambda one: records.data_words(one) if one else "generated rows (stand-in)",
             help="The sidebar's data, where they are that set.",
         )
     grid = papers.grid(name, dataset=dataset, data=data or None)
-    found = records.estimate(grid, runs)
+    estimate = records.estimate(grid, runs)
     if not data:
-        words = f"{papers.STAND_IN_ROWS:,} generated rows with {CLASSES[dataset]} classes stand in for {dataset}"
-        st.warning(f"{words}: compare the order of the methods, not their numbers.", icon=":material/swap_horiz:")
-    if found["cached"] < found["cells"]:
+        substitution = f"{papers.STAND_IN_ROWS:,} generated rows with {CLASSES[dataset]} classes stand in for {dataset}"
+        st.warning(f"{substitution}: compare the order of the methods, not their numbers.", icon=":material/swap_horiz:")
+    if estimate["cached"] < estimate["cells"]:
         jobs.panel(
             [{"kind": "sweep", "grid": grid}],
             what=papers.TABLES[name].title,
-            seconds=found["seconds"] / 2,
+            seconds=estimate["seconds"] / 2,
             cost="",
-            found=int(found["cached"]),
-            total=int(found["cells"]),
+            found=int(estimate["cached"]),
+            total=int(estimate["cells"]),
         )
     done = [record for record in sweep.cached(sweep.cells(grid)) if record is not None]
     trained = [record for record in done if record.get("error") is None]

@@ -26,29 +26,29 @@ _SEEDS = [1, 2, 3, 5, 10, 20]
 def panel(settings: Settings, runs: pd.DataFrame) -> None:
     """The builder with its numbers and the state of its job."""
     grid = _builder(settings) | _further()
-    found = records.estimate(grid, runs)
-    missing = int(found["cells"] - found["cached"])
-    seconds = found["seconds"] / _WORKERS
+    estimate = records.estimate(grid, runs)
+    missing = int(estimate["cells"] - estimate["cached"])
+    seconds = estimate["seconds"] / _WORKERS
     numbers = (
-        ("Runs", f"{found['cells']:,.0f}", "Combinations of everything chosen; a learner without k is not multiplied by k."),
-        ("In the cache", f"{found['cached']:,.0f}", "Runs that were trained before and are not trained again."),
+        ("Runs", f"{estimate['cells']:,.0f}", "Combinations of everything chosen; a learner without k is not multiplied by k."),
+        ("In the cache", f"{estimate['cached']:,.0f}", "Runs that were trained before and are not trained again."),
         (
             "Time",
             jobs.duration(seconds) if missing else "none",
             "From the same learners' runs on this machine, two workers; one second where none ran.",
         ),
-        ("Disk", f"{found['bytes'] / 1000:,.0f} kB", "Records of the missing runs; features are not counted."),
+        ("Disk", f"{estimate['bytes'] / 1000:,.0f} kB", "Records of the missing runs; features are not counted."),
     )
-    for column, (label, value, words) in zip(st.columns(4), numbers, strict=True):
-        column.metric(label, value, help=words, border=True)
+    for column, (label, value, hint) in zip(st.columns(4), numbers, strict=True):
+        column.metric(label, value, help=hint, border=True)
     if missing:
         jobs.panel(
             [{"kind": "sweep", "grid": grid}],
-            what=f"Sweep of {found['cells']:,.0f} runs",
+            what=f"Sweep of {estimate['cells']:,.0f} runs",
             seconds=seconds,
             cost="On real private rows each of these models is a further release, and their ε compose.",
-            found=int(found["cached"]),
-            total=int(found["cells"]),
+            found=int(estimate["cached"]),
+            total=int(estimate["cells"]),
         )
     else:
         st.success(
@@ -129,18 +129,16 @@ def _further() -> dict[str, Any]:
     """Axes that have no control of their own, as YAML: settings of the learners and of the split."""
     with st.expander("More axes: settings of the learners and of the split", icon=":material/add:"):
         st.caption("One per line, as YAML: `learning_rate: [0.5, 2]`, `bias: [true, false]`, `public_per_class: 5`; a whole grid, too.")
-        words = (
-            "Any setting of the chosen learners, and public_fraction, public_per_class, public, validation_fraction, split_seed, preset."
-        )
+        hint = "Any setting of the chosen learners, and public_fraction, public_per_class, public, validation_fraction, split_seed, preset."
         try:
-            text = local.text("More axes", name="plan-more", height=100, help=words, unlinked="Free text; the grid's own file carries it.")
-            found, *more = decode_yaml(text) or [{}]
+            text = local.text("More axes", name="plan-more", height=100, help=hint, unlinked="Free text; the grid's own file carries it.")
+            parsed, *more = decode_yaml(text) or [{}]
         except ValueError as error:
             raise SettingError(f"the further axes cannot be read: {error}") from error
-    found = {} if found is None else found
-    if more or not isinstance(found, dict):
+    parsed = {} if parsed is None else parsed
+    if more or not isinstance(parsed, dict):
         raise SettingError("the further axes must be lines of the form `name: value` or `name: [value, value]`.")
-    axes = {str(name): value for name, value in found.items()}
+    axes = {str(name): value for name, value in parsed.items()}
     refuse_local(axes)
     return axes
 
@@ -162,7 +160,7 @@ def refuse_local(axes: Mapping[str, Any]) -> None:
 def _offer(grid: dict[str, Any]) -> None:
     """The grid as a file, for the command line."""
     text = yaml.safe_dump(grid, sort_keys=False, allow_unicode=True)
-    words = "The same sweep from a terminal: `python -m pillar_core sweep grid.yaml`."
+    hint = "The same sweep from a terminal: `python -m pillar_core sweep grid.yaml`."
     st.download_button(
-        "Grid as YAML", text, "grid.yaml", "text/yaml", key="plan-yaml", on_click="ignore", help=words, icon=":material/download:"
+        "Grid as YAML", text, "grid.yaml", "text/yaml", key="plan-yaml", on_click="ignore", help=hint, icon=":material/download:"
     )

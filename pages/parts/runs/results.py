@@ -74,11 +74,11 @@ def _filtered(settings: Settings, runs: pd.DataFrame) -> pd.DataFrame:
         key = f"runs-filter-{name}"
         session.fill(key, [value for value in asked.get(name, []) if value in options])
         titles = dict(zip(runs["dataset"], runs["data"], strict=True)) if name == "dataset" else _learners() if name == "method" else {}
-        words = {code: titles.get(code, _word(code)) for code in options}
+        labels = {code: titles.get(code, _word(code)) for code in options}
         help_text = "Keeps the runs with one of these; none chosen keeps all. Part of the link."
-        column.multiselect(label, options, key=key, help=help_text, on_change=_rewrite, placeholder="all", format_func=words.__getitem__)
-        kept = st.session_state[key]
-        shown = shown[texts.loc[shown.index].isin(kept)] if kept else shown
+        column.multiselect(label, options, key=key, help=help_text, on_change=_rewrite, placeholder="all", format_func=labels.__getitem__)
+        chosen = st.session_state[key]
+        shown = shown[texts.loc[shown.index].isin(chosen)] if chosen else shown
     return shown
 
 
@@ -93,8 +93,8 @@ def view(text: str, start: str) -> str:
     asked = next((value for name, _, value in (part.partition(":") for part in text.split(";")) if name == "view"), start)
     key = "runs-view"
     session.fill(key, asked if asked in VIEWS else start)
-    words = "Read, plan, watch, compare; part of the link."
-    st.segmented_control("View", list(VIEWS), key=key, format_func=VIEWS.__getitem__, help=words, on_change=_rewrite)
+    hint = "Read, plan, watch, compare; part of the link."
+    st.segmented_control("View", list(VIEWS), key=key, format_func=VIEWS.__getitem__, help=hint, on_change=_rewrite)
     return asked if asked in VIEWS else start
 
 
@@ -183,8 +183,8 @@ def _refused(shown: pd.DataFrame) -> None:
         table["epsilon"] = table["epsilon"].map(_text)
         config = {"error_message": st.column_config.TextColumn("why", width="large")}
         st.dataframe(table, hide_index=True, key="runs-refused", column_config=config)
-        words = "Forgets the reasons; nothing else is deleted. Start the sweep again to try."
-        st.button("Try these again", icon=":material/replay:", key="runs-try-again", on_click=_forget_refusals, args=(shown,), help=words)
+        hint = "Forgets the reasons; nothing else is deleted. Start the sweep again to try."
+        st.button("Try these again", icon=":material/replay:", key="runs-try-again", on_click=_forget_refusals, args=(shown,), help=hint)
 
 
 def _forget_refusals(shown: pd.DataFrame) -> None:
@@ -233,8 +233,8 @@ def _exports(lines: pd.DataFrame, runs: pd.DataFrame, drawn: list[Any]) -> None:
             ),
         }
         with st.container(horizontal=True):
-            for label, (make, name, mime, words) in files.items():
-                st.download_button(label, make, name, mime, key=f"runs-{name}", help=words, on_click="ignore", icon=":material/download:")
+            for label, (make, name, mime, hint) in files.items():
+                st.download_button(label, make, name, mime, key=f"runs-{name}", help=hint, on_click="ignore", icon=":material/download:")
         st.caption("The same from a terminal, with the versions at hand:")
         st.code(runs_exports.command(few.head(20)), language="bash")
 

@@ -59,10 +59,10 @@ class Choice:
     @property
     def command(self) -> str:
         """The shell command that prints this ranking."""
-        words = ["python", "-m", "pillar_core", "screen", "--private", self.private, "--public", *self.public]
-        words += ["--score", self.score, "--model", self.model, "--k", str(self.k), "--examples", str(self.n_examples)]
-        words += [] if self.epsilon is None else ["--epsilon", f"{self.epsilon:g}"]
-        return shlex.join([*words, "--seed", str(self.seed)])
+        arguments = ["python", "-m", "pillar_core", "screen", "--private", self.private, "--public", *self.public]
+        arguments += ["--score", self.score, "--model", self.model, "--k", str(self.k), "--examples", str(self.n_examples)]
+        arguments += [] if self.epsilon is None else ["--epsilon", f"{self.epsilon:g}"]
+        return shlex.join([*arguments, "--seed", str(self.seed)])
 
 
 def restore(settings: Settings) -> None:
@@ -126,10 +126,10 @@ def controls(settings: Settings) -> Choice:
             "Directions, k", list(KS), 16, name="screen-k", unlinked=IN_SCREEN, help="Directions that are compared; the paper takes 16."
         )
     able = [name for name, score in SCORES.items() if (score.value is not None if spend == "no" else score.private_form)]
-    words = "How nearness is measured; small is near in all of them. " + " ".join(
+    hint = "How nearness is measured; small is near in all of them. " + " ".join(
         f"{SCORES[name].title}: {SCORES[name].idea}." for name in able
     )
-    score = local.one("Score", able, "gsd", name="screen-score", unlinked=IN_SCREEN, words=lambda name: SCORES[name].title, help=words)
+    score = local.one("Score", able, "gsd", name="screen-score", unlinked=IN_SCREEN, words=lambda name: SCORES[name].title, help=hint)
     if spend != "no" and SCORES[score].private_form == "directions" and k > PURE_K:
         st.caption(f":orange[Pure ε draws its directions one by one, each at ε/k: {PURE_K} are taken, more would be close to random.]")
         k = PURE_K
@@ -139,9 +139,9 @@ def controls(settings: Settings) -> Choice:
 
 def answer(ask: Ask, what: str, *, cost: str = "Spends no ε: a non-private diagnostic.") -> pd.DataFrame | None:
     """The table: from disk, at once where it is quick, else None under a panel that computes it in the background."""
-    found = screening_kept.kept(ask)
-    if found is not None:
-        return found
+    stored = screening_kept.kept(ask)
+    if stored is not None:
+        return stored
     seconds = seconds_of(ask)
     if seconds <= QUICK:
         with st.spinner(f"{what} …"):
@@ -175,28 +175,28 @@ def _private(settings: Settings) -> str:
     usual = settings.data if settings.data in options else FALLBACK
     left, right = st.columns([1.3, 3.7], vertical_alignment="bottom")
     with left:
-        words = "The images that must be protected. Bring your own below."
+        hint = "The images that must be protected. Bring your own below."
         named: dict[str, Any] = {"name": "screen-private", "words": screening_sets.title, "unlinked": IN_SCREEN}
-        chosen = str(local.select("Private set", options, usual, help=words, **named))
+        chosen = str(local.select("Private set", options, usual, help=hint, **named))
     with right:
         screening_sets.bring(settings)
-    own, shown = (plain.text(screening_sets.title(name)) for name in (settings.data, chosen))
+    sidebar, shown = (plain.text(screening_sets.title(name)) for name in (settings.data, chosen))
     if reason:
         say = st.warning if uploads.is_name(settings.data) else st.info
-        say(f"The sidebar's private data, {own}, {reason}: {shown} is compared here in their place.", icon=":material/swap_horiz:")
+        say(f"The sidebar's private data, {sidebar}, {reason}: {shown} is compared here in their place.", icon=":material/swap_horiz:")
     elif chosen != settings.data:
-        st.caption(f"Chosen on this page. The sidebar's private data, {own}, are not what is compared.")
+        st.caption(f"Chosen on this page. The sidebar's private data, {sidebar}, are not what is compared.")
     return chosen
 
 
 def _candidates(private: str, *, with_own_half: bool) -> tuple[str, ...]:
     names = screening_sets.candidates(private, with_own_half=with_own_half)
     usual = [name for name in (OWN_HALF, *FAMILIES) if name in names]
-    words = (
+    hint = (
         "Drawn by the app, sets that are on this machine, and your own files. “Its own other half” is a yardstick: private rows that were "
         "set aside, the nearest that any public set could be."
     )
-    single = local.several("Candidates", names, usual, name="screen-public", unlinked=IN_SCREEN, words=screening_sets.title, help=words)
+    single = local.several("Candidates", names, usual, name="screen-public", unlinked=IN_SCREEN, words=screening_sets.title, help=hint)
     pairs = [f"{a}+{b}" for a, b in itertools.combinations([name for name in single if name != OWN_HALF], 2)]
     chosen = local.several(
         "Mixtures of two, equal shares",
@@ -212,12 +212,12 @@ def _candidates(private: str, *, with_own_half: bool) -> tuple[str, ...]:
 
 
 def _model() -> str:
-    words = "The model at its start whose gradients are compared. The linear head answers in seconds; the probe network is the paper's."
+    hint = "The model at its start whose gradients are compared. The linear head answers in seconds; the probe network is the paper's."
     models = {name: model.title for name, model in MODELS.items()} | {TIMM: "A pre-trained network …"}
     if local.value("screen-model", "") not in models:
         local.put("screen-model", "linear_head")
     named: dict[str, Any] = {"name": "screen-model", "words": models.__getitem__, "unlinked": IN_SCREEN}
-    chosen = str(local.select("Gradients of", list(models), "linear_head", help=words, **named))
+    chosen = str(local.select("Gradients of", list(models), "linear_head", help=hint, **named))
     if chosen != TIMM:
         return chosen
     text = local.text(

@@ -40,8 +40,8 @@ def private_sets(settings: Settings) -> list[str]:
 
 def candidates(private: str, *, with_own_half: bool) -> list[str]:
     """Names that can be candidates for `private`."""
-    own = [OWN_HALF] if with_own_half else []
-    return [name for name in dict.fromkeys([*own, *FAMILIES, *kept(), *_here()]) if name != private]
+    half = [OWN_HALF] if with_own_half else []
+    return [name for name in dict.fromkeys([*half, *FAMILIES, *kept(), *_here()]) if name != private]
 
 
 def why_not(name: str) -> str:
@@ -63,8 +63,8 @@ def title(name: str) -> str:
 def kept() -> dict[str, Upload]:
     """The images that the user brought, by name: those of every page, and those that a link names and this cache still holds."""
     linked = ",".join(str(local.value(name, "")) for name in ("screen-private", "screen-public")).split(",")
-    found = [*uploads.listed(uploads.IMAGES), *map(uploads.card, linked)]
-    return {one.name: one for one in found if one is not None and one.kind == uploads.IMAGES}
+    cards = [*uploads.listed(uploads.IMAGES), *map(uploads.card, linked)]
+    return {one.name: one for one in cards if one is not None and one.kind == uploads.IMAGES}
 
 
 def notes(names: Sequence[str]) -> list[str]:
@@ -76,11 +76,11 @@ def notes(names: Sequence[str]) -> list[str]:
 def bring(settings: Settings) -> None:
     """The ways to bring images: as the private set, as candidates, by upload or by a name on this machine."""
     with st.expander("Bring your own images", icon=":material/upload_file:"):
-        words = "A zip of images (folders are classes; labels are not needed), or a npz with uint8 images under x_train."
+        hint = "A zip of images (folders are classes; labels are not needed), or a npz with uint8 images under x_train."
         left, right = st.columns(2)
-        left.file_uploader("Your private images", type=KINDS, key="screen-upload-private", on_change=_take_private, help=words)
+        left.file_uploader("Your private images", type=KINDS, key="screen-upload-private", on_change=_take_private, help=hint)
         right.file_uploader(
-            "Your candidates", type=KINDS, accept_multiple_files=True, key="screen-upload", on_change=_take_candidates, help=words
+            "Your candidates", type=KINDS, accept_multiple_files=True, key="screen-upload", on_change=_take_candidates, help=hint
         )
         st.text_input(
             "Or a candidate on this machine",

@@ -35,12 +35,12 @@ LEARNERS = ("gep", "pda_dpmd", "second_phase")
 
 def summary(choice: Choice, table: pd.DataFrame) -> None:
     """The answer in four numbers. The yardstick is no candidate."""
-    own = table[table["public"] != OWN_HALF]
-    if own.empty:
+    candidates = table[table["public"] != OWN_HALF]
+    if candidates.empty:
         st.info("The set's own other half is no candidate: add a public set to compare.", icon=":material/add:")
         return
-    best = own.iloc[0]
-    rivals = _undecided(own)
+    best = candidates.iloc[0]
+    rivals = _undecided(candidates)
     spent = float(table["epsilon_upper"].max())
     names = ", ".join(screening_sets.title(name) for name in rivals)
     numbers = (
@@ -61,8 +61,8 @@ def summary(choice: Choice, table: pd.DataFrame) -> None:
             "Without ε this reads private rows as they are: for your eyes. With ε one release ranks any number of candidates.",
         ),
     )
-    for column, (label, value, words) in zip(st.columns([1.35, 0.7, 0.85, 1.1]), numbers, strict=True):
-        column.metric(label, plain.text(value), help=plain.text(words), border=True)
+    for column, (label, value, hint) in zip(st.columns([1.35, 0.7, 0.85, 1.1]), numbers, strict=True):
+        column.metric(label, plain.text(value), help=plain.text(hint), border=True)
 
 
 def ranking(choice: Choice, table: pd.DataFrame, settings: Settings) -> None:
@@ -92,9 +92,9 @@ def ranking(choice: Choice, table: pd.DataFrame, settings: Settings) -> None:
 
 def more(choice: Choice, table: pd.DataFrame, settings: Settings) -> None:
     """One of the views behind the ranking."""
-    words = "What lies behind the ranking. All of these read private rows without noise."
+    hint = "What lies behind the ranking. All of these read private rows without noise."
     view = local.one(
-        "Look closer", list(VIEWS), "accuracy", name="screen-view", unlinked=screening.IN_SCREEN, words=VIEWS.__getitem__, help=words
+        "Look closer", list(VIEWS), "accuracy", name="screen-view", unlinked=screening.IN_SCREEN, words=VIEWS.__getitem__, help=hint
     )
     if view == "accuracy":
         _accuracy(choice, table, settings)
@@ -107,30 +107,30 @@ def more(choice: Choice, table: pd.DataFrame, settings: Settings) -> None:
         "training": "Train a model and measure again",
         "energy": "Train AdaMix and watch its gradients",
     }[view]
-    found = screening.answer(choice.ask(view), question)
-    if found is None:
+    answered = screening.answer(choice.ask(view), question)
+    if answered is None:
         return
     shown: dict[str, Any] = {"mode": theme.mode(), "titles": _titles(choice)}
     figure = {
-        "angles": lambda: plots.angles(found, **shown),
-        "spectra": lambda: plots.gradient_spectra(found, k=choice.k, **shown),
-        "pairs": lambda: plots.distance_map(found, **shown),
-        "bound": lambda: plots.reconstruction_bound(found, **shown),
-        "training": lambda: plots.order_over_training(found, kept=found.attrs.get("order_kept"), **shown),
-        "energy": lambda: plots.captured_gradients(found, **shown),
+        "angles": lambda: plots.angles(answered, **shown),
+        "spectra": lambda: plots.gradient_spectra(answered, k=choice.k, **shown),
+        "pairs": lambda: plots.distance_map(answered, **shown),
+        "bound": lambda: plots.reconstruction_bound(answered, **shown),
+        "training": lambda: plots.order_over_training(answered, kept=answered.attrs.get("order_kept"), **shown),
+        "energy": lambda: plots.captured_gradients(answered, **shown),
     }[view]()
-    _show(figure, found, f"screening_{view}", choice, settings, Provenance.NON_PRIVATE)
+    _show(figure, answered, f"screening_{view}", choice, settings, Provenance.NON_PRIVATE)
     if view == "training" and choice.model == "linear_head":
         st.caption("A linear head's directions hardly move while it learns: take the small CNN to see an order change.")
-    absent = [screening_sets.title(name) for name in choice.public if name not in set(found["public"])] if view == "energy" else []
+    absent = [screening_sets.title(name) for name in choice.public if name not in set(answered["public"])] if view == "energy" else []
     if absent:
         st.caption(f"Without labels, so left out: {plain.text(', '.join(absent))}.")
 
 
 def _accuracy(choice: Choice, table: pd.DataFrame, settings: Settings) -> None:
     """A private learner trained with every candidate, beside the score."""
-    words = "The learner that is trained with each candidate as its public data. GEP needs no public labels."
-    method = local.one("Learner", list(LEARNERS), "gep", name="screen-method", words=lambda name: pc.METHODS[name].title, help=words)
+    hint = "The learner that is trained with each candidate as its public data. GEP needs no public labels."
+    method = local.one("Learner", list(LEARNERS), "gep", name="screen-method", words=lambda name: pc.METHODS[name].title, help=hint)
     epsilon = settings.epsilon if math.isfinite(settings.epsilon) else 2.0
     if len(choice.public) < 3:
         st.info("A rank correlation needs at least three candidates: choose more.", icon=":material/info:")

@@ -17,22 +17,22 @@ Y = np.array([0, 1, 2, 0, 1, 2])
 
 
 def test_features_are_float32_contiguous_and_labelled() -> None:
-    found = features(np.asfortranarray(X), Y, X[:2], Y[:2], ["a", "b", "c"])
-    assert found.x_train.dtype == np.float32
-    assert found.x_train.flags.c_contiguous
-    assert found.y_train is not None
-    assert found.y_train.dtype == np.int64
-    assert (found.classes, found.d, found.n_classes) == (("a", "b", "c"), 2, 3)
-    np.testing.assert_array_equal(found.y_test, [0, 1])
-    assert found.notes == ()
+    table = features(np.asfortranarray(X), Y, X[:2], Y[:2], ["a", "b", "c"])
+    assert table.x_train.dtype == np.float32
+    assert table.x_train.flags.c_contiguous
+    assert table.y_train is not None
+    assert table.y_train.dtype == np.int64
+    assert (table.classes, table.d, table.n_classes) == (("a", "b", "c"), 2, 3)
+    np.testing.assert_array_equal(table.y_test, [0, 1])
+    assert table.notes == ()
 
 
 def test_words_are_mapped_in_sorted_order_and_said_so() -> None:
-    found = features(X, ["pear", "apple", "fig", "fig", "pear", "apple"], X[:2], np.array(["fig", "pear"]))
-    assert found.classes == ("apple", "fig", "pear")
-    np.testing.assert_array_equal(found.y_train, [2, 0, 1, 1, 2, 0])
-    np.testing.assert_array_equal(found.y_test, [1, 2])
-    assert any("apple → 0, fig → 1, pear → 2" in note for note in found.notes)
+    table = features(X, ["pear", "apple", "fig", "fig", "pear", "apple"], X[:2], np.array(["fig", "pear"]))
+    assert table.classes == ("apple", "fig", "pear")
+    np.testing.assert_array_equal(table.y_train, [2, 0, 1, 1, 2, 0])
+    np.testing.assert_array_equal(table.y_test, [1, 2])
+    assert any("apple → 0, fig → 1, pear → 2" in note for note in table.notes)
 
 
 @pytest.mark.parametrize(
@@ -40,22 +40,22 @@ def test_words_are_mapped_in_sorted_order_and_said_so() -> None:
     [([-1, 1, 1, -1, 1, 1], ("-1", "1")), ([5.0, 7, 7, 5, 9, 9], ("5", "7", "9")), ([[3], [3], [4], [4], [4], [3]], ("3", "4"))],
 )
 def test_other_numbers_are_mapped_and_said_so(labels: Any, classes: tuple[str, ...]) -> None:
-    found = features(X, labels)
-    assert found.classes == classes
-    assert any("sorted order" in note for note in found.notes)
-    np.testing.assert_array_equal([classes[code] for code in found.y_train], [str(int(value)) for value in np.ravel(labels)])
+    table = features(X, labels)
+    assert table.classes == classes
+    assert any("sorted order" in note for note in table.notes)
+    np.testing.assert_array_equal([classes[code] for code in table.y_train], [str(int(value)) for value in np.ravel(labels)])
 
 
 def test_declared_words_keep_their_order() -> None:
-    found = features(X[:3], ["b", "a", "b"], classes=["b", "a", "z"])
-    np.testing.assert_array_equal(found.y_train, [0, 1, 0])
-    assert any("No train row has the class z" in note for note in found.notes)
+    table = features(X[:3], ["b", "a", "b"], classes=["b", "a", "z"])
+    np.testing.assert_array_equal(table.y_train, [0, 1, 0])
+    assert any("No train row has the class z" in note for note in table.notes)
 
 
 def test_unlabelled_rows_are_taken() -> None:
-    found = features(X, None)
-    assert found.y_train is None
-    assert found.classes == ()
+    table = features(X, None)
+    assert table.y_train is None
+    assert table.classes == ()
     tested = features(X, None, X, Y)
     assert tested.y_train is None
     np.testing.assert_array_equal(tested.y_test, Y)
@@ -120,8 +120,8 @@ def test_all_problems_are_told_at_once() -> None:
 
 @given(st.lists(st.integers(-5, 5) | st.sampled_from([10**6, 2**40]), min_size=2, max_size=30).filter(lambda labels: len(set(labels)) > 1))
 def test_integer_labels_survive_the_mapping(labels: list[int]) -> None:
-    found = features(np.zeros((len(labels), 1)), labels)
-    assert [int(found.classes[code]) for code in found.y_train] == labels
+    table = features(np.zeros((len(labels), 1)), labels)
+    assert [int(table.classes[code]) for code in table.y_train] == labels
 
 
 @given(
@@ -130,6 +130,6 @@ def test_integer_labels_survive_the_mapping(labels: list[int]) -> None:
     )
 )
 def test_words_survive_the_mapping(words: list[str]) -> None:
-    found = features(np.zeros((len(words), 1)), words)
-    assert [found.classes[code] for code in found.y_train] == words
-    assert list(found.classes) == sorted(found.classes)
+    table = features(np.zeros((len(words), 1)), words)
+    assert [table.classes[code] for code in table.y_train] == words
+    assert list(table.classes) == sorted(table.classes)

@@ -81,19 +81,19 @@ def test_a_changed_file_is_decoded_again(tmp_path: Path, small_memory: None) -> 
 
 
 def test_forgetting_removes_the_decoded_rows(tmp_path: Path, small_memory: None) -> None:
-    found = load_images(written(tmp_path / "pets", _classes()))
-    forget(found)
+    dataset = load_images(written(tmp_path / "pets", _classes()))
+    forget(dataset)
     assert not store.default().ls("arrays")
-    assert found.x_train.mean() > 0, "rows in use stay readable"
+    assert dataset.x_train.mean() > 0, "rows in use stay readable"
 
 
 def test_a_set_in_use_lies_in_the_cache_once_and_is_forgotten_whole(tmp_path: Path, small_memory: None, own_cache: Path) -> None:
-    found = load_images(written(tmp_path / "pets", _classes()))
-    name = uploads.keep(found)
+    dataset = load_images(written(tmp_path / "pets", _classes()))
+    name = uploads.keep(dataset)
     assert [entry.key for entry in store.default().ls("arrays")] == [uploads.key_of(name)]
     kept = splitting.named_data(name)
     assert _on_disk(kept.x_train)
-    assert kept.fingerprint == found.fingerprint
+    assert kept.fingerprint == dataset.fingerprint
     assert splitting.is_known(name)
     splitting.forget_data(name)
     assert not splitting.is_known(name)
@@ -101,9 +101,9 @@ def test_a_set_in_use_lies_in_the_cache_once_and_is_forgotten_whole(tmp_path: Pa
 
 
 def test_uploaded_images_leave_nothing_in_the_cache(small_memory: None, own_cache: Path) -> None:
-    found = read_images(zipped(_classes()), filename="pets.zip")
-    assert _on_disk(found.x_train)
-    assert not found.stored_rows
+    dataset = read_images(zipped(_classes()), filename="pets.zip")
+    assert _on_disk(dataset.x_train)
+    assert not dataset.stored_rows
     assert not [path for path in own_cache.rglob("*") if path.is_file()]
 
 
@@ -115,10 +115,10 @@ def test_memory_does_not_grow_with_the_number_of_images(tmp_path: Path, monkeypa
     folder = written(tmp_path / "set", {f"{'ab'[i % 2]}/{i}.png": one[i % 2] for i in range(400)})
     load_images(written(tmp_path / "warm", {f"{'ab'[i % 2]}/{i}.png": one[i % 2] for i in range(6)}))
     tracemalloc.start()
-    found = load_images(folder)
+    dataset = load_images(folder)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    assert found.x_train.nbytes + found.x_test.nbytes == 400 * 120_000
+    assert dataset.x_train.nbytes + dataset.x_test.nbytes == 400 * 120_000
     assert peak < 12 * 10**6
 
 
@@ -126,9 +126,9 @@ def test_large_sets_have_a_shorter_side_of_at_most_256(tmp_path: Path, monkeypat
     folder = written(tmp_path / "set", _classes(4, size=(300, 600)))
     assert load_images(folder).x_train.shape[1:] == (300, 600, 3)
     monkeypatch.setattr(scratch, "LARGEST_IN_MEMORY", 1000)
-    found = load_images(folder)
-    assert found.x_train.shape[1:] == (256, 512, 3)
-    assert any("300 × 600 pixels were resized to 256 × 512" in note for note in found.notes)
+    dataset = load_images(folder)
+    assert dataset.x_train.shape[1:] == (256, 512, 3)
+    assert any("300 × 600 pixels were resized to 256 × 512" in note for note in dataset.notes)
 
 
 def test_sizes_that_differ_keep_their_shape_at_a_shorter_side_of_256(tmp_path: Path) -> None:
@@ -146,9 +146,9 @@ def test_damaged_pixels_are_named_counted_and_refused_above_one_percent(
     cut = encoded(noise)[:-5000]
     folder = written(tmp_path / "set", _classes(100) | {"cat/x1.png": cut, "dog/x2.png": b"no image"})
     for _ in range(2):
-        found = load_images(folder)
-        assert len(found.x_train) + len(found.x_test) == 200
-        assert any("2 files do not decode and were skipped: cat/x1.png, dog/x2.png" in note for note in found.notes) or large
+        dataset = load_images(folder)
+        assert len(dataset.x_train) + len(dataset.x_test) == 200
+        assert any("2 files do not decode and were skipped: cat/x1.png, dog/x2.png" in note for note in dataset.notes) or large
     written(folder, {"cat/x3.png": cut, "cat/x4.png": cut})
     with pytest.raises(DataError, match=r"4 of 204 images do not decode, more than 1%|3 of 203 images do not decode, more than 1%"):
         load_images(folder)
@@ -203,9 +203,9 @@ def test_a_full_disk_while_keeping_still_gives_the_rows(tmp_path: Path, small_me
         raise StoreError("no room")
 
     monkeypatch.setattr("pillar_core.store.Store.put_arrays", refuse)
-    found = load_images(folder)
-    assert len(found.x_train) == 16
-    assert not found.stored_rows
+    dataset = load_images(folder)
+    assert len(dataset.x_train) == 16
+    assert not dataset.stored_rows
 
 
 def test_a_damaged_store_entry_is_decoded_again(tmp_path: Path, small_memory: None, own_cache: Path) -> None:
@@ -229,8 +229,8 @@ def test_a_zip_with_a_wrong_checksum_inside_counts_that_image(tmp_path: Path) ->
     content = bytearray(zipped(_classes(100)))
     start = content.index(b"IDAT") + 8
     content[start : start + 4] = b"\x00\x00\x00\x00"
-    found = read_images(bytes(content), filename="pets.zip")
-    assert any("1 files do not decode" in note for note in found.notes)
+    dataset = read_images(bytes(content), filename="pets.zip")
+    assert any("1 files do not decode" in note for note in dataset.notes)
 
 
 @pytest.mark.parametrize(
@@ -272,8 +272,8 @@ def test_a_class_with_one_image_and_a_class_without_test_images_are_named(tmp_pa
     assert any("Classes with one train image each: emu" in note for note in load_images(folder).notes)
     sides = {f"train/{name}": content for name, content in _classes(5).items()}
     sides |= {f"test/cat/{i}.png": picture(0, i) for i in range(2)}
-    found = load_images(written(tmp_path / "sides", sides))
-    assert any("No test image of the class dog" in note for note in found.notes)
+    dataset = load_images(written(tmp_path / "sides", sides))
+    assert any("No test image of the class dog" in note for note in dataset.notes)
 
 
 def test_labels_may_be_words_in_a_medmnist_style_npz(tmp_path: Path) -> None:
@@ -281,11 +281,11 @@ def test_labels_may_be_words_in_a_medmnist_style_npz(tmp_path: Path) -> None:
     words = np.array(["zebra", "ant"] * 10)
     np.savez(tmp_path / "a.npz", train_images=images[:14], train_labels=words[:14], val_images=images[14:16], val_labels=words[14:16],
              test_images=images[16:], test_labels=words[16:])  # fmt: skip
-    found = load_images(tmp_path / "a.npz")
-    assert found.classes == ("ant", "zebra")
-    np.testing.assert_array_equal(found.y_test, [1, 0, 1, 0])
-    assert any("0 → " in note or "ant → 0" in note for note in found.notes)
-    assert any("val_images" in note for note in found.notes)
+    dataset = load_images(tmp_path / "a.npz")
+    assert dataset.classes == ("ant", "zebra")
+    np.testing.assert_array_equal(dataset.y_test, [1, 0, 1, 0])
+    assert any("0 → " in note or "ant → 0" in note for note in dataset.notes)
+    assert any("val_images" in note for note in dataset.notes)
 
 
 def test_seeds_name_another_fifth(tmp_path: Path) -> None:
@@ -298,10 +298,10 @@ def test_seeds_name_another_fifth(tmp_path: Path) -> None:
 def test_large_arrays_of_a_npz_are_unpacked_to_the_disk(tmp_path: Path, small_memory: None, own_cache: Path, save: Any, order: Any) -> None:
     images, labels = np.random.RandomState(0).randint(0, 256, (60, 7, 5), np.uint8), np.arange(60) % 3
     save(tmp_path / "a.npz", train_images=np.asarray(images, order=order), train_labels=labels)
-    found = load_images(tmp_path / "a.npz")
-    assert _on_disk(found.x_train)
-    assert found.x_train.flags.c_contiguous
-    both = np.concatenate([found.x_train, found.x_test])
+    dataset = load_images(tmp_path / "a.npz")
+    assert _on_disk(dataset.x_train)
+    assert dataset.x_train.flags.c_contiguous
+    both = np.concatenate([dataset.x_train, dataset.x_test])
     assert sorted(map(bytes, both)) == sorted(map(bytes, images))
     assert not [path for path in own_cache.rglob("*") if path.is_file()]
 

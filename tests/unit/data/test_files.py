@@ -40,11 +40,11 @@ def test_npz_round_trip(tmp_path: Path) -> None:
     path.write_bytes(
         _npz(x_train=X.astype(np.float16), y_train=Y, x_test=X[:2], y_test=Y[:2], classes=["n", "y"], meta='{"width": 2}', more=1)
     )
-    found = read_features(path)
-    np.testing.assert_array_equal(found.x_train, X)
-    assert (found.name, found.classes, len(found.x_test)) == ("mine", ("n", "y"), 2)
-    assert found.notes == ("Keys left aside: more.", "Made by: width 2")
-    assert read_features(path.read_bytes(), filename="mine.npz").fingerprint == found.fingerprint
+    features = read_features(path)
+    np.testing.assert_array_equal(features.x_train, X)
+    assert (features.name, features.classes, len(features.x_test)) == ("mine", ("n", "y"), 2)
+    assert features.notes == ("Keys left aside: more.", "Made by: width 2")
+    assert read_features(path.read_bytes(), filename="mine.npz").fingerprint == features.fingerprint
 
 
 @pytest.mark.parametrize("ending", ["csv", "parquet"])
@@ -52,38 +52,38 @@ def test_tables_with_a_split_column(ending: str, tmp_path: Path) -> None:
     frame = _table().assign(split=["Train"] * 15 + [" test"] * 5)
     path = tmp_path / f"rows.{ending}"
     frame.to_csv(path, index=False) if ending == "csv" else frame.to_parquet(path)
-    found = read_features(path)
-    np.testing.assert_array_equal(found.x_train, X[:15])
-    np.testing.assert_array_equal(found.x_test, X[15:])
-    np.testing.assert_array_equal(found.y_test, Y[15:])
-    assert found.classes == ("no", "yes")
-    assert any("column 'split'" in note for note in found.notes)
+    features = read_features(path)
+    np.testing.assert_array_equal(features.x_train, X[:15])
+    np.testing.assert_array_equal(features.x_test, X[15:])
+    np.testing.assert_array_equal(features.y_test, Y[15:])
+    assert features.classes == ("no", "yes")
+    assert any("column 'split'" in note for note in features.notes)
 
 
 def test_tables_without_a_split_column_get_a_stratified_fifth() -> None:
-    found = read_features(_csv(_table()), filename="t.csv")
-    assert (len(found.x_train), len(found.x_test), np.bincount(found.y_test).tolist()) == (16, 4, [2, 2])
-    assert any("stratified fifth" in note for note in found.notes)
-    both = np.concatenate([found.x_train, found.x_test])
+    features = read_features(_csv(_table()), filename="t.csv")
+    assert (len(features.x_train), len(features.x_test), np.bincount(features.y_test).tolist()) == (16, 4, [2, 2])
+    assert any("stratified fifth" in note for note in features.notes)
+    both = np.concatenate([features.x_train, features.x_test])
     np.testing.assert_array_equal(both[np.argsort(both[:, 0])], X)
 
 
 def test_label_column_is_the_last_of_words_where_none_is_named() -> None:
-    found = read_features(_csv(_table().rename(columns={"label": "kind"})), filename="t.csv")
-    assert found.classes == ("no", "yes")
-    assert any("'kind'" in note for note in found.notes)
+    features = read_features(_csv(_table().rename(columns={"label": "kind"})), filename="t.csv")
+    assert features.classes == ("no", "yes")
+    assert any("'kind'" in note for note in features.notes)
 
 
 def test_y_is_a_label_column_and_row_numbers_are_left_out() -> None:
-    found = read_features(_csv(pd.DataFrame({"a": X[:, 0], "y": Y}), index=True), filename="t.csv")
-    assert found.d == 1
-    assert any("row numbers" in note for note in found.notes)
+    features = read_features(_csv(pd.DataFrame({"a": X[:, 0], "y": Y}), index=True), filename="t.csv")
+    assert features.d == 1
+    assert any("row numbers" in note for note in features.notes)
 
 
 def test_empty_label_column_means_unlabelled() -> None:
-    found = read_features(_csv(_table().assign(label=np.nan)), filename="t.csv")
-    assert found.y_train is None
-    assert len(found.x_train) == 20
+    features = read_features(_csv(_table().assign(label=np.nan)), filename="t.csv")
+    assert features.y_train is None
+    assert len(features.x_train) == 20
 
 
 def _broken_cell() -> pd.DataFrame:

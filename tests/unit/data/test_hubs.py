@@ -46,10 +46,10 @@ def test_medmnist_file_with_its_checksum(tmp_path: Path, monkeypatch: pytest.Mon
     labels = np.arange(20)[:, None].astype(np.uint8) % 2
     x = _medmnist(tmp_path / "pneumoniamnist.npz", "pneumoniamnist", (28, 28), labels, monkeypatch)
     for root in (tmp_path, tmp_path / "pneumoniamnist.npz"):
-        found = load_dataset("medmnist:pneumoniamnist", root=root)
-        np.testing.assert_array_equal(found.x_train, x[:10])
-        np.testing.assert_array_equal(found.y_test, labels[10:, 0])
-        assert found.classes == ("normal", "pneumonia")
+        dataset = load_dataset("medmnist:pneumoniamnist", root=root)
+        np.testing.assert_array_equal(dataset.x_train, x[:10])
+        np.testing.assert_array_equal(dataset.y_test, labels[10:, 0])
+        assert dataset.classes == ("normal", "pneumonia")
 
 
 def test_medmnist_half_downloaded_file_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -66,12 +66,12 @@ def test_chestmnist_has_one_label_an_image(tmp_path: Path, monkeypatch: pytest.M
     marks[::2, 3] = 1
     marks[0, 5] = marks[1, 6] = marks[10, 5] = marks[11, 2] = 1
     _medmnist(tmp_path / "chestmnist.npz", "chestmnist", (28, 28), marks, monkeypatch)
-    found = load_dataset("medmnist:chestmnist", root=tmp_path, labels=how)
-    assert (len(found.classes), len(found.x_train)) == (classes, rows)
+    dataset = load_dataset("medmnist:chestmnist", root=tmp_path, labels=how)
+    assert (len(dataset.classes), len(dataset.x_train)) == (classes, rows)
     if how == "any":
-        np.testing.assert_array_equal(found.y_train, marks[:10].any(axis=1))
+        np.testing.assert_array_equal(dataset.y_train, marks[:10].any(axis=1))
     else:
-        np.testing.assert_array_equal(found.y_train, [6, 3, 3, 3, 3])
+        np.testing.assert_array_equal(dataset.y_train, [6, 3, 3, 3, 3])
 
 
 class _Server:
@@ -130,11 +130,11 @@ def test_openml_table_by_hand(tmp_path: Path, ending: str) -> None:
     else:
         frame.to_parquet(path)
     for root in (tmp_path, path):
-        found = load_dataset("openml:riccardo", root=root)
-        assert (found.x_train.shape, found.x_test.shape) == ((16, 2), (4, 2))
-        assert found.classes == ("no", "yes")
-        np.testing.assert_array_equal(found.y_train, (2 * found.x_train[:, 0]) % 2)
-    assert load_dataset("openml:riccardo", root=path, seed=1).fingerprint != found.fingerprint
+        dataset = load_dataset("openml:riccardo", root=root)
+        assert (dataset.x_train.shape, dataset.x_test.shape) == ((16, 2), (4, 2))
+        assert dataset.classes == ("no", "yes")
+        np.testing.assert_array_equal(dataset.y_train, (2 * dataset.x_train[:, 0]) % 2)
+    assert load_dataset("openml:riccardo", root=path, seed=1).fingerprint != dataset.fingerprint
 
 
 def _openml_cache(root: Path, number: int = 41161, name: str = "riccardo") -> None:
@@ -160,10 +160,10 @@ def _openml_cache(root: Path, number: int = 41161, name: str = "riccardo") -> No
 @pytest.mark.parametrize("name", ["openml:riccardo", "openml:41161"])
 def test_openml_from_the_cache_of_scikit_learn(tmp_path: Path, name: str) -> None:
     _openml_cache(tmp_path)
-    found = load_dataset(name, root=tmp_path)
-    assert found.x_train.shape == (16, 2)
-    assert found.classes == ("no", "yes")
-    np.testing.assert_array_equal(found.y_train, (2 * found.x_train[:, 0]) % 2)
+    dataset = load_dataset(name, root=tmp_path)
+    assert dataset.x_train.shape == (16, 2)
+    assert dataset.classes == ("no", "yes")
+    np.testing.assert_array_equal(dataset.y_train, (2 * dataset.x_train[:, 0]) % 2)
 
 
 def test_openml_by_any_name_from_the_cache(tmp_path: Path) -> None:
@@ -215,11 +215,11 @@ def test_hub_images_and_class_names(tmp_path: Path, kept: str) -> None:
         test.to_parquet(tmp_path / "data" / "test-00000-of-00001.parquet")
     else:
         datasets.DatasetDict({"train": train, "test": test}).save_to_disk(str(tmp_path / "rows"))
-    found = load_dataset("hub:owner/name", root=tmp_path)
-    assert found.classes == ("zebra", "ant")
+    dataset = load_dataset("hub:owner/name", root=tmp_path)
+    assert dataset.classes == ("zebra", "ant")
     assert not list(store.default().root.rglob("*.arrow")), "no copy of the rows may stay in the cache"
-    np.testing.assert_array_equal(found.x_train[:, 0, 0, 0], range(12))
-    np.testing.assert_array_equal(found.y_test, [0, 1, 0, 1])
+    np.testing.assert_array_equal(dataset.x_train[:, 0, 0, 0], range(12))
+    np.testing.assert_array_equal(dataset.y_test, [0, 1, 0, 1])
 
 
 def test_hub_fetch_is_kept_and_read_without_network(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -243,9 +243,9 @@ def test_hub_fetch_is_kept_and_read_without_network(tmp_path: Path, monkeypatch:
 
 def test_hub_rows_without_label_are_left_out(tmp_path: Path) -> None:
     _table(_pictures(10), [0, 1] * 4 + [-1, -1], ["a", "b"]).to_parquet(tmp_path / "train.parquet")
-    found = load_dataset("hub:owner/name", root=tmp_path)
-    assert len(found.x_train) + len(found.x_test) == 8
-    assert any("2 train rows have no label" in note for note in found.notes)
+    dataset = load_dataset("hub:owner/name", root=tmp_path)
+    assert len(dataset.x_train) + len(dataset.x_test) == 8
+    assert any("2 train rows have no label" in note for note in dataset.notes)
 
 
 def test_hub_rows_without_any_label_are_refused(tmp_path: Path) -> None:
@@ -284,8 +284,8 @@ def _table_of_paths(images: list[dict[str, Any]], place: Path) -> None:
 def test_hub_tables_of_numbers(tmp_path: Path) -> None:
     frame = pd.DataFrame({"a": np.arange(20.0), "b": np.arange(20) % 7, "label": ["x", "y"] * 10})
     frame.to_parquet(tmp_path / "train.parquet")
-    found = load_dataset("hub:owner/name", root=tmp_path)
-    assert (found.x_train.shape, found.x_test.shape, found.classes) == ((16, 2), (4, 2), ("x", "y"))
+    dataset = load_dataset("hub:owner/name", root=tmp_path)
+    assert (dataset.x_train.shape, dataset.x_test.shape, dataset.classes) == ((16, 2), (4, 2), ("x", "y"))
     with pytest.raises(DataError, match="there is no column 'c'; there are a, b, label"):
         load_dataset("hub:owner/name", root=tmp_path, label_column="c")
 

@@ -66,18 +66,18 @@ def _gtsrb(root: Path) -> Path:
 @pytest.mark.parametrize("below", ["", "MNIST", "MNIST/raw"])
 def test_mnist_files_are_read_through_torchvision(tmp_path: Path, below: str) -> None:
     x, y = _mnist(tmp_path)
-    found = load_images(tmp_path / below)
-    np.testing.assert_array_equal(found.x_train, x[:40])
-    np.testing.assert_array_equal(found.y_test, y[40:])
-    assert found.classes[3] == "3 - three"
+    dataset = load_images(tmp_path / below)
+    np.testing.assert_array_equal(dataset.x_train, x[:40])
+    np.testing.assert_array_equal(dataset.y_test, y[40:])
+    assert dataset.classes[3] == "3 - three"
 
 
 def test_named_mnist_takes_root_and_says_what_is_missing(tmp_path: Path) -> None:
     x, _ = _mnist(tmp_path, "FashionMNIST")
-    found = load_dataset("torchvision:fashionmnist", root=tmp_path)
-    np.testing.assert_array_equal(found.x_test, x[40:])
-    assert (found.name, found.title) == ("torchvision:fashionmnist", "Fashion-MNIST")
-    assert any("counts 60,000 train rows, these files hold 40" in note for note in found.notes)
+    dataset = load_dataset("torchvision:fashionmnist", root=tmp_path)
+    np.testing.assert_array_equal(dataset.x_test, x[40:])
+    assert (dataset.name, dataset.title) == ("torchvision:fashionmnist", "Fashion-MNIST")
+    assert any("counts 60,000 train rows, these files hold 40" in note for note in dataset.notes)
 
 
 def test_half_an_idx_file_is_refused_by_name(tmp_path: Path) -> None:
@@ -92,11 +92,11 @@ def test_half_an_idx_file_is_refused_by_name(tmp_path: Path) -> None:
 def test_cifar_batches_are_read_without_unpickling_objects(tmp_path: Path, protocol: int) -> None:
     x, y = _cifar10(tmp_path, protocol)
     for place in (tmp_path, tmp_path / "cifar-10-batches-py"):
-        found = load_images(place)
-        np.testing.assert_array_equal(found.x_train, x[:50])
-        np.testing.assert_array_equal(found.x_test, x[50:])
-        np.testing.assert_array_equal(found.y_train, y[:50])
-        assert found.classes[9] == "class9"
+        dataset = load_images(place)
+        np.testing.assert_array_equal(dataset.x_train, x[:50])
+        np.testing.assert_array_equal(dataset.x_test, x[50:])
+        np.testing.assert_array_equal(dataset.y_train, y[:50])
+        assert dataset.classes[9] == "class9"
 
 
 def test_cifar_batches_of_python_2_are_read(tmp_path: Path) -> None:
@@ -195,9 +195,9 @@ def test_cifar100_python_and_both_binary_versions(tmp_path: Path) -> None:
         tmp_path / "two" / "cifar-100-binary",
         {"train.bin": fine[:20].tobytes(), "test.bin": fine[20:].tobytes(), "fine_label_names.txt": "\n".join(names).encode()},
     )
-    found = load_images(tmp_path / "two")
-    np.testing.assert_array_equal(found.x_train, x[:20])
-    np.testing.assert_array_equal(found.y_test, y[20:])
+    dataset = load_images(tmp_path / "two")
+    np.testing.assert_array_equal(dataset.x_train, x[:20])
+    np.testing.assert_array_equal(dataset.y_test, y[20:])
     plain = np.concatenate([(y % 10).astype(np.uint8)[:, None], flat], axis=1)
     ten = written(
         tmp_path / "three" / "cifar-10-batches-bin",
@@ -214,12 +214,12 @@ def test_cifar100_python_and_both_binary_versions(tmp_path: Path) -> None:
 
 
 def test_gtsrb_signs_of_several_sizes(tmp_path: Path) -> None:
-    found = load_images(_gtsrb(tmp_path))
-    assert found.x_train.shape == (12, 17, 20, 3)
-    assert found.classes == ("00", "01", "02")
-    assert any("different sizes were resized to 17 × 20" in note for note in found.notes)
-    np.testing.assert_array_equal(found.y_test, [0, 1, 2, 0, 1, 2])
-    assert load_dataset("torchvision:gtsrb", root=tmp_path / "gtsrb").fingerprint == found.fingerprint
+    dataset = load_images(_gtsrb(tmp_path))
+    assert dataset.x_train.shape == (12, 17, 20, 3)
+    assert dataset.classes == ("00", "01", "02")
+    assert any("different sizes were resized to 17 × 20" in note for note in dataset.notes)
+    np.testing.assert_array_equal(dataset.y_test, [0, 1, 2, 0, 1, 2])
+    assert load_dataset("torchvision:gtsrb", root=tmp_path / "gtsrb").fingerprint == dataset.fingerprint
 
 
 def test_gtsrb_without_its_test_images_is_refused(tmp_path: Path) -> None:
@@ -243,9 +243,9 @@ def test_svhn_rows_come_out_upright(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     for side in ("train", "test"):
         savemat(tmp_path / f"{side}_32x32.mat", {"X": x.transpose(1, 2, 3, 0), "y": np.where(y == 0, 10, y)[:, None]})
     monkeypatch.setattr("torchvision.datasets.SVHN._check_integrity", lambda self: True)
-    found = load_images(tmp_path)
-    np.testing.assert_array_equal(found.x_train, x)
-    np.testing.assert_array_equal(found.y_train, y)
+    dataset = load_images(tmp_path)
+    np.testing.assert_array_equal(dataset.x_train, x)
+    np.testing.assert_array_equal(dataset.y_train, y)
 
 
 def test_flowers_use_the_official_lists(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -254,10 +254,10 @@ def test_flowers_use_the_official_lists(tmp_path: Path, monkeypatch: pytest.Monk
     savemat(base / "imagelabels.mat", {"labels": labels[None]})
     savemat(base / "setid.mat", {"trnid": [[1, 2, 3]], "valid": [[4, 5, 6]], "tstid": [[7, 8, 9, 10, 11, 12]]})
     monkeypatch.setattr("torchvision.datasets.Flowers102._check_integrity", lambda self: True)
-    found = load_dataset("torchvision:flowers102", root=tmp_path)
-    assert (len(found.x_train), len(found.x_test)) == (6, 6)
-    assert found.classes[:2] == ("pink primrose", "hard-leaved pocket orchid")
-    np.testing.assert_array_equal(found.y_test, labels[6:] - 1)
+    dataset = load_dataset("torchvision:flowers102", root=tmp_path)
+    assert (len(dataset.x_train), len(dataset.x_test)) == (6, 6)
+    assert dataset.classes[:2] == ("pink primrose", "hard-leaved pocket orchid")
+    np.testing.assert_array_equal(dataset.y_test, labels[6:] - 1)
 
 
 def test_pets_use_the_official_lists(tmp_path: Path) -> None:
@@ -268,9 +268,9 @@ def test_pets_use_the_official_lists(tmp_path: Path) -> None:
     for side, numbers in (("trainval", (0, 1)), ("test", (2, 3))):
         rows = [line.format(name=name, i=i, code=code + 1) for code, name in enumerate(names) for i in numbers]
         written(base, {f"annotations/{side}.txt": "\n".join(rows).encode()})
-    found = load_images(base)
-    assert found.classes == ("Abyssinian", "American Bulldog")
-    np.testing.assert_array_equal(found.y_train, [0, 0, 1, 1])
+    dataset = load_images(base)
+    assert dataset.classes == ("Abyssinian", "American Bulldog")
+    np.testing.assert_array_equal(dataset.y_train, [0, 0, 1, 1])
 
 
 def test_caltech256_leaves_clutter_out(tmp_path: Path) -> None:
@@ -279,9 +279,9 @@ def test_caltech256_leaves_clutter_out(tmp_path: Path) -> None:
         tmp_path / "caltech256",
         {f"256_ObjectCategories/{name}/{i}.jpg": picture(c, i, kind="jpeg") for c, name in enumerate(folders) for i in range(5)},
     )
-    found = load_dataset("torchvision:caltech256", root=tmp_path, seed=3)
-    assert found.classes == folders[:2]
-    assert (len(found.x_train), len(found.x_test)) == (8, 2)
+    dataset = load_dataset("torchvision:caltech256", root=tmp_path, seed=3)
+    assert dataset.classes == folders[:2]
+    assert (len(dataset.x_train), len(dataset.x_test)) == (8, 2)
 
 
 def test_pcam_is_read_from_its_own_files(tmp_path: Path) -> None:
@@ -292,8 +292,8 @@ def test_pcam_is_read_from_its_own_files(tmp_path: Path) -> None:
         for what, values in (("x", x[rows]), ("y", y[rows].reshape(-1, 1, 1, 1))):
             with h5py.File(base / f"camelyonpatch_level_2_split_{side}_{what}.h5", "w") as file:
                 file[what] = values
-    found = load_dataset("torchvision:pcam", root=tmp_path)
-    np.testing.assert_array_equal(found.x_train, x[:8])
+    dataset = load_dataset("torchvision:pcam", root=tmp_path)
+    np.testing.assert_array_equal(dataset.x_train, x[:8])
 
 
 def test_a_package_that_a_layout_needs_is_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -314,8 +314,8 @@ def test_class_folders_stand_in_for_a_layout(tmp_path: Path) -> None:
     written(
         tmp_path, {f"{side}/{name}/{i}.png": picture(c, i) for side in ("train", "test") for c, name in enumerate("ab") for i in range(3)}
     )
-    found = load_dataset("torchvision:pcam", root=tmp_path)
-    assert (len(found.x_train), len(found.x_test), found.classes) == (6, 6, ("a", "b"))
+    dataset = load_dataset("torchvision:pcam", root=tmp_path)
+    assert (len(dataset.x_train), len(dataset.x_test), dataset.classes) == (6, 6, ("a", "b"))
 
 
 def test_a_folder_with_something_else_says_how_to_get_it(tmp_path: Path) -> None:
@@ -327,9 +327,9 @@ def test_a_folder_with_something_else_says_how_to_get_it(tmp_path: Path) -> None
 def test_one_grey_image_among_colour_ones_and_sixteen_bits(tmp_path: Path) -> None:
     deep = encoded(np.full((6, 8), 0x4000, dtype=np.uint16))
     written(tmp_path, {f"{name}/{i}.png": picture(c, i) for c, name in enumerate("ab") for i in range(4)} | {"b/deep.png": deep})
-    found = load_images(tmp_path)
-    assert found.x_train.shape[1:] == (6, 8, 3)
-    every = np.concatenate([found.x_train, found.x_test])
+    dataset = load_images(tmp_path)
+    assert dataset.x_train.shape[1:] == (6, 8, 3)
+    every = np.concatenate([dataset.x_train, dataset.x_test])
     # 0x4000 of 16 bits is 0x40 of 8; the other images are 10 or 30 away from their first pixel.
     assert (every[:, 3, 3, 0] == 0x40).sum() == 1
 

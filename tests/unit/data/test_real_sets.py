@@ -134,16 +134,16 @@ def test_pneumonia_in_folders_or_zip(tmp_path: Path, as_zip: bool, prefix: str) 
         place.write_bytes(zipped(files))
     else:
         place = written(tmp_path / "set", files)
-    found = load_dataset("pneumonia", root=place)
-    assert (len(found.x_train), len(found.x_test)) == (6, 6)
-    assert found.classes == ("NORMAL", "PNEUMONIA")
+    dataset = load_dataset("pneumonia", root=place)
+    assert (len(dataset.x_train), len(dataset.x_test)) == (6, 6)
+    assert dataset.classes == ("NORMAL", "PNEUMONIA")
 
 
 def test_knee_grades_leave_the_second_test_set_out(tmp_path: Path) -> None:
     grades = tuple("01234")
     written(tmp_path, _two_sides("", grades, 2) | {f"auto_test/{grade}/1.png": picture(0, 9) for grade in grades})
-    found = load_dataset("kneeos", root=tmp_path)
-    assert (len(found.x_train), len(found.x_test), found.classes) == (10, 10, grades)
+    dataset = load_dataset("kneeos", root=tmp_path)
+    assert (len(dataset.x_train), len(dataset.x_test), dataset.classes) == (10, 10, grades)
 
 
 def test_flower_16_sets_a_fifth_apart_by_the_seed(tmp_path: Path) -> None:
@@ -168,10 +168,10 @@ def _cub_2011(root: Path) -> Path:
 
 def test_cub_200_of_2011(tmp_path: Path) -> None:
     _cub_2011(tmp_path / "CUB_200_2011")
-    found = load_dataset("cub_200", root=tmp_path)
-    assert found.classes == ("Black footed Albatross", "Crested Auklet")
-    np.testing.assert_array_equal(found.y_train, [0, 0, 1, 1])
-    assert "The edition of 2011." in found.notes
+    dataset = load_dataset("cub_200", root=tmp_path)
+    assert dataset.classes == ("Black footed Albatross", "Crested Auklet")
+    np.testing.assert_array_equal(dataset.y_train, [0, 0, 1, 1])
+    assert "The edition of 2011." in dataset.notes
 
 
 def test_cub_200_of_2010(tmp_path: Path) -> None:
@@ -179,9 +179,9 @@ def test_cub_200_of_2010(tmp_path: Path) -> None:
     files = {f"images/{bird}/{i}.jpg": picture(c, i, kind="jpeg") for c, bird in enumerate(birds) for i in range(4)}
     for side, numbers in (("train", (0, 1)), ("test", (2, 3))):
         files[f"lists/{side}.txt"] = "\n".join(f"{bird}/{i}.jpg" for bird in birds for i in numbers).encode()
-    found = load_dataset("cub_200", root=written(tmp_path, files))
-    assert (len(found.x_train), len(found.x_test)) == (4, 4)
-    assert "The edition of 2010." in found.notes
+    dataset = load_dataset("cub_200", root=written(tmp_path, files))
+    assert (len(dataset.x_train), len(dataset.x_test)) == (4, 4)
+    assert "The edition of 2010." in dataset.notes
 
 
 def test_missing_images_of_a_list_are_counted(tmp_path: Path) -> None:
@@ -198,9 +198,9 @@ def test_stanford_dogs_lists_in_matlab_files(tmp_path: Path) -> None:
     for name, numbers in (("train_list", (0, 1, 2)), ("test_list", (3, 4))):
         cells = np.array([[f"{breed}/{i}.jpg"] for breed in breeds for i in numbers], dtype=object)
         savemat(tmp_path / f"{name}.mat", {"file_list": cells})
-    found = load_dataset("stanford_dogs", root=tmp_path)
-    assert found.classes == ("Chihuahua", "Japanese spaniel")
-    assert (len(found.x_train), len(found.x_test)) == (6, 4)
+    dataset = load_dataset("stanford_dogs", root=tmp_path)
+    assert dataset.classes == ("Chihuahua", "Japanese spaniel")
+    assert (len(dataset.x_train), len(dataset.x_test)) == (6, 4)
     (tmp_path / "test_list.mat").write_bytes(b"cut short")
     with pytest.raises(DataError, match=r"test_list.mat cannot be read"):
         load_dataset("stanford_dogs", root=tmp_path)
@@ -216,8 +216,8 @@ def test_mit_67_lists(tmp_path: Path) -> None:
     files = {f"Images/{room}/{i}.jpg": picture(c, i, kind="jpeg") for c, room in enumerate(rooms) for i in range(6)}
     files["TrainImages.txt"] = "\r\n".join(f"{room}/{i}.jpg" for room in rooms for i in range(4)).encode()
     files["TestImages.txt"] = "\n".join(f"{room}/4.jpg" for room in rooms).encode()
-    found = load_dataset("mit_67", root=written(tmp_path, files))
-    assert (len(found.x_train), len(found.x_test), found.classes) == (8, 2, rooms)
+    dataset = load_dataset("mit_67", root=written(tmp_path, files))
+    assert (len(dataset.x_train), len(dataset.x_test), dataset.classes) == (8, 2, rooms)
 
 
 def test_domainnet_one_domain_at_a_time(tmp_path: Path) -> None:
@@ -242,9 +242,9 @@ def test_mnist_m_label_lists(tmp_path: Path) -> None:
     for side, n in (("train", 6), ("test", 4)):
         files |= {f"mnist_m/mnist_m_{side}/{i:08d}.png": picture(i % 2, i) for i in range(n)}
         files[f"mnist_m/mnist_m_{side}_labels.txt"] = "\n".join(f"{i:08d}.png {i % 2}" for i in range(n)).encode()
-    found = load_dataset("mnist_m", root=written(tmp_path, files))
-    np.testing.assert_array_equal(found.y_train, [0, 1] * 3)
-    np.testing.assert_array_equal(found.x_test[:, 0, 0, 0], range(4))
+    dataset = load_dataset("mnist_m", root=written(tmp_path, files))
+    np.testing.assert_array_equal(dataset.y_train, [0, 1] * 3)
+    np.testing.assert_array_equal(dataset.x_test[:, 0, 0, 0], range(4))
     (tmp_path / "mnist_m/mnist_m_test_labels.txt").write_text("00000000.png five")
     with pytest.raises(DataError, match=r"such as 00000000.png 5"):
         load_dataset("mnist_m", root=tmp_path)
@@ -254,9 +254,9 @@ def test_cifar10_1_is_all_train(tmp_path: Path) -> None:
     x, y = images_of(20, (32, 32, 3), 10)
     np.save(tmp_path / "cifar10.1_v6_data.npy", x)
     np.save(tmp_path / "cifar10.1_v6_labels.npy", y.astype(np.int32))
-    found = load_dataset("cifar10_1", root=tmp_path)
-    np.testing.assert_array_equal(found.x_train, x)
-    assert found.x_test is None
+    dataset = load_dataset("cifar10_1", root=tmp_path)
+    np.testing.assert_array_equal(dataset.x_train, x)
+    assert dataset.x_test is None
     with pytest.raises(DataError, match=r"lacks cifar10.1_v4_data.npy"):
         load_dataset("cifar10_1", root=tmp_path, release="v4")
     np.save(tmp_path / "cifar10.1_v6_labels.npy", np.array([{}] * 20, dtype=object), allow_pickle=True)
@@ -273,13 +273,13 @@ def test_ham10000_keeps_the_images_of_a_lesion_together(tmp_path: Path) -> None:
             rows.append(f"HAM_{lesion},{name},{('mel', 'nv', 'bcc')[lesion % 3]},histo,50,male,back")
             files[f"HAM10000_images_part_{1 + image}/{name}.jpg"] = picture(0, 7 * lesion, kind="jpeg")
     written(tmp_path, files | {"HAM10000_metadata.csv": "\n".join(rows).encode()})
-    found = load_dataset("ham10000", root=tmp_path)
-    assert found.classes == ("basal cell carcinoma", "melanoma", "naevus")
-    assert len(found.x_train) + len(found.x_test) == 45
+    dataset = load_dataset("ham10000", root=tmp_path)
+    assert dataset.classes == ("basal cell carcinoma", "melanoma", "naevus")
+    assert len(dataset.x_train) + len(dataset.x_test) == 45
     # The images of a lesion are equal here, and of different lesions differ.
-    sides = [{image.tobytes() for image in rows} for rows in (found.x_train, found.x_test)]
+    sides = [{image.tobytes() for image in rows} for rows in (dataset.x_train, dataset.x_test)]
     assert not sides[0] & sides[1]
-    assert any("ε protects one image" in note for note in found.notes)
+    assert any("ε protects one image" in note for note in dataset.notes)
 
 
 @pytest.mark.parametrize("table", ["Data_Entry_2017.csv", "Data_Entry_2017_v2020.csv"])
@@ -292,9 +292,9 @@ def test_chest_xray14_findings_become_one_label(tmp_path: Path, table: str) -> N
     ).encode()
     files |= {"train_val_list.txt": "\n".join(names[:8]).encode(), "test_list.txt": "\n".join(names[8:]).encode()}
     written(tmp_path, files)
-    found = load_dataset("chest_xray14", root=tmp_path)
-    np.testing.assert_array_equal(found.y_train, [0, 1, 1, 1] * 2)
-    assert found.classes == ("no finding", "finding")
+    dataset = load_dataset("chest_xray14", root=tmp_path)
+    np.testing.assert_array_equal(dataset.y_train, [0, 1, 1, 1] * 2)
+    assert dataset.classes == ("no finding", "finding")
     single = load_dataset("chest_xray14", root=tmp_path, labels="one")
     assert len(single.classes) == 14
     assert [single.classes[code] for code in single.y_test] == ["mass", "hernia"]
@@ -316,17 +316,17 @@ def test_chexpert_frontal_views(tmp_path: Path) -> None:
             files[f"archive/{path}"] = picture(0, i, colour=False, kind="jpeg")
             lines.append(f"CheXpert-v1.0-small/{path},Male,50,{'Frontal' if i < 5 else 'Lateral'},AP,{'1.0' if i % 2 else ''},-1.0")
         files[f"archive/{table}"] = "\n".join(lines).encode()
-    found = load_dataset("chexpert", root=written(tmp_path, files))
-    np.testing.assert_array_equal(found.y_train, [1, 0, 1, 0, 1])
-    assert len(found.x_test) == 5
+    dataset = load_dataset("chexpert", root=written(tmp_path, files))
+    np.testing.assert_array_equal(dataset.y_train, [1, 0, 1, 0, 1])
+    assert len(dataset.x_test) == 5
 
 
 def test_sprxray_takes_gender_from_the_table(tmp_path: Path) -> None:
     files = {f"kaggle/train/{i:06d}.png": picture(i % 2, i) for i in range(10)}
     files["train_gender.csv"] = ("imageId,gender\n" + "\n".join(f"{i:06d},{i % 2}" for i in range(10))).encode()
-    found = load_dataset("sprxray", root=written(tmp_path, files))
-    assert found.classes == ("female", "male")
-    assert len(found.x_train) + len(found.x_test) == 10
+    dataset = load_dataset("sprxray", root=written(tmp_path, files))
+    assert dataset.classes == ("female", "male")
+    assert len(dataset.x_train) + len(dataset.x_test) == 10
 
 
 def test_a_list_cannot_lead_out_of_its_folder(tmp_path: Path) -> None:

@@ -75,20 +75,20 @@ def test_xi_agrees_with_projecting_by_hand():
     features = little()
     rows = geometry.rows_of(features)
     basis = geometry.basis_of(rows, kind="private_pca")
-    found = geometry.separators(rows, geometry.pairs_of(rows.classes))
+    separators = geometry.separators(rows, geometry.pairs_of(rows.classes))
     for k in (1, 3, 6):
         a = basis.vectors[:, :k].astype(np.float64)
-        by_hand = 1 - np.linalg.norm((a @ a.T @ found.weights.T), axis=0) / np.linalg.norm(found.weights, axis=1)
-        np.testing.assert_allclose(geometry.xi_of(found.weights, basis.vectors)[:, k - 1], by_hand, atol=1e-6)
+        by_hand = 1 - np.linalg.norm((a @ a.T @ separators.weights.T), axis=0) / np.linalg.norm(separators.weights, axis=1)
+        np.testing.assert_allclose(geometry.xi_of(separators.weights, basis.vectors)[:, k - 1], by_hand, atol=1e-6)
     table = pc.xi(features, 3)
-    np.testing.assert_allclose(table["xi"], geometry.xi_of(found.weights, basis.vectors)[:, 2], atol=1e-9)
+    np.testing.assert_allclose(table["xi"], geometry.xi_of(separators.weights, basis.vectors)[:, 2], atol=1e-9)
 
 
 def test_xi_is_falling_and_ends_at_zero_in_a_full_basis():
     rows = geometry.rows_of(little())
-    found = geometry.separators(rows, geometry.pairs_of(rows.classes, "one_versus_rest"))
+    separators = geometry.separators(rows, geometry.pairs_of(rows.classes, "one_versus_rest"))
     for kind in ("random", "identity", "private_pca"):
-        values = geometry.xi_of(found.weights, geometry.basis_of(rows, kind=kind).vectors)
+        values = geometry.xi_of(separators.weights, geometry.basis_of(rows, kind=kind).vectors)
         assert (np.diff(values, axis=1) <= 1e-12).all()
         np.testing.assert_allclose(values[:, -1], 0.0, atol=1e-6)
 
@@ -106,21 +106,21 @@ def test_random_directions_hold_the_expected_share():
 def test_projected_margins_agree_with_brute_force():
     rows = geometry.rows_of(little())
     basis = geometry.basis_of(rows, kind="private_pca")
-    found = geometry.separators(rows, geometry.pairs_of(rows.classes))
+    separators = geometry.separators(rows, geometry.pairs_of(rows.classes))
     inside = geometry.coordinates(rows, basis)
-    table = geometry.projected_margins(inside, found, basis, [2, 5], quantile=0.1)
+    table = geometry.projected_margins(inside, separators, basis, [2, 5], quantile=0.1)
     x = rows.space()(rows.x).astype(np.float64)
     for k in (2, 5):
         a = basis.vectors[:, :k].astype(np.float64)
-        for place, (first, second) in enumerate(found.pairs):
+        for place, (first, second) in enumerate(separators.pairs):
             part = (rows.y == first) | (rows.y == second)
             signs = np.where(rows.y[part] == first, 1, -1)
-            w = a.T @ found.weights[place]
-            distances = signs * (x[part] @ a @ w + found.offsets[place]) / np.linalg.norm(w)
-            offset, squares = abs(found.offsets[place]) / np.linalg.norm(w), np.square(x[part] @ a).sum(axis=1)
+            w = a.T @ separators.weights[place]
+            distances = signs * (x[part] @ a @ w + separators.offsets[place]) / np.linalg.norm(w)
+            offset, squares = abs(separators.offsets[place]) / np.linalg.norm(w), np.square(x[part] @ a).sum(axis=1)
             constant = np.sqrt(offset * np.sqrt(squares.mean()))
             longer = np.column_stack([x[part] @ a, np.full(part.sum(), constant)])
-            normal = np.append(w / np.linalg.norm(w), found.offsets[place] / np.linalg.norm(w) / constant)
+            normal = np.append(w / np.linalg.norm(w), separators.offsets[place] / np.linalg.norm(w) / constant)
             cosines = signs * (longer @ normal) / np.linalg.norm(longer, axis=1) / np.linalg.norm(normal)
             line = table[table["k"] == k].iloc[place]
             assert line["distance_margin"] == pytest.approx(np.sort(distances)[int(0.1 * len(distances))], abs=1e-5)
@@ -239,10 +239,10 @@ def test_the_job_and_the_direct_call_agree(tmp_path, monkeypatch):
     small = {**spec, "classes": [0, 1, 2]}
     for task in jobs_geometry.split_separators(small):
         jobs_geometry.run_separators(task, lambda *_: None, lambda: False)
-    found = named.cached_separators(small, rows)
+    separators = named.cached_separators(small, rows)
     direct = geometry.separators(rows, geometry.pairs_of(rows.classes, [0, 1, 2]))
-    assert found.pairs == direct.pairs
-    np.testing.assert_array_equal(found.weights, direct.weights)
+    assert separators.pairs == direct.pairs
+    np.testing.assert_array_equal(separators.weights, direct.weights)
     assert named.cached_separators({**small, "regularisation": 2.0}, rows) is None
 
 
@@ -308,9 +308,9 @@ def test_real_features_are_almost_low_rank(shared):
     features = pc.load_features(shared / "data/features/fashion_mnist.npz")
     split = pc.split(features, public_fraction=0.1)
     rows = geometry.rows_of(split)
-    found = geometry.separators(rows, geometry.pairs_of(rows.classes, range(4)))
-    public = geometry.xi_of(found.weights, geometry.basis_of(rows).vectors).mean(axis=0)
-    chance = geometry.xi_of(found.weights, geometry.basis_of(rows, kind="random").vectors).mean(axis=0)
+    separators = geometry.separators(rows, geometry.pairs_of(rows.classes, range(4)))
+    public = geometry.xi_of(separators.weights, geometry.basis_of(rows).vectors).mean(axis=0)
+    chance = geometry.xi_of(separators.weights, geometry.basis_of(rows, kind="random").vectors).mean(axis=0)
     assert public[39] < 0.45
     assert chance[39] > 0.75
     assert public[199] < 0.3
@@ -329,9 +329,9 @@ def test_the_margins_job_and_the_direct_call_agree(tmp_path, monkeypatch):
     for task in jobs_geometry.split_margins(spec):
         jobs_geometry.run_margins(task, lambda *_: None, lambda: False)
     assert len(jobs_geometry.cached_margins(spec)) == len(named.margin_ks(basis.rank))
-    found = named.cached_margins(spec, basis.rank)
+    margins = named.cached_margins(spec, basis.rank)
     direct = geometry.refitted_margins(geometry.coordinates(rows, basis), named.margin_ks(basis.rank), quantile=named.QUANTILES)
-    pd.testing.assert_frame_equal(found, direct, check_dtype=False)
+    pd.testing.assert_frame_equal(margins, direct, check_dtype=False)
 
 
 def test_weights_made_from_uploaded_rows_leave_with_them(tmp_path, monkeypatch):

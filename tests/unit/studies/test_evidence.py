@@ -47,23 +47,23 @@ def test_the_loss_attack_reads_private_and_test_rows(split: SemiPrivateSplit) ->
 
 
 def test_no_row_realises_more_than_is_stated(split: SemiPrivateSplit) -> None:
-    found = individual.individuals(RunSpec.asked("noisy_gd", epsilon=2.0), split)
-    assert found.stated_epsilon <= 2.0
-    assert found.table["mu"].max() <= found.stated_mu * (1 + 1e-6)
-    assert found.table["epsilon"].median() < found.stated_epsilon
-    assert list(found.table["row"]) == list(split.private)
+    losses = individual.individuals(RunSpec.asked("noisy_gd", epsilon=2.0), split)
+    assert losses.stated_epsilon <= 2.0
+    assert losses.table["mu"].max() <= losses.stated_mu * (1 + 1e-6)
+    assert losses.table["epsilon"].median() < losses.stated_epsilon
+    assert list(losses.table["row"]) == list(split.private)
 
 
 @pytest.mark.parametrize("settings", [{}, {"k": 12}, {"k": 12, "adaptive_clip": False, "l2_clip_norm": 0.3}, {"projection": False}])
 def test_adamix_rows_realise_what_its_projection_keeps(split: SemiPrivateSplit, settings: dict[str, object]) -> None:
-    found = individual.individuals(RunSpec.asked("adamix", epsilon=2.0, steps=5, **settings), split)
+    losses = individual.individuals(RunSpec.asked("adamix", epsilon=2.0, steps=5, **settings), split)
     one = solve("adamix", split, epsilon=2.0, steps=5, **settings)
-    assert found.stated_mu == pytest.approx(math.sqrt(5) / one.settings.noise_multiplier)
-    assert found.table["mu"].max() <= found.stated_mu * (1 + 1e-6)
+    assert losses.stated_mu == pytest.approx(math.sqrt(5) / one.settings.noise_multiplier)
+    assert losses.table["mu"].max() <= losses.stated_mu * (1 + 1e-6)
     whole = individual.individuals(RunSpec.asked("adamix", epsilon=2.0, steps=5, **(settings | {"projection": False})), split)
     is_projected = settings.get("k") is not None
     # the first steps start from the same public head, so the same gradients are kept in part or whole
-    assert (found.table["mu"].mean() < 0.9 * whole.table["mu"].mean()) == is_projected
+    assert (losses.table["mu"].mean() < 0.9 * whole.table["mu"].mean()) == is_projected
 
 
 def test_a_kept_norm_is_that_of_the_gradient_written_out() -> None:
@@ -78,16 +78,16 @@ def test_a_kept_norm_is_that_of_the_gradient_written_out() -> None:
             gradient = torch.outer(residual, z)
             gradient = gradient * min(1.0, clip / float(gradient.norm()))
             expected.append(float((gradient if directions is None else gradient @ directions).norm()))
-        found = trajectory.kept_norms(rows, state, clip=clip, basis=directions)
-        np.testing.assert_allclose(found.numpy(), expected, rtol=1e-5)
+        norms = trajectory.kept_norms(rows, state, clip=clip, basis=directions)
+        np.testing.assert_allclose(norms.numpy(), expected, rtol=1e-5)
 
 
 @pytest.mark.slow
 def test_trials_do_not_reject_pillars_claim_and_say_what_they_could_have_seen(split: SemiPrivateSplit) -> None:
-    found = evidence.canary_audit(RunSpec.asked("pillar", epsilon=4.0, steps=4), split, redraws=100)
-    assert not found.is_rejected
-    assert found.noticed_epsilon > found.claimed_epsilon
-    assert 0 <= found.certified_epsilon <= found.claimed_epsilon
+    audit = evidence.canary_audit(RunSpec.asked("pillar", epsilon=4.0, steps=4), split, redraws=100)
+    assert not audit.is_rejected
+    assert audit.noticed_epsilon > audit.claimed_epsilon
+    assert 0 <= audit.certified_epsilon <= audit.claimed_epsilon
 
 
 def test_learners_whose_steps_cannot_be_had_again_are_refused(split: SemiPrivateSplit) -> None:

@@ -72,10 +72,10 @@ def test_the_catalogue_leaves_nothing_out_that_the_shared_facts_list(shared: Pat
 def test_other_public_rows_get_no_number_of_ours() -> None:
     published = papers.published("pillar-table-3", dataset="CIFAR-10")
     runs = pd.DataFrame({"method": "pillar", "epsilon": [0.1], "accuracy": [0.8], "public_fraction": 0.1, "error_message": None})
-    found = papers.beside("pillar-table-3", runs, dataset="CIFAR-10")
-    assert len(found) == len(published)
-    assert found.loc[found["public"] == "CIFAR-10v1", "measured"].isna().all()
-    assert found.loc[found["public"] == "10 %", "measured"].eq(0.8).all()
+    table = papers.beside("pillar-table-3", runs, dataset="CIFAR-10")
+    assert len(table) == len(published)
+    assert table.loc[table["public"] == "CIFAR-10v1", "measured"].isna().all()
+    assert table.loc[table["public"] == "10 %", "measured"].eq(0.8).all()
 
 
 def test_known_numbers_are_found_where_the_papers_print_them() -> None:
@@ -97,11 +97,11 @@ def test_every_grid_is_one_that_a_sweep_takes(name: str, dataset: str) -> None:
 
 
 def test_our_runs_stand_beside_the_published_ones(features: str) -> None:
-    found = papers.run("pillar-table-4", dataset="CIFAR-10", data=features, seeds=1)
-    assert len(found) == 6
-    assert (found["seeds"] == 1).all()
-    assert found["difference"].to_numpy() == pytest.approx((found["measured"] - found["published"]).to_numpy())
-    of_one = found[found["backbone"] == "ResNet-50 SL"].sort_values("published")
+    table = papers.run("pillar-table-4", dataset="CIFAR-10", data=features, seeds=1)
+    assert len(table) == 6
+    assert (table["seeds"] == 1).all()
+    assert table["difference"].to_numpy() == pytest.approx((table["measured"] - table["published"]).to_numpy())
+    of_one = table[table["backbone"] == "ResNet-50 SL"].sort_values("published")
     assert of_one["published_rank"].tolist() == [3, 2, 1]
     assert sorted(of_one["measured_rank"]) == of_one["measured"].rank(ascending=False, method="min").sort_values().tolist()
 
@@ -111,18 +111,18 @@ def test_ranks_are_within_one_budget() -> None:
     runs = pd.DataFrame(
         {"method": published["method"], "epsilon": published["epsilon"], "accuracy": 1 - published["published"], "public_fraction": 0.1}
     ).assign(error_message=None)
-    found = papers.beside("pillar-table-2", runs, dataset="CIFAR-10")
-    assert len(found) == 18
-    for _, group in found.groupby("epsilon"):
+    table = papers.beside("pillar-table-2", runs, dataset="CIFAR-10")
+    assert len(table) == 18
+    for _, group in table.groupby("epsilon"):
         assert (group["published_rank"] + group["measured_rank"] == 7).all()
 
 
 def test_a_figure_without_numbers_gives_our_curve(features: str) -> None:
     grid = papers.grid("pillar-figure-4", dataset="CIFAR-10", data=features, seeds=1)
     runs = sweep.sweep(grid | {"k": [2, 5], "epsilon": [0.7]})
-    found = papers.beside("pillar-figure-4", runs, dataset="CIFAR-10")
-    assert found["k"].tolist() == [2, 5]
-    assert found["measured"].between(0, 1).all()
+    table = papers.beside("pillar-figure-4", runs, dataset="CIFAR-10")
+    assert table["k"].tolist() == [2, 5]
+    assert table["measured"].between(0, 1).all()
 
 
 @pytest.mark.parametrize(
@@ -130,9 +130,9 @@ def test_a_figure_without_numbers_gives_our_curve(features: str) -> None:
     [("cifar10_resnet50", None, "CIFAR-10"), ("cifar-10", "resnet-50", "CIFAR-10"), ("CIFAR-100", "resnet50", "CIFAR-100")],
 )
 def test_published_values_are_found_by_data_set_and_backbone(features_name: str, backbone: str | None, dataset: str) -> None:
-    found = papers.published_for(features_name, backbone)
-    assert set(found["dataset"]) == {dataset}
-    assert not found.duplicated(["method", "epsilon"]).any()
+    table = papers.published_for(features_name, backbone)
+    assert set(table["dataset"]) == {dataset}
+    assert not table.duplicated(["method", "epsilon"]).any()
 
 
 @pytest.mark.parametrize(("features_name", "backbone"), [("cifar10", "inception"), ("digits", "resnet50"), ("", None)])
@@ -143,9 +143,9 @@ def test_other_features_have_no_published_values(features_name: str, backbone: s
 def test_what_was_refused_is_a_row_without_a_number(features: str) -> None:
     grid = papers.grid("pillar-figure-4", dataset="CIFAR-10", data=features, seeds=1)
     runs = sweep.sweep(grid | {"k": [5, 2048], "epsilon": [0.7]})
-    found = papers.beside("pillar-figure-4", runs, dataset="CIFAR-10").set_index("k")
-    assert found["seeds"].to_dict() == {5: 1, 2048: 0}
-    assert math.isnan(found["measured"][2048])
+    table = papers.beside("pillar-figure-4", runs, dataset="CIFAR-10").set_index("k")
+    assert table["seeds"].to_dict() == {5: 1, 2048: 0}
+    assert math.isnan(table["measured"][2048])
 
 
 def test_what_a_table_does_not_have_is_refused() -> None:

@@ -28,44 +28,44 @@ def choose(built: Built, *, trainable: str, layers: str, lora_rank: int, seed: i
     named = tuple(part.strip() for part in layers.split(",") if part.strip())
     if trainable == "layers" and not named:
         raise SettingError(f"trainable='layers' needs the names of parts in layers; this network has {_parts(module)}.")
-    absent = [part for part in named if not any(_below(own, part) for own, _ in module.named_parameters())]
+    absent = [part for part in named if not any(_below(name, part) for name, _ in module.named_parameters())]
     if absent:
         raise SettingError(f"layers names {', '.join(absent)}, which this network does not have; its parts are {_parts(module)}.")
     if trainable == "lora":
         _add_low_rank(module, built.head, named, rank=lora_rank, seed=seed)
-    for own, parameter in module.named_parameters():
-        parameter.requires_grad_(_below(own, built.head) or _is_chosen(own, trainable, named))
+    for name, parameter in module.named_parameters():
+        parameter.requires_grad_(_below(name, built.head) or _is_chosen(name, trainable, named))
     return module
 
 
-def _is_chosen(own: str, trainable: str, named: tuple[str, ...]) -> bool:
+def _is_chosen(name: str, trainable: str, named: tuple[str, ...]) -> bool:
     match trainable:
         case "all":
             return True
         case "bias":
-            return own.endswith(".bias")
+            return name.endswith(".bias")
         case "layers":
-            return any(_below(own, part) for part in named)
+            return any(_below(name, part) for part in named)
         case "lora":
-            return ".lora_" in own
+            return ".lora_" in name
     return False
 
 
-def _below(own: str, part: str) -> bool:
-    return own == part or own.startswith(part + ".")
+def _below(name: str, part: str) -> bool:
+    return name == part or name.startswith(part + ".")
 
 
 def _parts(module: torch.nn.Module) -> str:
     """Names of the parts one and two levels down, for messages."""
-    names = [own for own, part in module.named_modules() if own and own.count(".") < 2 and any(True for _ in part.parameters())]
+    names = [name for name, part in module.named_modules() if name and name.count(".") < 2 and any(True for _ in part.parameters())]
     return ", ".join(names[:24]) + (" …" if len(names) > 24 else "")
 
 
 def _add_low_rank(module: torch.nn.Module, head: str, named: tuple[str, ...], *, rank: int, seed: int | None) -> None:
     """Adds B·A of `rank` to the chosen layers (Hu et al. 2022, α = rank): A normal with variance 1/fan-in named by seed, B zero."""
-    targets = [own for own, layer in module.named_modules() if _takes_low_rank(layer) and not _below(own, head)]
+    targets = [name for name, layer in module.named_modules() if _takes_low_rank(layer) and not _below(name, head)]
     if named:
-        targets = [own for own in targets if any(_below(own, part) for part in named)]
+        targets = [name for name in targets if any(_below(name, part) for part in named)]
     if not targets:
         raise SettingError("trainable='lora' finds no linear layer or ungrouped convolution below layers; name other parts.")
     try:
@@ -77,8 +77,8 @@ def _add_low_rank(module: torch.nn.Module, head: str, named: tuple[str, ...], *,
         inject_adapter_in_model(LoraConfig(r=rank, lora_alpha=rank, target_modules=targets), module)
     generator = stream(seed, "low rank")
     with torch.no_grad():
-        for own, parameter in module.named_parameters():
-            if ".lora_A." in own:
+        for name, parameter in module.named_parameters():
+            if ".lora_A." in name:
                 drawn = generator.standard_normal(tuple(parameter.shape)) / math.sqrt(parameter[0].numel())
                 parameter.copy_(torch.from_numpy(drawn))
 
