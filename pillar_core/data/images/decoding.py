@@ -44,7 +44,7 @@ class Picture:
 
 
 @dataclasses.dataclass(frozen=True)
-class Look:
+class PixelFormat:
     """Height, width and whether it has colours: what a file's header says of an image, or what all rows of a set share."""
 
     height: int
@@ -55,6 +55,10 @@ class Look:
     def shape(self) -> tuple[int, ...]:
         """The shape of a row."""
         return (self.height, self.width, *((3,) if self.colour else ()))
+
+    def __str__(self) -> str:
+        """Part of the key of decoded rows: it stays, whatever the class is called."""
+        return f"Look(height={self.height}, width={self.width}, colour={self.colour})"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -67,46 +71,46 @@ class Decoded:
     stored: tuple[str, ...]
 
 
-def looks(pictures: Sequence[Picture]) -> list[Look | None]:
+def pixel_formats(pictures: Sequence[Picture]) -> list[PixelFormat | None]:
     """What the headers say; None for a file that is no image, too large or damaged.
 
     Raises:
         DataError: more than 1 % of the files are; the rest is not opened.
     """
-    found: list[Look | None] = []
+    found: list[PixelFormat | None] = []
     bad: list[PurePosixPath] = []
     with concurrent.futures.ThreadPoolExecutor(THREADS) as pool:
         for start in range(0, len(pictures), AT_ONCE):
             batch = pictures[start : start + AT_ONCE]
-            found += pool.map(_look, batch)
-            bad += [picture.path for picture, look in zip(batch, found[start:], strict=True) if look is None]
+            found += pool.map(_pixel_format, batch)
+            bad += [picture.path for picture, pixel_format in zip(batch, found[start:], strict=True) if pixel_format is None]
             _refuse_many(bad, len(found), len(pictures))
     return found
 
 
-def common(readable: Sequence[Look], n: int) -> tuple[Look, tuple[str, ...]]:
-    """The look that all `n` rows will share, and what was decided.
+def common(readable: Sequence[PixelFormat], n: int) -> tuple[PixelFormat, tuple[str, ...]]:
+    """The format that all `n` rows will share, and what was decided.
 
     Images of one size keep it where the rows fit into memory. Otherwise it is the median size, the shorter side at most 256
     pixels. Colour wherever one image has it.
     """
-    sizes = np.array([(look.height, look.width) for look in readable])
-    colour = any(look.colour for look in readable)
+    sizes = np.array([(pixel_format.height, pixel_format.width) for pixel_format in readable])
+    colour = any(pixel_format.colour for pixel_format in readable)
     same = bool((sizes == sizes[0]).all())
     height, width = (int(side) for side in (sizes[0] if same else np.median(sizes, axis=0)))
-    shared_look = Look(height, width, colour)
-    if same and not scratch.is_large((n, *shared_look.shape)):
-        return shared_look, ()
+    shared = PixelFormat(height, width, colour)
+    if same and not scratch.is_large((n, *shared.shape)):
+        return shared, ()
     scale = min(1.0, SHORTER_SIDE / min(height, width))
-    target = Look(max(1, round(scale * height)), max(1, round(scale * width)), colour)
-    if same and target == shared_look:
-        return shared_look, ()
+    target = PixelFormat(max(1, round(scale * height)), max(1, round(scale * width)), colour)
+    if same and target == shared:
+        return shared, ()
     why = f"Images of {height} × {width} pixels" if same else "Images of different sizes"
     return target, (f"{why} were resized to {target.height} × {target.width} pixels.",)
 
 
-def decoded(parts: Sequence[Sequence[Picture]], look: Look, *, key: str | None) -> Decoded:
-    """The rows of each part, all with one look; files whose pixels do not decode are left out, named and counted.
+def decoded(parts: Sequence[Sequence[Picture]], pixel_format: PixelFormat, *, key: str | None) -> Decoded:
+    """The rows of each part, all in one format; files whose pixels do not decode are left out, named and counted.
 
     Args:
         key: names the content in the store, for rows too many for memory; None keeps them until the process ends.
@@ -115,11 +119,11 @@ def decoded(parts: Sequence[Sequence[Picture]], look: Look, *, key: str | None) 
         DataError: more than 1 % of the files do not decode.
         StoreError: no room on the disk of the cache.
     """
-    is_large = scratch.is_large((sum(map(len, parts)), *look.shape))
+    is_large = scratch.is_large((sum(map(len, parts)), *pixel_format.shape))
     name = None if key is None or not is_large else key
     pairs = None if name is None else _stored(name, len(parts))
     if pairs is None:
-        pairs = [_decoded(part, look, is_large) for part in parts]
+        pairs = [_decoded(part, pixel_format, is_large) for part in parts]
         bad = [
             picture.path for part, (_, keep) in zip(parts, pairs, strict=True) for picture, good in zip(part, keep, strict=True) if not good
         ]
@@ -134,8 +138,8 @@ def decoded(parts: Sequence[Sequence[Picture]], look: Look, *, key: str | None) 
 
 def is_readable(picture: Picture) -> bool:
     """Whether the pixels decode."""
-    look = _look(picture)
-    return look is not None and _pixels(picture, look) is not None
+    pixel_format = _pixel_format(picture)
+    return pixel_format is not None and _pixels(picture, pixel_format) is not None
 
 
 def _refuse_many(bad: Sequence[PurePosixPath], seen: int, n: int) -> None:
@@ -151,51 +155,51 @@ def _refuse_many(bad: Sequence[PurePosixPath], seen: int, n: int) -> None:
         )
 
 
-def _look(picture: Picture) -> Look | None:
+def _pixel_format(picture: Picture) -> PixelFormat | None:
     from PIL import Image
 
     try:
         with picture.open() as image:
             if image.width * image.height > LARGEST_PIXELS or image.mode in TOO_DEEP:
                 return None
-            return Look(image.height, image.width, image.mode not in (*GREY, *DEEP_GREY))
+            return PixelFormat(image.height, image.width, image.mode not in (*GREY, *DEEP_GREY))
     except (*UNREADABLE, Image.DecompressionBombError, Image.DecompressionBombWarning):
         return None
 
 
-def _pixels(picture: Picture, look: Look) -> Array | None:
-    """(h, w[, 3]) uint8 pixels with this look, None where the file does not decode. 16-bit grey keeps its upper eight bits."""
+def _pixels(picture: Picture, pixel_format: PixelFormat) -> Array | None:
+    """(h, w[, 3]) uint8 pixels in this format, None where the file does not decode. 16-bit grey keeps its upper eight bits."""
     from PIL import Image
 
     try:
         with picture.open() as image:
             if image.mode in DEEP_GREY:
                 image = Image.fromarray((np.asarray(image).astype(np.uint16) >> 8).astype(np.uint8))
-            pixels = image.convert("RGB" if look.colour else "L")
-            size = (look.width, look.height)
+            pixels = image.convert("RGB" if pixel_format.colour else "L")
+            size = (pixel_format.width, pixel_format.height)
             return np.asarray(pixels if pixels.size == size else pixels.resize(size))
     except (*UNREADABLE, Image.DecompressionBombError, Image.DecompressionBombWarning):
         return None
 
 
-def _decoded(part: Sequence[Picture], look: Look, is_large: bool) -> tuple[Array, Array]:
+def _decoded(part: Sequence[Picture], pixel_format: PixelFormat, is_large: bool) -> tuple[Array, Array]:
     keep = np.zeros(len(part), dtype=bool)
     if is_large:
-        pieces = (np.ascontiguousarray(row).data for row in _good(part, look, keep))
-        return scratch.on_disk(pieces, np.uint8, (-1, *look.shape)), keep
-    rows, count = np.empty((len(part), *look.shape), dtype=np.uint8), 0
-    for row in _good(part, look, keep):
+        pieces = (np.ascontiguousarray(row).data for row in _good(part, pixel_format, keep))
+        return scratch.on_disk(pieces, np.uint8, (-1, *pixel_format.shape)), keep
+    rows, count = np.empty((len(part), *pixel_format.shape), dtype=np.uint8), 0
+    for row in _good(part, pixel_format, keep):
         rows[count] = row
         count += 1
     return rows[:count], keep
 
 
-def _good(part: Sequence[Picture], look: Look, keep: Array) -> Iterator[Array]:
+def _good(part: Sequence[Picture], pixel_format: PixelFormat, keep: Array) -> Iterator[Array]:
     """The rows that decode, in order; sets `keep` where one does. A few threads, a few hundred images in memory."""
     numbers = iter(range(len(part)))
     with concurrent.futures.ThreadPoolExecutor(THREADS) as pool:
         while batch := list(itertools.islice(numbers, AT_ONCE)):
-            for number, row in zip(batch, pool.map(lambda number: _pixels(part[number], look), batch), strict=True):
+            for number, row in zip(batch, pool.map(lambda number: _pixels(part[number], pixel_format), batch), strict=True):
                 if row is not None:
                     keep[number] = True
                     yield row

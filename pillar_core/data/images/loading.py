@@ -62,14 +62,14 @@ def assembled(layout: Layout, *, name: str, seed: int = 0) -> Dataset:
     """
     if not layout.members:
         raise DataError("there are no images with a label.")
-    looks = decoding.looks([member.picture for member in layout.members])
-    good = np.array([look is not None for look in looks], dtype=bool)
+    formats = decoding.pixel_formats([member.picture for member in layout.members])
+    good = np.array([pixel_format is not None for pixel_format in formats], dtype=bool)
     members = [member for member, is_good in zip(layout.members, good, strict=True) if is_good]
     bad = [member.path for member, is_good in zip(layout.members, good, strict=True) if not is_good]
     train, test, notes = _sides(members, seed)
-    look, more = decoding.common([look for look in looks if look is not None], len(members))
-    key = folders.content_key([*train, *test], f"{look} {decoding.VERSION}")
-    done = decoding.decoded([[member.picture for member in part] for part in (train, test)], look, key=key)
+    pixel_format, more = decoding.common([pixel_format for pixel_format in formats if pixel_format is not None], len(members))
+    key = folders.content_key([*train, *test], f"{pixel_format} {decoding.VERSION}")
+    done = decoding.decoded([[member.picture for member in part] for part in (train, test)], pixel_format, key=key)
     skipped = sorted([*bad, *done.skipped])
     if skipped:
         notes = (*notes, f"{len(skipped)} files do not decode and were skipped: {listed(skipped)}.")

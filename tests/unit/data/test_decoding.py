@@ -17,7 +17,7 @@ import pytest
 import pillar_core
 from pillar_core import store
 from pillar_core.data import dry_run, forget, load_dataset, load_images, read_features, read_images, scratch, uploads
-from pillar_core.data.images import decoding
+from pillar_core.data.images import decoding, folders
 from pillar_core.errors import DataError, StoreError
 from pillar_core.runs import splitting
 from unit.image_files import encoded, picture, written, zipped
@@ -69,6 +69,20 @@ def test_a_set_is_decoded_once(tmp_path: Path, small_memory: None, monkeypatch: 
     first = load_images(folder)
     monkeypatch.setattr(decoding, "_pixels", None)
     assert load_images(folder).fingerprint == first.fingerprint
+
+
+def test_rows_that_were_decoded_before_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The text in their key is that of the first versions, bytes and all."""
+    texts: list[str] = []
+    content_key = folders.content_key
+
+    def noted(members: Any, text: str) -> Any:
+        texts.append(text)
+        return content_key(members, text)
+
+    monkeypatch.setattr(folders, "content_key", noted)
+    load_images(written(tmp_path / "pets", _classes(size=(6, 9))))
+    assert texts == [f"Look(height=6, width=9, colour=True) {decoding.VERSION}"]
 
 
 def test_a_changed_file_is_decoded_again(tmp_path: Path, small_memory: None) -> None:
