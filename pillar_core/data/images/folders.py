@@ -21,6 +21,7 @@ SPLITS = {"train": False, "training": False, "test": True, "testing": True}
 LEFT_OUT = frozenset({"val", "valid", "validation"})
 LARGEST_BYTES = 16 * 2**30
 LARGEST_MEMBER = 2**30
+MOST_UPLOADED = 100_000
 DEEPEST = 64
 
 
@@ -90,6 +91,10 @@ def listing(source: str | Path | bytes, *, filename: str) -> Iterator[list[Membe
     except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError) as error:
         raise DataError(f"the zip cannot be read ({error}): it is damaged or incomplete. Make it again.") from error
     with archive:
+        if isinstance(source, bytes) and len(archive.infolist()) > MOST_UPLOADED:
+            raise DataError(
+                f"a zip that is sent holds at most {MOST_UPLOADED:,} files; this one holds {len(archive.infolist()):,}. Name its path."
+            )
         check_unpacked("the zip", sum(entry.file_size for entry in archive.infolist()), opened(source), most=LARGEST_BYTES)
         yield _zip_members(archive, stamped=not isinstance(source, bytes))
 

@@ -192,3 +192,11 @@ def test_folders_in_a_zip_are_not_endlessly_deep() -> None:
     deep = "a/" * 70
     with pytest.raises(DataError, match="lead out of it"):
         read_images(_zip({f"{deep}cat/1.png": _png(1), f"{deep}dog/1.png": _png(2)}), filename="pets.zip")
+
+
+def test_a_sent_zip_of_very_many_files_is_refused_by_its_list(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(folders, "MOST_UPLOADED", 9)
+    content = _zip(_classes(n=5))
+    monkeypatch.setattr(folders, "_zip_members", None)
+    with pytest.raises(DataError, match="at most 9 files; this one holds 10"):
+        read_images(content, filename="pets.zip")

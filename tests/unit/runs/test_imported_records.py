@@ -126,3 +126,16 @@ def test_the_network_of_a_deep_learner_is_none_of_a_file(bundle: Path, tmp_path:
     assert "names a file" in imported.problem_of(deep)
     deep["cell"]["settings"]["network"] = "wrn_16_4"
     assert imported.problem_of(deep) == ""
+
+
+def test_the_models_of_a_library_are_listed_once_for_all_records(bundle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    timm = pytest.importorskip("timm")
+    listed: list[object] = []
+    whole = timm.list_models
+    monkeypatch.setattr(timm, "list_models", lambda *rest, **more: listed.append(rest) or whole(*rest, **more))
+    made = store.Store(tmp_path / "forged")
+    record = made.get_json("record", made.ls("record")[0].key)
+    for name in ("resnet18", "resnet34", "vit_tiny_patch16_224"):
+        record["cell"]["data"]["backbone"] = f"timm:{name}"
+        assert imported.problem_of(record) == ""
+    assert len(listed) <= 1
