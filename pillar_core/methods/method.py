@@ -10,7 +10,7 @@ from pillar_core.ledger import DpEvent, Ledger
 from pillar_core.registry import Registry
 from pillar_core.rng import Streams
 from pillar_core.splits import View
-from pillar_core.types import FeatureSet, PrivacyBudget, PublicFacts, PublicUse, TrainResult
+from pillar_core.types import PrivacyBudget, PublicFacts, PublicUse, SemiPrivateSplit, TrainResult
 
 S = TypeVar("S")
 """A method's own settings dataclass, its fields made by `params.setting`."""
@@ -37,7 +37,7 @@ class Method(Generic[S]):
     budget_setting: the setting that a privacy budget is solved for; None where nothing is spent.
     presets: named settings, "paper" among them; they never change what a plain call does.
     uses: what a run's settings make of `public_use`, where they can widen it (a projection asked for, a start from class names).
-    unsupported_reason: why the learner cannot work on some features ("" where it can): needs images, boolean features …; `run` refuses.
+    unsupported_reason: why the learner cannot work on a split ("" where it can), from what is public of it: needs images …; `run` refuses.
     preset_budget_settings: presets that fix the budget setting and solve a whole number instead (steps): the largest that fits.
     protects: False where the model may tell everything about the private rows, so that only an infinite ε can be asked for.
     is_head_descent: each release is one step of descent on one linear head, so the releases give the trajectory back (evidence).
@@ -60,7 +60,7 @@ class Method(Generic[S]):
     presets: Mapping[str, Mapping[str, Any]] = dataclasses.field(default_factory=dict)
     preset_budget_settings: Mapping[str, str] = dataclasses.field(default_factory=dict)
     uses: Callable[[Mapping[str, Any]], PublicUse] | None = None
-    unsupported_reason: Callable[[FeatureSet], str] | None = None
+    unsupported_reason: Callable[[SemiPrivateSplit], str] | None = None
     assumptions: tuple[str, ...] = ()
     protects: bool = True
     is_head_descent: bool = False

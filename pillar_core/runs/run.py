@@ -104,7 +104,7 @@ def solve_spec(asked: RunSpec, split: SemiPrivateSplit) -> Solved:
     params.SEED.check(asked.seed)
     budget = _budget(learner, asked.epsilon, asked.delta, asked.relation)
     own = _settings(learner, asked.preset, asked.settings)
-    reason = learner.unsupported_reason(split.features) if learner.unsupported_reason is not None else ""
+    reason = learner.unsupported_reason(split) if learner.unsupported_reason is not None else ""
     if reason:
         raise DataError(f"{learner.name} {reason}.")
     view = view_of(split, learner.public_use)

@@ -22,7 +22,7 @@ from pillar_core.mechanisms import ExponentialMechanism, exponential
 from pillar_core.methods.method import METHODS, Method, Plan
 from pillar_core.rng import Streams
 from pillar_core.splits import Transform, View
-from pillar_core.types import FeatureSet, PublicFacts, PublicUse, TrainResult
+from pillar_core.types import PublicFacts, PublicUse, SemiPrivateSplit, TrainResult
 
 MOST_COMPONENTS = 14
 ACTIVE = 0.5
@@ -79,11 +79,11 @@ def components(x_public: Array) -> Array:
     return found
 
 
-def unsupported_reason(features: FeatureSet) -> str:
-    """Why these features do not fit: a check of types at loading, before any guarantee."""
-    if features.n_classes != 2:
-        return f"tells two classes apart and these data have {features.n_classes}; dataset 'disjunctions' fits"
-    boolean = bool(np.isin(features.x_train, (0.0, 1.0)).all())
+def unsupported_reason(split: SemiPrivateSplit) -> str:
+    """Why these data do not fit, from the public list of classes and the public rows alone."""
+    if split.features.n_classes != 2:
+        return f"tells two classes apart and these data have {split.features.n_classes}; dataset 'disjunctions' fits"
+    boolean = bool(np.isin(split.public_x, (0.0, 1.0)).all())
     return "" if boolean else "needs boolean features, 0 or 1; dataset 'disjunctions' fits"
 
 

@@ -11,7 +11,7 @@ import pandas as pd
 from pillar_core import metrics
 from pillar_core.errors import DataError
 from pillar_core.methods import METHODS, Method
-from pillar_core.types import FeatureSet, PublicUse, SemiPrivateSplit
+from pillar_core.types import PublicUse, SemiPrivateSplit
 
 CEILING, FLOOR, BASELINE = "non_private", "only_public", "dp_sgd"
 
@@ -60,7 +60,6 @@ def at_every_epsilon(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def _obstacle(method: Method[Any], split: SemiPrivateSplit) -> str:
-    features: FeatureSet = split.features
     if method.public_use in (PublicUse.UNLABELLED, PublicUse.LABELLED, PublicUse.OTHER_LABELS) and not len(split.public_x):
         return "needs public rows"
     if method.public_use is PublicUse.LABELLED and not split.has_public_labels:
@@ -69,7 +68,7 @@ def _obstacle(method: Method[Any], split: SemiPrivateSplit) -> str:
         return "needs labelled public rows"
     if method.public_use is PublicUse.TEXT and split.text_embeddings is None:
         return "needs text embeddings of the class names"
-    return method.unsupported_reason(features) if method.unsupported_reason is not None else ""
+    return method.unsupported_reason(split) if method.unsupported_reason is not None else ""
 
 
 def _line(group: pd.DataFrame, score: str) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 
 import numpy as np
@@ -105,6 +106,14 @@ def test_data_that_do_not_fit_are_refused():
     lonely = np.eye(20, dtype=np.float32)[np.arange(400) % 20]
     with pytest.raises(DataError, match="20 components"):
         pc.run("disjunction", half_public(lonely), epsilon=1.0)
+
+
+def test_private_rows_do_not_decide_whether_the_data_fit():
+    split = boolean_split()
+    x = split.features.x_train.copy()
+    x[split.private[0]] = 0.25
+    other = dataclasses.replace(split, features=dataclasses.replace(split.features, x_train=x))
+    assert pc.run("disjunction", other, epsilon=1.0).guarantee == pc.run("disjunction", split, epsilon=1.0).guarantee
 
 
 def half_public(x):

@@ -22,7 +22,7 @@ from pillar_core.methods.parts.fields import filled
 from pillar_core.params import Param
 from pillar_core.rng import Streams
 from pillar_core.splits import View
-from pillar_core.types import FeatureSet, PrivacyBudget, PublicFacts, TrainResult
+from pillar_core.types import PrivacyBudget, PublicFacts, SemiPrivateSplit, TrainResult
 
 NO_PIXELS = (
     "trains a network on images and these rows are no pixels: take a data set of images with the backbone raw_pixels, "
@@ -94,9 +94,9 @@ class ChosenSettings(DeepSettings):
         return self.trainable, self.layers, self.lora_rank
 
 
-def unsupported_reason(features: FeatureSet) -> str:
+def unsupported_reason(split: SemiPrivateSplit) -> str:
     """Why a network cannot be trained on these features, "" where it can."""
-    return "" if features.pixel_shape is not None else NO_PIXELS
+    return "" if split.features.pixel_shape is not None else NO_PIXELS
 
 
 def cost(settings: DeepSettings, facts: PublicFacts) -> DpEvent:
