@@ -31,6 +31,10 @@ def synchronise() -> None:
         found, notes = codec.from_query(query, own=st.session_state.get(_OWN, "").split("\n"))
         put(found)
         st.session_state[_NOTES] = "\n".join(notes)
+    for name in ("data", "public"):  # a set may have been forgotten, or be shared no more, since it was taken
+        st.session_state[_SET + name], message = codec.checked(name, st.session_state[_SET + name])
+        if message:
+            note(message)
 
 
 def publish() -> None:

@@ -181,6 +181,8 @@ def unpin(word: str, *, own: Container[str] | None = None) -> Settings | None:
 def checked(name: str, value: Value) -> tuple[Value, str]:
     """(allowed value, message): the value itself with an empty message, or the nearest allowed one and why."""
     param, allowed = PARAMS[name], choices(name)
+    if is_stored(name, value) and not uploads.may_open(value):
+        return _value(param.default), f"{uploads.gone(str(value))} {param.default} is used."
     if allowed and value not in allowed and not is_stored(name, value) and not is_of_family(name, value):
         near = difflib.get_close_matches(str(value), allowed, n=1, cutoff=0.6)
         chosen = near[0] if near else param.default

@@ -3,6 +3,8 @@
 The rows lie in the store under a key, their title and sizes on a card beside them; the name `stored:<key>` stands for both in links,
 grids and records. Names that begin with `images:` are older and mean the same. Whatever is made from the rows of a set and kept,
 too, has the set's key between the hyphens of its own, so that forgetting finds it.
+
+What a browser brings is its own: everything here answers for whoever asks (`data.owners`).
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from pillar_core import store
-from pillar_core.data import places
+from pillar_core.data import owners, places
 from pillar_core.data.arrays import features
 from pillar_core.data.cards import DATASETS
 from pillar_core.errors import StoreError
@@ -35,7 +37,8 @@ _CARD = "upload-"
 class Upload:
     """The card of a kept set. `kind` is images or features; `shape` is that of a row: (h, w[, 3]) pixels, or (d,).
 
-    `owner` is "" where everybody at this machine may use the rows. `kept_at` counts seconds since 1970.
+    `owner` is "" where everybody at this machine may use the rows. `kept_at` counts seconds since 1970. `is_shared`: whoever has the name
+    may open the rows. `forgotten` says when and where; only owner and name of such a set are left.
     """
 
     name: str
@@ -49,6 +52,8 @@ class Upload:
     notes: tuple[str, ...] = ()
     owner: str = ""
     kept_at: float = 0.0
+    is_shared: bool = False
+    forgotten: str = ""
 
 
 def is_name(text: object) -> bool:
@@ -72,12 +77,13 @@ def keep(data: FeatureSet | Dataset, *, title: str = "", owner: str = "") -> str
     """The name under which these rows are found again on this machine, after storing them in the cache.
 
     title: what people call them, such as the file's name (default: that of the same rows kept before, else the set's own title or
-    name); a number is added to a title that another set has. owner: whose they are; the same rows of two owners have two names.
+    name); a number is added to a title that another set has. owner: whose they are (default: who asks); the same rows of two owners have
+    two names, and neither is told by the rows alone.
 
     Raises:
         StoreError: a disk that refuses.
     """
-    cache = store.default()
+    cache, owner = store.default(), owner or owners.own_id()
     key = fingerprint(owner, data.fingerprint) if owner else data.fingerprint
     own_title = data.title if isinstance(data, Dataset) else ""
     arrays = {
@@ -90,6 +96,7 @@ def keep(data: FeatureSet | Dataset, *, title: str = "", owner: str = "") -> str
         "title": np.array(own_title),
         "notes": np.array(data.notes, dtype=str),
         "stored_rows": np.array(data.stored_rows if isinstance(data, Dataset) else (), dtype=str),
+        "owner": np.array(owner) if owner else None,
     }
     cache.put_arrays(key, **{name: array for name, array in arrays.items() if array is not None})
     if isinstance(data, Dataset):
@@ -97,21 +104,81 @@ def keep(data: FeatureSet | Dataset, *, title: str = "", owner: str = "") -> str
     if title or _card(key) is None:
         others = {one.title for one in listed() if one.name != PREFIX + key}
         distinct = _distinct(" ".join((title or own_title or data.name).split())[:LONGEST_TITLE], others)
-        written = dataclasses.replace(_described(key, data, distinct), owner=owner, kept_at=time.time())
-        cache.delete("blob", _CARD + key)
-        cache.put_bytes(_CARD + key, json.dumps(dataclasses.asdict(written)).encode())
+        _write(dataclasses.replace(_described(key, data, distinct), owner=owner, kept_at=time.time()))
     return PREFIX + key
 
 
 def listed(kind: str | None = None) -> tuple[Upload, ...]:
-    """The cards of all kept sets (of one kind) whose rows are here, the latest first."""
+    """The cards of all kept sets (of one kind) that are the asker's own and whose rows are here, the latest first."""
     cards = (_card(key.removeprefix(_CARD)) for key in store.default().keys("blob", prefix=_CARD))
-    return tuple(sorted((one for one in cards if one and kind in (None, one.kind)), key=lambda one: (-one.kept_at, one.name)))
+    found = (one for one in cards if one and kind in (None, one.kind) and owners.has(one.owner))
+    return tuple(sorted(found, key=lambda one: (-one.kept_at, one.name)))
+
+
+def is_own(name: str) -> bool:
+    """Whether the asker may list, share and forget this set. What no card and no rows tell the owner of is no browser's own."""
+    return owners.asker() is None or owners.has(_owner(key_of(name)))
+
+
+def may_open(name: object) -> bool:
+    """Whether rows are here under `name` and the asker owns them or has the name of a set that is shared."""
+    if not is_name(name) or not store.default().has("arrays", key_of(str(name))):
+        return False
+    written = _written(key_of(str(name)))
+    return (written is not None and written.is_shared) or is_own(str(name))
+
+
+def sees(value: object) -> bool:
+    """Whether lists may show the asker something made from what `value` names, however deep: own sets, and those that are open now.
+
+    Sets of arrays that a program gave belong to the person at this machine.
+    """
+    who = owners.asker()
+    if who is None:
+        return True
+    are_known = who.is_local or "given:" not in str(value)
+    return are_known and all(is_own(name) or (name in who.opened and may_open(name)) for name in _names(value))
+
+
+def refuse_foreign(value: object) -> None:
+    """Refuses a set in `value`, however deep, that the browser which asks may not open.
+
+    Raises:
+        StoreError: there is one; in the same words whether it exists or not.
+    """
+    for name in _names(value) if owners.asker() is not None else ():
+        if not may_open(name):
+            raise StoreError(gone(name))
+
+
+def share(name: str, *, is_shared: bool) -> None:
+    """Lets whoever has the name open the rows, or stops it. Lists show them to nobody else, and nobody else can forget them.
+
+    Raises:
+        StoreError: not the asker's own, or not here.
+    """
+    found = card(name)
+    if found is None or not is_own(name):
+        raise StoreError(gone(name))
+    _write(dataclasses.replace(found, is_shared=is_shared))
+
+
+def gone(name: str) -> str:
+    """Why a set cannot be opened: for who forgot it, when that was; else what can have happened, and nothing of whether it exists."""
+    written = _written(key_of(name))
+    if written is not None and written.forgotten and is_own(name):
+        return f"{name} was forgotten {written.forgotten}; upload it again."
+    return (
+        f"{name} is not yours, or not in this cache (any more): at any time since the link was made, the browser that brought it can have "
+        "forgotten it or lost its cookies, and whoever keeps this machine can have pruned the cache; upload it again, or ask whoever "
+        "brought it to share it."
+    )
 
 
 def card(name: str) -> Upload | None:
-    """The card of one set; None where its rows are not here (any more). A set that was kept without a card gets one from its rows."""
-    if not is_name(name) or not store.default().has("arrays", key_of(name)):
+    """The card of one set; None where its rows are not here (any more) or not the asker's to open. A set that was kept without a card
+    gets one from its rows."""
+    if not may_open(name):
         return None
     return _card(key_of(name)) or _card_of_rows(name)
 
@@ -121,18 +188,18 @@ def title_of(name: str) -> str:
     if name in DATASETS:
         return DATASETS[name].title
     upload = card(name)
-    return upload.title if upload is not None else "an upload that is no longer here" if is_name(name) else name
+    return upload.title if upload is not None else "an upload that is not yours or no longer here" if is_name(name) else name
 
 
 def load(name: str) -> Dataset | FeatureSet:
     """The rows kept under `name`; they stay on the disk until they are touched.
 
     Raises:
-        StoreError: they are not in this cache (any more).
+        StoreError: they are not in this cache (any more), or not the asker's to open.
     """
-    arrays = store.default().get_arrays(key_of(name), mmap=True)
+    arrays = store.default().get_arrays(key_of(name), mmap=True) if may_open(name) else None
     if arrays is None or "x_train" not in arrays:
-        raise StoreError(f"{name} is not in this cache (any more); upload it again.")
+        raise StoreError(gone(name))
     upload = _card(key_of(name))
     classes, notes, decoded = (tuple(str(word) for word in arrays.get(part, ())) for part in ("classes", "notes", "stored_rows"))
     x_train, y_train, x_test, y_test = (arrays.get(part) for part in ("x_train", "y_train", "x_test", "y_test"))
@@ -148,15 +215,28 @@ def load(name: str) -> Dataset | FeatureSet:
 def forget(name: str) -> int:
     """How many entries left the cache: the rows under `name`, their card, and whatever was made from these rows and names their key.
 
-    Records of runs hold no rows and stay. Features through a backbone are forgotten with `runs.splitting.forget_data`.
+    None of a set that is not the asker's own. Records of runs hold no rows and stay; so that they stay their owner's, and the owner can be
+    told, owner and time of what a browser brought stay, too. Features through a backbone are forgotten with `runs.splitting.forget_data`.
     """
     cache, key = store.default(), key_of(name)
+    if not is_own(name):
+        return 0
+    owner = _owner(key)
     if cache.has("arrays", key):
         rows = load(name)
         if isinstance(rows, Dataset):
             places.forget(rows)
     entries = [(kind, one) for kind in ("arrays", "record", "blob") for one in cache.keys(kind) if key in one.split("-")]
-    return sum(cache.delete(kind, one) for kind, one in entries)
+    count = sum(cache.delete(kind, one) for kind, one in entries)
+    if owner:
+        where = "from the command line" if owners.asker() is None else "in the browser that brought it"
+        when = time.strftime("on %d %b %Y at %H:%M UTC", time.gmtime())
+        _write(Upload(PREFIX + key, "", "", 0, 0, 0, (), False, owner=owner, forgotten=f"{when}, {where}"))
+    return count
+
+
+def _names(value: object) -> list[str]:
+    return [match[0] for match in _NAME.finditer(str(value))]
 
 
 def _described(key: str, data: FeatureSet | Dataset, title: str) -> Upload:
@@ -175,7 +255,13 @@ def _described(key: str, data: FeatureSet | Dataset, title: str) -> Upload:
 
 def _card(key: str) -> Upload | None:
     """The card that lies in the store; None where there is none that can be read, or no rows."""
-    content = store.default().get_bytes(_CARD + key) if store.default().has("arrays", key) else None
+    written = _written(key) if store.default().has("arrays", key) else None
+    return None if written is None or written.forgotten else written
+
+
+def _written(key: str) -> Upload | None:
+    """The card under this key, whether its rows are here or not."""
+    content = store.default().get_bytes(_CARD + key)
     if content is None:
         return None
     try:
@@ -185,9 +271,25 @@ def _card(key: str) -> Upload | None:
         return None
 
 
+def _write(card_: Upload) -> None:
+    key = _CARD + key_of(card_.name)
+    store.default().delete("blob", key)
+    store.default().put_bytes(key, json.dumps(dataclasses.asdict(card_)).encode())
+
+
+def _owner(key: str) -> str | None:
+    """The owner, from the card, else from the rows; None where neither is here."""
+    written = _written(key)
+    if written is not None:
+        return written.owner
+    arrays = store.default().get_arrays(key, mmap=True)
+    return None if arrays is None else str(arrays.get("owner", ""))
+
+
 def _card_of_rows(name: str) -> Upload:
-    rows = load(name)
-    return _described(key_of(name), rows, rows.title if isinstance(rows, Dataset) else rows.name)
+    rows, key = load(name), key_of(name)
+    made = _described(key, rows, rows.title if isinstance(rows, Dataset) else rows.name)
+    return dataclasses.replace(made, owner=_owner(key) or "")
 
 
 def _distinct(title: str, others: set[str]) -> str:

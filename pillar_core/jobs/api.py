@@ -1,7 +1,8 @@
 """Work outside the browser session: submit, status, cancel, result, retry. State lies on disk; anybody may look and stop it.
 
 A job is the fingerprint of its specification: to submit it twice is to join it. The first unfinished job starts the jobs
-process of this cache folder, and so does a look at one whose process was killed.
+process of this cache folder, and so does a look at one whose process was killed. A browser of the app joins and finds no job on
+rows that it may not open, and lists none on rows that are not its own.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, overload
 
 from pillar_core import store
+from pillar_core.data import owners, uploads
 from pillar_core.errors import JobError, StoreError
 from pillar_core.fingerprint import fingerprint
 from pillar_core.jobs import kind as jobs_kinds
@@ -30,7 +32,7 @@ def submit(spec: Mapping[str, Any]) -> str:
 
     Raises:
         SettingError, UnknownNameError: a specification that names no known kind or impossible resources.
-        StoreError: NaN in it, or a disk that refuses.
+        StoreError: NaN in it, rows that are not the asker's to open, or a disk that refuses.
     """
     spec = decode_json(encode_json(spec))
     kind = jobs_kinds.kind_of(spec)
@@ -85,7 +87,8 @@ def status(job_id: str | None = None) -> JobStatus | tuple[JobStatus, ...]:
         _attend(folder, statuses)
     if job_id is not None:
         return _flagged(folder, statuses[0])
-    return tuple(sorted((_flagged(folder, item) for item in statuses), key=lambda item: item.submitted, reverse=True))
+    shown = statuses if owners.asker() is None else [item for item in statuses if _is_seen(folder.job(item.job_id))]
+    return tuple(sorted((_flagged(folder, item) for item in shown), key=lambda item: item.submitted, reverse=True))
 
 
 def spec(job_id: str) -> dict[str, Any]:
@@ -215,9 +218,18 @@ def _folder() -> Folder:
 
 def _identity(spec: Mapping[str, Any]) -> str:
     """The job's id: what it computes and the version of the code that does; where it runs is no part of it."""
+    uploads.refuse_foreign(spec)
     kind = jobs_kinds.kind_of(spec)
     jobs_kinds.resources_of(spec)
     return fingerprint("job", kind.name, kind.version, jobs_kinds.payload_of(spec))
+
+
+def _is_seen(job: Job) -> bool:
+    """Whether lists may show a browser this job; a job that does not say what it works on is the machine's."""
+    try:
+        return uploads.sees(job.spec())
+    except JobError:
+        return False
 
 
 def _known(job: Job) -> JobStatus:

@@ -30,13 +30,14 @@ def all_runs() -> pd.DataFrame:
     """One row per record in the cache: the columns of `sweep`, with `key`, `data` (the data set's name for people), `group` and `origin`.
 
     Rows of equal `group` differ in the seed alone: imported records are never in a group of one's own, and stay out where a record
-    of this machine has their key. Empty without records.
+    of this machine has their key. Empty without records. A browser of the app gets none on rows that others brought.
     """
-    cache = store.default()
+    cache, words, sees = store.default(), functools.cache(data_words), functools.cache(uploads.sees)
     own = cache.keys("record")
     others = sorted(set(cache.keys(imported.KIND)) - set(own))
     found = [(imported.OWN, key) for key in own] + [(imported.MARK, key) for key in others]
-    return pd.DataFrame([row for origin, key in found if (row := _row(str(cache.root), origin, key))])
+    rows = [row for origin, key in found if (row := _row(str(cache.root), origin, key)) and sees(f"{row['dataset']} {row.get('public')}")]
+    return pd.DataFrame([row | {"data": words(row["dataset"], row["data"])} for row in rows])
 
 
 def refusals(runs: pd.DataFrame) -> pd.DataFrame:
@@ -125,16 +126,15 @@ def _record(key: str) -> Mapping[str, Any] | None:
 
 @functools.lru_cache(maxsize=50_000)
 def _row(root: str, origin: str, key: str) -> dict[str, Any] | None:
-    """One record's row; a record never changes, so origin and key within a cache folder are enough."""
+    """One record's row, whose `data` is the name of its features; a record never changes, so origin and key within a cache folder are enough."""
     record = store.default().get_json("record", key) if origin == imported.OWN else imported.read(key)
     if not is_record(record):
         return None
-    dataset = str(record["cell"]["data"]["dataset"])
-    named = {"data": data_words(dataset, str(record.get("features", ""))), "cause": record.get("cause")}
     group = _group(record["cell"])
     return {
         **row_of(record),
-        **named,
+        "data": str(record.get("features", "")),
+        "cause": record.get("cause"),
         "key": key,
         "group": group if origin == imported.OWN else fingerprint(origin, group),
         "origin": origin,

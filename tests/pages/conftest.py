@@ -15,14 +15,18 @@ Start = Callable[..., AppTest]
 
 @pytest.fixture
 def start(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Start:
-    """Opens a page with settings from a link, on an empty cache; the small real set `digits` unless the link says otherwise."""
+    """Opens a page with settings from a link, on an empty cache; the small real set `digits` unless the link says otherwise.
+
+    Every page of a test is opened by one browser, unless `browser` names another.
+    """
     monkeypatch.setenv("PILLAR_CACHE", str(tmp_path / "cache"))
     monkeypatch.chdir(REPOSITORY)
     st.cache_data.clear()
     st.cache_resource.clear()
 
-    def open_page(page: str = "explore", **query: str) -> AppTest:
+    def open_page(page: str = "explore", *, browser: str = "a", **query: str) -> AppTest:
         app = AppTest.from_file(str(REPOSITORY / "app.py"), default_timeout=600)
+        app.session_state["owner.token"] = browser * 64
         for name, value in ({"data": "digits"} | query).items():
             app.query_params[name] = value
         if page != "home":

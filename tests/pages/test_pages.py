@@ -114,9 +114,10 @@ def test_hostile_links_get_words_and_the_app_goes_on(start: Start, query: dict[s
     assert not app.exception
 
 
-def test_what_is_wrong_with_a_data_set_is_said_in_its_place(start: Start) -> None:
-    app = start("explore", data="stored:" + "0" * 32)
+def test_a_link_to_rows_that_are_not_here_says_so_and_falls_back(start: Start) -> None:
+    app = start("home", data="stored:" + "0" * 32)
     assert "not in this cache" in words(app)
+    assert app.query_params["data"] == "spiked_features"
 
 
 def test_a_pinned_run_is_compared(start: Start) -> None:

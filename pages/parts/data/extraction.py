@@ -12,6 +12,7 @@ from pages.frame import core, failures, jobs, local, plain, session
 from pages.frame.settings import AUTO, PART, Settings
 from pillar_core.backbones import Backbone, is_ready, names, programs
 from pillar_core.backbones.weights import keep_upload
+from pillar_core.data import owners
 from pillar_core.errors import PillarError
 from pillar_core.jobs.kinds.extraction import specification
 from pillar_core.types import FeatureSet
@@ -104,6 +105,7 @@ def _choice(settings: Settings) -> bool:
     with failures.shown("This backbone cannot be used so."):
         spot = names.address(f"{chosen}?{options.strip()}")
         name = names.with_options(spot.base, spot.options, weights=weights)
+        owners.refuse_kept(weights or spot.model)
         if weights is not None or pc.BACKBONES[name].fetch is None:
             pc.BACKBONES[name].weights_file()
         _use_button(name, settings)
@@ -138,7 +140,7 @@ def _weights(card: Backbone, now: str | None) -> str | None:
         help=f"Tensors are read, never code: safetensors or a PyTorch state dictionary. From: {card.weights}.",
     )
     sent = right.file_uploader("Or send it", type=["safetensors"], key="extract-upload", help="Kept in the cache on that machine.")
-    return str(keep_upload(sent.getvalue())) if sent is not None else path.strip() or None
+    return str(keep_upload(sent.getvalue(), owner=owners.own_id())) if sent is not None else path.strip() or None
 
 
 def _use_button(name: str, settings: Settings) -> None:

@@ -8,7 +8,7 @@ import streamlit as st
 import pillar_core as pc
 from pages.frame import failures, local, session
 from pages.frame.settings import AUTO, PART, Settings
-from pillar_core.data import uploads
+from pillar_core.data import owners, uploads
 from pillar_core.data.cards import in_short
 
 _ICONS = {"images": ":material/image:", "tabular": ":material/table:", "generator": ":material/auto_awesome:"}
@@ -104,6 +104,7 @@ def _from_place(name: str) -> None:
     place = st.session_state[f"root-{name}"].strip()
     if place:
         with failures.noted("The data set could not be read"):
+            owners.refuse_kept(place)
             session.change(data=uploads.keep(pc.load_dataset(name, root=place)), public=PART, backbone=AUTO)
 
 

@@ -12,7 +12,7 @@ from pages.frame import settings as codec
 from pages.frame.settings import AUTO, PART, Settings
 from pages.parts.data import kept
 from pillar_core import data
-from pillar_core.data import Report, uploads
+from pillar_core.data import Report, owners, uploads
 from pillar_core.data.parts import MOST_COLUMNS, TIMES_UNPACKED
 from pillar_core.fingerprint import fingerprint
 from pillar_core.runs import loading
@@ -42,7 +42,9 @@ def panel(settings: Settings) -> None:
     if file is not None:
         _judge(file.getvalue(), file.name, settings)
     elif path.strip():
-        _judge(None, path.strip(), settings)
+        with failures.shown("This path cannot be read."):
+            owners.refuse_kept(path.strip())
+            _judge(None, path.strip(), settings)
 
 
 def settings_file() -> None:
@@ -61,7 +63,8 @@ def _where() -> None:
     st.caption(
         f"Rows stay on the machine that runs this app, in `{pc.store.default().root}` (readable by its user only). "
         "Nothing is sent elsewhere. "
-        "A link to an upload carries its fingerprint, not its rows. Rows without test labels can be trained on but not scored."
+        "They are this browser's: other browsers neither list nor open them, even by a link, unless you share them below. "
+        "Rows without test labels can be trained on but not scored."
     )
 
 

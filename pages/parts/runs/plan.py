@@ -147,8 +147,9 @@ def refuse_local(axes: Mapping[str, Any]) -> None:
     """Refuses what only the person at this machine may name.
 
     Raises:
-        SettingError: files, programs or addresses among the axes.
+        SettingError: files, programs or addresses among the axes. StoreError: rows that other people brought.
     """
+    uploads.refuse_foreign(axes)
     local_names = sweep.local_names(axes)
     if local_names:
         raise SettingError(

@@ -10,11 +10,12 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from pages.frame import jobs, local, plain, session
+from pages.frame import failures, jobs, local, plain, session
 from pages.frame.settings import Settings
 from pages.parts.screen import sets as screening_sets
 from pages.parts.screen.sets import FALLBACK, FAMILIES
-from pillar_core.data import uploads
+from pillar_core.backbones.names import address
+from pillar_core.data import owners, uploads
 from pillar_core.errors import PillarError
 from pillar_core.screening import MODELS, SCORES
 from pillar_core.screening.models import model_of
@@ -71,6 +72,8 @@ def restore(settings: Settings) -> None:
         return
     local.put("screen-link", settings.screen)
     word = settings.screen.replace(uploads.FORMER_PREFIX, uploads.PREFIX)
+    with failures.shown("A set of this link is left out."):
+        uploads.refuse_foreign(word)
     given = dict(part.partition(":")[::2] for part in word.split(";") if ":" in part)
     for short, name in _LINK.items():
         value = given.get(short, "")
@@ -229,6 +232,7 @@ def _model() -> str:
         "transformer, &size=224 for larger images; weights=random for a look at the architecture alone.",
     )
     try:
+        owners.refuse_kept(address(text).weights or "")
         screening_kept.check_model(text)
     except PillarError as problem:
         st.caption(f":orange[{plain.text(problem) if text else 'Name a network; until then the linear head on pixels is used.'}]")

@@ -12,7 +12,7 @@ from pages.frame import local, session
 from pages.frame.settings import Settings
 from pages.parts.data import kept as kept_sets
 from pillar_core import data
-from pillar_core.data import uploads
+from pillar_core.data import owners, uploads
 from pillar_core.data.uploads import Upload
 from pillar_core.errors import PillarError
 from pillar_core.studies.screening import answers
@@ -48,7 +48,7 @@ def why_not(name: str) -> str:
     """Why a data set cannot be screened, as the end of a sentence; nothing where it can."""
     brought = uploads.card(name)
     if brought is None and name not in pc.DATASETS:
-        return "are not in this cache (any more)"
+        return "are not yours, or not in this cache (any more)"
     is_images = name in FAMILIES or (brought.kind if brought else pc.DATASETS[name].kind) == uploads.IMAGES
     if not is_images:
         return "hold numbers, and screening compares images"
@@ -117,6 +117,7 @@ def _take_path() -> None:
             pc.load_dataset(text)
             _choose([text])
             return
+        owners.refuse_kept(text)
         name = uploads.keep(answers.named(text), title=Path(text).name)
     except PillarError as problem:
         session.note(f"“{text}” cannot be compared: {problem}")

@@ -68,7 +68,12 @@ class Ask:
 
 
 def kept(ask: Ask) -> pd.DataFrame | None:
-    """The answer from the store, or None."""
+    """The answer from the store, or None.
+
+    Raises:
+        StoreError: sets that are not the asker's to open.
+    """
+    uploads.refuse_foreign(ask.payload)
     entry = store.default().get_json("record", ask.key)
     if not isinstance(entry, dict) or "screening" not in entry:
         return None
