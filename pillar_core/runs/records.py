@@ -126,7 +126,7 @@ def _record(key: str) -> Mapping[str, Any] | None:
 
 @functools.lru_cache(maxsize=50_000)
 def _row(root: str, origin: str, key: str) -> dict[str, Any] | None:
-    """One record's row, whose `data` is the name of its features; a record never changes, so origin and key within a cache folder are enough."""
+    """One record's row, whose `data` is its features' name; a record never changes, so origin and key within a cache folder are enough."""
     record = store.default().get_json("record", key) if origin == imported.OWN else imported.read(key)
     if not is_record(record):
         return None
