@@ -30,6 +30,7 @@ FORMER_PREFIX = "images:"
 IMAGES, FEATURES = "images", "features"
 LONGEST_TITLE = 120
 _NAME = re.compile(rf"(?:{PREFIX}|{FORMER_PREFIX})([0-9a-f]{{32}})")
+_OWNED_WEIGHTS = re.compile(r"/weights/([0-9a-f]{32})/")
 _CARD = "upload-"
 
 
@@ -129,15 +130,17 @@ def may_open(name: object) -> bool:
 
 
 def sees(value: object) -> bool:
-    """Whether lists may show the asker something made from what `value` names, however deep: own sets, and those that are open now.
+    """Whether lists may show the asker something made from what `value` names, however deep: own sets and weights, and sets that are
+    open now.
 
     Sets of arrays that a program gave belong to the person at this machine.
     """
     who = owners.asker()
     if who is None:
         return True
-    are_known = who.is_local or "given:" not in str(value)
-    return are_known and all(is_own(name) or (name in who.opened and may_open(name)) for name in _names(value))
+    is_known = who.is_local or "given:" not in str(value)
+    is_known &= set(_OWNED_WEIGHTS.findall(str(value))) <= {who.owner}
+    return is_known and all(is_own(name) or (name in who.opened and may_open(name)) for name in _names(value))
 
 
 def refuse_foreign(value: object) -> None:

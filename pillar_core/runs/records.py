@@ -36,8 +36,9 @@ def all_runs() -> pd.DataFrame:
     own = cache.keys("record")
     others = sorted(set(cache.keys(imported.KIND)) - set(own))
     found = [(imported.OWN, key) for key in own] + [(imported.MARK, key) for key in others]
-    rows = [row for origin, key in found if (row := _row(str(cache.root), origin, key)) and sees(f"{row['dataset']} {row.get('public')}")]
-    return pd.DataFrame([row | {"data": words(row["dataset"], row["data"])} for row in rows])
+    rows = [row for origin, key in found if (row := _row(str(cache.root), origin, key)) is not None]
+    seen = [row for row in rows if sees(f"{row['dataset']} {row.get('public')} {row.get('backbone')}")]
+    return pd.DataFrame([row | {"data": words(row["dataset"], row["data"])} for row in seen])
 
 
 def refusals(runs: pd.DataFrame) -> pd.DataFrame:

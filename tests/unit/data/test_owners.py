@@ -11,6 +11,7 @@ import pytest
 
 import pillar_core as pc
 from pillar_core import jobs, store
+from pillar_core.backbones import names
 from pillar_core.backbones.weights import keep_upload
 from pillar_core.data import owners, uploads
 from pillar_core.data.owners import Asker
@@ -229,3 +230,7 @@ def test_the_same_weights_of_two_owners_are_two_files(door: Door) -> None:
     kept = {keep_upload(content, owner=owner) for owner in (A.owner, B.owner, "")}
     assert len(kept) == 3
     assert {path.read_bytes() for path in kept} == {content}
+    backbone = names.with_options("resnet50:dino", {}, weights=keep_upload(content, owner=A.owner))
+    for who, is_seen in ((A, True), (B, False), (None, True)):
+        door.opened_by(who)
+        assert uploads.sees({"grid": {"dataset": "digits", "backbone": [backbone]}}) == is_seen
