@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import streamlit as st
 
-from pages.frame import navigation, owner, session, sidebar, status, theme
+from pages.frame import failures, navigation, owner, session, sidebar, status, theme
 
 st.set_page_config(page_title="PILLAR explorer", page_icon=theme.ICON, layout="wide")
-theme.apply()
-session.synchronise()
-page = st.navigation(list(navigation.pages().values()), position="hidden")
-with st.sidebar:
-    navigation.brand()
-    owner.remember()
-navigation.bar()
-if page.url_path != "learn":
-    status.draw(sidebar.draw(knows_data=page.url_path != ""))
-session.publish()
-session.show_notes()
-navigation.run(page)
+with failures.caught():
+    theme.apply()
+    session.synchronise()
+    page = st.navigation(list(navigation.pages().values()), position="hidden")
+    with st.sidebar:
+        navigation.brand()
+        owner.remember()
+    navigation.bar()
+    if page.url_path != "learn":
+        status.draw(sidebar.draw(knows_data=page.url_path != ""))
+    session.publish()
+    session.show_notes()
+    navigation.run(page)

@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 import contextlib
+import logging
+import traceback
 from collections.abc import Iterator
+from pathlib import Path
 
 import streamlit as st
+from streamlit.errors import FragmentHandledException
 
 from pages.frame import plain, session
 from pillar_core.errors import PillarError
+
+_LOG = logging.getLogger(__name__)
+_STREAMLIT = logging.getLogger("streamlit.error_util")
+"""Where Streamlit logs, with its message, what a callback or fragment raised."""
 
 
 @contextlib.contextmanager
@@ -29,3 +37,34 @@ def noted(what: str) -> Iterator[None]:
         yield
     except PillarError as refusal:
         session.note(f"{what}: {refusal}")
+
+
+@contextlib.contextmanager
+def caught() -> Iterator[None]:
+    """Runs the app; what nobody foresaw becomes a sentence without a value or a path, and its kind and place a line of the log.
+
+    The message of a foreign exception may quote rows. Streamlit's own signals to stop or to run again pass.
+    """
+    _STREAMLIT.addFilter(_without_message)  # adds it once
+    try:
+        with shown("This page could not be drawn."):
+            yield
+    except FragmentHandledException:
+        raise
+    except Exception as error:  # noqa: BLE001 - whatever it is, its message may hold rows
+        _LOG.error("%s", _place(error))
+        st.error("**This page met an error that nobody foresaw.** Its kind and place are in the app's log.", icon=":material/error:")
+        st.markdown("Change the last setting back, or open the page anew from the bar at the top.")
+
+
+def _without_message(record: logging.LogRecord) -> bool:
+    if record.exc_info and record.exc_info[1] is not None:
+        record.msg, record.args, record.exc_info = "%s", (_place(record.exc_info[1]),), None
+    return True
+
+
+def _place(error: BaseException) -> str:
+    """The class of an exception and the lines of code that it passed, innermost last."""
+    frames = traceback.extract_tb(error.__traceback__)
+    lines = [f"{'/'.join(Path(frame.filename).parts[-3:])}:{frame.lineno}" for frame in frames]
+    return f"{type(error).__name__} at {' > '.join(lines)}"

@@ -13,7 +13,7 @@ from typing import Any
 import streamlit as st
 
 import pillar_core as pc
-from pages.frame import plain, session
+from pages.frame import failures, plain, session
 from pillar_core.errors import PillarError
 from pillar_core.jobs.state import UNFINISHED
 
@@ -89,6 +89,7 @@ def duration(seconds: float) -> str:
 
 
 @st.fragment(run_every=1.0)
+@failures.caught()
 def _running(job_ids: str, what: str, done_when_drawn: int) -> None:
     """Progress, looked at again every second; the whole page is drawn anew when a further part is there to be seen."""
     statuses = [pc.jobs.status(job_id) for job_id in job_ids.split()]

@@ -6,6 +6,8 @@ import re
 
 _SHORTCODE = re.compile(r":(?=[\w+-]+(?:/[\w+-]+)?:)")
 """An icon or emoji is looked for after Markdown was read, where no backslash is left: an invisible sign breaks the pattern."""
+_ADDRESS = re.compile(r"(?i)https?:(?=//)|www(?=\.)|(?<=[-.\w+])@(?=[-\w]+\.)")
+"""A bare address becomes a link after Markdown was read, too."""
 _ACTIVE = re.compile(r"[\\`*\[\]<~|$]|(?<![^\W_])_|_(?![^\W_])|:(?=[\w:\[{\u2060])|&(?=#?\w+;)")
 _START = re.compile(r"^(\d*)(?=[#>+=-]|(?<=\d)[.)])")
 
@@ -19,4 +21,4 @@ def text(value: object) -> str:
 
 
 def _line(line: str) -> str:
-    return _START.sub(r"\1\\", _ACTIVE.sub(r"\\\g<0>", _SHORTCODE.sub(":\u2060", line)))
+    return _START.sub(r"\1\\", _ACTIVE.sub(r"\\\g<0>", _ADDRESS.sub("\\g<0>\u2060", _SHORTCODE.sub(":\u2060", line))))

@@ -93,7 +93,8 @@ def test_a_report_that_quotes_columns_is_text(start: Start) -> None:
 @pytest.mark.parametrize(
     ("name", "escaped"),
     [
-        (IMAGE, r"!\[m\](http://hostile.test/x.png)"),
+        (IMAGE, "!\\[m\\](http\\:\u2060//hostile.test/x.png)"),
+        ("Https://a.b www.a.b me@a.b c@d", "Https\\:\u2060//a.b www\u2060.a.b me@\u2060a.b c@d"),
         (":red[x] :material/key: $a$ `b`", "\\:red\\[x\\] \\:\u2060material/key: \\$a\\$ \\`b\\`"),
         ("# a\n\n1. b\n- c", "\\# a  \n1\\. b  \n\\- c"),
         ("x_train, _a_ and __b__ <b> &lt; c & d", r"x_train, \_a\_ and \_\_b\_\_ \<b> \&lt; c & d"),

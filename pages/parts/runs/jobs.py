@@ -8,7 +8,7 @@ from typing import Any
 import streamlit as st
 
 import pillar_core as pc
-from pages.frame import jobs, plain, session
+from pages.frame import failures, jobs, plain, session
 from pillar_core.errors import PillarError
 from pillar_core.jobs.state import UNFINISHED
 from pillar_core.runs import records
@@ -29,6 +29,7 @@ def panel() -> None:
 
 
 @st.fragment(run_every=1.0)
+@failures.caught()
 def _watched(live_when_drawn: int) -> None:
     statuses = pc.jobs.status()
     if sum(status.state in UNFINISHED for status in statuses) != live_when_drawn:

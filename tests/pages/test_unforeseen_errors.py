@@ -1,0 +1,65 @@
+"""An error that nobody foresaw: our own sentence on the page, its kind and place in the log, and no value in either."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+import pytest
+from streamlit.runtime.scriptrunner import RerunException, StopException
+
+from page_reading import Start, words
+from pages.frame import core, failures, session
+from pillar_core.errors import DataError
+
+VALUE = "3.14159 in /srv/secret.csv"
+
+
+@pytest.fixture
+def log(caplog: pytest.LogCaptureFixture) -> Any:
+    streamlit = logging.getLogger("streamlit.error_util")
+    streamlit.addHandler(caplog.handler)
+    yield caplog
+    streamlit.removeHandler(caplog.handler)
+
+
+def _raise(error: BaseException) -> Any:
+    def raising(*_: Any, **__: Any) -> None:
+        raise error
+
+    return raising
+
+
+@pytest.mark.parametrize("page", ["explore", "data"])
+def test_a_page_says_its_own_sentence(start: Start, page: str, monkeypatch: pytest.MonkeyPatch, log: Any) -> None:
+    monkeypatch.setattr(core, "raw" if page == "data" else "split", _raise(RuntimeError(VALUE)))
+    app = start(page)
+    assert "an error that nobody foresaw" in words(app)
+    assert not app.exception
+    assert "3.14159" not in words(app) + log.text
+    assert "RuntimeError at" in log.text
+    assert "test_unforeseen_errors.py:" in log.text
+
+
+def test_a_callback_leaves_no_message_in_the_log(
+    start: Start, monkeypatch: pytest.MonkeyPatch, log: Any, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(session, "released", _raise(RuntimeError(VALUE)))
+    app = start("explore")
+    app.selectbox(key="control.method").set_value("dp_sgd").run()
+    assert app.exception
+    assert "3.14159" not in str(app.exception)
+    assert "RuntimeError at" in log.text
+    assert "3.14159" not in log.text + "".join(capfd.readouterr())
+
+
+def test_refusals_keep_their_words(start: Start, monkeypatch: pytest.MonkeyPatch, log: Any) -> None:
+    monkeypatch.setattr(core, "split", _raise(DataError("seven rows are too few")))
+    assert "seven rows are too few" in words(start("explore"))
+    assert "DataError" not in log.text
+
+
+@pytest.mark.parametrize("signal", [StopException(), RerunException(None)])
+def test_signals_pass(signal: BaseException) -> None:
+    with pytest.raises(type(signal)), failures.caught():
+        raise signal
