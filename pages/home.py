@@ -11,6 +11,8 @@ from pages.frame import settings as codec
 from pillar_core import plots
 from pillar_core.types import Provenance
 
+_DATA = "Fashion-MNIST through EfficientNet-Lite0: 9,000 private images, 1,000 public"
+
 navigation.begin()
 settings = session.current()
 
@@ -36,21 +38,22 @@ if table is None:
         icon=":material/inventory_2:",
     )
 else:
-    figure = plots.learning_hero(table, mode=theme.mode(), data="Synthetic features that behave like deep features of 45,000 images")
+    figure = plots.learning_hero(table, mode=theme.mode(), epsilon=settings.epsilon, k=settings.k, data=_DATA)
     figures.show(
         figure,
         table,
         name="hero",
-        key="hero",
         kinds=(Provenance.NON_PRIVATE,),
         settings=settings,
         seeds=int(table["seed"].nunique()),
         is_experiment=True,
-        is_synthetic=True,
+        is_real=True,
     )
     st.caption(
-        "Every point is a model that was really trained and tested. All of one colour promise the same privacy; only k, the number of "
-        "public directions, differs. Accuracy is measured on test rows, which ε does not protect."
+        "Every point is a model that was really trained and tested on real images. All of one colour promise the same privacy; only k, "
+        "the number of public directions, differs. ε and k in the sidebar move the bold curve and the ring. The gain over training "
+        "without projection is largest at small ε and with few rows, and shrinks as either grows. Accuracy is measured on test rows, "
+        "which ε does not protect."
     )
 
 st.subheader("Six things to try", anchor=False)

@@ -64,6 +64,7 @@ def provenance_row(
     seeds: int | tuple[int, int] | None = None,
     is_experiment: bool = False,
     is_synthetic: bool = False,
+    is_real: bool = False,
     is_theory: bool = False,
 ) -> None:
     """Badges side by side."""
@@ -78,3 +79,5 @@ def provenance_row(
             experiment()
         if is_synthetic:
             synthetic()
+        if is_real:
+            st.badge("real images", icon=":material/photo_camera:", color="green", help="Photographs by others; source and licence: Data.")

@@ -17,7 +17,7 @@ import pillar_core as pc
 from pages.frame.settings import AUTO, PART, Settings
 from pillar_core.backbones import is_ready
 from pillar_core.data import uploads
-from pillar_core.data.cards import Count
+from pillar_core.data.cards import default_backbone
 from pillar_core.data.uploads import Upload
 from pillar_core.errors import DataError, PillarError
 from pillar_core.fingerprint import fingerprint
@@ -25,13 +25,11 @@ from pillar_core.params import params_of
 from pillar_core.runs import splitting, starter, sweep
 from pillar_core.runs.models import in_sight
 from pillar_core.runs.run import run_spec
-from pillar_core.types import Dataset, FeatureSet, PublicFacts, RunRecord, RunSpec, SemiPrivateSplit
+from pillar_core.types import Dataset, FeatureSet, RunRecord, RunSpec, SemiPrivateSplit
 
 NOT_EXTRACTED = "are not in the cache yet: open Data & backbone and press Extract."
 _DATA = ("data", "backbone")
 _SPLIT = (*_DATA, "public", "public_fraction", "seed")
-_LOADED: set[str] = set()
-"""The splits, by `key`, that some session of this process has loaded."""
 
 
 def key(settings: Settings, fields: tuple[str, ...]) -> str:
@@ -46,7 +44,7 @@ def raw(settings: Settings) -> Dataset | FeatureSet:
 
 def features(settings: Settings) -> FeatureSet:
     """The features of the private data set."""
-    return _features(key(settings, _DATA), settings)
+    return _features(settings.data, backbone(settings))
 
 
 def split(settings: Settings) -> SemiPrivateSplit:
@@ -99,25 +97,13 @@ def has_k(method: str) -> bool:
 
 
 def n_test(settings: Settings) -> int:
-    """How many test rows there are; of a set that comes with the library, its card says it."""
-    card = pc.DATASETS.get(settings.data)
-    if card is not None and not card.needs_files and isinstance(card.n_test, Count):
-        return card.n_test.number
+    """How many test rows there are."""
     rows = features(settings).x_test
     return 0 if rows is None else len(rows)
 
 
-def facts(settings: Settings) -> PublicFacts:
-    """What is public about the rows. Nothing is loaded for it where a starter record of these settings says it."""
-    shipped = _shipped(settings)
-    return split(settings).facts if shipped is None else shipped.facts
-
-
 def largest_k(settings: Settings) -> int:
-    """The most directions that the public rows span, or can span where a starter record is shown and no row was loaded yet."""
-    shipped = _shipped(settings)
-    if shipped is not None:
-        return min(shipped.facts.d, shipped.facts.n_public - 1)
+    """The most directions that the public rows span."""
     return int(_spectrum(key(settings, _SPLIT), settings).shape[0])
 
 
@@ -144,8 +130,8 @@ def may_be_public(one: Upload, settings: Settings) -> bool:
 
 
 def backbone(settings: Settings) -> str | None:
-    """The backbone's name, None where the data decide."""
-    return None if settings.backbone == AUTO else settings.backbone
+    """The backbone's name: the chosen one, else that of the data set's card; None where rows are taken as they are."""
+    return default_backbone(settings.data) if settings.backbone == AUTO else settings.backbone
 
 
 def per_class(record: RunRecord, settings: Settings, reference: list[float | None] | None) -> pd.DataFrame | None:
@@ -190,8 +176,8 @@ def _raw(name: str) -> Dataset | FeatureSet:
 
 
 @st.cache_resource(max_entries=3, show_spinner="Reading features …")
-def _features(fingerprint_: str, _settings: Settings) -> FeatureSet:
-    found, name = raw(_settings), backbone(_settings)
+def _features(data: str, name: str | None) -> FeatureSet:
+    found = _raw(data)
     if isinstance(found, FeatureSet):
         return found
     if name is not None and not is_ready(found, backbone=name):
@@ -203,21 +189,13 @@ def _features(fingerprint_: str, _settings: Settings) -> FeatureSet:
 def _split(fingerprint_: str, _settings: Settings) -> SemiPrivateSplit:
     data = features(_settings)
     if _settings.public == PART:
-        parts = pc.split(data, public_fraction=_settings.public_fraction, seed=_settings.seed)
-    else:
-        parts = pc.split(data, public=features(dataclasses.replace(_settings, data=_settings.public)), seed=_settings.seed)
-    _LOADED.add(fingerprint_)
-    return parts
+        return pc.split(data, public_fraction=_settings.public_fraction, seed=_settings.seed)
+    return pc.split(data, public=_features(_settings.public, backbone(_settings)), seed=_settings.seed)
 
 
 @st.cache_resource(max_entries=64, show_spinner="Training a private model …")
 def _run(fingerprint_: str, _settings: Settings) -> RunRecord:
-    return _shipped(_settings) or sweep.run_cell(spec(_settings), split(_settings))
-
-
-def _shipped(settings: Settings) -> RunRecord | None:
-    """The starter's record of these settings until their rows are loaded: a first paint waits neither for rows nor for torch."""
-    return None if key(settings, _SPLIT) in _LOADED else starter.record(spec(settings))
+    return sweep.run_cell(spec(_settings), split(_settings))
 
 
 @st.cache_data(max_entries=8, show_spinner=False)

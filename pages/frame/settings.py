@@ -45,7 +45,7 @@ Value = str | int | float
 class Settings:
     """Everything that decides what a page shows. Field order is the order in the URL and in a pinned setting."""
 
-    data: str = params.setting(Param("data", str, "spiked_features", "The data set whose rows are private: ε protects its train rows."))
+    data: str = params.setting(Param("data", str, "fashion_mnist", "The data set whose rows are private: ε protects its train rows."))
     public: str = params.setting(
         Param("public", str, PART, "Where public rows come from: a part of the same data set, or another one of equal width.")
     )
@@ -75,7 +75,7 @@ class Settings:
     )
     epsilon: float = params.setting(
         Param(
-            "epsilon", float, 1.0, "Privacy budget: what the model may reveal about any one row, at most. Smaller protects more.", low=0.01
+            "epsilon", float, 0.3, "Privacy budget: what the model may reveal about any one row, at most. Smaller protects more.", low=0.01
         )
     )
     delta: float = params.setting(params.DELTA, low=1e-12, low_open=False, high=0.1, high_open=False)

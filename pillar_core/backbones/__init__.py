@@ -1,12 +1,22 @@
 """Backbones: images or numbers to features."""
 
-from pillar_core.backbones import identity, open_clip_towers, own_files, raw_pixels, scattering, self_supervised, timm_models
+from pillar_core.backbones import (
+    efficientnet_lite0,
+    identity,
+    open_clip_towers,
+    own_files,
+    raw_pixels,
+    scattering,
+    self_supervised,
+    timm_models,
+)
 from pillar_core.backbones.cards import BACKBONES, Backbone, revision
 from pillar_core.backbones.extraction import extract, forget, is_ready
 
 __all__ = [
     "BACKBONES",
     "Backbone",
+    "efficientnet_lite0",
     "extract",
     "forget",
     "identity",

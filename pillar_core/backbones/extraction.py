@@ -17,7 +17,7 @@ import numpy as np
 
 from pillar_core import store
 from pillar_core.arrays import Array
-from pillar_core.backbones import journal
+from pillar_core.backbones import journal, shipped
 from pillar_core.backbones.cards import BACKBONES, BATCH_SIZE, DEVICE, Backbone, Encoder, Features, Work
 from pillar_core.backbones.devices import DEVICES, OUT_OF_MEMORY, chosen_device, n_threads
 from pillar_core.backbones.names import address
@@ -115,8 +115,23 @@ def is_ready(dataset: Dataset, *, backbone: str, weights: str | Path | None = No
     card = BACKBONES[backbone]
     if weights is None and address(backbone).weights is None and card.fetch is not None and card.fetch(False) is None:
         return False
-    plan = _planned(dataset, backbone, weights, device, 1, network=False)
-    return not plan.backbone.is_kept or any(store.default().has("arrays", plan.key(one)) for one in _acceptable(plan, device))
+    plan, cache = _planned(dataset, backbone, weights, device, 1, network=False), store.default()
+    ships = cache.has("blob", plan.key(shipped.DEVICE))
+    return not plan.backbone.is_kept or ships or any(cache.has("arrays", plan.key(one)) for one in _acceptable(plan, device))
+
+
+def to_ship(dataset: Dataset, *, backbone: str, progress: Progress | None = None) -> tuple[str, bytes]:
+    """(the key, the bytes) of the dataset's features as the starter layer holds them, extracted on the CPU without looking there.
+
+    Raises:
+        as `extract`.
+    """
+    plan = _planned(dataset, backbone, None, "cpu", 64, network=False)
+    plan.progress = progress or plan.progress
+    key = plan.key(plan.work.device)
+    with journal.locked(store.default().root, key, wait=lambda done: None) as folder:
+        found = _stored(plan, "cpu", ships=False) or _made(plan, key, journal.Journal(folder))
+    return plan.key(shipped.DEVICE), shipped.packed(np.concatenate([part for part in found[:2] if part is not None]))
 
 
 def forget(dataset: Dataset) -> int:
@@ -143,7 +158,11 @@ def _acceptable(plan: _Plan, device: str) -> tuple[str, ...]:
     return (plan.work.device, *(one for one in DEVICES if one != plan.work.device)) if device == "auto" else (plan.work.device,)
 
 
-def _stored(plan: _Plan, device: str) -> tuple[Array, Array | None, tuple[str, ...]] | None:
+def _stored(plan: _Plan, device: str, *, ships: bool = True) -> tuple[Array, Array | None, tuple[str, ...]] | None:
+    payload = store.default().get_bytes(plan.key(shipped.DEVICE)) if ships else None
+    if payload is not None:
+        rows, n_train = shipped.unpacked(payload), len(plan.dataset.x_train)
+        return rows[:n_train], None if plan.dataset.x_test is None else rows[n_train:], (shipped.NOTE,)
     for one in _acceptable(plan, device):
         arrays = store.default().get_arrays(plan.key(one), mmap=True)
         if arrays is not None:

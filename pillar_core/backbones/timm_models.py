@@ -9,7 +9,7 @@ from __future__ import annotations
 import difflib
 import functools
 import inspect
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -17,12 +17,12 @@ from pillar_core.backbones import weights as files
 from pillar_core.backbones.cards import BACKBONES, Backbone, Encoder, Work, described_with
 from pillar_core.backbones.devices import encoder
 from pillar_core.backbones.fetching import hub_file
-from pillar_core.backbones.names import Address, address, is_plain
+from pillar_core.backbones.names import address, is_plain
 from pillar_core.backbones.preparing import Preparing, three
 from pillar_core.deferred import torch
 from pillar_core.errors import MissingDependencyError, SettingError, UnknownNameError
 
-__all__ = ["checked_arguments", "network", "preparing_of"]
+__all__ = ["built", "checked_arguments", "network", "preparing_of"]
 
 FAMILY = "timm"
 IMAGENET = "ImageNet-1k (1.3 million photos, 1,000 classes), labelled"
@@ -45,7 +45,7 @@ def network(name: str, path: Path) -> tuple[torch.nn.Module, tuple[str, ...]]:
         MissingDependencyError: timm is not installed.
     """
     spot = address(name)
-    made = _made(spot)
+    made = built(spot.model, spot.arguments)
     return made, files.fill(made, path, what=spot.base)
 
 
@@ -81,14 +81,18 @@ def _open(name: str, work: Work) -> Encoder:
     return encoder(made, preparing_of(name), device=work.device, precision=address(name).precision, notes=notes)
 
 
-def _made(spot: Address) -> torch.nn.Module:
-    _facts(spot.model)
-    checked_arguments(spot.arguments)
+def built(model: str, arguments: Mapping[str, Any], *, num_classes: int = 0) -> Any:
+    """timm's model with random weights.
+
+    Raises:
+        as `network`, but for the weights.
+    """
+    _facts(model)
+    checked_arguments(arguments)
     try:
-        made: torch.nn.Module = _timm().create_model(spot.model, pretrained=False, num_classes=0, **spot.arguments)
+        return _timm().create_model(model, pretrained=False, num_classes=num_classes, **arguments)
     except (TypeError, ValueError, RuntimeError, KeyError, AssertionError) as error:
-        raise SettingError(f"timm cannot build {spot.model} with {spot.arguments or 'its defaults'} ({error}).") from error
-    return made
+        raise SettingError(f"timm cannot build {model} with {arguments or 'its defaults'} ({error}).") from error
 
 
 def _facts(model: str) -> Any:
@@ -131,7 +135,7 @@ def _card(name: str) -> Backbone:
         return described_with(BACKBONES[spot.base], name)
     facts = _facts(spot.model)
     with torch.device("meta"):
-        made = _made(spot)
+        made = built(spot.model, spot.arguments)
     return _described(
         spot.model,
         title=f"{spot.model} (timm)",

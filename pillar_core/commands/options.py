@@ -12,6 +12,7 @@ from typing import Any
 from pillar_core import params
 from pillar_core.backbones.text import text_embeddings
 from pillar_core.data import DATASETS
+from pillar_core.data.cards import default_backbone
 from pillar_core.errors import SettingError
 from pillar_core.methods import METHODS
 from pillar_core.runs.loading import load_features
@@ -24,7 +25,7 @@ def add_data(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("data")
     group.add_argument("--dataset", default="digits", help="a registered data set, or a file: npz, csv, parquet, folder or zip of images")
     group.add_argument("--dataset-setting", action="append", default=[], metavar="NAME=VALUE", help="a setting of a generated data set")
-    group.add_argument("--backbone", help="features of images: a registered backbone (default: the data's own numbers)")
+    group.add_argument("--backbone", help="features of images: a registered backbone (default: as the card says, else numbers as they are)")
     group.add_argument("--public-fraction", type=float, help="share of the train rows that is public, in (0, 1)")
     group.add_argument("--public-per-class", type=int, help="public rows a class, instead")
     group.add_argument("--public", help="another data set or file whose train rows are public, instead")
@@ -51,6 +52,7 @@ def add_class_names(parser: argparse.ArgumentParser) -> None:
 
 def load_split(options: argparse.Namespace, *, seed: int) -> SemiPrivateSplit:
     """The split that the options describe."""
+    options.backbone = options.backbone or default_backbone(options.dataset)
     features = _features(options.dataset, options.backbone, assignments(options.dataset_setting))
     return split(
         features,

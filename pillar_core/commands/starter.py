@@ -1,4 +1,4 @@
-"""`starter`: rebuild the records that ship with the repository for the first paint."""
+"""`starter`: rebuild the records and features that ship with the repository for the first paint."""
 
 from __future__ import annotations
 
@@ -11,13 +11,17 @@ from pillar_core.runs import starter
 
 def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Declares the command."""
-    parser = subparsers.add_parser("starter", help="rebuild the starter records from embedded data")
+    parser = subparsers.add_parser("starter", help="rebuild what ships for the first paint from embedded data")
     parser.add_argument("--check", action="store_true", help="only say whether every record is there for the current code")
+    parser.add_argument("--features", action="store_true", help="rebuild the features of the images that come with the library instead")
     parser.set_defaults(command=command)
 
 
 def command(options: argparse.Namespace) -> int:
     """Rebuilds, or checks: exit status 1 where records are missing."""
+    if options.features:
+        print(f"features of {starter.rebuild_features(progress=show_progress)} image sets written", file=sys.stderr)
+        return 0
     if not options.check:
         count = starter.rebuild(progress=show_progress)
         print(f"{count} starter records written", file=sys.stderr)

@@ -2,7 +2,7 @@
 
 # The order of registration is the order of every list: real sets, those that come along first, then generators.
 # isort: off
-from pillar_core.data.sets import breast_cancer, digits
+from pillar_core.data.sets import breast_cancer, digits, embedded
 from pillar_core.data.generators import disjunctions, drawn, gaussian_mixture, spiked_features
 
 # isort: on
@@ -29,6 +29,7 @@ __all__ = [
     "drawn",
     "dry_run",
     "duplicates",
+    "embedded",
     "features",
     "forget",
     "gaussian_mixture",

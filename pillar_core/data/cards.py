@@ -52,8 +52,9 @@ class DatasetCard:
     `n_train`, `n_test`, `n_classes` and `d` are facts in words: a `Count` where the number is known. What stands in
     brackets in a `title` explains it and may be left out. `settings` is a dataclass of parameters; `read(settings,
     seed, download)` returns the rows. Raise `version` whenever the rows change. `papers` names the papers whose tables
-    use the set. Where `by_hand` says how to get the files, the set does not come with the library: its settings hold
-    `root`, `size` is what the files take up, and `can_fetch` says whether download=True gets them.
+    use the set. `backbone` is what pages, commands and sweeps take for its images where none is named (None: pixels as
+    they are). Where `by_hand` says how to get the files, the set does not come with the library: its settings hold `root`,
+    `size` is what the files take up, and `can_fetch` says whether download=True gets them.
     """
 
     name: str
@@ -70,6 +71,7 @@ class DatasetCard:
     synthetic: bool = False
     version: int = 1
     papers: tuple[str, ...] = ()
+    backbone: str | None = None
     size: str = "comes with the library"
     by_hand: str = ""
     can_fetch: bool = False
@@ -168,6 +170,11 @@ def load_dataset(name: str, *, seed: int = 0, download: bool = False, **settings
         valid = f"valid settings: {', '.join(known)}" if known else "it has no settings"
         raise SettingError(f"dataset {name!r} has no setting {', '.join(unknown)}; {valid}.")
     return card.load(card.settings(**chosen), seed=seed, download=download)
+
+
+def default_backbone(name: str) -> str | None:
+    """What the images of the data set `name` go through where no backbone is named; None: they are taken as they are."""
+    return DATASETS[name].backbone if name in DATASETS else None
 
 
 def _checked_seed(seed: int) -> int:

@@ -20,16 +20,19 @@ def learning_hero(
     method: str = "pillar",
     ceiling: str = "non_private",
     floor: str = "dp_sgd",
+    epsilon: float | None = None,
+    k: int | None = None,
     data: str = "",
     height: int = 460,
 ) -> Any:
-    """Accuracy over k at the tightest budget, bold, others faint; ceiling, floor, and the gain of projecting.
+    """Accuracy over k at one budget, bold, others faint; ceiling, floor, and the gain of projecting.
 
-    table: one row per run with columns method, k, epsilon, seed, accuracy in [0, 1]. `data` names the data set and says
-    where it is synthetic.
+    table: one row per run with columns method, k, epsilon, seed, accuracy in [0, 1]. `epsilon` chooses the bold curve, that of the
+    nearest budget (None: the tightest); `k` marks the nearest measured point on it. `data` names the data set.
     """
     curves = {epsilon: curve for epsilon, curve in k_curves.by_budget(table, method).items() if math.isfinite(epsilon)}
-    tight, points = min(curves), pd.concat(curves.values())
+    points = pd.concat(curves.values())
+    tight = min(curves) if epsilon is None else min(curves, key=lambda budget: abs(math.log(budget / min(epsilon, max(curves)))))
     figure = go.Figure()
     for epsilon, curve in reversed(curves.items()):
         _line(figure, curve, epsilon=epsilon, bold=epsilon == tight, mode=mode)
@@ -44,6 +47,8 @@ def learning_hero(
     _rule(figure, top_level, span=span, at=span[0], text="no privacy at all", mode=mode, dash="dash")
     _rule(figure, low_level, span=span, at=float(top["k"]), text=f"{epsilon_label(tight)} without projection", mode=mode, dash="dot")
     _story(figure, main, top=top, low_level=low_level, mode=mode)
+    if k:
+        _here(figure, main.iloc[(main["k"].astype(float).apply(math.log) - math.log(k)).abs().argmin()], mode=mode)
     title = "k: how many directions, learned from public data, the private training may use"
     k_curves.k_axis(figure, [float(k) for k in main["k"]], title=title)
     figure.update_yaxes(title_text="test accuracy, %")
@@ -167,6 +172,13 @@ def _story(figure: Any, main: pd.DataFrame, *, top: Any, low_level: float | None
             align=anchor,
             font={"size": 13, "color": ink.muted},
         )
+
+
+def _here(figure: Any, point: pd.Series, *, mode: Mode) -> None:
+    """The ring round the k of the sidebar."""
+    ring = {"size": 16, "symbol": "circle-open", "color": INK[mode].text, "line": {"width": 2.5}}
+    words = f"k = {point['k']:g} of the sidebar: {100 * point['mean']:.1f} %<extra></extra>"
+    figure.add_scatter(x=[point["k"]], y=[100 * point["mean"]], mode="markers", marker=ring, hovertemplate=words)
 
 
 def _mean(rows: pd.DataFrame) -> float | None:

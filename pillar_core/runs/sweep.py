@@ -12,6 +12,7 @@ import pandas as pd
 from pillar_core import accounting, params, store
 from pillar_core.backbones import BACKBONES, revision
 from pillar_core.data import DATASETS
+from pillar_core.data.cards import default_backbone
 from pillar_core.data.places import ROOT
 from pillar_core.errors import BudgetError, DataError, MissingDependencyError, SettingError, UnsupportedError
 from pillar_core.fingerprint import fingerprint
@@ -242,7 +243,11 @@ def _data(values: Mapping[str, Any], dataset_settings: Mapping[str, Any]) -> dic
     dataset = values["dataset"]
     if isinstance(dataset, FeatureSet | SemiPrivateSplit):
         return {"dataset": f"given:{dataset.fingerprint}", "backbone": "identity", "dataset_settings": {}}
-    return {"dataset": dataset, "backbone": values.get("backbone"), "dataset_settings": dict(dataset_settings)}
+    return {
+        "dataset": dataset,
+        "backbone": values.get("backbone") or default_backbone(str(dataset)),
+        "dataset_settings": dict(dataset_settings),
+    }
 
 
 def _values(value: Any) -> list[Any]:

@@ -12,6 +12,7 @@ from safetensors.torch import save_file
 import pillar_core as pc
 from page_reading import Start, metric, words
 from pages.frame import settings as codec
+from pages.frame.settings import Settings
 from pillar_core.backbones import names
 from pillar_core.data import uploads
 from pillar_core.jobs.kinds import extraction as jobs_extraction
@@ -132,7 +133,7 @@ def test_forgetting_an_upload_of_images_removes_every_backbones_features(start: 
     assert metric(app, "Features") == "324"
     app.button(key="forget").click().run()
     assert not pc.store.default().ls("arrays")
-    assert app.query_params["data"] == "spiked_features"
+    assert app.query_params["data"] == Settings().data
 
 
 def test_papers_sets_say_what_they_need(start: Start) -> None:

@@ -117,7 +117,7 @@ def test_hostile_links_get_words_and_the_app_goes_on(start: Start, query: dict[s
 def test_a_link_to_rows_that_are_not_here_says_so_and_falls_back(start: Start) -> None:
     app = start("home", data="stored:" + "0" * 32)
     assert "not in this cache" in words(app)
-    assert app.query_params["data"] == "spiked_features"
+    assert app.query_params["data"] == Settings().data
 
 
 def test_a_pinned_run_is_compared(start: Start) -> None:
@@ -215,7 +215,7 @@ def test_an_upload_in_the_cache_is_used_and_can_be_forgotten(start: Start) -> No
     assert metric(app, "Features") == "64"
     app.button(key="forget").click().run()
     assert not splitting.is_known(name)
-    assert app.query_params["data"] == "spiked_features"
+    assert app.query_params["data"] == Settings().data
 
 
 def csv_upload(bad: bool = False) -> bytes:

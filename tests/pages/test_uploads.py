@@ -9,6 +9,7 @@ import pytest
 
 import pillar_core as pc
 from page_reading import Start, words
+from pages.frame.settings import Settings
 from pillar_core.rng import stream
 
 SMALL = "m:linear_head;n:100;k:2;e:no;s:gsd;v:angles;c:drawn_noise"
@@ -108,7 +109,7 @@ def test_several_sets_live_side_by_side_and_one_is_forgotten_everywhere(start: S
     assert {"x-rays.npz", "x-rays.npz (2)"} & set(box(app, "Private set").options) == {"x-rays.npz (2)"}
     app.switch_page("pages/data.py").run()
     app.button(key="forget").click().run()
-    assert app.query_params["data"] == "spiked_features"
+    assert app.query_params["data"] == Settings().data
     assert pc.store.default().has("arrays", second.removeprefix("stored:"))
     assert not pc.store.default().has("arrays", numbers.removeprefix("stored:"))
 

@@ -11,6 +11,7 @@ import pillar_core as pc
 from pages.frame import core, failures, jobs, local, plain, session
 from pages.frame.settings import AUTO, PART, Settings
 from pillar_core.backbones import Backbone, is_ready, names, programs
+from pillar_core.backbones.cards import NO_OVERLAP
 from pillar_core.backbones.weights import keep_upload
 from pillar_core.data import owners
 from pillar_core.errors import PillarError
@@ -116,13 +117,13 @@ def _choice(settings: Settings) -> bool:
 def _title(name: str) -> str:
     if name == _OWN:
         return "Another one, by its name …"
-    return "Automatic: pixels as they are" if name == AUTO else pc.BACKBONES[name].title
+    return "Automatic: as the data set's card says, else pixels as they are" if name == AUTO else pc.BACKBONES[name].title
 
 
 def _facts(card: Backbone) -> None:
     words = {"Parameters": card.parameters, "features": card.width, "pre-trained on": card.pretraining, "licence": card.licence}
     st.caption(plain.text(" · ".join([*(f"{what}: {fact}" for what, fact in words.items()), card.source])))
-    if card.weights:
+    if card.overlap != NO_OVERLAP:
         st.warning(
             f"**What it may have seen:** {plain.text(card.overlap)}. ε does not cover rows that pre-training saw.",
             icon=":material/visibility:",

@@ -13,7 +13,7 @@ import streamlit as st
 from pages.frame import failures, jobs, local, plain, session
 from pages.frame.settings import Settings
 from pages.parts.screen import sets as screening_sets
-from pages.parts.screen.sets import FALLBACK, FAMILIES
+from pages.parts.screen.sets import FALLBACK, USUAL
 from pillar_core.backbones.names import address
 from pillar_core.data import owners, uploads
 from pillar_core.errors import PillarError
@@ -194,9 +194,9 @@ def _private(settings: Settings) -> str:
 
 def _candidates(private: str, *, with_own_half: bool) -> tuple[str, ...]:
     names = screening_sets.candidates(private, with_own_half=with_own_half)
-    usual = [name for name in (OWN_HALF, *FAMILIES) if name in names]
+    usual = [name for name in USUAL if name in names]
     hint = (
-        "Drawn by the app, sets that are on this machine, and your own files. “Its own other half” is a yardstick: private rows that were "
+        "Sets that are on this machine, drawn ones, and your own files. “Its own other half” is a yardstick: private rows that were "
         "set aside, the nearest that any public set could be."
     )
     single = local.several("Candidates", names, usual, name="screen-public", unlinked=IN_SCREEN, words=screening_sets.title, help=hint)

@@ -28,7 +28,9 @@ FAMILIES = (
     "drawn_noise",
 )
 NOISE = "drawn_noise"
-FALLBACK = "digits"
+USUAL = (OWN_HALF, "fashion_mnist", "mnist", "pneumonia_mnist", "drawn_letters", "drawn_textures", NOISE)
+"""The candidates of a first visit: real images first, then drawn ones."""
+FALLBACK = "fashion_mnist"
 KINDS = ["zip", "npz"]
 
 
@@ -136,7 +138,7 @@ def _keep(content: bytes, filename: str) -> str:
 
 def _choose(names: list[str]) -> None:
     """Adds candidates to those that are chosen."""
-    chosen = str(local.value("screen-public", ",".join([OWN_HALF, *FAMILIES]))).split(",")
+    chosen = str(local.value("screen-public", ",".join(USUAL))).split(",")
     local.put("screen-public", ",".join(dict.fromkeys([*chosen, *names])))
 
 

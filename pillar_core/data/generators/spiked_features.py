@@ -134,7 +134,7 @@ def _known(population: _Population) -> dict[str, Array]:
 DATASETS.register(
     DatasetCard(
         name="spiked_features",
-        title="Spiked features (synthetic deep features)",
+        title="Simulated deep features (a playground with known truth)",
         source="generated here: power-law spectrum, heavy tails, class signal in the leading components",
         licence="generated here, no restriction",
         kind="generator",

@@ -4,6 +4,7 @@ The order of the imports is the order of every list: embedded ones, well-known i
 """
 
 # isort: off
+from pillar_core.data.sets import embedded
 from pillar_core.data.sets import digits
 from pillar_core.data.sets import breast_cancer
 from pillar_core.data.sets import torchvision_sets
@@ -32,6 +33,7 @@ __all__ = [
     "cub_200",
     "digits",
     "domainnet",
+    "embedded",
     "folder_sets",
     "ham10000",
     "hub_sets",

