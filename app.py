@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from pages.frame import failures, navigation, owner, session, sidebar, status, theme
+from pages.frame import failures, navigation, owner, session, sidebar, status, theme, warming
 
 st.set_page_config(page_title="PILLAR explorer", page_icon=theme.ICON, layout="wide")
 with failures.caught():
@@ -20,3 +20,4 @@ with failures.caught():
     session.publish()
     session.show_notes()
     navigation.run(page)
+warming.begin()

@@ -21,10 +21,11 @@ with failures.shown("This run could not be trained."):
     record = tuning.record(settings)
     if tuning.chosen_by() is Choosing.RULES:
         history.add(settings, record)
-    result.summary(record, settings)
+    odds_place = result.summary(record, settings)
     view = views.choice(settings)
     measured = curves.read(settings)
     views.draw(view, measured, record, settings)
+    result.gain(odds_place, record)
     if view in views.NEEDS_CURVES:
         curves.panel(measured, record, settings)
     if record.guarantee.covers_choice:

@@ -43,6 +43,7 @@ else:
         figure,
         table,
         name="hero",
+        key="hero",
         kinds=(Provenance.NON_PRIVATE,),
         settings=settings,
         seeds=int(table["seed"].nunique()),

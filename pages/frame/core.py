@@ -17,7 +17,7 @@ import pillar_core as pc
 from pages.frame.settings import AUTO, PART, Settings
 from pillar_core.backbones import is_ready
 from pillar_core.data import uploads
-from pillar_core.data.cards import default_backbone
+from pillar_core.data.cards import Count, default_backbone
 from pillar_core.data.uploads import Upload
 from pillar_core.errors import DataError, PillarError
 from pillar_core.fingerprint import fingerprint
@@ -25,11 +25,13 @@ from pillar_core.params import params_of
 from pillar_core.runs import splitting, starter, sweep
 from pillar_core.runs.models import in_sight
 from pillar_core.runs.run import run_spec
-from pillar_core.types import Dataset, FeatureSet, RunRecord, RunSpec, SemiPrivateSplit
+from pillar_core.types import Dataset, FeatureSet, PublicFacts, RunRecord, RunSpec, SemiPrivateSplit
 
 NOT_EXTRACTED = "are not in the cache yet: open Data & backbone and press Extract."
 _DATA = ("data", "backbone")
 _SPLIT = (*_DATA, "public", "public_fraction", "seed")
+_LOADED: set[str] = set()
+"""The splits, by `key`, that some session of this process has loaded."""
 
 
 def key(settings: Settings, fields: tuple[str, ...]) -> str:
@@ -97,13 +99,25 @@ def has_k(method: str) -> bool:
 
 
 def n_test(settings: Settings) -> int:
-    """How many test rows there are."""
+    """How many test rows there are; of a set that comes with the library, its card says it."""
+    card = pc.DATASETS.get(settings.data)
+    if card is not None and not card.needs_files and isinstance(card.n_test, Count):
+        return card.n_test.number
     rows = features(settings).x_test
     return 0 if rows is None else len(rows)
 
 
+def facts(settings: Settings) -> PublicFacts:
+    """What is public about the rows. Nothing is loaded for it where a starter record of these settings says it."""
+    shipped = _shipped(settings)
+    return split(settings).facts if shipped is None else shipped.facts
+
+
 def largest_k(settings: Settings) -> int:
-    """The most directions that the public rows span."""
+    """The most directions that the public rows span, or can span where a starter record is shown and no row was loaded yet."""
+    shipped = _shipped(settings)
+    if shipped is not None:
+        return min(shipped.facts.d, shipped.facts.n_public - 1)
     return int(_spectrum(key(settings, _SPLIT), settings).shape[0])
 
 
@@ -189,13 +203,21 @@ def _features(data: str, name: str | None) -> FeatureSet:
 def _split(fingerprint_: str, _settings: Settings) -> SemiPrivateSplit:
     data = features(_settings)
     if _settings.public == PART:
-        return pc.split(data, public_fraction=_settings.public_fraction, seed=_settings.seed)
-    return pc.split(data, public=_features(_settings.public, backbone(_settings)), seed=_settings.seed)
+        parts = pc.split(data, public_fraction=_settings.public_fraction, seed=_settings.seed)
+    else:
+        parts = pc.split(data, public=_features(_settings.public, backbone(_settings)), seed=_settings.seed)
+    _LOADED.add(fingerprint_)
+    return parts
 
 
 @st.cache_resource(max_entries=64, show_spinner="Training a private model …")
 def _run(fingerprint_: str, _settings: Settings) -> RunRecord:
-    return sweep.run_cell(spec(_settings), split(_settings))
+    return _shipped(_settings) or sweep.run_cell(spec(_settings), split(_settings))
+
+
+def _shipped(settings: Settings) -> RunRecord | None:
+    """The starter's record of these settings until their rows are loaded: a first paint waits neither for rows nor for torch."""
+    return None if key(settings, _SPLIT) in _LOADED else starter.record(spec(settings))
 
 
 @st.cache_data(max_entries=8, show_spinner=False)

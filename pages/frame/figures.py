@@ -31,12 +31,14 @@ def show(
     is_synthetic: bool = False,
     is_real: bool = False,
     is_theory: bool = False,
+    key: str = "",
     on_select: Any = "ignore",
     command: str = "",
 ) -> Any:
     """Draws `figure` under its badges with `table`, alt text and downloads below; returns the chart's selection.
 
     name: what files are called and what keys the elements, in snake_case, unique on a page.
+    key: the chart's own, where others look for it under a name that does not change.
     command: the shell command that repeats it, where it is not the run that the settings describe.
     """
     with st.container(key=f"figure-{name}", border=True):
@@ -46,7 +48,7 @@ def show(
         chosen = st.plotly_chart(
             figure,
             theme=None,
-            key=f"chart-{name}",
+            key=key or f"chart-{name}",
             on_select=on_select,
             selection_mode="points",
             alt=figure.layout.meta["alt"],
@@ -57,7 +59,11 @@ def show(
 
 
 def _below(figure: Any, table: pd.DataFrame, *, name: str, settings: Settings, command: str) -> None:
-    with st.expander("Table, description and exports", icon=":material/table_view:"):
+    """What the expander holds is made when somebody opens it: drawn unseen, tables and code took longer than the figure."""
+    below = st.expander("Table, description and exports", icon=":material/table_view:", key=f"below-{name}", on_change="rerun")
+    if not below.open:
+        return
+    with below:
         st.caption(plain.text(figure.layout.meta["alt"]))
         st.dataframe(table, hide_index=True, key=f"table-{name}", height=min(38 + 35 * max(len(table), 1), 320))
         with st.container(horizontal=True):

@@ -122,7 +122,7 @@ def _data(settings: Settings) -> None:
 def _advanced(settings: Settings, *, knows_data: bool) -> None:
     if {"delta", "seed", "seeds", "accountant", "relation"} <= settings.hidden:
         return
-    if knows_data and settings.delta * (rows := core.split(settings).facts.n_private) >= 1:
+    if knows_data and settings.delta * (rows := core.facts(settings).n_private) >= 1:
         words = f"δ = {settings.delta:g} is at least 1/n = {1 / rows:.2g}: such a guarantee allows publishing a whole row now and then."
         st.error(f"{words} Lower δ under Advanced.", icon=":material/warning:")
     with st.expander("Advanced", icon=":material/settings:"):

@@ -13,7 +13,10 @@ from pillar_core.runs.models import IN_SIGHT, PAID_WAYS, model_bytes
 
 def panel(settings: Settings) -> None:
     """The explanation, the button that trains and hands over the file, and how to apply it."""
-    with st.expander("Download the model", icon=":material/download:"):
+    panel = st.expander("Download the model", icon=":material/download:", key="release-panel", on_change="rerun")
+    if not panel.open:
+        return
+    with panel:
         st.markdown(
             "What you see above is an **experiment**: its seed is known, so anyone could subtract the noise. The download trains "
             "**anew**, with noise and sampling from the operating system that are recorded nowhere. "
@@ -28,10 +31,10 @@ def panel(settings: Settings) -> None:
         if not pc.METHODS[settings.method].is_private:
             st.warning("This learner protects nothing: its file promises nothing about anyone.", icon=":material/warning:")
         with failures.shown("The model could not be prepared."):
-            classes, choosing = core.split(settings).features.classes, tuning.chosen_by()
+            choosing = tuning.chosen_by()
             st.download_button(
                 "Train a release and download it",
-                data=lambda: model_bytes(tuning.released(settings, choosing), classes=classes),
+                data=lambda: model_bytes(tuning.released(settings, choosing), classes=core.split(settings).features.classes),
                 file_name=f"{settings.method}-epsilon-{settings.epsilon:g}.zip",
                 mime="application/zip",
                 icon=":material/lock:",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import pandas as pd
 import streamlit as st
@@ -22,8 +23,8 @@ def learner() -> None:
     sidebar.select("method", lambda name: pc.METHODS[name].title)
 
 
-def summary(record: RunRecord, settings: Settings) -> None:
-    """Four numbers with their badges: accuracy, ε spent, odds, directions."""
+def summary(record: RunRecord, settings: Settings) -> Any:
+    """Four numbers with their badges: accuracy, ε spent, directions, time; what comes back is the place of a fifth, for `gain`."""
     pinned = pinned_run(settings)
     guarantee = record.guarantee
     with st.container(border=True, key="result"):
@@ -36,13 +37,18 @@ def summary(record: RunRecord, settings: Settings) -> None:
             help=f"What really ran, at δ = {guarantee.delta:g}, counted by “{guarantee.accountant}”: {'; '.join(guarantee.events)}. "
             f"Adjacency: {odds.relation_words(str(guarantee.relation))}.",
         )
-        words = "Guesses about one row's presence that the model turns from wrong to right, at most; the attacker starts at 50:50."
-        three.metric("Attacker's gain", _odds(record), help=words)
         four.metric("Directions", _directions(record), help=f"Used by the model, of {record.facts.d:,} features.")
         five.metric("Trained in", _duration(record.seconds), help="Time of the training, here or where this run was read from the store.")
         _badges(record, settings)
     if pinned is not None:
         _comparison(settings, record, pinned)
+    return three
+
+
+def gain(place: Any, record: RunRecord) -> None:
+    """The odds, drawn last: in a fresh process what they are read from takes longer to import than all else takes to draw."""
+    words = "Guesses about one row's presence that the model turns from wrong to right, at most; the attacker starts at 50:50."
+    place.metric("Attacker's gain", _odds(record), help=words)
 
 
 def _duration(seconds: float) -> str:

@@ -28,6 +28,8 @@ _TITLES = {
 _DIAGNOSTIC = (Provenance.NON_PRIVATE,)
 
 
+MAIN = "explore-figure"
+"""The key of the page's main chart."""
 NEEDS_CURVES = ("k", "plane", "solve")
 """The views that are drawn from the grid of runs."""
 
@@ -82,7 +84,7 @@ def _over_k(curves: Curves, record: RunRecord, settings: Settings) -> None:
         pinned=_pinned_curve(curves, settings),
         k_max=core.largest_k(settings),
     )
-    _show(figure, curves.table, "accuracy_against_k", settings, seeds=_seeds(curves, method))
+    _show(figure, curves.table, "accuracy_against_k", settings, seeds=_seeds(curves, method), key=MAIN)
 
 
 def _seeds(curves: Curves, method: str) -> tuple[int, int] | None:
@@ -184,6 +186,7 @@ def _show(
     settings: Settings,
     *,
     seeds: int | tuple[int, int] | None = None,
+    key: str = "",
     on_select: Any = "ignore",
 ) -> None:
     card = pc.DATASETS.get(settings.data)
@@ -196,5 +199,6 @@ def _show(
         seeds=seeds,
         is_experiment=True,
         is_synthetic=card is not None and card.synthetic,
+        key=key,
         on_select=on_select,
     )

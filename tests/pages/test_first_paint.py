@@ -1,0 +1,75 @@
+"""The first paint of Home and Explore comes from the starter: before torch is imported, before a row is loaded."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from page_reading import Start
+from pages.frame import core, odds
+from pages.frame.settings import Settings
+from pillar_core.runs import starter, sweep
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+HEAVY = {"torch", "opacus", "timm", "dask", "distributed", "sklearn"}
+FIRST_PAINT = """
+import json, sys
+from streamlit.testing.v1 import AppTest
+from pages.frame import core, warming
+warming.begin = lambda: None  # what it imports is not what the paint needs
+app = AppTest.from_file("app.py", default_timeout=600).run()
+home = [item.proto.id for item in app.get("plotly_chart")]
+before = sorted(sys.modules)
+app.switch_page("pages/explore.py").run()
+explore = [item.proto.id for item in app.get("plotly_chart")]
+metrics = [[item.label, item.value] for item in app.metric]
+errors = [item.value for item in [*app.exception, *app.error]]
+print(json.dumps([home, explore, before, sorted(sys.modules), metrics, errors, len(core._LOADED)]))
+"""
+
+
+def test_the_starter_holds_the_run_that_explore_opens_with() -> None:
+    record = starter.record(core.spec(Settings()))
+    assert record is not None, "starter.OPENING must be the run of the default settings: `python -m pillar_core starter` trains it"
+    assert record.guarantee.epsilon.upper <= Settings().epsilon
+
+
+def test_home_and_explore_are_drawn_without_torch_and_without_rows(tmp_path: Path) -> None:
+    home, explore, before, after, metrics, errors, loaded = _printed(FIRST_PAINT, tmp_path)
+    assert errors == []
+    assert [one.endswith("-hero") for one in home] == [True]
+    assert [one.endswith("-explore-figure") for one in explore] == [True]
+    assert not HEAVY & {name.partition(".")[0] for name in [*before, *after]}
+    assert loaded == 0
+    accuracy, epsilon = metrics[:2]
+    assert accuracy[0].startswith("Test accuracy")
+    assert epsilon[0].startswith("ε")
+    record = starter.record(core.spec(Settings()))
+    assert record is not None
+    assert record.accuracy is not None
+    assert accuracy[1] == f"{100 * record.accuracy:.1f} %"
+
+
+def test_what_ships_says_what_the_rows_say(start: Start) -> None:
+    settings = Settings()
+    start("home")
+    shipped = starter.record(core.spec(settings))
+    assert shipped is not None
+    facts, largest, rows = core.facts(settings), core.largest_k(settings), core.n_test(settings)
+    whole = sweep.run_cell(core.spec(settings), core.split(settings))
+    assert dataclasses.replace(whole.facts, extra={}) == facts
+    assert core.largest_k(settings) == largest
+    assert rows == len(core.features(settings).y_test)
+    assert odds.table(whole).equals(odds.table(shipped))
+
+
+def _printed(code: str, cache: Path) -> Any:
+    environment = os.environ | {"PILLAR_CACHE": str(cache / "cache"), "PYTHONPATH": str(REPOSITORY)}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=REPOSITORY, env=environment)
+    assert done.returncode == 0, done.stderr[-2000:]
+    return json.loads(done.stdout.splitlines()[-1])
