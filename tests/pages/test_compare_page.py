@@ -134,6 +134,7 @@ def test_imported_runs_are_series_of_their_own(start: Start, tmp_path: Path, vie
             store.default().delete("record", item.key)
     assert imported.MARK not in figures_of(app.run())
     assert imported.take(tmp_path / "runs.zip").added
+    app.session_state[f"below-compare_{view}"] = True
     app.run()
     assert not app.exception
     assert imported.MARK in figures_of(app)

@@ -48,6 +48,8 @@ def test_what_the_page_hands_out_says_what_was_in_sight(start: Start, monkeypatc
     handed: list[Callable[[], bytes]] = []
     monkeypatch.setattr(st, "download_button", lambda *_, data=None, key="", **__: handed.append(data) if key == "release" else None)
     app = start("explore", k="10", controls=f"tuning:{choosing}")
+    app.session_state["release-panel"] = True
+    app.run()
     assert not app.exception
     if choosing is Choosing.PAPERS:
         assert not handed
