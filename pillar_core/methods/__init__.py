@@ -5,7 +5,7 @@ The order of the imports is the order of every list, family by family.
 
 # isort: off
 from pillar_core.methods.public_subspace import pillar, gep
-from pillar_core.methods.closed_form import pillar_one_shot
+from pillar_core.methods.closed_form import pillar_one_shot, pillar_kalman
 from pillar_core.methods.public_gradients import adamix, adamix_theory, pda_dpmd, dope_sgd, ppgd, adadps
 from pillar_core.methods.baselines import dp_sgd, noisy_gd, dp_raft, dp_pca, jl, only_public, non_private
 from pillar_core.methods.voting import pate, private_knn
@@ -36,6 +36,7 @@ __all__ = [
     "pate",
     "pda_dpmd",
     "pillar",
+    "pillar_kalman",
     "pillar_noisy_sgd",
     "pillar_one_shot",
     "ppgd",

@@ -1,0 +1,249 @@
+"""PILLAR Kalman: a few noisy residual sums in the public eigenbasis, each taken for as much as its noise leaves of it.
+
+Features are f(x) = λ^(−g)-weighted public coordinates of x, of norm at most 1 in the first K directions, u. Release t is the sum of
+u ⊗ (onehot − softmax) over the private rows, residuals clipped, under Gaussian noise. There is no step size: each coordinate of the
+head moves by its information over its precision, a diagonal Kalman (Newton) step whose curvature comes from public rows and whose
+prior is fitted to the first release by maximum likelihood. At the end the head is drawn towards its own softmax on the unlabelled
+public rows, once. Nothing is set per run: K = (10/C)^(1/3)·(μN)^(2/3) follows from the noise, and directions that say nothing shrink.
+
+Guarantee: private rows enter through the T sums alone. Given all that was released before, one row adds u ⊗ clip(R) of Frobenius
+norm at most c_t, whatever head, basis and curvature are (norms in float64, a clip behind them; a row that is not finite adds 0), so
+release t moves by c_t under add/remove and by 2c_t under replace-one, which u′ = −u with the same label attains. The c_t and noise
+multipliers are fixed beforehand; T Gaussian releases, composed adaptively (Dong, Roth & Su 2022). Public size. Everything else reads
+releases, public rows, N and C.
+Heuristic: that the step is a posterior's holds for a linearised, diagonal model with fresh sampling noise in each release.
+Source: ours, after PILLAR (Pinto et al.); empirical Bayes (Efron & Morris 1973); Kalman 1960; docs/methods/pillar_kalman.md.
+Cost: T passes over the private rows in K directions; the eigendecomposition is shared with PILLAR.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from pillar_core import ledger as events
+from pillar_core import params
+from pillar_core.arrays import Array
+from pillar_core.deferred import torch
+from pillar_core.engine import LinearClassifier, clipped_sum
+from pillar_core.engine.gradient import squared_lengths
+from pillar_core.ledger import DpEvent, Ledger
+from pillar_core.mechanisms import GaussianMechanism
+from pillar_core.methods.method import METHODS, Method, Plan
+from pillar_core.methods.parts import rules
+from pillar_core.methods.parts.fields import filled
+from pillar_core.params import Param
+from pillar_core.rng import Streams
+from pillar_core.splits import Transform, View
+from pillar_core.types import PrivacyBudget, PublicFacts, PublicUse, TrainResult
+
+FEWEST_DIRECTIONS = 10
+PUBLIC_DIRECTIONS = 300
+"""Directions in which the public rows are read at the end, where K is smaller."""
+RIDGE = 0.2
+FLOOR_QUANTILE = 0.01
+"""Rows shorter than this quantile of the public rows are not stretched to length 1."""
+PRIOR_VARIANCES = 2.0 ** np.arange(-8.0, 13.75, 0.5)
+TINY = 1e-12
+LOGITS_AT_ONCE = 1 << 22
+"""Bounds the memory of a pass over the private rows."""
+
+FIRST_SHARE = Param("first_share", float, 0.3, "Share of μ² that the first release spends.", low=0.01, high=0.99)
+WHITENING = Param(
+    "whitening", float, 0.125, "Power g of the public variances that coordinates are divided by: 0.5 whitens.", low=0, high=0.5
+)
+DISTILLATION = Param("distillation", float, 0.3, "Weight of the head that the public rows are fitted with at the end.", low=0, high=1)
+
+
+@dataclasses.dataclass(frozen=True)
+class KalmanSettings:
+    """Constants of the rule; none needs to be moved. l2_clip_norm is in units of √(C/(C − 1)); the first release has one of its own."""
+
+    k: int | None = params.setting(params.K)
+    steps: int = params.setting(params.STEPS, default=10, high=1_000, none_means="", help="Noisy residual sums.")
+    first_share: float = params.setting(FIRST_SHARE)
+    l2_clip_norm: float = params.setting(params.L2_CLIP_NORM, default=0.4, help="Largest norm of one row's residual after the first sum.")
+    whitening: float = params.setting(WHITENING)
+    distillation: float = params.setting(DISTILLATION)
+    noise_multiplier: float | None = params.setting(params.NOISE_MULTIPLIER)
+
+
+@dataclasses.dataclass(frozen=True)
+class Features:
+    """Rows in public directions: `public` (m, K′) float64 and `private` (n, K) float32, of norm at most 1 in the first K columns."""
+
+    private: torch.Tensor
+    public: Array
+    transform: Transform
+
+
+def noise_multipliers(settings: KalmanSettings) -> list[float]:
+    """σ_t of each release, together worth `noise_multiplier`: σ/√α, then σ√((T − 1)/(1 − α))."""
+    total = float(settings.noise_multiplier or 0.0)
+    if settings.steps == 1:
+        return [total]
+    later = total * math.sqrt((settings.steps - 1) / (1.0 - settings.first_share))
+    return [total / math.sqrt(settings.first_share), *[later] * (settings.steps - 1)]
+
+
+def clip_norms(settings: KalmanSettings, n_classes: int) -> list[float]:
+    """c_t of each release: the first is the residual's own norm at a head of zeros."""
+    ratio = n_classes / (n_classes - 1)
+    return [math.sqrt(1.0 / ratio), *[settings.l2_clip_norm * math.sqrt(ratio)] * (settings.steps - 1)]
+
+
+def cost(settings: KalmanSettings, facts: PublicFacts) -> DpEvent:
+    """T Gaussian releases, the first with less noise."""
+    return events.compose(*(events.gaussian(multiplier) for multiplier in noise_multipliers(settings)))
+
+
+def features_of(settings: KalmanSettings, view: View) -> Features:
+    """Private and public rows in whitened public directions; private rows in the first K alone."""
+    k = filled(settings.k, "k")
+    basis = view.basis(standardise=False, centre=True)
+    width = max(k, min(PUBLIC_DIRECTIONS, basis.rank))
+    scale = np.maximum(basis.eigenvalues[:width], TINY * basis.eigenvalues[0]) ** -settings.whitening
+    projection = (basis.vectors[:, :width] * scale).astype(np.float32)
+    public = Transform(basis.mean, None, projection)(view.x_public).astype(np.float64)
+    floor = max(float(np.quantile(np.linalg.norm(public[:, :k], axis=1), FLOOR_QUANTILE)), float(np.finfo(np.float32).tiny))
+    private = view.prepare(standardise=False, centre=True, normalise=False, k=k).z
+    for start in range(0, len(private), rules_rows(k)):
+        part = slice(start, start + rules_rows(k))
+        private[part] = shortened(private[part] * scale[:k], k, floor)
+    return Features(torch.from_numpy(private), shortened(public, k, floor), Transform(basis.mean, None, projection, normalise=True))
+
+
+def rules_rows(width: int) -> int:
+    """Rows of that width at a time."""
+    return max(1, LOGITS_AT_ONCE // width)
+
+
+def shortened(rows: Array, k: int, floor: float) -> Array:
+    """(n, K′) float64 rows over max(norm of the first k entries, floor); a row of zero or infinite norm there is all zeros."""
+    norms = np.sqrt(np.einsum("ij,ij->i", rows[:, :k], rows[:, :k]))
+    usable = (norms > 0) & np.isfinite(norms)
+    divided: Array = np.where(usable[:, None], rows / np.where(usable, np.maximum(norms, floor), 1.0)[:, None], 0.0)
+    return divided
+
+
+def softmax(logits: Array) -> Array:
+    """(m, C) shares of each class."""
+    shares = np.exp(logits - logits.max(axis=1, keepdims=True))
+    shares /= shares.sum(axis=1, keepdims=True)
+    return np.asarray(shares)
+
+
+def residual_sum(private: torch.Tensor, lengths: torch.Tensor, labels: torch.Tensor, head: Array, clip: float) -> torch.Tensor:
+    """(C, K) float64 sum over the private rows of clip(onehot − softmax) ⊗ u."""
+    weights = torch.from_numpy(head.T.astype(np.float32).copy())[None]
+    total = torch.zeros(weights.shape[1:], dtype=torch.float64)
+    size = rules_rows(weights.shape[1])
+    for start in range(0, len(private), size):
+        part = slice(start, start + size)
+        total -= clipped_sum(private[part], lengths[part], labels[part], weights, None, torch.tensor([clip]))[0][0]
+    return total
+
+
+def prior_precision(evidence: Array, curvature: Array, std: float) -> float:
+    """1/τ², τ² the likeliest variance of the head's entries given the first release. evidence: (K, C); curvature: (K,)."""
+    squares = (evidence**2).sum(axis=1) / (evidence.shape[1] - 1)
+    variances = PRIOR_VARIANCES[:, None] * curvature**2 + curvature + std**2
+    return float(1.0 / PRIOR_VARIANCES[np.argmin((np.log(variances) + squares / variances).sum(axis=1))])
+
+
+def expected_curvature(u: Array, head: Array, clip: float, n_private: int) -> Array:
+    """(K,) how much a unit of each coordinate moves a residual sum of N rows like the public ones, clip included."""
+    p = softmax(u @ head)
+    squares = (p**2).sum(axis=1)
+    norms = np.sqrt(np.maximum(1.0 - 2.0 * p + squares[:, None], TINY))
+    passed = (p * np.minimum(1.0, clip / norms)).sum(axis=1)
+    curvature: Array = n_private * ((1.0 - squares) / (p.shape[1] - 1) * passed) @ u**2 / len(u)
+    return np.maximum(curvature, TINY)
+
+
+def distilled(head: Array, public: Array, weight: float) -> Array:
+    """(K′, C) the head moved by `weight` towards the ridge fit of its own class shares on the public rows, at the head's scale."""
+    logits = public @ head
+    logits -= logits.mean(axis=1, keepdims=True)
+    shares = softmax(logits)
+    fitted = np.linalg.solve(public.T @ public + RIDGE * np.eye(public.shape[1]), public.T @ (shares - shares.mean(axis=0)))
+    answers = public @ fitted
+    size = float((answers**2).sum())
+    moved: Array = (1.0 - weight) * head + weight * (float((logits * answers).sum()) / size if size > 0 else 0.0) * fitted
+    return moved
+
+
+def fit(settings: KalmanSettings, view: View, streams: Streams, ledger: Ledger) -> TrainResult:
+    """T releases, each followed by a step of the head; then the public rows."""
+    features, n_private, n_classes = features_of(settings, view), view.facts.n_private, view.facts.n_classes
+    k, width = features.private.shape[1], features.public.shape[1]
+    u, head = features.public[:, :k], np.zeros((k, n_classes))
+    lengths, labels, stream = squared_lengths(features.private), torch.from_numpy(view.y), streams.secret("noise")
+    precision = np.zeros(k)
+    schedule = zip(noise_multipliers(settings), clip_norms(settings, n_classes), strict=True)
+    for step, (multiplier, clip) in enumerate(schedule):
+        total = residual_sum(features.private, lengths, labels, head, clip)
+        mechanism = GaussianMechanism(multiplier, clip, stream, ledger, label="residual sum")
+        evidence = mechanism.release(total).double().numpy().T
+        evidence = evidence - evidence.mean(axis=1, keepdims=True)
+        std = multiplier * clip
+        if step == 0:
+            curvature = np.maximum(n_private * np.einsum("ij,ij->j", u, u) / (len(u) * n_classes), TINY)
+            precision += prior_precision(evidence, curvature, std)
+        else:
+            curvature = expected_curvature(u, head, clip, n_private)
+        share = curvature / (curvature + std**2)
+        precision += curvature * share
+        head = head + (share / precision)[:, None] * evidence
+    whole = np.concatenate([head, np.zeros((width - k, n_classes))])
+    weights = distilled(whole, features.public, settings.distillation).astype(np.float32)
+    return TrainResult(LinearClassifier(features.transform, weights, np.zeros(n_classes, dtype=np.float32)))
+
+
+def fit_many(settings: Sequence[KalmanSettings], view: View, streams: Sequence[Streams], ledgers: Sequence[Ledger]) -> list[TrainResult]:
+    """One after the other: they share the eigendecomposition and the projected rows, and no pass is like another's."""
+    return [fit(*one) for one in zip(settings, [view] * len(settings), streams, ledgers, strict=True)]
+
+
+def resolve_schedule(settings: KalmanSettings, facts: PublicFacts, budget: PrivacyBudget | None) -> Plan[KalmanSettings]:
+    """Nothing: the schedule is the settings'."""
+    return Plan(settings)
+
+
+def resolve_hyperparameters(settings: KalmanSettings, facts: PublicFacts) -> Plan[KalmanSettings]:
+    """Fills `k` from the noise.
+
+    Raises:
+        DataError: an explicit k above the rank of the public rows.
+    """
+    ceiling, noise = rules.public_rank(facts), float(settings.noise_multiplier or 0.0)
+    rules.check_k(settings.k, ceiling)
+    if settings.k is not None:
+        return Plan(settings)
+    if noise == 0:
+        return Plan(dataclasses.replace(settings, k=ceiling), (f"k = {ceiling}: without noise every direction helps.",))
+    wanted = round((10.0 / facts.n_classes) ** (1 / 3) * (facts.n_private / noise) ** (2 / 3))
+    k = min(ceiling, max(FEWEST_DIRECTIONS, wanted))
+    why = f"k = {k}: (10/C)^(1/3)·(μN)^(2/3), at least {FEWEST_DIRECTIONS} and at most the rank; directions that say little shrink."
+    return Plan(dataclasses.replace(settings, k=k), (why,))
+
+
+METHODS.register(
+    Method(
+        name="pillar_kalman",
+        title="PILLAR Kalman",
+        source="ours, after Pinto, Hu, Yang & Sanyal, PILLAR",
+        idea="Ten noisy sums of what the model still gets wrong, each believed as far as its noise allows; no setting to choose.",
+        public_use=PublicUse.UNLABELLED,
+        settings=KalmanSettings,
+        cost=cost,
+        fit=fit,
+        public_statistics=lambda settings, view: {"public_rank": view.basis(standardise=False, centre=True).rank},
+        fit_many=fit_many,
+        resolve_schedule=resolve_schedule,
+        resolve_hyperparameters=resolve_hyperparameters,
+    )
+)
