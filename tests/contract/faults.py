@@ -28,7 +28,7 @@ from pillar_core.mechanisms.gaussian import GaussianMechanism
 from pillar_core.mechanisms.printed_noisy_sgd import PrintedNoisySgd
 from pillar_core.methods import METHODS
 from pillar_core.methods.baselines import dp_pca
-from pillar_core.methods.closed_form import pillar_one_shot
+from pillar_core.methods.closed_form import pillar_kalman, pillar_one_shot
 from pillar_core.methods.parts import voting
 from pillar_core.methods.parts.deep import gradients as deep_gradients
 from pillar_core.methods.parts.deep import settings as deep_settings
@@ -122,6 +122,16 @@ def one_place_twice(original: Any) -> Any:
 def by_the_batch(original: Any) -> Any:
     """All rows are scaled by the median row's factor."""
     return lambda squared, clip, **more: original(squared, clip, **more).median(dim=1, keepdim=True).values.expand_as(squared).contiguous()
+
+
+def by_the_realised_norm(original: Any) -> Any:
+    """Noise in units of the sum's own norm, not of the clip norm."""
+    return lambda self, like, std: original(self, like, self.noise_multiplier * float(torch.linalg.vector_norm(like)))
+
+
+def of_private_curvature(original: Any) -> Any:
+    """The curvature of the private rows, not of the public ones."""
+    return lambda features, *rest: original(dataclasses.replace(features, public=features.private.double().numpy()), *rest)
 
 
 def unclipped(original: Any) -> Any:
@@ -221,7 +231,7 @@ def double_charge(original: Any) -> Any:
     return lambda noise_multiplier, **more: original(2 * noise_multiplier, **more)
 
 
-HEADS = ("dp_sgd", "pillar", "gep", "adadps", "dope_sgd", "pillar_one_shot", "semi_private_halfspace")
+HEADS = ("dp_sgd", "pillar", "gep", "adadps", "dope_sgd", "pillar_one_shot", "pillar_kalman", "semi_private_halfspace")
 NORMALS = (*HEADS, "dp_pca", "private_knn", DEEP, SCREENING)
 FEW = ("dp_sgd", DEEP)
 
@@ -248,6 +258,7 @@ FAULTS = (
         noise_by(lambda noise: noise * (torch.arange(noise.shape[-1]) > 0)),
         ("dp_sgd", "pillar_one_shot"),
     ),
+    _noise("scale", "noise in units of the realised norm", by_the_realised_norm, ("pillar_kalman", "pillar_one_shot")),
     Fault("scale", "half the noise", PrintedNoisySgd, "_descend", half_printed, (PRINTED,)),
     Fault(
         "scale",
@@ -267,7 +278,7 @@ FAULTS = (
         Streams,
         "secret",
         stuck,
-        ("dp_sgd", "pillar", "gep", "adadps", "dope_sgd", "private_knn", DEEP),
+        ("dp_sgd", "pillar", "gep", "adadps", "dope_sgd", "pillar_kalman", "private_knn", DEEP),
     ),
     Fault("dependence", "the same noise in every run", Streams, "secret", seedless, (*HEADS, DEEP)),
     _noise("dependence", "classes share their noise", noise_by(shared_by_classes), ("dp_sgd", "pillar_one_shot", DEEP)),
@@ -321,8 +332,9 @@ FAULTS = (
         View,
         "basis",
         of_private_rows,
-        ("pillar", "semi_private_halfspace", "pillar_one_shot"),
+        ("pillar", "semi_private_halfspace", "pillar_one_shot", "pillar_kalman"),
     ),
+    Fault("post-processing", "curvature of private rows", pillar_kalman, "expected_curvature", of_private_curvature, ("pillar_kalman",)),
     Fault("post-processing", "private rows in mean and scale", View, "moments", of_private_rows, ("dp_sgd", "dope_sgd")),
     Fault("post-processing", "the divisor counts rows present", deep_settings, "private_phase", by_rows_present, (DEEP,)),
     Fault("ledger", "twice the noise is charged", ledger, "gaussian", double_charge, (*HEADS, DEEP)),

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
+from unittest.mock import patch
+
 import numpy as np
 import pytest
 
@@ -9,7 +12,9 @@ from contract import checks
 from contract.cases import BOOLEAN, IMAGES, case_for
 from contract.test_methods import PRIVATE
 from pillar_core import params
+from pillar_core.memo import Memo
 from pillar_core.methods import METHODS
+from pillar_core.methods.closed_form import pillar_kalman
 
 LEARNERS = [name for name in PRIVATE if name not in BOOLEAN and name not in IMAGES]
 UNDERFLOW = np.array([3e-23] + 7 * [2.6e-23], dtype=np.float32)
@@ -34,3 +39,18 @@ def test_one_shot_rows_that_underflow_stay_within_the_sensitivity():
     basis = case.view.basis(standardise=False, centre=False)
     row = (basis.vectors[:, :4].astype(np.float64) @ UNDERFLOW[:4]).astype(np.float32)
     checks.is_within_sensitivity(case, rows={"underflow": row, "opposite": -row})
+
+
+def test_a_row_without_a_direction_stays_within_the_sensitivity():
+    """A private row at the public mean has norm 0 exactly, and one of NaN has none: divided by it, the whole sum would be NaN."""
+    case = case_for(METHODS["pillar_kalman"])
+    public = np.concatenate([case.view.x_public, -case.view.x_public])  # a mean of exactly 0
+    case = dataclasses.replace(case, view=dataclasses.replace(case.view, x_public=public, memo=Memo()))
+    rows = {"zero": np.zeros(8, dtype=np.float32), "not a number": np.full(8, np.nan, dtype=np.float32)}
+    checks.is_within_sensitivity(case, rows=rows)
+    with (
+        patch.object(pillar_kalman, "shortened", lambda rows, k, floor: rows / np.linalg.norm(rows[:, :k], axis=1, keepdims=True)),
+        np.errstate(invalid="ignore"),
+        pytest.raises(AssertionError, match="moved by nan"),
+    ):
+        checks.is_within_sensitivity(case, rows=rows)

@@ -21,7 +21,7 @@ from pillar_core.studies.compare import learners as compare
 from pillar_core.types import Provenance
 
 BUDGETS = (0.1, 0.3, 0.7, 2.0)
-START = ("pillar", "pillar_one_shot", "dp_raft_pillar", "dp_sgd", "jl", "gep", "adamix", "only_public", "non_private")
+START = ("pillar", "pillar_one_shot", "pillar_kalman", "dp_raft_pillar", "dp_sgd", "jl", "gep", "adamix", "only_public", "non_private")
 _SECONDS = 1.5
 """A rough cost of one cell, for the estimate before anything ran."""
 

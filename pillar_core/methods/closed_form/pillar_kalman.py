@@ -30,10 +30,11 @@ from pillar_core.arrays import Array
 from pillar_core.deferred import torch
 from pillar_core.engine import LinearClassifier, clipped_sum
 from pillar_core.engine.gradient import squared_lengths
+from pillar_core.grouping import grouped
 from pillar_core.ledger import DpEvent, Ledger
 from pillar_core.mechanisms import GaussianMechanism
 from pillar_core.methods.method import METHODS, Method, Plan
-from pillar_core.methods.parts import rules
+from pillar_core.methods.parts import descent, rules
 from pillar_core.methods.parts.fields import filled
 from pillar_core.params import Param
 from pillar_core.rng import Streams
@@ -65,7 +66,7 @@ class KalmanSettings:
     k: int | None = params.setting(params.K)
     steps: int = params.setting(params.STEPS, default=10, high=1_000, none_means="", help="Noisy residual sums.")
     first_share: float = params.setting(FIRST_SHARE)
-    l2_clip_norm: float = params.setting(params.L2_CLIP_NORM, default=0.4, help="Largest norm of one row's residual after the first sum.")
+    l2_clip_norm: float = params.setting(params.L2_CLIP_NORM, default=0.4, help="Clip norm after the first sum, times √(C/(C − 1)).")
     whitening: float = params.setting(WHITENING)
     distillation: float = params.setting(DISTILLATION)
     noise_multiplier: float | None = params.setting(params.NOISE_MULTIPLIER)
@@ -110,15 +111,10 @@ def features_of(settings: KalmanSettings, view: View) -> Features:
     public = Transform(basis.mean, None, projection)(view.x_public).astype(np.float64)
     floor = max(float(np.quantile(np.linalg.norm(public[:, :k], axis=1), FLOOR_QUANTILE)), float(np.finfo(np.float32).tiny))
     private = view.prepare(standardise=False, centre=True, normalise=False, k=k).z
-    for start in range(0, len(private), rules_rows(k)):
-        part = slice(start, start + rules_rows(k))
+    for start in range(0, len(private), rows_at_once(k)):
+        part = slice(start, start + rows_at_once(k))
         private[part] = shortened(private[part] * scale[:k], k, floor)
     return Features(torch.from_numpy(private), shortened(public, k, floor), Transform(basis.mean, None, projection, normalise=True))
-
-
-def rules_rows(width: int) -> int:
-    """Rows of that width at a time."""
-    return max(1, LOGITS_AT_ONCE // width)
 
 
 def shortened(rows: Array, k: int, floor: float) -> Array:
@@ -127,6 +123,11 @@ def shortened(rows: Array, k: int, floor: float) -> Array:
     usable = (norms > 0) & np.isfinite(norms)
     divided: Array = np.where(usable[:, None], rows / np.where(usable, np.maximum(norms, floor), 1.0)[:, None], 0.0)
     return divided
+
+
+def rows_at_once(width: int) -> int:
+    """Rows of that width at a time."""
+    return max(1, LOGITS_AT_ONCE // width)
 
 
 def softmax(logits: Array) -> Array:
@@ -140,7 +141,7 @@ def residual_sum(private: torch.Tensor, lengths: torch.Tensor, labels: torch.Ten
     """(C, K) float64 sum over the private rows of clip(onehot − softmax) ⊗ u."""
     weights = torch.from_numpy(head.T.astype(np.float32).copy())[None]
     total = torch.zeros(weights.shape[1:], dtype=torch.float64)
-    size = rules_rows(weights.shape[1])
+    size = rows_at_once(weights.shape[1])
     for start in range(0, len(private), size):
         part = slice(start, start + size)
         total -= clipped_sum(private[part], lengths[part], labels[part], weights, None, torch.tensor([clip]))[0][0]
@@ -154,8 +155,9 @@ def prior_precision(evidence: Array, curvature: Array, std: float) -> float:
     return float(1.0 / PRIOR_VARIANCES[np.argmin((np.log(variances) + squares / variances).sum(axis=1))])
 
 
-def expected_curvature(u: Array, head: Array, clip: float, n_private: int) -> Array:
+def expected_curvature(features: Features, head: Array, clip: float, n_private: int) -> Array:
     """(K,) how much a unit of each coordinate moves a residual sum of N rows like the public ones, clip included."""
+    u = features.public[:, : len(head)]
     p = softmax(u @ head)
     squares = (p**2).sum(axis=1)
     norms = np.sqrt(np.maximum(1.0 - 2.0 * p + squares[:, None], TINY))
@@ -176,9 +178,9 @@ def distilled(head: Array, public: Array, weight: float) -> Array:
     return moved
 
 
-def fit(settings: KalmanSettings, view: View, streams: Streams, ledger: Ledger) -> TrainResult:
+def learn(settings: KalmanSettings, features: Features, view: View, streams: Streams, ledger: Ledger) -> TrainResult:
     """T releases, each followed by a step of the head; then the public rows."""
-    features, n_private, n_classes = features_of(settings, view), view.facts.n_private, view.facts.n_classes
+    n_private, n_classes = view.facts.n_private, view.facts.n_classes
     k, width = features.private.shape[1], features.public.shape[1]
     u, head = features.public[:, :k], np.zeros((k, n_classes))
     lengths, labels, stream = squared_lengths(features.private), torch.from_numpy(view.y), streams.secret("noise")
@@ -194,7 +196,7 @@ def fit(settings: KalmanSettings, view: View, streams: Streams, ledger: Ledger) 
             curvature = np.maximum(n_private * np.einsum("ij,ij->j", u, u) / (len(u) * n_classes), TINY)
             precision += prior_precision(evidence, curvature, std)
         else:
-            curvature = expected_curvature(u, head, clip, n_private)
+            curvature = expected_curvature(features, head, clip, n_private)
         share = curvature / (curvature + std**2)
         precision += curvature * share
         head = head + (share / precision)[:, None] * evidence
@@ -204,8 +206,13 @@ def fit(settings: KalmanSettings, view: View, streams: Streams, ledger: Ledger) 
 
 
 def fit_many(settings: Sequence[KalmanSettings], view: View, streams: Sequence[Streams], ledgers: Sequence[Ledger]) -> list[TrainResult]:
-    """One after the other: they share the eigendecomposition and the projected rows, and no pass is like another's."""
-    return [fit(*one) for one in zip(settings, [view] * len(settings), streams, ledgers, strict=True)]
+    """One after the other; runs that agree on the features share them."""
+    results: dict[int, TrainResult] = {}
+    for positions in grouped((one.k, one.whitening) for one in settings):
+        features = features_of(settings[positions[0]], view)
+        for position in positions:
+            results[position] = learn(settings[position], features, view, streams[position], ledgers[position])
+    return [results[position] for position in range(len(settings))]
 
 
 def resolve_schedule(settings: KalmanSettings, facts: PublicFacts, budget: PrivacyBudget | None) -> Plan[KalmanSettings]:
@@ -223,10 +230,8 @@ def resolve_hyperparameters(settings: KalmanSettings, facts: PublicFacts) -> Pla
     rules.check_k(settings.k, ceiling)
     if settings.k is not None:
         return Plan(settings)
-    if noise == 0:
-        return Plan(dataclasses.replace(settings, k=ceiling), (f"k = {ceiling}: without noise every direction helps.",))
-    wanted = round((10.0 / facts.n_classes) ** (1 / 3) * (facts.n_private / noise) ** (2 / 3))
-    k = min(ceiling, max(FEWEST_DIRECTIONS, wanted))
+    wanted = (10.0 / facts.n_classes) ** (1 / 3) * (facts.n_private / noise) ** (2 / 3) if noise > 0 else math.inf
+    k = min(ceiling, max(FEWEST_DIRECTIONS, round(min(wanted, ceiling))))
     why = f"k = {k}: (10/C)^(1/3)·(μN)^(2/3), at least {FEWEST_DIRECTIONS} and at most the rank; directions that say little shrink."
     return Plan(dataclasses.replace(settings, k=k), (why,))
 
@@ -240,7 +245,7 @@ METHODS.register(
         public_use=PublicUse.UNLABELLED,
         settings=KalmanSettings,
         cost=cost,
-        fit=fit,
+        fit=descent.fit_with(fit_many),
         public_statistics=lambda settings, view: {"public_rank": view.basis(standardise=False, centre=True).rank},
         fit_many=fit_many,
         resolve_schedule=resolve_schedule,

@@ -18,7 +18,7 @@ MOST_SHOTS = 0.5
 """Of the rows a class: half may become public, so that the other half can stay private."""
 LARGEST_SHARE = 0.5
 FEW_ROWS = ("pillar", "dp_sgd", CEILING)
-PUBLIC_READERS = ("pillar", "pillar_one_shot", "dp_raft_pillar", "gep", "adamix")
+PUBLIC_READERS = ("pillar", "pillar_one_shot", "pillar_kalman", "dp_raft_pillar", "gep", "adamix")
 BOOSTED = ("adamix", "ppgd", "pda_dpmd", "dope_sgd", FLOOR, CEILING)
 SHIFTED = ("pillar", "adamix", FLOOR)
 
