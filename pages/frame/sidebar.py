@@ -157,7 +157,7 @@ def _ladder(values: Sequence[Any], now: Any, limit: float | None) -> list[Any]:
 
 
 def _dataset_title(name: str) -> str:
-    return pc.DATASETS[name].short_title if name in pc.DATASETS else uploads.title_of(name)
+    return uploads.title_of(name)
 
 
 def _k_words(k: int) -> str:

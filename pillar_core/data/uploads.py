@@ -187,9 +187,9 @@ def card(name: str) -> Upload | None:
 
 
 def title_of(name: str) -> str:
-    """What people call a set: a registered one's title, the title of what was brought, else the name itself."""
+    """What people call a set: a registered one's short title, the title of what was brought, else the name itself."""
     if name in DATASETS:
-        return DATASETS[name].title
+        return DATASETS[name].short_title
     upload = card(name)
     return upload.title if upload is not None else "an upload that is not yours or no longer here" if is_name(name) else name
 

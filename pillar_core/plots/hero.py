@@ -44,8 +44,8 @@ def learning_hero(
     low_level = _mean(table[(table["method"] == floor) & (table["epsilon"] == tight)])
     top_level = _mean(unprojected(table, ceiling))
     span = (float(main["k"].min()), float(main["k"].max()))
-    _rule(figure, top_level, span=span, at=span[0], text="no privacy at all", mode=mode, dash="dash")
-    _rule(figure, low_level, span=span, at=float(top["k"]), text=f"{epsilon_label(tight)} without projection", mode=mode, dash="dot")
+    _rule(figure, top_level, span=span, text="no privacy at all", mode=mode, dash="dash")
+    _rule(figure, low_level, span=span, text=f"{epsilon_label(tight)} without projection", mode=mode, dash="dot")
     _story(figure, main, top=top, low_level=low_level, mode=mode)
     if k:
         _here(figure, main.iloc[(main["k"].astype(float).apply(math.log) - math.log(k)).abs().argmin()], mode=mode)
@@ -93,18 +93,18 @@ def _named(figure: Any, curve: pd.DataFrame, *, mode: Mode) -> None:
     )
 
 
-def _rule(figure: Any, level: float | None, *, span: tuple[float, float], at: float, text: str, mode: Mode, dash: str) -> None:
+def _rule(figure: Any, level: float | None, *, span: tuple[float, float], text: str, mode: Mode, dash: str) -> None:
     if level is None:
         return
     muted = INK[mode].muted
     figure.add_scatter(x=list(span), y=[100 * level] * 2, mode="lines", line={"color": muted, "width": 1.4, "dash": dash}, hoverinfo="skip")
     figure.add_annotation(
-        x=math.log10(at),
+        x=math.log10(span[0]),
         y=100 * level,
         text=f"{text}: {100 * level:.0f} %",
         showarrow=False,
-        xanchor="left" if at == span[0] else "center",
-        yanchor="bottom" if at == span[0] else "top",
+        xanchor="left",
+        yanchor="bottom",
         font={"size": 13, "color": muted},
     )
 
@@ -132,7 +132,7 @@ def _story(figure: Any, main: pd.DataFrame, *, top: Any, low_level: float | None
         bgcolor=faded(ink.surface, 0.82),
         font={"size": 16, "color": ink.accent},
     )
-    if low_level is not None and y - 100 * low_level > 4:
+    if low_level is not None and y - 100 * low_level > 1:
         figure.add_annotation(
             x=x,
             y=y - 1.2,

@@ -117,7 +117,7 @@ def ranking(
     )
     return finished(
         figure,
-        title=f"{labels[names.index(real[0])]} {'lies nearest' if _is_clear(rows.loc[real]) else 'seems nearest'} to {private}",
+        title=f"{_verdict(rows.loc[real], [labels[names.index(name)] for name in real])} to {private}",
         caption=caption,
         alt=f"Distances of {len(names)} public sets, nearest first: {summary}. Nearest at {best:.2f}.",
         mode=mode,
@@ -263,9 +263,14 @@ def _unit(score: ScoreAxis | None, table: pd.DataFrame) -> str:
     return str(table["score"].iloc[0]) if score is None else score.unit
 
 
-def _is_clear(rows: pd.DataFrame) -> bool:
-    """Whether no other interval reaches into that of the first."""
-    return bool((rows["low"].iloc[1:] > rows["high"].iloc[0]).all())
+def _verdict(rows: pd.DataFrame, labels: list[str]) -> str:
+    """Which lies nearest, or which intervals reach into that of the first. rows: nearest first."""
+    if rows["high"].isna().any():
+        return f"{labels[0]} seems nearest"
+    rivals = [label for label, low in zip(labels[1:], rows["low"].iloc[1:], strict=True) if not low > rows["high"].iloc[0]]
+    if not rivals:
+        return f"{labels[0]} lies nearest"
+    return f"{labels[0]} and {rivals[0] if len(rivals) == 1 else f'{len(rivals)} others'} may tie as nearest"
 
 
 def _lines(table: pd.DataFrame, by: str, value: str, mode: Mode, titles: Mapping[str, str] | None, hover: str) -> Any:

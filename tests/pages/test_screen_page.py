@@ -47,6 +47,8 @@ def test_every_view_draws(start: Start, view: str) -> None:
 def test_a_link_restores_the_choice_and_the_exported_command_is_its_own(start: Start) -> None:
     app = start("screen", screen=QUICK)
     assert not app.exception
+    app.session_state["below-screening"] = True
+    app.run()
     command = next(item.value for item in app.code if "pillar_core" in item.value)
     assert command == (
         "python -m pillar_core screen --private digits --public drawn_digits drawn_letters drawn_noise --score gsd --model linear_head "

@@ -46,6 +46,8 @@ def test_images_brought_on_data_are_the_private_set_of_screen(start: Start) -> N
     assert not app.error
     assert box(app, "Private set").value == name
     assert "x-rays.npz" in box(app, "Private set").options
+    app.session_state["below-screening"] = True
+    app.run()
     assert f"--private {name}" in next(item.value for item in app.code if "pillar_core" in item.value)
     assert "in their place" not in words(app)
 

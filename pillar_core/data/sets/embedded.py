@@ -25,7 +25,7 @@ def _read(name: str) -> Dataset:
 for _name, _title, _source, _licence, _rows, _classes in (
     (
         "fashion_mnist",
-        "Fashion-MNIST, 12,000 images (clothes)",
+        "Fashion-MNIST sample (clothes, 12,000 images)",
         "H. Xiao, K. Rasul, R. Vollgraf: Fashion-MNIST, 2017; the first 10,000 train and 2,000 test images",
         "MIT",
         (10_000, 2_000),
@@ -33,7 +33,7 @@ for _name, _title, _source, _licence, _rows, _classes in (
     ),
     (
         "pneumonia_mnist",
-        "Chest x-rays, 2,000 images (children; PneumoniaMNIST)",
+        "Chest x-rays (children's, 2,000 images of PneumoniaMNIST)",
         "J. Yang, R. Shi, D. Wei et al.: MedMNIST v2, Scientific Data, 2023; a part of the images",
         "CC BY 4.0",
         (1_500, 500),
@@ -41,7 +41,7 @@ for _name, _title, _source, _licence, _rows, _classes in (
     ),
     (
         "mnist",
-        "MNIST, 3,500 images (handwritten digits)",
+        "MNIST sample (handwritten digits, 3,500 images)",
         "Y. LeCun, C. Cortes, C. J. C. Burges: MNIST, 1998; a part of the images",
         "CC BY-SA 3.0",
         (2_500, 1_000),

@@ -35,7 +35,7 @@ def test_the_ranking_names_its_winner_and_how_sure_it_is(mode: plots.Mode) -> No
     assert "without noise" in clear.layout.meta["caption"]
     assert "near 0.20; far 0.80" in clear.layout.meta["alt"]
     unsure = plots.ranking(TABLE.assign(low=[0.1, 0.25], epsilon_upper=1.0), mode=mode)
-    assert unsure.layout.title.text == "near seems nearest to the private set"
+    assert unsure.layout.title.text == "near and far may tie as nearest to the private set"
     assert "One release at ε ≤ 1 ranks them all" in unsure.layout.meta["caption"]
     single = plots.ranking(TABLE.assign(low=math.nan, high=math.nan), mode=mode)
     assert "seems nearest" in single.layout.title.text
