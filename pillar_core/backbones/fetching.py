@@ -18,12 +18,15 @@ def hub_file(repository: str | None, filename: str, *, network: bool) -> Path | 
         return None
     try:
         import huggingface_hub
-        from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError
+        from huggingface_hub.errors import HfHubHTTPError
     except ImportError as cause:
         raise MissingDependencyError("weights from a hub need the package huggingface_hub: pip install huggingface_hub.") from cause
     try:
-        return Path(huggingface_hub.hf_hub_download(repository, filename, local_files_only=not network))
-    except (LocalEntryNotFoundError, HfHubHTTPError, OSError, ValueError) as error:
+        if not network:  # hf_hub_download asks the hub for a list even then, to say which program it serves
+            kept = huggingface_hub.try_to_load_from_cache(repository, filename)
+            return Path(kept) if isinstance(kept, str) else None
+        return Path(huggingface_hub.hf_hub_download(repository, filename))
+    except (HfHubHTTPError, OSError, ValueError) as error:
         if not network:
             return None
         raise DataError(

@@ -13,6 +13,8 @@ from pillar_core.data.wording import listed
 
 MISSING = -1
 LARGEST_WHOLE = 2.0**53
+LONGEST_WORD = 200
+"""Characters of a label: each row of the vector takes as many as its longest one."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -57,7 +59,8 @@ def names_and_order(train: Plain, classes: Sequence[Any] | None) -> tuple[tuple[
     if unknown:
         allowed = f"0 … {len(names) - 1} (one number per class)" if numeric else f"one of {listed(names)}"
         problems.append(f"y_train must be {allowed}; got {listed(unknown)}. Correct the labels or the list of classes.")
-    absent = [name for name, value in zip(names, order, strict=True) if value not in set(present.tolist())]
+    found = set(present.tolist())
+    absent = [name for name, value in zip(names, order, strict=True) if value not in found]
     return names, order, problems, [f"No train row has the class {listed(absent)}."] if absent else []
 
 
@@ -87,6 +90,9 @@ def _from_objects(array: Array, name: str) -> tuple[Plain | None, list[str]]:
     missing = np.array([value is None or value == "" or (isinstance(value, float) and np.isnan(value)) for value in values], dtype=bool)
     present = [value for value, gone in zip(values, missing, strict=True) if not gone]
     if all(isinstance(value, str) for value in present):
+        longest = max(map(len, present), default=0)
+        if longest > LONGEST_WORD:
+            return None, [f"{name} must hold words of at most {LONGEST_WORD} characters; one has {longest:,}. Name the classes shortly."]
         return Plain(np.array(["" if gone else value for value, gone in zip(values, missing, strict=True)], dtype=str), missing), []
     if all(isinstance(value, int | float | np.number) for value in present):
         return _from_floats(np.array([np.nan if gone else value for value, gone in zip(values, missing, strict=True)], dtype=float), name)

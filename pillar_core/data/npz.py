@@ -53,14 +53,14 @@ def arrays_of(content: io.BytesIO | Path, *, also: tuple[str, ...] = ()) -> tupl
         with zipfile.ZipFile(content) as archive:
             members = {member.filename.removesuffix(".npy"): member for member in archive.infolist()}
             others = [key for key in members if key not in wanted]
-            return {key: _array(archive, member) for key, member in members.items() if key in wanted}, others
+            return {key: _array(archive, member, content) for key, member in members.items() if key in wanted}, others
     except UNREADABLE as error:
         if isinstance(error, DataError):
             raise
         raise DataError(f"the npz cannot be read ({error}): it is damaged or incomplete. Save it again with numpy.savez.") from error
 
 
-def _array(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> Array:
+def _array(archive: zipfile.ZipFile, member: zipfile.ZipInfo, content: io.BytesIO | Path) -> Array:
     """One array of a npz; on the disk where it is too large for memory, unpacked piece by piece."""
     with archive.open(member) as stream:
         version = np.lib.format.read_magic(stream)
@@ -76,6 +76,8 @@ def _array(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> Array:
             raise DataError(
                 f"{member.filename} says that it is of shape {shape} and {dtype}, and holds {held:,} bytes: it is no such array."
             )
+        if len(shape) == 2 and dtype.kind in "biuf":  # features, which become float32
+            check_unpacked("the npz", 4 * math.prod(shape), content, most=LARGEST)
         if not scratch.is_large((member.file_size,)):
             stream.seek(0)
             return np.asarray(np.lib.format.read_array(stream, allow_pickle=False))

@@ -68,13 +68,13 @@ def opened(source: str | Path | bytes) -> io.BytesIO | Path:
     return path
 
 
-def check_unpacked(what: str, size: int, content: io.BytesIO | Path, *, most: int) -> None:
-    """Refuses a file whose content says that it has `size` bytes: above `most`, or above 1 GiB and a hundred times the file.
+def check_unpacked(what: str, size: int, content: io.BytesIO | Path | int, *, most: float) -> None:
+    """Refuses a file (or so many bytes of one) whose content says that it has `size`: above `most`, or 1 GiB and a hundred times the file.
 
     Raises:
         DataError: it would be that large.
     """
-    own = len(content.getbuffer()) if isinstance(content, io.BytesIO) else content.stat().st_size
+    own = content if isinstance(content, int) else len(content.getbuffer()) if isinstance(content, io.BytesIO) else content.stat().st_size
     limit = min(most, max(ALWAYS_UNPACKED, TIMES_UNPACKED * own))
     if not size <= limit:
         sizes = f"{size / 2**30:.1f} GiB; the limit for a file of {own / 2**20:,.1f} MiB is {limit / 2**30:.1f} GiB"

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import csv
 import io
+import itertools
 from pathlib import Path
 from typing import Any
 
@@ -55,10 +57,17 @@ def frame_of(content: io.BytesIO | Path, ending: str) -> Any:
 
     try:
         _check_width(content, ending)
-        frame = pd.read_csv(content, low_memory=False, skipinitialspace=True) if ending == ".csv" else pd.read_parquet(content)
+        frame: Any = pd.read_csv(content, low_memory=False, skipinitialspace=True) if ending == ".csv" else _read_parquet(content)
     except DataError:
         raise
-    except (ValueError, OSError, KeyError, TypeError, NotImplementedError) as error:  # pandas and pyarrow derive theirs from these
+    except (
+        ValueError,
+        OSError,
+        KeyError,
+        TypeError,
+        NotImplementedError,
+        csv.Error,
+    ) as error:  # pandas and pyarrow derive theirs from these
         raise DataError(f"the {ending[1:]} table cannot be read ({error}): it is damaged, empty or another format.") from error
     frame.columns = [str(column) for column in frame.columns]
     repeated = frame.columns[frame.columns.duplicated()]
@@ -79,20 +88,34 @@ def _check_width(content: io.BytesIO | Path, ending: str) -> None:
     if ending == ".csv":
         with io.BytesIO(content.getbuffer()[:LONGEST_START]) if isinstance(content, io.BytesIO) else content.open("rb") as stream:
             start = stream.read(LONGEST_START)
-        lines = [line for line in start.splitlines() if line.strip()][:2]
+        rows = csv.reader(io.StringIO(start.decode("latin-1"), newline=""), skipinitialspace=True)
+        lines = list(itertools.islice((row for row in rows if any(cell.strip() for cell in row)), 2))
         if len(lines) < 2 and len(start) == LONGEST_START:
             raise DataError(f"a table names its columns and has a row within its first {LONGEST_START:,} bytes; this one does not.")
-        columns = 1 + max((line.count(b",") for line in lines), default=0)
+        columns = max(map(len, lines), default=0)
     else:
         import pyarrow.parquet
 
         described = pyarrow.parquet.read_metadata(content)
         columns = described.num_columns
-        check_unpacked("the parquet table", 4 * columns * described.num_rows, content, most=LARGEST)
+        if any(described.schema.column(column).max_repetition_level for column in range(min(columns, MOST_COLUMNS))):
+            raise DataError("the parquet table holds lists: write each of their values as a column of its own.")
+        widths = sum(max(4, described.schema.column(column).length or 0) for column in range(min(columns, MOST_COLUMNS)))
+        check_unpacked("the parquet table", widths * described.num_rows, content, most=LARGEST)
     if columns > MOST_COLUMNS:
         raise DataError(
             f"a table has at most {MOST_COLUMNS:,} columns; this one has {columns:,}. Keep wide rows as npz (x_train, y_train)."
         )
+
+
+def _read_parquet(content: io.BytesIO | Path) -> Any:
+    """The table, in which a word that the file holds once is in memory once."""
+    import pyarrow.parquet
+
+    schema = pyarrow.parquet.read_schema(content)
+    words = [field.name for field in schema if pyarrow.types.is_string(field.type) or pyarrow.types.is_large_string(field.type)]
+    frame = pyarrow.parquet.read_table(content, read_dictionary=words).to_pandas()
+    return frame.astype(dict.fromkeys(words, object))
 
 
 def without_row_numbers(frame: Any, notes: list[str]) -> Any:

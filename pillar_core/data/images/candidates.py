@@ -51,8 +51,16 @@ def _loose_images(source: str | Path | bytes, name: str) -> tuple[Array | None, 
         pictures = [member.picture for member in members if member.is_image]
         good: list[decoding.Picture] = []
         broken: list[decoding.Picture] = []
+        formats: list[decoding.PixelFormat | None] = []
+        ahead = 0
         for picture in pictures:
-            (good if decoding.is_readable(picture) else broken).append(picture)
+            formats.append(decoding.format_of(picture))
+            ahead += 1 if formats[-1] is None else -1
+            if ahead > MOST_AHEAD:
+                return None, ()
+        decoding.check_pixels(pictures, formats)
+        for picture, pixel_format in zip(pictures, formats, strict=True):
+            (good if decoding.is_readable(picture, pixel_format) else broken).append(picture)
             if len(broken) > len(good) + MOST_AHEAD:
                 return None, ()
         if len(good) < FEWEST or len(broken) > len(good):

@@ -10,11 +10,12 @@ import concurrent.futures
 import contextlib
 import dataclasses
 import itertools
+import math
 import os
 import struct
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -23,6 +24,7 @@ import numpy as np
 from pillar_core import store
 from pillar_core.arrays import Array
 from pillar_core.data import scratch
+from pillar_core.data.parts import check_unpacked
 from pillar_core.data.wording import listed
 from pillar_core.errors import DataError, StoreError
 
@@ -37,10 +39,11 @@ GREY, DEEP_GREY, TOO_DEEP = ("1", "L", "LA"), ("I;16", "I;16B", "I;16L"), ("I", 
 
 @dataclasses.dataclass(frozen=True)
 class Picture:
-    """One image: its path for people, and what opens it (a Pillow image, lazily decoded; may raise one of `UNREADABLE`)."""
+    """One image: its path for people, what opens it (a lazily decoded Pillow image, or one of `UNREADABLE`), and its bytes in a zip."""
 
     path: PurePosixPath
     open: Callable[[], contextlib.AbstractContextManager[Any]]
+    packed: float = math.inf
 
 
 @dataclasses.dataclass(frozen=True)
@@ -82,10 +85,22 @@ def pixel_formats(pictures: Sequence[Picture]) -> list[PixelFormat | None]:
     with concurrent.futures.ThreadPoolExecutor(THREADS) as pool:
         for start in range(0, len(pictures), AT_ONCE):
             batch = pictures[start : start + AT_ONCE]
-            found += pool.map(_pixel_format, batch)
+            found += pool.map(format_of, batch)
             bad += [picture.path for picture, pixel_format in zip(batch, found[start:], strict=True) if pixel_format is None]
             _refuse_many(bad, len(found), len(pictures))
+    check_pixels(pictures, found)
     return found
+
+
+def check_pixels(pictures: Sequence[Picture], found: Iterable[PixelFormat | None]) -> None:
+    """Refuses images of a zip, in the formats `found`, whose pixels are far more than its bytes.
+
+    Raises:
+        DataError: they are.
+    """
+    packed = sum(picture.packed for picture in pictures)
+    if packed < math.inf:
+        check_unpacked("the images of the zip", sum(math.prod(one.shape) for one in found if one), int(packed), most=math.inf)
 
 
 def common(readable: Sequence[PixelFormat], n: int) -> tuple[PixelFormat, tuple[str, ...]]:
@@ -136,9 +151,8 @@ def decoded(parts: Sequence[Sequence[Picture]], pixel_format: PixelFormat, *, ke
     return Decoded(rows, keep, skipped, () if name is None else (name,))
 
 
-def is_readable(picture: Picture) -> bool:
+def is_readable(picture: Picture, pixel_format: PixelFormat | None) -> bool:
     """Whether the pixels decode."""
-    pixel_format = _pixel_format(picture)
     return pixel_format is not None and _pixels(picture, pixel_format) is not None
 
 
@@ -155,7 +169,8 @@ def _refuse_many(bad: Sequence[PurePosixPath], seen: int, n: int) -> None:
         )
 
 
-def _pixel_format(picture: Picture) -> PixelFormat | None:
+def format_of(picture: Picture) -> PixelFormat | None:
+    """What the header says; None for a file that is no image, too large or damaged."""
     from PIL import Image
 
     try:

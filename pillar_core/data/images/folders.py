@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import io
+import math
 import zipfile
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path, PurePosixPath
@@ -17,6 +18,8 @@ from pillar_core.errors import DataError
 from pillar_core.fingerprint import fingerprint
 
 ENDINGS = frozenset({".png", ".jpg", ".jpeg", ".bmp", ".gif", ".tif", ".tiff", ".webp", ".ppm", ".pgm"})
+FORMATS = ("PNG", "JPEG", "BMP", "GIF", "TIFF", "WEBP", "PPM")
+"""What Pillow may take a file for, whatever its ending: for PostScript, say, it would start another program."""
 SPLITS = {"train": False, "training": False, "test": True, "testing": True}
 LEFT_OUT = frozenset({"val", "valid", "validation"})
 LARGEST_BYTES = 16 * 2**30
@@ -29,7 +32,7 @@ DEEPEST = 64
 class Member:
     """One file: its path for people, what opens its bytes, and a stamp that changes with them ("" where there is none).
 
-    `label` and `in_test` follow from the layout.
+    `label` and `in_test` follow from the layout. `packed`: the bytes that it takes in a zip.
     """
 
     path: PurePosixPath
@@ -37,6 +40,7 @@ class Member:
     stamp: str = ""
     label: str = ""
     in_test: bool = False
+    packed: float = math.inf
 
     @property
     def is_image(self) -> bool:
@@ -46,7 +50,7 @@ class Member:
     @property
     def picture(self) -> Picture:
         """The file as an image to decode."""
-        return Picture(self.path, self._image)
+        return Picture(self.path, self._image, self.packed)
 
     def read(self) -> bytes:
         """All its bytes."""
@@ -57,7 +61,7 @@ class Member:
     def _image(self) -> Iterator[Any]:
         from PIL import Image
 
-        with self.stream() as file, Image.open(file) as image:
+        with self.stream() as file, Image.open(file, formats=FORMATS) as image:
             yield image
 
 
@@ -168,6 +172,7 @@ def _zip_members(archive: zipfile.ZipFile, *, stamped: bool) -> list[Member]:
             PurePosixPath(entry.filename),
             lambda entry=entry: io.BytesIO(archive.read(entry)),  # type: ignore[misc]  # mypy cannot type a default that is captured
             f"{entry.file_size}:{entry.CRC}" if stamped else "",
+            packed=entry.compress_size,
         )
         for entry in entries
     ]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -127,3 +129,19 @@ def test_the_hash_follows_the_content(tmp_path: Path) -> None:
     assert content_hash(path) == first
     with pytest.raises(DataError, match="cannot be read"):
         content_hash(tmp_path / "absent")
+
+
+_LOOKING = """
+import socket
+asked = []
+socket.getaddrinfo = lambda *where, **_: (asked.append(where), exec("raise OSError"))
+from pillar_core.backbones.fetching import hub_file
+print(hub_file("timm/resnet18.a1_in1k", "model.safetensors", network=False), asked)
+"""
+
+
+def test_looking_for_weights_on_this_machine_asks_no_other(tmp_path: Path) -> None:
+    """A link alone looks for them; the hub's own library would fetch a list first."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("HF_")} | {"HF_HOME": str(tmp_path)}
+    looked = subprocess.run([sys.executable, "-c", _LOOKING], env=environment, capture_output=True, text=True, check=True)
+    assert looked.stdout.strip() == "None []"

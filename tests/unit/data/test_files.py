@@ -323,3 +323,48 @@ def test_the_state_of_a_folder_asks_for_few_files_and_sees_them_change(tmp_path:
         (tmp_path / "cat" / f"more{number}.png").touch()
     assert data.state_of(str(tmp_path)).split()[0] == "1001"
     assert data.state_of(str(tmp_path / "nothing")) == ""
+
+
+def test_one_long_label_does_not_widen_every_other() -> None:
+    long = "x" * 100_000
+    table, words = io.BytesIO(), np.array([long, "y"] * 10)
+    pd.DataFrame({"a": np.zeros(20), "label": words}).to_parquet(table)
+    content = f"a,label\n1,{long}\n2,y\n3,z\n".encode()
+    for report in (dry_run(content, "a.csv"), dry_run(table.getvalue(), "a.parquet"), dry_run(_npz(x_train=X, y_train=words), "a.npz")):
+        assert any("at most 200 characters" in problem and "100,000" in problem for problem in report.problems)
+    assert read_features(_npz(x_train=X, y_train=np.array(["x" * 200, "y"] * 10)), filename="a.npz").classes == ("x" * 200, "y")
+
+
+def test_columns_that_a_quoted_name_hides_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pd, "read_csv", None)
+    content = ('"a\nb\nc",' + ",".join("1" * 20_000) + "\n" + ",".join("1" * 20_001) + "\n").encode()
+    assert "this one has 20,001" in dry_run(content, "wide.csv").problems[0]
+    assert "cannot be read" in dry_run(b'"' + b"x" * 200_000 + b'",label\n1,2\n', "long.csv").problems[0]
+
+
+def test_small_numbers_count_as_the_large_ones_that_they_become(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pillar_core.data.parts.ALWAYS_UNPACKED", 10**6)
+    stream = io.BytesIO()
+    np.savez_compressed(stream, x_train=np.zeros((500, 1000), np.uint8), y_train=np.arange(500) % 2)
+    assert "would unpack to" in dry_run(stream.getvalue(), "a.npz").problems[0]
+    stream = io.BytesIO()
+    np.savez_compressed(stream, x_train=np.zeros((500, 25, 40), np.uint8), y_train=np.arange(500) % 2)
+    assert not any("would unpack to" in problem for problem in dry_run(stream.getvalue(), "a.npz").problems)  # images stay bytes
+
+
+def test_what_the_cells_of_a_parquet_table_hold_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    import pyarrow
+    import pyarrow.parquet
+
+    labels, read = np.arange(50) % 2, pyarrow.parquet.read_table
+    nested, repeated = io.BytesIO(), io.BytesIO()
+    pyarrow.parquet.write_table(pyarrow.table({"a": np.zeros(50), "l": [[0.0] * 10_000] * 50, "label": labels}), nested)
+    pyarrow.parquet.write_table(
+        pyarrow.table({"a": np.zeros(50), "label": ["x" * 100 if one else "y" for one in labels]}), repeated, store_schema=False
+    )
+    found: list[Any] = []
+    monkeypatch.setattr(pyarrow.parquet, "read_table", lambda *a, **k: found.append(read(*a, **k)) or found[-1])
+    assert "holds lists" in dry_run(nested.getvalue(), "a.parquet").problems[0]
+    assert not found
+    assert read_features(repeated.getvalue(), filename="a.parquet").classes == ("x" * 100, "y")
+    assert found[0].nbytes < 2_000  # 25 times the long word would be more

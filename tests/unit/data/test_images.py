@@ -200,3 +200,24 @@ def test_a_sent_zip_of_very_many_files_is_refused_by_its_list(monkeypatch: pytes
     monkeypatch.setattr(folders, "_zip_members", None)
     with pytest.raises(DataError, match="at most 9 files; this one holds 10"):
         read_images(content, filename="pets.zip")
+
+
+def test_pixels_of_a_zip_count_as_what_it_unpacks_to(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    content = _zip({f"c{number % 2}/{number}.png": _png(0, size=(500, 500)) for number in range(8)})
+    assert read_images(content, filename="a.zip").x_train.shape == (6, 500, 500)
+    monkeypatch.setattr("pillar_core.data.parts.ALWAYS_UNPACKED", 10**6)
+    monkeypatch.setattr("pillar_core.data.images.decoding._pixels", None)  # nothing is decoded
+    (tmp_path / "a.zip").write_bytes(content)
+    for source, name in ((content, "a.zip"), (tmp_path / "a.zip", "")):
+        for read in (read_images, load_candidate) if name else (load_images, load_candidate):
+            with pytest.raises(DataError, match="the images of the zip would unpack to"):
+                read(source, filename=name) if name else read(source)
+
+
+def test_only_the_formats_that_endings_name_are_opened(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pillow would hand PostScript, whatever its ending, to another program."""
+    monkeypatch.setattr("PIL.EpsImagePlugin.Ghostscript", None)
+    postscript = b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 5 5\n%%EndComments\nshowpage\n%%EOF\n"
+    report = dry_run(_zip({f"c{number % 2}/{number}.png": postscript for number in range(4)}), "a.zip")
+    assert not report.ok
+    assert "4 of 4 images do not decode" in report.problems[0]

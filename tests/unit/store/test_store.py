@@ -624,3 +624,12 @@ def test_processes_that_write_the_same_keys_agree_on_one_winner(tmp_path: Path) 
     cache = Store(tmp_path / "cache")
     assert len(cache.ls()) == len(keys)
     assert cache.verify().damaged == ()
+
+
+@pytest.mark.parametrize("text", ["[" * 150_000, "[a," * 60_000, "- " * 90_000, "? " * 90_000, "{a: " * 50_000])
+def test_yaml_that_opens_and_never_closes_is_refused_early(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    read, seen = codec.yaml.scan, []
+    monkeypatch.setattr(codec.yaml, "scan", lambda text: (seen.append(token) or token for token in read(text)))
+    with pytest.raises(ValueError, match="levels deep"):
+        codec.decode_yaml(text)
+    assert len(seen) < 1_000
