@@ -6,6 +6,7 @@ import contextlib
 import dataclasses
 import io
 import math
+import os
 import zipfile
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path, PurePosixPath
@@ -26,6 +27,8 @@ LARGEST_BYTES = 16 * 2**30
 LARGEST_MEMBER = 2**30
 MOST_UPLOADED = 100_000
 DEEPEST = 64
+MOST_AHEAD = 50_000
+"""So many files of a folder without an image among them, and the rest is not looked at."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -86,7 +89,7 @@ def listing(source: str | Path | bytes, *, filename: str) -> Iterator[list[Membe
     """
     if not isinstance(source, bytes) and place_of(source).is_dir():
         root = place_of(source)
-        yield [on_disk(path, root) for path in sorted(path for path in root.rglob("*") if path.is_file())]
+        yield _files(root)
         return
     if not filename.lower().endswith(".zip"):
         raise DataError(f"images must be a npz, a zip or a folder; got {filename or 'no name'!r}.")
@@ -150,6 +153,26 @@ def on_disk(path: Path, root: Path, *, label: str = "", in_test: bool = False) -
     status = path.stat()
     name = PurePosixPath(path.relative_to(root).as_posix())
     return Member(name, lambda: path.open("rb"), f"{status.st_size}:{status.st_mtime_ns}", label, in_test)
+
+
+def _files(root: Path) -> list[Member]:
+    """The files below a folder that can be looked at, sorted by path.
+
+    Raises:
+        DataError: so many, and none is an image.
+    """
+    found: list[Member] = []
+    seen_image = False
+    for place, _, names in os.walk(root):
+        for name in names:
+            path = Path(place, name)
+            with contextlib.suppress(OSError):
+                if path.is_file():
+                    found.append(on_disk(path, root))
+                    seen_image = seen_image or found[-1].is_image
+            if len(found) > MOST_AHEAD and not seen_image:
+                raise DataError(f"the first {len(found):,} files of this folder are no images: name the folder that holds them.")
+    return sorted(found, key=lambda member: member.path)
 
 
 def _zip_members(archive: zipfile.ZipFile, *, stamped: bool) -> list[Member]:

@@ -221,3 +221,25 @@ def test_only_the_formats_that_endings_name_are_opened(monkeypatch: pytest.Monke
     report = dry_run(_zip({f"c{number % 2}/{number}.png": postscript for number in range(4)}), "a.zip")
     assert not report.ok
     assert "4 of 4 images do not decode" in report.problems[0]
+
+
+def test_files_that_cannot_be_looked_at_are_left_out(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    whole, root = Path.stat, _write(tmp_path, _classes() | {"cat/locked.png": b"", "dog/notes.txt": b""})
+
+    def refused(self: Path, **options: Any) -> Any:
+        if self.name == "locked.png":
+            raise PermissionError(13, "Permission denied", str(self))
+        return whole(self, **options)
+
+    monkeypatch.setattr(Path, "stat", refused)
+    assert len(load_images(root).x_train) == len(load_images(_write(tmp_path / "other", _classes())).x_train)
+
+
+def test_a_folder_of_very_many_files_without_an_image_is_left_soon(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(folders, "MOST_AHEAD", 3)
+    root = _write(tmp_path, {f"{number}.txt": b"" for number in range(20)})
+    looked: list[Path] = []
+    whole = Path.stat
+    monkeypatch.setattr(Path, "stat", lambda self, **options: (looked.append(self), whole(self, **options))[1])
+    assert "first 4 files of this folder are no images" in dry_run(root).problems[0]
+    assert len({path for path in looked if path.suffix == ".txt"}) <= 4
