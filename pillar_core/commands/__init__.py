@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 
 from pillar_core.commands import (
+    bench,
     cache,
     compare,
     data,
@@ -22,7 +23,7 @@ from pillar_core.commands import (
     sweep,
 )
 
-COMMANDS = (run, compare, sweep, papers, data, extract, screen, listing, epsilon, predict, starter, jobs, cache, doctor, documents)
+COMMANDS = (run, compare, sweep, papers, bench, data, extract, screen, listing, epsilon, predict, starter, jobs, cache, doctor, documents)
 
 
 def parser() -> argparse.ArgumentParser:

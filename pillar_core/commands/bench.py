@@ -1,0 +1,61 @@
+"""`bench`: the tables of docs/research.md, made again."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from pillar_core.commands.options import method_settings, show_progress
+from pillar_core.data.cards import default_backbone
+from pillar_core.methods import METHODS
+from pillar_core.runs.loading import load_features
+from pillar_core.runs.splitting import named_features
+from pillar_core.spreadsheets import without_formulas
+from pillar_core.studies import benchmark
+
+
+def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Declares the command."""
+    studies = subparsers.add_parser("bench", help="the tables of docs/research.md, made again").add_subparsers(
+        required=True, metavar="study"
+    )
+    parser = studies.add_parser("learners", help="learners by their own rules against PILLAR picked on test rows")
+    parser.add_argument("--sets", default=",".join(benchmark.SETS), help="comma-separated registered sets ('' for none)")
+    parser.add_argument("--features", type=Path, help="a folder of npz feature files, which join the sets")
+    words = f"NAME or NAME:SETTING=VALUE,…; the first is held against the others (default: {', '.join(benchmark.LEARNERS)})"
+    parser.add_argument("--learner", action="append", help=words)
+    parser.add_argument("--epsilon", default="0.1,0.3,1,3", help="comma-separated budgets, δ = 1e-5, add or remove one")
+    parser.add_argument("--seeds", type=int, default=5, help="runs a cell; seed s sets split and noise")
+    parser.add_argument("--first-seed", type=int, default=0)
+    parser.add_argument("--public-fraction", type=float, default=0.1)
+    parser.add_argument("--no-oracle", action="store_true", help="leave out PILLAR picked on test rows, which takes most of the time")
+    parser.add_argument("--output", help="CSV file of the single runs")
+    parser.set_defaults(command=learners)
+
+
+def learners(options: argparse.Namespace) -> int:
+    """Prints means with 95 % intervals, and what the first learner is above the others."""
+    names = [name for name in options.sets.split(",") if name]
+    sets = {name: named_features(name, default_backbone(name)) for name in names}
+    if options.features is not None:
+        sets |= {f"{path.stem}.npz": load_features(path) for path in sorted(options.features.glob("*.npz"))}
+    asked = {title: _learner(title) for title in options.learner or benchmark.LEARNERS}
+    runs = benchmark.table(
+        sets,
+        epsilons=[float(text) for text in options.epsilon.split(",")],
+        seeds=range(options.first_seed, options.first_seed + options.seeds),
+        learners=asked,
+        oracle=not options.no_oracle,
+        public_fraction=options.public_fraction,
+        progress=show_progress,
+    )
+    if options.output:
+        without_formulas(runs).to_csv(options.output, index=False)
+    print(benchmark.means(runs).to_string(index=False))
+    print(benchmark.margins(runs, next(iter(asked))).to_string(index=False))
+    return 0
+
+
+def _learner(text: str) -> tuple[str, dict[str, object]]:
+    name, _, settings = text.partition(":")
+    return METHODS[name].name, method_settings(name, [part for part in settings.split(",") if part])
