@@ -27,7 +27,7 @@ def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
     parser.add_argument("--epsilon", default="0.1,0.3,1,3", help="comma-separated budgets, δ = 1e-5, add or remove one")
     parser.add_argument("--seeds", type=int, default=5, help="runs a cell; seed s sets split and noise")
     parser.add_argument("--first-seed", type=int, default=0)
-    parser.add_argument("--public-fraction", type=float, default=0.1)
+    parser.add_argument("--public-per-class", type=int, help="public rows a class (default: a tenth of the train rows)")
     parser.add_argument("--no-oracle", action="store_true", help="leave out PILLAR picked on test rows, which takes most of the time")
     parser.add_argument("--output", help="CSV file of the single runs")
     parser.set_defaults(command=learners)
@@ -46,7 +46,7 @@ def learners(options: argparse.Namespace) -> int:
         seeds=range(options.first_seed, options.first_seed + options.seeds),
         learners=asked,
         oracle=not options.no_oracle,
-        public_fraction=options.public_fraction,
+        public={"public_per_class": options.public_per_class} if options.public_per_class else None,
         progress=show_progress,
     )
     if options.output:

@@ -77,6 +77,7 @@ _METHODS: tuple[tuple[str, str, str, str], ...] = (
     ("dp_raft_pillar", "blue", "longdash", "star-triangle-up"),
     ("pillar_one_shot", "violet", "solid", "diamond"),
     ("pillar_kalman", "violet", "longdash", "hexagram"),
+    ("pillar_kalman_labelled", "violet", "longdashdot", "hexagram-open"),
     ("pillar_noisy_sgd", "blue", "dot", "circle-open"),
     ("semi_private_halfspace", "sky", "dot", "square-open"),
     ("dp_sgd", "vermilion", "dash", "square"),

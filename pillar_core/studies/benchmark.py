@@ -98,16 +98,20 @@ def table(
     seeds: Sequence[int],
     learners: Mapping[str, tuple[str, Mapping[str, Any]]],
     oracle: bool = True,
-    public_fraction: float = 0.1,
+    public: Mapping[str, Any] | None = None,
     progress: Progress | None = None,
 ) -> pd.DataFrame:
-    """One row a run: set, epsilon, learner, seed, accuracy, settings (the oracle's picks). learners: title → (name, settings)."""
+    """One row a run: set, epsilon, learner, seed, accuracy, settings (the oracle's picks). learners: title → (name, settings).
+
+    public: how `split` finds the public rows; a tenth of the train rows unless given.
+    """
     rows: list[dict[str, Any]] = []
     cells = list(itertools.product(sets, epsilons))
     for done, (name, epsilon) in enumerate(cells):
         if progress is not None:
             progress(done, len(cells), f"{name}, ε = {epsilon:g}")
-        splits = {seed: split(sets[name], public_fraction=public_fraction, allow_overlap=True, seed=seed) for seed in seeds}
+        share = public or {"public_fraction": 0.1}
+        splits = {seed: split(sets[name], **share, allow_overlap=True, seed=seed) for seed in seeds}
         found: dict[str, tuple[str, list[float]]] = {}
         for title, (method, settings) in learners.items():
             found[title] = "", [accuracies(method, part, epsilon, seed, [settings])[0] for seed, part in splits.items()]

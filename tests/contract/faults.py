@@ -131,7 +131,12 @@ def by_the_realised_norm(original: Any) -> Any:
 
 def of_private_curvature(original: Any) -> Any:
     """The curvature of the private rows, not of the public ones."""
-    return lambda features, *rest: original(dataclasses.replace(features, public=features.private.double().numpy()), *rest)
+
+    def curvature(features: Any, head: np.ndarray, *rest: Any) -> np.ndarray:
+        private = features.private.double().numpy()
+        return original(dataclasses.replace(features, public=private), head[: private.shape[1]], *rest)
+
+    return curvature
 
 
 def unclipped(original: Any) -> Any:

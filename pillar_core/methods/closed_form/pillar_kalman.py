@@ -5,6 +5,7 @@ u ⊗ (onehot − softmax) over the private rows, residuals clipped, under Gauss
 head moves by its information over its precision, a diagonal Kalman (Newton) step whose curvature comes from public rows and whose
 prior is fitted to the first release by maximum likelihood. At the end the head is drawn towards its own softmax on the unlabelled
 public rows, once. Nothing is set per run: K = (10/C)^(1/3)·(μN)^(2/3) follows from the noise, and directions that say nothing shrink.
+Where public rows have labels, the head starts from what these say, as precisely as they say it.
 
 Guarantee: private rows enter through the T sums alone. Given all that was released before, one row adds u ⊗ clip(R) of Frobenius
 norm at most c_t, whatever head, basis and curvature are (norms in float64, a clip behind them; a row that is not finite adds 0), so
@@ -28,8 +29,8 @@ from pillar_core import ledger as events
 from pillar_core import params
 from pillar_core.arrays import Array
 from pillar_core.deferred import torch
-from pillar_core.engine import LinearClassifier, clipped_sum
-from pillar_core.engine.gradient import squared_lengths
+from pillar_core.engine import LinearClassifier, cross_entropy_residuals
+from pillar_core.engine.gradient import clipped_residuals, row_sum, squared_lengths, squared_residuals
 from pillar_core.grouping import grouped
 from pillar_core.ledger import DpEvent, Ledger
 from pillar_core.mechanisms import GaussianMechanism
@@ -74,10 +75,12 @@ class KalmanSettings:
 
 @dataclasses.dataclass(frozen=True)
 class Features:
-    """Rows in public directions: `public` (m, K′) float64 and `private` (n, K) float32, of norm at most 1 in the first K columns."""
+    """Rows in public directions, of norm at most 1 in the first k columns: `public` (m, K′) float64; `private` (n, K′) float32, the
+    columns beyond k left out where no head reads them."""
 
     private: torch.Tensor
     public: Array
+    k: int
     transform: Transform
 
 
@@ -102,7 +105,7 @@ def cost(settings: KalmanSettings, facts: PublicFacts) -> DpEvent:
 
 
 def features_of(settings: KalmanSettings, view: View) -> Features:
-    """Private and public rows in whitened public directions; private rows in the first K alone."""
+    """Private and public rows in whitened public directions; without public labels private rows in the first K alone."""
     k = filled(settings.k, "k")
     basis = view.basis(standardise=False, centre=True)
     width = max(k, min(PUBLIC_DIRECTIONS, basis.rank))
@@ -110,11 +113,12 @@ def features_of(settings: KalmanSettings, view: View) -> Features:
     projection = (basis.vectors[:, :width] * scale).astype(np.float32)
     public = Transform(basis.mean, None, projection)(view.x_public).astype(np.float64)
     floor = max(float(np.quantile(np.linalg.norm(public[:, :k], axis=1), FLOOR_QUANTILE)), float(np.finfo(np.float32).tiny))
-    private = view.prepare(standardise=False, centre=True, normalise=False, k=k).z
-    for start in range(0, len(private), rows_at_once(k)):
-        part = slice(start, start + rows_at_once(k))
-        private[part] = shortened(private[part] * scale[:k], k, floor)
-    return Features(torch.from_numpy(private), shortened(public, k, floor), Transform(basis.mean, None, projection, normalise=True))
+    read = k if view.y_public is None else width
+    private = view.prepare(standardise=False, centre=True, normalise=False, k=read).z
+    for start in range(0, len(private), rows_at_once(read)):
+        part = slice(start, start + rows_at_once(read))
+        private[part] = shortened(private[part] * scale[:read], k, floor)
+    return Features(torch.from_numpy(private), shortened(public, k, floor), k, Transform(basis.mean, None, projection, normalise=True))
 
 
 def shortened(rows: Array, k: int, floor: float) -> Array:
@@ -137,14 +141,16 @@ def softmax(logits: Array) -> Array:
     return np.asarray(shares)
 
 
-def residual_sum(private: torch.Tensor, lengths: torch.Tensor, labels: torch.Tensor, head: Array, clip: float) -> torch.Tensor:
-    """(C, K) float64 sum over the private rows of clip(onehot − softmax) ⊗ u."""
-    weights = torch.from_numpy(head.T.astype(np.float32).copy())[None]
-    total = torch.zeros(weights.shape[1:], dtype=torch.float64)
-    size = rows_at_once(weights.shape[1])
-    for start in range(0, len(private), size):
-        part = slice(start, start + size)
-        total -= clipped_sum(private[part], lengths[part], labels[part], weights, None, torch.tensor([clip]))[0][0]
+def residual_sum(features: Features, lengths: torch.Tensor, labels: torch.Tensor, head: Array, clip: float) -> torch.Tensor:
+    """(C, K) float64 sum over the private rows of clip(onehot − softmax) ⊗ u. lengths: squared norms of u; head: (K′, C)."""
+    rows = features.private
+    weights = torch.from_numpy(head[: rows.shape[1]].T.astype(np.float32))
+    total = torch.zeros((len(weights), features.k), dtype=torch.float64)
+    for start in range(0, len(rows), rows_at_once(len(weights))):
+        part = slice(start, start + rows_at_once(len(weights)))
+        residuals = cross_entropy_residuals((weights @ rows[part].T)[None], labels[part])
+        squared = squared_residuals(residuals, 1) * lengths[part]
+        total -= row_sum(clipped_residuals(residuals, squared, torch.tensor([clip]))[0][0], rows[part, : features.k])
     return total
 
 
@@ -157,8 +163,7 @@ def prior_precision(evidence: Array, curvature: Array, std: float) -> float:
 
 def expected_curvature(features: Features, head: Array, clip: float, n_private: int) -> Array:
     """(K,) how much a unit of each coordinate moves a residual sum of N rows like the public ones, clip included."""
-    u = features.public[:, : len(head)]
-    p = softmax(u @ head)
+    u, p = features.public[:, : features.k], softmax(features.public @ head)
     squares = (p**2).sum(axis=1)
     norms = np.sqrt(np.maximum(1.0 - 2.0 * p + squares[:, None], TINY))
     passed = (p * np.minimum(1.0, clip / norms)).sum(axis=1)
@@ -166,11 +171,18 @@ def expected_curvature(features: Features, head: Array, clip: float, n_private: 
     return np.maximum(curvature, TINY)
 
 
-def distilled(head: Array, public: Array, weight: float) -> Array:
-    """(K′, C) the head moved by `weight` towards the ridge fit of its own class shares on the public rows, at the head's scale."""
+def labelled_start(public: Array, labels: Array, n_classes: int, precision: float) -> tuple[Array, Array]:
+    """(head (K′, C), precision of each of its rows (K′,)) that labelled public rows give under the prior."""
+    covariance = np.linalg.inv(public.T @ public / n_classes + precision * np.eye(public.shape[1]))
+    return covariance @ public.T @ (np.eye(n_classes)[labels] - 1.0 / n_classes), 1.0 / np.diag(covariance)
+
+
+def distilled(head: Array, public: Array, weight: float, labels: Array | None) -> Array:
+    """(K′, C) the head moved by `weight` towards the ridge fit, at its own scale, of the public rows' labels or else of its own class
+    shares on them."""
     logits = public @ head
     logits -= logits.mean(axis=1, keepdims=True)
-    shares = softmax(logits)
+    shares = softmax(logits) if labels is None else np.eye(head.shape[1])[labels]
     fitted = np.linalg.solve(public.T @ public + RIDGE * np.eye(public.shape[1]), public.T @ (shares - shares.mean(axis=0)))
     answers = public @ fitted
     size = float((answers**2).sum())
@@ -180,14 +192,12 @@ def distilled(head: Array, public: Array, weight: float) -> Array:
 
 def learn(settings: KalmanSettings, features: Features, view: View, streams: Streams, ledger: Ledger) -> TrainResult:
     """T releases, each followed by a step of the head; then the public rows."""
-    n_private, n_classes = view.facts.n_private, view.facts.n_classes
-    k, width = features.private.shape[1], features.public.shape[1]
-    u, head = features.public[:, :k], np.zeros((k, n_classes))
-    lengths, labels, stream = squared_lengths(features.private), torch.from_numpy(view.y), streams.secret("noise")
-    precision = np.zeros(k)
+    n_private, n_classes, k = view.facts.n_private, view.facts.n_classes, features.k
+    u, head, precision = features.public[:, :k], np.zeros((features.public.shape[1], n_classes)), np.zeros(k)
+    lengths, labels, stream = squared_lengths(features.private[:, :k]), torch.from_numpy(view.y), streams.secret("noise")
     schedule = zip(noise_multipliers(settings), clip_norms(settings, n_classes), strict=True)
     for step, (multiplier, clip) in enumerate(schedule):
-        total = residual_sum(features.private, lengths, labels, head, clip)
+        total = residual_sum(features, lengths, labels, head, clip)
         mechanism = GaussianMechanism(multiplier, clip, stream, ledger, label="residual sum")
         evidence = mechanism.release(total).double().numpy().T
         evidence = evidence - evidence.mean(axis=1, keepdims=True)
@@ -195,13 +205,16 @@ def learn(settings: KalmanSettings, features: Features, view: View, streams: Str
         if step == 0:
             curvature = np.maximum(n_private * np.einsum("ij,ij->j", u, u) / (len(u) * n_classes), TINY)
             precision += prior_precision(evidence, curvature, std)
+            if view.y_public is not None:
+                head, known = labelled_start(features.public, view.y_public, n_classes, precision[0])
+                precision, curvature = known[:k], expected_curvature(features, head, math.inf, n_private)
+                evidence -= n_private / len(u) * u.T @ (softmax(features.public @ head) - 1.0 / n_classes)
         else:
             curvature = expected_curvature(features, head, clip, n_private)
         share = curvature / (curvature + std**2)
-        precision += curvature * share
-        head = head + (share / precision)[:, None] * evidence
-    whole = np.concatenate([head, np.zeros((width - k, n_classes))])
-    weights = distilled(whole, features.public, settings.distillation).astype(np.float32)
+        precision = precision + curvature * share
+        head[:k] += (share / precision)[:, None] * evidence
+    weights = distilled(head, features.public, settings.distillation, view.y_public).astype(np.float32)
     return TrainResult(LinearClassifier(features.transform, weights, np.zeros(n_classes, dtype=np.float32)))
 
 
@@ -236,19 +249,27 @@ def resolve_hyperparameters(settings: KalmanSettings, facts: PublicFacts) -> Pla
     return Plan(dataclasses.replace(settings, k=k), (why,))
 
 
+_KALMAN = Method(
+    name="pillar_kalman",
+    title="PILLAR Kalman",
+    source="ours, after Pinto, Hu, Yang & Sanyal, PILLAR",
+    idea="Ten noisy sums of what the model still gets wrong, each believed as far as its noise allows; no setting to choose.",
+    public_use=PublicUse.UNLABELLED,
+    settings=KalmanSettings,
+    cost=cost,
+    fit=descent.fit_with(fit_many),
+    public_statistics=lambda settings, view: {"public_rank": view.basis(standardise=False, centre=True).rank},
+    fit_many=fit_many,
+    resolve_schedule=resolve_schedule,
+    resolve_hyperparameters=resolve_hyperparameters,
+)
+METHODS.register(_KALMAN)
 METHODS.register(
-    Method(
-        name="pillar_kalman",
-        title="PILLAR Kalman",
-        source="ours, after Pinto, Hu, Yang & Sanyal, PILLAR",
-        idea="Ten noisy sums of what the model still gets wrong, each believed as far as its noise allows; no setting to choose.",
-        public_use=PublicUse.UNLABELLED,
-        settings=KalmanSettings,
-        cost=cost,
-        fit=descent.fit_with(fit_many),
-        public_statistics=lambda settings, view: {"public_rank": view.basis(standardise=False, centre=True).rank},
-        fit_many=fit_many,
-        resolve_schedule=resolve_schedule,
-        resolve_hyperparameters=resolve_hyperparameters,
+    dataclasses.replace(
+        _KALMAN,
+        name="pillar_kalman_labelled",
+        title="PILLAR Kalman, labelled",
+        idea="PILLAR Kalman that starts from what labelled public rows say, each direction trusted as far as they say it.",
+        public_use=PublicUse.LABELLED,
     )
 )
