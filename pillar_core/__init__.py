@@ -97,7 +97,12 @@ def __getattr__(name: str) -> object:
         raise AttributeError(f"module 'pillar_core' has no attribute {name!r}")
     module, attribute = _PLACES[name]
     found = importlib.import_module(f"pillar_core.{module}")
-    globals()[name] = value = getattr(found, attribute) if attribute else found
+    value = found
+    if attribute:
+        from pillar_core.arguments import guarded  # imports numpy
+
+        value = guarded(getattr(found, attribute))
+    globals()[name] = value
     return value
 
 

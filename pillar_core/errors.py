@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 
 class PillarError(Exception):
     """Root of every error that the library raises on purpose."""
@@ -56,3 +58,11 @@ class JobError(PillarError, RuntimeError):
 
 class Cancelled(PillarError, RuntimeError):
     """Work stopped because its cancel flag was set."""
+
+
+def shown(value: Any) -> str:
+    """What was given, for a message: a number or a short text itself; of anything else the type and an array's shape, never data."""
+    if isinstance(value, bool | int | float | None) or (isinstance(value, str) and len(value) <= 80):
+        return repr(value) if not isinstance(value, int) or abs(value) < 1e300 else "a whole number of more than 300 digits"
+    shape = getattr(value, "shape", None)
+    return f"{type(value).__name__} {value.dtype} {shape}" if hasattr(value, "dtype") and shape is not None else type(value).__name__

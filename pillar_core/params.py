@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import sys
 from collections.abc import Iterator
 from typing import Any, TypeVar
 
-from pillar_core.errors import SettingError
+from pillar_core.errors import SettingError, shown
 
 Scalar = bool | int | float | str | None
 S = TypeVar("S")
@@ -88,13 +89,15 @@ class Param:
             yield None
 
     def _convert(self, value: Any) -> bool | int | float | str:
-        if hasattr(value, "item") and not isinstance(value, str):
+        if getattr(value, "size", None) == 1 and hasattr(value, "item"):
             value = value.item()
         if self.kind is bool and isinstance(value, bool):
             return value
         if self.kind is str and isinstance(value, str):
             return value
         if self.kind in (int, float) and isinstance(value, int | float) and not isinstance(value, bool):
+            if isinstance(value, int) and abs(value) > sys.float_info.max:
+                raise self._refusal(value)
             if self.kind is float:
                 return float(value)
             if math.isfinite(value) and value == int(value):
@@ -107,7 +110,7 @@ class Param:
         return above and below
 
     def _refusal(self, value: Any) -> SettingError:
-        return SettingError(f"{self.name} must be {self.range}; got {value!r}.")
+        return SettingError(f"{self.name} must be {self.range}; got {shown(value)}.")
 
 
 def setting(param: Param, **changes: Any) -> Any:
@@ -159,6 +162,10 @@ NOISE_MULTIPLIER = Param(
     log=True,
     none_means="solved from the budget",
 )
+SHARE = Param("share", float, 0.0, "A share of a whole.", low=0, high=1)
+CHANCE = Param("chance", float, 0.5, "A chance of neither 0 nor 1.", low=0, low_open=True, high=1, high_open=True)
+COUNT = Param("count", int, 1, "How many.", low=1)
+MODERATE = Param("number", float, 1.0, "A number whose square a float holds.", low=-1e100, high=1e100)
 K = Param("k", int, None, "Dimension of the projection.", low=1, unit="components", log=True, none_means="rule from the budget and n")
 STEPS = Param("steps", int, None, "Noisy gradient steps.", low=1, high=10**7, unit="steps", log=True, none_means="rule from the budget")
 BATCH_SIZE = Param(

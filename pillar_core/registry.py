@@ -20,7 +20,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from typing import ClassVar, Protocol, TypeVar
 
-from pillar_core.errors import PillarError, PluginError, UnknownNameError
+from pillar_core.errors import PillarError, PluginError, UnknownNameError, shown
 
 
 class Named(Protocol):
@@ -117,7 +117,7 @@ class Registry(Mapping[str, T]):
         near = difflib.get_close_matches(str(name), self._items, n=3, cutoff=0.5)
         known = [*self._items, *(f"{prefix}:…" for prefix in self._families)]
         hint = f" Did you mean {', '.join(near)}?" if near else f" Known: {', '.join(known)}."
-        raise UnknownNameError(f"There is no {self.what} named {name!r}.{hint}")
+        raise UnknownNameError(f"There is no {self.what} named {shown(name)}.{hint}")
 
     def __contains__(self, name: object) -> bool:
         if not isinstance(name, str):

@@ -7,13 +7,15 @@ import enum
 import math
 from collections.abc import Callable, Mapping
 from functools import cached_property
-from typing import Any, Protocol, runtime_checkable
+from typing import Annotated, Any, Protocol, runtime_checkable
 
 from pillar_core.arrays import Array
 from pillar_core.errors import BudgetError, DataError, SettingError
 from pillar_core.fingerprint import fingerprint
 from pillar_core.memo import Memo
 from pillar_core.params import DELTA
+
+Epsilon = Annotated[float, BudgetError, "above 0 (math.inf for no noise)"]
 
 
 class NeighboringRelation(enum.StrEnum):

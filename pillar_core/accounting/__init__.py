@@ -24,6 +24,7 @@ from pillar_core.accounting.prv import PRV
 from pillar_core.accounting.rdp import OPACUS_RDP, RDP
 from pillar_core.accounting.risk import Odds, TradeOff, advantage, odds, reconstruction, tpr_at, trade_off
 from pillar_core.accounting.samplers import SamplerCost, epochs, samplers
+from pillar_core.arguments import guard
 
 Reading = ElementaryEvents  # their public names
 Release = ElementaryRelease
@@ -62,3 +63,5 @@ __all__ = [
     "tpr_at",
     "trade_off",
 ]
+
+guard(__name__)

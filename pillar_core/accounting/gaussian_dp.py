@@ -46,6 +46,8 @@ def epsilon_of_mu(mu: float, delta: float) -> float:
     if mu == math.inf:
         return math.inf
     high = mu * mu / 2 + mu * math.sqrt(-2 * math.log(delta))
+    if high == math.inf:
+        return math.inf
     found = _crossing(lambda epsilon: delta_of(epsilon, mu) <= delta, 0.0, high)
     return found * (1 + RELATIVE_ERROR)
 

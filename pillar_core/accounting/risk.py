@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from typing import Annotated
 
 import numpy as np
 from scipy.special import ndtr, ndtri
@@ -17,6 +18,7 @@ from pillar_core.accounting.profile import profile
 from pillar_core.arrays import Array
 from pillar_core.errors import SettingError
 from pillar_core.ledger import DpEvent
+from pillar_core.params import CHANCE, COUNT
 from pillar_core.types import NeighboringRelation
 
 
@@ -126,7 +128,9 @@ class Odds:
         return 1 / self.chance if self.chance > 0 else math.inf
 
 
-def odds(curve: TradeOff, *, false_positive_rate: float = 1e-3, candidates: int = 1000) -> tuple[Odds, ...]:
+def odds(
+    curve: TradeOff, *, false_positive_rate: Annotated[float, CHANCE] = 1e-3, candidates: Annotated[int, COUNT] = 1000
+) -> tuple[Odds, ...]:
     """Three odds of the worst attacker: a coin-flip bet on membership, a confident accusation, a record picked from a list."""
     bet = (1 + advantage(curve)) / 2
     found = tpr_at(curve, false_positive_rate)

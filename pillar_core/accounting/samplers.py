@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from typing import Annotated
 
 from pillar_core.accounting.elementary import REPLACE_ONE
-from pillar_core.accounting.gaussian_runs import epsilon, gaussian_run
+from pillar_core.accounting.gaussian_runs import SAMPLING_PROBABILITY, STEPS_TAKEN, epsilon, gaussian_run
 from pillar_core.deferred import dp_event
 from pillar_core.ledger import DpEvent, gaussian, repeated
 from pillar_core.types import EpsilonBounds, NeighboringRelation
@@ -59,7 +60,7 @@ def samplers(noise_multiplier: float, *, sampling_probability: float, steps: int
     )
 
 
-def epochs(*, sampling_probability: float, steps: int) -> int:
+def epochs(*, sampling_probability: Annotated[float, SAMPLING_PROBABILITY], steps: Annotated[int, STEPS_TAKEN]) -> int:
     """Passes over the data that `steps` shuffled batches begin, if incomplete batches are dropped: ⌈steps / ⌊1/q⌋⌉."""
     return math.ceil(steps / math.floor(1 / sampling_probability + 1e-9))
 

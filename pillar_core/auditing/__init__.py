@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pillar_core.arguments import guard
 from pillar_core.auditing import fault_injection, hypothesis_test, lira, membership, noise, one_run, score_leak, trajectory
 from pillar_core.auditing.blind_spots import BLIND_SPOTS, BlindSpot
 from pillar_core.auditing.fault_injection import FAULT_WORDS, Audit, Fault, Finding, audit
@@ -45,3 +46,5 @@ __all__ = [
     "tpr_at_fpr",
     "trajectory",
 ]
+
+guard(__name__)

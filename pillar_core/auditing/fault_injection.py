@@ -10,6 +10,7 @@ from __future__ import annotations
 import dataclasses
 import enum
 import math
+from typing import Annotated
 
 import numpy as np
 
@@ -23,6 +24,7 @@ from pillar_core.deferred import torch
 from pillar_core.engine import HeadPlan
 from pillar_core.ledger import Ledger
 from pillar_core.mechanisms import GaussianMechanism
+from pillar_core.params import Param
 from pillar_core.rng import Stream
 from pillar_core.threads import threads_for
 
@@ -55,6 +57,8 @@ PILOT = 200
 """Trials in each world that place the threshold and are then set aside, so that the test's threshold is fixed beforehand."""
 TRIALS = 800
 SIGNIFICANCE = 0.02
+
+EPSILON = Param("epsilon", float, 4.0, "Budget that the audited learner claims.", low=0, low_open=True, high=1e3)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -92,7 +96,7 @@ class Audit:
 def audit(
     fault: Fault,
     *,
-    epsilon: float = 4.0,
+    epsilon: Annotated[float, EPSILON] = 4.0,
     delta: float = 1e-5,
     seed: int | None = 0,
     redraws: int = TRIALS,

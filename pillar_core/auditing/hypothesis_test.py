@@ -14,6 +14,7 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from pillar_core.accounting import TradeOff, epsilon_of_mu
+from pillar_core.arguments import check_fields
 from pillar_core.arrays import Array
 from pillar_core.auditing import binomial
 from pillar_core.auditing.membership import lower_end, upper_end
@@ -34,6 +35,7 @@ class Counts:
     redraws: int
 
     def __post_init__(self) -> None:
+        check_fields(self)
         if not (0 <= self.hits <= self.redraws and 0 <= self.false_alarms <= self.redraws and self.redraws >= 1):
             raise SettingError(f"counts must lie between 0 and redraws, which is at least 1; got {self}.")
 

@@ -7,13 +7,16 @@ that fails proves nothing; one that succeeds beyond the claimed trade-off curve 
 from __future__ import annotations
 
 import dataclasses
+from typing import Annotated
 
 import numpy as np
 
-from pillar_core.arrays import Array
+from pillar_core.arrays import Array, Axes
 from pillar_core.errors import DataError, SettingError
 
 LEVEL = 0.95
+Scores = Annotated[Array, Axes("members")]
+Others = Annotated[Array, Axes("others")]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -34,19 +37,19 @@ def log_losses(scores: Array, y: Array) -> Array:
     return losses
 
 
-def auc(members: Array, others: Array) -> float:
+def auc(members: Scores, others: Others) -> float:
     """P(a member scores above a non-member) + half of the ties, in [0, 1]; 0.5 tells nothing (Mann & Whitney 1947)."""
     inside, outside = _finite(members), np.sort(_finite(others))
     below, upto = np.searchsorted(outside, inside, side="left"), np.searchsorted(outside, inside, side="right")
     return float((below + upto).sum() / (2 * len(inside) * len(outside)))
 
 
-def loss_threshold_auc(train_losses: Array, test_losses: Array) -> float:
+def loss_threshold_auc(train_losses: Scores, test_losses: Others) -> float:
     """AdaMix's attack: AUC of the loss with train rows as class 0 and test rows as class 1 (Golatkar et al., section 5)."""
     return auc(-np.asarray(train_losses), -np.asarray(test_losses))
 
 
-def roc(members: Array, others: Array) -> tuple[Array, Array]:
+def roc(members: Scores, others: Others) -> tuple[Array, Array]:
     """(false-positive rates, true-positive rates), float64 rising from (0, 0) to (1, 1), one point per distinct score."""
     inside, outside = np.sort(_finite(members)), np.sort(_finite(others))
     thresholds = np.unique(np.concatenate([inside, outside]))[::-1]
@@ -55,7 +58,7 @@ def roc(members: Array, others: Array) -> tuple[Array, Array]:
     return np.concatenate([[0.0], alarms / len(outside)]), np.concatenate([[0.0], hits / len(inside)])
 
 
-def hull(members: Array, others: Array) -> tuple[Array, Array]:
+def hull(members: Scores, others: Others) -> tuple[Array, Array]:
     """The upper concave hull of the ROC: what an attacker reaches who may toss a coin between two thresholds."""
     kept: list[tuple[float, float]] = []
     for point in zip(*(values.tolist() for values in roc(members, others)), strict=True):
@@ -65,13 +68,13 @@ def hull(members: Array, others: Array) -> tuple[Array, Array]:
     return np.array([x for x, _ in kept]), np.array([y for _, y in kept])
 
 
-def hull_auc(members: Array, others: Array) -> float:
+def hull_auc(members: Scores, others: Others) -> float:
     """Area under the hull, in [0.5, 1]."""
     x, y = hull(members, others)
     return float(((x[1:] - x[:-1]) * (y[1:] + y[:-1])).sum() / 2)
 
 
-def tpr_at_fpr(members: Array, others: Array, *, false_positive_rate: float) -> Rate:
+def tpr_at_fpr(members: Scores, others: Others, *, false_positive_rate: float) -> Rate:
     """The share of members above the lowest threshold that flags at most that share of the others; its interval.
 
     The threshold is read from the same others, so the interval is that of the members' share alone.

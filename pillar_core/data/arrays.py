@@ -43,7 +43,7 @@ def features(
     y_train: Any,
     x_test: Any = None,
     y_test: Any = None,
-    classes: Sequence[Any] | None = None,
+    classes: Sequence[str | int] | None = None,
 ) -> FeatureSet:
     """The arrays as a feature set, after all checks.
 
@@ -81,7 +81,7 @@ def check(
         problems.append(f"x_test must have as many columns as x_train, {train.shape[1]}; got {test.shape[1]}. Use one backbone for both.")
     if x_test is None and y_test is not None:
         problems.append("y_test came without x_test: give both, or neither.")
-    sizes = (np.shape(x_train)[:1], np.shape(x_test)[:1])
+    sizes = tuple(labelling.as_array(x).shape[:1] for x in (x_train, x_test))
     names, y, y_of_test, more, notes = _labels(y_train, y_test if x_test is not None else None, classes, sizes)
     problems += more
     if x_test is None and not is_divided_later:
@@ -92,7 +92,7 @@ def check(
 
 
 def _matrix(values: Any, name: str) -> tuple[Array | None, list[str]]:
-    array = np.asarray(values)
+    array = labelling.as_array(values)
     if array.dtype.kind not in "biuf":
         return None, [f"{name} must hold numbers; got dtype {array.dtype}. Encode words as numbers, or drop those columns."]
     if array.ndim != 2:

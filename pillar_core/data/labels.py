@@ -27,7 +27,7 @@ class Plain:
 
 def plain(labels: Any, *, name: str) -> tuple[Plain | None, list[str]]:
     """Labels as a vector (n,) of int64 or str, and the problems that prevent it."""
-    array = np.asarray(labels)
+    array = as_array(labels)
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
     if array.ndim != 1:
@@ -39,6 +39,14 @@ def plain(labels: Any, *, name: str) -> tuple[Plain | None, list[str]]:
     if array.dtype.kind in "OUS":
         return _from_objects(array, name)
     return None, [f"{name} must hold whole numbers or words; got dtype {array.dtype}."]
+
+
+def as_array(values: Any) -> Array:
+    """`values` as numpy has them; ragged or too deep lists as one object, which is neither number nor word."""
+    try:
+        return np.asarray(values)
+    except ValueError:
+        return np.empty(0, dtype=object)
 
 
 def names_and_order(train: Plain, classes: Sequence[Any] | None) -> tuple[tuple[str, ...], Array, list[str], list[str]]:

@@ -3,6 +3,7 @@
 Nothing here trains with privacy; whatever compares with measured accuracy gets it from `studies`.
 """
 
+from pillar_core.arguments import guard
 from pillar_core.geometry.alignment import averaged, xi_of, xi_table
 from pillar_core.geometry.bases import BASIS_TITLES, Basis, BasisKind, basis_of
 from pillar_core.geometry.margins import QUANTILE, Coordinates, coordinates, margin_at, projected_margins, refitted_margins, smallest
@@ -46,3 +47,5 @@ __all__ = [
     "xi_of",
     "xi_table",
 ]
+
+guard(__name__)

@@ -6,16 +6,17 @@ Source: PILLAR, Definition 3: ξ_k = 1 − ‖A_kA_kᵀw*‖₂/‖w*‖₂, w* 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Annotated
 
 import numpy as np
 import pandas as pd
 
-from pillar_core.arrays import Array
+from pillar_core.arrays import Array, Axes
 from pillar_core.geometry.bases import Basis
 from pillar_core.geometry.separators import Separators
 
 
-def xi_of(weights: Array, vectors: Array) -> Array:
+def xi_of(weights: Annotated[Array, Axes("pairs d")], vectors: Annotated[Array, Axes("d r")]) -> Array:
     """(P, r) ξ_1 … ξ_r of each of (P, d) weights in the prefixes of (d, r) orthonormal directions; in [0, 1], falling in k.
 
     A zero weight vector has ξ = 1.

@@ -14,16 +14,17 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
+from typing import Annotated
 
 import numpy as np
 import pandas as pd
 
-from pillar_core.arrays import Array
+from pillar_core.arrays import Array, Labels
 from pillar_core.errors import SettingError
 from pillar_core.geometry.bases import Basis
 from pillar_core.geometry.rows import Rows
 from pillar_core.geometry.separators import REST, Separators, pairs_of, separators_of
-from pillar_core.params import Param
+from pillar_core.params import K, Param
 from pillar_core.splits.transform import Transform
 from pillar_core.types import Progress, StopRequested
 
@@ -48,7 +49,7 @@ def coordinates(rows: Rows, basis: Basis, *, space: Transform | None = None) -> 
     return Coordinates(whole(rows.x), rows.y, rows.classes)
 
 
-def margin_at(values: Array, quantile: float) -> float:
+def margin_at(values: Labels, quantile: float) -> float:
     """The largest v that at least a share 1 − quantile of `values` (n,) reach; the minimum for quantile 0.
 
     Raises:
@@ -63,7 +64,7 @@ def margin_at(values: Array, quantile: float) -> float:
 
 def refitted_margins(
     rows: Coordinates,
-    ks: Sequence[int],
+    ks: Annotated[Sequence[int], K],
     *,
     quantile: float | Sequence[float] = 0.01,
     regularisation: float = 1.0,

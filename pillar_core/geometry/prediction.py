@@ -19,14 +19,15 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Sequence
+from typing import Annotated
 
 import numpy as np
 import pandas as pd
 from scipy.special import ndtr
 
 from pillar_core.accounting import mu_of
-from pillar_core.arrays import Array
-from pillar_core.errors import SettingError
+from pillar_core.arrays import Array, Axes
+from pillar_core.errors import DataError, SettingError
 from pillar_core.geometry.margins import Coordinates
 
 SHRINKAGE = 0.3
@@ -55,8 +56,10 @@ class ClassMoments:
         return len(self.within)
 
 
-def class_moments(rows: Coordinates, *, scale: Array | None = None) -> ClassMoments:
+def class_moments(rows: Coordinates, *, scale: Annotated[Array, Axes("r")] | None = None) -> ClassMoments:
     """The moments of classes that have rows, each coordinate first divided by `scale` (r,) where given."""
+    if scale is not None and len(scale) != rows.z.shape[1]:
+        raise DataError(f"scale must have one number for each of {rows.z.shape[1]} coordinates; got {len(scale)}.")
     present = np.unique(rows.y)
     means = np.stack([rows.z[rows.y == label].mean(axis=0, dtype=np.float64) for label in present])
     counts = np.array([(rows.y == label).sum() for label in present], dtype=np.float64)

@@ -14,7 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from pillar_core.arrays import Array
+from pillar_core.arrays import Array, Labels
+from pillar_core.arrays import Rows as Matrix
 from pillar_core.errors import Cancelled, DataError, SettingError
 from pillar_core.geometry.rows import Rows
 from pillar_core.params import Param
@@ -56,10 +57,13 @@ class Separators:
 
     def names(self, classes: Sequence[str]) -> list[tuple[str, str]]:
         """The pairs in words; "rest" for REST."""
+        most = max(max(pair) for pair in self.pairs)
+        if most >= len(classes):
+            raise SettingError(f"classes must name every class up to number {most}; got {len(classes)} names.")
         return [(classes[a], "rest" if b == REST else classes[b]) for a, b in self.pairs]
 
 
-def pairs_of(classes: Sequence[str], chosen: Any = None) -> tuple[Pair, ...]:
+def pairs_of(classes: Sequence[str], chosen: str | Sequence[str | int] | None = None) -> tuple[Pair, ...]:
     """Pairs of class indices: all for None, the pairs among some classes (names or numbers), or "one_versus_rest".
 
     Raises:
@@ -96,8 +100,8 @@ def separators(
 
 
 def separators_of(
-    x: Array,
-    y: Array,
+    x: Matrix,
+    y: Labels,
     pairs: Sequence[Pair],
     *,
     classes: Sequence[str],
@@ -106,6 +110,8 @@ def separators_of(
     cancelled: StopRequested | None = None,
 ) -> Separators:
     """The same from rows x (n, d) as they are and labels y (n,)."""
+    if not pairs:
+        raise SettingError("pairs must name at least one pair of classes; got none.")
     strength = float(REGULARISATION.check(regularisation))  # type: ignore[arg-type]  # a checked float parameter
     for index in sorted({index for pair in pairs for index in pair if index != REST}):
         if not (y == index).any():

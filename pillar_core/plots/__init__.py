@@ -5,6 +5,7 @@ Every figure carries `layout.meta["alt"]` and `layout.meta["caption"]`; colours,
 
 from __future__ import annotations
 
+from pillar_core.arguments import guard
 from pillar_core.plots.accuracy import Here, accuracy_against_k
 from pillar_core.plots.answers import accuracy_by, total_budget
 from pillar_core.plots.bars import comparison
@@ -99,3 +100,5 @@ __all__ = [
     "wilson",
     "xi_against_k",
 ]
+
+guard(__name__)

@@ -13,6 +13,7 @@ from pillar_core.plots import k_curves
 from pillar_core.plots.intervals import best, over_seeds, unprojected
 from pillar_core.plots.theme import (
     INK,
+    Height,
     Mode,
     end_labels,
     epsilon_colour,
@@ -50,7 +51,7 @@ def accuracy_against_k(
     history: pd.DataFrame | None = None,
     k_max: int | None = None,
     title: str = "Accuracy against the number of directions kept",
-    height: int = 480,
+    height: Height = 480,
 ) -> Any:
     """Lines of mean test accuracy (percent) over k (log axis), one per ε, from runs.
 

@@ -17,7 +17,14 @@ _HERE = {"light": "#D55E00", "dark": "#FF9152"}
 
 
 def accuracy_by(
-    table: pd.DataFrame, *, x: str, label: str, title: str, here: Any = None, words: Mapping[Any, str] | None = None, mode: Mode = "light"
+    table: pd.DataFrame,
+    *,
+    x: str,
+    label: str,
+    title: str,
+    here: str | float | None = None,
+    words: Mapping[Any, str] | None = None,
+    mode: Mode = "light",
 ) -> Any:
     """Mean accuracy (percent) with intervals over seeds against one column: a line over numbers, bars over names.
 

@@ -9,7 +9,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from pillar_core.plots.intervals import over_seeds
-from pillar_core.plots.theme import INK, Mode, faded, finished, in_order, method_style, seeds_phrase
+from pillar_core.plots.theme import INK, Height, Mode, faded, finished, in_order, method_style, seeds_phrase
 
 
 def comparison(
@@ -18,7 +18,7 @@ def comparison(
     mode: Mode = "light",
     titles: dict[str, str] | None = None,
     title: str = "Methods at one budget",
-    height: int | None = None,
+    height: Height | None = None,
 ) -> Any:
     """Mean test accuracy (percent) of each method with its interval and number of seeds, in the order of the pages.
 

@@ -8,13 +8,13 @@ from typing import Any
 import pandas as pd
 import plotly.graph_objects as go
 
-from pillar_core.plots.theme import INK, Mode, epsilon_label, faded, finished, in_order, method_style, seeds_phrase
+from pillar_core.plots.theme import INK, Height, Mode, epsilon_label, faded, finished, in_order, method_style, seeds_phrase
 
 REFERENCES = {"non_private": "no privacy", "only_public": "public rows alone"}
 
 
 def error_against_epsilon(
-    lines: pd.DataFrame, *, mode: Mode = "light", title: str = "Test error against ε", height: int | None = None
+    lines: pd.DataFrame, *, mode: Mode = "light", title: str = "Test error against ε", height: Height | None = None
 ) -> Any:
     """Mean test error (percent) of each learner over ε, with intervals over seeds; references as horizontal lines.
 

@@ -8,12 +8,12 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from pillar_core.plots.intervals import wilson
-from pillar_core.plots.theme import INK, Mode, finished
+from pillar_core.plots.theme import INK, Height, Mode, finished
 
 _MANY = 24
 
 
-def class_balance(table: pd.DataFrame, *, mode: Mode = "light", height: int | None = None) -> Any:
+def class_balance(table: pd.DataFrame, *, mode: Mode = "light", height: Height | None = None) -> Any:
     """Rows per class and part of the split, as bars.
 
     table: columns class, part (for instance private, public, test), rows. Counts are exact, so no interval is drawn.
@@ -43,7 +43,7 @@ def class_balance(table: pd.DataFrame, *, mode: Mode = "light", height: int | No
     return finished(figure, title="Rows per class", caption=caption, alt=alt, mode=mode, height=height or 360, line=60)
 
 
-def per_class(table: pd.DataFrame, *, mode: Mode = "light", height: int | None = None) -> Any:
+def per_class(table: pd.DataFrame, *, mode: Mode = "light", height: Height | None = None) -> Any:
     """Recall of each class with its 95 % Wilson interval, worst first; a reference where given.
 
     table: columns class, accuracy in [0, 1], rows (test rows of the class), and optionally reference in [0, 1] (for

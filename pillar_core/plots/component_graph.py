@@ -2,22 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from pillar_core.arrays import Array
-from pillar_core.plots.theme import INK, Mode, categorical, class_symbols, faded, finished
+from pillar_core.arrays import Array, Axes
+from pillar_core.plots.theme import INK, Height, Mode, categorical, class_symbols, faded, finished
 from pillar_core.plots.theory import circle
 
+Components = Annotated[Array, Axes("d", is_whole=True)]
 _MOST_EDGES = 4_000
 _MOST_NAMED = 6
 
 
-def component_graph(labels: Sequence[int], edges: Array, *, k: int, n_unlabelled: int, mode: Mode = "light", height: int = 460) -> Any:
+def component_graph(
+    labels: Components,
+    edges: Annotated[Array, Axes("e 2", may_be_empty=True, is_whole=True)],
+    *,
+    k: int,
+    n_unlabelled: int,
+    mode: Mode = "light",
+    height: Height = 460,
+) -> Any:
     """Variables 0 … k − 1 (in the disjunction) on the left ring, the others on the right.
 
     labels: (d,) component of each variable, the largest component 0. edges: (e, 2). At most 4,000 edges are drawn.
@@ -72,7 +80,7 @@ def _raised(number: int) -> str:
     return str(number).translate(str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹"))
 
 
-def component_table(labels: Sequence[int], *, k: int) -> pd.DataFrame:
+def component_table(labels: Components, *, k: int) -> pd.DataFrame:
     """Columns variable, component, in_disjunction: what the figure shows."""
     return pd.DataFrame(
         {"variable": np.arange(1, len(labels) + 1), "component": np.asarray(labels) + 1, "in_disjunction": np.arange(len(labels)) < k}

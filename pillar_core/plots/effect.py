@@ -10,6 +10,7 @@ import plotly.graph_objects as go
 
 from pillar_core.plots.theme import (
     INK,
+    Height,
     Mode,
     categorical,
     class_symbols,
@@ -34,7 +35,7 @@ def effect(
     x_log: bool = False,
     percent: bool = True,
     asked: int | None = None,
-    height: int = 520,
+    height: Height = 520,
 ) -> Any:
     """Mean of each series over `x`, with its interval; numbers make lines, words make groups of bars.
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+import math
+from typing import Annotated, Any
 
 import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
+from pillar_core.params import MODERATE
 from pillar_core.plots.theme import INK, Mode, categorical, faded, finished
 
 LEAST_RATE = 1e-3
@@ -74,7 +76,7 @@ def realised_losses(table: pd.DataFrame, *, mode: Mode = "light", stated: float,
     """Histogram of rows' individual ε beside the ε that is stated for all. table: column epsilon, one row per private row."""
     figure, ink = go.Figure(), INK[mode]
     values = table["epsilon"].to_numpy()
-    counts, edges = np.histogram(values, bins=_BINS, range=(0.0, max(stated, float(values.max()))))
+    counts, edges = np.histogram(values, bins=_BINS, range=(0.0, max(stated if math.isfinite(stated) else 0.0, float(values.max()))))
     figure.add_bar(
         x=(edges[:-1] + edges[1:]) / 2,
         y=counts,
@@ -138,7 +140,7 @@ def realised_by_class(table: pd.DataFrame, *, mode: Mode = "light", stated: floa
     )
 
 
-def two_worlds(table: pd.DataFrame, *, mode: Mode = "light", threshold: float, claimed_mu: float, title: str) -> Any:
+def two_worlds(table: pd.DataFrame, *, mode: Mode = "light", threshold: float, claimed_mu: Annotated[float, MODERATE], title: str) -> Any:
     """Scores of trials with a canary and without, and where the claim says that the canary's world lies, at most.
 
     table: columns world ("with the canary", "without"), score. Scores are in units of the claimed noise.

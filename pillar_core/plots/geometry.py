@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import pandas as pd
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from pillar_core.plots.theme import INK, Mode, end_labels, faded, finished, log_ticks, method_style
+from pillar_core.params import K
+from pillar_core.plots.theme import INK, Height, Mode, end_labels, faded, finished, log_ticks, method_style
 
 BASES: dict[str, tuple[str, str, str]] = {
     "public_pca": ("pillar", "solid", "public directions"),
@@ -25,7 +26,9 @@ BASES: dict[str, tuple[str, str, str]] = {
 _MARK = {"light": "#D55E00", "dark": "#FF9152"}
 
 
-def xi_against_k(table: pd.DataFrame, *, mode: Mode = "light", k: int | None = None, subject: str = "", height: int = 480) -> Any:
+def xi_against_k(
+    table: pd.DataFrame, *, mode: Mode = "light", k: Annotated[int, K] | None = None, subject: str = "", height: Height = 480
+) -> Any:
     """Mean ξ_k over pairs of classes with the range over pairs as a band, one line per basis; `k` is marked.
 
     table: columns basis (a key of BASES), k, mean, low, high, pairs, in [0, 1]. The band is no interval of uncertainty: it
@@ -61,10 +64,10 @@ def margins_against_k(
     table: pd.DataFrame,
     *,
     mode: Mode = "light",
-    convention: str = "cosine_margin",
-    k: int | None = None,
+    convention: Literal["cosine_margin", "distance_margin"] = "cosine_margin",
+    k: Annotated[int, K] | None = None,
     subject: str = "",
-    height: int = 480,
+    height: Height = 480,
 ) -> Any:
     """The margin of every class against the rest over k, and their minimum in bold; what lies below 0 is shaded.
 
@@ -119,7 +122,9 @@ def margins_against_k(
     return finished(figure, title="Do the classes keep a margin in few directions?", caption=caption, alt=alt, mode=mode, height=height)
 
 
-def spectrum_and_gaps(table: pd.DataFrame, *, mode: Mode = "light", k: int | None = None, rows: int = 0, height: int = 420) -> Any:
+def spectrum_and_gaps(
+    table: pd.DataFrame, *, mode: Mode = "light", k: Annotated[int, K] | None = None, rows: int = 0, height: Height = 420
+) -> Any:
     """Three panels over k: eigenvalues, cumulative energy, gaps Δ_k; `k` is marked. table: see `geometry.spectrum`."""
     ink = INK[mode]
     figure = make_subplots(cols=3, horizontal_spacing=0.09)

@@ -9,13 +9,13 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from pillar_core.plots.intervals import best, over_seeds
-from pillar_core.plots.theme import ACCURACY_SCALE, Mode, finished, seeds_phrase
+from pillar_core.plots.theme import ACCURACY_SCALE, Height, Mode, finished, seeds_phrase
 
 _MOST_LABELLED_CELLS = 120
 
 
 def accuracy_heatmap(
-    table: pd.DataFrame, *, mode: Mode = "light", method: str = "pillar", here: tuple[int, float] | None = None, height: int = 460
+    table: pd.DataFrame, *, mode: Mode = "light", method: str = "pillar", here: tuple[int, float] | None = None, height: Height = 460
 ) -> Any:
     """Mean test accuracy (percent) by k and ε; each cell tells its half-width, frames mark the ridge k*(ε).
 

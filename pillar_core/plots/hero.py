@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Annotated, Any
 
 import pandas as pd
 import plotly.graph_objects as go
 
+from pillar_core.errors import DataError
+from pillar_core.params import EPSILON, K
 from pillar_core.plots import k_curves
 from pillar_core.plots.intervals import best, unprojected
-from pillar_core.plots.theme import INK, Mode, end_labels, epsilon_colour, epsilon_label, faded, finished, seeds_phrase
+from pillar_core.plots.theme import INK, Height, Mode, end_labels, epsilon_colour, epsilon_label, faded, finished, seeds_phrase
 
 
 def learning_hero(
@@ -20,10 +22,10 @@ def learning_hero(
     method: str = "pillar",
     ceiling: str = "non_private",
     floor: str = "dp_sgd",
-    epsilon: float | None = None,
-    k: int | None = None,
+    epsilon: Annotated[float, EPSILON] | None = None,
+    k: Annotated[int, K] | None = None,
     data: str = "",
-    height: int = 460,
+    height: Height = 460,
 ) -> Any:
     """Accuracy over k at one budget, bold, others faint; ceiling, floor, and the gain of projecting.
 
@@ -31,6 +33,8 @@ def learning_hero(
     nearest budget (None: the tightest); `k` marks the nearest measured point on it. `data` names the data set.
     """
     curves = {epsilon: curve for epsilon, curve in k_curves.by_budget(table, method).items() if math.isfinite(epsilon)}
+    if not curves:
+        raise DataError(f"the table needs runs of {method!r} with a k, within a finite ε, to draw.")
     points = pd.concat(curves.values())
     tight = min(curves) if epsilon is None else min(curves, key=lambda budget: abs(math.log(budget / min(epsilon, max(curves)))))
     figure = go.Figure()

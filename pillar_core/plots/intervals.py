@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Annotated, Any
 
 import pandas as pd
 from scipy.special import ndtri, stdtrit
+
+from pillar_core.errors import DataError
+from pillar_core.params import SHARE
 
 LEVEL = 0.95
 
@@ -18,6 +21,9 @@ def over_seeds(table: pd.DataFrame, *, by: Sequence[str], value: str, low: float
     The interval is Student's t over seeds at 95 %, cut to [`low`, `high`]; with one seed its ends are NaN. Rows without
     a value are left out.
     """
+    absent = [name for name in (*by, value) if name not in table]
+    if absent or not by:
+        raise DataError(f"the table needs a column for each of by and value; it lacks {', '.join(absent) or 'any of by'}.")
     known = table.dropna(subset=[value])
     groups = known.groupby(list(by), sort=True, dropna=False)[value].agg(["mean", "std", "count"]).reset_index()
     half = [_half_width(deviation, count) for deviation, count in zip(groups["std"], groups["count"], strict=True)]
@@ -37,7 +43,7 @@ def best(means: pd.DataFrame) -> pd.Series[Any]:
     return means.sort_values("mean", ascending=False, kind="stable").iloc[0]
 
 
-def wilson(share: float, count: int) -> tuple[float, float]:
+def wilson(share: Annotated[float, SHARE], count: int) -> tuple[float, float]:
     """The 95 % interval of a share of `count` independent trials (Wilson 1927); (0, 1) with no trials."""
     if not count > 0:
         return 0.0, 1.0

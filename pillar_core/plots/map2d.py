@@ -7,13 +7,13 @@ from typing import Any
 import pandas as pd
 import plotly.graph_objects as go
 
-from pillar_core.plots.theme import INK, Mode, categorical, class_symbols, finished
+from pillar_core.plots.theme import INK, Height, Mode, categorical, class_symbols, finished
 
 _MOST_CLASSES = 12
 _COLOURED_OF_MANY = 6
 
 
-def map_2d(table: pd.DataFrame, *, mode: Mode = "light", title: str = "A map of the public rows", height: int = 460) -> Any:
+def map_2d(table: pd.DataFrame, *, mode: Mode = "light", title: str = "A map of the public rows", height: Height = 460) -> Any:
     """Points in the plane, one per public row.
 
     table: columns x, y and class (text; empty where there is no label). Beyond twelve classes only the six most

@@ -8,12 +8,13 @@ from typing import Any
 import pandas as pd
 import plotly.graph_objects as go
 
-from pillar_core.plots.theme import INK, Mode, finished
+from pillar_core.errors import DataError, SettingError
+from pillar_core.plots.theme import INK, Height, Mode, finished
 
 ROWS, COLUMNS = 10, 40
 
 
-def odds_dots(table: pd.DataFrame, *, mode: Mode = "light", protected: str = "one row", height: int = 300) -> Any:
+def odds_dots(table: pd.DataFrame, *, mode: Mode = "light", protected: str = "one row", height: Height = 300) -> Any:
     """An array of 400 guesses: right by luck, right because of the training, wrong.
 
     table: one row with column advantage in [0, 1], the largest membership advantage that the guarantee allows an
@@ -21,7 +22,7 @@ def odds_dots(table: pd.DataFrame, *, mode: Mode = "light", protected: str = "on
     """
     advantage = float(table["advantage"].iloc[0])
     if not 0 <= advantage <= 1:
-        raise ValueError(f"advantage must be in [0, 1]; got {advantage!r}.")
+        raise DataError(f"advantage must be in [0, 1]; got {advantage!r}.")
     total = ROWS * COLUMNS
     learned = round(total * advantage / 2)
     groups = (
@@ -53,7 +54,7 @@ def odds_dots(table: pd.DataFrame, *, mode: Mode = "light", protected: str = "on
 def one_in(share: float, *, end: str = ".") -> str:
     """“1 in 19” and `end` for a share in [0, 1]; never from one (ε, δ) point but from a trade-off curve's share."""
     if not 0 <= share <= 1:
-        raise ValueError(f"share must be in [0, 1]; got {share!r}.")
+        raise SettingError(f"share must be in [0, 1]; got {share!r}.")
     if share == 0:
         return f"Not one{end}"
     count = 1 / share

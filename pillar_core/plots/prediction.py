@@ -9,14 +9,14 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from pillar_core.plots.intervals import over_seeds
-from pillar_core.plots.theme import INK, Mode, epsilon_colour, epsilon_label, faded, finished, method_style, seeds_phrase
+from pillar_core.plots.theme import INK, Height, Mode, epsilon_colour, epsilon_label, faded, finished, method_style, seeds_phrase
 
 _NOISE = {"light": "#6A4FB3", "dark": "#B7A6FF"}
 _LOSS = {"light": "#C98A00", "dark": "#F6BE4A"}
 
 
 def predicted_accuracy(
-    predicted: pd.DataFrame, measured: pd.DataFrame | None = None, *, mode: Mode = "light", k: int | None = None, height: int = 500
+    predicted: pd.DataFrame, measured: pd.DataFrame | None = None, *, mode: Mode = "light", k: int | None = None, height: Height = 500
 ) -> Any:
     """Where 100 % goes at one ε: an area lost to the projection, one lost to the noise, the rest predicted right.
 
@@ -85,7 +85,7 @@ def predicted_accuracy(
 
 
 def best_k_against_epsilon(
-    predicted: pd.DataFrame, measured: pd.DataFrame | None = None, *, mode: Mode = "light", height: int = 420
+    predicted: pd.DataFrame, measured: pd.DataFrame | None = None, *, mode: Mode = "light", height: Height = 420
 ) -> Any:
     """The best k of each ε, predicted as a line and measured as points, with all k within one point of accuracy.
 
@@ -153,7 +153,7 @@ def best_k_against_epsilon(
     return finished(figure, title=title, caption=caption, alt=f"Best k against epsilon. Predicted: {summary}.", mode=mode, height=height)
 
 
-def accuracy_drops(table: pd.DataFrame, *, mode: Mode = "light", height: int = 400) -> Any:
+def accuracy_drops(table: pd.DataFrame, *, mode: Mode = "light", height: Height = 400) -> Any:
     """The fraction of its own accuracy without privacy that each side loses, as bars by ε. Columns side, epsilon, drop, seeds."""
     figure = go.Figure()
     sides = list(dict.fromkeys(table["side"]))

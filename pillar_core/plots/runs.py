@@ -7,6 +7,7 @@ from typing import Any
 import pandas as pd
 import plotly.graph_objects as go
 
+from pillar_core.errors import SettingError
 from pillar_core.plots.theme import INK, Mode, epsilon_value, finished, method_style
 
 _COORDINATES = ("origin", "data", "method", "k", "epsilon", "public_fraction", "mean")
@@ -17,6 +18,8 @@ def overlay(runs: pd.DataFrame, lines: pd.DataFrame, *, labels: dict[str, str], 
 
     runs: columns group, method, accuracy in [0, 1]; lines: columns group, method, mean, low, high; labels: words by group.
     """
+    if not set(map(str, lines["group"])) <= set(labels):
+        raise SettingError("labels must name every group of the lines.")
     figure = go.Figure()
     for number, line in enumerate(lines.to_dict("records")):
         colour = method_style(str(line["method"])).colour(mode)

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import pandas as pd
 import plotly.graph_objects as go
 
 from pillar_core.plots.intervals import over_seeds
-from pillar_core.plots.theme import ACCURACY_SCALE, INK, Mode, categorical, class_symbols, faded, finished
+from pillar_core.plots.theme import ACCURACY_SCALE, INK, Height, Mode, categorical, class_symbols, faded, finished
 
+if TYPE_CHECKING:
+    Row = pd.Series[Any]
+else:  # a Series takes no parameters at run time, and the public face reads annotations
+    Row = pd.Series
 ROOM_FOR_NAMES = 0.3
 """Of the points' spread, right of the last, for the name beside it."""
 LOW_IS_NEAR = "  (nearer is better)"
@@ -38,7 +42,7 @@ def ranking(
     random_subspaces: float | None = None,
     noise_images: str = "",
     yardstick: str = "",
-    height: int | None = None,
+    height: Height | None = None,
 ) -> Any:
     """One score's candidates, nearest on top: value, interval, and the values that tell nothing (dotted lines).
 
@@ -125,7 +129,7 @@ def ranking(
     )
 
 
-def angles(table: pd.DataFrame, *, mode: Mode = "light", titles: Mapping[str, str] | None = None, height: int = 420) -> Any:
+def angles(table: pd.DataFrame, *, mode: Mode = "light", titles: Mapping[str, str] | None = None, height: Height = 420) -> Any:
     """Principal angles with the private directions, one line a set. table: columns public, index, degrees."""
     figure = _lines(table, "public", "degrees", mode, titles, "%{y:.0f}°")
     figure.update_yaxes(title_text="angle, degrees", range=[0, 93], dtick=30)
@@ -144,7 +148,7 @@ def angles(table: pd.DataFrame, *, mode: Mode = "light", titles: Mapping[str, st
 
 
 def gradient_spectra(
-    table: pd.DataFrame, *, mode: Mode = "light", titles: Mapping[str, str] | None = None, k: int | None = None, height: int = 420
+    table: pd.DataFrame, *, mode: Mode = "light", titles: Mapping[str, str] | None = None, k: int | None = None, height: Height = 420
 ) -> Any:
     """Singular values of the gradients as shares of the largest, logarithmic. table: columns set, index, value."""
     figure = _lines(table[table["value"] > 0], "set", "value", mode, titles, "%{y:.3g} of the largest")
@@ -163,7 +167,7 @@ def gradient_spectra(
     )
 
 
-def distance_map(table: pd.DataFrame, *, mode: Mode = "light", titles: Mapping[str, str] | None = None, height: int = 480) -> Any:
+def distance_map(table: pd.DataFrame, *, mode: Mode = "light", titles: Mapping[str, str] | None = None, height: Height = 480) -> Any:
     """All pairs of sets as a heatmap, similar sets side by side. table: columns first, second, value in [0, 1]."""
     from scipy.cluster.hierarchy import leaves_list, linkage
     from scipy.spatial.distance import squareform
@@ -209,14 +213,14 @@ def distance_map(table: pd.DataFrame, *, mode: Mode = "light", titles: Mapping[s
 def score_against_accuracy(
     table: pd.DataFrame,
     accuracy: pd.DataFrame,
-    agreement: pd.Series[Any],
+    agreement: Row,
     *,
     score: ScoreAxis | None = None,
     mode: Mode = "light",
     titles: Mapping[str, str] | None = None,
     baseline: float | None = None,
     learner: str = "",
-    height: int = 440,
+    height: Height = 440,
 ) -> Any:
     """Measured accuracy (percent) against one score, a point a public set; `agreement`: its row with spearman, p_value,
     sets; baseline: the mean accuracy without public data; learner: what was trained, for people."""
@@ -290,5 +294,5 @@ def _lines(table: pd.DataFrame, by: str, value: str, mode: Mode, titles: Mapping
     return figure
 
 
-def _ends(row: pd.Series[Any]) -> str:
+def _ends(row: Row) -> str:
     return f"<br>95 % interval [{row['low']:.3f}, {row['high']:.3f}]" if math.isfinite(row["low"]) else ""

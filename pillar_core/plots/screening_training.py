@@ -8,14 +8,14 @@ from typing import Any
 import pandas as pd
 import plotly.graph_objects as go
 
-from pillar_core.plots.theme import INK, Mode, categorical, class_symbols, finished
+from pillar_core.plots.theme import INK, Height, Mode, categorical, class_symbols, finished
 
 RANDOM = "random directions"
 _LOWERED = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
 
 
 def order_over_training(
-    table: pd.DataFrame, *, mode: Mode = "light", titles: Mapping[str, str] | None = None, kept: float | None = None, height: int = 420
+    table: pd.DataFrame, *, mode: Mode = "light", titles: Mapping[str, str] | None = None, kept: float | None = None, height: Height = 420
 ) -> Any:
     """Distances while a model is trained on the private rows. table: columns public, step, value, accuracy; kept: share of pairs of
     sets that stay in order."""
@@ -36,7 +36,7 @@ def order_over_training(
     )
 
 
-def captured_gradients(table: pd.DataFrame, *, mode: Mode = "light", titles: Mapping[str, str] | None = None, height: int = 420) -> Any:
+def captured_gradients(table: pd.DataFrame, *, mode: Mode = "light", titles: Mapping[str, str] | None = None, height: Height = 420) -> Any:
     """Relative reconstruction error of the private gradient at each step of AdaMix. table: columns public, step, error."""
     figure = _by_step(table, "error", mode, titles)
     figure.update_yaxes(title_text="share of the private gradient missed", range=[0, 1.02])
@@ -55,7 +55,7 @@ def captured_gradients(table: pd.DataFrame, *, mode: Mode = "light", titles: Map
 
 
 def reconstruction_bound(
-    table: pd.DataFrame, *, mode: Mode = "light", titles: Mapping[str, str] | None = None, height: int | None = None
+    table: pd.DataFrame, *, mode: Mode = "light", titles: Mapping[str, str] | None = None, height: Height | None = None
 ) -> Any:
     """Lemma 4.1 beside what it bounds. table: columns public, k, error, bound, in units of the largest singular value."""
     ink, rows = INK[mode], table.sort_values("error")

@@ -8,14 +8,14 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from pillar_core.plots.intervals import over_seeds
-from pillar_core.plots.theme import Mode, categorical, epsilon_label, faded, finished, seeds_phrase
+from pillar_core.plots.theme import Height, Mode, categorical, epsilon_label, faded, finished, seeds_phrase
 
 MOST_SETS = 7
 _DASHES = ("solid", "dash", "dot", "dashdot")
 _TICKS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000)
 
 
-def accuracy_of_sets(table: pd.DataFrame, *, epsilon: float, mode: Mode = "light", k: int | None = None, height: int = 480) -> Any:
+def accuracy_of_sets(table: pd.DataFrame, *, epsilon: float, mode: Mode = "light", k: int | None = None, height: Height = 480) -> Any:
     """One line per set with its interval over seeds, its best k ringed, and its accuracy without privacy at the right edge.
 
     table: runs with columns set, private (False for runs without noise), k, seed, accuracy in [0, 1].

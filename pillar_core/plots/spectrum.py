@@ -7,10 +7,10 @@ from typing import Any
 import pandas as pd
 from plotly.subplots import make_subplots
 
-from pillar_core.plots.theme import INK, Mode, finished
+from pillar_core.plots.theme import INK, Height, Mode, finished
 
 
-def spectrum(table: pd.DataFrame, *, mode: Mode = "light", k: int | None = None, n_public: int | None = None, height: int = 380) -> Any:
+def spectrum(table: pd.DataFrame, *, mode: Mode = "light", k: int | None = None, n_public: int | None = None, height: Height = 380) -> Any:
     """Two panels: eigenvalues on log axes, and the cumulative share of energy; `k` is marked.
 
     table: columns component (1, 2, …) and eigenvalue ≥ 0, in falling order. Public only.

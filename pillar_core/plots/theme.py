@@ -14,11 +14,15 @@ import math
 import re
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import plotly.graph_objects as go
 
+from pillar_core.errors import SettingError
+from pillar_core.params import Param
+
 Mode = Literal["light", "dark"]
+Height = Annotated[int, Param("height", int, 440, "Of a figure.", low=10, high=10**5, unit="pixels")]
 FONT = '"Source Sans", "Source Sans Pro", system-ui, sans-serif'
 HEADING_FONT = '"Source Serif", "Source Serif Pro", Georgia, serif'
 
@@ -225,7 +229,7 @@ def finished(figure: Any, *, title: str, caption: str, alt: str, mode: Mode, hei
     The caption is broken into lines of at most `line` characters; plotly does not wrap.
     """
     if not alt.strip() or not caption.strip():
-        raise ValueError("a figure needs a caption and an alt text.")
+        raise SettingError("a figure needs a caption and an alt text.")
     lines = textwrap.wrap(caption, line, break_on_hyphens=False)
     figure.update_layout(
         template=template(mode),

@@ -11,7 +11,18 @@ import plotly.graph_objects as go
 
 from pillar_core.arrays import Array
 from pillar_core.plots.intervals import over_seeds
-from pillar_core.plots.theme import INK, Mode, end_labels, epsilon_colour, epsilon_label, faded, finished, method_style, seeds_phrase
+from pillar_core.plots.theme import (
+    INK,
+    Height,
+    Mode,
+    end_labels,
+    epsilon_colour,
+    epsilon_label,
+    faded,
+    finished,
+    method_style,
+    seeds_phrase,
+)
 
 _RATES = {
     "PILLAR": ("pillar", "solid"),
@@ -35,7 +46,7 @@ _AXES = {
 }
 
 
-def rates(table: pd.DataFrame, *, mode: Mode = "light", here: float | None = None, height: int = 500) -> Any:
+def rates(table: pd.DataFrame, *, mode: Mode = "light", here: float | None = None, height: Height = 500) -> Any:
     """Private rows that each approach needs along one input, on log axes. table: columns axis, x, method, form, rows."""
     figure, ends, summary = go.Figure(), [], []
     axis = str(table["axis"].iloc[0])
@@ -75,7 +86,7 @@ def rates(table: pd.DataFrame, *, mode: Mode = "light", here: float | None = Non
 
 
 def mixture_errors(
-    table: pd.DataFrame, curve: pd.DataFrame | None = None, *, mode: Mode = "light", floor: float | None = None, height: int = 470
+    table: pd.DataFrame, curve: pd.DataFrame | None = None, *, mode: Mode = "light", floor: float | None = None, height: Height = 470
 ) -> Any:
     """Error against private rows, predicted as lines and measured as points with intervals, with and without projection.
 
@@ -147,7 +158,7 @@ def mixture_errors(
     )
 
 
-def rows_against_dimension(table: pd.DataFrame, *, mode: Mode = "light", here: int | None = None, height: int = 420) -> Any:
+def rows_against_dimension(table: pd.DataFrame, *, mode: Mode = "light", here: int | None = None, height: Height = 420) -> Any:
     """Private rows needed for one error against d, log-log. table: columns d, projection, rows; infinite rows are left out."""
     figure, summary = go.Figure(), []
     finite = table[table["rows"].map(math.isfinite)]
@@ -198,7 +209,7 @@ def rows_against_dimension(table: pd.DataFrame, *, mode: Mode = "light", here: i
     )
 
 
-def shift(table: pd.DataFrame, *, mode: Mode = "light", eta: float | None = None, height: int = 460) -> Any:
+def shift(table: pd.DataFrame, *, mode: Mode = "light", eta: float | None = None, height: Height = 460) -> Any:
     """How much of w* shifted public directions hold, against η: population, a sample, and both bounds.
 
     table: columns eta, population, sampled, bound, bound_printed, in [0, 1].
@@ -239,7 +250,7 @@ def shift(table: pd.DataFrame, *, mode: Mode = "light", eta: float | None = None
     return finished(figure, title="Public rows from elsewhere turn the directions", caption=caption, alt=alt, mode=mode, height=height)
 
 
-def choice_errors(table: pd.DataFrame, *, mode: Mode = "light", height: int = 420) -> Any:
+def choice_errors(table: pd.DataFrame, *, mode: Mode = "light", height: Height = 420) -> Any:
     """Expected error of the exponential mechanism's choice against labelled rows, one line per ε.
 
     table: columns epsilon, n_private, seed, error. NaN errors (too many components) are left out.

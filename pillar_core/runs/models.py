@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 
 from pillar_core.arrays import Array
+from pillar_core.data.parts import place_of
 from pillar_core.engine import LinearClassifier
-from pillar_core.errors import DataError, UnsupportedError
+from pillar_core.errors import DataError, StoreError, UnsupportedError
 from pillar_core.methods import METHODS
 from pillar_core.splits import Transform
 from pillar_core.types import Guarantee, RunRecord
@@ -71,9 +72,16 @@ def in_sight(record: RunRecord) -> RunRecord:
 
 
 def save_model(record: RunRecord, path: str | Path, *, classes: tuple[str, ...]) -> Path:
-    """Writes `model_bytes` to `path` and returns it."""
-    path = Path(path)
-    path.write_bytes(model_bytes(record, classes=classes))
+    """Writes `model_bytes` to `path` and returns it.
+
+    Raises:
+        UnsupportedError: as `model_bytes`. DataError, StoreError: a path that cannot be, or not be written.
+    """
+    path, content = place_of(path), model_bytes(record, classes=classes)
+    try:
+        path.write_bytes(content)
+    except OSError as error:
+        raise StoreError(f"the model could not be written to {path} ({error.strerror}); name a file in a folder of your own.") from error
     return path
 
 

@@ -20,6 +20,7 @@ from pillar_core.rng import Streams
 from pillar_core.runs.counting import solved_count
 from pillar_core.splits import View, view_of
 from pillar_core.types import (
+    Epsilon,
     Guarantee,
     NeighboringRelation,
     PrivacyBudget,
@@ -66,7 +67,7 @@ def run(
     method: str,
     split: SemiPrivateSplit,
     *,
-    epsilon: float | None = None,
+    epsilon: Epsilon | None = None,
     delta: float = 1e-5,
     relation: str = "add_or_remove_one",
     accountant: str = "auto",

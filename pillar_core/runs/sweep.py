@@ -7,9 +7,11 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from pillar_core import accounting, params, store
+from pillar_core.arguments import fitting
 from pillar_core.backbones import BACKBONES, revision
 from pillar_core.data import DATASETS
 from pillar_core.data.cards import default_backbone
@@ -23,9 +25,18 @@ from pillar_core.runs.tables import record_json, record_of, refusal_json, row_of
 from pillar_core.splits import view_of
 from pillar_core.types import FeatureSet, Progress, RunRecord, RunSpec, SemiPrivateSplit
 
-DATA_AXES = ("dataset", "backbone")
 SPLIT_AXES = ("public_fraction", "public_per_class", "public", "validation_fraction", "allow_overlap", "split_seed")
-RUN_AXES = ("method", "epsilon", "delta", "relation", "accountant", "preset", "seed")
+AXES: dict[str, Any] = {
+    "dataset": str | FeatureSet | SemiPrivateSplit,
+    "method": str,
+    "allow_overlap": bool | None,
+    **dict.fromkeys(("backbone", "public", "relation", "accountant", "preset"), str | None),
+    **dict.fromkeys(("public_fraction", "validation_fraction", "epsilon", "delta"), float | None),
+    **dict.fromkeys(("public_per_class", "split_seed", "seed"), int | None),
+}
+"""The type of the values of each axis that is no setting of a method."""
+SETTING = bool | int | float | str | None
+"""The type of a method's setting."""
 ENGINE_VERSION = 2
 MOST_CELLS = 20_000
 """Runs of one grid; to build a cell takes about 0.4 ms, whether or not it ever runs."""
@@ -82,8 +93,8 @@ def cells(grid: Mapping[str, Any]) -> list[RunSpec]:
         SettingError, UnknownNameError: a grid that cannot be, or of more than MOST_CELLS runs.
     """
     grid = dict(grid)
-    dataset_settings = dict(grid.pop("dataset_settings", None) or {})
-    axes = {name: _values(value) for name, value in grid.items()}
+    dataset_settings = dict(fitting("dataset_settings", grid.pop("dataset_settings", None), Mapping[str, SETTING] | None) or {})
+    axes = {name: _axis(name, value) for name, value in grid.items()}
     axes.setdefault("seed", [0])
     for needed in ("dataset", "method"):
         if needed not in axes:
@@ -253,11 +264,26 @@ def _data(values: Mapping[str, Any], dataset_settings: Mapping[str, Any]) -> dic
 def _values(value: Any) -> list[Any]:
     """The values of an axis; "inf" in words is ∞, so that grids can be written as JSON or YAML."""
     values = list(value) if isinstance(value, list | tuple | range) or hasattr(value, "tolist") else [value]
-    return [math.inf if item in ("inf", "∞") else item.item() if hasattr(item, "item") else item for item in values]
+    return [
+        math.inf if isinstance(item, str) and item in ("inf", "∞") else item.item() if isinstance(item, np.generic) else item
+        for item in values
+    ]
+
+
+def _axis(name: str, value: Any) -> list[Any]:
+    """The values of an axis, each of the axis' type.
+
+    Raises:
+        SettingError: none at all, or one of another type.
+    """
+    values, hint = _values(value), AXES.get(name, SETTING)
+    if not values:
+        raise SettingError(f"the axis {name} has no values, so the grid would hold no run; give one or leave the axis out.")
+    return [fitting(name, item, hint) for item in values]
 
 
 def _refuse_unknown(axes: Mapping[str, Sequence[Any]]) -> None:
-    known = {*DATA_AXES, *SPLIT_AXES, *RUN_AXES}
+    known = {*AXES}
     for name in axes["method"]:
         known.update(params.params_of(METHODS[name].settings))
     unknown = [name for name in axes if name not in known]

@@ -1,5 +1,6 @@
 """Screening public data: how near are candidate sets to a private one, what does finding out cost, and how sure is it?"""
 
+from pillar_core.arguments import guard
 from pillar_core.screening.batches import mixture
 from pillar_core.screening.gsd import gsd
 from pillar_core.screening.inspection import angles, pairwise, reconstruction, spectra
@@ -35,3 +36,5 @@ __all__ = [
     "spectra",
     "task2vec_distance",
 ]
+
+guard(__name__)

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Annotated
 
 import numpy as np
 
 from pillar_core.arrays import Array
 from pillar_core.deferred import torch
 from pillar_core.errors import DataError
+from pillar_core.params import Param
 from pillar_core.rng import stream
 from pillar_core.types import Dataset
 
+SIZE = Param("size", int, 32, "Side of the images.", low=1, high=1024, unit="pixels")
 LABEL_CLASSES = 10
 """Random labels are drawn over ten classes of the model, whatever the data's own classes (gsd, section 4.2)."""
 
@@ -63,12 +66,14 @@ def preparation_notes(sets: Sequence[Dataset], size: int | None) -> tuple[str, .
     return tuple(notes)
 
 
-def mixture(sets: Sequence[Dataset], *, name: str, size: int = 32, seed: int = 0) -> Dataset:
+def mixture(sets: Sequence[Dataset], *, name: str, size: Annotated[int, SIZE] = 32, seed: int = 0) -> Dataset:
     """The rows of several image sets, equally many of each, shuffled, as colour images of one size; without labels.
 
     Raises:
         DataError: a set that holds no images.
     """
+    if not sets:
+        raise DataError("a mixture needs at least one set.")
     for data in sets:
         require_images(data, "mixture")
     share = min(len(data.x_train) for data in sets)

@@ -51,6 +51,8 @@ def spectra(
 def pairwise(sets: Mapping[str, Dataset], *, model: str = "probe", k: int = 16, n_examples: int = 300, seed: int = 0) -> pd.DataFrame:
     """Normalised distances of all pairs of sets: columns first, second, value; both orders, and 0 of each with itself (gsd, Fig. 4)."""
     count = whole(K, k)
+    if not sets:
+        raise SettingError("sets must hold at least one set; got none.")
     first = next(iter(sets.values()))
     _, sides = _gradients(first, sets, model, n_examples, seed)
     rows = [{"first": name, "second": name, "value": 0.0} for name in sides]

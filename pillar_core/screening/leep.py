@@ -6,16 +6,20 @@ score is the mean log of Σ_z P(y|z) θ(z|x). Higher is better; here its negativ
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import numpy as np
 
-from pillar_core.arrays import Array
+from pillar_core.arrays import Array, Axes, Labels, Rows
 
 RIDGE = 1e-2
 SHARPNESS = 4.0
 """Softmax inverse temperature of ±1 ridge scores."""
 
 
-def negative_leep(x_public: Array, y_public: Array, x_private: Array, y_private: Array) -> float:
+def negative_leep(
+    x_public: Rows, y_public: Labels, x_private: Annotated[Array, Axes("m d")], y_private: Annotated[Array, Axes("m")]
+) -> float:
     """In [0, log C]: 0 where public predictions decide the private label. x: (n, d) float; y: (n,) codes."""
     shares = _shares(x_public, y_public, x_private)
     labels, codes = np.unique(y_private, return_inverse=True)

@@ -8,10 +8,11 @@ maximised over α and β by fixed-point steps (MacKay 1992). Higher is better; h
 from __future__ import annotations
 
 import math
+from typing import Annotated
 
 import numpy as np
 
-from pillar_core.arrays import Array
+from pillar_core.arrays import Array, Axes, Labels, Rows
 
 DIRECTIONS = 32
 """Leading public directions that serve as features."""
@@ -20,7 +21,7 @@ TOLERANCE = 1e-4
 SMALLEST = 1e-12
 
 
-def negative_logme(x_public: Array, x_private: Array, y_private: Array) -> float:
+def negative_logme(x_public: Annotated[Array, Axes("m d")], x_private: Rows, y_private: Labels) -> float:
     """The negative mean evidence a row and a label. x: (n, d) float; y_private: (n,) codes."""
     mean = x_public.mean(axis=0)
     count = min(DIRECTIONS, *x_public.shape)

@@ -8,11 +8,11 @@ plan's own potentials, one side replaced by its c-transform. Published values fr
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
-from pillar_core.arrays import Array
+from pillar_core.arrays import Array, Axes, Labels, Rows
 from pillar_core.errors import DataError, MissingDependencyError
 
 EXACT_ROWS = 500
@@ -25,7 +25,7 @@ ENTROPIES = (0.02, 0.01, 0.005, 0.0025, 0.00125)
 STEPS = 5000
 
 
-def otdd(x: Array, y: Array, x_other: Array, y_other: Array) -> float:
+def otdd(x: Rows, y: Labels, x_other: Annotated[Array, Axes("m d")], y_other: Annotated[Array, Axes("m")]) -> float:
     """The squared OTDD of (n, d) rows with labels (n,) and (n′, d) other rows; at least 0.
 
     Raises:
@@ -79,7 +79,7 @@ def converged(cost: Array) -> tuple[float, float]:
     )
 
 
-def bures_wasserstein(rows: Array, others: Array) -> float:
+def bures_wasserstein(rows: Rows, others: Annotated[Array, Axes("m d")]) -> float:
     """‖m − m′‖² + tr(S + S′ − 2(S^½ S′ S^½)^½) of the rows' Gaussians; a class of one row has no spread.
 
     tr (S^½ S′ S^½)^½ is the sum of the singular values of X X′ᵀ for centred rows X, X′ scaled by 1/√(n − 1): no root is taken.

@@ -26,6 +26,8 @@ from pillar_core.screening.scores import SCORES, Score
 from pillar_core.subspace import random_distance
 from pillar_core.types import NeighboringRelation, Provenance
 
+LARGEST_EPSILON = 1e6
+"""Beyond it nothing is protected, and noise is too small for its lattice."""
 NOISE_DRAWS = 12
 """Noise copies for the interval of a private ranking."""
 SKETCHES = {"moment": releases.SKETCH, "directions": releases.PURE_SKETCH}
@@ -137,8 +139,10 @@ def _forms(task: Screening, epsilon: float) -> list[str]:
     if lacking:
         able = ", ".join(name for name in SCORES if SCORES[name].private_form)
         raise UnsupportedError(f"{', '.join(lacking)} has no private form: with epsilon use {able}, or leave epsilon out.")
-    if not 0 < epsilon < math.inf:
-        raise SettingError(f"epsilon must be above 0 and finite (leave it out for a non-private diagnostic); got {epsilon!r}.")
+    if not 0 < epsilon <= LARGEST_EPSILON:
+        raise SettingError(
+            f"epsilon must be above 0 and at most {LARGEST_EPSILON:g} (leave it out for a non-private diagnostic); got {epsilon!r}."
+        )
     forms = sorted({SCORES[name].private_form for name in task.scores})
     for form in forms:
         if not task.k < SKETCHES[form]:

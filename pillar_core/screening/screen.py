@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Annotated
 
 import pandas as pd
 
@@ -30,7 +31,7 @@ def screen(
     k: int = 16,
     n_examples: int = 2000,
     repeats: int = 3,
-    epsilon: float | None = None,
+    epsilon: Annotated[float, "above 0 and finite"] | None = None,
     seed: int | None = 0,
     delta: float = 1e-5,
     allow_overlap: bool = False,

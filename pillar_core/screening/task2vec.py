@@ -11,7 +11,7 @@ import dataclasses
 
 import numpy as np
 
-from pillar_core.arrays import Array
+from pillar_core.arrays import Array, Labels
 from pillar_core.deferred import torch
 from pillar_core.rng import stream
 from pillar_core.screening import probe
@@ -21,7 +21,7 @@ RIDGE = 1e-2
 SMALLEST = 1e-30
 
 
-def task2vec_distance(first: Array, second: Array) -> float:
+def task2vec_distance(first: Labels, second: Labels) -> float:
     """In [0, 1] for embeddings h ≥ 0 (filters,); 0 where one is a multiple of ones of the other in the compared form."""
     total = np.asarray(first, dtype=np.float64) + np.asarray(second, dtype=np.float64) + SMALLEST
     a, b = first / total, second / total

@@ -9,6 +9,7 @@ from __future__ import annotations
 import copy
 import dataclasses
 from collections.abc import Mapping
+from typing import Annotated
 
 import numpy as np
 import pandas as pd
@@ -26,6 +27,7 @@ from pillar_core.types import Dataset, Progress, unwatched
 
 STEPS = Param("steps", int, 200, "Steps of plain SGD on the private rows.", low=1, high=100_000, unit="steps", log=True)
 LOOKS = Param("looks", int, 6, "How often distances are measured, the start and the end among them.", low=2, high=100)
+RATE = Param("learning_rate", float, 0.05, "Step size of plain SGD.", low=0, low_open=True, high=1e3, log=True)
 BATCH = 64
 
 
@@ -38,7 +40,7 @@ def over_training(
     n_examples: int = 300,
     steps: int = 200,
     looks: int = 6,
-    learning_rate: float = 0.05,
+    learning_rate: Annotated[float, RATE] = 0.05,
     seed: int = 0,
     progress: Progress = unwatched,
 ) -> pd.DataFrame:

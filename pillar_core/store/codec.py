@@ -56,9 +56,12 @@ def encode_json(value: Any) -> bytes:
     Infinities become "$inf" and "$-inf"; a string that starts with "$" gets a second one. Sequences come back as lists.
 
     Raises:
-        StoreError: NaN, or a type that JSON does not have.
+        StoreError: NaN, a type that JSON does not have, or mappings in mappings too deep.
     """
-    return json.dumps(_tagged(value), ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
+    try:
+        return json.dumps(_tagged(value), ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
+    except RecursionError:
+        raise StoreError("this value is nested too deeply to be stored.") from None
 
 
 def decode_json(payload: bytes) -> Any:

@@ -27,7 +27,7 @@ QUANTILES = (0.0, 0.001, 0.005, 0.01, 0.02, 0.04, 0.1, 0.25)
 Payload = Mapping[str, Any]
 
 
-def xi(data: FeatureSet | SemiPrivateSplit, k: int | Sequence[int], *, classes: Any = None) -> pd.DataFrame:
+def xi(data: FeatureSet | SemiPrivateSplit, k: int | Sequence[int], *, classes: str | Sequence[str | int] | None = None) -> pd.DataFrame:
     """ξ_k of the separator of each pair of classes: columns k, class_a, class_b, xi in [0, 1]. A non-private diagnostic.
 
     The directions are the principal components of the split's public rows, else of the train rows, centred and not

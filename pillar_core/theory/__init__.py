@@ -1,5 +1,6 @@
 """Formulas only: calculators of the papers' theorems, and playgrounds whose truth is known in closed form."""
 
+from pillar_core.arguments import guard
 from pillar_core.theory import adamix, gsd, lemmas, mixture, pillar_shift, pillar_theorems, rates, semi_private, shift
 from pillar_core.theory.calculator import CALCULATORS, Calculator, Form, Outcome, Range, Value
 from pillar_core.theory.components import MOST_COMPONENTS, Choice, ComponentGraph, choice, component_graph
@@ -41,3 +42,5 @@ __all__ = [
     "shifted_moment",
     "shifted_rows",
 ]
+
+guard(__name__)

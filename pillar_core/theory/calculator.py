@@ -40,7 +40,7 @@ class Value:
     note: str = ""
 
     def __post_init__(self) -> None:
-        if math.isnan(self.value):
+        if isinstance(self.value, float) and math.isnan(self.value):
             raise SettingError(f"{self.name} is not defined for these inputs.")
 
 

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from typing import Annotated
 
 import numpy as np
 from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import connected_components
 from scipy.special import logsumexp
 
-from pillar_core.arrays import Array
+from pillar_core.arrays import Array, Axes, Labels, Rows
 from pillar_core.errors import DataError, SettingError
 
 MOST_COMPONENTS = 16
@@ -53,7 +54,7 @@ class Choice:
         return None if self.true_errors is None else float(self.probabilities @ self.true_errors)
 
 
-def component_graph(x: Array) -> ComponentGraph:
+def component_graph(x: Rows) -> ComponentGraph:
     """The graph that boolean rows x (n, d) show.
 
     Raises:
@@ -70,7 +71,13 @@ def component_graph(x: Array) -> ComponentGraph:
 
 
 def choice(
-    graph: ComponentGraph, x: Array, y: Array, *, epsilon: float, x_test: Array | None = None, y_test: Array | None = None
+    graph: ComponentGraph,
+    x: Rows,
+    y: Labels,
+    *,
+    epsilon: float,
+    x_test: Annotated[Array, Axes("m d")] | None = None,
+    y_test: Annotated[Array, Axes("m")] | None = None,
 ) -> Choice:
     """Every union of components with its probability ∝ exp(−ε·errors/2), exactly: nothing is sampled.
 
@@ -82,6 +89,8 @@ def choice(
     """
     if not epsilon > 0:
         raise SettingError(f"epsilon must be above 0; got {epsilon!r}.")
+    if len(graph.labels) != x.shape[1]:
+        raise DataError(f"x must have a column for each of the graph's {len(graph.labels)} variables; got {x.shape[1]}.")
     if graph.count > MOST_COMPONENTS:
         raise SettingError(
             f"{graph.count} components allow 2^{graph.count} disjunctions; at most {MOST_COMPONENTS} components are scored one by one. "

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from typing import Annotated
 
 from pillar_core.params import Param, setting
 from pillar_core.theory.calculator import CALCULATORS, GAP, Calculator, D, Form, K, Range, Value, ratio
 
 N_PUBLIC = Param("n_public", int, 5_000, "Public rows n.", low=1, high=10**10, unit="rows", log=True)
+ROWS = dataclasses.replace(N_PUBLIC, name="n", kind=float)
 TAIL = Param("beta", float, 3.0, "β of the lemma: it fails with probability e^−β.", low=0, low_open=True, high=1e3)
 NORM = Param("frobenius", float, 0.01, "Frobenius norm of the perturbation B.", low=0, high=1e6, log=True)
 
@@ -32,17 +34,17 @@ class Lemma5Settings:
     frobenius: float = setting(NORM)
 
 
-def projector_bound(*, n: float, gap: float, beta: float) -> float:
+def projector_bound(*, n: Annotated[float, ROWS], gap: Annotated[float, GAP], beta: Annotated[float, TAIL]) -> float:
     """4(1 + √(β/2))/(Δ_k√n), exceeded by ‖AAᵀ − ÂÂᵀ‖_F with probability at most e^−β once n ≥ `fewest_rows`."""
     return ratio(4 * (1 + math.sqrt(beta / 2)), gap * math.sqrt(n))
 
 
-def fewest_rows(*, gap: float, beta: float) -> float:
+def fewest_rows(*, gap: Annotated[float, GAP], beta: Annotated[float, TAIL]) -> float:
     """16(1 + √(β/2))²/Δ_k²: from here on the bound holds (it is then at most 1)."""
     return ratio(16 * (1 + math.sqrt(beta / 2)) ** 2, gap**2)
 
 
-def moment_bound(*, n: float, beta: float) -> float:
+def moment_bound(*, n: Annotated[float, ROWS], beta: Annotated[float, TAIL]) -> float:
     """2(1 + √(β/2))/√n, exceeded by ‖Σ̂ − Σ‖_F with probability at most e^−β, rows in the unit ball.
 
     Zwald & Blanchard 2005, Lemma 1 (bounded differences), the step under Lemma 4.

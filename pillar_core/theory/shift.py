@@ -7,31 +7,35 @@ one. Total variation is then exactly η (or less where the supports meet), the p
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Annotated
 
 import numpy as np
 import pandas as pd
 
 from pillar_core import rng
-from pillar_core.arrays import Array
-from pillar_core.errors import SettingError
-from pillar_core.theory.calculator import Form
+from pillar_core.arrays import Array, Axes, Rows
+from pillar_core.errors import DataError, SettingError
+from pillar_core.theory.calculator import ETA, RADIUS, Form
 from pillar_core.theory.pillar_shift import ShiftSettings, margin_left
 
 PURPOSE = "shift"
+Vector = Annotated[Array, Axes("d")]
 
 
-def shifted_moment(moment: Array, direction: Array, *, eta: float, radius: float = 1.0) -> Array:
+def shifted_moment(
+    moment: Annotated[Array, Axes("d d")], direction: Vector, *, eta: Annotated[float, ETA], radius: Annotated[float, RADIUS] = 1.0
+) -> Array:
     """(d, d) second moment of the public rows."""
-    if not 0 <= eta <= 1:
-        raise SettingError(f"eta must be in [0, 1]; got {eta!r}.")
-    u = direction / np.linalg.norm(direction)
+    u = _unit(direction)
     return np.asarray((1 - eta) * moment + eta * radius**2 * np.outer(u, u))
 
 
-def shifted_rows(rows: Array, direction: Array, *, eta: float, radius: float = 1.0, seed: int = 0) -> Array:
+def shifted_rows(
+    rows: Rows, direction: Vector, *, eta: Annotated[float, ETA], radius: Annotated[float, RADIUS] = 1.0, seed: int = 0
+) -> Array:
     """`rows` (m, d) with each one, with probability η, replaced by ±R·u; streams nest, so a larger η replaces more."""
     generator = rng.stream(seed, PURPOSE, "rows")
-    u = direction / np.linalg.norm(direction)
+    u = _unit(direction)
     chosen = generator.random(len(rows)) < eta
     signs = np.where(generator.random(len(rows)) < 0.5, -1.0, 1.0)
     out = np.array(rows, dtype=np.float32)
@@ -46,14 +50,14 @@ def held(moment: Array, separator: Array, k: int) -> float:
 
 
 def shift_curve(
-    etas: Sequence[float],
+    etas: Annotated[Sequence[float], ETA],
     *,
-    eigenvalues: Array,
-    separator: Array,
-    direction: Array,
+    eigenvalues: Vector,
+    separator: Vector,
+    direction: Vector,
     k: int,
-    rows: Array,
-    radius: float = 1.0,
+    rows: Rows,
+    radius: Annotated[float, RADIUS] = 1.0,
     seed: int = 0,
 ) -> pd.DataFrame:
     """Columns eta, population, sampled, bound, bound_printed: the share of w* that the public directions hold, against η.
@@ -62,6 +66,8 @@ def shift_curve(
     private-like rows in that basis, shifted by `shifted_rows`. Bounds: (1 − ξ) less 2R²η/Δ_k (14η/Δ_k as printed), floored at 0.
     """
     values = np.asarray(eigenvalues, dtype=np.float64)
+    if not 1 <= k < len(values):
+        raise SettingError(f"k must be in [1, {len(values) - 1}], below the number of eigenvalues; got {k!r}.")
     moment, gap = np.diag(values), float(values[k - 1] - values[k])
     base = held(moment, separator, k)
     lines = []
@@ -76,6 +82,13 @@ def shift_curve(
             )
         )
     return pd.DataFrame(lines, columns=["eta", "population", "sampled", "bound", "bound_printed"])
+
+
+def _unit(direction: Array) -> Array:
+    length = float(np.linalg.norm(direction))
+    if not 0 < length < np.inf:
+        raise DataError("direction must not be zero, nor infinite.")
+    return np.asarray(direction / length)
 
 
 def _bound(base: float, gap: float, eta: float, radius: float, form: Form) -> float:

@@ -17,6 +17,7 @@ CORE = REPOSITORY / "pillar_core"
 ROWS = (
     {"errors", "arrays", "deferred"},
     {"params", "registry", "fingerprint", "rng", "numerics", "memo", "grouping", "threads", "spreadsheets", "events"},
+    {"arguments"},
     {"types", "ledger", "store"},
     {"data", "backbones", "splits", "mechanisms", "accounting", "metrics", "plots"},
     {"engine", "subspace"},

@@ -16,6 +16,7 @@ from typing import Any
 
 import pandas as pd
 
+from pillar_core.arguments import guard
 from pillar_core.data import uploads
 from pillar_core.errors import DataError, SettingError
 from pillar_core.jobs.sweep import sweep
@@ -224,3 +225,6 @@ def _public_axis(rows: pd.DataFrame) -> dict[str, Any]:
 
 def _word(text: str) -> str:
     return re.sub(r"[^a-z0-9]", "", text.lower())
+
+
+guard(__name__)
