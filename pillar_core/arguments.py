@@ -22,7 +22,6 @@ from typing import Any
 import numpy as np
 
 from pillar_core.arrays import Axes
-from pillar_core.deferred import dp_event
 from pillar_core.errors import DataError, PillarError, SettingError, shown
 from pillar_core.params import Param
 
@@ -37,6 +36,15 @@ _GUARDS: set[Callable[..., Any]] = set()
 
 class _Unfit(Exception):
     """A value that is not of its annotation."""
+
+
+class _Event(type):
+    def __instancecheck__(cls, value: Any) -> bool:
+        return any(kind.__name__ == "DpEvent" and kind.__module__.startswith("dp_accounting.") for kind in type(value).__mro__)
+
+
+class DpEvent(metaclass=_Event):
+    """Stands for the class that annotations name in a text: reading them imports no accountant."""
 
 
 def guard(package: str) -> None:
@@ -61,10 +69,12 @@ def check_fields(instance: Any) -> None:
     Raises:
         SettingError, DataError: naming the first field that does not fit.
     """
-    owner: Any = type(instance)
-    hints, sizes = _hints(owner), dict[str, int]()
-    for field in dataclasses.fields(instance):
-        object.__setattr__(instance, field.name, fitting(field.name, getattr(instance, field.name), hints[field.name], sizes))
+    hints, sizes = _hints(type(instance)), dict[str, int]()
+    for name in instance.__dataclass_fields__:
+        value = getattr(instance, name)
+        fit = fitting(name, value, hints[name], sizes)
+        if fit is not value:
+            object.__setattr__(instance, name, fit)
 
 
 def fitting(name: str, value: Any, hint: Any, sizes: dict[str, int] | None = None) -> Any:
@@ -73,16 +83,24 @@ def fitting(name: str, value: Any, hint: Any, sizes: dict[str, int] | None = Non
     Raises:
         SettingError: of another type, or outside the range. DataError: an array that cannot be used.
     """
-    notes = tuple(note for part in (hint, *typing.get_args(hint)) for note in getattr(part, "__metadata__", ()))
+    if type(value) is hint and hint in (str, bool):
+        return value
     try:
         fit = _fit(name, value, hint)
     except _Unfit:
+        notes = _notes(hint)
         refusal = next((note for note in notes if isinstance(note, type) and issubclass(note, PillarError)), SettingError)
         expected = next((note for note in notes if isinstance(note, str)), _words(hint))
         raise refusal(f"{name} must be {expected}; got {shown(value)}.") from None
-    for axes in (note for note in notes if isinstance(note, Axes) and fit is not None):
-        _hold(name, fit, axes, {} if sizes is None else sizes)
+    if isinstance(fit, np.ndarray):
+        for axes in (note for note in _notes(hint) if isinstance(note, Axes)):
+            _hold(name, fit, axes, {} if sizes is None else sizes)
     return fit
+
+
+def _notes(hint: Any) -> tuple[Any, ...]:
+    """What `Annotated` says of a type, or of one of a union."""
+    return tuple(note for part in (hint, *typing.get_args(hint)) for note in getattr(part, "__metadata__", ()))
 
 
 @functools.cache
@@ -115,7 +133,7 @@ def _guarded(function: Callable[..., Any]) -> Callable[..., Any]:
 
 @functools.cache
 def _hints(owner: Any) -> dict[str, Any]:
-    return typing.get_type_hints(owner, localns={"dp_event": dp_event}, include_extras=True)  # which `DpEvent` names in a text
+    return typing.get_type_hints(owner, localns={"dp_event": types.SimpleNamespace(DpEvent=DpEvent)}, include_extras=True)
 
 
 def _fit(name: str, value: Any, hint: Any) -> Any:
