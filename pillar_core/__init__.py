@@ -11,7 +11,6 @@ Names are resolved when they are first used (PEP 562): what needs no torch impor
 
 from __future__ import annotations
 
-import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -95,14 +94,11 @@ _PLACES = {
 def __getattr__(name: str) -> object:
     if name not in _PLACES:
         raise AttributeError(f"module 'pillar_core' has no attribute {name!r}")
-    module, attribute = _PLACES[name]
-    found = importlib.import_module(f"pillar_core.{module}")
-    value = found
-    if attribute:
-        from pillar_core.arguments import guarded  # imports numpy
+    from pillar_core.deferred import imported
 
-        value = guarded(getattr(found, attribute))
-    globals()[name] = value
+    module, attribute = _PLACES[name]
+    found = imported(f"pillar_core.{module}")
+    globals()[name] = value = imported("pillar_core.arguments").guarded(getattr(found, attribute)) if attribute else found
     return value
 
 

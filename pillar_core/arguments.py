@@ -69,7 +69,8 @@ def check_fields(instance: Any) -> None:
     Raises:
         SettingError, DataError: naming the first field that does not fit.
     """
-    hints, sizes = _hints(type(instance)), dict[str, int]()
+    owner: Any = type(instance)
+    hints, sizes = _hints(owner), dict[str, int]()
     for name in instance.__dataclass_fields__:
         value = getattr(instance, name)
         fit = fitting(name, value, hints[name], sizes)

@@ -14,12 +14,11 @@ first asks a registry, and follow the library's own.
 from __future__ import annotations
 
 import difflib
-import importlib
 import importlib.metadata
-import threading
 from collections.abc import Callable, Iterator, Mapping
 from typing import ClassVar, Protocol, TypeVar
 
+from pillar_core.deferred import LOCK, imported
 from pillar_core.errors import PillarError, PluginError, UnknownNameError, shown
 
 
@@ -52,7 +51,6 @@ class Registry(Mapping[str, T]):
     raises PluginError while an entry point of its group cannot be used.
     """
 
-    _lock: ClassVar = threading.RLock()
     _is_loading: ClassVar[bool] = False
 
     def __init__(self, what: str, kind: type[T] | None = None, *, home: str = "") -> None:
@@ -139,9 +137,9 @@ class Registry(Mapping[str, T]):
     def _known(self) -> dict[str, T]:
         """The items by name, those of other packages among them. While a plug-in is imported, it sees what is there so far."""
         if self._home:
-            importlib.import_module(self._home)
+            imported(self._home)
         if not self._is_loaded:
-            with Registry._lock:
+            with LOCK:
                 if not Registry._is_loading and not self._is_loaded:
                     Registry._is_loading = True
                     try:

@@ -36,7 +36,8 @@ def learning_hero(
     if not curves:
         raise DataError(f"the table needs runs of {method!r} with a k, within a finite ε, to draw.")
     points = pd.concat(curves.values())
-    tight = min(curves) if epsilon is None else min(curves, key=lambda budget: abs(math.log(budget / min(epsilon, max(curves)))))
+    near = min(curves) if epsilon is None else min(epsilon, max(curves))
+    tight = min(curves, key=lambda budget: abs(math.log(budget / near)))
     figure = go.Figure()
     for epsilon, curve in reversed(curves.items()):
         _line(figure, curve, epsilon=epsilon, bold=epsilon == tight, mode=mode)

@@ -68,7 +68,7 @@ def imports(path: Path) -> list[tuple[str, bool]]:
 def named(module: str) -> str:
     """The module itself where the import goes through `pillar_core.deferred`."""
     place, _, name = module.rpartition(".")
-    return str(getattr(deferred, name).__name__) if place == "pillar_core.deferred" else module
+    return str(getattr(getattr(deferred, name), "__name__", module)) if place == "pillar_core.deferred" else module
 
 
 def folder_of(module: str) -> str:
