@@ -38,7 +38,7 @@ if table is None:
         icon=":material/inventory_2:",
     )
 else:
-    figure = plots.learning_hero(table, mode=theme.mode(), epsilon=settings.epsilon, k=settings.k, data=_DATA)
+    figure = plots.learning_hero(table, mode=theme.mode(), epsilon=settings.epsilon, k=settings.k or None, data=_DATA)
     figures.show(
         figure,
         table,

@@ -126,10 +126,25 @@ def _guarded(function: Callable[..., Any]) -> Callable[..., Any]:
         bound, hints, sizes = signature.bind(*args, **kwargs), _hints(function), dict[str, int]()
         for name in [name for name in bound.arguments if name in named]:
             bound.arguments[name] = fitting(name, bound.arguments[name], hints.get(name, Any), sizes)
-        return function(*bound.args, **bound.kwargs)
+        try:
+            return function(*bound.args, **bound.kwargs)
+        except (KeyError, AttributeError) as error:
+            if not isinstance(error, PillarError) and _is_of_a_frame(error):
+                raise DataError(f"{function.__name__} needs a column or row that the table lacks: {error!s:.200}.") from error
+            raise
 
     _GUARDS.add(checked)
     return checked
+
+
+def _is_of_a_frame(error: KeyError | AttributeError) -> bool:
+    """Whether a data frame, one of its rows or parts was asked for what it does not have."""
+    if isinstance(error, AttributeError):
+        return type(error.obj).__name__ in ("DataFrame", "Pandas")  # a frame, and a row as `itertuples` names it
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    return trace is not None and str(trace.tb_frame.f_globals["__name__"]).startswith("pandas.")
 
 
 @functools.cache

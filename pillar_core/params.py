@@ -6,7 +6,7 @@ import dataclasses
 import math
 import sys
 from collections.abc import Iterator
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
 from pillar_core.errors import SettingError, shown
 
@@ -153,6 +153,7 @@ SEED = Param(
     high=2**63 - 1,
     none_means="release",
 )
+Seed = Annotated[int, dataclasses.replace(SEED, none_means="")]
 NOISE_MULTIPLIER = Param(
     "noise_multiplier",
     float,

@@ -18,6 +18,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from pillar_core.arrays import Array
+from pillar_core.errors import SettingError
 
 
 class Stream(Protocol):
@@ -107,6 +108,8 @@ def stream(seed: int | None, *purpose: str | int) -> np.random.Generator:
     """An independent generator named by (seed, purpose); with seed None, one seeded by the operating system."""
     if seed is None:
         return np.random.Generator(np.random.PCG64(secrets.randbits(256)))
+    if not 0 <= seed < 2**63:
+        raise SettingError(f"seed must be a whole number in [0, 2^63); got {seed!r}.")
     name = "/".join([str(int(seed)), *map(str, purpose)])
     words = np.frombuffer(hashlib.sha256(name.encode()).digest(), dtype=np.uint32)
     return np.random.Generator(np.random.PCG64(np.random.SeedSequence([int(word) for word in words])))

@@ -21,7 +21,7 @@ def overlay(runs: pd.DataFrame, lines: pd.DataFrame, *, labels: dict[str, str], 
     if not set(map(str, lines["group"])) <= set(labels):
         raise SettingError("labels must name every group of the lines.")
     figure = go.Figure()
-    for number, line in enumerate(lines.to_dict("records")):
+    for number, line in enumerate(lines[["group", "method", "mean", "low", "high"]].to_dict("records")):
         colour = method_style(str(line["method"])).colour(mode)
         accuracies = 100 * runs.loc[runs["group"] == line["group"], "accuracy"].dropna()
         name = f"{number + 1}. {labels[str(line['group'])]}"

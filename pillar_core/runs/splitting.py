@@ -11,6 +11,7 @@ from pillar_core.backbones import extraction
 from pillar_core.data import DATASETS, duplicates, load_dataset, uploads
 from pillar_core.data.images.resizing import resized
 from pillar_core.errors import DataError
+from pillar_core.params import Seed
 from pillar_core.runs.loading import load_features
 from pillar_core.splits import split_features
 from pillar_core.types import Dataset, FeatureSet, SemiPrivateSplit
@@ -25,7 +26,7 @@ def split(
     validation_fraction: float = 0.0,
     text_embeddings: Array | None = None,
     allow_overlap: bool = False,
-    seed: int = 0,
+    seed: Seed = 0,
 ) -> SemiPrivateSplit:
     """`data` with its train rows told apart into public, validation and private ones.
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 
 import pillar_core as pc
@@ -98,6 +99,24 @@ def test_messages_say_parameter_expectation_and_what_was_given_without_data(base
         pc.screening.bures_wasserstein(**{**bases["screening.bures_wasserstein"], "others": bad_arguments.np.ones((3, 5))})
 
 
+FRAMES = {name: item for name, item in PUBLIC.items() if name.startswith(("plots.", "geometry."))}
+
+
+@pytest.mark.parametrize("name", [name for name in FRAMES if "pd.DataFrame" in str(inspect.signature(FRAMES[name])).partition(" ->")[0]])
+def test_a_table_that_lacks_a_column_is_refused(bases: dict[str, dict[str, Any]], name: str) -> None:
+    arguments, refused = bases[name], 0
+    for key, table in arguments.items():
+        for column in table if isinstance(table, pd.DataFrame) else ():
+            try:
+                PUBLIC[name](**{**arguments, key: table.drop(columns=column)})
+            except PillarError:
+                refused += 1
+        if isinstance(table, pd.DataFrame):
+            with pytest.raises(PillarError):
+                PUBLIC[name](**{**arguments, key: table[[]]})
+    assert refused
+
+
 def test_signatures_are_seen_through_the_check() -> None:
     assert inspect.signature(pc.epsilon) == inspect.signature(inspect.unwrap(pc.epsilon))
     assert pc.epsilon.__doc__ == inspect.unwrap(pc.epsilon).__doc__
@@ -113,7 +132,7 @@ def test_hostile_paths_and_names(source: str) -> None:
     assert len(str(refusal.value)) < 1_500
 
 
-@pytest.mark.parametrize("seed", [1.5, True, "1", 10**400])
+@pytest.mark.parametrize("seed", [1.5, True, "1", 10**400, -1])
 def test_a_seed_is_a_whole_number(bases: dict[str, dict[str, Any]], seed: Any) -> None:
     asked: tuple[Callable[[], Any], ...] = (
         lambda: pc.run(**{**bases["run"], "seed": seed}),
