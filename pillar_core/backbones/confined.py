@@ -26,16 +26,21 @@ from typing import Any
 __all__ = ["confine", "missing"]
 
 _CALLS = {
-    "read": 0, "write": 1, "close": 3, "stat": 4, "fstat": 5, "lstat": 6, "poll": 7, "lseek": 8, "mmap": 9, "mprotect": 10, "munmap": 11,
+    "read": 0, "write": 1, "close": 3, "stat": 4, "fstat": 5, "lstat": 6, "poll": 7, "lseek": 8, "mprotect": 10, "munmap": 11,
     "brk": 12, "rt_sigaction": 13, "rt_sigprocmask": 14, "rt_sigreturn": 15, "ioctl": 16, "pread64": 17, "readv": 19, "writev": 20,
     "access": 21, "sched_yield": 24, "mremap": 25, "madvise": 28, "dup": 32, "nanosleep": 35, "getpid": 39, "exit": 60, "uname": 63,
-    "fcntl": 72, "getcwd": 79, "readlink": 89, "gettimeofday": 96, "getrusage": 98, "sysinfo": 99, "getuid": 102, "getgid": 104,
-    "geteuid": 107, "getegid": 108, "sigaltstack": 131, "prctl": 157, "arch_prctl": 158, "gettid": 186, "futex": 202,
+    "getcwd": 79, "readlink": 89, "gettimeofday": 96, "getrusage": 98, "sysinfo": 99, "getuid": 102, "getgid": 104,
+    "geteuid": 107, "getegid": 108, "sigaltstack": 131, "arch_prctl": 158, "gettid": 186, "futex": 202,
     "sched_getaffinity": 204, "getdents64": 217, "set_tid_address": 218, "clock_gettime": 228, "clock_getres": 229,
     "clock_nanosleep": 230, "exit_group": 231, "get_mempolicy": 239, "newfstatat": 262, "readlinkat": 267, "faccessat": 269, "ppoll": 271,
     "set_robust_list": 273, "getcpu": 309, "getrandom": 318, "membarrier": 324, "statx": 332, "rseq": 334, "faccessat2": 439,
 }  # fmt: skip
 """What a computing process asks of Linux on x86_64."""
+_COMMANDS = {72: (1, (0, 1, 2, 3, 4, 1030)), 157: (0, (15, 16))}
+"""Calls of which an argument says what they do (its place, what it may be): fcntl copies descriptors and tells of them, but asks for no
+signals, which would reach other processes; prctl names threads, but does not undo what `confine` set."""
+_MAP, _SHARED_MEMORY = 9, 0x21
+"""Memory without a file that processes share counts toward no limit."""
 _MACHINE, _FILTER, _OPEN, _CLONE, _CLONE_ANEW = 0xC000003E, 317, 257, 56, 435
 _CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446
 _FILE_RIGHTS = {1: 13, 2: 14, 3: 15, 4: 15}
@@ -43,7 +48,7 @@ _FILE_RIGHTS = {1: 13, 2: 14, 3: 15, 4: 15}
 _READ_FILE, _READ_FOLDER = 0b0100, 0b1000
 _THREAD, _WRITING = 0x10000, os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC
 _ALLOW, _REFUSE = 0x7FFF0000, 0x00050000
-_LOAD, _EQUAL, _ANY_BIT, _RETURN = 0x20, 0x15, 0x45, 0x06
+_LOAD, _EQUAL, _ANY_BIT, _AND, _RETURN = 0x20, 0x15, 0x45, 0x54, 0x06
 _LIBRARIES = ("/usr/lib", "/usr/lib64", "/lib", "/lib64", "/etc/ld.so.cache", "/sys/devices/system/cpu", "/proc/cpuinfo", "/dev/urandom")
 
 
@@ -111,6 +116,13 @@ def _give_up_calls() -> None:
     lines = [(_LOAD, 0, 0, 4), (_EQUAL, 1, 0, _MACHINE), refused, (_LOAD, 0, 0, 0)]
     for number in _CALLS.values():
         lines += [(_EQUAL, 0, 1, number), (_RETURN, 0, 0, _ALLOW)]
+    for number, (place, values) in _COMMANDS.items():
+        lines += [(_EQUAL, 0, 2 * len(values) + 2, number), (_LOAD, 0, 0, 16 + 8 * place)]
+        for value in values:
+            lines += [(_EQUAL, 0, 1, value), (_RETURN, 0, 0, _ALLOW)]
+        lines += [refused]
+    lines += [(_EQUAL, 0, 5, _MAP), (_LOAD, 0, 0, 40), (_AND, 0, 0, _SHARED_MEMORY)]
+    lines += [(_EQUAL, 1, 0, _SHARED_MEMORY), (_RETURN, 0, 0, _ALLOW), refused]
     # Absent rather than refused: the C library then starts threads by clone, whose flags can be read.
     lines += [(_EQUAL, 0, 1, _CLONE_ANEW), (_RETURN, 0, 0, _REFUSE | errno.ENOSYS)]
     lines += [(_EQUAL, 0, 4, _CLONE), (_LOAD, 0, 0, 16), (_ANY_BIT, 0, 1, _THREAD), (_RETURN, 0, 0, _ALLOW), refused]

@@ -96,7 +96,7 @@ def test_a_program_makes_no_file(tmp_path: Path) -> None:
 
 
 REACHES = """
-    import ctypes, os, runpy, signal, socket, subprocess, sys, threading
+    import ctypes, fcntl, mmap, os, runpy, signal, socket, subprocess, sys, threading
     victim, readable, port = sys.argv[2:]
     runpy.run_path(sys.argv[1])["confine"]([readable], memory=1 << 31)
     udp = lambda: socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b"x", ("127.0.0.1", int(port)))
@@ -108,6 +108,8 @@ REACHES = """
         folder=lambda: os.mkdir(victim + "3"), link=lambda: os.symlink("/", victim + "4"), run=lambda: os.execv("/bin/true", ["true"]),
         fork=os.fork, start=lambda: subprocess.run(["/bin/true"]), signal=lambda: os.kill(1, 0),
         environment=lambda: open("/proc/1/environ").read(), memory=lambda: open("/proc/self/mem", "r+b"),
+        signal_by_pipe=lambda: fcntl.fcntl(1, fcntl.F_SETOWN, os.getppid()), which_signal=lambda: fcntl.fcntl(1, 10, signal.SIGKILL),
+        uncounted=lambda: mmap.mmap(-1, 4096),
     )
     for name, attack in attacks.items():
         try:
@@ -119,6 +121,7 @@ REACHES = """
     thread.start()
     thread.join()
     os.write(1, b"" if ctypes.CDLL(None).ptrace(0, 0, 0, 0) == -1 else b"reached ptrace")
+    os.write(1, b"" if ctypes.CDLL(None).prctl(1, 0, 0, 0, 0) == -1 else b"outlives its parent")
 """
 
 
