@@ -28,6 +28,9 @@ GRIDS: tuple[Mapping[str, Any], ...] = (
     {**SHARED, "method": "non_private", "k": [*HERO_K, None]},
 )
 """What Home and the first view of Explore show: accuracy against k, the floor without a projection, the ceiling."""
+COMPARED = ("pillar", "pillar_one_shot", "pillar_kalman", "dp_raft_pillar", "dp_sgd", "jl", "gep", "adamix", "only_public", "non_private")
+COMPARISON: Mapping[str, Any] = {**SHARED, "method": list(COMPARED), "epsilon": list(HERO_EPSILONS)}
+"""What Compare opens with."""
 OPENING: Mapping[str, Any] = {**SHARED, "method": "pillar", "epsilon": 0.3, "seed": 0}
 """The run that Explore opens with."""
 
@@ -65,7 +68,7 @@ def rebuild(*, progress: Progress | None = None) -> int:
     Raises:
         StoreError: a disk that refuses.
     """
-    groups = [group for grid in (*GRIDS, OPENING) for group in trials(grid)]
+    groups = [group for grid in (*GRIDS, COMPARISON, OPENING) for group in trials(grid)]
     total, done, records = sum(map(len, groups)), 0, {}
     for group in groups:
         for cell, record in zip(group, run_trials(group, use_cache=False), strict=True):
@@ -96,7 +99,7 @@ def rebuild_features(*, progress: Progress | None = None) -> int:
 
 
 def _cells() -> Iterator[RunSpec]:
-    for grid in (*GRIDS, OPENING):
+    for grid in (*GRIDS, COMPARISON, OPENING):
         yield from cells(grid)
 
 

@@ -15,13 +15,12 @@ import pillar_core as pc
 from pages.frame import core, exports, figures, jobs, plain, session, theme
 from pages.frame.settings import Settings
 from pillar_core import plots
-from pillar_core.runs import imported, sweep
+from pillar_core.runs import imported, starter, sweep
 from pillar_core.studies import papers
 from pillar_core.studies.compare import learners as compare
 from pillar_core.types import Provenance
 
-BUDGETS = (0.1, 0.3, 0.7, 2.0)
-START = ("pillar", "pillar_one_shot", "pillar_kalman", "dp_raft_pillar", "dp_sgd", "jl", "gep", "adamix", "only_public", "non_private")
+BUDGETS, START = starter.HERO_EPSILONS, starter.COMPARED
 _SECONDS = 1.5
 """A rough cost of one cell, for the estimate before anything ran."""
 
