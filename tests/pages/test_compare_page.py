@@ -85,8 +85,8 @@ def test_a_width_of_a_thousand_and_more_finds_the_sets_of_that_width(start: Star
     app = start("compare", compare="shift", data=uploads.keep(pc.features(rows, np.arange(60) % 2)))
     assert not app.exception
     offered = next(item.options for item in app.button_group if item.label == "Public rows from")
-    assert pc.DATASETS["mnist_m"].title in offered
-    assert pc.DATASETS["torchvision:fashionmnist"].title not in offered
+    assert pc.DATASETS["mnist_m"].short_title in offered
+    assert pc.DATASETS["torchvision:fashionmnist"].short_title not in offered
 
 
 def test_counts_of_lines_without_a_result_are_left_out() -> None:

@@ -11,7 +11,7 @@ import streamlit as st
 
 import pillar_core as pc
 from pages.frame import core, figures, jobs, local, plain, session, theme
-from pages.frame.settings import AUTO, BUDGETS, PARAMS, PART, Settings
+from pages.frame.settings import BUDGETS, PARAMS, PART, Settings
 from pages.parts.compare.comparison import command, seeds_of
 from pages.parts.data.gallery import is_synthetic
 from pillar_core import plots
@@ -80,7 +80,7 @@ def _other(settings: Settings) -> str | None:
     if settings.public != PART:
         return settings.public
     width = core.features(settings).d
-    if settings.backbone == AUTO:
+    if core.backbone(settings) is None:
         names = [name for name, card in pc.DATASETS.items() if isinstance(card.d, Count) and card.d.number == width]
         names += [one.name for one in uploads.listed() if math.prod(one.shape) == width]
     else:
