@@ -6,18 +6,18 @@ Each row is mapped by itself, so the map changes nothing about who is protected;
 from __future__ import annotations
 
 import dataclasses
+import math
 
 import numpy as np
 
 from pillar_core.arrays import Array
 from pillar_core.errors import DataError
 
-CHUNK_ROWS = 4096
+CHUNK_ROWS = 512
 LARGEST = 1e15
 """Coordinates are clamped to ±1e15 so that squared norms stay finite in float32 for any finite row."""
 SMALLEST_SCALE = np.float32(1e-30)
-LARGEST_PRODUCT = 1e37
-"""Features are clamped further where their scale asks for it, so that no sum of products overflows, whatever the order of the sum."""
+MANTISSA_BITS = 53
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -41,43 +41,31 @@ class Transform:
         return self.rows(x, None)
 
     def rows(self, x: Array, indices: Array | None) -> Array:
-        """The transform of x[indices] (of all rows for None), chunk by chunk: no copy of x is made."""
+        """The transform of x[indices] (of all rows for None), chunk by chunk: no copy of x is made.
+
+        What comes out of a row hangs on that row alone, to the last bit. A matrix product in floating point adds up in an order
+        that depends on how many rows there are and where a row stands; of a row at right angles to the projection only that rounding
+        is left, which unit norm would blow up, and one row more or less would turn many others. So products are made exact.
+        """
         expected = self._input_width()
         if x.ndim != 2 or (expected is not None and x.shape[1] != expected):
             raise DataError(f"rows must have shape (n, {expected}); got {x.shape}.")
         n = len(x) if indices is None else len(indices)
         width = x.shape[1] if self.projection is None else self.projection.shape[1]
         out = np.empty((n, width), dtype=np.float32)
-        fold, offset = self._folded()
-        limit = _limit(fold)
+        factor = None if self.scale is None else 1.0 / np.maximum(self.scale, SMALLEST_SCALE).astype(np.float64)
+        whole = None if self.projection is None else _in_whole_numbers(self.projection.T, _bits(len(self.projection)))
         for start in range(0, n, CHUNK_ROWS):
             stop = min(start + CHUNK_ROWS, n)
-            chunk = x[start:stop] if indices is None else x[indices[start:stop]]
-            self._apply(chunk, limit, fold, offset, out[start:stop])
+            rows = np.clip(x[start:stop] if indices is None else x[indices[start:stop]], -LARGEST, LARGEST, dtype=np.float64)
+            if self.mean is not None:
+                rows -= self.mean
+            if factor is not None:
+                rows *= factor
+            if whole is not None:
+                rows = _exact_product(rows, *whole)
+            np.clip(rows, -LARGEST, LARGEST, out=out[start:stop], casting="same_kind")
         return unit_rows(out) if self.normalise else out
-
-    def _apply(self, chunk: Array, limit: Array | float, fold: Array | None, offset: Array | None, out: Array) -> None:
-        chunk = np.clip(chunk, -limit, limit, dtype=np.float32)
-        if fold is None:
-            out[...] = chunk
-        elif self.projection is not None:
-            np.matmul(chunk, fold, out=out)
-        else:
-            np.multiply(chunk, fold, out=out)
-        if offset is not None:
-            out -= offset
-        np.clip(out, -LARGEST, LARGEST, out=out)
-
-    def _folded(self) -> tuple[Array | None, Array | None]:
-        """The affine part as one multiplication and one subtraction: x·P/s − (m/s)·P."""
-        scale = None if self.scale is None else np.maximum(self.scale, SMALLEST_SCALE)
-        fold: Array | None = None if scale is None else 1.0 / scale
-        if self.projection is not None:
-            fold = self.projection if scale is None else self.projection / scale[:, None]
-        offset = self.mean
-        if self.mean is not None and fold is not None:
-            offset = self.mean * fold if self.projection is None else self.mean.astype(np.float64) @ fold.astype(np.float64)
-        return _float32(fold), None if offset is None else _float32(np.clip(offset, -LARGEST, LARGEST))
 
     def _input_width(self) -> int | None:
         for part in (self.mean, self.scale, self.projection):
@@ -86,18 +74,27 @@ class Transform:
         return None
 
 
-def _limit(fold: Array | None) -> Array | float:
-    """The largest size of each feature's numbers: LARGEST, or (d,) float32 at most that."""
-    if fold is None:
-        return LARGEST
-    wide = np.abs(fold).reshape(len(fold), -1).max(axis=1).astype(np.float64)
-    terms = len(fold) if fold.ndim == 2 else 1
-    limits = np.minimum(LARGEST, LARGEST_PRODUCT / (terms * np.maximum(wide, 1.0)))
-    return LARGEST if (limits == LARGEST).all() else limits.astype(np.float32)
+def _bits(terms: int) -> int:
+    """How long whole numbers may be so that float64 holds any sum of so many products of two of them."""
+    return (MANTISSA_BITS - math.ceil(math.log2(max(terms, 2)))) // 2
 
 
-def _float32(part: Array | None) -> Array | None:
-    return None if part is None else np.ascontiguousarray(part, dtype=np.float32)
+def _in_whole_numbers(rows: Array, bits: int) -> tuple[Array, Array]:
+    """((n, d) float64 whole numbers of at most 2^bits, (n, 1) the power of two that each row was divided by)."""
+    wide = rows.astype(np.float64, copy=False)
+    largest = np.maximum(wide.max(axis=1, keepdims=True), -wide.min(axis=1, keepdims=True))
+    unit = 2.0 ** (np.frexp(largest)[1].astype(np.float64) - bits)
+    whole = wide * (1.0 / unit)
+    return np.rint(whole, out=whole), unit
+
+
+def _exact_product(rows: Array, whole: Array, unit: Array) -> Array:
+    """(n, k) float64 products of rows (n, d) with the k columns that `whole` (k, d) times `unit` (k, 1) holds."""
+    own, own_unit = _in_whole_numbers(rows, _bits(rows.shape[1]))
+    product: Array = own @ whole.T
+    product *= own_unit
+    product *= unit.T
+    return product
 
 
 def unit_rows(z: Array, scale: Array | None = None) -> Array:

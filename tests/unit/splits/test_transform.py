@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from pillar_core import rng
 from pillar_core.splits import Transform
 from pillar_core.splits.transform import unit_rows
 
@@ -38,3 +39,21 @@ def test_any_finite_row_stays_finite(unit, value, projected, normalise):
     z = Transform(scale / 3, scale, projection, normalise)(row).astype(np.float64)
     assert np.isfinite(z).all()
     assert np.linalg.norm(z) <= (1 + 1e-6 if normalise else 1e16)
+
+
+@pytest.mark.parametrize(("d", "k"), [(64, 10), (512, 40)])
+@pytest.mark.parametrize("n", [333, 4200])
+def test_a_row_is_mapped_alike_whatever_other_rows_there_are(d, k, n):
+    """In float32 a zero row put in front turned up to 721 of 5,000 rows at right angles to the projection, whose unit rows were pure
+    rounding: the sum of 333 unit rows moved by 9.5, where one row may move it by 1 (d = 512, k = 40; 12.6 of 1,535 rows at d = 1,280)."""
+    generator = rng.stream(0, "rows at right angles")
+    projection = np.linalg.qr(generator.standard_normal((d, k)))[0].astype(np.float32)
+    away = generator.standard_normal(d)
+    away -= projection @ (projection.T @ away)
+    x = np.tile((1e3 * away).astype(np.float32), (n, 1))
+    moment = {"mean": x[0] / np.float32(3), "scale": np.full(d, 0.7, dtype=np.float32)}
+    for transform in (Transform(None, None, projection, True), Transform(**moment, projection=projection, normalise=True)):
+        z, front = transform(x), transform(np.concatenate([np.zeros((1, d), dtype=np.float32), x]))
+        np.testing.assert_array_equal(front[1:], z)
+        np.testing.assert_array_equal(transform(x[1:]), z[1:])
+        assert len(np.unique(z, axis=0)) == 1
