@@ -13,7 +13,7 @@ import numpy as np
 from pillar_core.arrays import Array
 from pillar_core.errors import DataError
 
-CHUNK_ROWS = 512
+CHUNK_ROWS = 1024
 LARGEST = 1e15
 """Coordinates are clamped to ±1e15 so that squared norms stay finite in float32 for any finite row."""
 SMALLEST_SCALE = np.float32(1e-30)
