@@ -103,6 +103,6 @@ def _meta(value: Array) -> str:
     text = str(value)
     try:
         entries = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return text[:300]
     return ", ".join(f"{key} {entry}" for key, entry in entries.items())[:300] if isinstance(entries, dict) else text[:300]

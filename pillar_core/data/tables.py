@@ -19,6 +19,7 @@ from pillar_core.data.wording import listed
 from pillar_core.errors import DataError
 
 LABEL_NAMES = ("label", "y")
+LONGEST_QUOTED = 80
 LONGEST_START = 200 * MOST_COLUMNS
 LARGEST = 16 * 2**30
 
@@ -168,7 +169,7 @@ def numbers_of(frame: Any, columns: list[str]) -> Array:
             continue
         parsed = pd.to_numeric(frame[column], errors="coerce")
         for row in np.flatnonzero(parsed.isna() & frame[column].notna())[:20]:
-            problems.append(f"table row {row}: column {column!r} holds {str(frame[column].iloc[row])!r}, not a number.")
+            problems.append(f"table row {row}: column {column!r} holds {str(frame[column].iloc[row])[:LONGEST_QUOTED]!r}, not a number.")
     if problems:
         raise DataError(*problems)
     x = np.ascontiguousarray(frame[columns].to_numpy(dtype=np.float32, na_value=np.nan))

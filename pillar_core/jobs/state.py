@@ -99,7 +99,7 @@ class Folder:
     def ids(self) -> list[str]:
         """Every job there is."""
         try:
-            return [item.name for item in os.scandir(self.jobs) if len(item.name) == 32 and item.is_dir()]
+            return [item.name for item in os.scandir(self.jobs) if len(item.name) == 32 and _is_id(item.name) and item.is_dir()]
         except FileNotFoundError:
             return []
 

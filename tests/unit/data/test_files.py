@@ -368,3 +368,12 @@ def test_what_the_cells_of_a_parquet_table_hold_is_counted(monkeypatch: pytest.M
     assert not found
     assert read_features(repeated.getvalue(), filename="a.parquet").classes == ("x" * 100, "y")
     assert found[0].nbytes < 2_000  # 25 times the long word would be more
+
+
+def test_what_a_file_says_is_quoted_shortly() -> None:
+    rows = "\n".join(f"{row},{row % 2}" for row in range(20))
+    report = dry_run(f"a,label\n{rows}\n{'9' * 90_000}x,1\n".encode(), "a.csv")
+    assert "not a number" in report.problems[0]
+    assert len(report.problems[0]) < 300
+    deep = read_features(_npz(x_train=X, y_train=Y, meta=np.array("[" * 20_000)), filename="a.npz")
+    assert len("".join(deep.notes)) < 500

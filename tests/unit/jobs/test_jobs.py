@@ -236,6 +236,7 @@ def test_strays_in_the_queue_hold_no_job(still: Path) -> None:
     job = put(still, "cancelled")
     (still / "jobs" / "queue" / ".DS_Store").touch()
     (still / "jobs" / "queue" / ("b" * 32)).mkdir()
+    (still / "jobs" / "untitled folder of the same size").mkdir()
     previous = signal.getsignal(signal.SIGTERM)
     assert jobs_server.serve(idle_minutes=0.0)
     signal.signal(signal.SIGTERM, previous)
