@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import secrets
+from urllib.parse import urlsplit
 
 import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
@@ -18,7 +19,7 @@ from pillar_core.fingerprint import fingerprint
 
 COOKIE, TOKEN = "pillar_owner", "owner.token"
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
-_PROXIED = {"forwarded", "x-forwarded-for", "x-real-ip", "via"}
+_PROXIED = ("forwarded", "x-forwarded-", "x-real-ip", "via", "cf-")
 _SCRIPT = """<script>
   const found = document.cookie.match(/(?:^|; )COOKIE=([0-9a-f]{64})(?:;|$)/);
   if (!found || found[1] === "TOKEN") {
@@ -53,8 +54,10 @@ def _asker() -> Asker | None:
 
 
 def _is_local() -> bool:
-    """Whether only people at this machine reach the server: it listens on the loopback, and no proxy stands before it."""
-    return st.get_option("server.address") in _LOOPBACK and not _PROXIED & {name.lower() for name in st.context.headers}
+    """Whether the browser is at this machine: the server listens on the loopback and was asked for by its name, not through a proxy."""
+    headers = {name.lower(): value for name, value in st.context.headers.items()}
+    asked = urlsplit(f"//{headers.get('host', _LOOPBACK[0])}").hostname
+    return st.get_option("server.address") in _LOOPBACK and asked in _LOOPBACK and not any(name.startswith(_PROXIED) for name in headers)
 
 
 owners.asked_by(_asker)

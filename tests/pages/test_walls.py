@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
 import yaml
 from streamlit.testing.v1 import AppTest
 
 import pillar_core as pc
 from page_reading import Start, words
-from pages.frame import exports
+from pages.frame import exports, owner
 from pages.frame.settings import Settings
 from pillar_core.data import uploads
 
@@ -125,3 +127,24 @@ def test_who_forgot_a_set_is_told_when_a_link_names_it(start: Start) -> None:
     name = brought(app)
     app.button(key="forget").click().run()
     assert "was forgotten on" in words(start("home", public=name))
+
+
+@pytest.mark.parametrize(
+    ("headers", "is_local"),
+    [
+        ({}, True),
+        ({"Host": "127.0.0.1:8501"}, True),
+        ({"Host": "localhost:8501"}, True),
+        ({"Host": "[::1]:8501"}, True),
+        ({"Host": "rows.example.org"}, False),
+        ({"Host": "localhost.example.org:8501"}, False),
+        ({"Host": "localhost:8501", "X-Forwarded-Proto": "https"}, False),
+        ({"Host": "localhost:8501", "CF-Connecting-IP": "192.0.2.1"}, False),
+    ],
+)
+def test_only_who_asks_for_this_machine_by_its_own_name_is_at_it(
+    headers: dict[str, str], is_local: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    context = SimpleNamespace(headers=headers)
+    monkeypatch.setattr(owner, "st", SimpleNamespace(get_option=lambda _: "127.0.0.1", context=context))
+    assert owner._is_local() is is_local
