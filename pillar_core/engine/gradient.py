@@ -24,6 +24,8 @@ TERM_GUARD = UNIT / 2
 """A float32 sum of m squares, in any order, is at least 1 − m·UNIT of the true one (Higham 2002, section 4.2), its root 1 − m·UNIT/2."""
 SMALLEST_NORMAL = 2.0**-126
 """Added to each square, so that squares that underflow count for more than they are, never for less."""
+LONGEST_ROW = 1e4
+"""Longer rows have the logits that they would have at this norm: rounding, which hangs on how many rows there are, would decide them."""
 SUM_ROWS, SUM_ROWS_DEVICE = 2048, 1 << 17
 """Rows that are widened to float64 at a time: what is cast stays in a core's second-level cache; a GPU wants long products."""
 
@@ -33,6 +35,16 @@ def cross_entropy_residuals(logits: torch.Tensor, labels: torch.Tensor) -> torch
     residuals = torch.softmax(logits, dim=1)
     index = labels.expand(residuals.shape[0], 1, -1)
     return residuals.scatter_add_(1, index, residuals.new_full((), -1.0).expand_as(index))
+
+
+def shortened_logits(logits: torch.Tensor, squared_rows: torch.Tensor) -> torch.Tensor:
+    """Logits (H, C, n) of rows with squared norms (n,), as if none were longer than LONGEST_ROW; in place.
+
+    A gradient is then still a function of its row alone, which is all that a clipped sum's sensitivity needs.
+    """
+    if float(squared_rows.max() if len(squared_rows) else 0.0) > LONGEST_ROW**2:
+        logits *= (LONGEST_ROW * torch.rsqrt(squared_rows)).clamp_(max=1.0)
+    return logits
 
 
 def squared_lengths(z: torch.Tensor) -> torch.Tensor:
@@ -95,7 +107,7 @@ def clipped_sum(
     A row whose residual is not finite contributes 0.
     """
     heads, classes, k = weights.shape
-    logits = (weights.reshape(heads * classes, k) @ z.T).view(heads, classes, -1)
+    logits = shortened_logits((weights.reshape(heads * classes, k) @ z.T).view(heads, classes, -1), squared_rows)
     if bias is not None:
         logits += bias[..., None]
     residuals = cross_entropy_residuals(logits, labels)

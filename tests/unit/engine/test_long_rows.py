@@ -1,0 +1,44 @@
+"""Logits of long rows: rounding hangs on how many rows there are, so what one row adds must not hang on rounding."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from pillar_core.engine.gradient import clipped_sum, squared_lengths
+from pillar_core.engine.mixed import clipped_difference_sum
+
+CLIP = 0.3
+
+
+@pytest.fixture(autouse=True)
+def two_threads():
+    """They part the rows, and so decide which rows stand at an end."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.mark.parametrize("reference", [False, True])
+@pytest.mark.parametrize("k", [40, 512])
+def test_a_row_that_leaves_moves_long_rows_sums_by_one_clip_norm(k, reference):
+    """3,000 rows of norm 1e8 at right angles to the weights: their logits were pure rounding, and one row less, or a zero row in
+    front, turned others: the sum moved by up to 2 clip norms more than one row may move it."""
+    generator = torch.Generator().manual_seed(3000)
+    weights = torch.randn(1, 10, k, generator=generator)
+    within = torch.linalg.qr(weights[0].T.double())[0]
+    away = torch.randn(k, dtype=torch.float64, generator=generator)
+    away -= within @ (within.T @ away)
+    z = (1e8 * away / away.norm()).float().repeat(3000, 1)
+
+    def total(rows):
+        labels, clip = torch.zeros(len(rows), dtype=torch.int64), torch.tensor([CLIP])
+        if reference:
+            return clipped_difference_sum(rows, squared_lengths(rows), labels, weights, clip, torch.zeros_like(weights))
+        return clipped_sum(rows, squared_lengths(rows), labels, weights, None, clip)[0]
+
+    every = total(z)
+    # Logits of rows of norm 1e4 are off by about 1e-2 in float32, and few rows stand where another kernel takes them.
+    assert float((total(torch.cat([torch.zeros(1, k), z])) - every).norm()) <= 0.01 * CLIP
+    assert float((total(z[1:]) - every).norm()) <= 1.01 * CLIP
