@@ -42,7 +42,7 @@ def shortened_logits(logits: torch.Tensor, squared_rows: torch.Tensor) -> torch.
 
     A gradient is then still a function of its row alone, which is all that a clipped sum's sensitivity needs.
     """
-    if float(squared_rows.max() if len(squared_rows) else 0.0) > LONGEST_ROW**2:
+    if squared_rows.device.type != "cpu" or (squared_rows > LONGEST_ROW**2).any():  # a GPU would wait for the answer
         logits *= (LONGEST_ROW * torch.rsqrt(squared_rows)).clamp_(max=1.0)
     return logits
 
