@@ -17,7 +17,7 @@ from pillar_core.arrays import Array
 from pillar_core.errors import StoreError
 
 ALIGNMENT = 64
-LONGEST_YAML, DEEPEST_YAML = 1_000_000, 50
+LONGEST_YAML, DEEPEST_YAML, LONGEST_WORD = 1_000_000, 50, 10_000
 UNREADABLE = (OSError, ValueError, zipfile.BadZipFile, struct.error, OverflowError, RecursionError, NotImplementedError, EOFError)
 _OPENING = (yaml.BlockSequenceStartToken, yaml.BlockMappingStartToken, yaml.FlowSequenceStartToken, yaml.FlowMappingStartToken)
 _CLOSING = (yaml.BlockEndToken, yaml.FlowSequenceEndToken, yaml.FlowMappingEndToken)
@@ -43,6 +43,8 @@ def decode_yaml(text: str) -> list[Any]:
             depth += isinstance(token, _OPENING) - isinstance(token, _CLOSING)
             if depth > DEEPEST_YAML:
                 raise ValueError(f"a YAML text is at most {DEEPEST_YAML} levels deep; this one is deeper.")
+            if isinstance(token, yaml.ScalarToken) and len(token.value) > LONGEST_WORD:  # 1:1:1… is a number to base 60
+                raise ValueError(f"a YAML text holds a word of {len(token.value):,} characters; {LONGEST_WORD:,} are allowed.")
             if isinstance(token, yaml.AliasToken):
                 raise ValueError("a YAML text with aliases (*name) is not read; write each value out.")
         return list(yaml.safe_load_all(text))

@@ -633,3 +633,9 @@ def test_yaml_that_opens_and_never_closes_is_refused_early(text: str, monkeypatc
     with pytest.raises(ValueError, match="levels deep"):
         codec.decode_yaml(text)
     assert len(seen) < 1_000
+
+
+def test_yaml_of_endless_numbers_is_refused_before_they_are_worked_out() -> None:
+    with pytest.raises(ValueError, match="a word of 20,001 characters"):
+        codec.decode_yaml('!!int "1' + ":1" * 10_000 + '"')
+    assert codec.decode_yaml("a: " + "x" * 9_000) == [{"a": "x" * 9_000}]
