@@ -7,7 +7,6 @@ by their fields alone. Large shared objects are resources (never copied, never c
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
 from typing import Any
 
 import pandas as pd
@@ -167,12 +166,6 @@ def class_counts(settings: Settings) -> pd.DataFrame:
 def hero_table() -> pd.DataFrame | None:
     """The starter records behind Home's figure; None where they are missing."""
     return _hero_table()
-
-
-def card_facts(name: str) -> Mapping[str, str]:
-    """A data set's card as words for people."""
-    card = pc.DATASETS[name]
-    return {"rows": f"{card.n_train} train, {card.n_test} test", "features": card.d, "classes": card.n_classes, "licence": card.licence}
 
 
 @st.cache_data(max_entries=1, show_spinner=False)
