@@ -113,12 +113,13 @@ def features_of(settings: KalmanSettings, view: View) -> Features:
     projection = (basis.vectors[:, :width] * scale).astype(np.float32)
     public = Transform(basis.mean, None, projection)(view.x_public).astype(np.float64)
     floor = max(float(np.quantile(np.linalg.norm(public[:, :k], axis=1), FLOOR_QUANTILE)), float(np.finfo(np.float32).tiny))
-    read = k if view.y_public is None else width
+    known = shortened(public, k, floor)
+    largest, read = max(1.0, float(np.abs(known).max())), k if view.y_public is None else width
     private = view.prepare(standardise=False, centre=True, normalise=False, k=read).z
     for start in range(0, len(private), rows_at_once(read)):
         part = slice(start, start + rows_at_once(read))
-        private[part] = shortened(private[part] * scale[:read], k, floor)
-    return Features(torch.from_numpy(private), shortened(public, k, floor), k, Transform(basis.mean, None, projection, normalise=True))
+        private[part] = np.clip(shortened(private[part] * scale[:read], k, floor), -largest, largest)
+    return Features(torch.from_numpy(private), known, k, Transform(basis.mean, None, projection, normalise=True))
 
 
 def shortened(rows: Array, k: int, floor: float) -> Array:

@@ -165,6 +165,20 @@ def test_the_first_sum_is_evidence_beyond_what_labels_foretell(monkeypatch):
     np.testing.assert_allclose(found, start, atol=1e-4)
 
 
+def test_a_short_start_blows_up_no_other_number_of_a_row():
+    """Rows of 1 in the first k directions and 1e8 beyond them had logits of 1e8, whose rounding hung on how many rows there were: one
+    row more could turn every other one's residual."""
+    view = case_for(LABELLED).view
+    basis = view.basis(standardise=False, centre=True)
+    far = basis.mean + basis.vectors[:, 0] + 1e8 * basis.vectors[:, 5]
+    x = view.x.copy()
+    x[view.rows] = far
+    settings = kalman.KalmanSettings(k=2, noise_multiplier=1.0)
+    features = kalman.features_of(settings, dataclasses.replace(view, x=x, memo=Memo()))
+    assert features.private.shape[1] > 2
+    assert features.private.abs().max() <= max(1.0, np.abs(features.public).max()) * (1 + 2.0**-23)
+
+
 def test_labels_of_public_rows_help():
     """Three clusters, two or three deviations apart, 120 private rows, ε = 0.05: these say little by themselves."""
     split = small_split()
