@@ -30,12 +30,12 @@ def network(path: Path) -> torch.nn.Module:
     Raises:
         DataError: other tensors than the network's, in number or shape.
     """
-    made = built("tf_efficientnet_lite0", {}, num_classes=1000)
+    made: torch.nn.Module = built("tf_efficientnet_lite0", {}, num_classes=1000)
     wanted, given = made.state_dict(), list(read_tensors(path).values())
     if [value.shape for value in given] != [value.shape for value in wanted.values()]:
         raise DataError(f"{path} does not hold the {len(wanted)} tensors of EfficientNet-Lite0 in their order.")
     made.load_state_dict(dict(zip(wanted, given, strict=True)))
-    made.reset_classifier(0)
+    made.reset_classifier(0)  # type: ignore[operator]  # a method of timm's models
     return made
 
 

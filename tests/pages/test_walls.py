@@ -64,7 +64,7 @@ def test_a_link_to_rows_of_others_says_the_same_whether_they_exist_or_not(start:
     said = []
     for one in (name, nobodys):
         app = start("home", browser="b", data=one)
-        assert app.query_params["data"] == "spiked_features"
+        assert app.query_params["data"] == Settings().data
         said.append(everything(app).replace(one, "NAME"))
     assert "NAME is not yours" in said[0]
     assert [line for line in said[0].split("\n") if "NAME" in line] == [line for line in said[1].split("\n") if "NAME" in line]
@@ -74,7 +74,7 @@ def test_the_settings_file_of_one_opens_the_rows_of_one(start: Start) -> None:
     name = brought(start("data"))
     file = exports.settings_yaml(Settings(data=name, epsilon=2.0))
     assert yaml.safe_load(file)["data"] == name
-    for browser, data in (("a", name), ("b", "spiked_features")):
+    for browser, data in (("a", name), ("b", Settings().data)):
         app = start("data", browser=browser)
         app.file_uploader(key="upload-settings").set_value([("settings.yaml", file.encode(), "text/yaml")]).run()
         app.button(key="use-settings").click().run()
@@ -117,7 +117,7 @@ def test_sharing_is_on_purpose_and_can_be_taken_back(start: Start) -> None:
     assert TITLE not in everything(start("data", browser="b"))
     first.toggle(key=f"kept-share-{key}").set_value(False).run()
     second.run()
-    assert second.query_params["data"] == "spiked_features"
+    assert second.query_params["data"] == Settings().data
     assert TITLE not in everything(second)
     assert "is not yours" in words(second)
 

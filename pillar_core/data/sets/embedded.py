@@ -5,9 +5,10 @@ Rows, sources and licences: `data/embedded/README.md`.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
-from pillar_core.data.cards import DATASETS, Count, DatasetCard
+from pillar_core.data.cards import DATASETS, Count, DatasetCard, NoSettings
 from pillar_core.data.images.loading import checked_images
 from pillar_core.data.npz import read_npz
 from pillar_core.types import Dataset
@@ -18,8 +19,8 @@ FOLDER = Path(__file__).resolve().parents[1] / "embedded"
 NAMES = ("fashion_mnist", "pneumonia_mnist", "mnist")
 
 
-def _read(name: str) -> Dataset:
-    return checked_images(read_npz(FOLDER / f"{name}.npz"), name=name)
+def _reader(name: str) -> Callable[[NoSettings, int, bool], Dataset]:
+    return lambda settings, seed, download: checked_images(read_npz(FOLDER / f"{name}.npz"), name=name)
 
 
 for _name, _title, _source, _licence, _rows, _classes in (
@@ -59,7 +60,7 @@ for _name, _title, _source, _licence, _rows, _classes in (
             n_test=Count(_rows[1]),
             n_classes=Count(_classes),
             d=Count(784, "28 × 28 pixels"),
-            read=lambda _, seed, download, name=_name: _read(name),
+            read=_reader(_name),
             backbone="efficientnet_lite0",
         )
     )
