@@ -31,20 +31,22 @@ def panel(
     total: int,
     unit: tuple[str, str] = ("model", "models"),
     button: str = "Run",
+    key: str = "job",
 ) -> None:
     """The state of the jobs that `specs` describe, and what can be done about it.
 
     what: the work in words; seconds: how long it should take; cost: what it would spend on real private data.
     found of total results are in the cache already; `unit` is what one and what several are called. button: the word that starts it.
+    key: what the keys of its widgets begin with, where a page has two.
     """
-    statuses = [status for spec in specs if (status := _status(spec)) is not None]
+    statuses = [status for spec in specs if (status := status_of(spec)) is not None]
     live = [status.job_id for status in statuses if status.state in UNFINISHED]
     if live:
-        _running(" ".join(live), what, sum(status.done for status in statuses if status.state in UNFINISHED))
+        _running(" ".join(live), what, sum(status.done for status in statuses if status.state in UNFINISHED), key)
         return
     if found < total and any(status.state == "done" and time.time() - (status.finished or 0.0) < _FRESH_SECONDS for status in statuses):
         st.rerun()  # the page counted its results a moment before the job stored the last of them
-    with st.container(border=True, key="job-panel"):
+    with st.container(border=True, key=f"{key}-panel"):
         for status in statuses:
             if status.state == "failed":
                 st.error(f"**{plain.text(what)} failed.** {plain.text(status.cause)}", icon=":material/error:")
@@ -61,11 +63,19 @@ def panel(
             "Run the rest" if found else button,
             type="primary",
             icon=":material/play_arrow:",
-            key="job-run",
+            key=f"{key}-run",
             on_click=_submit,
             args=([dict(spec) for spec in specs],),
             help="Runs in the background and survives reload; you can go on meanwhile.",
         )
+
+
+def status_of(spec: Spec) -> Any:
+    """Where the job of this specification stands, None where it was never submitted or cannot be."""
+    try:
+        return pc.jobs.find(spec)
+    except PillarError:
+        return None
 
 
 def unfinished() -> None:
@@ -90,20 +100,21 @@ def duration(seconds: float) -> str:
 
 @st.fragment(run_every=1.0)
 @failures.caught()
-def _running(job_ids: str, what: str, done_when_drawn: int) -> None:
+def _running(job_ids: str, what: str, done_when_drawn: int, key: str) -> None:
     """Progress, looked at again every second; the whole page is drawn anew when a further part is there to be seen."""
     statuses = [pc.jobs.status(job_id) for job_id in job_ids.split()]
     live = [status for status in statuses if status.state in UNFINISHED]
     if len(live) < len(statuses) or sum(status.done for status in statuses) > done_when_drawn:
         st.rerun()
-    with st.container(border=True, key="job-panel"):
+    with st.container(border=True, key=f"{key}-panel"):
         share = sum(_share(status) for status in statuses) / len(statuses)
         waiting = " · starting the workers" if all(status.state == "queued" for status in live) else ""
         lefts = [status.seconds_left for status in live if status.seconds_left is not None]
         left = f" · {duration(max(lefts))} left" if lefts else ""
         bar, button = st.columns([5, 1], vertical_alignment="center")
-        bar.progress(share, text=f"{plain.text(what)}: {share:.0%}{waiting}{left}")
-        button.button("Stop", icon=":material/stop:", key="job-stop", on_click=_stop, args=(job_ids,), help="Keeps what is finished.")
+        now = f" · {live[0].message}" if live and live[0].message else ""
+        bar.progress(share, text=plain.text(f"{what}: {share:.0%}{waiting}{left}{now}"))
+        button.button("Stop", icon=":material/stop:", key=f"{key}-stop", on_click=_stop, args=(job_ids,), help="Keeps what is finished.")
 
 
 def _submit(specs: list[dict[str, Any]]) -> None:
@@ -122,14 +133,6 @@ def _stop(job_ids: str) -> None:
 def _share(status: Any) -> float:
     """How much of a job is done, in [0, 1]."""
     return 1.0 if status.state == "done" else min(max(float(status.fraction), 0.0), 1.0)
-
-
-def _status(spec: Spec) -> Any:
-    """Where the job of this specification stands, None where it was never submitted or cannot be."""
-    try:
-        return pc.jobs.find(spec)
-    except PillarError:
-        return None
 
 
 def _all() -> tuple[Any, ...]:

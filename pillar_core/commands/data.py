@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 
 from pillar_core import params
-from pillar_core.commands.options import as_lines, assignments
-from pillar_core.data import DATASETS, DatasetCard, forget, load_dataset, places
+from pillar_core.commands.options import as_lines, assignments, printer
+from pillar_core.data import DATASETS, DatasetCard, downloading, forget, load_dataset, places
 from pillar_core.data.cards import in_short
 from pillar_core.errors import SettingError
 from pillar_core.types import Dataset
@@ -39,7 +39,8 @@ def command(options: argparse.Namespace) -> int:
     settings = assignments(options.dataset_setting)
     print(as_lines(_card(DATASETS[options.name], settings.get("root"))))
     if options.download or options.read or options.forget:
-        dataset = load_dataset(options.name, download=options.download, **settings)
+        with downloading.watched(printer(unit="bytes")):
+            dataset = load_dataset(options.name, download=options.download, **settings)
         print(f"\n{as_lines(_held(dataset))}")
         if options.forget:
             forget(dataset)

@@ -14,12 +14,10 @@ from pillar_core import store
 from pillar_core.arrays import Array
 from pillar_core.backbones.cards import BATCH_SIZE, DEVICE
 from pillar_core.commands import options as shared
-from pillar_core.data import DATASETS, load_dataset
+from pillar_core.data import DATASETS, downloading, load_dataset
 from pillar_core.errors import DataError, StoreError
 from pillar_core.runs.loading import read, through_backbone
-from pillar_core.types import Dataset, FeatureSet, Progress
-
-_SECONDS_BETWEEN_LINES = 1.0
+from pillar_core.types import Dataset, FeatureSet
 
 
 def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -51,7 +49,7 @@ def command(options: argparse.Namespace) -> int:
         device=options.device,
         batch_size=options.batch_size,
         trust_program=options.trust_program,
-        progress=_printer(),
+        progress=shared.printer(),
     )
     lines = {
         "features": f"{len(features.x_train)} train and {_rows(features.x_test)} test rows, {features.d} numbers each",
@@ -73,26 +71,8 @@ def _images(options: argparse.Namespace) -> Dataset:
         if isinstance(data, Dataset):
             return data
         raise DataError(f"{name} holds features already: there is nothing to extract.")
-    return load_dataset(name, download=options.download, **shared.assignments(options.dataset_setting))
-
-
-def _printer() -> Progress:
-    """A line on standard error that says how far it is and, from the rows done since the start, how long it will take."""
-    begun: tuple[float, int] | None = None
-    printed = 0.0
-
-    def show(done: int, total: int, message: str = "") -> None:
-        nonlocal begun, printed
-        now = time.monotonic()
-        begun = begun or (now, done)
-        if now - printed < _SECONDS_BETWEEN_LINES and done < total:
-            return
-        printed = now
-        since, rows = now - begun[0], done - begun[1]
-        left = f"{since / rows * (total - done):.0f} s left" if rows else ""
-        print(f"\r{done:,} of {total:,} rows  {left:<12} {message:<60}", end="\n" if done >= total else "", file=sys.stderr, flush=True)
-
-    return show
+    with downloading.watched(shared.printer(unit="bytes")):
+        return load_dataset(name, download=options.download, **shared.assignments(options.dataset_setting))
 
 
 def _written(features: FeatureSet, path: Path) -> Path:

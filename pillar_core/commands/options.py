@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import math
 import sys
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,9 @@ from pillar_core.errors import SettingError
 from pillar_core.methods import METHODS
 from pillar_core.runs.loading import load_features
 from pillar_core.runs.splitting import named_features, split
-from pillar_core.types import FeatureSet, SemiPrivateSplit
+from pillar_core.types import FeatureSet, Progress, SemiPrivateSplit
+
+_SECONDS_BETWEEN_LINES = 1.0
 
 
 def add_data(parser: argparse.ArgumentParser) -> None:
@@ -48,6 +51,25 @@ def add_class_names(parser: argparse.ArgumentParser) -> None:
     words = "class names as vectors: an npz with text_embeddings, or open_clip:<model>; for initialisation=text"
     group.add_argument("--text-embeddings", metavar="SOURCE", help=words)
     group.add_argument("--text-weights", metavar="FILE_OR_TAG", help="weights of that model: a file, or a tag of its hub")
+
+
+def printer(*, unit: str = "rows") -> Progress:
+    """A line on standard error that says how far it is and, from what was done since the start, how long it will take."""
+    begun: tuple[float, int] | None = None
+    printed = 0.0
+
+    def show(done: int, total: int, message: str = "") -> None:
+        nonlocal begun, printed
+        now = time.monotonic()
+        begun = begun or (now, done)
+        if now - printed < _SECONDS_BETWEEN_LINES and done < total:
+            return
+        printed = now
+        since, new = now - begun[0], done - begun[1]
+        left = f"{since / new * (total - done):.0f} s left" if new else ""
+        print(f"\r{done:,} of {total:,} {unit}  {left:<12} {message:<60}", end="\n" if done >= total else "", file=sys.stderr, flush=True)
+
+    return show
 
 
 def load_split(options: argparse.Namespace, *, seed: int) -> SemiPrivateSplit:

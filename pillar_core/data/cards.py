@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import re
 from collections.abc import Callable
 from typing import Any, Literal
 
@@ -80,6 +81,12 @@ class DatasetCard:
     def short_title(self) -> str:
         """The title without its explanation."""
         return self.title.partition(" (")[0]
+
+    @property
+    def n_bytes(self) -> int | None:
+        """What the files take up, where the card says it in a number."""
+        found = re.fullmatch(r"([\d.]+) ([MG])B", self.size)
+        return None if found is None else int(float(found[1]) * 2 ** {"M": 20, "G": 30}[found[2]])
 
     @property
     def needs_files(self) -> bool:

@@ -13,13 +13,17 @@ import os
 import shutil
 import struct
 import sys
+import time
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
 from pillar_core import store
+from pillar_core.data import downloading
 from pillar_core.errors import DataError, MissingDependencyError, PillarError
+from pillar_core.fingerprint import fingerprint
 from pillar_core.params import Param, setting
+from pillar_core.store.files import try_lock
 from pillar_core.types import Dataset
 
 ROOT = Param(
@@ -119,33 +123,53 @@ def readable(place: Path) -> Iterator[None]:
 def fetching(title: str, place: Path, by_hand: str) -> Iterator[None]:
     """Marks `place` as unfinished while it is being filled, and says what to do when the network fails.
 
-    A folder that already holds files of the user's own is never marked, so nothing of theirs is ever thrown away.
+    A folder that already holds files of the user's own is never marked, so nothing of theirs is ever thrown away. One fills a place at
+    a time: whoever asks meanwhile waits, and should look inside whether there is anything left to fetch.
 
     Raises:
         DataError: no network, a wrong checksum, or no room.
+        Cancelled: whoever watches (`downloading.watched`) stopped it.
     """
     marker = place / UNFINISHED
+    with contextlib.ExitStack() as held:
+        try:
+            held.enter_context(_alone(title, place))
+            place.mkdir(parents=True, exist_ok=True, mode=0o700)
+            if marker.exists():
+                _keep_archives(place)
+            elif not any(place.iterdir()):
+                marker.touch()
+            yield
+            marker.unlink(missing_ok=True)
+        except PillarError:
+            raise
+        except ImportError as error:
+            words = f"fetching {title} needs a package that is not installed: {error}. By hand: {by_hand}"
+            raise MissingDependencyError(words) from error
+        except FETCHING_FAILS + foreign() as error:
+            downloading.look()  # torchvision takes a stop for one more failure of a mirror
+            _tidy(place)
+            raise DataError(
+                f"{title} could not be fetched ({_short(error)}). What was half fetched is never read: ask again and it goes on, or is "
+                f"fetched anew. Without a network: {by_hand} Put it into {place}, or say where it lies with the setting root."
+            ) from error
+
+
+@contextlib.contextmanager
+def _alone(title: str, place: Path) -> Iterator[None]:
+    """Held by one download of `place` at a time, in whatever process; the lock goes with it."""
+    locks = folder() / ".locks"
+    locks.mkdir(parents=True, exist_ok=True, mode=0o700)
+    while (descriptor := try_lock(locks / fingerprint(str(place)))) is None:
+        downloading.look(0, 1, f"another download of {title} is under way")
+        time.sleep(0.2)
     try:
-        place.mkdir(parents=True, exist_ok=True, mode=0o700)
-        if marker.exists():
-            _keep_archives(place)
-        elif not any(place.iterdir()):
-            marker.touch()
         yield
-        marker.unlink(missing_ok=True)
-    except PillarError:
-        raise
-    except ImportError as error:
-        raise MissingDependencyError(f"fetching {title} needs a package that is not installed: {error}. By hand: {by_hand}") from error
-    except FETCHING_FAILS + foreign() as error:
-        _tidy(place)
-        raise DataError(
-            f"{title} could not be fetched ({_short(error)}). What was half fetched is never read: call again and it is fetched anew. "
-            f"Without a network: {by_hand} Put it into {place}, or say where it lies with the setting root."
-        ) from error
+    finally:
+        os.close(descriptor)
 
 
-ARCHIVES = (".gz", ".tgz", ".tar", ".zip", ".mat", ".npz", ".bz2", ".xz")
+ARCHIVES = (downloading.PARTIAL, ".gz", ".tgz", ".tar", ".zip", ".mat", ".npz", ".bz2", ".xz")
 
 
 def _tidy(place: Path) -> None:
@@ -166,4 +190,4 @@ def _keep_archives(place: Path) -> None:
 
 def _short(error: Exception) -> str:
     text = " ".join(str(error).split())
-    return f"{type(error).__name__}: {text[:300]}"
+    return f"{type(error).__name__}: {text[:500]}"

@@ -6,13 +6,19 @@ import pandas as pd
 import streamlit as st
 
 import pillar_core as pc
-from pages.frame import failures, local, session
+from pages.frame import failures, jobs, local, navigation, session
 from pages.frame.settings import AUTO, PART, Settings
 from pillar_core.data import owners, uploads
-from pillar_core.data.cards import in_short
+from pillar_core.data.cards import Count, DatasetCard, in_short
+from pillar_core.jobs.kinds import extraction, fetch
+from pillar_core.jobs.state import UNFINISHED
 
 _ICONS = {"images": ":material/image:", "tabular": ":material/table:", "generator": ":material/auto_awesome:"}
 _ACROSS = 4
+_BYTES_PER_SECOND, _UNKNOWN_BYTES = 5 * 2**20, 300 * 2**20
+"""An ordinary line; and what is assumed where a card gives the size in words."""
+_SECONDS_PER_IMAGE = 0.01
+"""EfficientNet-Lite0 at 96 pixels on two idle cores."""
 
 
 def cards(settings: Settings) -> None:
@@ -86,9 +92,13 @@ def _detail(name: str, settings: Settings) -> None:
         st.caption(f"{card.n_train} train and {card.n_test} test rows · {card.d} · {card.n_classes} classes · {card.size}")
         used = f" Used in: {', '.join(card.papers)}." if card.papers else ""
         st.caption(f"{card.source}. Licence: {card.licence}.{used}")
-        if is_here and settings.data != name:
-            _use(name)
-        if not is_here:
+        getting = jobs.status_of(fetch.specification(name)) if card.can_fetch else None
+        is_coming = getting is not None and getting.state in UNFINISHED
+        if card.can_fetch and (is_coming or not is_here):
+            _get(name, card)
+        elif is_here:
+            _explore(name, card, settings)
+        if not is_here and not is_coming:
             st.info(card.how_to_get(), icon=":material/download:")
             st.text_input(
                 "Where it lies on this machine",
@@ -98,6 +108,45 @@ def _detail(name: str, settings: Settings) -> None:
                 on_change=_from_place,
                 args=(name,),
             )
+
+
+def _get(name: str, card: DatasetCard) -> None:
+    """*Get it*: the files as a job, which hands the images on to the extraction."""
+    then = "" if fetch.backbone_of(name) is None else " Its features follow by themselves."
+    jobs.panel(
+        [fetch.specification(name)],
+        what=card.short_title,
+        seconds=(card.n_bytes or _UNKNOWN_BYTES) / _BYTES_PER_SECOND,
+        cost=f"{card.size} at about {_BYTES_PER_SECOND // 2**20} MB a second; licence: {card.licence}.{then}",
+        found=0,
+        total=1,
+        unit=("download", "downloads"),
+        button="Get it",
+        key="get",
+    )
+
+
+def _explore(name: str, card: DatasetCard, settings: Settings) -> None:
+    """What to do with a set that is here: its extraction, where one was begun by *Get it*, then the link to its curve."""
+    backbone = fetch.backbone_of(name) if card.can_fetch else None
+    status = jobs.status_of(extraction.specification(name, backbone)) if backbone else None
+    if backbone is None or status is None:
+        if settings.data != name:
+            _use(name)
+    elif status.state == "done":
+        navigation.link("explore", "Explore it", changes={"data": name, "public": PART, "backbone": backbone})
+    else:
+        jobs.panel(
+            [extraction.specification(name, backbone)],
+            what=f"Features of {card.short_title}",
+            seconds=sum(count.number for count in (card.n_train, card.n_test) if isinstance(count, Count)) * _SECONDS_PER_IMAGE,
+            cost="",
+            found=0,
+            total=1,
+            unit=("extraction", "extractions"),
+            button="Extract",
+            key="get",
+        )
 
 
 def _from_place(name: str) -> None:

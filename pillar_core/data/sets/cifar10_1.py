@@ -6,7 +6,7 @@ import dataclasses
 
 import numpy as np
 
-from pillar_core.data import arrays, places
+from pillar_core.data import arrays, downloading, places
 from pillar_core.data.cards import DATASETS, Count, DatasetCard
 from pillar_core.errors import DataError
 from pillar_core.params import Param, setting
@@ -15,6 +15,13 @@ from pillar_core.types import Dataset
 __all__: list[str] = []
 
 CLASSES = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")
+ADDRESS = "https://raw.githubusercontent.com/modestyachts/CIFAR-10.1/d9982abb0bfc4846b8d13a11e66b887d946205d0/datasets"
+CHECKSUMS = {
+    "cifar10.1_v4_data.npy": "git:1094f59a54cf768f7b1ca5029eb4a94b8c635ebe",
+    "cifar10.1_v4_labels.npy": "git:64acdcc7ba98d0554f9c9fe00c5483d9247e61df",
+    "cifar10.1_v6_data.npy": "git:24349cc5f3fb59648d75cd8015b5a184b1f5c250",
+    "cifar10.1_v6_labels.npy": "git:e713b09cecf2ecd933970001909fcdec7c907ab0",
+}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -27,6 +34,12 @@ class Cifar101Settings(places.RootSettings):
 def _read(settings: Cifar101Settings, seed: int, download: bool) -> Dataset:
     place = places.home("cifar10_1", settings.root)
     paths = [place / f"cifar10.1_{settings.release}_{what}.npy" for what in ("data", "labels")]
+    if download and not all(path.is_file() for path in paths):
+        card = DATASETS["cifar10_1"]
+        with places.fetching(card.title, place, card.by_hand):
+            for path in paths:
+                if not path.is_file():
+                    downloading.get(f"{ADDRESS}/{path.name}", path, checksum=CHECKSUMS[path.name], size=card.n_bytes)
     absent = [path.name for path in paths if not path.is_file()]
     if absent:
         raise DataError(f"{place} lacks {', '.join(absent)}. {DATASETS['cifar10_1'].how_to_get(settings.root)}")
@@ -57,5 +70,6 @@ DATASETS.register(
         papers=("PILLAR",),
         size="6 MB",
         by_hand="cifar10.1_v6_data.npy and cifar10.1_v6_labels.npy from github.com/modestyachts/CIFAR-10.1 (folder datasets).",
+        can_fetch=True,
     )
 )

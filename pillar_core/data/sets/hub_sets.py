@@ -55,7 +55,8 @@ def _read(repository: str, settings: HubSettings, seed: int, download: bool) -> 
     has_parquet = place.is_dir() and any(path for path in place.rglob("*.parquet"))
     if download and not folder.exists() and not has_parquet:
         with places.fetching(card.title, place, card.by_hand):
-            _fetch(repository, settings.subset, folder)
+            if not folder.exists():
+                _fetch(repository, settings.subset, folder)
     if not folder.exists() and not has_parquet:
         return load_images(place)
     with places.readable(place):

@@ -8,13 +8,11 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
-import hashlib
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from pillar_core.data import places
+from pillar_core.data import downloading, places
 from pillar_core.data.cards import DATASETS, Count, DatasetCard, Facts
 from pillar_core.data.images import loading as images
 from pillar_core.data.npz import read_npz
@@ -85,13 +83,12 @@ def _read(name: str, settings: Any, seed: int, download: bool) -> Dataset:
     place = places.home(card.name, settings.root)
     path = place if place.suffix == ".npz" else place / f"{name}.npz"
     info = _info(name)
-    is_whole = path.is_file() and _md5(path) == info["MD5"]
-    if not is_whole and download:
+    checksum = f"md5:{info['MD5']}"
+    if download and not downloading.has(path, checksum):
         with places.fetching(card.title, path.parent, card.by_hand):
-            from torchvision.datasets.utils import download_url
-
-            download_url(info["url"], str(path.parent), filename=path.name, md5=info["MD5"])
-    elif not is_whole:
+            if not downloading.has(path, checksum):
+                downloading.get(info["url"], path, checksum=checksum, size=card.n_bytes)
+    elif not download and not downloading.has(path, checksum):
         what = "has another checksum than the source's: it is damaged, half fetched, or another file" if path.is_file() else "is not there"
         raise DataError(f"{path} {what}. {card.how_to_get(settings.root)} A npz of your own goes through load_images.")
     parts = read_npz(path)
@@ -115,11 +112,6 @@ def _info(name: str) -> dict[str, Any]:
     from medmnist import INFO
 
     return dict(INFO[name])
-
-
-def _md5(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, lambda: hashlib.md5(usedforsecurity=False)).hexdigest()
 
 
 def _card(name: str) -> DatasetCard:

@@ -43,7 +43,8 @@ def _read(table: str, settings: RootSettings, seed: int, download: bool) -> Data
             raise DataError(f"{place} holds neither {table}.arff, .csv or .parquet nor a fetched copy. {card.how_to_get(settings.root)}")
         if number is None:
             with places.fetching(card.title, place, card.by_hand):
-                _fetch(place, table)
+                if _cached(place, table) is None:
+                    _fetch(place, table)
             number = _cached(place, table)
         with places.readable(place):
             x, y, notes = _from_frame(_fetch(place, table if number is None else str(number)))

@@ -1,7 +1,7 @@
 """Data sets of torchvision by name: `torchvision:cifar10`, `torchvision:gtsrb` …; the name is the class's, in small letters.
 
-torchvision fetches the files and compares their checksums; `layouts` reads them. A folder or zip of class folders (train/ and
-test/) is accepted in place of torchvision's layout.
+torchvision says which files to fetch and compares their checksums, `downloading` gets them, `layouts` reads them. A folder or zip of
+class folders (train/ and test/) is accepted in place of torchvision's layout.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import difflib
 from collections.abc import Callable
 from pathlib import Path
 
-from pillar_core.data import places
+from pillar_core.data import downloading, places
 from pillar_core.data.cards import DATASETS, DatasetCard
 from pillar_core.data.images import layouts
 from pillar_core.data.images.layouts import LAYOUTS, TorchvisionLayout
@@ -29,10 +29,14 @@ def _read_for(layout: TorchvisionLayout) -> Callable[[RootSettings, int, bool], 
     def read(settings: RootSettings, seed: int, download: bool) -> Dataset:
         card = DATASETS[f"{PREFIX}:{layout.name}"]
         place = places.home(card.name, settings.root)
-        is_whole = layouts.root_of(layout, place) is not None and not places.unfinished(place)
-        if download and card.can_fetch and not is_whole:
-            with places.fetching(card.title, place, card.by_hand):
-                _fetch(layout, place)
+
+        def is_whole() -> bool:
+            return layouts.root_of(layout, place) is not None and not places.unfinished(place)
+
+        if download and card.can_fetch and not is_whole():
+            with places.fetching(card.title, place, card.by_hand), downloading.for_torchvision(card.n_bytes):
+                if not is_whole():
+                    _fetch(layout, place)
         root = layouts.root_of(layout, place)
         if root is not None:
             return built(layouts.read(layout, root, official=True), name=layout.name, seed=seed)

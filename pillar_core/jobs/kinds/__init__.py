@@ -1,5 +1,5 @@
 """What a job can do, one file a kind: importing this registers them all."""
 
-from pillar_core.jobs.kinds import extraction, geometry, screening, sweep
+from pillar_core.jobs.kinds import extraction, fetch, geometry, screening, sweep
 
-__all__ = ["extraction", "geometry", "screening", "sweep"]
+__all__ = ["extraction", "fetch", "geometry", "screening", "sweep"]

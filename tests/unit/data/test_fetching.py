@@ -1,112 +1,90 @@
-"""Fetching over HTTP from a server of our own, through torchvision: cut lines, wrong files, and what is fetched again."""
+"""Fetching over HTTP from a server of our own: cut and stalled lines, wrong files, full disks, and what is fetched again."""
 
 from __future__ import annotations
 
-import contextlib
 import gzip
 import hashlib
-import http.server
-import struct
+import io
+import shutil
 import threading
-from collections import Counter
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
 import pytest
+import served_files
+from served_files import Served, idx
 
 from pillar_core.arrays import Array
-from pillar_core.data import DATASETS, load_dataset, places
-from pillar_core.errors import DataError
+from pillar_core.data import DATASETS, downloading, load_dataset, places
+from pillar_core.data.images.cifar import CIFAR10
+from pillar_core.data.sets import cifar10_1
+from pillar_core.errors import Cancelled, DataError
 from unit.image_files import images_of, written
 
-
-def _idx(values: Array) -> bytes:
-    head = struct.pack(">HBB", 0, 8, values.ndim) + struct.pack(f">{values.ndim}I", *values.shape)
-    return head + values.astype(np.uint8).tobytes()
+TAR = "cifar-10-python.tar.gz"
+LAST = "t10k-images-idx3-ubyte.gz"
 
 
-class _Handler(http.server.BaseHTTPRequestHandler):
-    """Sends files from memory; those in `cut` stop half-way, as a dead line does."""
-
-    files: dict[str, bytes]
-    cut: set[str]
-    asked: Counter[str]
-
-    def do_HEAD(self) -> None:
-        self.send_response(200)
-        self.end_headers()
-
-    def do_GET(self) -> None:
-        name = self.path.strip("/")
-        self.asked[name] += 1
-        content = self.files[name]
-        self.send_response(200)
-        self.send_header("Content-Length", str(len(content)))
-        self.end_headers()
-        self.wfile.write(content[: len(content) // 2] if name in self.cut else content)
-
-    def log_message(self, *_: object) -> None:
-        """Quiet."""
-
-
-@contextlib.contextmanager
-def _server(files: dict[str, bytes]) -> Iterator[tuple[str, type[_Handler]]]:
-    handler = type("Handler", (_Handler,), {"files": files, "cut": set(), "asked": Counter()})
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        thread = threading.Thread(target=server.serve_forever, daemon=True)
-        thread.start()
-        yield f"http://127.0.0.1:{server.server_address[1]}/", handler
-        server.shutdown()
-        thread.join()
+@pytest.fixture(autouse=True)
+def place(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("PILLAR_DATA", str(tmp_path / "data"))
+    monkeypatch.setattr(downloading, "PAUSE_SECONDS", 0.0)
+    served_files.without_proxies(monkeypatch)
 
 
 @pytest.fixture
-def served(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[tuple[type[_Handler], Array]]:
+def served(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Served, Array]]:
     """MNIST's four archives on a server, with their sums in place of the published ones."""
     x, y = images_of(60, (28, 28), 10)
-    parts = {"train": (x[:40], y[:40]), "t10k": (x[40:], y[40:])}
-    files = {}
-    for side, (rows, labels) in parts.items():
-        files[f"{side}-images-idx3-ubyte.gz"] = gzip.compress(_idx(rows), mtime=0)
-        files[f"{side}-labels-idx1-ubyte.gz"] = gzip.compress(_idx(labels), mtime=0)
-    monkeypatch.setenv("PILLAR_DATA", str(tmp_path / "data"))
-    for name in ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"):
-        monkeypatch.delenv(name, raising=False)
-    with _server(files) as (address, handler):
-        monkeypatch.setattr("torchvision.datasets.MNIST.mirrors", [address])
-        sums = [(name, hashlib.md5(content).hexdigest()) for name, content in files.items()]
+    with served_files.serving(served_files.mnist(x, y, 40)) as server:
+        monkeypatch.setattr("torchvision.datasets.MNIST.mirrors", [server.address])
+        sums = [(name, served_files.md5(content)) for name, content in server.files.items()]
         monkeypatch.setattr("torchvision.datasets.MNIST.resources", sums)
-        yield handler, x
+        yield server, x
 
 
-def test_a_set_is_fetched_once_and_read_offline(served: tuple[type[_Handler], Array]) -> None:
-    handler, x = served
+@pytest.fixture
+def cifar(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Served, Array]]:
+    """CIFAR-10's tar on a server that goes on where it is asked to."""
+    x, y = images_of(60, (32, 32, 3), 10)
+    content = served_files.cifar10(x, y)
+    with served_files.serving({TAR: content}) as server:
+        server.has_ranges = True
+        monkeypatch.setattr("torchvision.datasets.CIFAR10.url", f"{server.address}{TAR}")
+        monkeypatch.setattr("torchvision.datasets.CIFAR10.tgz_md5", served_files.md5(content))
+        for name, checksum in served_files.checksums(content).items():
+            monkeypatch.setitem(CIFAR10.md5, name, checksum)
+        yield server, x
+
+
+def test_a_set_is_fetched_once_and_read_offline(served: tuple[Served, Array]) -> None:
+    server, x = served
     found = load_dataset("torchvision:mnist", download=True)
     np.testing.assert_array_equal(found.x_train, x[:40])
     assert DATASETS["torchvision:mnist"].is_here()
-    asked = handler.asked.copy()
+    asked = server.asked.copy()
     load_dataset("torchvision:mnist", download=True)
     load_dataset("torchvision:mnist")
-    assert handler.asked == asked
+    assert server.asked == asked
 
 
-def test_a_cut_line_is_not_read_and_only_the_missing_archive_is_fetched_again(served: tuple[type[_Handler], Array]) -> None:
-    handler, x = served
-    last = "t10k-images-idx3-ubyte.gz"
-    handler.cut.add(last)
+def test_a_cut_line_is_not_read_and_only_the_missing_archive_is_fetched_again(served: tuple[Served, Array]) -> None:
+    server, x = served
+    server.cut.add(LAST)
     with pytest.raises(DataError, match=r"MNIST could not be fetched.*fetched anew.*Without a network"):
         load_dataset("torchvision:mnist", download=True)
     with pytest.raises(DataError, match="A download was interrupted there"):
         load_dataset("torchvision:mnist")
-    handler.cut.clear()
-    asked = handler.asked.copy()
+    server.cut.clear()
+    asked = server.asked.copy()
     np.testing.assert_array_equal(load_dataset("torchvision:mnist", download=True).x_test, x[40:])
-    assert handler.asked["train-images-idx3-ubyte.gz"] == asked["train-images-idx3-ubyte.gz"]
-    assert handler.asked[last] > asked[last]
+    assert server.asked["train-images-idx3-ubyte.gz"] == asked["train-images-idx3-ubyte.gz"]
+    assert server.asked[LAST] > asked[LAST]
 
 
-def test_what_a_killed_process_half_unpacked_is_unpacked_again(served: tuple[type[_Handler], Array]) -> None:
+def test_what_a_killed_process_half_unpacked_is_unpacked_again(served: tuple[Served, Array]) -> None:
     """A kill between archive and unpacked file leaves the mark; the half file must not count as there."""
     _, x = served
     load_dataset("torchvision:mnist", download=True)
@@ -119,17 +97,188 @@ def test_what_a_killed_process_half_unpacked_is_unpacked_again(served: tuple[typ
     assert not (place / places.UNFINISHED).exists()
 
 
-def test_another_file_under_the_same_name_is_refused(served: tuple[type[_Handler], Array]) -> None:
-    handler, _ = served
-    name = "train-labels-idx1-ubyte.gz"
-    handler.files[name] = gzip.compress(_idx(np.zeros(40)), mtime=0)
+def test_another_file_under_the_same_name_is_refused(served: tuple[Served, Array]) -> None:
+    server, _ = served
+    server.files["train-labels-idx1-ubyte.gz"] = gzip.compress(idx(np.zeros(40)), mtime=0)
     with pytest.raises(DataError, match="could not be fetched"):
         load_dataset("torchvision:mnist", download=True)
     assert not DATASETS["torchvision:mnist"].is_here()
 
 
-def test_the_command_fetches_and_reads(served: tuple[type[_Handler], Array], capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_fetches_and_reads(served: tuple[Served, Array], capsys: pytest.CaptureFixture[str]) -> None:
     from pillar_core.__main__ import main
 
     assert main(["data", "torchvision:mnist", "--download"]) == 0
-    assert "40 train and 20 test rows of 28 × 28" in capsys.readouterr().out
+    told = capsys.readouterr()
+    assert "40 train and 20 test rows of 28 × 28" in told.out
+    assert "train-images-idx3-ubyte.gz: 0.0 MB" in told.err
+
+
+def test_a_second_mirror_is_asked_where_the_first_lacks_the_file(served: tuple[Served, Array], monkeypatch: pytest.MonkeyPatch) -> None:
+    server, x = served
+    with served_files.serving({}) as empty:
+        monkeypatch.setattr("torchvision.datasets.MNIST.mirrors", [empty.address, server.address])
+        np.testing.assert_array_equal(load_dataset("torchvision:mnist", download=True).x_train, x[:40])
+        assert empty.asked[LAST] == 1, "what is not there is asked for once"
+
+
+@pytest.mark.parametrize("how", ["cut", "stalled"])
+def test_a_broken_line_goes_on_where_it_stopped(how: str, cifar: tuple[Served, Array], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every answer brings half of what is left; in the end each byte was sent once."""
+    server, x = cifar
+    monkeypatch.setattr(downloading, "STALLED_SECONDS", 0.5)
+    getattr(server, how).add(TAR)
+    np.testing.assert_array_equal(load_dataset("torchvision:cifar10", download=True).x_train, x[:50])
+    assert server.asked[TAR] > 3
+    assert server.sent[TAR] == len(server.files[TAR])
+
+
+def test_a_stop_keeps_what_came(cifar: tuple[Served, Array]) -> None:
+    server, x = cifar
+    told: list[int] = []
+    server.gate.clear()
+    with pytest.raises(Cancelled), downloading.watched(lambda done, total, message="": told.append(done), lambda: bool(told)):
+        load_dataset("torchvision:cifar10", download=True)
+    server.gate.set()
+    partial = places.home("torchvision:cifar10") / f"{TAR}{downloading.PARTIAL}"
+    kept = partial.stat().st_size
+    assert 0 < kept < len(server.files[TAR])
+    assert not DATASETS["torchvision:cifar10"].is_here()
+    server.sent.clear()
+    np.testing.assert_array_equal(load_dataset("torchvision:cifar10", download=True).x_train, x[:50])
+    assert not partial.exists()
+
+
+def test_a_stop_is_no_failure_of_a_mirror(served: tuple[Served, Array]) -> None:
+    with pytest.raises(Cancelled), downloading.watched(lambda *_: None, lambda: True):
+        load_dataset("torchvision:mnist", download=True)
+
+
+def test_a_file_that_changed_since_is_fetched_from_its_beginning(cifar: tuple[Served, Array]) -> None:
+    server, x = cifar
+    place = places.home("torchvision:cifar10")
+    written(place, {places.UNFINISHED: b"", f"{TAR}{downloading.PARTIAL}": b"x" * (len(server.files[TAR]) + 10)})
+    np.testing.assert_array_equal(load_dataset("torchvision:cifar10", download=True).x_train, x[:50])
+    written(place, {places.UNFINISHED: b"", f"{TAR}{downloading.PARTIAL}": b"x" * 10})
+    shutil.rmtree(place / "cifar-10-batches-py")
+    (place / TAR).unlink()
+    with pytest.raises(DataError, match="could not be fetched"):
+        load_dataset("torchvision:cifar10", download=True)
+    np.testing.assert_array_equal(load_dataset("torchvision:cifar10", download=True).x_train, x[:50])
+
+
+@pytest.mark.parametrize("content_type", ["text/html; charset=utf-8", "application/x-gzip"])
+def test_a_page_in_place_of_the_file_is_named(content_type: str, cifar: tuple[Served, Array]) -> None:
+    server, _ = cifar
+    server.files[TAR], server.typed[TAR] = served_files.PAGE, content_type
+    with pytest.raises(DataError, match=r"web page in place of the file.*proxy.*Without a network"):
+        load_dataset("torchvision:cifar10", download=True)
+    assert server.asked[TAR] == 1
+
+
+def test_a_file_that_has_moved_is_asked_for_once(cifar: tuple[Served, Array]) -> None:
+    server, _ = cifar
+    content = server.files.pop(TAR)
+    with pytest.raises(DataError, match=r"answers 404.*has moved.*Without a network"):
+        load_dataset("torchvision:cifar10", download=True)
+    assert server.asked[TAR] == 1
+    server.files[TAR] = content
+    load_dataset("torchvision:cifar10", download=True)
+
+
+def test_a_file_far_larger_than_the_set_is_refused(tmp_path: Path) -> None:
+    with served_files.serving({"a.gz": bytes(100)}) as server:
+        downloading.get(f"{server.address}a.gz", tmp_path / "a.gz", size=50)
+        with pytest.raises(downloading.DownloadFailedError, match="it is another file"):
+            downloading.get(f"{server.address}a.gz", tmp_path / "b.gz", size=49)
+    assert list(tmp_path.glob("b*")) == []
+
+
+def test_a_disk_that_fills_up_is_named_and_the_download_goes_on_later(cifar: tuple[Served, Array]) -> None:
+    _, x = cifar
+    place = written(places.home("torchvision:cifar10"), {places.UNFINISHED: b""})
+    partial = place / f"{TAR}{downloading.PARTIAL}"
+    partial.symlink_to("/dev/full")
+    with pytest.raises(DataError, match=r"the disk of .* is full.*free space there, or set PILLAR_DATA"):
+        load_dataset("torchvision:cifar10", download=True)
+    assert not DATASETS["torchvision:cifar10"].is_here()
+    partial.unlink(missing_ok=True)
+    np.testing.assert_array_equal(load_dataset("torchvision:cifar10", download=True).x_train, x[:50])
+
+
+def test_a_disk_that_cannot_hold_the_file_is_named_before_a_byte_is_written(
+    cifar: tuple[Served, Array], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    usage = shutil.disk_usage("/")
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: usage._replace(free=10))
+    with pytest.raises(DataError, match=r"is full .*are to come, 0\.0 MB are free"):
+        load_dataset("torchvision:cifar10", download=True)
+    assert not places.home("torchvision:cifar10").exists()
+
+
+def test_two_who_ask_for_one_set_share_its_download(cifar: tuple[Served, Array]) -> None:
+    """The second comes while the first has half of the file, waits for it, and reads what it brought."""
+    server, x = cifar
+    server.gate.clear()
+    waiting, begun = threading.Event(), threading.Event()
+
+    def asks(event: threading.Event) -> Array:
+        with downloading.watched(lambda *_: event.set()):
+            return load_dataset("torchvision:cifar10", download=True).x_train
+
+    with ThreadPoolExecutor(2) as pool:
+        first = pool.submit(asks, begun)
+        begun.wait()
+        second = pool.submit(asks, waiting)
+        waiting.wait()
+        server.gate.set()
+        for answer in (first, second):
+            np.testing.assert_array_equal(answer.result(), x[:50])
+    assert server.asked[TAR] == 1
+
+
+def test_medmnist_is_fetched_checked_and_redone(monkeypatch: pytest.MonkeyPatch) -> None:
+    import medmnist
+
+    x, y = images_of(22, (28, 28), 2)
+    name, content = "breastmnist.npz", served_files.medmnist(x, y)
+    with served_files.serving({name: content[:-300] + bytes(300)}) as server:
+        monkeypatch.setitem(medmnist.INFO["breastmnist"], "url", f"{server.address}files/{name}?download=1")
+        monkeypatch.setitem(medmnist.INFO["breastmnist"], "MD5", served_files.md5(content))
+        with pytest.raises(DataError, match=r"could not be fetched.*another checksum than published.*fetched anew"):
+            load_dataset("medmnist:breastmnist", download=True)
+        with pytest.raises(DataError, match="is not on this machine"):
+            load_dataset("medmnist:breastmnist")
+        server.files[name] = content
+        for _ in range(2):
+            np.testing.assert_array_equal(load_dataset("medmnist:breastmnist", download=True).x_train, x[2:11])
+        assert server.asked[name] == 2
+
+
+def test_cifar10_1_comes_from_a_mirror_with_its_checksums(monkeypatch: pytest.MonkeyPatch) -> None:
+    x, y = images_of(40, (32, 32, 3), 10)
+    files = {}
+    for what, rows in (("data", x), ("labels", y)):
+        stream = io.BytesIO()
+        np.save(stream, rows)
+        files[f"cifar10.1_v6_{what}.npy"] = stream.getvalue()
+    for name, content in files.items():
+        digest = hashlib.sha1(b"blob %d\0%b" % (len(content), content), usedforsecurity=False).hexdigest()
+        monkeypatch.setitem(cifar10_1.CHECKSUMS, name, f"git:{digest}")
+    with served_files.serving(files) as server:
+        monkeypatch.setenv(downloading.MIRROR_VARIABLE, f"{server.address}sets/")
+        np.testing.assert_array_equal(load_dataset("cifar10_1", download=True).x_train, x)
+        monkeypatch.setenv(downloading.MIRROR_VARIABLE, "file:///etc")
+        shutil.rmtree(places.home("cifar10_1"))
+        with pytest.raises(DataError, match="is no address of a web server"):
+            load_dataset("cifar10_1", download=True)
+
+
+def test_progress_counts_the_bytes_of_all_files(served: tuple[Served, Array]) -> None:
+    server, _ = served
+    told: list[tuple[int, int]] = []
+    with downloading.watched(lambda done, total, message="": told.append((done, total))):
+        load_dataset("torchvision:mnist", download=True)
+    assert [done for done, _ in told] == sorted(done for done, _ in told)
+    count = sum(map(len, server.files.values()))
+    assert told[-2:] == [(count, DATASETS["torchvision:mnist"].n_bytes), (count, count)]

@@ -74,34 +74,6 @@ def test_chestmnist_has_one_label_an_image(tmp_path: Path, monkeypatch: pytest.M
         np.testing.assert_array_equal(dataset.y_train, [6, 3, 3, 3, 3])
 
 
-class _Server:
-    """Stands for the network: one address that sends `content`, or cuts the line after some bytes."""
-
-    def __init__(self, content: bytes, sent: int | None = None) -> None:
-        self.content, self.sent, self.calls = content, sent, 0
-
-    def __call__(self, url: str, filename: Path | str, **_: object) -> None:
-        self.calls += 1
-        Path(filename).write_bytes(self.content[: self.sent])
-
-
-def test_medmnist_download_is_checked_and_redone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    source = tmp_path / "source.npz"
-    _medmnist(source, "breastmnist", (28, 28), np.arange(20)[:, None] % 2, monkeypatch)
-    monkeypatch.setenv("PILLAR_DATA", str(tmp_path / "data"))
-    monkeypatch.setattr("torchvision.datasets.utils._get_redirect_url", lambda url, **_: url)
-    cut, whole = _Server(source.read_bytes(), 300), _Server(source.read_bytes())
-    monkeypatch.setattr("torchvision.datasets.utils._urlretrieve", cut)
-    with pytest.raises(DataError, match=r"could not be fetched.*corrupted.*fetched anew"):
-        load_dataset("medmnist:breastmnist", download=True)
-    with pytest.raises(DataError, match="is not on this machine"):
-        load_dataset("medmnist:breastmnist")
-    monkeypatch.setattr("torchvision.datasets.utils._urlretrieve", whole)
-    assert len(load_dataset("medmnist:breastmnist", download=True).x_train) == 10
-    assert len(load_dataset("medmnist:breastmnist", download=True).x_train) == 10
-    assert (cut.calls, whole.calls) == (1, 1)
-
-
 ARFF = """% comment
 @relation tiny
 @attribute V1 numeric

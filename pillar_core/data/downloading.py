@@ -1,0 +1,210 @@
+"""The one place where files of data sets come over the network: bounded, resumed, checked before they take their name.
+
+A file grows as `<name>.partial`. `PILLAR_MIRROR`, an address, is asked for every file by its name in place of the file's source; the
+checksums stay those of the source.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import errno
+import hashlib
+import http.client
+import os
+import shutil
+import threading
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextvars import ContextVar
+from pathlib import Path
+
+from pillar_core.errors import Cancelled
+from pillar_core.types import Progress, StopRequested
+
+PARTIAL = ".partial"
+MIRROR_VARIABLE = "PILLAR_MIRROR"
+STALLED_SECONDS, PAUSE_SECONDS = 30.0, 1.0
+TRIES = 3
+"""Tries in a row that bring nothing new."""
+BOUND = 2.0
+"""A file larger than this many times what the card says of the set is another file."""
+_CHUNK = 2**18
+_PAGE = "sent a web page in place of the file: a proxy, a login or a firewall answers for the source. Open the address in a browser"
+
+
+class DownloadFailedError(RuntimeError):
+    """A file could not be had; `places.fetching` adds what else to do."""
+
+
+@dataclasses.dataclass
+class _Watch:
+    progress: Progress
+    cancelled: StopRequested
+    whole: int = 0
+
+
+_WATCH: ContextVar[_Watch | None] = ContextVar("watch", default=None)
+_TORCHVISION = threading.Lock()
+
+
+@contextlib.contextmanager
+def watched(progress: Progress, cancelled: StopRequested = lambda: False) -> Iterator[None]:
+    """Meanwhile downloads tell `progress` their bytes, and stop with `Cancelled` where `cancelled` says so."""
+    watch = _Watch(progress, cancelled)
+    token = _WATCH.set(watch)
+    try:
+        yield
+    finally:
+        _WATCH.reset(token)
+    if watch.whole:
+        progress(watch.whole, watch.whole)
+
+
+def look(done: int = 0, total: int = 0, message: str = "") -> None:
+    """Tells whoever watches how far it is.
+
+    Raises:
+        Cancelled: they want it stopped.
+    """
+    watch = _WATCH.get()
+    if watch is None:
+        return
+    if watch.cancelled():
+        raise Cancelled("the download was stopped; what came is kept, and the next one goes on from there.")
+    if total:
+        watch.progress(watch.whole + done, max(total, watch.whole + done), message)
+
+
+def has(path: Path, checksum: str) -> bool:
+    """Whether the file is there with this checksum: "md5:<hex>", or "git:<hex>" for what git calls the content."""
+    if not path.is_file():
+        return False
+    kind, _, wanted = checksum.partition(":")
+    state = hashlib.new("sha1" if kind == "git" else kind, usedforsecurity=False)
+    if kind == "git":
+        state.update(f"blob {path.stat().st_size}\0".encode())
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, lambda: state).hexdigest() == wanted
+
+
+def get(url: str, path: Path, *, checksum: str = "", size: int | None = None) -> None:
+    """Puts the file at `url` to `path`, whole or not at all, and goes on with what an earlier call left.
+
+    size: bytes of the data set that it is part of, as its card says.
+
+    Raises:
+        DownloadFailedError: the source or the line does not give it, it is another file, or it does not fit on the disk.
+        Cancelled: who watches wants it stopped.
+    """
+    mirror = os.environ.get(MIRROR_VARIABLE, "").rstrip("/")
+    url = f"{mirror}/{path.name}" if mirror else url
+    if not url.startswith(("http://", "https://")):
+        raise DownloadFailedError(f"{url} is no address of a web server; see {MIRROR_VARIABLE}.")
+    partial, tries = path.with_name(path.name + PARTIAL), 0
+    while (reason := _streamed(url, partial, size)) and tries < TRIES:
+        tries = 0 if reason.is_further else tries + 1
+        if tries:
+            time.sleep(PAUSE_SECONDS)
+        look()
+    if reason:
+        raise DownloadFailedError(f"{url}: {reason.words}, after {_megabytes(_length(partial))}")
+    if checksum and not has(partial, checksum):
+        partial.unlink()
+        raise DownloadFailedError(f"what {url} sent has another checksum than published: it was damaged on the way, or replaced")
+    watch = _WATCH.get()
+    if watch is not None:
+        watch.whole += partial.stat().st_size
+    partial.replace(path)
+
+
+@contextlib.contextmanager
+def for_torchvision(size: int | None) -> Iterator[None]:
+    """Meanwhile torchvision's downloads go through `get`. It has no setting for that: its own opener has no timeout and no resume."""
+    from torchvision.datasets import utils
+
+    with _TORCHVISION:
+        own = utils._get_redirect_url, utils._urlretrieve
+        utils._get_redirect_url = lambda url, **_: url
+        utils._urlretrieve = lambda url, filename, **_: get(url, Path(filename), size=size)
+        try:
+            yield
+        finally:
+            utils._get_redirect_url, utils._urlretrieve = own
+
+
+@dataclasses.dataclass(frozen=True)
+class _Broken:
+    """Why a file is not whole yet, and whether there is more of it than before."""
+
+    words: str
+    is_further: bool = False
+
+
+def _streamed(url: str, partial: Path, size: int | None) -> _Broken | None:
+    """None when the file is whole; else why another try may help."""
+    had = _length(partial)
+    try:
+        _stream(url, partial, had, size)
+    except urllib.error.HTTPError as error:
+        error.close()
+        if error.code == http.HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE and had:
+            partial.unlink()
+            return _Broken("the file has changed")
+        if error.code < 500 and error.code != http.HTTPStatus.TOO_MANY_REQUESTS:
+            raise DownloadFailedError(f"{url} answers {error.code} {error.reason}: the file has moved, or needs a login") from error
+        return _Broken(f"the server answers {error.code} {error.reason}")
+    except (OSError, http.client.HTTPException) as error:
+        if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise _full(partial, f"{_megabytes(_length(partial))} are kept") from error
+        return _Broken(f"the line broke ({error})", _length(partial) > had)
+    return None
+
+
+def _stream(url: str, partial: Path, had: int, size: int | None) -> None:
+    asked = urllib.request.Request(url, headers={"User-Agent": "pillar-explorer", **({"Range": f"bytes={had}-"} if had else {})})
+    with urllib.request.urlopen(asked, timeout=STALLED_SECONDS) as answer:
+        start = had if answer.status == http.HTTPStatus.PARTIAL_CONTENT else 0
+        if start and not answer.headers.get("Content-Range", "").startswith(f"bytes {start}-"):
+            partial.unlink()
+            raise ConnectionError("the server sent another part than asked for")
+        whole = None if answer.length is None else start + answer.length
+        _refuse(url, answer.headers.get_content_type() == "text/html", whole, size)
+        free = shutil.disk_usage(partial.parent).free
+        if whole is not None and free < whole - start:
+            raise _full(partial, f"{_megabytes(whole - start)} are to come, {_megabytes(free)} are free")
+        done = start
+        with partial.open("ab" if start else "wb") as file:
+            while chunk := answer.read1(_CHUNK):
+                done += len(chunk)
+                _refuse(url, done == len(chunk) and chunk.lstrip()[:9].lower().startswith((b"<!doctype", b"<html")), done, size)
+                file.write(chunk)
+                told = max(size or 0, whole or done)
+                look(done, told, f"{partial.name.removesuffix(PARTIAL)}: {_megabytes(done)}{f' of {_megabytes(whole)}' if whole else ''}")
+    if whole is not None and done < whole:
+        raise ConnectionError(f"{done:,} of {whole:,} bytes came")
+
+
+def _refuse(url: str, is_page: bool, length: int | None, size: int | None) -> None:
+    if is_page:
+        raise DownloadFailedError(f"{url} {_PAGE}")
+    if size is not None and length is not None and length > BOUND * size:
+        raise DownloadFailedError(
+            f"{url} sends {_megabytes(length)} or more where the whole set has {_megabytes(size)}: it is another file"
+        )
+
+
+def _full(partial: Path, words: str) -> DownloadFailedError:
+    return DownloadFailedError(
+        f"the disk of {partial.parent} is full ({words}): free space there, or set PILLAR_DATA to a folder on another disk"
+    )
+
+
+def _length(path: Path) -> int:
+    return path.stat().st_size if path.exists() else 0
+
+
+def _megabytes(count: int) -> str:
+    return f"{count / 2**20:,.1f} MB"

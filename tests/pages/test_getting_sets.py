@@ -1,0 +1,104 @@
+"""Get it: from the card of a set that is not here, over its download and its features, to Explore; from a server on the loopback."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import parse_qsl
+
+import pytest
+import served_files
+from served_files import Served
+from streamlit.testing.v1 import AppTest
+
+import pillar_core as pc
+from page_reading import Start, metric, words
+from pillar_core.jobs.kinds import extraction, fetch
+from unit.image_files import images_of
+
+MNIST = "torchvision:mnist"
+SECONDS = 300.0
+MODULE = """
+import json, os
+from torchvision.datasets import MNIST
+if os.environ["SERVED_PROCESS"] != str(os.getpid()):
+    MNIST.mirrors, MNIST.resources = json.loads(os.environ["SERVED_SETS"])
+"""
+
+
+@pytest.fixture
+def served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Served]:
+    """MNIST's archives, small, on a server that the jobs process takes for the source."""
+    x, y = images_of(360, (28, 28), 10)
+    with served_files.serving(served_files.mnist(x, y, 300)) as server:
+        sums = [(name, served_files.md5(content)) for name, content in server.files.items()]
+        (tmp_path / "served_sets_here.py").write_text(MODULE, encoding="utf-8")
+        monkeypatch.setenv("SERVED_SETS", json.dumps([[server.address], sums]))
+        monkeypatch.setenv("SERVED_PROCESS", str(os.getpid()))
+        monkeypatch.setenv("PILLAR_JOB_MODULES", "served_sets_here")
+        monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+        monkeypatch.syspath_prepend(str(tmp_path))
+        monkeypatch.delenv("PILLAR_DATA", raising=False)
+        served_files.without_proxies(monkeypatch)
+        yield server
+        server.gate.set()
+        assert pc.jobs.stop(timeout=SECONDS)
+
+
+def _links(app: AppTest) -> dict[str, dict[str, str]]:
+    """The settings in each link of the page, by its label."""
+    return {item.proto.label: dict(parse_qsl(item.proto.query_string)) for item in app.get("page_link")}
+
+
+def test_get_it_brings_files_then_features_then_a_curve(start: Start, served: Served) -> None:
+    """A source that fails first, then the same button, then the extraction without a click, then the link."""
+    lost = served.files.pop("train-images-idx3-ubyte.gz")
+    app = start("data")
+    app.selectbox(key="local-widget.paper-set").set_value(MNIST).run()
+    assert "11 MB at about 5 MB a second; licence: CC BY-SA 3.0" in words(app)
+    assert not pc.jobs.status(), "nothing is fetched before the press"
+    assert app.button(key="get-run").label == "Get it"
+    app.button(key="get-run").click().run()
+    assert not app.exception
+    failed = pc.jobs.wait(pc.jobs.find(fetch.specification(MNIST)).job_id, timeout=SECONDS)
+    assert failed.state == "failed"
+    assert "answers 404" in words(app.run())
+    served.files["train-images-idx3-ubyte.gz"] = lost
+    served.gate.clear()
+    app.button(key="get-run").click().run()
+    assert not app.exception
+    assert "get-stop" in [button.key for button in app.button]
+    served.gate.set()
+    done = pc.jobs.wait(failed.job_id, timeout=SECONDS)
+    assert done.state == "done", done.cause
+    assert pc.jobs.result(done.job_id)["n_train"] == 300
+    app.run()
+    assert not app.exception
+    follows = pc.jobs.find(extraction.specification(MNIST, "efficientnet_lite0"))
+    assert follows.job_id == pc.jobs.result(done.job_id)["extraction"]
+    assert pc.jobs.wait(follows.job_id, timeout=SECONDS).state == "done"
+    app.run()
+    assert not app.exception
+    link = _links(app)["Explore it"]
+    assert (link["data"], link["backbone"]) == (MNIST, "efficientnet_lite0")
+    app = start("explore", **link)
+    assert not app.exception
+    assert metric(app, "Test accuracy")
+
+
+@pytest.mark.parametrize("page", ["data", "explore"])
+def test_a_link_to_a_set_that_is_not_here_fetches_nothing(page: str, start: Start, served: Served) -> None:
+    app = start(page, data=MNIST, **{"paper-set": MNIST})
+    assert not app.exception
+    assert "is not on this machine" in words(app)
+    assert not pc.jobs.status()
+    assert not served.asked
+
+
+def test_a_set_that_cannot_be_fetched_has_its_steps_and_no_button(start: Start) -> None:
+    app = start("data")
+    app.selectbox(key="local-widget.paper-set").set_value("cub_200").run()
+    assert "get-run" not in [button.key for button in app.button]
+    assert app.text_input(key="root-cub_200")
