@@ -158,7 +158,7 @@ def fetching(title: str, place: Path, by_hand: str) -> Iterator[None]:
 @contextlib.contextmanager
 def _alone(title: str, place: Path) -> Iterator[None]:
     """Held by one download of `place` at a time, in whatever process; the lock goes with it."""
-    locks = folder() / ".locks"
+    locks = folder() / "locks"
     locks.mkdir(parents=True, exist_ok=True, mode=0o700)
     while (descriptor := try_lock(locks / fingerprint(str(place)))) is None:
         downloading.look(0, 1, f"another download of {title} is under way")
