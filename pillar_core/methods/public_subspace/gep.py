@@ -194,6 +194,7 @@ _GEP = Method(
     idea="Public gradients with random labels span where private gradients live: little noise there, small clip elsewhere.",
     public_use=PublicUse.UNLABELLED,
     settings=GepSettings,
+    assumptions=("with normalise off, no private row is so long (about 1e4) that its products with the anchors are rounding alone",),
     cost=cost,
     fit=descent.fit_with(fit_many),
     fit_many=fit_many,
