@@ -18,6 +18,7 @@ from contract.bad_arguments import VALUES, nested
 from pillar_core import store
 from pillar_core.errors import DataError, PillarError, SettingError, UnknownNameError
 from pillar_core.jobs import process
+from pillar_core.jobs.kind import SCHEDULER_VARIABLE
 from pillar_core.runs import sweep as sweeps
 from pillar_core.studies import papers
 
@@ -36,6 +37,7 @@ def bases(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, dict[s
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PILLAR_CACHE", str(folder / "cache"))
+        patch.setenv(SCHEDULER_VARIABLE, "")  # which `jobs.use_scheduler` sets: put back afterwards
         patch.chdir(folder)
         patch.setattr(process, "ensure", lambda folder: None)
         patch.setattr(papers, "sweep", no_sweep)
