@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 import pillar_core as pc
 from page_reading import Start, metric, words
 from pages.parts.accounting import views as accounting_views
+from pages.parts.evidence.attacks import ceiling_of
 from pillar_core.auditing import Fault
 
 EVIDENCE = ("attack", "rows", "score", "audit", "sabotage", "blind")
@@ -47,8 +49,13 @@ def test_the_attack_shows_what_the_library_finds(start: Start) -> None:
 
     app = start("evidence", epsilon="2", k="8")
     split = pc.split(pc.load_dataset("digits"), public_fraction=0.1, seed=0)
-    found = evidence.loss_attack(pc.run("pillar", split, epsilon=2.0, k=8), split)
+    record = pc.run("pillar", split, epsilon=2.0, k=8)
+    found = evidence.loss_attack(record, split)
     assert metric(app, "Attack's AUC") == f"{found.auc:.3f}"
+    rates, others = app.dataframe[-1].value.iloc[0] / 100, len(found.others)
+    alarms = pc.auditing.clopper_pearson(round(rates["false_positive_rate"] * others), others)
+    assert rates["allowed"] == pytest.approx(1 - ceiling_of(record).miss_rate(np.array([alarms.high]))[0])
+    assert alarms.high > rates["false_positive_rate"]
 
 
 def test_shadow_heads_join_when_asked(start: Start) -> None:
