@@ -41,7 +41,9 @@ def bases(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, dict[s
         patch.chdir(folder)
         patch.setattr(process, "ensure", lambda folder: None)
         patch.setattr(papers, "sweep", no_sweep)
-        yield bad_arguments.bases(folder)
+        found = bad_arguments.bases(folder)
+        pc.jobs.use_scheduler("tcp://127.0.0.1:1")  # whose lock file then lies there whichever test comes first
+        yield found
 
 
 def files() -> set[str]:
