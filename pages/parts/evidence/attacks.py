@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 import pandas as pd
 import streamlit as st
 
@@ -45,7 +44,7 @@ def attack(settings: Settings) -> None:
     rates = pd.concat([one.rates() for one in tried], ignore_index=True)
     others = len(tried[0].others)
     alarms = [auditing.clopper_pearson(round(rate * others), others).high for rate in rates["false_positive_rate"]]
-    rates["allowed"] = 1 - ceiling.miss_rate(np.array(alarms))
+    rates["allowed"] = 1 - ceiling.miss_rate(pd.Series(alarms).to_numpy())
     st.markdown("**Members found at few false alarms**, with exact 95 % intervals, beside the most that the guarantee allows")
     st.caption(
         f"Allowed: at the upper end of the false alarms' own interval, counted on {others:,} others. Where test rows look unlike the "
