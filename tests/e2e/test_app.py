@@ -56,6 +56,8 @@ def test_back_forward_and_reload(page: Any, address: str) -> None:
 
 def test_pages_are_one_step_of_the_history_and_keep_the_settings(page: Any, address: str) -> None:
     opened(page, f"{address}/explore?{SMALL}&k=5")
+    expect(metric(page, "Directions")).to_have_text("5")
+    settled(page)
     page.get_by_role("link", name="Data", exact=True).click()
     page.wait_for_selector("text=What is private")
     expect_in_link(page, "k=5")
