@@ -30,9 +30,7 @@ GRIDS: tuple[Mapping[str, Any], ...] = (
 """What Home and the first view of Explore show: accuracy against k, the floor without a projection, the ceiling."""
 COMPARED = ("pillar", "pillar_one_shot", "pillar_kalman", "dp_raft_pillar", "dp_sgd", "jl", "gep", "adamix", "only_public", "non_private")
 COMPARISON: Mapping[str, Any] = {**SHARED, "method": list(COMPARED), "epsilon": list(HERO_EPSILONS)}
-"""What Compare opens with."""
-OPENING: Mapping[str, Any] = {**SHARED, "method": "pillar", "epsilon": 0.3, "seed": 0}
-"""The run that Explore opens with."""
+"""What Compare opens with; the run that Explore opens with is among it."""
 
 
 def hero_table() -> pd.DataFrame:
@@ -68,7 +66,7 @@ def rebuild(*, progress: Progress | None = None) -> int:
     Raises:
         StoreError: a disk that refuses.
     """
-    groups = [group for grid in (*GRIDS, COMPARISON, OPENING) for group in trials(grid)]
+    groups = [group for grid in (*GRIDS, COMPARISON) for group in trials(grid)]
     total, done, records = sum(map(len, groups)), 0, {}
     for group in groups:
         for cell, record in zip(group, run_trials(group, use_cache=False), strict=True):
@@ -99,7 +97,7 @@ def rebuild_features(*, progress: Progress | None = None) -> int:
 
 
 def _cells() -> Iterator[RunSpec]:
-    for grid in (*GRIDS, COMPARISON, OPENING):
+    for grid in (*GRIDS, COMPARISON):
         yield from cells(grid)
 
 

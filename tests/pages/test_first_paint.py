@@ -35,7 +35,7 @@ print(json.dumps([home, explore, before, sorted(sys.modules), metrics, errors, l
 
 def test_the_starter_holds_the_run_that_explore_opens_with() -> None:
     record = starter.record(core.spec(Settings()))
-    assert record is not None, "starter.OPENING must be the run of the default settings: `python -m pillar_core starter` trains it"
+    assert record is not None, "starter.COMPARISON must hold the run of the default settings: `python -m pillar_core starter` trains it"
     assert record.guarantee.epsilon.upper <= Settings().epsilon
 
 
