@@ -1,7 +1,5 @@
 """Accounting: from noise to ε and back, by every accountant, and what each number means for one person."""
 
-from __future__ import annotations
-
 import streamlit as st
 
 from pages.frame import failures, local, navigation, session, theme

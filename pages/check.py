@@ -1,7 +1,5 @@
 """Check my run: the certified ε of somebody's own training, what their library says of it, and what to change."""
 
-from __future__ import annotations
-
 import streamlit as st
 
 from pages.frame import failures, local, navigation, theme

@@ -1,7 +1,5 @@
 """Compare: every learner at one budget on the same rows, and what one change does to them."""
 
-from __future__ import annotations
-
 import streamlit as st
 
 from pages.frame import failures, navigation, session, theme

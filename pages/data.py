@@ -1,7 +1,5 @@
 """Data & backbone: what is private, what is public, what the features look like, and how to bring one's own."""
 
-from __future__ import annotations
-
 import streamlit as st
 
 from pages.frame import failures, navigation, session, theme

@@ -1,7 +1,5 @@
 """Evidence: attack the model, see who is exposed, audit the code, and inject faults to see the audit notice."""
 
-from __future__ import annotations
-
 import streamlit as st
 
 from pages.frame import failures, local, navigation, session, theme

@@ -1,7 +1,5 @@
 """Explore k × ε: a model is trained when a slider is released; around it the curves, the plane and what they mean."""
 
-from __future__ import annotations
-
 from pages.frame import failures, history, navigation, session, theme
 from pages.parts.explore import curves, release, result, tuning, views
 from pages.parts.learn import lesson

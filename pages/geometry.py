@@ -1,7 +1,5 @@
 """Geometry: does projecting help on these rows? Spectrum, margins, ξ_k and a predicted best k beside the measured one."""
 
-from __future__ import annotations
-
 import streamlit as st
 
 from pages.frame import badges, failures, local, navigation, session, theme

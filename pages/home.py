@@ -1,7 +1,5 @@
 """Home: three doors, the picture that explains the idea, six things to try."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import streamlit as st

@@ -1,7 +1,5 @@
 """Learn: six steps with one control each. Predict, then reveal what real digits say."""
 
-from __future__ import annotations
-
 from pages.frame import failures, navigation, session, theme
 from pages.parts.learn import lesson, teacher
 

@@ -1,7 +1,5 @@
 """Runs: plan a grid, watch its jobs, read what the cache holds, and lay it beside the papers' tables."""
 
-from __future__ import annotations
-
 import streamlit as st
 
 from pages.frame import failures, navigation, session, theme

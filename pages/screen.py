@@ -1,7 +1,5 @@
 """Screen public data: which candidate lies nearest to the private rows, how sure that is, and what finding out costs."""
 
-from __future__ import annotations
-
 import streamlit as st
 
 from pages.frame import failures, navigation, session, theme

@@ -1,7 +1,5 @@
 """Theory lab: sample sizes of every theorem with its ranges checked, and playgrounds whose truth is known."""
 
-from __future__ import annotations
-
 import streamlit as st
 
 from pages.frame import failures, local, navigation, session, theme

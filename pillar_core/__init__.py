@@ -9,8 +9,6 @@ True
 Names are resolved when they are first used (PEP 562): what needs no torch imports none.
 """
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:

@@ -1,7 +1,5 @@
 """The command line: `python -m pillar_core <command>`, over the same functions as the app."""
 
-from __future__ import annotations
-
 import argparse
 import os
 import sys

@@ -6,8 +6,6 @@ constructor, a newcomer's too; signatures stay. An annotation says more by `Anno
 where an int is asked for.
 """
 
-from __future__ import annotations
-
 import collections.abc
 import dataclasses
 import enum

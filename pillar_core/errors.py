@@ -1,7 +1,5 @@
 """The exception tree: everything the library refuses, each also the builtin that a caller would expect."""
 
-from __future__ import annotations
-
 from typing import Any
 
 

@@ -1,7 +1,5 @@
 """The privacy events of our own, beside those of `dp_accounting`. They are classes of that package, so importing this imports it."""
 
-from __future__ import annotations
-
 import attr
 from dp_accounting import dp_event
 

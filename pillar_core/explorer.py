@@ -1,7 +1,5 @@
 """`pillar-explorer`: opens the app in the browser."""
 
-from __future__ import annotations
-
 import argparse
 import importlib.metadata
 import os

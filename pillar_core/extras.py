@@ -1,7 +1,5 @@
 """Packages that not every installation has: each belongs to an extra of this package, and a refusal names it."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Iterator, Mapping
 

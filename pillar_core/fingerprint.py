@@ -1,7 +1,5 @@
 """A canonical content hash: equal values hash equal on every machine, different types never collide by accident."""
 
-from __future__ import annotations
-
 import dataclasses
 import enum
 import hashlib

@@ -1,7 +1,5 @@
 """Positions of items that agree, for what is trained together."""
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Iterable
 
 

@@ -1,7 +1,5 @@
 """Where this copy of the software lies: a repository, or site-packages, where the app has a package of its own beside the library."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

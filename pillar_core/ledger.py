@@ -4,8 +4,6 @@ A mechanism calls `ledger.release(...)`; the ledger charges the event, then draw
 tests replay recorded releases through it). Nothing that touches private rows reaches a method's state in another way.
 """
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import math

@@ -1,7 +1,5 @@
 """Safe-side bisection and log-spaced grids, in float64."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 

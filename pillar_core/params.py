@@ -1,7 +1,5 @@
 """A parameter declared once: guard, widget, command-line option, documentation, sweep axis and bad values come from it."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 import sys

@@ -11,8 +11,6 @@ Other installed packages add items through entry points of the groups in `PLUGIN
 first asks a registry, and follow the library's own.
 """
 
-from __future__ import annotations
-
 import difflib
 import functools
 import importlib.metadata

@@ -7,8 +7,6 @@ noise leave each run's own guarantee as it is; the joint one of several runs is 
 `seed=None` reads the operating system's generator and can never be repeated.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 import secrets

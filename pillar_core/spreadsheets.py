@@ -1,7 +1,5 @@
 """Tables that a spreadsheet opens without computing anything."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

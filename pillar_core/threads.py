@@ -5,8 +5,6 @@ barrier. So only where a step is long against its barriers, and then the cores t
 now: at most half of them, and never more than torch was given (OMP_NUM_THREADS, taskset). PILLAR_THREADS overrides.
 """
 
-from __future__ import annotations
-
 import contextlib
 import math
 import os

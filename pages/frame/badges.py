@@ -1,7 +1,5 @@
 """Provenance on every number: who it is safe to show to, and how it was come by."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 import streamlit as st

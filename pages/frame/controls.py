@@ -5,8 +5,6 @@ A control says itself whether it belongs in links (see `local`), so a name that 
 nobody: it reaches no state of a page but through that control.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, MutableMapping
 from typing import Any

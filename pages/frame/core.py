@@ -4,8 +4,6 @@ Everything is keyed on a fingerprint string; the objects travel as `_`-arguments
 by their fields alone. Large shared objects are resources (never copied, never changed), bounded in number.
 """
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 from typing import Any

@@ -1,7 +1,5 @@
 """What leaves the app with a figure: settings as YAML, the command that repeats it, the table as CSV."""
 
-from __future__ import annotations
-
 import dataclasses
 import shlex
 from collections.abc import Mapping

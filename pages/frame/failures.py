@@ -1,7 +1,5 @@
 """What a page shows when the library refuses: the cause in its own words and what to try. The app goes on."""
 
-from __future__ import annotations
-
 import contextlib
 import logging
 import traceback

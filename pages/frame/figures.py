@@ -1,7 +1,5 @@
 """A figure as every page shows it: badges, the drawing, then its table, alt text and exports one click away."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

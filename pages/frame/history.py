@@ -1,7 +1,5 @@
 """The runs of this visit, so that every released slider leaves a dot: a curve that the visitor draws by playing."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 

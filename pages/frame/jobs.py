@@ -4,8 +4,6 @@ A page shows one of: ready (nothing), missing (a Run button with time and cost),
 Only while a job lives does a fragment look at it again, every second.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -3,8 +3,6 @@
 Links carry each of them, unless it says why not where it is made (`unlinked`).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

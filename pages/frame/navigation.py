@@ -1,7 +1,5 @@
 """The pages, one line each, and the guard that a page starts with."""
 
-from __future__ import annotations
-
 import dataclasses
 import itertools
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """Privacy as odds: what a budget lets the best attacker gain over a coin flip, with unit, adjacency and sampling beside it."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

@@ -4,8 +4,6 @@ The cookie comes with the connection. A first visit has none yet: the session dr
 finds that another tab was quicker connects anew. Without cookies a person is as long as a visit.
 """
 
-from __future__ import annotations
-
 import re
 import secrets
 from urllib.parse import urlsplit

@@ -1,7 +1,5 @@
 """Text as it is, where Streamlit reads Markdown: what came from data, files, links or the library is never markup."""
 
-from __future__ import annotations
-
 import re
 
 from pillar_core.data import visitors

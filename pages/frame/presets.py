@@ -1,7 +1,5 @@
 """What Home offers: three doors and six settings worth seeing, each with what to notice."""
 
-from __future__ import annotations
-
 import dataclasses
 import tomllib
 from collections.abc import Mapping

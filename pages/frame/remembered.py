@@ -1,7 +1,5 @@
 """Places on this machine that somebody typed, kept for the next visit: each browser finds its own alone."""
 
-from __future__ import annotations
-
 import pillar_core as pc
 from pillar_core.data import owners
 from pillar_core.fingerprint import fingerprint

@@ -5,8 +5,6 @@ page change and no hidden control resets them. A query string that the app did n
 Forward, and wins; after a widget was touched the widget wins, because the browser may still send the older address.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import time
 from urllib.parse import urlencode

@@ -5,8 +5,6 @@ What arrives from a URL is hostile until checked: a value that is out of range i
 that cannot be read falls back to the default, and each such step leaves a message. Nothing here raises.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import difflib
 import math

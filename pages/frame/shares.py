@@ -1,7 +1,5 @@
 """Computing for visitors of a public address: a share for each, a turn at a time, and honest words for who has to wait."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import threading

@@ -1,7 +1,5 @@
 """The sidebar: what is private, what is public, how far to look, how much to protect. Widgets come from the parameters."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 from collections.abc import Callable, Sequence

@@ -1,7 +1,5 @@
 """Below the sidebar's controls: odds, device and cache, pin as A, copy link, jobs."""
 
-from __future__ import annotations
-
 import os
 from urllib.parse import urlencode, urlsplit, urlunsplit
 

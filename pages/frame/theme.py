@@ -1,7 +1,5 @@
 """Light or dark, and the little styling that the theme file cannot say."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import streamlit as st

@@ -1,7 +1,5 @@
 """Imports that no visitor waits for: what first paints need, before the server answers; what they do without, in the background."""
 
-from __future__ import annotations
-
 import contextlib
 import importlib
 import threading

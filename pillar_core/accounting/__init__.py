@@ -1,7 +1,5 @@
 """Accounting: from what a run spent to ε, from ε to noise, and from either to odds."""
 
-from __future__ import annotations
-
 from pillar_core.accounting.accountant import ACCOUNTANTS, Accountant, forget_epsilons
 from pillar_core.accounting.analytic_gaussian import ANALYTIC_GAUSSIAN
 from pillar_core.accounting.auto import AUTO, resolve

@@ -1,7 +1,5 @@
 """What an accountant is, and the registry of all of them."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 from collections.abc import Callable

@@ -5,8 +5,6 @@ either direction: spreading a lognormal over grid points at the same mean raises
 has the proof, for steps that depend on all before them and for composed passes. The scheme is that of Feldman & Shenfeld (2025, 2026).
 """
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 import math

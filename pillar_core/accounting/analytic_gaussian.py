@@ -1,7 +1,5 @@
 """The analytic Gaussian mechanism: exact for any composition of full Gaussian releases, and for nothing else."""
 
-from __future__ import annotations
-
 from pillar_core.accounting.accountant import Accountant
 from pillar_core.accounting.elementary import ElementaryEvents
 from pillar_core.accounting.gaussian_dp import RELATIVE_ERROR, epsilon_of_mu

@@ -1,7 +1,5 @@
 """The tightest sound accountant for a run, chosen from what the run is made of."""
 
-from __future__ import annotations
-
 from pillar_core.accounting.accountant import ACCOUNTANTS, Accountant
 from pillar_core.accounting.analytic_gaussian import ANALYTIC_GAUSSIAN
 from pillar_core.accounting.basic import BASIC

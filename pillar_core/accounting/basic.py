@@ -1,7 +1,5 @@
 """Basic and advanced composition: what could be said before loss distributions; loose, sound for everything with an (ε, δ)."""
 
-from __future__ import annotations
-
 import math
 
 from pillar_core.accounting.accountant import Accountant, unsupported_names

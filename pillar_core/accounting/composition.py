@@ -4,8 +4,6 @@ The composed law is weighed by e^{θS}, so that the losses near ε carry its mas
 and 1e-12 is as exact as 1e-2. Every error is bounded, not estimated (docs/accounting.md).
 """
 
-from __future__ import annotations
-
 import dataclasses
 import math
 from collections.abc import Iterable, Sequence

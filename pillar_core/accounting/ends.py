@@ -3,8 +3,6 @@
 docs/accounting.md has the argument that every error lands on the safe side.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import math
 from collections.abc import Callable, Sequence

@@ -3,8 +3,6 @@
 δ(ε) = Φ(μ/2 − ε/μ) − e^ε Φ(−μ/2 − ε/μ)  (Balle & Wang 2018, Theorem 5; Dong, Roth & Su 2022, Corollary 2.13).
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 

@@ -1,7 +1,5 @@
 """ε of the run everyone asks about: `steps` Gaussian releases, each on a Poisson sample; and the noise for a given ε."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Sequence
 from typing import Any

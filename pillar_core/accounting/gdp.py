@@ -4,8 +4,6 @@ It under-reports where steps are few or the sampling probability is small (2.21 
 T = 200, δ = 1e-5). Full Gaussian releases enter exactly.
 """
 
-from __future__ import annotations
-
 import math
 
 from pillar_core.accounting.accountant import Accountant

@@ -4,8 +4,6 @@ With r = dP/dQ under Q, the hockey-stick divergence is a convex function's mean,
 every δ(ε) and a merge of outcomes, post-processing, lowers it; both survive composition (docs/accounting.md).
 """
 
-from __future__ import annotations
-
 import dataclasses
 import math
 from collections.abc import Sequence

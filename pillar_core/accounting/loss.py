@@ -5,8 +5,6 @@ composition needs relative, not absolute, precision. Sources: Zhu, Dong & Wang 2
 dominating pair, removal and addition); docs/accounting.md for the replace-one pairs.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import math
 from typing import Protocol

@@ -4,8 +4,6 @@ Each direction of the relation is composed by itself; ε is the larger of the tw
 sampling. docs/accounting.md has the argument that every error lands on the safe side.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 

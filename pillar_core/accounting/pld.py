@@ -1,7 +1,5 @@
 """Privacy loss distributions of `dp_accounting` (connect-the-dots, pessimistic), for each event it has a form for."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The privacy profile: every (ε, δ) at once, from any accountant that bounds."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from pillar_core.accounting.accountant import Accountant

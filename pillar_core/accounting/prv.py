@@ -3,8 +3,6 @@
 It composes the pair (sampled, not sampled) only, the larger of the two directions in every case we compared.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -4,8 +4,6 @@ Orders reach far enough for ε = 0.01, where the usual list (up to 63) stops sho
 the replace-one factor, so its curves are asked for at the noise that the factor leaves.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 import math

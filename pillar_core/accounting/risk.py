@@ -4,8 +4,6 @@ Never from one (ε, δ) point, which overstates several times: Gaussian runs by 
 others by the whole privacy profile.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import math
 from typing import Annotated

@@ -3,8 +3,6 @@
 Nothing here is a bound; a poor tilt or window costs accuracy that `composition` measures and reports.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import math
 from collections.abc import Callable, Sequence

@@ -4,8 +4,6 @@ Accountants of Poisson sampling say nothing about shuffled batches: there, ampli
 and the bound without any is the only one offered.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import math
 from typing import Annotated

@@ -4,8 +4,6 @@ Two ways with one meaning. After many steps only a few dozen Fourier coefficient
 a geometric series. After few steps thousands are, and running sums over the lattice are cheaper.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import math
 

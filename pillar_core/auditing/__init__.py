@@ -1,7 +1,5 @@
 """Attacks, audits and individual privacy: what evidence can show about a guarantee, and what it cannot."""
 
-from __future__ import annotations
-
 from pillar_core.arguments import guard
 from pillar_core.auditing import fault_injection, hypothesis_test, lira, membership, noise, one_run, score_leak, trajectory
 from pillar_core.auditing.blind_spots import BLIND_SPOTS, BlindSpot

@@ -1,7 +1,5 @@
 """Binomial tails as tables, by the incomplete beta function."""
 
-from __future__ import annotations
-
 import numpy as np
 from scipy.special import betainc
 

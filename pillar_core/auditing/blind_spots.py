@@ -1,7 +1,5 @@
 """Privacy bugs that no audit of this kind sees, with what in this library catches each instead."""
 
-from __future__ import annotations
-
 import dataclasses
 
 

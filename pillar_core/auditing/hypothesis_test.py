@@ -4,8 +4,6 @@ H₀: every attack misses at least f(α) of the worlds with the canary when it i
 a threshold fixed beforehand both counts are binomial, and the p-value below is exact: no normal approximation.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 from collections.abc import Sequence

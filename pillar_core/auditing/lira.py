@@ -3,8 +3,6 @@
 Confidences are logit-scaled, where they are close to normal. Shadow models come from outside; this file only compares.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from pillar_core.arrays import Array

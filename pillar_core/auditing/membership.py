@@ -4,8 +4,6 @@ A score is higher for likelier members. All of this reads private rows without n
 that fails proves nothing; one that succeeds beyond the claimed trade-off curve disproves the claim.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from typing import Annotated
 

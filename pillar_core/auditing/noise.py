@@ -3,8 +3,6 @@
 They find faults and prove nothing. `likeness` and `pairs` are exact for independent normals, the counts' chi-square is asymptotic.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Sequence
 

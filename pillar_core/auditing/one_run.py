@@ -4,8 +4,6 @@
 between the canaries. They certify little at small ε: look at `most_certifiable` before the result.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 

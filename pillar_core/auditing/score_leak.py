@@ -6,8 +6,6 @@ batch only; here that attacker compares the released distance with those of many
 each other row and without it, by likelihood ratio. All of it reads private rows without noise: a non-private diagnostic.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import math
 

@@ -1,7 +1,5 @@
 """The card of a backbone, what it needs to run, and the registry of backbones."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Callable
 from pathlib import Path

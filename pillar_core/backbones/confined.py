@@ -5,8 +5,6 @@ Landlock (Linux 5.13) takes the files away, all but the interpreter's libraries 
 runs in the process can undo them. Whether a file exists and how large it is stays visible.
 """
 
-from __future__ import annotations
-
 import ctypes
 import errno
 import functools

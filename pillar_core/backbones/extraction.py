@@ -5,8 +5,6 @@ device. Every batch has the same number of rows (the last one is filled up), so 
 device at the same batch size. Memory holds one batch of images besides the data set and the features themselves.
 """
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 from collections.abc import Iterator

@@ -3,8 +3,6 @@
 huggingface_hub fetches: its HF_ENDPOINT names a mirror, and it goes on with half a file. What it does not compare is the checksum.
 """
 
-from __future__ import annotations
-
 import importlib
 from pathlib import Path
 

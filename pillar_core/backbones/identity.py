@@ -1,7 +1,5 @@
 """Numbers as they are: for tables and for features that were extracted elsewhere."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from pillar_core.arrays import Array

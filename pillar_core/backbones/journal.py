@@ -5,8 +5,6 @@ when it is whole, follows the line before it, and its rows are there and match; 
 kill, nor a full disk, nor lost power ever leaves rows that are read and wrong.
 """
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import json

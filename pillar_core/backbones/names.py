@@ -5,8 +5,6 @@ Options that every family of networks knows: `weights` (a local file), `input_si
 `pad_type=same` of timm. A sign that the syntax needs (& % ?) is written as in a web address, such as %26.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Container, Mapping
 from pathlib import Path

@@ -3,8 +3,6 @@
 `text_embeddings` gives class names in the same space (`text.py`).
 """
 
-from __future__ import annotations
-
 import dataclasses
 import difflib
 import functools

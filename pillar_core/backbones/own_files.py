@@ -4,8 +4,6 @@ Such a file is a program, not only numbers: it runs in a process of its own that
 Images are prepared as for ImageNet at 224 pixels unless the name says otherwise, and an ONNX file's fixed input size counts.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

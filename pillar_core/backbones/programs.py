@@ -1,7 +1,5 @@
 """A TorchScript or ONNX file in a process of its own (`confined`): images go in and features come out, as numbers and never as objects."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import math

@@ -1,7 +1,5 @@
 """Raw pixels: every channel of every pixel, divided by 255, in one flat row."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from pillar_core.arrays import Array

@@ -4,8 +4,6 @@ Checkpoints of solo-learn, torch hub, VISSL and the authors' repositories differ
 wraps them is found and taken off, and every tensor of the network must be there (`weights.fill`).
 """
 
-from __future__ import annotations
-
 from pillar_core.backbones import timm_models
 from pillar_core.backbones.cards import BACKBONES, Backbone, Encoder, Work, card_of, described_with
 from pillar_core.backbones.devices import encoder

@@ -4,8 +4,6 @@ A column's levels run from 0 to its largest value, so features must not be negat
 is measured in docs/decisions/0012-real-images.md: less than the noise of a seed.
 """
 
-from __future__ import annotations
-
 import io
 import zipfile
 

@@ -4,8 +4,6 @@ What comes back goes to `split(..., text_embeddings=...)`. It belongs to image f
 dimension mostly differs and the split refuses it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

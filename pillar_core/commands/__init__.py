@@ -1,7 +1,5 @@
 """Commands of `python -m pillar_core`, one file each: `add(subparsers)` declares it, `command(options)` does it."""
 
-from __future__ import annotations
-
 import argparse
 
 from pillar_core.commands import (

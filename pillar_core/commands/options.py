@@ -1,7 +1,5 @@
 """Options that commands share: data, split, budget, and a method's own settings, made from its parameters."""
 
-from __future__ import annotations
-
 import argparse
 import math
 import sys

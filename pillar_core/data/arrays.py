@@ -1,7 +1,5 @@
 """The user's arrays as a checked `FeatureSet`. Every check happens here, at loading, for the curator's eyes."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Sequence
 from typing import Any

@@ -5,8 +5,6 @@ by the path of their address); the checksums stay those of the source. What a hu
 for mirrors (HF_ENDPOINT) and resumes by itself.
 """
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import errno

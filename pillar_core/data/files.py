@@ -1,7 +1,5 @@
 """Feature files (npz, csv, parquet), from a path or as uploaded bytes."""
 
-from __future__ import annotations
-
 import dataclasses
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Labels of any kind to codes 0 … C − 1, and what is wrong with those that cannot be mapped."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Sequence
 from typing import Any

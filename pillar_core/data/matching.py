@@ -1,7 +1,5 @@
 """Exact duplicate rows between two matrices, in time linear in their size."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from pillar_core.arrays import Array

@@ -1,7 +1,5 @@
 """Archives of arrays (npz), read by the names of their members. Pickle is never read."""
 
-from __future__ import annotations
-
 import io
 import json
 import math

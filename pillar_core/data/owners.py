@@ -4,8 +4,6 @@ The app says which browser asks (`asked_by`). Without an app (library, command l
 may use everything. The identifier of a browser is a hash of the secret that it holds.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A stratified train/test partition, for sources that come without one."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import numpy as np

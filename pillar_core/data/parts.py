@@ -1,7 +1,5 @@
 """What a file of rows holds before it is checked, and how files are opened, from a path or as uploaded bytes."""
 
-from __future__ import annotations
-
 import dataclasses
 import io
 from collections.abc import Sequence

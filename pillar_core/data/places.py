@@ -4,8 +4,6 @@
 another place: a folder, or the file that the source hands out.
 """
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import http.client

@@ -1,7 +1,5 @@
 """What an upload holds and what is wrong with it, without raising: the text of the app's upload panel."""
 
-from __future__ import annotations
-
 import collections
 import dataclasses
 import itertools

@@ -1,7 +1,5 @@
 """Rows to predict: features in a file, without labels."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

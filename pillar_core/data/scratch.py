@@ -4,8 +4,6 @@ The file has no name, so a killed process leaves nothing behind and nobody reads
 array that maps it is gone.
 """
 
-from __future__ import annotations
-
 import math
 import tempfile
 from collections.abc import Iterable

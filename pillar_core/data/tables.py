@@ -1,7 +1,5 @@
 """Tables (csv, parquet): one row per example, a label column, an optional column that says train or test."""
 
-from __future__ import annotations
-
 import csv
 import io
 import itertools

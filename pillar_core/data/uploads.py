@@ -7,8 +7,6 @@ too, has the set's key between the hyphens of its own, so that forgetting finds 
 What a browser brings is its own: everything here answers for whoever asks (`data.owners`).
 """
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import re

@@ -4,8 +4,6 @@ PILLAR_PUBLIC turns it on. Every browser is bound by it; library, command line a
 refused here, below the pages, so that a link, a settings file or a page that forgot to hide a control changes nothing.
 """
 
-from __future__ import annotations
-
 import functools
 import os
 import re

@@ -1,7 +1,5 @@
 """Row numbers and names in messages: the first few, and how many more."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any
 

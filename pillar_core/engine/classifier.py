@@ -1,7 +1,5 @@
 """A linear classifier on the original features: a public row-wise transform, then weights and biases."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import numpy as np

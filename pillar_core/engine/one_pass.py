@@ -1,7 +1,5 @@
 """One pass of projected stochastic gradient descent over public rows, one row a step, as theorems take it."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from pillar_core.arrays import Array

@@ -1,7 +1,5 @@
 """Ridge regression in closed form: students of noisy votes with a penalty chosen by the data, and many small teachers at once."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from pillar_core.arrays import Array

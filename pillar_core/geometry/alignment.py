@@ -3,8 +3,6 @@
 Source: PILLAR, Definition 3: ξ_k = 1 − ‖A_kA_kᵀw*‖₂/‖w*‖₂, w* of unit norm without its intercept; ‖AAᵀw‖ = ‖Aᵀw‖.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Annotated
 

@@ -3,8 +3,6 @@
 Each basis is one eigendecomposition (or none), whose prefixes serve every k.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import enum
 from functools import cached_property

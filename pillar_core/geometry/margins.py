@@ -10,8 +10,6 @@ which has the distance's sign, lies in [−1, 1] and is PILLAR's where b = 0. Th
 that at least a share 1 − q of rows reach.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Sequence
 from typing import Annotated

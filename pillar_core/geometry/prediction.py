@@ -14,8 +14,6 @@ remains is what the projection (and the linear rule) loses. The 0.3 was fitted t
 (10 classes each) and checked on two others; docs/geometry.md has the errors. A model, not a bound.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import math
 from collections.abc import Sequence

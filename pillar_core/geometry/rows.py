@@ -1,7 +1,5 @@
 """Which rows a geometry question is about: labelled ones to separate, and those that may choose the directions."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Sequence
 

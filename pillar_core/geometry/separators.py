@@ -4,8 +4,6 @@ Non-private by nature: every w* is a function of the labelled rows without noise
 in its primal form where rows outnumber features, else in its dual form.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import itertools
 import warnings

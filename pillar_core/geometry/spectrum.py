@@ -1,7 +1,5 @@
 """Eigenvalues and what follows from them: shares of energy, tails and gaps, as one tidy table."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 import numpy as np

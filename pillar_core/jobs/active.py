@@ -1,7 +1,5 @@
 """One job while it runs: what is still to do, what is under way, and what pages are told."""
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import errno

@@ -5,8 +5,6 @@ process of this cache folder, and so does a look at one whose process was killed
 not its own, nor open now, is none; in public mode a visitor looks at jobs of others that it joined, and does nothing to them.
 """
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import os

@@ -1,7 +1,5 @@
 """What a job can do: one registered kind for each, found by name in this process, the jobs process and its workers."""
 
-from __future__ import annotations
-
 import dataclasses
 import importlib
 import os

@@ -1,7 +1,5 @@
 """The jobs process seen from outside: started when it is needed, told to stop, never twice for one cache folder."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

@@ -1,7 +1,5 @@
 """The jobs process: one for each cache folder. It owns queue and workers; pages and the command line only read and write files."""
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import fcntl

@@ -1,7 +1,5 @@
 """A grid handed to the jobs process of this cache, on this machine or on a cluster, and its records as a table."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What runs inside a worker process: one task of a job, on one compute thread, with a look at the cancel flag."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

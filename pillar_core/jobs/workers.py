@@ -1,7 +1,5 @@
 """The workers: a local cluster of processes, or the one at PILLAR_SCHEDULER. Only the jobs process builds one."""
 
-from __future__ import annotations
-
 import glob
 import importlib.util
 import os

@@ -8,8 +8,6 @@ Exact up to float64: rejection from the angular central Gaussian envelope (Kent,
 chain. The time of a draw depends on the data and is not protected.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import math
 

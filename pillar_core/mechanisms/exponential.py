@@ -6,8 +6,6 @@ one is replaced (McSherry & Talwar 2007, Theorem 6, for a range in place of a se
 for every row there could be, never a maximum over the data. Exact up to the resolution of float64 uniforms (2⁻⁵³).
 """
 
-from __future__ import annotations
-
 import dataclasses
 import math
 

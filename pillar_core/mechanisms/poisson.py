@@ -1,7 +1,5 @@
 """Poisson sampling: each row independently with probability q, by geometric gaps, in O(q·n)."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Iterator, Sequence
 

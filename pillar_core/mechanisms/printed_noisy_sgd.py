@@ -6,8 +6,6 @@ case. The draw is of size one from n slots, n public: it is no Poisson sample an
 from tight.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import math
 from collections.abc import Callable

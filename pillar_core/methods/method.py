@@ -1,7 +1,5 @@
 """What a learner is: one frozen record a file, registered once, found by every page, command, sweep and contract test."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Generic, TypeVar, final

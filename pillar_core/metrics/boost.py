@@ -1,7 +1,5 @@
 """How much of the way from public-only to the paragon is still to go: AdaMix's performance boost."""
 
-from __future__ import annotations
-
 import math
 
 from pillar_core.errors import DataError

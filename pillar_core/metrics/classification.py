@@ -1,7 +1,5 @@
 """Accuracy and its relatives, from scores (n, C) and labels (n,). Fractions in [0, 1]; percent only in pages."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Callable
 from typing import Literal

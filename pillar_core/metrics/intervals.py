@@ -1,7 +1,5 @@
 """The interval of a mean over seeds."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

@@ -3,8 +3,6 @@
 Every figure carries `layout.meta["alt"]` and `layout.meta["caption"]`; colours, dashes and order come from `theme`.
 """
 
-from __future__ import annotations
-
 from pillar_core.arguments import guard
 from pillar_core.plots.accuracy import Here, accuracy_against_k
 from pillar_core.plots.answers import accuracy_by, total_budget

@@ -1,7 +1,5 @@
 """Accuracy against k for several budgets: bands over seeds, ceiling, floor, best k, a pinned ghost and “you are here”."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 from typing import Any

@@ -1,7 +1,5 @@
 """Methods side by side: one bar each, intervals over seeds, published values where they exist."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

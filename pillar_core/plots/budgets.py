@@ -1,7 +1,5 @@
 """Test error against ε for several learners, between what public rows alone reach and the ceiling without privacy."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

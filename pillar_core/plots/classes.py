@@ -1,7 +1,5 @@
 """Classes: how many rows each has, and how well each is recognised."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pandas as pd

@@ -1,7 +1,5 @@
 """The component graph of a disjunction: variables on two rings, an edge where two were active together, one colour per component."""
 
-from __future__ import annotations
-
 from typing import Annotated, Any
 
 import numpy as np

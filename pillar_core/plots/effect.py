@@ -1,7 +1,5 @@
 """The effect of one thing that varies: a line per series over it, or bars where it has no order, with intervals over seeds."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pandas as pd

@@ -1,7 +1,5 @@
 """Evidence drawn: attacks under the guarantee's ceiling, individual privacy, trials in two worlds, what an audit could notice."""
 
-from __future__ import annotations
-
 import math
 from typing import Annotated, Any
 

@@ -1,7 +1,5 @@
 """Geometry against k: what the first k directions miss of a separator (ξ_k), margins, and the spectrum with its gaps."""
 
-from __future__ import annotations
-
 import math
 from typing import Annotated, Any, Literal
 

@@ -1,7 +1,5 @@
 """Accuracy over the whole (k, ε) plane, with the ridge k*(ε): the best k of each budget."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

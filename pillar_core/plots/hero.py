@@ -1,7 +1,5 @@
 """The picture on the front page: why fewer directions make a private model better."""
 
-from __future__ import annotations
-
 import math
 from typing import Annotated, Any
 

@@ -1,7 +1,5 @@
 """What the figures over k share: the table by budget, bands, the curve without noise, the ends' labels and the axis."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """A map of public rows: the first two public directions, coloured by class where public labels exist."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pandas as pd

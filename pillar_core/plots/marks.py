@@ -3,8 +3,6 @@
 `hover` is what a mark says under the pointer; without it the mark says nothing. Further keywords are plotly's.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Sequence
 from typing import Any

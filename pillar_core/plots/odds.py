@@ -1,7 +1,5 @@
 """Odds as dots: of so many guesses about one person's presence, how many the training makes right."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Prediction beside measurement: where accuracy goes as k grows, the best k of each ε, and what privacy costs two backbones."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Accounting drawn: ε against steps and δ, the trade-off curve, noise against ε, the same noise under other rules."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pandas as pd

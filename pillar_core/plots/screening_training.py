@@ -1,7 +1,5 @@
 """Figures of screening beside training: order over training, Lemma 4.1's bound, private gradients on public directions."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

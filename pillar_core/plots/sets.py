@@ -1,7 +1,5 @@
 """Accuracy against k for several feature sets at one budget: which features carry a private learner, and how many directions of each."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pandas as pd

@@ -1,7 +1,5 @@
 """The spectrum of public features: how fast the energy of the directions falls, and how much k of them hold."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

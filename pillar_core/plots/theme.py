@@ -4,8 +4,6 @@ A colour belongs to a method's name on every page. Hues follow Okabe and Ito (20
 the common kinds of colour blindness, each with a lighter twin for dark backgrounds; dash and symbol repeat the message.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 import hashlib

@@ -1,7 +1,5 @@
 """Theory's pictures: competing rates, the mixture's errors, rows needed against d, directions under shift, errors of a choice."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Budgets that are solved for a whole number: how many steps at fixed noise stay within (ε, δ)."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from typing import TypeVar

@@ -1,7 +1,5 @@
 """Records of another's making: checked when they come in, shown with a mark beside one's own, and never taken for an answer."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any

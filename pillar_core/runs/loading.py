@@ -1,7 +1,5 @@
 """From whatever the user has to a feature set: files are read by `data`, images go through `features`."""
 
-from __future__ import annotations
-
 import dataclasses
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A trained head as three files: safetensors with the public transform and weights, JSON with guarantee and card, a statement."""
 
-from __future__ import annotations
-
 import dataclasses
 import io
 import json

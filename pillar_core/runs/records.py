@@ -1,7 +1,5 @@
 """The runs that the cache holds, as a table: one row per run, then one line per setting with an interval over its seeds."""
 
-from __future__ import annotations
-
 import functools
 import math
 from collections import Counter

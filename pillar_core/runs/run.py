@@ -1,7 +1,5 @@
 """One run, from names and settings to a record: the sole place where data, budget, learner and metrics meet."""
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import math

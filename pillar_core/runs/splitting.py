@@ -1,7 +1,5 @@
 """Data by name, and the public face's `split`: any data set or feature set into rows by role, duplicates refused."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Mapping
 from typing import Any

@@ -1,7 +1,5 @@
 """What ships in the starter layer, so that the first paint is a real result: features of the embedded images, and records on them."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Iterator, Mapping
 from functools import partial

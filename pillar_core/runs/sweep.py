@@ -1,7 +1,5 @@
 """Grids: every combination of data, split, learner, budget, settings and seed; what one batched call can train goes together."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Mapping, Sequence

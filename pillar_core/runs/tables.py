@@ -1,7 +1,5 @@
 """Records as JSON for the store, and as tidy rows for tables: one row per run, units in the column name."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 from collections.abc import Mapping, Sequence

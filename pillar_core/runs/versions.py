@@ -1,7 +1,5 @@
 """What a record was made with: the versions that decide its numbers, kept in it and shown beside the command that repeats it."""
 
-from __future__ import annotations
-
 import functools
 import hashlib
 import platform

@@ -1,7 +1,5 @@
 """What lies behind a distance: angles, spectra, all pairs of sets, and the error that Lemma 4.1 bounds. Non-private diagnostics."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Mapping

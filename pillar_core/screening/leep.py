@@ -4,8 +4,6 @@ A ridge classifier on pixels learns the public labels z; on private rows its sof
 score is the mean log of Σ_z P(y|z) θ(z|x). Higher is better; here its negative, so that small is close as everywhere.
 """
 
-from __future__ import annotations
-
 from typing import Annotated
 
 import numpy as np

@@ -5,8 +5,6 @@ rows are expressed in them, and for each private label the evidence of a Gaussia
 maximised over α and β by fixed-point steps (MacKay 1992). Higher is better; here its negative, so that small is close.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Annotated
 

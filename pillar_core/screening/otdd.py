@@ -6,8 +6,6 @@ Cost of a pair of rows: ½‖x − x′‖² + ½·BW²(label, label′), the sq
 plan's own potentials, one side replaced by its c-transform. Published values from a fixed, large entropy miss this by far. Both by POT.
 """
 
-from __future__ import annotations
-
 from typing import Annotated, Any
 
 import numpy as np

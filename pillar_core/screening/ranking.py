@@ -1,7 +1,5 @@
 """The ranking that reads private rows without noise, and what it shares with the private one: rows, ranks, intervals."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """The block of residual networks. It is a class of torch, so importing this imports torch."""
 
-from __future__ import annotations
-
 import torch
 from torch import nn
 

@@ -1,7 +1,5 @@
 """The scores of public data by name: smaller is closer, in every one."""
 
-from __future__ import annotations
-
 import dataclasses
 import enum
 import math

@@ -1,7 +1,5 @@
 """Rank public sets for a private one: every score of every candidate, with intervals, without privacy or from one release."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Annotated
 

@@ -1,7 +1,5 @@
 """Classes made unequal: of a split's private rows, fewer and fewer of each class, down to one for `ratio` of the largest."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import numpy as np

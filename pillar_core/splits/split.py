@@ -1,7 +1,5 @@
 """Train rows → public, validation and private rows, by one seeded stratified draw."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from pillar_core import rng

@@ -3,8 +3,6 @@
 Each row is mapped by itself, so the map changes nothing about who is protected; the clip is on what comes out.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import math
 

@@ -1,7 +1,5 @@
 """What a learner may see of a split: private rows through public preprocessing, and the public data that it declared."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import numpy as np

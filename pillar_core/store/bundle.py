@@ -1,7 +1,5 @@
 """Many entries as one zip file: a GPU machine's runs carried to a laptop, each entry checked again on arrival."""
 
-from __future__ import annotations
-
 import dataclasses
 import os
 import zipfile

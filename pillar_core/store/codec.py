@@ -1,7 +1,5 @@
 """Values to bytes and back without pickle: JSON with a tag for infinities, and npz members that can be memory-mapped."""
 
-from __future__ import annotations
-
 import io
 import json
 import math

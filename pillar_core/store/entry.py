@@ -1,7 +1,5 @@
 """One entry is one file: a line that says what it is and its checksum, then the bytes. Written whole or not at all."""
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import errno

@@ -1,7 +1,5 @@
 """Files that are whole or not there, and locks that go with their process."""
 
-from __future__ import annotations
-
 import contextlib
 import fcntl
 import os

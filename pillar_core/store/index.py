@@ -5,8 +5,6 @@ inside the database only: it refuses pickles for keys and for values, and it ref
 database can neither run code nor make the cache read or delete a file elsewhere.
 """
 
-from __future__ import annotations
-
 import shutil
 import sqlite3
 import threading

@@ -1,7 +1,5 @@
 """What lies below a cache folder: listed, compared with its checksums, and cleared of what killed writers left."""
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import os

@@ -1,7 +1,5 @@
 """Tables of the documentation that come from the registries."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Curves of several feature sets side by side, from whatever runs the cache holds (PILLAR, Figs. 4, 5, 10, 12)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

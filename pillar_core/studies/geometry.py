@@ -3,8 +3,6 @@
 All of it is a non-private diagnostic: separators and margins are functions of labelled private rows without noise.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

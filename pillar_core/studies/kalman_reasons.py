@@ -4,8 +4,6 @@ All three are functions of what the run released, of public rows and of public s
 accuracies are non-private.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Callable
 from typing import Any, cast

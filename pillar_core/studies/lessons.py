@@ -4,8 +4,6 @@ Each function gives a tidy table: the control's value, seed, and what came out. 
 answer takes a second or two on one core.
 """
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """Playgrounds: registered learners on data whose truth is known, measured beside what theory predicts."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """Tables behind the accounting and evidence pages: one call each, tidy, from the accountants and audits alone."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 from collections.abc import Sequence

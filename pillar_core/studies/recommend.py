@@ -1,7 +1,5 @@
 """Which learner to try first, from public facts alone, with the reasons."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 

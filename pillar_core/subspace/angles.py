@@ -4,8 +4,6 @@ Source: gsd, Definition 3 (Ham & Lee 2008; Edelman et al. 1998): d = (Σ sin²θ
 tables are d/√k in [0, 1], here "normalised".
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """AdaMix: what noisy gradient descent costs from a public start (Theorem 3), and what public rows buy (Theorem 4)."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 

@@ -1,7 +1,5 @@
 """What a calculator is: a theorem's formulas with their source, the ranges it states, and numbers in printed and corrected form."""
 
-from __future__ import annotations
-
 import dataclasses
 import enum
 import math

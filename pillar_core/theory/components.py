@@ -4,8 +4,6 @@ Source: Hu, Pinto, Sanyal & Yang, section 3.1 and appendix B: an edge joins two 
 a disjunction compatible with the rows is a union of components.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import math
 from typing import Annotated

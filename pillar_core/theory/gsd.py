@@ -1,7 +1,5 @@
 """Gradient subspace distance: how many examples its differentially private form needs (Theorem C.2, k = 1)."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 

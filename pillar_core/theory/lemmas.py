@@ -1,7 +1,5 @@
 """The perturbation lemmas under the theorems: how far estimated directions lie from the true ones."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 from typing import Annotated

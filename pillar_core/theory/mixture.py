@@ -10,8 +10,6 @@ for k = 1 simply Φ(s)·Φ(−1/σ) + Φ(−s)·Φ(1/σ). An error α needs s �
 projection, constant with k = 1.
 """
 
-from __future__ import annotations
-
 import math
 from statistics import NormalDist
 

@@ -1,7 +1,5 @@
 """PILLAR's theorems under distribution shift: public rows at total variation η from the private ones."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 

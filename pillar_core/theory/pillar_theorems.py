@@ -1,7 +1,5 @@
 """PILLAR's sample sizes: Theorem 1, and Corollary 2 for the Gaussian mixture."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 

@@ -1,7 +1,5 @@
 """Rows of the data set “disjunctions”, by part and with the disjunction's variables first, for the playground's figures."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from pillar_core.arrays import Array

@@ -1,7 +1,5 @@
 """PILLAR's Table V: how many private rows competing methods need, as rates, so that only growth and crossings mean anything."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Semi-private learning via low-dimensional structures: disjunctions (Theorems 1 and 2) and halfspaces (Theorem 3)."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 

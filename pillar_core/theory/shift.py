@@ -4,8 +4,6 @@ The private rows have second moment Σ; a public row is, with probability η, ±
 one. Total variation is then exactly η (or less where the supports meet), the public moment Σ_U = (1 − η)Σ + ηR²uuᵀ.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Annotated
 

@@ -1,7 +1,5 @@
 """The Accounting page's views of one run of noisy steps."""
 
-from __future__ import annotations
-
 import math
 
 import pandas as pd

@@ -1,7 +1,5 @@
 """The numbers that somebody gives of a run, and the answer."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

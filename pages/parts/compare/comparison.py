@@ -1,7 +1,5 @@
 """The comparison behind the Compare page: which learners, the grid as a job, what the cache holds of it."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 import shlex

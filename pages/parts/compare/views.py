@@ -1,7 +1,5 @@
 """Compare's other views: one thing varies, the rest stays; the runs arrive as a job and are kept in the cache."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 from typing import Any

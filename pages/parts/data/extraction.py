@@ -1,7 +1,5 @@
 """The backbone: which one, with which weights, and its features extracted in the background, kept by content."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import pandas as pd

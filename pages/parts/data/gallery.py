@@ -1,7 +1,5 @@
 """The data sets: those that come with the app as cards, those of the papers with what they need to be here."""
 
-from __future__ import annotations
-
 import pandas as pd
 import streamlit as st
 

@@ -1,7 +1,5 @@
 """What a user brought, whichever page it came by: one line for each set, to use it as private or as public rows, and to forget it."""
 
-from __future__ import annotations
-
 import streamlit as st
 
 from pages.frame import core, failures, local, session

@@ -1,7 +1,5 @@
 """What the chosen rows look like: sizes, spectrum, classes, a map of the public ones, and a few raw rows."""
 
-from __future__ import annotations
-
 import streamlit as st
 
 from pages.frame import core, figures, plain, theme

@@ -1,7 +1,5 @@
 """A few raw rows: images as images, tables as tables."""
 
-from __future__ import annotations
-
 import pandas as pd
 import streamlit as st
 

@@ -1,7 +1,5 @@
 """Bring your own rows: a dry run that says what is wrong, which rows become public, where the data would lie, how to forget them."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import streamlit as st

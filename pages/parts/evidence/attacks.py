@@ -1,7 +1,5 @@
 """The Evidence page's attacks on one run: membership inference under the guarantee's ceiling, and individual privacy by row."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pandas as pd

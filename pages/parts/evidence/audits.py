@@ -1,7 +1,5 @@
 """The Evidence page's audits: power first, then trials of the learner itself, then fault injection."""
 
-from __future__ import annotations
-
 import math
 
 import pandas as pd

@@ -1,7 +1,5 @@
 """The Evidence page's attack on a score: what a gradient subspace distance, released without noise, tells about one private row."""
 
-from __future__ import annotations
-
 import streamlit as st
 
 from pages.frame import badges, core, figures, navigation, theme

@@ -1,7 +1,5 @@
 """The curves behind the sliders: a grid over k and ε, run as a job, drawn from whatever the cache holds already."""
 
-from __future__ import annotations
-
 import dataclasses
 from typing import Any
 

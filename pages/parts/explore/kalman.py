@@ -1,7 +1,5 @@
 """Why PILLAR Kalman works: one picture each for its prior, for how far a direction is believed, and for distillation."""
 
-from __future__ import annotations
-
 import streamlit as st
 
 from pages.frame import core, figures, theme

@@ -1,7 +1,5 @@
 """A model to take away: trained once more with noise from the operating system, because a seeded one must not leave."""
 
-from __future__ import annotations
-
 import streamlit as st
 
 import pillar_core as pc

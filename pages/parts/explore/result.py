@@ -1,7 +1,5 @@
 """The result of the run that the sliders describe, trained when one is released, and its comparison with the pinned A."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The other way round: a target accuracy, and the ε, k or n that reaches it."""
 
-from __future__ import annotations
-
 import pandas as pd
 import streamlit as st
 

@@ -1,7 +1,5 @@
 """Explore's switch for how the step size is chosen: by rules, for free as the papers do, or by a way that pays."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 

@@ -1,7 +1,5 @@
 """What Explore draws below the result: curves over k, the whole plane, classes, odds, solving, reasons."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pandas as pd

@@ -1,7 +1,5 @@
 """The geometry page's comparison of several feature sets: accuracy against k of every set whose runs the cache holds."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import streamlit as st

@@ -1,7 +1,5 @@
 """The geometry page's calls of the library, cached: what a slider touches finds rows, bases and separators ready."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 from typing import Any

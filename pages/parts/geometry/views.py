@@ -1,7 +1,5 @@
 """What the geometry page draws: ξ_k, margins, the spectrum, the predicted best k, and two backbones side by side."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 

@@ -1,7 +1,5 @@
 """The lesson: guess, reveal, move the one control, go on; and on Explore the task that a step sends along."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pandas as pd

@@ -1,7 +1,5 @@
 """The six steps of the lesson: a question to guess at, one control, and how the guess is judged by what was measured."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path

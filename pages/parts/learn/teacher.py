@@ -1,7 +1,5 @@
 """The teacher's panel: a link that opens where the class should start, with only the controls that it needs."""
 
-from __future__ import annotations
-
 import dataclasses
 from typing import Any
 from urllib.parse import urlencode, urlsplit, urlunsplit

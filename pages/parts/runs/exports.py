@@ -1,7 +1,5 @@
 """What leaves the Runs page: rows as CSV, grids as YAML, a notebook and a report that stands on its own."""
 
-from __future__ import annotations
-
 import html
 import json
 import math

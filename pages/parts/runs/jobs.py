@@ -1,7 +1,5 @@
 """Jobs as a list: what runs, how far it is, what failed and why; cancel and retry. Any tab sees and stops them."""
 
-from __future__ import annotations
-
 import time
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The papers' tables: published numbers, the same grid over our learners, differences and rank order."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pandas as pd

@@ -1,7 +1,5 @@
 """The grid builder: axes in, and before anything starts the count, the time, the disk and what is cached already."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

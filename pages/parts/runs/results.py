@@ -1,7 +1,5 @@
 """The cache's runs as a table of settings; the filters are in the link, and chosen lines are compared below."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pandas as pd

@@ -1,7 +1,5 @@
 """The screening page's choice: its controls, its place in the link, and the answers to its questions, kept on disk."""
 
-from __future__ import annotations
-
 import dataclasses
 import itertools
 import shlex

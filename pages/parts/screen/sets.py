@@ -1,7 +1,5 @@
 """The sets that the screening page offers: the app's own, those of the registry that are here, and what a user brings."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

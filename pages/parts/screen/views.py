@@ -1,7 +1,5 @@
 """What the screening page draws: the verdict, the ranking with its nulls, and what lies behind it."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Playgrounds with known truth: a Gaussian mixture, disjunctions of random graphs, public rows from elsewhere."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The theory page's calculators: a theorem, its inputs, its numbers in printed and corrected form, and the ranges it states."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -9,8 +9,6 @@ In closed form, for a group of v variables and r = 1 − p:
     P(i, j active | group)  = 1 − 2 r^(v−1) + r^(2v−3)
 """
 
-from __future__ import annotations
-
 import dataclasses
 
 import numpy as np

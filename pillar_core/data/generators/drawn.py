@@ -4,8 +4,6 @@ Digits and letters in the font that comes with Pillow, shapes, textures, digits 
 noise. `shift` in [0, 1] moves a family away from its plain form: more rotation, thinner contrast, blur and speckle.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 import math

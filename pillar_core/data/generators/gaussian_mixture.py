@@ -8,8 +8,6 @@ no margin. The separating direction is μ (the paper's w* is the nuisance). The 
     Δ_1 = 1 − θ²,   Δ_2 = θ²,   Δ_k = 0 beyond;   ξ_k = 0 for μ at every k ≥ 1;   y⟨μ, x⟩ ~ N(1, σ²).
 """
 
-from __future__ import annotations
-
 import dataclasses
 import math
 from statistics import NormalDist

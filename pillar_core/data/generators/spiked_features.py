@@ -7,8 +7,6 @@ second class y', so that no classifier is perfect. A random rotation hides the b
 principal components estimate, is known: diag(s²) + κ·MᵀM/C with κ from the first two moments of a.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import math
 

@@ -1,7 +1,5 @@
 """Images for screening: as `load_images`, but labels are not needed, because screening draws its own."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -6,8 +6,6 @@ layout can be read as safely as the official ones, and no checksum has to stand 
 comparison followed by a reading could be raced; and MD5, all that the source publishes, is not what to build on).
 """
 
-from __future__ import annotations
-
 import dataclasses
 import hashlib
 import pickle

@@ -4,8 +4,6 @@ Rows too large for memory go to the disk as they are decoded, and are then memor
 they are kept in the store under it (whole, checksummed, or not at all) and found there the next time.
 """
 
-from __future__ import annotations
-
 import concurrent.futures
 import contextlib
 import dataclasses

@@ -1,7 +1,5 @@
 """Class folders of image files, on disk or in a zip. Nothing is ever extracted to disk."""
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import io

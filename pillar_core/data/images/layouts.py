@@ -3,8 +3,6 @@
 torchvision parses the sources' own lists and formats; image files are decoded here, one size for a set (see `decoding`).
 """
 
-from __future__ import annotations
-
 import dataclasses
 import importlib
 from collections.abc import Mapping

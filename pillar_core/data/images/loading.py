@@ -1,7 +1,5 @@
 """The user's own images: a npz of uint8 arrays, class folders on disk or in a zip, or a directory as torchvision lays it out."""
 
-from __future__ import annotations
-
 import collections
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Images brought to the size and colours of other images."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The files of a data set below one folder or in one zip, found by name wherever they lie: sources are unpacked in many ways."""
 
-from __future__ import annotations
-
 import contextlib
 import csv
 import dataclasses

@@ -1,7 +1,5 @@
 """CIFAR-10.1: new test images for CIFAR-10, here as public data; the source has no train rows, so all rows are train rows."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import numpy as np

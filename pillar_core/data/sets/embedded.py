@@ -3,8 +3,6 @@
 Rows, sources and licences: `data/embedded/README.md`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

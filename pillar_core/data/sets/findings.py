@@ -1,7 +1,5 @@
 """Several findings of one chest x-ray as one label: any finding or none, or only images with exactly one."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Sequence
 

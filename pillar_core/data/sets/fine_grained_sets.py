@@ -5,8 +5,6 @@ breeds out of ImageNet, with lists in MATLAB files. MIT-67: 67 kinds of indoor s
 kinds of objects; one domain is one data set, so that one can be private and another public.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import io
 from pathlib import Path

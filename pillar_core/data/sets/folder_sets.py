@@ -1,7 +1,5 @@
 """Data sets that their sources hand out as one folder per class, perhaps under train/ and test/."""
 
-from __future__ import annotations
-
 from pillar_core.data.images import folders
 from pillar_core.data.images.folders import Layout
 from pillar_core.data.images.tree import Tree

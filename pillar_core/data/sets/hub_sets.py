@@ -4,8 +4,6 @@ No code of a repository runs: the library reads data files alone. What was fetch
 from there without any network. By hand: the repository's parquet files, or its folders of images.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import hashlib
 import io

@@ -1,7 +1,5 @@
 """Data sets whose files are arranged by the source's own lists: what their modules share."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from typing import Any
 

@@ -7,8 +7,6 @@ CheXpert: x-rays of Stanford Hospital; frontal views, with a finding or without;
 x-rays of the Paulista Society of Radiology with age and gender; the label here is the gender.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from pathlib import PurePosixPath
 from typing import Any

@@ -4,8 +4,6 @@ The package medmnist knows checksums and addresses; the npz is read here, withou
 split carves its own.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import difflib
 from typing import Any

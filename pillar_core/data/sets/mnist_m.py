@@ -1,7 +1,5 @@
 """MNIST-M: MNIST digits blended over patches of photographs, as Ganin et al. hand it out (images, and lists of labels)."""
 
-from __future__ import annotations
-
 from pillar_core.data.images.folders import Layout
 from pillar_core.data.images.tree import Entry, Tree
 from pillar_core.data.places import RootSettings

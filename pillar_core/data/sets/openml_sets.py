@@ -4,8 +4,6 @@ scikit-learn fetches them and compares checksums; a fetched table lies in the sa
 parquet file of the table. OpenML has no test rows: a stratified fifth is set apart, by the seed.
 """
 
-from __future__ import annotations
-
 import gzip
 import json
 import re

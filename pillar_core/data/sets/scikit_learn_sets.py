@@ -5,8 +5,6 @@ one-to-one. breast_cancer: 569 real patients, 30 measurements of cell nuclei in 
 magnitude: standardise.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from pillar_core.data.cards import DATASETS, NoSettings, card_of

@@ -4,8 +4,6 @@ torchvision says which files to fetch and compares their checksums, `downloading
 class folders (train/ and test/) is accepted in place of torchvision's layout.
 """
 
-from __future__ import annotations
-
 import difflib
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Extraction as a job: a data set's images through a backbone, into the store, where every page and run finds the features."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

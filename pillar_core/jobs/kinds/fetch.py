@@ -1,7 +1,5 @@
 """Fetching as a job: files of a data set and of weights from their sources; then the features, as a job of their own."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from pillar_core.backbones import BACKBONES

@@ -1,7 +1,5 @@
 """Separators and margins as jobs: groups of pairs side by side, weights into the store, so that pages draw at once."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from pillar_core import geometry as geo

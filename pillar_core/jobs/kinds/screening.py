@@ -1,7 +1,5 @@
 """Screening as a job: gradients of many sets, models trained with each of them; the table goes into the store."""
 
-from __future__ import annotations
-
 from pillar_core import store
 from pillar_core.errors import Cancelled, StoreError
 from pillar_core.jobs.kind import JOB_KINDS, JobKind, Task

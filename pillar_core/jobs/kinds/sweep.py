@@ -1,7 +1,5 @@
 """Sweeps as jobs: a grid cut into tasks that each share one split and learner; records go into the store as they finish."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any

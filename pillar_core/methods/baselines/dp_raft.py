@@ -8,8 +8,6 @@ Guarantee: that of noisy gradient descent on (public-mapped) rows: each step rel
 norm; momentum acts on what was released. Source: Panda et al. 2022 (DP-RAFT), PILLAR App. B-F. Cost: as NoisyGD.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Mapping
 from typing import Any, TypeVar

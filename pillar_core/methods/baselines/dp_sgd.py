@@ -5,8 +5,6 @@ q = batch_size / n_private; add/remove or replace-one by the accountant, exact c
 standardise and centre. Source: Abadi et al. 2016, Algorithm 1. Cost: two matrix products a step.
 """
 
-from __future__ import annotations
-
 from pillar_core.methods.method import METHODS, Method
 from pillar_core.methods.parts import descent, rules
 from pillar_core.types import PublicUse

@@ -5,8 +5,6 @@ projected rows, clipped after projection. Source: the JL baseline of PILLAR (Ngu
 scaling N(0, 1/k)). Cost: one projection, then k-dimensional steps.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from pillar_core.methods.method import METHODS, Method

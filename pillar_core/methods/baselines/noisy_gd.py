@@ -4,8 +4,6 @@ Guarantee: T releases of the full clipped sum, μ = √T/σ exactly (Proposition
 Source: Golatkar et al., AdaMix, Algorithm 1 ("fully private"). Cost: two matrix products over all rows a step.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from typing import ClassVar
 

@@ -4,8 +4,6 @@ Guarantee: ε = 0, for no private row is read. Source: the Only-Public baseline 
 Cost: some tens of gradients over the public rows.
 """
 
-from __future__ import annotations
-
 import dataclasses
 
 from pillar_core import params

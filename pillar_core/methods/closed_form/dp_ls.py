@@ -11,8 +11,6 @@ public. Source: Mehta, Krichene, Thakurta, Kurakin & Cutkosky 2022 (arXiv 2211.1
 moments: Cao & Zhang 2025 (arXiv 2508.18037: abstract). Cost: one sum over the rows, one d × d solve.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Sequence
 

@@ -7,8 +7,6 @@ Source: De, Berrada, Hayes, Smith & Balle 2022, whose WRN-16-4 (group normalisat
 semi-private paper's Fig. 2. Cost: a forward and a backward pass of every copy in the batch, per-example gradients by Opacus.
 """
 
-from __future__ import annotations
-
 from pillar_core.errors import SettingError
 from pillar_core.methods.method import METHODS, Method, Plan
 from pillar_core.methods.parts.deep import settings as deep

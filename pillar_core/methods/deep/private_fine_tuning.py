@@ -7,8 +7,6 @@ Source: semi-private paper, Fig. 2; De et al. 2022, section 4; Bu et al. 2022 (b
 Cost: a forward pass, and a backward pass down to the lowest trained layer, of every row in the batch.
 """
 
-from __future__ import annotations
-
 import dataclasses
 
 from pillar_core.ledger import Ledger

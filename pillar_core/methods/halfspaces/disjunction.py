@@ -6,8 +6,6 @@ others, so the range over candidates of one row is 1 and the choice with probabi
 appendix B.1. Cost: 2^Z candidates for Z components, of at most 14.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import math
 

@@ -7,8 +7,6 @@ claimed here). Cost: two matrix
 products over the batch a step.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Sequence
 from typing import Any

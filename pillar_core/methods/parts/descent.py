@@ -1,7 +1,5 @@
 """Settings, cost and training that the gradient-descent learners share: they differ in how rows are prepared."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Callable, Iterator, Sequence
 from typing import ClassVar, TypeVar

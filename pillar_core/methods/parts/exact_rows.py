@@ -7,8 +7,6 @@ exact in float64, whatever the order; all else is done entry by entry. The resul
 of two, so that their squared distances are exact in float64 as well.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,8 +1,6 @@
 """What a shared rule reads of a learner's settings. A learner that leaves something out says so by a class variable
 (`batch_size: ClassVar[None] = None`: every step takes all rows), which is no setting and enters no key."""
 
-from __future__ import annotations
-
 from typing import Protocol, TypeVar, runtime_checkable
 
 from pillar_core.errors import SettingError

@@ -3,8 +3,6 @@
 Computed from true votes, so it must never be released or used to set noise: a non-private annotation.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

@@ -7,8 +7,6 @@ accumulates in each weight is half a unit for small budgets and at most one, and
 in few dimensions; k = 0.65(μN)^(2/3).
 """
 
-from __future__ import annotations
-
 import math
 from typing import TypeVar
 

@@ -4,8 +4,6 @@ One query's votes (C,) move by at most √2 in L2 norm when one voter changes it
 is a Gaussian release with sensitivity √2 under both, and `noise_multiplier` is the votes' noise in units of √2.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import math
 from typing import Any, TypeVar

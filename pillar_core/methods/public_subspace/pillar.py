@@ -6,8 +6,6 @@ prints the uncentred second moment, its code centres by the public mean: centred
 Source: Pinto, Hu, Yang & Sanyal, PILLAR, Algorithm 1. Cost: one eigendecomposition of public rows serves every k.
 """
 
-from __future__ import annotations
-
 import dataclasses
 
 from pillar_core import params

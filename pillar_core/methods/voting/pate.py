@@ -12,8 +12,6 @@ data-dependent ε of the paper is private itself: here a non-private annotation.
 Source: Papernot et al. 2017, 2018. Cost: one small ridge regression a teacher, one product of asked rows with all teachers.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import math
 from collections.abc import Sequence

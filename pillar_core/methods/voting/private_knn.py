@@ -8,8 +8,6 @@ smaller row number, which no other row changes. Source: Zhu, Yu, Chandraker & Wa
 rows with private rows in k dimensions. The paper releases the argmax; its bound covers the votes, which teach more.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Sequence
 

@@ -12,8 +12,6 @@ candidates are public. Source: Wahdany, Jagielski, Dziedzic & Boenisch 2024 (arX
 choice of several by shares of ε is ours, for the page does not prove its top-K. Cost: one product of private and public rows.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import math
 

@@ -1,7 +1,5 @@
 """Check my run: the certified ε of somebody's training with another library, what that library says, and what to change."""
 
-from __future__ import annotations
-
 from pillar_core.studies.check.run import ALTERNATIVES, FIELDS, LIBRARIES, SAMPLERS, Reported, RunCheck, check_run
 from pillar_core.studies.check.script import Reading, read_script
 

@@ -1,7 +1,5 @@
 """One run of noisy steps checked: what is certified under both relations, what the usual formulas say of it, and what to change."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 from collections.abc import Callable, Mapping

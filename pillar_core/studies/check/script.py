@@ -4,8 +4,6 @@ Calls of Opacus, TensorFlow Privacy, fastDP (private-transformers too) and JAX-P
 number in the text: a literal, a name given one value, arithmetic of those, or a command-line option's default. The rest is asked for.
 """
 
-from __future__ import annotations
-
 import ast
 import dataclasses
 import operator

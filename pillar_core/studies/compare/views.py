@@ -1,7 +1,5 @@
 """The Compare page's views, one registration each, and the one way to read or run them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pandas as pd

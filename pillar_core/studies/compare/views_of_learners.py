@@ -1,7 +1,5 @@
 """Views that vary the learner on the same rows: AdaMix's parts, the noise a step, preprocessing."""
 
-from __future__ import annotations
-
 import pandas as pd
 
 from pillar_core.accounting import mu_of

@@ -1,7 +1,5 @@
 """Which published tables and figures our learners can run, each as the axes that the paper's numbers do not tell."""
 
-from __future__ import annotations
-
 import dataclasses
 import tomllib
 from collections.abc import Mapping

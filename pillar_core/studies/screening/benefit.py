@@ -1,7 +1,5 @@
 """Screening beside what it is for: candidates by name or file, the accuracy that each really gives, and how well scores agree."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Mapping, Sequence

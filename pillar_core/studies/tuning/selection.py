@@ -4,8 +4,6 @@ Scores are accuracies on *public labelled* rows, so a trial's (model, score) is 
 The papers tune on test or validation rows and pay nothing; a number found that way is not differentially private.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import enum
 import math

@@ -4,8 +4,6 @@ Three step sizes around the learner's rule are tried: a quarter of it, the rule,
 promise: it picks on test rows, as published tables do, and its ε covers one run, not the choice.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import enum
 

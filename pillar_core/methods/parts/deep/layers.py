@@ -1,7 +1,5 @@
 """The layers of the deep learners' networks that torch lacks. They are classes of torch, so importing this imports torch."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

@@ -1,7 +1,5 @@
 """Settings, cost and fit that the deep learners share: they differ in where the network starts and in what is trained."""
 
-from __future__ import annotations
-
 import dataclasses
 from typing import Any, TypeVar
 
