@@ -9,7 +9,7 @@ from pages.frame import settings as codec
 from pillar_core import plots
 from pillar_core.types import Provenance
 
-_DATA = "Fashion-MNIST through EfficientNet-Lite0: 9,000 private images, 1,000 public"
+_DATA = "Fashion-MNIST through EfficientNet-Lite0: 1,800 private images, 200 public"
 
 navigation.begin()
 settings = session.current()

@@ -43,7 +43,7 @@ Value = str | int | float
 class Settings:
     """Everything that decides what a page shows. Field order is the order in the URL and in a pinned setting."""
 
-    data: str = params.setting(Param("data", str, "fashion_mnist", "The data set whose rows are private: ε protects its train rows."))
+    data: str = params.setting(Param("data", str, "fashion_mnist_2k", "The data set whose rows are private: ε protects its train rows."))
     public: str = params.setting(
         Param("public", str, PART, "Where public rows come from: a part of the same data set, or another one of equal width.")
     )
@@ -75,7 +75,7 @@ class Settings:
         Param(
             "epsilon",
             float,
-            0.1,
+            0.3,
             "Privacy budget: what the model may reveal about any one row, at most. Smaller protects more. ▲: published deployments.",
             low=0.01,
         )

@@ -17,9 +17,9 @@ from pillar_core.runs.tables import record_of
 from pillar_core.types import Progress, PublicFacts, RunRecord, RunSpec
 
 BACKBONE = "efficientnet_lite0"
-SHARED: Mapping[str, Any] = {"dataset": "fashion_mnist", "public_fraction": 0.1, "seed": [0, 1, 2]}
+SHARED: Mapping[str, Any] = {"dataset": "fashion_mnist_2k", "public_fraction": 0.1, "seed": [0, 1, 2]}
 HERO_EPSILONS = (0.1, 0.3, 1.0, 3.0)
-HERO_K = (5, 10, 20, 40, 80, 160, 320)
+HERO_K = (3, 5, 10, 20, 40, 80, 160)
 GRIDS: tuple[Mapping[str, Any], ...] = (
     {**SHARED, "method": "pillar", "k": list(HERO_K), "epsilon": list(HERO_EPSILONS)},
     {**SHARED, "method": "dp_sgd", "epsilon": list(HERO_EPSILONS)},

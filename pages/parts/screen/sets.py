@@ -10,7 +10,7 @@ from pages.frame import local, session
 from pages.frame.settings import Settings
 from pages.parts.data import kept as kept_sets
 from pillar_core import data
-from pillar_core.data import uploads, visitors
+from pillar_core.data import embedded, uploads, visitors
 from pillar_core.data.cards import here
 from pillar_core.data.uploads import Upload
 from pillar_core.errors import PillarError
@@ -29,7 +29,7 @@ FAMILIES = (
 NOISE = "drawn_noise"
 USUAL = (OWN_HALF, "fashion_mnist", "mnist", "pneumonia_mnist", "drawn_letters", "drawn_textures", NOISE)
 """The candidates of a first visit: real images first, then drawn ones."""
-FALLBACK = "fashion_mnist"
+FALLBACK = "fashion_mnist_2k"
 KINDS = ["zip", "npz"]
 
 
@@ -42,7 +42,7 @@ def private_sets(settings: Settings) -> list[str]:
 def candidates(private: str, *, with_own_half: bool) -> list[str]:
     """Names that can be candidates for `private`."""
     half = [OWN_HALF] if with_own_half else []
-    return [name for name in dict.fromkeys([*half, *FAMILIES, *kept(), *_here()]) if name != private]
+    return [name for name in dict.fromkeys([*half, *FAMILIES, *kept(), *_here()]) if name != private and not embedded.are_parts(name, private)]
 
 
 def why_not(name: str) -> str:
