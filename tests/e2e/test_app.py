@@ -88,11 +88,11 @@ def test_a_hostile_link_is_repaired_and_said(page: Any, address: str) -> None:
     page.on("dialog", lambda dialog: (alerts.append(dialog.message), dialog.dismiss()))
     opened(page, f"{address}/explore?{query}")
     page.wait_for_selector("text=epsilon must be")
-    expect(metric(page, "ε, upper bound")).to_have_text("0.1")
+    expect(metric(page, "ε, upper bound")).to_have_text("0.3")
     expect(page.locator('[data-testid="stException"]')).to_have_count(0)
     assert alerts == []
-    move(page, "ε, privacy budget", "ArrowRight", to="0.3")
-    expect(metric(page, "ε, upper bound")).to_have_text("0.3")
+    move(page, "ε, privacy budget", "ArrowRight", to="0.5")
+    expect(metric(page, "ε, upper bound")).to_have_text("0.5")
 
 
 def test_nothing_is_wider_than_the_window(page: Any, address: str) -> None:
