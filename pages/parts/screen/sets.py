@@ -42,7 +42,8 @@ def private_sets(settings: Settings) -> list[str]:
 def candidates(private: str, *, with_own_half: bool) -> list[str]:
     """Names that can be candidates for `private`."""
     half = [OWN_HALF] if with_own_half else []
-    return [name for name in dict.fromkeys([*half, *FAMILIES, *kept(), *_here()]) if name != private and not embedded.are_parts(name, private)]
+    names = dict.fromkeys([*half, *FAMILIES, *kept(), *_here()])
+    return [name for name in names if name != private and not embedded.are_parts(name, private)]
 
 
 def why_not(name: str) -> str:

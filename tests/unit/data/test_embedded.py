@@ -20,7 +20,8 @@ def test_an_embedded_set_holds_what_its_card_says_and_its_licence_lies_beside_it
     assert data.x_train.dtype == np.uint8
     assert data.x_train.shape[1:] == (28, 28)
     assert set(np.unique(data.y_train)) == set(range(len(data.classes)))
-    lines = [line for line in (embedded.FOLDER / "README.md").read_text().splitlines() if f"`{embedded.PARTS.get(name, (name, 0))[0]}.npz`" in line]
+    file = embedded.PARTS.get(name, (name, 0))[0]
+    lines = [line for line in (embedded.FOLDER / "README.md").read_text().splitlines() if f"`{file}.npz`" in line]
     assert len(lines) == 1
     assert card.licence in lines[0]
 
