@@ -5,13 +5,15 @@ import io
 import json
 import zipfile
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
-from pillar_core.arrays import Array
+from pillar_core.arguments import fitting
+from pillar_core.arrays import Array, Axes
 from pillar_core.data import visitors
-from pillar_core.data.parts import place_of
+from pillar_core.data.npz import LARGEST, UNREADABLE
+from pillar_core.data.parts import check_unpacked, place_of
 from pillar_core.engine import LinearClassifier
 from pillar_core.errors import DataError, StoreError, UnsupportedError
 from pillar_core.methods import METHODS
@@ -23,6 +25,8 @@ FORMAT = "pillar-explorer-model-1"
 WEIGHTS, CARD = "model.safetensors", "model.json"
 STATEMENT = "statement.txt"
 PARTS = ("mean", "scale", "projection")
+LARGEST_CARD = 1_000_000
+"""Bytes of a model's card that is read; ours have some thousands."""
 UNPAID = "settings were chosen on test rows and unpaid: ε covers one run and not the choice, so this number is not differentially private"
 IN_SIGHT = (
     "learner, k, ε and other settings were moved while test accuracy of models trained on these private rows was in sight, and that was "
@@ -100,9 +104,13 @@ class Model:
         """(n,) int64 labels of rows x (n, d), in the features that the model was trained on.
 
         Raises:
-            DataError: rows of another dimension, or NaN.
+            DataError, SettingError: no array of numbers, rows of another dimension, or NaN.
         """
-        x = np.asarray(x, dtype=np.float32)
+        x = np.asarray(fitting("x", x, Array), dtype=np.float32)
+        head = self.classifier
+        width = len(head.weights if head.transform.projection is None else head.transform.projection)
+        if x.ndim != 2 or x.shape[1] != width:
+            raise DataError(f"rows must have shape (n, {width}); got {x.shape}.")
         if not np.isfinite(x).all():
             raise DataError("rows to predict hold NaN or infinite values.")
         return self.classifier.predict(x)
@@ -119,13 +127,30 @@ def load_model(path: str | Path) -> Model:
 
     try:
         with zipfile.ZipFile(path) as archive:
+            check_unpacked("the model", archive.getinfo(WEIGHTS).file_size, Path(path), most=LARGEST)
+            if archive.getinfo(CARD).file_size > LARGEST_CARD:
+                raise ValueError(f"its card has more than {LARGEST_CARD:,} bytes")
             arrays, card = load(archive.read(WEIGHTS)), json.loads(archive.read(CARD))
-    except (OSError, KeyError, ValueError, zipfile.BadZipFile, SafetensorError) as cause:
+        if not isinstance(card, dict) or card.get("format") != FORMAT:
+            raise ValueError(f"this version reads the format {FORMAT!r}")
+        return _model(arrays, card)
+    except (*UNREADABLE, SafetensorError) as cause:
+        if isinstance(cause, DataError):
+            raise
         raise DataError(f"{path} is no model of the PILLAR explorer: {cause}.") from cause
-    if card.get("format") != FORMAT or not {"weights", "bias"} <= set(arrays):
-        raise DataError(f"{path} has format {card.get('format')!r}; this version reads {FORMAT!r}.")
-    mean, scale, projection = (arrays.get(name) for name in PARTS)
-    transform = Transform(mean, scale, projection, bool(card["transform"]["normalise"]))
+
+
+def _model(arrays: dict[str, Array], card: dict[str, Any]) -> Model:
+    sizes, d = dict[str, int](), "d" if "projection" in arrays else "k"
+    for name, axes in {"weights": "k c", "bias": "c", "projection": "d k", "mean": d, "scale": d}.items():
+        if name not in PARTS or name in arrays:
+            fitting(name, arrays[name], Annotated[Array, Axes(axes)], sizes)
+    classes, made = card["classes"], card["transform"]
+    if not isinstance(classes, list) or not all(isinstance(one, str) for one in classes) or len(classes) < sizes["c"]:
+        raise ValueError("its card names no class for each column of its weights")
+    if not isinstance(made, dict) or not isinstance(made["normalise"], bool):
+        raise ValueError("its card does not say how rows are prepared")
+    transform = Transform(*(arrays.get(name) for name in PARTS), normalise=made["normalise"])
     return Model(LinearClassifier(transform, arrays["weights"], arrays["bias"]), card)
 
 

@@ -15,7 +15,7 @@ from pillar_core.arrays import Array
 from pillar_core.errors import StoreError
 
 ALIGNMENT = 64
-LONGEST_YAML, DEEPEST_YAML, LONGEST_WORD = 1_000_000, 50, 10_000
+LONGEST_YAML, MOST_YAML, DEEPEST_YAML, LONGEST_WORD = 1_000_000, 100_000, 50, 10_000
 UNREADABLE = (OSError, ValueError, zipfile.BadZipFile, struct.error, OverflowError, RecursionError, NotImplementedError, EOFError)
 _OPENING = (yaml.BlockSequenceStartToken, yaml.BlockMappingStartToken, yaml.FlowSequenceStartToken, yaml.FlowMappingStartToken)
 _CLOSING = (yaml.BlockEndToken, yaml.FlowSequenceEndToken, yaml.FlowMappingEndToken)
@@ -30,14 +30,16 @@ def decode_yaml(text: str) -> list[Any]:
     """The documents of a text that a person handed in.
 
     Raises:
-        ValueError: no YAML, more than a million characters, nested so deep that reading takes minutes, or aliases, with which few bytes
-            stand for any amount of memory.
+        ValueError: no YAML, more than a million characters or 100,000 words and signs, nested so deep that reading takes minutes, or
+            aliases, with which few bytes stand for any amount of memory.
     """
     if len(text) > LONGEST_YAML:
         raise ValueError(f"a YAML text has at most {LONGEST_YAML:,} characters; this one has {len(text):,}.")
     try:
         depth = 0
-        for token in yaml.scan(text):
+        for count, token in enumerate(yaml.scan(text)):
+            if count == MOST_YAML:
+                raise ValueError(f"a YAML text has at most {MOST_YAML:,} words and signs; this one has more.")
             depth += isinstance(token, _OPENING) - isinstance(token, _CLOSING)
             if depth > DEEPEST_YAML:
                 raise ValueError(f"a YAML text is at most {DEEPEST_YAML} levels deep; this one is deeper.")
@@ -48,7 +50,7 @@ def decode_yaml(text: str) -> list[Any]:
             if isinstance(token, yaml.AliasToken):
                 raise ValueError("a YAML text with aliases (*name) is not read; write each value out.")
         return list(yaml.safe_load_all(text))
-    except (yaml.YAMLError, RecursionError) as error:
+    except (yaml.YAMLError, RecursionError, OverflowError) as error:
         raise ValueError(f"this is no YAML: {error}") from error
 
 

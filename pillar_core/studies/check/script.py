@@ -5,6 +5,7 @@ number in the text: a literal, a name given one value, arithmetic of those, or a
 """
 
 import ast
+import collections
 import dataclasses
 import operator
 import re
@@ -13,8 +14,8 @@ from typing import Any
 
 Value = bool | int | float | str | None
 
-LONGEST = 200_000
-"""Characters of a script that is read."""
+LONGEST = 50_000
+"""Characters of a script that is read: Python's own parser takes time that grows with the square of a dotted name."""
 LARGEST, DEEPEST = 2.0**63, 20
 """Of a number, and of names within names: more would take time, and is no setting."""
 
@@ -169,8 +170,8 @@ def _names(tree: ast.Module) -> dict[str, ast.expr]:
     A name that anything else binds too (a loop, a parameter, an unpacking) has none.
     """
     values: dict[str, list[ast.expr]] = {}
-    bound = [ast.unparse(node) for node in ast.walk(tree) if isinstance(getattr(node, "ctx", None), ast.Store)]
-    bound += [node.arg for node in ast.walk(tree) if isinstance(node, ast.arg)]
+    bound = collections.Counter(ast.unparse(node) for node in ast.walk(tree) if isinstance(getattr(node, "ctx", None), ast.Store))
+    bound.update(node.arg for node in ast.walk(tree) if isinstance(node, ast.arg))
     for node in ast.walk(tree):
         if isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None:
             for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
@@ -178,8 +179,8 @@ def _names(tree: ast.Module) -> dict[str, ast.expr]:
         elif isinstance(node, ast.Call) and _name(node.func) in _OPTIONS:
             for option, default in _options(node):
                 values.setdefault(f".{option}", []).append(default)
-                bound.append(f".{option}")
-    return {name: given[0] for name, given in values.items() if len(given) == 1 and bound.count(name) == 1}
+                bound[f".{option}"] += 1
+    return {name: given[0] for name, given in values.items() if len(given) == 1 and bound[name] == 1}
 
 
 def _options(call: ast.Call) -> Iterator[tuple[str, ast.expr]]:

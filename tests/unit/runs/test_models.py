@@ -9,11 +9,12 @@ import zipfile
 
 import numpy as np
 import pytest
+from safetensors.numpy import save
 
 import pillar_core as pc
 from pillar_core.__main__ import main
-from pillar_core.errors import DataError, UnsupportedError
-from pillar_core.runs.models import IN_SIGHT, in_sight, model_bytes
+from pillar_core.errors import DataError, PillarError, UnsupportedError
+from pillar_core.runs.models import FORMAT, IN_SIGHT, in_sight, model_bytes
 
 
 @pytest.fixture(scope="module")
@@ -63,6 +64,65 @@ def test_rows_of_another_width_or_with_nan_are_refused(split, tmp_path):
         model.predict(np.zeros((2, 3)))
     with pytest.raises(DataError, match="NaN"):
         model.predict(np.full((2, 64), np.nan))
+
+
+def model_file(folder, *, card=None, **arrays):
+    """A model file of two classes and three features, some of its parts replaced."""
+    path, parts = folder / "model.zip", {"weights": np.ones((3, 2), np.float32), "bias": np.zeros(2, np.float32), **arrays}
+    plain = {"format": FORMAT, "transform": {"normalise": False}, "classes": ["a", "b"]}
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("model.safetensors", save(parts))
+        archive.writestr("model.json", card if isinstance(card, str) else json.dumps(plain | (card or {})))
+    return path
+
+
+def test_rows_of_another_width_are_refused_where_nothing_prepares_rows(tmp_path):
+    model = pc.load_model(model_file(tmp_path))
+    assert model.predict(np.ones((4, 3))).tolist() == [0] * 4
+    for rows in (np.ones((2, 9)), np.ones(3), "rows", None, [[1, "a"]]):
+        with pytest.raises(PillarError):
+            model.predict(rows)
+
+
+CARDS = ("[]", "null", '"text"', "NaN", "[" * 200_000, " " * 2_000_001 + "{}")
+FIELDS = ({"classes": 5}, {"classes": ["a"]}, {"classes": [["a"], {}]}, {"classes": None}, {"transform": []}, {"transform": {}})
+
+
+@pytest.mark.parametrize("card", [*CARDS, *FIELDS], ids=lambda card: str(card)[:30].strip() or "blank")
+def test_a_card_that_cannot_be_is_refused(card, tmp_path):
+    with pytest.raises(DataError, match="no model"):
+        pc.load_model(model_file(tmp_path, card=card))
+
+
+@pytest.mark.parametrize(
+    "arrays",
+    [
+        {"weights": np.ones(3, np.float32)},
+        {"bias": np.zeros(5, np.float32)},
+        {"weights": np.full((3, 2), np.nan, np.float32)},
+        {"weights": np.ones((0, 2), np.float32)},
+        {"mean": np.ones(9, np.float32)},
+        {"mean": np.ones((4, 4), np.float32)},
+        {"projection": np.ones((7, 9), np.float32)},
+        {"mean": np.ones(4, np.float32), "projection": np.ones((7, 3), np.float32)},
+    ],
+    ids=str,
+)
+def test_weights_that_do_not_fit_each_other_are_refused(arrays, tmp_path):
+    with pytest.raises(DataError):
+        pc.load_model(model_file(tmp_path, **arrays))
+
+
+def test_a_damaged_model_is_refused_or_predicts(tmp_path):
+    path = model_file(tmp_path)
+    whole, refused = path.read_bytes(), 0
+    for place in range(len(whole)):
+        path.write_bytes(whole[:place] + bytes([whole[place] ^ 0x45]) + whole[place + 1 :])
+        try:
+            pc.load_model(path).predict(np.ones((1, 3)))
+        except PillarError:
+            refused += 1
+    assert refused > len(whole) / 2
 
 
 def test_export_and_predict_from_the_command_line(tmp_path, capsys, split):

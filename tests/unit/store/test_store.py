@@ -635,6 +635,21 @@ def test_yaml_that_opens_and_never_closes_is_refused_early(text: str, monkeypatc
     assert len(seen) < 1_000
 
 
+@pytest.mark.parametrize("text", ["[" + "1," * 490_000 + "]", "a: 1\n" * 190_000, "? a\n" * 240_000, "%a\n" * 300_000])
+def test_yaml_of_endless_values_is_refused_before_it_is_built(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    read, seen = codec.yaml.scan, []
+    monkeypatch.setattr(codec.yaml, "scan", lambda text: (seen.append(token) or token for token in read(text)))
+    monkeypatch.setattr(codec.yaml, "safe_load_all", lambda text: pytest.fail("built"))
+    with pytest.raises(ValueError, match="100,000 words and signs"):
+        codec.decode_yaml(text)
+    assert len(seen) < 100_010
+
+
+def test_a_yaml_number_beyond_every_float_is_no_yaml() -> None:
+    with pytest.raises(ValueError, match="no YAML"):
+        codec.decode_yaml("- " + ":".join(["59"] * 3_300) + ".5")
+
+
 def test_yaml_of_endless_numbers_is_refused_before_they_are_worked_out() -> None:
     with pytest.raises(ValueError, match="a word of 20,001 characters"):
         codec.decode_yaml('!!int "1' + ":1" * 10_000 + '"')
