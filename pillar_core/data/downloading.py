@@ -140,7 +140,10 @@ def for_torchvision(size: int | None) -> Iterator[None]:
 
 @contextlib.contextmanager
 def for_openml(place: Path) -> Iterator[None]:
-    """Meanwhile scikit-learn's downloads of OpenML go through `get`, by files in `place`: its own opener has no timeout and no resume."""
+    """Meanwhile scikit-learn's downloads of OpenML go through `get`, by files in `place`: its own opener has no timeout and no resume.
+
+    What it keeps and deletes by the path of an address, which a table names itself, lies in `place`.
+    """
     from sklearn.datasets import _openml
 
     def opened(asked: urllib.request.Request) -> urllib.response.addinfourl:
@@ -156,12 +159,19 @@ def for_openml(place: Path) -> Iterator[None]:
         path.unlink()
         return urllib.response.addinfourl(stream, http.client.HTTPMessage(), asked.full_url)
 
+    def kept(name: str, data_home: str) -> str:
+        path: str = paths(name, data_home)
+        if not Path(path).resolve().is_relative_to(place.resolve()):
+            raise DownloadFailedError("the table names an address whose file would lie outside its folder: refused")
+        return path
+
     with _CHANGED:
-        own, _openml.urlopen = _openml.urlopen, opened
+        own, paths = _openml.urlopen, _openml._get_local_path
+        _openml.urlopen, _openml._get_local_path = opened, kept
         try:
             yield
         finally:
-            _openml.urlopen = own
+            _openml.urlopen, _openml._get_local_path = own, paths
 
 
 @contextlib.contextmanager

@@ -150,7 +150,8 @@ def _model(arrays: dict[str, Array], card: dict[str, Any]) -> Model:
         raise ValueError("its card names no class for each column of its weights")
     if not isinstance(made, dict) or not isinstance(made["normalise"], bool):
         raise ValueError("its card does not say how rows are prepared")
-    transform = Transform(*(arrays.get(name) for name in PARTS), normalise=made["normalise"])
+    mean, scale, projection = (arrays.get(name) for name in PARTS)
+    transform = Transform(mean, scale, projection, made["normalise"])
     return Model(LinearClassifier(transform, arrays["weights"], arrays["bias"]), card)
 
 

@@ -40,7 +40,7 @@ def _read(table: str, settings: RootSettings, seed: int, download: bool) -> Data
         if number is None and not download:
             raise DataError(f"{place} holds neither {table}.arff, .csv or .parquet nor a fetched copy. {card.how_to_get(settings.root)}")
         if number is None:
-            with places.fetching(card.title, place, card.by_hand), downloading.for_openml(place):
+            with places.fetching(card.title, place, card.by_hand):
                 if _cached(place, table) is None:
                     _fetch(place, table)
             number = _cached(place, table)
@@ -77,7 +77,7 @@ def _fetch(place: Path, table: str) -> Any:
     number = int(table) if table.isdecimal() else NUMBERS.get(table)
     chosen = {"name": table} if number is None else {"data_id": number}
     try:
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), downloading.for_openml(place):
             warnings.filterwarnings("ignore", "Invalid cache")  # what it takes a broken line for
             return fetch_openml(**chosen, data_home=str(place), as_frame=True, parser="pandas", n_retries=1)
     except ValueError:  # a checksum that differs, or what is no table: reading it again would fetch it again

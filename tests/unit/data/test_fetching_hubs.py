@@ -121,6 +121,23 @@ def test_a_table_of_openml_comes_through_a_mirror_and_is_read_offline(how: str, 
 
 
 @pytest.mark.filterwarnings("ignore:Invalid cache, redownloading:RuntimeWarning")  # scikit-learn's second try
+@pytest.mark.parametrize("is_there", [False, True])
+def test_the_address_that_a_table_names_leads_to_no_file_outside_its_folder(is_there: bool, openml: Served, tmp_path: Path) -> None:
+    """scikit-learn keeps a file by the path of its address, and deletes what it cannot read there."""
+    about = json.loads(openml.files["/api/v1/json/data/41161"])
+    about["data_set_description"]["url"] = "https://openml.org/" + "../" * 4 + "other"
+    openml.files |= {"/api/v1/json/data/41161": json.dumps(about).encode(), "/" + "../" * 4 + "other": ARFF}
+    other = (places.home("openml:riccardo") / "openml" / "openml.org" / ("../" * 4 + "other.gz")).resolve()
+    assert other.is_relative_to(tmp_path)
+    if is_there:
+        other.write_bytes(b"somebody's")
+    for download in (True, True, False):
+        with pytest.raises(DataError):
+            load_dataset("openml:riccardo", download=download)
+    assert (other.read_bytes() if other.exists() else b"") == (b"somebody's" if is_there else b"")
+
+
+@pytest.mark.filterwarnings("ignore:Invalid cache, redownloading:RuntimeWarning")  # scikit-learn's second try
 def test_a_table_that_openml_sends_badly_is_refused_and_asked_for_again(openml: Served) -> None:
     good = dict(openml.files)
     faults = {"another checksum|md5": ARFF.replace(b"19,", b"18,"), "web page": served_files.PAGE, "answers 404": None}
