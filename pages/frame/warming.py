@@ -1,6 +1,7 @@
 """Imports that no visitor waits for: what first paints need, before the server answers; what they do without, in the background."""
 
 import contextlib
+import gc
 import importlib
 import threading
 from collections.abc import AsyncIterator
@@ -26,13 +27,20 @@ _PAUSE = 2.0
 async def ahead(_: st.App) -> AsyncIterator[None]:
     """Around the server's life: before it answers, imports what Home and Explore draw their first results with."""
     for name in _FIRST:
-        importlib.import_module(name)
+        _import(name)
     yield
 
 
 @st.cache_resource(show_spinner=False)
 def begin() -> None:
     """Starts the import, once in a process. Whoever needs it meanwhile waits for it at Python's own import lock."""
-    timer = threading.Timer(_PAUSE, lambda: importlib.import_module(_LATER))
+    timer = threading.Timer(_PAUSE, _import, args=(_LATER,))
     timer.daemon = True
     timer.start()
+
+
+def _import(name: str) -> None:
+    """Imports a module for good: Streamlit collects garbage after each run, and would walk a million objects of modules each time."""
+    importlib.import_module(name)
+    gc.collect()
+    gc.freeze()
