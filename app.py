@@ -17,7 +17,7 @@ if __name__ == "__main__":
     with failures.caught(), shares.metered():
         theme.apply()
         session.synchronise()
-        page = st.navigation(list(navigation.pages().values()), position="hidden")
+        page = st.navigation(navigation.pages(), position="hidden")
         with st.sidebar:
             navigation.brand()
             owner.remember()

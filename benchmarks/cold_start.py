@@ -1,9 +1,12 @@
-"""Seconds from the first request to the first result of Home and Explore: `python benchmarks/cold_start.py [repeats]`.
+"""Seconds to the first result of Home and Explore, and from a moved slider to its result: `python benchmarks/cold_start.py [repeats]`.
 
 Each repeat starts a server of its own on an empty cache (the starter's records are there), waits until its health check answers and
 opens a page in real Chromium. A second visit to the same server finds everything imported and computed: what is left of the time is the
 browser's and the script's own, the difference is imports and first results. The CPU seconds of server and browser until the last landmark
 change little with what else the machine does; the wall times are right only on idle cores. Medians.
+
+On Explore the k slider is then moved by its keys, step by step to the right and back: from the key to the first frame that shows the new
+accuracy and the star on its way; on the way there trained anew where no starter record answers, on the way back read from memory.
 """
 
 from __future__ import annotations
@@ -37,10 +40,25 @@ LANDMARKS = {
         ("shell", SHELL),
         ("heading", '[data-testid="stMain"] h1'),
         ("accuracy", '[data-testid="stMetricValue"]'),
-        ("figure", ".st-key-explore-figure .main-svg"),
+        ("figure", ".st-key-chart-accuracy_against_k .main-svg"),
     ),
 }
 PATIENCE_MS = 120_000
+FIRST_K, MOVES, SETTLE_MS = 1, 12, 500
+"""Steps of the slider to the right, from the smallest k; as many back."""
+MOVED = """() => {
+  const shown = () => [".st-key-result [data-testid=stMetricValue]", ".st-key-chart-accuracy_against_k .annotation:last-of-type"].map(
+    (place) => { const found = document.querySelector(place); return found && found.textContent + found.getBoundingClientRect().x; });
+  window.moved = new Promise((done) => document.addEventListener("keydown", () => {
+    const began = performance.now(), before = shown();
+    const look = () => {
+      const now = shown();
+      if (now.every((one, place) => one && one !== before[place])) requestAnimationFrame(() => done(performance.now() - began));
+      else requestAnimationFrame(look);
+    };
+    look();
+  }, {capture: true, once: true}));
+}"""
 BACKGROUND_SECONDS = 8.0
 """For the imports in the background, so that the second visit does not share its cores with them."""
 
@@ -57,7 +75,29 @@ def main(repeats: int) -> None:
                 medians = {name: statistics.median(visit[which][name] for visit in visits) for name in visits[0][which]}
                 line = ", ".join(f"{name} {median:.2f} s" for name, median in medians.items())
                 print(f"/{page}, {words}: {line} (load {os.getloadavg()[0]:.1f})", flush=True)
+        _moves(chromium)
         chromium.close()
+
+
+def _moves(chromium: Any) -> None:
+    """Prints the seconds from a key on the k slider to its result, and what a move costs the server and the browser."""
+    with tempfile.TemporaryDirectory() as folder, browser.server(Path(folder)) as address:
+        tab = chromium.new_page(viewport={"width": 1280, "height": 900})
+        tab.goto(f"{address}/explore?k={FIRST_K}", wait_until="commit")
+        tab.wait_for_selector(LANDMARKS["explore"][-1][1], state="attached", timeout=PATIENCE_MS)
+        time.sleep(BACKGROUND_SECONDS)
+        slider = tab.locator(".st-key-control-k input[type=range]")
+        for words, key in (("there", "ArrowRight"), ("back, from memory", "ArrowLeft")):
+            before, seconds = _spent(), []
+            for _ in range(MOVES):
+                browser.settled(tab)
+                tab.wait_for_timeout(SETTLE_MS)
+                tab.evaluate(MOVED)
+                slider.press(key)
+                seconds.append(tab.evaluate("window.moved") / 1000)
+            spent = ", ".join(f"{name} {(now - before[name]) / MOVES:.2f} s" for name, now in _spent().items())
+            line = f"median {statistics.median(seconds):.2f} s, longest {max(seconds):.2f} s; {spent} a move"
+            print(f"slider, {words}: {line} (load {os.getloadavg()[0]:.1f})", flush=True)
 
 
 def _visits(chromium: Any, page: str, landmarks: tuple[tuple[str, str], ...]) -> tuple[dict[str, float], dict[str, float]]:

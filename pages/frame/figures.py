@@ -6,7 +6,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from pages.frame import badges, exports, plain
+from pages.frame import badges, exports, moving, plain
 from pages.frame.settings import Settings
 from pillar_core.types import Provenance
 
@@ -31,27 +31,26 @@ def show(
     is_theory: bool = False,
     key: str = "",
     on_select: Any = "ignore",
+    base: str = "",
     command: str = "",
 ) -> Any:
     """Draws `figure` under its badges with `table`, alt text and downloads below; returns the chart's selection.
 
     name: what files are called and what keys the elements, in snake_case, unique on a page.
     key: the chart's own, where others look for it under a name that does not change.
+    base: a name of the figure without its star, for a chart that stays while the star walks; such a chart selects nothing.
     command: the shell command that repeats it, where it is not the run that the settings describe.
     """
     with st.container(key=f"figure-{name}", border=True):
         badges.provenance_row(
             *kinds, seeds=seeds, is_experiment=is_experiment, is_synthetic=is_synthetic, is_real=is_real, is_theory=is_theory
         )
-        chosen = st.plotly_chart(
-            figure,
-            theme=None,
-            key=key or f"chart-{name}",
-            on_select=on_select,
-            selection_mode="points",
-            alt=figure.layout.meta["alt"],
-            config=_CONFIG | {"toImageButtonOptions": {"format": "svg", "filename": name}},
-        )
+        chosen, shared = None, {"key": key or f"chart-{name}", "alt": figure.layout.meta["alt"]}
+        shared["config"] = _CONFIG | {"toImageButtonOptions": {"format": "svg", "filename": name}}
+        if base:
+            moving.chart(figure, base=base, **shared)
+        else:
+            chosen = st.plotly_chart(figure, theme=None, on_select=on_select, selection_mode="points", **shared)
         _below(figure, table, name=name, settings=settings, command=command)
     return chosen
 

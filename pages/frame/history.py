@@ -1,13 +1,12 @@
 """The runs of this visit, so that every released slider leaves a dot: a curve that the visitor draws by playing."""
 
-import dataclasses
 import json
 
 import pandas as pd
 import streamlit as st
 
 from pages.frame import core
-from pages.frame.settings import Settings
+from pages.frame.settings import PINNED, Settings
 from pillar_core.types import RunRecord
 
 _KEY = "history"
@@ -27,9 +26,10 @@ def add(settings: Settings, record: RunRecord) -> None:
 def table(settings: Settings) -> pd.DataFrame:
     """The visit's runs with the same data, split and learner: columns k, epsilon, accuracy."""
     runs = [json.loads(line) for line in st.session_state.get(_KEY, "").splitlines()]
-    here = [run for run in runs if run["where"] == _where(settings)]
+    where = _where(settings)
+    here = [run for run in runs if run["where"] == where]
     return pd.DataFrame(here, columns=["k", "epsilon", "accuracy"])
 
 
 def _where(settings: Settings) -> str:
-    return core.run_key(dataclasses.replace(settings, k=0, epsilon=1.0))
+    return core.key(settings, tuple(name for name in PINNED if name not in ("k", "epsilon", "seeds")))

@@ -1,6 +1,8 @@
 """The pages, one line each, and the guard that a page starts with."""
 
+import copy
 import dataclasses
+import functools
 import itertools
 from collections.abc import Mapping
 from contextvars import ContextVar
@@ -30,8 +32,14 @@ PAGES: tuple[tuple[str, str, str], ...] = (
 """File in pages/ without its ending, name in the bar, group in the bar. The first is the default and lives at `/`."""
 
 
-def pages() -> dict[str, Any]:
-    """Streamlit's page objects by name."""
+def pages() -> list[Any]:
+    """Streamlit's page objects, of one run of the app: which of them runs is noted in it."""
+    return [copy.copy(target) for target in _targets().values()]
+
+
+@functools.cache
+def _targets() -> dict[str, Any]:
+    """Page objects by name, for links: to make one looks at the disk."""
     return {
         name: st.Page(f"pages/{name}.py", title=title, url_path=None if place == 0 else name, default=place == 0)
         for place, (name, title, _) in enumerate(PAGES)
@@ -40,7 +48,7 @@ def pages() -> dict[str, Any]:
 
 def bar() -> None:
     """The row of page links at the top, in groups. They carry every setting, so that a page change is one step of the history."""
-    targets, query = pages(), codec.to_query(session.current())
+    targets, query = _targets(), codec.to_query(session.current())
     with st.container(horizontal=True, vertical_alignment="center", gap=None, key="navigation"):
         for group, members in itertools.groupby(PAGES, key=lambda page: page[2]):
             with st.container(horizontal=True, gap=None, width="content", key=f"navigation-{group or 'start'}"):
@@ -57,7 +65,7 @@ def brand() -> None:
 def link(name: str, label: str, *, icon: str = ":material/arrow_forward:", changes: Mapping[str, Any] | None = None) -> None:
     """A link to a page with the present settings, some of them changed."""
     settings = dataclasses.replace(session.current(), **(changes or {}))
-    st.page_link(pages()[name], label=label, icon=icon, query_params=codec.to_query(settings))
+    st.page_link(_targets()[name], label=label, icon=icon, query_params=codec.to_query(settings))
 
 
 def run(page: Any) -> None:
@@ -76,5 +84,5 @@ def begin() -> None:
     sidebar and settings. Calling the navigation registers the pages; the rerun goes through app.py.
     """
     if not _INSIDE_FRAME.get():
-        st.navigation(list(pages().values()), position="hidden")
+        st.navigation(pages(), position="hidden")
         st.rerun()

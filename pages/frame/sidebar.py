@@ -55,9 +55,10 @@ def draw(*, knows_data: bool) -> Settings:
 
 def select(name: str, title: Callable[[str], str], *, brought: Sequence[str] = ()) -> None:
     """A choice from the names that a setting allows, rows that a user brought among them."""
-    if name not in session.current().hidden:
+    settings = session.current()
+    if name not in settings.hidden:
         allowed = [*choices(name), *brought]
-        now = str(getattr(session.current(), name))
+        now = str(getattr(settings, name))
         options = allowed if now in allowed else [*allowed, now]
         st.selectbox(
             LABELS[name],

@@ -13,6 +13,7 @@ from pillar_core.plots.theme import (
     INK,
     Height,
     Mode,
+    as_text,
     end_labels,
     epsilon_colour,
     epsilon_label,
@@ -59,10 +60,31 @@ def accuracy_against_k(
     (columns k, epsilon, accuracy), drawn as dots. k_max: the end of the k axis, where
     it should not end at the largest k measured.
     """
+    reach = None if here is None else here.k
+    looks: dict[str, Any] = {"mode": mode, "method": method, "pinned": pinned, "k_max": k_max, "title": title, "height": height}
+    looks |= {"ceiling": ceiling, "floor": floor, "budget": None if here is None else here.epsilon}
+    return with_runs(measured(table, reach=reach, **looks), here=here, history=history, mode=mode)
+
+
+def measured(
+    table: pd.DataFrame,
+    *,
+    mode: Mode,
+    method: str,
+    budget: float | None,
+    pinned: pd.DataFrame | None,
+    k_max: int | None,
+    reach: float | None = None,
+    ceiling: str = "non_private",
+    floor: str = "dp_sgd",
+    title: str = "Accuracy against the number of directions kept",
+    height: Height = 480,
+) -> Any:
+    """The figure of `accuracy_against_k` without single runs; `budget` is the floor's ε, `reach` a k that lines go on to."""
     figure = go.Figure()
     curves = k_curves.by_budget(table, method)
     points = pd.concat(curves.values()) if curves else pd.DataFrame(columns=["k", "mean", "seeds"])
-    span = _k_span(points, pinned, here)
+    span = _k_span(points, pinned, reach)
     roof = unprojected(table, ceiling)
     ends = _level(figure, roof, name="no privacy", colour=method_style(ceiling).colour(mode), dash="dash", span=span)
     k_curves.without_noise(figure, table, ceiling, mode=mode)
@@ -73,15 +95,11 @@ def accuracy_against_k(
         _curve(figure, curve, epsilon=epsilon, mode=mode, symbol=_SYMBOLS[index % len(_SYMBOLS)])
         bests.append(_best(figure, curve, epsilon=epsilon, mode=mode))
     ends += [k_curves.end(curve, epsilon, mode) for epsilon, curve in curves.items()]
-    focus = here.epsilon if here is not None and here.epsilon in curves else min(curves, default=math.inf)
+    focus = budget if budget in curves else min(curves, default=math.inf)
     rows = table[(table["method"] == floor) & (table["epsilon"] == focus)]
     ends += _level(figure, rows, name=f"no projection, {epsilon_label(focus)}", colour=epsilon_colour(focus, mode), dash="dot", span=span)
     drawn = [y for _, y, _, _ in ends] + [100 * float(mean) for mean in points["mean"]]
     end_labels(figure, ends, low=min(drawn, default=0.0), high=max(drawn, default=1.0), height=height - 150)
-    if history is not None:
-        _history(figure, history, mode=mode)
-    if here is not None:
-        _here(figure, here, span=span, mode=mode)
     k_curves.k_axis(figure, [float(k) for k in points["k"]], title="k, directions kept (log scale)", largest=k_max or span[1])
     if not curves:
         figure.update_xaxes(range=[-0.05, math.log10(k_max or span[1]) + 0.05])
@@ -92,12 +110,22 @@ def accuracy_against_k(
     return finished(figure, title=title, caption=caption, alt=_alt(len(curves), bests, roof), mode=mode, height=height)
 
 
-def _k_span(curves: pd.DataFrame, pinned: pd.DataFrame | None, here: Here | None) -> tuple[float, float]:
+def with_runs(figure: Any, *, here: Here | None = None, history: pd.DataFrame | None = None, mode: Mode = "light") -> Any:
+    """`measured` with single runs on top: what changes at each move of a slider, while all else may stay as it is."""
+    figure = go.Figure(figure)
+    if history is not None:
+        _history(figure, history, mode=mode)
+    if here is not None:
+        _here(figure, here, mode=mode)
+    return figure
+
+
+def _k_span(curves: pd.DataFrame, pinned: pd.DataFrame | None, reach: float | None) -> tuple[float, float]:
     values = [float(k) for k in curves["k"]]
     if pinned is not None and len(pinned):
         values += [float(k) for k in pinned["k"].dropna()]
-    if here is not None:
-        values.append(float(here.k))
+    if reach is not None:
+        values.append(float(reach))
     return (min(values), max(values)) if values else (1.0, 10.0)
 
 
@@ -182,10 +210,11 @@ def _history(figure: Any, history: pd.DataFrame, *, mode: Mode) -> None:
         )
 
 
-def _here(figure: Any, here: Here, *, span: tuple[float, float], mode: Mode) -> None:
+def _here(figure: Any, here: Here, *, mode: Mode) -> None:
     """The star of the present settings; its label stands to the left of it where the curves have theirs to the right."""
-    ink = INK[mode]
-    is_near_end = span[1] > span[0] and math.log(here.k / span[0]) > _NEAR_END * math.log(span[1] / span[0])
+    ink, label = INK[mode], as_text(here.label)
+    drawn = [float(k) for trace in figure.data for k in (min(trace.x), max(trace.x))] or [here.k]
+    is_near_end = max(drawn) > min(drawn) and math.log(here.k / min(drawn)) > _NEAR_END * math.log(max(drawn) / min(drawn))
     marks.dots(
         figure,
         [here.k],
@@ -195,13 +224,15 @@ def _here(figure: Any, here: Here, *, span: tuple[float, float], mode: Mode) -> 
         symbol="star",
         edge=(1.6, ink.surface),
         showlegend=False,
-        name=here.label,
-        hover=f"{here.label}: k = %{{x}}, %{{y:.1f}} %<extra>one run</extra>",
+        name=label,
+        legendgroup=f"{here.epsilon:g}",
+        meta="here",
+        hover=f"{label}: k = %{{x}}, %{{y:.1f}} %<extra>one run</extra>",
     )
     figure.add_annotation(
         x=math.log10(here.k),
         y=100 * here.accuracy,
-        text=f"<b>{here.label}</b>",
+        text=f"<b>{label}</b>",
         bgcolor=faded(ink.surface, 0.7),
         showarrow=True,
         arrowhead=0,

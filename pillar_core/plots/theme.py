@@ -245,6 +245,11 @@ def finished(figure: Any, *, title: str, caption: str, alt: str, mode: Mode, hei
     return figure.update_layout(meta={"alt": alt, "caption": caption})
 
 
+def as_text(words: str) -> str:
+    """Words in which plotly reads our own tags alone."""
+    return _FOREIGN.sub("&lt;", words)
+
+
 def _texts(value: Any) -> Iterator[str]:
     """Every text of a figure."""
     if isinstance(value, str):
@@ -264,7 +269,7 @@ def _inert(value: Any) -> Any:
         return {name: _inert(item) for name, item in value.items()}
     if _is_list(value):
         return [_inert(item) for item in value]
-    return _FOREIGN.sub("&lt;", value) if isinstance(value, str) else value
+    return as_text(value) if isinstance(value, str) else value
 
 
 def log_ticks(values: Sequence[float], *, most: int = 9) -> list[float]:

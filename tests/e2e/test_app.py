@@ -37,6 +37,17 @@ def test_a_slider_changes_the_result_and_the_link_and_nothing_else(page: Any, ad
     expect_in_link(page, "k=20", "seed=5", "epsilon=1", "data=digits")
 
 
+def test_the_chart_stays_while_its_star_walks(page: Any, address: str) -> None:
+    opened(page, f"{address}/explore?{SMALL}&k=5")
+    star = page.locator(".st-key-chart-accuracy_against_k .scatterlayer .trace").last.locator(".point")
+    before = star.get_attribute("transform")
+    page.locator(".st-key-chart-accuracy_against_k .js-plotly-plot").evaluate("node => { node.dataset.kept = 'yes' }")
+    move(page, "k, directions kept", "ArrowRight", to="20")
+    expect(star).not_to_have_attribute("transform", before)
+    expect(page.locator(".st-key-chart-accuracy_against_k .js-plotly-plot")).to_have_attribute("data-kept", "yes")
+    expect(page.get_by_role("figure", name=re.compile("Line chart of test accuracy"))).to_be_visible()
+
+
 def test_back_forward_and_reload(page: Any, address: str) -> None:
     opened(page, f"{address}/explore?{SMALL}&k=5")
     epsilon = metric(page, "ε, upper bound")

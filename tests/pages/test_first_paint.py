@@ -26,7 +26,7 @@ app = AppTest.from_file("app.py", default_timeout=600).run()
 home = [item.proto.id for item in app.get("plotly_chart")]
 before = sorted(sys.modules)
 app.switch_page("pages/explore.py").run()
-explore = [item.proto.id for item in app.get("plotly_chart")]
+explore = [item.proto.id for item in app.get("bidi_component")]
 metrics = [[item.label, item.value] for item in app.metric]
 errors = [item.value for item in [*app.exception, *app.error]]
 print(json.dumps([home, explore, before, sorted(sys.modules), metrics, errors, len(core._LOADED)]))
@@ -43,7 +43,7 @@ def test_home_and_explore_are_drawn_without_torch_and_without_rows(tmp_path: Pat
     home, explore, before, after, metrics, errors, loaded = _printed(FIRST_PAINT, tmp_path)
     assert errors == []
     assert [one.endswith("-hero") for one in home] == [True]
-    assert [one.endswith("-explore-figure") for one in explore] == [True]
+    assert [one.endswith("-chart-accuracy_against_k") for one in explore] == [True]
     assert not HEAVY & {name.partition(".")[0] for name in [*before, *after]}
     assert loaded == 0
     accuracy, epsilon = metrics[:2]

@@ -23,6 +23,7 @@ IMAGE = "![m](http://hostile.test/x.png)"
 FILE = IMAGE.replace("/", "&#47;")
 LINK = "<a href='http://hostile.test/'>cat</a>"
 PAGES = ("home", "explore", "data", "screen", "compare", "geometry", "runs", "check", "accounting", "evidence", "theory", "learn")
+CHARTS = ("PlotlyChart", "BidiComponent")
 SHOWN_AS_THEY_ARE = {"Code", "ArrowDataFrame", "Arrow", "Dataframe", "Text", "Html", "PlotlyChart", "FileUploader", "TextInput", "TextArea"}
 CHOICES_AS_THEY_ARE = {"Selectbox", "MultiSelect"}
 
@@ -65,7 +66,7 @@ def _assert_inert(app: Any, where: str) -> int:
     messages = list(_messages(app._tree))
     found = [word for message in messages for word in _texts(message)]
     assert [word for word in found if "[m](" in word or "<a href" in word.replace("\\<", "")] == [], where
-    charts = [str(message.spec) for message in messages if type(message).__name__ == "PlotlyChart"]
+    charts = [str(getattr(message, "spec", "") or message.json) for message in messages if type(message).__name__ in CHARTS]
     assert not any("<a href" in chart for chart in charts), where
     return sum("hostile" in word for word in found)
 

@@ -20,12 +20,18 @@ _OVERHEAD = 0.35
 
 @dataclasses.dataclass(frozen=True)
 class Curves:
-    """What the cache holds of a grid: runs as tidy rows, and how many of how many."""
+    """What the cache holds of a grid: runs as tidy rows, and how many of how many.
+
+    seeds: the fewest and the most behind a point of the learner's curves so far, None before the first. key: what figures of it are
+    cached under.
+    """
 
     table: pd.DataFrame
     found: int
     total: int
     grids: tuple[dict[str, Any], ...]
+    seeds: tuple[int, int] | None
+    key: str
 
     @property
     def is_complete(self) -> bool:
@@ -34,12 +40,13 @@ class Curves:
 
 
 def read(settings: Settings) -> Curves:
-    """The curves that these settings ask for, as far as they are in the cache of runs; complete ones are kept in memory."""
+    """The curves that these settings ask for, as far as they are in the cache of runs; what was found once is kept in memory."""
     grids = grids_of(settings)
-    try:
-        return _complete(fingerprint([_plain(grid) for grid in grids]), grids)
-    except _IncompleteError as incomplete:
-        return incomplete.curves
+    asked = fingerprint([_plain(grid) for grid in grids])
+    runs = _runs(asked, grids)
+    for key in [key for key, record in runs.items() if record is None]:
+        runs[key] = pc.store.default().get_json("record", key)
+    return _curves(fingerprint(asked, *(key for key, record in runs.items() if record is not None)), runs, grids)
 
 
 def grids_of(settings: Settings) -> tuple[dict[str, Any], ...]:
@@ -92,25 +99,20 @@ def panel(curves: Curves, record: RunRecord, settings: Settings) -> None:
     )
 
 
-class _IncompleteError(Exception):
-    """Carries curves with holes past the cache, which keeps no result of a call that raises."""
-
-    def __init__(self, curves: Curves) -> None:
-        super().__init__()
-        self.curves = curves
+@st.cache_resource(max_entries=16, show_spinner=False)
+def _runs(fingerprint_: str, _grids: tuple[dict[str, Any], ...]) -> dict[str, dict[str, Any] | None]:
+    """The grids' runs by cache key, to be filled with their records."""
+    return {sweep.cell_key(cell): None for grid in _grids for cell in sweep.cells(grid)}
 
 
 @st.cache_resource(max_entries=16, show_spinner=False)
-def _complete(fingerprint_: str, _grids: tuple[dict[str, Any], ...]) -> Curves:
-    groups = [group for grid in _grids for group in sweep.trials(grid)]
-    rows = [record for group in groups for record in sweep.cached(group) if record is not None]
-    total = sum(len(group) for group in groups)
-    trained = [record for record in rows if record.get("error") is None]
+def _curves(fingerprint_: str, _runs: dict[str, dict[str, Any] | None], _grids: tuple[dict[str, Any], ...]) -> Curves:
+    found = [record for record in _runs.values() if record is not None]
+    trained = [record for record in found if record.get("error") is None]
     table = sweep.table(trained) if trained else pd.DataFrame(columns=["method", "k", "epsilon", "seed", "accuracy"])
-    curves = Curves(table, len(rows), total, _grids)
-    if not curves.is_complete:
-        raise _IncompleteError(curves)
-    return curves
+    points = table[(table["method"] == _grids[0]["method"]) & table["accuracy"].notna()].groupby(["k", "epsilon"])["seed"].nunique()
+    seeds = (int(points.min()), int(points.max())) if len(points) else None
+    return Curves(table, len(found), len(_runs), _grids, seeds, fingerprint_)
 
 
 def _plain(grid: dict[str, Any]) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from pages.parts.explore import kalman, result, solve
 from pages.parts.explore.curves import Curves, method_of, read, reference
 from pillar_core import plots
 from pillar_core.params import params_of
+from pillar_core.plots import accuracy
 from pillar_core.types import Provenance, RunRecord
 
 _TITLES = {
@@ -26,8 +27,6 @@ _TITLES = {
 _DIAGNOSTIC = (Provenance.NON_PRIVATE,)
 
 
-MAIN = "explore-figure"
-"""The key of the page's main chart."""
 NEEDS_CURVES = ("k", "plane", "solve")
 """The views that are drawn from the grid of runs."""
 
@@ -69,32 +68,35 @@ def draw(view: str, curves: Curves, record: RunRecord, settings: Settings) -> No
 
 
 def _over_k(curves: Curves, record: RunRecord, settings: Settings) -> None:
-    method = method_of(settings)
     here = None
     if record.accuracy is not None and record.settings.get("k"):
         here = plots.Here(int(record.settings["k"]), settings.epsilon, record.accuracy)
-    figure = plots.accuracy_against_k(
-        curves.table,
-        mode=theme.mode(),
-        method=method,
-        here=here,
-        history=history.table(settings),
-        pinned=_pinned_curve(curves, settings),
-        k_max=core.largest_k(settings),
+    ks, pinned = curves.grids[0]["k"], _pinned_curve(curves, settings)
+    reach = 0 if here is None or ks[0] <= here.k <= ks[-1] else here.k
+    drawn_from = (
+        curves.key,
+        theme.mode(),
+        settings.epsilon,
+        core.largest_k(settings),
+        reach,
+        settings.a,
+        len(() if pinned is None else pinned),
     )
-    _show(figure, curves.table, "accuracy_against_k", settings, seeds=_seeds(curves, method), key=MAIN)
+    base = "-".join(map(str, drawn_from))
+    measured = _measured(base, curves, settings, reach, pinned)
+    figure = accuracy.with_runs(measured, here=here, history=history.table(settings), mode=theme.mode())
+    _show(figure, curves.table, "accuracy_against_k", settings, seeds=curves.seeds, base=base)
     if record.method == "pillar":
         changes = {"method": kalman.LEARNER, "k": codec.RULE, "view": "why"}
         navigation.link("explore", "No k to choose: PILLAR Kalman at the same ε, and why it works", changes=changes)
 
 
-def _seeds(curves: Curves, method: str) -> tuple[int, int] | None:
-    """The fewest and the most seeds behind a point of the learner's curves so far; None before the first."""
-    runs = curves.table[(curves.table["method"] == method) & curves.table["accuracy"].notna()]
-    if runs.empty:
-        return None
-    counts = runs.groupby(["k", "epsilon"])["seed"].nunique()
-    return int(counts.min()), int(counts.max())
+@st.cache_resource(max_entries=64, show_spinner=False)
+def _measured(key_: str, _curves: Curves, _settings: Settings, _reach: int, _pinned: pd.DataFrame | None) -> Any:
+    """Explore's figure over k without the visit's own runs: to draw it anew would cost each move more than all the rest."""
+    method, k_max = method_of(_settings), core.largest_k(_settings)
+    looks: dict[str, Any] = {"mode": theme.mode(), "method": method, "k_max": k_max, "pinned": _pinned, "reach": _reach or None}
+    return accuracy.measured(_curves.table, budget=_settings.epsilon, **looks)
 
 
 def _plane(curves: Curves, record: RunRecord, settings: Settings) -> None:
@@ -105,7 +107,7 @@ def _plane(curves: Curves, record: RunRecord, settings: Settings) -> None:
     k = record.settings.get("k")
     here = (int(k), settings.epsilon) if k else None
     figure = plots.accuracy_heatmap(curves.table, mode=theme.mode(), method=method, here=here)
-    _show(figure, curves.table, "accuracy_plane", settings, seeds=_seeds(curves, method), on_select=_take_cell)
+    _show(figure, curves.table, "accuracy_plane", settings, seeds=curves.seeds, on_select=_take_cell)
     st.caption("Click a cell to take its k and ε.")
 
 
@@ -189,8 +191,7 @@ def _show(
     settings: Settings,
     *,
     seeds: int | tuple[int, int] | None = None,
-    key: str = "",
-    on_select: Any = "ignore",
+    **chart: Any,
 ) -> None:
     card = pc.DATASETS.get(settings.data)
     figures.show(
@@ -202,6 +203,5 @@ def _show(
         seeds=seeds,
         is_experiment=True,
         is_synthetic=card is not None and card.synthetic,
-        key=key,
-        on_select=on_select,
+        **chart,
     )

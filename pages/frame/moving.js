@@ -1,0 +1,80 @@
+// Draws a figure into one node for as long as its page is shown. The point of the trace whose `meta` is "here" walks to its new place, along
+// the curve of its legend group, with the note that says its name. While only that point moves (same `base`), it starts at once and Plotly
+// draws the new figure when it has arrived.
+
+const MILLISECONDS = 200, STEPS = 12;
+
+export default function ({ data, parentElement }) {
+  draw(parentElement, data);
+  return () => {
+    const node = parentElement.querySelector(".pillar-figure");
+    node?.watch?.disconnect();
+    if (node) window.Plotly?.purge(node);
+  };
+}
+
+async function draw(place, { figure, base, config, alt, library }) {
+  const node = place.querySelector(".pillar-figure") ?? made(place);
+  const { data, layout } = JSON.parse(figure);
+  const star = data.find((trace) => trace.meta === "here"), from = node.star;
+  Object.assign(node, { wanted: figure, star });
+  node.style.minHeight = `${layout.height}px`;
+  node.setAttribute("aria-label", alt);
+  const Plotly = await plotly(library);
+  const moves = from && star && !matchMedia("(prefers-reduced-motion: reduce)").matches;
+  const ahead = moves && node.base === base && walk(node, from, star);
+  await Promise.all((ahead || []).map((walking) => walking.finished));
+  if (node.wanted === figure && node.isConnected) {
+    const isNewBase = moves && node.base !== base;
+    node.base = base;
+    await Plotly.react(node, data, layout, config);
+    if (isNewBase) walk(node, from, star).forEach((walking) => walking.finished.then(() => walking.cancel()));
+    if (!node.watch) {
+      node.watch = new ResizeObserver(() => node.isConnected && Plotly.Plots.resize(node));
+      node.watch.observe(node);
+    }
+  }
+  (ahead || []).forEach((walking) => walking.cancel());
+}
+
+function made(place) {
+  const node = document.createElement("div");
+  node.className = "pillar-figure";
+  node.setAttribute("role", "figure");
+  return place.appendChild(node);
+}
+
+// Streamlit's own bundle of Plotly, which its charts load too.
+async function plotly(library) {
+  if (!window.Plotly) {
+    const index = [...document.scripts].find((script) => /static\/js\/index\./.test(script.src));
+    await import(new URL(library, index.src));
+  }
+  return window.Plotly;
+}
+
+// Starts the star and its note on their way, and returns both animations.
+function walk(node, from, to) {
+  const { xaxis, yaxis } = node._fullLayout, traces = node._fullData;
+  const curve = traces.find((one) => one.legendgroup === to.legendgroup && one.mode === "lines+markers");
+  const [x0, y0, x1, y1] = [from.x[0], from.y[0], to.x[0], to.y[0]];
+  const places = Array.from({ length: STEPS + 1 }, (_, step) => {
+    const share = step / STEPS, x = x0 ** (1 - share) * x1 ** share;
+    const bend = curve && from.legendgroup === to.legendgroup ? on(curve, x) - on(curve, x0) - share * (on(curve, x1) - on(curve, x0)) : 0;
+    return [xaxis.d2p(x), yaxis.d2p(y0 + share * (y1 - y0) + bend)];
+  });
+  const drawn = traces.find((one) => one.meta === "here"), timing = { duration: MILLISECONDS, easing: "ease-out", fill: "forwards" };
+  const [x, y] = [xaxis.d2p(drawn.x[0]), yaxis.d2p(drawn.y[0])];
+  const note = [...node.querySelectorAll(".annotation")].find((one) => one.textContent.includes(drawn.name));
+  const parts = [[node.querySelector(`.trace${drawn.uid} .point`), 0, 0], [note, x, y]].filter(([part]) => part);
+  return parts.map(([part, left, up]) =>
+    part.animate(places.map(([right, down]) => ({ transform: `translate(${right - left}px, ${down - up}px)` })), timing));
+}
+
+// The height of a curve at x, on a logarithmic axis; flat beyond its ends.
+function on(curve, x) {
+  const after = Array.from(curve.x).findIndex((one) => one >= x);
+  if (after <= 0) return curve.y[after < 0 ? curve.y.length - 1 : 0];
+  const share = Math.log(x / curve.x[after - 1]) / Math.log(curve.x[after] / curve.x[after - 1]);
+  return curve.y[after - 1] + share * (curve.y[after] - curve.y[after - 1]);
+}

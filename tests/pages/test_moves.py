@@ -1,0 +1,59 @@
+"""What a move of a slider does again, and what it does not."""
+
+import gc
+import itertools
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from page_reading import Start
+from pages.frame import navigation, warming
+from pages.frame.settings import Settings
+from pages.parts.explore import curves
+from pillar_core.plots import accuracy
+
+
+def test_a_move_draws_no_curve_and_looks_for_no_page_again(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn: list[Any] = []
+    measured = accuracy.measured
+    monkeypatch.setattr(accuracy, "measured", lambda *args, **looks: drawn.append(1) or measured(*args, **looks))
+    app = start("explore", k="5")
+    before, pages = len(drawn), navigation._targets.cache_info().misses
+    for k in (8, 15):  # no points of the curves, which a run would add to
+        app.select_slider(key="control.k").set_value(k).run()
+        assert not app.exception
+    assert (before, len(drawn)) == (1, 1)
+    assert navigation._targets.cache_info().misses == pages
+
+
+def test_two_data_sets_with_nothing_measured_keep_their_own_curves(start: Start) -> None:
+    start("home")
+    digits, mnist = (curves.read(Settings(data=name)) for name in ("digits", "mnist"))
+    assert (digits.found, mnist.found) == (0, 0)
+    assert digits.grids[0]["dataset"] == "digits"
+    assert mnist.grids[0]["dataset"] == "mnist"
+    assert digits.key != mnist.key
+
+
+@pytest.fixture
+def unfrozen() -> Iterator[None]:
+    yield
+    gc.unfreeze()
+
+
+@pytest.mark.usefixtures("unfrozen")
+def test_what_the_server_imports_is_no_garbage_to_look_through() -> None:
+    gc.unfreeze()
+    warming._import("colorsys")
+    assert gc.get_freeze_count() > 10_000
+    assert len(gc.get_objects()) < gc.get_freeze_count()
+
+
+def test_pages_of_two_runs_are_apart(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Streamlit notes in a page object that it may run, once.
+    made: list[list[Any]] = []
+    pages = navigation.pages
+    monkeypatch.setattr(navigation, "pages", lambda: made.append(pages()) or made[-1])
+    start("home").run()
+    assert not any(one is other for one, other in itertools.product(made[0], made[-1]))
