@@ -3,6 +3,7 @@
 import io
 import json
 import math
+import tokenize
 import zipfile
 import zlib
 from pathlib import Path
@@ -19,7 +20,19 @@ KEYS = ("x_train", "y_train", "x_test", "y_test", "classes")
 IMAGE_KEYS = {"train_images": "x_train", "train_labels": "y_train", "test_images": "x_test", "test_labels": "y_test"}
 LARGEST = 16 * 2**30
 PIECE = 2**24
-UNREADABLE = (ValueError, OSError, EOFError, KeyError, NotImplementedError, RuntimeError, zipfile.BadZipFile, zlib.error, MemoryError)
+UNREADABLE = (
+    ValueError,
+    TypeError,
+    OSError,
+    EOFError,
+    KeyError,
+    RuntimeError,
+    zipfile.BadZipFile,
+    zlib.error,
+    MemoryError,
+    tokenize.TokenError,
+)
+"""What zipfile and numpy raise on damaged files and on headers that somebody made up."""
 
 
 def read_npz(content: io.BytesIO | Path) -> Parts:

@@ -377,3 +377,13 @@ def test_what_a_file_says_is_quoted_shortly() -> None:
     assert len(report.problems[0]) < 300
     deep = read_features(_npz(x_train=X, y_train=Y, meta=np.array("[" * 20_000)), filename="a.npz")
     assert len("".join(deep.notes)) < 500
+
+
+@pytest.mark.parametrize("header", ["(" * 99, "{'descr': '<f4', 'fortran_order': False, 'shape': (True, 6)}"])
+def test_a_header_that_numpy_cannot_read_is_refused(header: str):
+    text = header.encode().ljust(117) + b"\n"
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w") as archive:
+        archive.writestr("x_train.npy", b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text + bytes(24))
+    with pytest.raises(DataError, match="cannot be read"):
+        data.read_features(stream.getvalue(), filename="a.npz")
