@@ -88,7 +88,7 @@ def _check_width(content: io.BytesIO | Path, ending: str) -> None:
         with io.BytesIO(content.getbuffer()[:LONGEST_START]) if isinstance(content, io.BytesIO) else content.open("rb") as stream:
             start = stream.read(LONGEST_START)
         rows = csv.reader(io.StringIO(start.decode("latin-1"), newline=""), skipinitialspace=True)
-        lines = list(itertools.islice((row for row in rows if any(cell.strip() for cell in row)), 2))
+        lines = list(itertools.islice((row for row in rows if len(row) > 1 or any(cell.strip() for cell in row)), 2))
         if len(lines) < 2 and len(start) == LONGEST_START:
             raise DataError(f"a table names its columns and has a row within its first {LONGEST_START:,} bytes; this one does not.")
         columns = max(map(len, lines), default=0)

@@ -282,13 +282,14 @@ def test_few_bytes_never_unpack_to_many(monkeypatch: pytest.MonkeyPatch, tmp_pat
 
 
 @pytest.mark.parametrize("start", ["", "\n\n", "\r\r"])
-@pytest.mark.parametrize("wide", ["header", "row"])
+@pytest.mark.parametrize("wide", ["header", "row", "commas"])
 def test_a_table_of_very_many_columns_is_refused_by_its_first_lines(
     start: str, wide: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr(pd, "read_csv", None)
     many = ",".join("1" * 20_001)
-    content = f"{start}{many if wide == 'header' else 'a,label'}\n{many}\n".encode()
+    first, second = {"header": (many, many), "row": ("a,label", many), "commas": ("," * 20_000, "a,label\n1,x")}[wide]
+    content = f"{start}{first}\n{second}\n".encode()
     (tmp_path / "wide.csv").write_bytes(content)
     for report in (dry_run(content, "wide.csv"), dry_run(tmp_path / "wide.csv")):
         assert report.problems == ("a table has at most 20,000 columns; this one has 20,001. Keep wide rows as npz (x_train, y_train).",)
