@@ -34,7 +34,7 @@ from pillar_core import params
 from pillar_core.arrays import Array
 from pillar_core.deferred import torch
 from pillar_core.engine import LinearClassifier, cross_entropy_residuals
-from pillar_core.engine.gradient import clipped_residuals, row_sum, squared_lengths, squared_residuals
+from pillar_core.engine.gradient import bounded_logits, clipped_residuals, row_sum, squared_lengths, squared_residuals
 from pillar_core.grouping import grouped
 from pillar_core.ledger import DpEvent, Ledger
 from pillar_core.mechanisms import GaussianMechanism
@@ -231,7 +231,7 @@ def residual_sum(features: Features, lengths: torch.Tensor, labels: torch.Tensor
     total = torch.zeros((len(weights), features.k), dtype=torch.float64)
     for start in range(0, len(rows), rows_at_once(len(weights))):
         part = slice(start, start + rows_at_once(len(weights)))
-        residuals = cross_entropy_residuals((weights @ rows[part].T)[None], labels[part])
+        residuals = cross_entropy_residuals(bounded_logits(rows[part], lengths[part], weights[None]), labels[part])
         squared = squared_residuals(residuals, 1) * lengths[part]
         total -= row_sum(clipped_residuals(residuals, squared, torch.tensor([clip]))[0][0], rows[part, : features.k])
     return total

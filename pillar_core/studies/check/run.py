@@ -155,10 +155,12 @@ def _is_answered(name: str, values: Mapping[str, Any]) -> bool:
 
 def _sampler(reading: Reading, asked: str) -> str:
     """What draws the batches: as asked, else as the script or its library does."""
-    if asked != "poisson" or not reading.library:
-        return asked if asked != "poisson" else str(reading.values.get("sampler", asked))
+    if asked != "poisson":
+        return asked
     if "sampler" in reading.values:
         return str(reading.values["sampler"])
+    if not reading.library:
+        return "shuffled" if "shuffle" in {*reading.values, *reading.hidden} else asked
     if "poisson_sampling" in reading.hidden:
         return "shuffled"  # the worst that it can be
     draws_itself = {"opacus": reading.values.get("poisson_sampling", True), "jax_privacy": reading.values.get("poisson_sampling", False)}
@@ -221,6 +223,8 @@ def _refusal(values: Mapping[str, Any], sampler: str, reading: Reading) -> str:
     if sampler == "weighted":
         dropped = " Opacus drops the weights and draws Poisson samples at 1 / (number of batches), which may be far more rows than asked."
         return WEIGHTED + (dropped if reading.library == "opacus" and reading.values.get("poisson_sampling", True) else "")
+    if sampler == "shuffled" and (reading.values.get("replacement") or "replacement" in reading.hidden):
+        return "Rows are drawn with replacement: one row may enter a sum several times, and no bound is proven."
     clip = values.get("l2_clip_norm", 1.0)
     if not 0 < clip < math.inf:
         return f"l2_clip_norm = {clip:g}: without a clip, one row moves a sum by any amount, and noise of σ clip norms is no number."
@@ -232,14 +236,22 @@ def _has_microbatches(reading: Reading, values: Mapping[str, Any]) -> bool:
     groups = reading.values.get("num_microbatches")
     if reading.hidden & {"num_microbatches", "used_microbatching"}:
         return True  # the worst that it can be
-    return reading.values.get("used_microbatching") is True or (groups is not None and groups != values["batch_size"])
+    accumulated = reading.values.get("gradient_accumulation_steps", 1)
+    split = {values["batch_size"], values["batch_size"] / (accumulated or 1)} if isinstance(accumulated, int | float) else set()
+    return reading.values.get("used_microbatching") is True or (groups is not None and groups not in split)
 
 
 def _formula(reading: Reading) -> str:
-    """Which formula a script's library counts with."""
-    if reading.library == "opacus":
-        return str(reading.values.get("accountant", "prv"))
-    return "pld" if reading.library == "jax_privacy" else "rdp"
+    """Which formula a script's library counts with; where that is not read, the one that asks for the least noise."""
+    silent, least = {"opacus": ("prv", "gdp"), "fastdp": ("rdp", "glw"), "jax_privacy": ("pld", "pld")}.get(reading.library, ("rdp", "rdp"))
+    return least if "accountant" in reading.hidden else str(reading.values.get("accountant", silent))
+
+
+def _claimed(formula: str, noise: float, poisson: Mapping[str, Any]) -> float:
+    """ε of Poisson samples under add/remove as that formula has it."""
+    if formula == "rdp":
+        return usual_epsilon(noise, **poisson)
+    return accounting.epsilon_of_gaussian(noise, **poisson, accountant="gdp" if formula == "gdp" else "auto").upper
 
 
 def _solved(values: Mapping[str, Any], share: float, steps: int, sampler: str, reading: Reading, problems: list[str]) -> float | None:
@@ -248,13 +260,13 @@ def _solved(values: Mapping[str, Any], share: float, steps: int, sampler: str, r
     poisson = {"sampling_probability": share, "steps": steps, "delta": delta}
     if not reading.library:
         return _noise_for(target, sampler, poisson)
-    if _formula(reading) != "rdp":
-        return accounting.noise_multiplier(target, **poisson)
+    formula, tight = _formula(reading), accounting.noise_multiplier(target, **poisson)
+    if formula not in ("rdp", "gdp"):
+        return tight
     low, high = 1e-3, 1.0
-    while usual_epsilon(high, **poisson) > target and high < MOST_NOISE:
+    while _claimed(formula, high, poisson) > target and high < MOST_NOISE:
         low, high = high, 2 * high
-    high = _bisected(lambda noise: usual_epsilon(noise, **poisson), target, low, high, tolerance=1e-4)
-    tight = accounting.noise_multiplier(target, **poisson)
+    high = _bisected(lambda noise: _claimed(formula, noise, poisson), target, low, high, tolerance=1e-4)
     if high > 2 * tight:
         floor = -math.log(delta) / USUAL_ORDERS[-1]
         problems.append(
@@ -291,22 +303,20 @@ def _bisected(epsilon_at: Callable[[float], float], target: float, low: float, h
 def _reported(reading: Reading, counted: Mapping[str, Any], certified: EpsilonBounds | None) -> tuple[Reported, ...]:
     noise, share, steps, delta = (counted[name] for name in ("noise_multiplier", "sampling_probability", "steps", "delta"))
     poisson = {"sampling_probability": share, "steps": steps, "delta": delta}
-    exact = accounting.epsilon_of_gaussian(noise, **poisson).upper
-    shown = {
-        "prv": ("PRV or PLD (Opacus, JAX-Privacy)", exact),
-        "rdp": ("Rényi (TensorFlow Privacy, fastDP)", usual_epsilon(noise, **poisson)),
-    }
+    shown = {"prv": "PRV or PLD (Opacus, JAX-Privacy)", "rdp": "Rényi (TensorFlow Privacy, fastDP)"}
     if reading.library:
         formula = _formula(reading)
-        value = shown["rdp"][1] if formula == "rdp" else exact
-        shown = {formula: (f"{LIBRARIES[reading.library]} ({formula.upper()})", value)}
-    return tuple(Reported(name, value, _why(formula, value, counted["sampler"], certified)) for formula, (name, value) in shown.items())
+        shown = {formula: f"{LIBRARIES[reading.library]} ({formula.upper()})"}
+    values = {formula: _claimed(formula, noise, poisson) for formula in shown}
+    return tuple(Reported(name, values[key], _why(key, values[key], counted["sampler"], certified)) for key, name in shown.items())
 
 
 def _why(formula: str, value: float, sampler: str, certified: EpsilonBounds | None) -> str:
     parts = []
     if sampler != "poisson":
         parts.append(f"It counts Poisson samples; here it is “{SAMPLERS[sampler].lower()}”, for which that formula is no bound.")
+    elif formula == "gdp":
+        parts.append("A central limit, no bound: it falls short where samples are small or steps few.")
     elif formula != "rdp":
         parts.append("The same law as ours; the library adds what its grid costs, about 0.01.")
     elif certified is not None and certified.upper > 0:

@@ -41,7 +41,12 @@ _FAST_DP: Mapping[str, str] = {
     "clipping_fn": "clipping",
     "accounting_mode": "accountant",
 }
-_TF_OPTIMISER = {"l2_norm_clip": "l2_clip_norm", "noise_multiplier": "noise_multiplier", "num_microbatches": "num_microbatches"}
+_TF_OPTIMISER = {
+    "l2_norm_clip": "l2_clip_norm",
+    "noise_multiplier": "noise_multiplier",
+    "num_microbatches": "num_microbatches",
+    "gradient_accumulation_steps": "gradient_accumulation_steps",
+}
 _TF_STATEMENT = {
     "number_of_examples": "n",
     "batch_size": "batch_size",
@@ -73,15 +78,19 @@ _CALLS: Mapping[str, tuple[str, Mapping[str, str]]] = {
     **{f"VectorizedDPKeras{kind}Optimizer": ("tensorflow_privacy", _TF_OPTIMISER) for kind in ("SGD", "Adam", "Adagrad")},
     "DPGradientDescentGaussianOptimizer": ("tensorflow_privacy", _TF_OPTIMISER),
     "WeightedRandomSampler": ("", {}),
+    "RandomSampler": ("", {"replacement": "replacement"}),
     "DataLoader": ("", _LOADER),
     "fit": ("", {"batch_size": "batch_size", "epochs": "epochs"}),
 }
 """Library and fields of each call by its keywords, which are also its arguments in order where they may stand alone."""
 _POSITIONAL = {"compute_dp_sgd_privacy", "compute_dp_sgd_privacy_statement", "DPKerasConfig"}
 _POSITIONAL |= {name for name, (_, fields) in _CALLS.items() if fields is _TF_OPTIMISER}
-SILENT = ("poisson_sampling", "gradient_accumulation_steps", "num_microbatches", "used_microbatching", "drop_last")
+SILENT = ("poisson_sampling", "gradient_accumulation_steps", "num_microbatches", "used_microbatching", "drop_last", "accountant")
 """Fields that decide ε though nobody need write them."""
-_OPTIONS = ("add_argument", "DEFINE_float", "DEFINE_integer", "DEFINE_bool", "DEFINE_boolean")
+_OPTIONS = ("add_argument", "DEFINE_float", "DEFINE_integer", "DEFINE_bool", "DEFINE_boolean", "set_defaults")
+_SCHEDULES = ("ExponentialNoise", "LambdaNoise", "StepNoise")
+_DRAWING = {"make_private", "make_private_with_epsilon", "from_data_loader"}
+"""Opacus's calls that noise which changes, and those that draw Poisson samples."""
 _ENGINES = {"fastDP": "fastdp", "private_transformers": "fastdp", "opacus": "opacus"}
 _OPERATIONS: Mapping[type, Any] = {
     ast.Add: operator.add,
@@ -143,6 +152,11 @@ def _read(tree: ast.Module) -> Reading:
         if is_open := _is_open(call):
             unread.append(f"Line {call.lineno}, {name}: what {ast.unparse(is_open):.60} holds is not read.")
             hidden |= {field for field in fields.values() if field in SILENT and field not in found}
+    for line, reason in _changes_of_noise(tree):
+        unread.append(f"Line {line}: {reason} changes the noise while it trains: say a σ that no step falls below.")
+        hidden |= {"noise_multiplier", "epsilon"}
+    if library == "opacus" and not any(isinstance(node, ast.Call) and _name(node.func) in _DRAWING for node in ast.walk(tree)):
+        hidden.add("poisson_sampling")
     values = {field: value for field, value in found.items() if field not in hidden}
     return Reading(library, values, tuple(dict.fromkeys(unread)), frozenset(hidden))
 
@@ -151,6 +165,16 @@ def _is_open(call: ast.Call) -> ast.expr | None:
     """An argument that stands for any number of others."""
     starred = [argument for argument in call.args if isinstance(argument, ast.Starred)]
     return next(iter([*starred, *(keyword.value for keyword in call.keywords if keyword.arg is None)]), None)
+
+
+def _changes_of_noise(tree: ast.Module) -> Iterator[tuple[int, str]]:
+    """Lines that change an optimiser's noise, and by what."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.Call(func=func) if _name(func) in _SCHEDULES:
+                yield node.lineno, _name(func)
+            case ast.Attribute(value=owner, attr="noise_multiplier", ctx=ast.Store()) if "optim" in ast.unparse(owner).lower():
+                yield node.lineno, ast.unparse(node)
 
 
 def _imported(tree: ast.Module) -> str:
@@ -167,11 +191,12 @@ def _imported(tree: ast.Module) -> str:
 def _names(tree: ast.Module) -> dict[str, ast.expr]:
     """Names with one value in the whole text: those of variables and `self.x` as written, command-line options as `.x` with their defaults.
 
-    A name that anything else binds too (a loop, a parameter, an unpacking) has none.
+    A name that anything else binds too (a loop, a parameter, an unpacking, an import) has none.
     """
     values: dict[str, list[ast.expr]] = {}
     bound = collections.Counter(ast.unparse(node) for node in ast.walk(tree) if isinstance(getattr(node, "ctx", None), ast.Store))
     bound.update(node.arg for node in ast.walk(tree) if isinstance(node, ast.arg))
+    bound.update(node.asname or node.name for node in ast.walk(tree) if isinstance(node, ast.alias))
     for node in ast.walk(tree):
         if isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None:
             for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
@@ -185,6 +210,9 @@ def _names(tree: ast.Module) -> dict[str, ast.expr]:
 
 def _options(call: ast.Call) -> Iterator[tuple[str, ast.expr]]:
     """The names of a command-line option, with its default."""
+    if _name(call.func) == "set_defaults":
+        yield from ((keyword.arg, keyword.value) for keyword in call.keywords if keyword.arg)
+        return
     defaults = [keyword.value for keyword in call.keywords if keyword.arg == "default"]
     if _name(call.func) != "add_argument":
         defaults = defaults or call.args[1:2]
@@ -215,11 +243,13 @@ def _meant(expression: ast.expr, names: dict[str, ast.expr], depth: int) -> Valu
             return constant
         case ast.Name() | ast.Attribute():
             written = ast.unparse(expression)
-            name = written if written in names or isinstance(expression, ast.Name) else f".{_name(expression)}"
-            if name in names:
-                names[name] = ast.Constant(_value(names[name], names, depth + 1))  # worked out once, however often it is named
-                return _value(names[name], names, depth + 1)
-            return None
+            option = [f".{_name(expression)}"] if isinstance(expression, ast.Attribute) else []
+            meant: list[Value] = []
+            for name in (name for name in (written, *option) if name in names):
+                given, names[name] = names[name], ast.Constant(None)  # a name within itself has no value
+                meant.append(_value(given, names, depth + 1))
+                names[name] = ast.Constant(meant[-1])  # worked out once, however often it is named
+            return meant[0] if meant and meant[0] == meant[-1] else None
         case ast.UnaryOp(op=ast.USub(), operand=operand):
             inner = _value(operand, names, depth + 1)
             return -inner if isinstance(inner, int | float) else None

@@ -328,3 +328,20 @@ def test_on_real_rows_it_is_not_below_pillar_where_noise_is_large():
         for name, settings in learners.items()
     )
     assert ours > pillar + 0.01
+
+
+@pytest.mark.parametrize("length", [1e5, 1e7])
+def test_a_row_that_leaves_moves_a_steep_heads_sum_by_one_clip_norm(length):
+    """Float32 logits of rows at right angles to the head were rounding, and rounding hung on how many rows there are."""
+    generator = rng.stream(7, "steep")
+    row = generator.standard_normal(40)
+    head = generator.standard_normal((40, 10))
+    row = (row / np.linalg.norm(row)).astype(np.float32)
+    head -= np.outer(row, row @ head) / (row @ row)
+    head *= length / np.linalg.norm(head, axis=0)
+    rows, labels = torch.from_numpy(np.tile(row, (20, 1))), torch.zeros(20, dtype=torch.int64)
+    sums = [
+        kalman.residual_sum(of_rows(rows[:n], 40), squared_lengths(rows[:n]), labels[:n], head.astype(np.float32), 0.4)
+        for n in range(2, 21)
+    ]
+    assert max(float((after - before).norm()) for before, after in zip(sums[:-1], sums[1:], strict=True)) <= 0.4 * (1 + 1e-6)
