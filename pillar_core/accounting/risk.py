@@ -124,7 +124,7 @@ class GaussianSummary:
     floor: float
 
 
-def gaussian_summary(curve: TradeOff, *, floor: Annotated[float, CHANCE] = 1e-3) -> GaussianSummary:
+def gaussian_summary(curve: TradeOff, *, floor: Annotated[float, dataclasses.replace(CHANCE, high=0.5)] = 1e-3) -> GaussianSummary:
     """The smallest μ, up to 0.005, whose curve promises no more than `curve`, for rates of at least `floor`; exact for Gaussian runs.
 
     Guarantee: both curves are compared on cells of false-alarm rates, at the worse end of each. Below the floor no μ summarises a run

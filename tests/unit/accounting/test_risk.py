@@ -206,3 +206,10 @@ def test_risks_that_blind_guessing_exceeds_are_refused() -> None:
         accounting.noise_for_risk(0.6)
     with pytest.raises(SettingError, match="blind guessing"):
         accounting.noise_for_risk(0.01, false_positive_rate=0.05)
+
+
+def test_a_summary_above_a_floor_of_a_half_is_refused():
+    """No curve has both rates above a half: it ended in numpy's "Number of samples, -100, must be non-negative"."""
+    curve = accounting.trade_off(accounting.gaussian_run(1.0, sampling_probability=0.1, steps=10))
+    with pytest.raises(SettingError):
+        accounting.gaussian_summary(curve, floor=0.6)

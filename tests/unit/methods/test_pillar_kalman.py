@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import math
 
 import numpy as np
@@ -344,4 +345,4 @@ def test_a_row_that_leaves_moves_a_steep_heads_sum_by_one_clip_norm(length):
         kalman.residual_sum(of_rows(rows[:n], 40), squared_lengths(rows[:n]), labels[:n], head.astype(np.float32), 0.4)
         for n in range(2, 21)
     ]
-    assert max(float((after - before).norm()) for before, after in zip(sums[:-1], sums[1:], strict=True)) <= 0.4 * (1 + 1e-6)
+    assert max(float((after - before).norm()) for before, after in itertools.pairwise(sums)) <= 0.4 * (1 + 1e-6)
