@@ -19,8 +19,13 @@ TESTS = REPOSITORY / "tests"
 SLOW_TESTS = TESTS / "slow_tests.csv"
 """CPU seconds of the tests that are marked `slow`; `pytest --cpu-report` writes it."""
 SLOW_SECONDS = 1.5
-GROUPS = {"e2e": "browser", "unit/jobs": "jobs"}
-"""Folders whose tests start servers or job processes: each stays on one worker, so that it does not compete with itself."""
+GROUPS = {
+    "e2e/test_extraction.py": "backbones",
+    "e2e/test_getting_sets.py": "backbones",
+    "e2e": "browser",
+    "unit/jobs": "jobs",
+}
+"""Tests that start servers or job processes, by file or folder: a group stays on one worker, so that it does not compete with itself."""
 
 for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(variable, "1")  # a worker a core: more threads would wait for one another
@@ -78,6 +83,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         for folder, group in GROUPS.items():
             if path.is_relative_to(folder):
                 item.add_marker(pytest.mark.xdist_group(group))
+                break
 
 
 @pytest.hookimpl(wrapper=True)
