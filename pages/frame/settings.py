@@ -84,7 +84,7 @@ class Settings:
     seed: int = params.setting(
         Param("seed", int, 0, "Names the random streams of the experiment: same seed, same split, same noise.", low=0, high=10**6)
     )
-    seeds: int = params.setting(Param("seeds", int, 3, "Runs per point of a curve; the band is a 95 % interval over them.", low=1, high=20))
+    seeds: int = params.setting(Param("seeds", int, 5, "Runs per point of a curve; the band is a 95 % interval over them.", low=1, high=20))
     accountant: str = params.setting(
         Param("accountant", str, "auto", "How the privacy of all steps is added up; auto takes the tightest sound bound.")
     )

@@ -39,23 +39,27 @@ def learning_hero(
     figure = go.Figure()
     for epsilon, curve in reversed(curves.items()):
         _line(figure, curve, epsilon=epsilon, bold=epsilon == tight, mode=mode)
-    _named(figure, k_curves.without_noise(figure, table, ceiling, mode=mode, shape="spline", smoothing=0.5), mode=mode)
-    ends = [k_curves.end(curve, epsilon, mode) for epsilon, curve in curves.items()]
-    end_labels(figure, ends, low=100 * points["mean"].min(), high=100 * points["mean"].max(), bold=epsilon_label(tight))
+    noiseless = k_curves.without_noise(figure, table, ceiling, mode=mode, shape="spline", smoothing=0.5)
     main = curves[tight]
     top = best(main)
     low_level = _mean(table[(table["method"] == floor) & (table["epsilon"] == tight)])
     top_level = _mean(unprojected(table, ceiling))
     span = (float(main["k"].min()), float(main["k"].max()))
-    _rule(figure, top_level, span=span, text="no privacy at all", mode=mode, dash="dash")
-    _rule(figure, low_level, span=span, text=f"{epsilon_label(tight)} without projection", mode=mode, dash="dot")
+    ends = [k_curves.end(curve, epsilon, mode) for epsilon, curve in curves.items()]
+    if not noiseless.empty:
+        last = noiseless.iloc[-1]
+        ends.append((float(last["k"]), 100 * float(last["mean"]), "without noise", INK[mode].muted))
+    ends += _rule(figure, low_level, span=span, text="without projection", mode=mode, dash="dot")
+    ends += _rule(figure, top_level, span=span, text="no privacy at all", mode=mode, dash="dash")
+    heights = [100 * points["mean"].min(), *(y for _, y, _, _ in ends)]
+    end_labels(figure, ends, low=min(heights), high=max(heights), bold=epsilon_label(tight), height=height - 140)
     _story(figure, main, top=top, low_level=low_level, mode=mode)
     if k:
         _here(figure, main.iloc[(main["k"].astype(float).apply(math.log) - math.log(k)).abs().argmin()], mode=mode)
     title = "k: how many directions, learned from public data, the private training may use"
     k_curves.k_axis(figure, [float(k) for k in main["k"]], title=title)
     figure.update_yaxes(title_text="test accuracy, %")
-    figure.update_layout(showlegend=False, margin_r=84)
+    figure.update_layout(showlegend=False, margin_r=170)
     gain = "" if low_level is None else f", {100 * (top['mean'] - low_level):.0f} points above training without projection"
     alt = (
         f"At {epsilon_label(tight)}, "
@@ -83,29 +87,14 @@ def _line(figure: Any, curve: pd.DataFrame, *, epsilon: float, bold: bool, mode:
     )
 
 
-def _named(figure: Any, curve: pd.DataFrame, *, mode: Mode) -> None:
-    """Writes what the curve without noise is beside it."""
-    if curve.empty:
-        return
-    third = curve.iloc[len(curve) // 3]
-    marks.note(
-        figure,
-        math.log10(third["k"]),
-        100 * third["mean"],
-        "<i>without noise</i>",
-        INK[mode].muted,
-        xanchor="right",
-        yanchor="bottom",
-        xshift=-8,
-    )
-
-
-def _rule(figure: Any, level: float | None, *, span: tuple[float, float], text: str, mode: Mode, dash: str) -> None:
+def _rule(
+    figure: Any, level: float | None, *, span: tuple[float, float], text: str, mode: Mode, dash: str
+) -> list[tuple[float, float, str, str]]:
+    """Draws a level that has no k, and returns its name's place for `end_labels`."""
     if level is None:
-        return
-    muted = INK[mode].muted
-    marks.line(figure, list(span), [100 * level] * 2, muted, width=1.4, dash=dash)
-    marks.note(figure, math.log10(span[0]), 100 * level, f"{text}: {100 * level:.0f} %", muted, xanchor="left", yanchor="bottom")
+        return []
+    marks.line(figure, list(span), [100 * level] * 2, INK[mode].muted, width=1.4, dash=dash)
+    return [(span[1], 100 * level, f"{text} {100 * level:.0f} %", INK[mode].muted)]
 
 
 def _story(figure: Any, main: pd.DataFrame, *, top: Any, low_level: float | None, mode: Mode) -> None:

@@ -17,7 +17,7 @@ from pillar_core.runs.tables import record_of
 from pillar_core.types import Progress, PublicFacts, RunRecord, RunSpec
 
 BACKBONE = "efficientnet_lite0"
-SHARED: Mapping[str, Any] = {"dataset": "fashion_mnist_2k", "public_fraction": 0.1, "seed": [0, 1, 2]}
+SHARED: Mapping[str, Any] = {"dataset": "fashion_mnist_2k", "public_fraction": 0.1, "seed": [0, 1, 2, 3, 4]}
 HERO_EPSILONS = (0.1, 0.3, 1.0, 3.0)
 HERO_K = (3, 5, 10, 20, 40, 80, 160)
 GRIDS: tuple[Mapping[str, Any], ...] = (
