@@ -28,3 +28,4 @@ with failures.shown("This run could not be trained."):
         curves.panel(measured, record, settings)
     if record.guarantee.covers_choice:
         release.panel(settings)
+tuning.switch()

@@ -13,7 +13,7 @@ import streamlit as st
 
 import pillar_core as pc
 from pages.frame import shares
-from pages.frame.settings import AUTO, PART, Settings
+from pages.frame.settings import AUTO, PART, RULE, Settings
 from pillar_core import store
 from pillar_core.backbones import is_ready
 from pillar_core.data import uploads
@@ -24,7 +24,7 @@ from pillar_core.fingerprint import fingerprint
 from pillar_core.params import K, params_of
 from pillar_core.runs import splitting, starter, sweep
 from pillar_core.runs.models import in_sight
-from pillar_core.runs.run import run_spec
+from pillar_core.runs.run import run_spec, solve_spec
 from pillar_core.types import Dataset, FeatureSet, PublicFacts, RunRecord, RunSpec, SemiPrivateSplit
 
 NOT_EXTRACTED = "are not in the cache yet: open Data & backbone and press Extract."
@@ -102,6 +102,17 @@ def words_of_rule(method: str) -> str:
     """What the learner does where no k is given: its own words, else that a rule chooses."""
     own = params_of(pc.METHODS[method].settings).get("k")
     return "rule" if own is None or own.none_means == K.none_means else own.none_means
+
+
+def rule_k(settings: Settings) -> int | None:
+    """The k that the learner's rule chooses from public facts and the budget; None without such a rule, or where no row was read yet."""
+    if words_of_rule(settings.method) != "rule" or not has_k(settings.method) or not pc.METHODS[settings.method].is_private:
+        return None
+    ruled = dataclasses.replace(settings, k=RULE)
+    shipped = _shipped(ruled)
+    if shipped is not None:
+        return int(shipped.settings["k"])
+    return _rule_k(run_key(ruled), ruled) if key(settings, _SPLIT) in _LOADED else None
 
 
 def n_test(settings: Settings) -> int:
@@ -217,6 +228,14 @@ def _run(fingerprint_: str, _settings: Settings) -> RunRecord:
         return shipped
     with contextlib.nullcontext() if store.default().has("record", sweep.cell_key(cell)) else shares.turn():
         return sweep.run_cell(cell, split(_settings))
+
+
+@st.cache_data(max_entries=256, show_spinner=False)
+def _rule_k(fingerprint_: str, _settings: Settings) -> int | None:
+    try:
+        return int(solve_spec(spec(_settings), split(_settings)).settings.k)
+    except PillarError:
+        return None
 
 
 def _shipped(settings: Settings) -> RunRecord | None:

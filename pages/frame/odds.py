@@ -1,7 +1,6 @@
 """Privacy as odds: what a budget lets the best attacker gain over a coin flip, with unit, adjacency and sampling beside it."""
 
 import math
-from collections.abc import Sequence
 
 import pandas as pd
 
@@ -13,7 +12,7 @@ from pillar_core.types import RunRecord
 _RELATIONS = {"add_or_remove_one": "one row added or removed", "replace_one": "one row replaced"}
 
 
-PUBLISHED = (
+_PUBLISHED = (
     (2.0, "Apple, health types in HealthKit: local, user and day"),
     (4.0, "Apple, popular emoji: local, user and day; Microsoft, Assistive AI: user, δ < 1e-7"),
     (8.0, "Apple, lookup hints: local, user and day"),
@@ -23,20 +22,8 @@ PUBLISHED = (
 )
 """ε of published deployments with their units, read in registry.opendp.org/deployments-registry and in D. Desfontaines' list of real-world
 uses (desfontain.es). Other units and models than a row of this app: a scale to read ε by, no comparison."""
-
-
-def marks(offered: Sequence[float]) -> str:
-    """A row of HTML under the ε slider: where published deployments lie among the values that it offers."""
-    last = max(len(offered) - 1, 1)
-    ticks = []
-    for epsilon, words in PUBLISHED:
-        after = next((place for place, value in enumerate(offered) if value >= epsilon), None)
-        if after is None or math.isinf(offered[after]) or after == 0:
-            continue
-        low, high = math.log(offered[after - 1]), math.log(offered[after])
-        place = 100 * (after - 1 + (math.log(epsilon) - low) / (high - low)) / last
-        ticks.append(f'<span title="ε = {epsilon:g}: {words} (registry.opendp.org; desfontain.es)" style="left:{place:.1f}%">▲</span>')
-    return f'<div class="pillar-marks" aria-hidden="true">{"".join(ticks)}</div>' if ticks else ""
+PUBLISHED = tuple((epsilon, f"ε = {epsilon:g}: {words} (registry.opendp.org; desfontain.es)") for epsilon, words in _PUBLISHED)
+"""Marks for the ε slider."""
 
 
 def sentence(settings: Settings) -> str:

@@ -2,7 +2,7 @@
 
 import dataclasses
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import streamlit as st
@@ -41,13 +41,11 @@ def draw(*, knows_data: bool) -> Settings:
         limit = _limit(session.current()) if knows_data else None
         settings = _clamped(session.current(), limit)
         if "k" not in settings.hidden:
-            select_slider(
-                "k", [RULE, *_ladder(KS, settings.k, limit)], lambda k: f"{k:,}" if k != RULE else core.words_of_rule(settings.method)
-            )
+            _k(settings, [RULE, *_ladder(KS, settings.k, limit)], None if limit is None else core.rule_k(settings))
         if "epsilon" not in settings.hidden:
             offered = _ladder(EPSILONS, settings.epsilon, math.inf)
             select_slider("epsilon", offered, _epsilon_words)
-            st.html(odds.marks(offered))
+            st.html(marks(offered, odds.PUBLISHED))
             st.html('<div class="pillar-ends"><span>◀ more privacy</span><span>more accuracy ▶</span></div>')
         _advanced(settings, knows_data=limit is not None)
     return session.current()
@@ -82,6 +80,19 @@ def select_slider(name: str, options: Sequence[int | float], title: Callable[[An
         on_change=session.released,
         args=(name,),
     )
+
+
+def marks(offered: Sequence[float], points: Iterable[tuple[float, str]]) -> str:
+    """A row of HTML under a slider: where values lie among those that it offers, on a logarithmic scale, with words under the pointer."""
+    ticks = []
+    for value, words in points:
+        after = next((place for place, one in enumerate(offered) if one >= value), 0)
+        if after == 0 or offered[after - 1] <= 0 or math.isinf(offered[after]):
+            continue
+        low, high = math.log(offered[after - 1]), math.log(offered[after])
+        place = 100 * (after - 1 + (math.log(value) - low) / (high - low)) / max(len(offered) - 1, 1)
+        ticks.append(f'<span title="{words}" style="left:{place:.1f}%">▲</span>')
+    return f'<div class="pillar-marks" aria-hidden="true">{"".join(ticks)}</div>' if ticks else ""
 
 
 def number(name: str, **shape: Any) -> None:
@@ -134,6 +145,14 @@ def _advanced(settings: Settings, *, knows_data: bool) -> None:
         number("seeds", step=1)
         select("accountant", lambda name: pc.ACCOUNTANTS[name].title)
         select("relation", lambda name: {"add_or_remove_one": "Add or remove one row", "replace_one": "Replace one row"}[name])
+
+
+def _k(settings: Settings, offered: Sequence[int], ruled: int | None) -> None:
+    """The slider of k, on which the rule's own k is said and marked."""
+    rule = core.words_of_rule(settings.method) if ruled is None else f"{ruled:,} (rule)"
+    select_slider("k", offered, lambda k: rule if k == RULE else f"{k:,}")
+    if ruled is not None:
+        st.html(marks(offered, [(ruled, f"k = {ruled:,}: what the rule chooses from n and ε")]))
 
 
 def _limit(settings: Settings) -> int | None:

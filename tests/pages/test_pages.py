@@ -337,12 +337,12 @@ def test_a_large_delta_is_shown_in_red(start: Start, delta: str, warned: bool) -
 
 
 def test_published_deployments_lie_in_order_along_the_slider_with_their_sources() -> None:
-    from pages.frame import odds
+    from pages.frame import odds, sidebar
 
-    row = odds.marks([0.1, 1.0, 2.0, 5.0, 8.0, 20.0, math.inf])
+    row = sidebar.marks([0.1, 1.0, 2.0, 5.0, 8.0, 20.0, math.inf], odds.PUBLISHED)
     places = [float(place) for place in re.findall(r"left:([0-9.]+)%", row)]
     assert places == sorted(places)
     assert places[0] == pytest.approx(100 * 2 / 6, abs=0.1)  # ε = 2 is the third of seven values
     assert len(places) == 5  # 34.9 lies beyond the last finite value
     assert row.count("registry.opendp.org") == 5
-    assert odds.marks([0.1]) == ""
+    assert sidebar.marks([0.1], odds.PUBLISHED) == ""

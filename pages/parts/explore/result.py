@@ -22,11 +22,11 @@ def learner() -> None:
 
 
 def summary(record: RunRecord, settings: Settings) -> Any:
-    """Four numbers with their badges: accuracy, ε spent, directions, time; what comes back is the place of a fifth, for `gain`."""
+    """Three numbers with their badges: accuracy, ε spent, directions; what comes back is the place of a fourth, for `gain`."""
     pinned = pinned_run(settings)
     guarantee = record.guarantee
     with st.container(border=True, key="result"):
-        one, two, three, four, five = st.columns([1.5, 1, 1.15, 1, 1])
+        one, two, three, four = st.columns([1.5, 1, 1.15, 1])
         with one:
             _accuracy(record, pinned, core.n_test(settings))
         two.metric(
@@ -35,9 +35,9 @@ def summary(record: RunRecord, settings: Settings) -> Any:
             help=f"What really ran, at δ = {guarantee.delta:g}, counted by “{guarantee.accountant}”: {'; '.join(guarantee.events)}. "
             f"Adjacency: {odds.relation_words(str(guarantee.relation))}.",
         )
-        words = " ".join([f"Used by the model, of {record.facts.d:,} features.", *record.notes])
+        trained = f"Used by the model, of {record.facts.d:,} features; trained in {_duration(record.seconds)}."
+        words = " ".join([trained, *record.notes])
         four.metric("Directions", _directions(record, settings), help=words)
-        five.metric("Trained in", _duration(record.seconds), help="Time of the training, here or where this run was read from the store.")
         _badges(record, settings)
     if pinned is not None:
         _comparison(settings, record, pinned)

@@ -16,11 +16,8 @@ from pillar_core.types import RunRecord
 
 
 def record(settings: Settings) -> RunRecord:
-    """The run of these settings, its step size chosen as the switch says; what that costs is said below it."""
-    hint = "Settings that were tried out on private rows are paid for, or the number is not differentially private."
-    choosing = Choosing(
-        local.one("Step size chosen by", [str(one) for one in Choosing], str(Choosing.RULES), name="tuning", title=_words, help=hint)
-    )
+    """The run of these settings, its step size chosen as the switch says; what that costs is said above it."""
+    choosing = chosen_by()
     if choosing is Choosing.RULES:
         return core.run(settings)
     reason = _reason(settings, choosing)
@@ -31,6 +28,13 @@ def record(settings: Settings) -> RunRecord:
     outcome = _tuned(f"{core.run_key(settings)}-{choosing}", choosing, settings)
     _price(choosing, outcome, plain)
     return plain if outcome.record is None else outcome.record
+
+
+def switch() -> None:
+    """How the step size is chosen, closed while it is by the rules."""
+    hint = "Settings that were tried out on private rows are paid for, or the number is not differentially private."
+    with st.expander("Advanced: the step size", icon=":material/tune:", expanded=chosen_by() is not Choosing.RULES):
+        local.one("Step size chosen by", [str(one) for one in Choosing], str(Choosing.RULES), name="tuning", title=_words, help=hint)
 
 
 def chosen_by() -> Choosing:
