@@ -31,7 +31,7 @@ EPSILONS = (0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 5.0, 8.0, math.inf)
 KS = (1, 2, 3, 5, 8, 10, 15, 20, 30, 40, 60, 80, 120, 160, 200, 280, 360, 440, 520, 768, 1028, 1284, 1540, 2048)
 BUDGETS = "budgets"
 """The view of Compare that lays every learner at every budget side by side; the others are `COMPARE_VIEWS`."""
-VIEWS = ("k", "plane", "classes", "odds", "solve", "why")
+VIEWS = ("k", "plane", "noise", "classes", "odds", "solve", "why")
 _LONGEST_SHOWN = 40
 _LONGEST_NAME = 1000
 _UNSAFE_SCREEN, _LONGEST_SCREEN = re.compile(r"[^A-Za-z0-9_.:;,+~-]"), 2000

@@ -69,7 +69,7 @@ def test_the_word_is_read_back_as_written() -> None:
 PLACES = {
     "home": [""],
     "learn": ["", "lesson=2"],
-    "explore": ["", "view=solve"],
+    "explore": ["", "view=solve", "view=noise"],
     "compare": ["", "compare=shift&public=part"],
     "runs": ["runs=view:plan", "runs=view:papers"],
     "data": [""],

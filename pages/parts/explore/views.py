@@ -9,7 +9,7 @@ import pillar_core as pc
 from pages.frame import core, figures, history, navigation, odds, plain, session, theme
 from pages.frame import settings as codec
 from pages.frame.settings import VIEWS, Settings
-from pages.parts.explore import kalman, result, solve
+from pages.parts.explore import kalman, noise, result, solve
 from pages.parts.explore.curves import Curves, method_of, read, reference
 from pillar_core import plots
 from pillar_core.params import params_of
@@ -19,6 +19,7 @@ from pillar_core.types import Provenance, RunRecord
 _TITLES = {
     "k": "Curves",
     "plane": "k × ε plane",
+    "noise": "Noise",
     "classes": "Classes",
     "odds": "Odds",
     "solve": "Solve",
@@ -57,6 +58,8 @@ def draw(view: str, curves: Curves, record: RunRecord, settings: Settings) -> No
             _over_k(curves, record, settings)
         case "plane":
             _plane(curves, record, settings)
+        case "noise":
+            noise.panel(settings)
         case "classes":
             _classes(record, settings)
         case "odds":

@@ -6,12 +6,14 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 from scipy import stats
 
 from pillar_core import plots
 from pillar_core.plots import theme
+from pillar_core.plots.steps import training_in_steps
 
 KS = (2, 8, 32, 128)
 BUDGETS = (0.1, 1.0)
@@ -37,6 +39,15 @@ def classes(count: int = 3) -> pd.DataFrame:
     return pd.DataFrame({"class": [f"c{i}" for i in range(count)], "accuracy": [0.9, 0.5, 0.7][:count], "rows": [50] * count})
 
 
+def steps() -> dict[str, Any]:
+    points = pd.DataFrame({"x": [0.5, -1.0], "y": [1.0, 0.0], "class": ["a", "b"]})
+    pushes = pd.DataFrame(
+        {"step": [1, 2], "clean_x": 1.0, "clean_y": 0.0, "noisy_x": [2.0, 0.0], "noisy_y": 1.0, "clean": 1.0, "noise": 3.0}
+    )
+    heads = np.array([[[1.0, 0.0], [-1.0, 0.0]]] * 2)
+    return {"points": points, "heads": heads, "pushes": pushes, "noise": 1.0, "pushed": "a", "classes": ("a", "b")}
+
+
 EVERY: dict[str, Callable[[theme.Mode], Any]] = {
     "accuracy": lambda mode: plots.accuracy_against_k(runs(), mode=mode),
     "heatmap": lambda mode: plots.accuracy_heatmap(runs(), mode=mode, here=(8, 0.1)),
@@ -57,6 +68,7 @@ EVERY: dict[str, Callable[[theme.Mode], Any]] = {
         mode=mode,
     ),
     "map": lambda mode: plots.map_2d(pd.DataFrame({"x": [0.0, 1.0], "y": [1.0, 0.0], "class": ["a", "b"]}), mode=mode),
+    "steps": lambda mode: training_in_steps(**steps(), strip=mode == "dark", mode=mode),
     "bars": lambda mode: plots.comparison(runs()[lambda t: (t["epsilon"] != 0.1) & (t["k"].isna() | (t["k"] == 8))], mode=mode),
 }
 
@@ -217,3 +229,13 @@ def test_the_shown_table_is_not_changed() -> None:
     plots.accuracy_against_k(table)
     plots.accuracy_heatmap(table)
     pd.testing.assert_frame_equal(table, before)
+
+
+def test_the_training_plays_a_frame_a_step_and_leaves_the_rows_where_they_are() -> None:
+    figure = training_in_steps(**steps())
+    assert [frame.name for frame in figure.frames] == ["1", "2"]
+    assert all(0 not in frame.traces for frame in figure.frames)
+    drawn = [figure.data[place].type for place in figure.frames[0].traces]
+    assert [trace.type for trace in figure.frames[0].data] == drawn
+    assert [step.label for step in figure.layout.sliders[0].steps] == ["1", "2"]
+    assert not training_in_steps(**steps(), strip=True).frames

@@ -1,0 +1,49 @@
+"""Watch the noise: one private training, step by step, on the rows at hand."""
+
+import dataclasses
+from typing import Any
+
+import streamlit as st
+
+from pages.frame import core, figures, local, plain, shares, theme
+from pages.frame.settings import Settings
+from pillar_core.plots import Mode
+from pillar_core.plots.steps import training_in_steps
+from pillar_core.studies import training_steps as steps
+from pillar_core.types import Provenance
+
+
+def panel(settings: Settings) -> None:
+    """The animation or the strip for slides, and one step in numbers."""
+    shown = settings if settings.method == "pillar" else dataclasses.replace(settings, method="pillar")
+    if shown is not settings:
+        st.caption("Shown for PILLAR, whose steps are sums over rows in few public directions.")
+    key = core.run_key(shown)
+    found = _steps(key, shown)
+    local.toggle(
+        "As a strip for slides", name="noise-strip", help="Four steps beside each other; the camera at the top right saves an SVG."
+    )
+    figure = _figure(key, theme.mode(), bool(local.linked("noise-strip", False)), found, shown)
+    kinds = (Provenance.NON_PRIVATE, Provenance.PRIVATE)
+    figures.show(figure, found.pushes, name="training_steps", kinds=kinds, settings=shown, is_experiment=True)
+    numbers = [int(step) for step in found.pushes["step"]]
+    step = local.slider("A step in numbers", numbers, numbers[0], name="noise-step", help="What one row, the sum and the noise are there.")
+    rows = found.opened[found.opened["step"] == step].drop(columns="step")
+    st.dataframe(rows, hide_index=True, key="table-noise-step")
+    st.caption(
+        f"Pushes of the head of “{plain.text(found.pushed)}” along the first two of k = {found.k} public directions, with their lengths "
+        f"over all directions and classes. Each number of a sum gets noise of standard deviation {found.noise:.3g}: more directions are "
+        "more numbers, and with a smaller ε each gets more."
+    )
+
+
+@st.cache_resource(max_entries=8, show_spinner="Training once more, step by step …")
+def _steps(run_key: str, _settings: Settings) -> steps.TrainingSteps:
+    with shares.turn():
+        return steps.training_steps(core.spec(_settings), core.split(_settings))
+
+
+@st.cache_resource(max_entries=8, show_spinner=False)
+def _figure(run_key: str, mode: Mode, strip: bool, _found: steps.TrainingSteps, _settings: Settings) -> Any:
+    of: dict[str, Any] = {"noise": _found.noise, "pushed": _found.pushed, "classes": core.split(_settings).features.classes}
+    return training_in_steps(_found.points, _found.heads, _found.pushes, strip=strip, mode=mode, **of)

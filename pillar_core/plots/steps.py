@@ -1,0 +1,170 @@
+"""A private training as an animation: rows and decision regions in two directions, a sum without and with its noise as arrows."""
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
+
+from pillar_core.arrays import Array
+from pillar_core.plots import marks
+from pillar_core.plots.theme import INK, Height, Ink, Mode, categorical, class_symbols, faded, finished
+
+_GRID, _REACH, _CIRCLE = 64, 0.85, 40
+_FASTEST, _SLOWEST, _WHOLE = 100, 700, 4000
+"""Milliseconds of a step, at least and at most, and of all together."""
+_BARS = ("rows", "noise")
+
+
+def training_in_steps(
+    points: pd.DataFrame,
+    heads: Array,
+    pushes: pd.DataFrame,
+    *,
+    noise: float,
+    pushed: str,
+    classes: Sequence[str],
+    strip: bool = False,
+    mode: Mode = "light",
+    height: Height = 560,
+) -> Any:
+    """Frames, one a step, with buttons to play and a slider; `strip` draws four of the steps beside each other instead.
+
+    points: columns x, y, class. heads: (T, C, 2) weights after each step. pushes: one row a step, columns step, clean_x, clean_y, noisy_x,
+    noisy_y (where the head of class `pushed` is moved), clean, noise (lengths over everything that a step sums). noise: the standard
+    deviation of each number.
+    """
+    figure, ink = go.Figure(), INK[mode]
+    reach = 1.08 * float(np.abs(points[["x", "y"]].to_numpy()).max())
+    longest = np.hypot(pushes[["clean_x", "noisy_x"]].to_numpy(), pushes[["clean_y", "noisy_y"]].to_numpy()).max()
+    scale = _REACH * reach / max(float(longest), 1e-12)
+    shown = sorted({0, len(heads) // 3, 2 * len(heads) // 3, len(heads) - 1}) if strip else [0]
+    for panel, step in enumerate(shown):
+        axes = {"xaxis": f"x{panel + 1}", "yaxis": f"y{panel + 1}"}
+        figure.add_traces(
+            [trace.update(axes) for trace in [_rows(points, classes, mode), *_moving(heads, pushes, step, reach, scale, noise, mode)]]
+        )
+        left, width = (panel / len(shown), 0.96 / len(shown)) if strip else (0, 0.66)
+        side = {"range": [-reach, reach], "showgrid": False, "showticklabels": False, "constrain": "domain"}
+        figure.layout[f"xaxis{panel + 1}"] = {
+            **side,
+            "domain": [left, left + width],
+            "anchor": axes["yaxis"],
+            "title_text": _title(pushes, step, strip),
+        }
+        figure.layout[f"yaxis{panel + 1}"] = {
+            **side,
+            "anchor": axes["xaxis"],
+            "scaleanchor": axes["xaxis"],
+            "title_text": "" if panel else "second public direction",
+        }
+    if not strip:
+        figure.add_trace(_lengths(pushes, 0, mode).update(xaxis="x2", yaxis="y2"))
+        top = 1.08 * float(pushes[["clean", "noise"]].to_numpy().max())
+        figure.update_layout(
+            xaxis2={"domain": [0.78, 1], "anchor": "y2"}, yaxis2={"range": [0, top], "anchor": "x2", "title_text": "length of the sum"}
+        )
+        figure.frames = [
+            go.Frame(
+                data=[*_moving(heads, pushes, step, reach, scale, noise, mode), _lengths(pushes, step, mode)],
+                traces=list(range(1, len(figure.data))),
+                name=str(int(pushes["step"].iloc[step])),
+            )
+            for step in range(len(heads))
+        ]
+        _controls(figure, ink)
+    figure.update_layout(showlegend=False)
+    ratio = float(pushes["noise"].median() / max(float(pushes["clean"].median()), 1e-12))
+    caption = (
+        f"Arrows: where the head of “{pushed}” is pushed, by the rows and with noise (orange; circle: its standard deviation). "
+        f"Over all that is summed, the noise is {ratio:.2g} times as long as what the rows say. Shaded: the class by these two directions."
+    )
+    alt = f"{len(heads)} steps of a private training in two directions; the noise is {ratio:.2g} times as long as the sum of the rows."
+    return finished(figure, title="Watch the noise", caption=caption, alt=alt, mode=mode, height=height)
+
+
+def _rows(points: pd.DataFrame, classes: Sequence[str], mode: Mode) -> go.Scatter:
+    place = {name: index for index, name in enumerate(classes)}
+    colours, symbols = categorical(len(classes), mode), class_symbols(len(classes))
+    marker = {
+        "size": 5,
+        "opacity": 0.8,
+        "color": [colours[place[name]] for name in points["class"]],
+        "symbol": [symbols[place[name]] for name in points["class"]],
+    }
+    return go.Scatter(
+        x=points["x"], y=points["y"], mode="markers", marker=marker, text=points["class"], hovertemplate="%{text}<extra></extra>"
+    )
+
+
+def _moving(heads: Array, pushes: pd.DataFrame, step: int, reach: float, scale: float, noise: float, mode: Mode) -> list[Any]:
+    """Regions, the noise's circle and both arrows after one step."""
+    side, colours = np.linspace(-reach, reach, _GRID), categorical(heads.shape[1], mode)
+    x, y = np.meshgrid(side, side)
+    named = np.argmax(heads[step] @ np.stack([x.ravel(), y.ravel()]), axis=0).astype(np.uint8).reshape(x.shape)
+    bands = [[(index + end) / len(colours), faded(colour, 0.18)] for index, colour in enumerate(colours) for end in (0, 1)]
+    regions = go.Heatmap(x=side, y=side, z=named, zmin=-0.5, zmax=len(colours) - 0.5, colorscale=bands, showscale=False, hoverinfo="skip")
+    push = pushes.iloc[step] * scale
+    turn = np.linspace(0, 2 * math.pi, _CIRCLE)
+    around = go.Scatter(
+        x=push["clean_x"] + scale * noise * np.cos(turn),
+        y=push["clean_y"] + scale * noise * np.sin(turn),
+        mode="lines",
+        line={"color": marks.MARKED[mode], "width": 1.4, "dash": "dot"},
+        hoverinfo="skip",
+    )
+    arrows = [
+        go.Scatter(
+            x=[0, push[f"{which}_x"]],
+            y=[0, push[f"{which}_y"]],
+            mode="lines+markers",
+            line={"color": colour, "width": 4},
+            marker={"color": colour, "symbol": "arrow", "size": [0, 15], "angleref": "previous"},
+            hovertemplate=f"{words}<extra></extra>",
+        )
+        for which, colour, words in (("clean", INK[mode].text, "what the rows say"), ("noisy", marks.MARKED[mode], "what the head is told"))
+    ]
+    return [regions, around, *arrows]
+
+
+def _lengths(pushes: pd.DataFrame, step: int, mode: Mode) -> go.Bar:
+    values = [float(pushes["clean"].iloc[step]), float(pushes["noise"].iloc[step])]
+    colours = [INK[mode].text, marks.MARKED[mode]]
+    return go.Bar(
+        x=_BARS, y=values, text=[f"{value:.3g}" for value in values], marker={"color": colours}, cliponaxis=False, hoverinfo="skip"
+    )
+
+
+def _title(pushes: pd.DataFrame, step: int, strip: bool) -> str:
+    return f"step {int(pushes['step'].iloc[step])}" if strip else "first public direction"
+
+
+def _controls(figure: Any, ink: Ink) -> None:
+    """Play, pause and a slider over the frames, below the picture."""
+    pace = min(max(_WHOLE / len(figure.frames), _FASTEST), _SLOWEST)
+    going = {"frame": {"duration": pace, "redraw": True}, "transition": {"duration": 0}}
+    still = {"frame": {"duration": 0, "redraw": True}, "transition": {"duration": 0}, "mode": "immediate"}
+    buttons = [
+        {"label": "▶ Play", "method": "animate", "args": [None, {**going, "fromcurrent": True}]},
+        {"label": "❚❚ Pause", "method": "animate", "args": [[None], still]},
+    ]
+    steps = [{"label": frame.name, "method": "animate", "args": [[frame.name], still]} for frame in figure.frames]
+    place = {"y": -0.12, "yanchor": "top", "pad": {"t": 26}}
+    figure.update_layout(
+        updatemenus=[
+            {
+                "type": "buttons",
+                "direction": "left",
+                "buttons": buttons,
+                "x": 0,
+                "xanchor": "left",
+                **place,
+                "font": {"color": ink.text},
+                "bgcolor": ink.surface,
+                "showactive": False,
+            }
+        ],
+        sliders=[{"steps": steps, "active": 0, "x": 0.24, "len": 0.76, "currentvalue": {"prefix": "step "}, **place}],
+    )
