@@ -23,7 +23,8 @@ if __name__ == "__main__":
             owner.remember()
         navigation.bar()
         if page.url_path != "learn":
-            status.draw(sidebar.draw(knows_data=page.url_path != ""))
+            are_near = theme.is_narrow() and page.url_path in ("", "explore")
+            status.draw(sidebar.draw(knows_data=page.url_path != "", are_near=are_near))
         session.publish()
         session.show_notes()
         shares.words()

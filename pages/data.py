@@ -23,7 +23,7 @@ with papers:
 with own:
     upload.panel(settings)
 
-st.subheader("Backbone", anchor=False)
+st.header("Backbone", anchor=False)
 if extraction.panel(settings):
     with failures.shown("This data set could not be opened."):
         rows.panel(settings)

@@ -23,7 +23,7 @@ theme.front(
 
 for column, door in zip(st.columns(3), presets.DOORS, strict=True):
     with column, st.container(border=True, key=f"door-{door.name}", height="stretch"):
-        st.markdown(f"#### {door.icon} {door.title}")
+        st.markdown(f"## {door.icon} {door.title}")
         st.markdown(door.text)
         navigation.link(door.page, door.action, changes=door.changes)
 
@@ -50,12 +50,12 @@ else:
     )
     st.caption(
         "Every point is a model that was really trained and tested on real images. All of one colour promise the same privacy; only k, "
-        "the number of public directions, differs. ε and k in the sidebar move the bold curve and the ring. The gain over training "
+        "the number of public directions, differs. ε and k move the bold curve and the ring. The gain over training "
         "without projection is largest at small ε and with few rows, and shrinks as either grows. Accuracy is measured on test rows, "
         "which ε does not protect."
     )
 
-st.subheader("Six things to try", anchor=False)
+st.header("Six things to try", anchor=False)
 for row in (presets.PRESETS[:3], presets.PRESETS[3:]):
     for column, preset in zip(st.columns(3), row, strict=True):
         with column, st.container(border=True, key=f"preset-{preset.name}", height="stretch"):

@@ -19,7 +19,7 @@ def metric(app: AppTest, label: str) -> str:
 
 def words(app: AppTest) -> str:
     """Everything that a page says in running text and messages, as people read it: a sign behind a backslash is that sign."""
-    kinds = (app.markdown, app.caption, app.warning, app.error, app.info, app.title, app.subheader)
+    kinds = (app.markdown, app.caption, app.warning, app.error, app.info, app.title, app.header)
     shown = "\n".join(str(item.value) for items in kinds for item in items)
     return re.sub(r"\\([!-/:-@\[-`{-~])|\u2060", r"\1", shown)
 

@@ -6,8 +6,9 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from pages.frame import badges, exports, moving, plain
+from pages.frame import badges, exports, moving, plain, theme
 from pages.frame.settings import Settings
+from pillar_core import plots
 from pillar_core.types import Provenance
 
 _CONFIG: dict[str, Any] = {
@@ -45,6 +46,8 @@ def show(
         badges.provenance_row(
             *kinds, seeds=seeds, is_experiment=is_experiment, is_synthetic=is_synthetic, is_real=is_real, is_theory=is_theory
         )
+        if theme.is_narrow():
+            figure = plots.narrowed(figure)
         chosen, shared = None, {"key": key or f"chart-{name}", "alt": figure.layout.meta["alt"]}
         shared["config"] = _CONFIG | {"toImageButtonOptions": {"format": "svg", "filename": name}}
         if base:

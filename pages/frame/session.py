@@ -88,9 +88,9 @@ def adopt(settings: Settings, notes: list[str]) -> None:
     st.session_state[_TOUCHED] = True
 
 
-def control(name: str) -> str:
-    """The key for the widget of a setting, filled with the setting's value."""
-    key = _WIDGET + name
+def control(name: str, place: str = "") -> str:
+    """The key for the widget of a setting, with its value; one per place, because a widget that moves forgets it."""
+    key = _WIDGET + place + name
     fill(key, st.session_state[_SET + name])
     return key
 
@@ -105,9 +105,9 @@ def fill(key: str, value: Value | list[str]) -> None:
         st.session_state[key] = value
 
 
-def released(name: str) -> None:
+def released(name: str, place: str = "") -> None:
     """The callback of the widget of a setting."""
-    value = st.session_state[_WIDGET + name]
+    value = st.session_state[_WIDGET + place + name]
     if value is not None:
         change(**{name: value})
 

@@ -30,8 +30,8 @@ LABELS = {
 }
 
 
-def draw(*, knows_data: bool) -> Settings:
-    """Draws the controls and returns the settings, moved into what the data allow.
+def draw(*, knows_data: bool, are_near: bool) -> Settings:
+    """Draws the controls and returns the settings, moved into what the data allow; k and ε are on the page itself if `are_near`.
 
     A page that shows no data of its own (`knows_data` false) must not wait for them: its k is limited later, where it counts.
     """
@@ -40,13 +40,16 @@ def draw(*, knows_data: bool) -> Settings:
         _data(settings)
         limit = _limit(session.current()) if knows_data else None
         settings = _clamped(session.current(), limit)
+    place = "near." if are_near else ""
+    with st.container(key="near") if are_near else st.sidebar:
         if "k" not in settings.hidden:
-            _k(settings, [RULE, *_ladder(KS, settings.k, limit)], None if limit is None else core.rule_k(settings))
+            _k(settings, [RULE, *_ladder(KS, settings.k, limit)], None if limit is None else core.rule_k(settings), place)
         if "epsilon" not in settings.hidden:
             offered = _ladder(EPSILONS, settings.epsilon, math.inf)
-            select_slider("epsilon", offered, _epsilon_words)
+            select_slider("epsilon", offered, _epsilon_words, place)
             st.html(marks(offered, odds.PUBLISHED))
             st.html('<div class="pillar-ends"><span>◀ more privacy</span><span>more accuracy ▶</span></div>')
+    with st.sidebar:
         _advanced(settings, knows_data=limit is not None)
     return session.current()
 
@@ -69,16 +72,16 @@ def select(name: str, title: Callable[[str], str], *, brought: Sequence[str] = (
         )
 
 
-def select_slider(name: str, options: Sequence[int | float], title: Callable[[Any], str]) -> None:
+def select_slider(name: str, options: Sequence[int | float], title: Callable[[Any], str], place: str) -> None:
     """A slider over the values worth trying."""
     st.select_slider(
         LABELS[name],
         options,
-        key=session.control(name),
+        key=session.control(name, place),
         format_func=title,
         help=PARAMS[name].help,
         on_change=session.released,
-        args=(name,),
+        args=(name, place),
     )
 
 
@@ -147,10 +150,10 @@ def _advanced(settings: Settings, *, knows_data: bool) -> None:
         select("relation", lambda name: {"add_or_remove_one": "Add or remove one row", "replace_one": "Replace one row"}[name])
 
 
-def _k(settings: Settings, offered: Sequence[int], ruled: int | None) -> None:
+def _k(settings: Settings, offered: Sequence[int], ruled: int | None, place: str) -> None:
     """The slider of k, on which the rule's own k is said and marked."""
     rule = core.words_of_rule(settings.method) if ruled is None else f"{ruled:,} (rule)"
-    select_slider("k", offered, lambda k: rule if k == RULE else f"{k:,}")
+    select_slider("k", offered, lambda k: rule if k == RULE else f"{k:,}", place)
     if ruled is not None:
         st.html(marks(offered, [(ruled, f"k = {ruled:,}: what the rule chooses from n and ε")]))
 

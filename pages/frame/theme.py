@@ -5,6 +5,10 @@ from pathlib import Path
 import streamlit as st
 
 from pillar_core.plots import Mode
+from pillar_core.plots.theme import INK
+
+_SCRIPT = Path(__file__).with_name("window.js").read_text(encoding="utf-8")
+_NARROW = "window.narrow"
 
 ICON = str(Path(__file__).with_name("icon.svg"))
 """The browser tab's icon: a file of ours, because Streamlit's named icons are fetched from a public server."""
@@ -15,11 +19,12 @@ _STYLE = """
   [data-testid="stSidebarHeader"] { height: 2.4rem; padding-bottom: 0; }
   [data-testid="stSidebarUserContent"] { padding-top: 0; }
   [data-testid="stSidebarUserContent"] [data-testid="stVerticalBlock"] { gap: 0.7rem; }
-  [data-testid="stMain"] h4 { font-size: 1.18rem; padding: 0.2rem 0 0.5rem; }
+  [data-testid="stMain"] h2 { padding: 0.2rem 0 0.5rem; }
   [data-testid="stMain"] h1 { letter-spacing: -0.015em; line-height: 1.12; text-wrap: balance; }
   [data-testid="stMain"] h2, [data-testid="stMain"] h3 { letter-spacing: -0.01em; }
   .pillar-lede { font-size: 1.22rem; line-height: 1.5; max-width: 46rem; opacity: 0.86;
     margin: 0.2rem 0 0.4rem; text-wrap: pretty; padding-top: 0.6rem; }
+  .st-key-window { position: absolute; }
   .st-key-samples [data-testid="stImage"] img, .st-key-samples img { image-rendering: pixelated; }
   .st-key-samples [data-testid="stImage"] { gap: 0.5rem; }
   .pillar-rule { height: 4px; width: 9rem; border-radius: 2px; margin: 0.4rem 0 0.2rem;
@@ -40,16 +45,34 @@ _STYLE = """
     border-left: 1px solid rgba(127, 127, 150, 0.35); margin-left: 0.35rem; padding-left: 0.35rem; }
   .st-key-navigation [data-testid="stPageLink-NavLink"] { padding: 0.2rem 0.5rem; white-space: nowrap; }
   .st-key-brand [data-testid="stMarkdown"] p { font-family: "Source Serif", Georgia, serif; font-weight: 650; font-size: 1.15rem; }
+  [class*="st-key-door-"] h2 { font-size: 1.18rem; }
   [class*="st-key-door-"] { min-height: 100%; }
   [class*="st-key-figure-"] { padding-bottom: 0.4rem; }
   [data-testid="stMetricValue"] { font-variant-numeric: tabular-nums; }
+  [data-testid="stCaptionContainer"] { opacity: 0.8; }
+  [data-testid="stSliderThumbValue"] p, [data-testid="stButtonGroup"] [data-selected="true"] p { color: ACCENT; }
+  a:focus-visible, button:focus-visible, summary:focus-visible, [tabindex]:focus-visible { outline: 2px solid ACCENT; outline-offset: 2px; }
+  @media (max-width: 640px) {
+    [data-testid="stMainBlockContainer"] { padding: 3.6rem 0.8rem 4rem; }
+    .st-key-front-title h1 { font-size: 1.8rem; }
+    .pillar-lede { font-size: 1.05rem; }
+    .st-key-navigation [data-testid="stPageLink-NavLink"] { padding: 0.55rem 0.6rem; }
+  }
 </style>
 """
 
 
 def apply() -> None:
-    """Adds the styling to the page."""
-    st.html(_STYLE)
+    """Adds the styling to the page, and learns whether its window is narrow."""
+    st.html(_STYLE.replace("ACCENT", INK[mode()].accent))
+    window = st.components.v2.component("pillar_window", js=_SCRIPT, isolate_styles=False)
+    said = window(key="window", default={"narrow": False}, on_narrow_change=lambda: None, height=0)
+    st.session_state[_NARROW] = bool(said.narrow)
+
+
+def is_narrow() -> bool:
+    """Whether the browser's window is as narrow as a phone's; a session's first run takes it for wide."""
+    return bool(st.session_state.get(_NARROW, False))
 
 
 def mode() -> Mode:

@@ -37,6 +37,18 @@ def test_a_slider_changes_the_result_and_the_link_and_nothing_else(page: Any, ad
     expect_in_link(page, "k=20", "seed=5", "epsilon=1", "data=digits")
 
 
+def test_a_phone_has_pages_k_and_epsilon_at_hand(page: Any, address: str) -> None:
+    page.set_viewport_size({"width": 390, "height": 844})
+    opened(page, f"{address}/explore?{SMALL}&k=2")
+    sliders = page.locator(".st-key-near")
+    expect(sliders.get_by_role("slider", name="ε, privacy budget")).to_have_attribute("aria-valuetext", "1")
+    move(page, "k, directions kept", "ArrowRight", to="5")
+    expect(metric(page, "Directions")).to_have_text("5")
+    page.get_by_role("link", name="Learn").click()
+    expect(page.get_by_text("Guess first.")).to_be_visible()
+    expect_no_error(page)
+
+
 def test_the_chart_stays_while_its_star_walks(page: Any, address: str) -> None:
     opened(page, f"{address}/explore?{SMALL}&k=5")
     star = page.locator(".st-key-chart-accuracy_against_k .scatterlayer .trace").last.locator(".point")

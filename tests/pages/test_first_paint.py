@@ -26,7 +26,7 @@ app = AppTest.from_file("app.py", default_timeout=600).run()
 home = [item.proto.id for item in app.get("plotly_chart")]
 before = sorted(sys.modules)
 app.switch_page("pages/explore.py").run()
-explore = [item.proto.id for item in app.get("bidi_component")]
+explore = [item.proto.id for item in app.get("bidi_component") if "chart" in item.proto.id]
 metrics = [[item.label, item.value] for item in app.metric]
 errors = [item.value for item in [*app.exception, *app.error]]
 print(json.dumps([home, explore, before, sorted(sys.modules), metrics, errors, len(core._LOADED)]))

@@ -80,7 +80,7 @@ def test_images_brought_on_screen_are_offered_in_the_sidebar_and_on_data(start: 
     assert (app.query_params["data"], app.query_params["public"]) == ("digits", name)
     app.button(key=f"kept-private-{key}").click().run()
     assert (app.query_params["data"], app.query_params["public"]) == (name, "part")
-    assert "x-rays.npz" in [item.value for item in app.subheader]
+    assert "x-rays.npz" in [item.value for item in app.header]
 
 
 def test_numbers_that_cannot_be_screened_are_named_with_the_reason(start: Start) -> None:

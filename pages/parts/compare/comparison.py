@@ -136,7 +136,7 @@ def _with_published(runs: pd.DataFrame, settings: Settings) -> pd.DataFrame:
 
 
 def _table(lines: pd.DataFrame) -> None:
-    st.subheader("Every learner, every budget", anchor=False)
+    st.header("Every learner, every budget", anchor=False)
     shown = lines.assign(accuracy=100 * lines["mean"], low=100 * lines["low"], high=100 * lines["high"])
     shown["epsilon_upper"] = shown["epsilon_upper"].map(_epsilon)
     st.dataframe(

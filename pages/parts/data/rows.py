@@ -14,7 +14,7 @@ def panel(settings: Settings) -> None:
     """The rows by role, and figures of them with their provenance."""
     split = core.split(settings)
     facts = split.facts
-    st.subheader(plain.text(uploads.title_of(settings.data)), anchor=False)
+    st.header(plain.text(uploads.title_of(settings.data)), anchor=False)
     for column, (label, value, hint) in zip(
         st.columns(4),
         (

@@ -19,7 +19,9 @@ def panel(settings: Settings) -> None:
         data = core.raw(settings)
         names = [] if data.y_train is None else [data.classes[label] for label in data.y_train[:_IMAGES]]
         if data.x_train.ndim > 2:
-            st.image(list(data.x_train[:_IMAGES]), caption=[plain.text(name) for name in names] or None, width=64)
+            shown = data.x_train[:_IMAGES]
+            alts = [f"train row {row}: {name}" for row, name in enumerate(names or ["an image without a label"] * len(shown))]
+            st.image(list(shown), caption=[plain.text(name) for name in names] or None, width=64, alt=alts)
         else:
             _table(data.x_train, names)
 

@@ -74,7 +74,7 @@ def fault_injection() -> None:
         hint = "The ε that the broken code goes on claiming, at δ = 1e-5."
         claim = local.slider("It claims ε", list(_CLAIMS), _TOP, name="claim", title=lambda value: f"{value:g}", help=hint)
     outcome = _with_fault(name, claim, settings.seed)
-    left.markdown(f"#### {auditing.FAULT_WORDS[outcome.fault]}")
+    left.markdown(f"## {auditing.FAULT_WORDS[outcome.fault]}")
     _verdict(outcome, claim)
     worst = outcome.worst
     table = privacy_tables.worlds(worst)
@@ -94,7 +94,7 @@ def blind_spots() -> None:
     st.markdown("An audit that finds nothing is no proof. These three bugs have happened in published code, and no canary shows them.")
     for spot, column in zip(auditing.BLIND_SPOTS, st.columns(len(auditing.BLIND_SPOTS)), strict=True):
         with column, st.container(border=True, height="stretch"):
-            st.markdown(f"#### :material/visibility_off: {spot.title}")
+            st.markdown(f"## :material/visibility_off: {spot.title}")
             st.markdown(spot.why)
             st.markdown(f":material/task_alt: **Caught here by** {spot.caught_by}")
 

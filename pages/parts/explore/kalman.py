@@ -13,7 +13,7 @@ LEARNER = kalman_reasons.LEARNER
 
 def panel(settings: Settings) -> None:
     """The three pictures of the run that the settings describe."""
-    st.markdown("#### Why it works")
+    st.markdown("## Why it works")
     found = _reasons(core.run_key(settings), settings)
     if found is None:
         st.caption("This run left the public directions aside, for its private rows spread elsewhere: there is no prior to show.")

@@ -13,7 +13,7 @@ from pillar_core.types import Provenance
 def panel(curves: Curves, settings: Settings) -> None:
     """The target and three answers, each with the way it was come by."""
     method = method_of(settings)
-    st.markdown("#### What would it take?")
+    st.markdown("## What would it take?")
     with st.container(width=280):
         sidebar.number("target", step=1)
     if not (curves.table["method"] == method).any():

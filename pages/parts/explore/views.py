@@ -138,7 +138,7 @@ def _odds(record: RunRecord, settings: Settings) -> None:
 
 
 def _why(record: RunRecord, settings: Settings) -> None:
-    st.markdown("#### Why these settings")
+    st.markdown("## Why these settings")
     st.markdown("\n".join(f"- {plain.text(reason)}" for reason in record.why) or "Every setting was given; no rule chose one.")
     rows = _settings_table(record)
     left, right = st.columns([3, 2])

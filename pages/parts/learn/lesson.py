@@ -31,7 +31,7 @@ def step(settings: Settings) -> None:
     place = number(settings)
     this = STEPS[place - 1]
     st.progress(place / len(STEPS), text=f"Step {place} of {len(STEPS)}")
-    st.subheader(this.title, anchor=False)
+    st.header(this.title, anchor=False)
     st.markdown(this.story)
     guess = _guess(this, place)
     if local.value(f"lesson-shown-{place}", 0):

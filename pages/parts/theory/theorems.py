@@ -174,7 +174,7 @@ def _number(column: Any, item: Value) -> None:
             st.badge(str(item.form), color=_COLOURS[item.form])
             if item.is_rate:
                 st.badge("rate", color="orange", help="Constants and logarithms are unknown: only growth and ratios mean anything.")
-        st.markdown(f"#### {shown(item.value)} {item.unit}")
+        st.markdown(f"## {shown(item.value)} {item.unit}")
         if item.note:
             st.caption(item.note)
 

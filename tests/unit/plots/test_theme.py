@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import itertools
 import math
+import tomllib
+from pathlib import Path
 
+import plotly.graph_objects as go
 import pytest
 
 from pillar_core.plots import theme
@@ -82,3 +85,23 @@ def test_a_figure_without_words_is_refused() -> None:
 )
 def test_seeds_are_told(counts: list[int], words: str) -> None:
     assert theme.seeds_phrase(counts) == words
+
+
+def test_a_narrow_figure_keeps_its_marks_and_breaks_its_words() -> None:
+    figure = go.Figure(go.Scatter(x=[1, 10, 100], y=[1, 2, 3])).update_xaxes(type="log", tickvals=[1, 3, 10, 30, 100])
+    figure.add_annotation(text="without any projection", x=2, y=3)
+    figure.add_annotation(text="<i>a hint</i>", x=0, y=1)
+    title = "A title that no phone could ever show in one line"
+    narrow = theme.narrowed(theme.finished(figure, title=title, caption="seeds " * 30, alt="a chart", mode="light"))
+    assert max(map(len, narrow.layout.title.text.split("<br>"))) <= 32
+    assert narrow.layout.title.text.replace("<br>", " ") == title
+    assert [note.text for note in narrow.layout.annotations] == ["without any<br>projection"]
+    assert len(narrow.layout.xaxis.tickvals) == 4
+    assert narrow.data == figure.data
+    assert narrow.layout.meta == figure.layout.meta
+    assert figure.layout.title.text == title, "the wide figure stays as it was"
+
+
+def test_words_on_the_primary_colour_can_be_read() -> None:
+    looks = tomllib.loads((Path(__file__).parents[3] / ".streamlit" / "config.toml").read_text(encoding="utf-8"))["theme"]
+    assert all(contrast(looks[mode]["primaryColor"], "#FFFFFF") >= 4.5 for mode in MODES)
