@@ -1,6 +1,7 @@
 """Methods side by side: one bar each, intervals over seeds, published values where they exist."""
 
 import math
+from collections.abc import Mapping
 from typing import Any
 
 import pandas as pd
@@ -17,15 +18,17 @@ def comparison(
     mode: Mode = "light",
     titles: dict[str, str] | None = None,
     title: str = "Methods at one budget",
+    levels: Mapping[str, float] | None = None,
     height: Height | None = None,
 ) -> Any:
-    """Mean test accuracy (percent) of each method with its interval and number of seeds, in the order of the pages.
+    """Mean test accuracy (percent) of each method with its interval and number of seeds, best first, each with its own marker.
 
     table: one row per run with columns method, seed, accuracy in [0, 1], and optionally published in [0, 1]. `titles`
-    maps a method's name to its title for people.
+    maps a method's name to its title for people. levels: accuracies by name to draw as lines through all.
     """
-    names = in_order(table["method"])
-    means = over_seeds(table, by=["method"], value="accuracy", low=0, high=1).set_index("method").reindex(names)
+    means = over_seeds(table, by=["method"], value="accuracy", low=0, high=1).set_index("method").reindex(in_order(table["method"]))
+    means = means.sort_values("mean", ascending=False, kind="stable")
+    names = [str(name) for name in means.index]
     labels = [(titles or {}).get(name, name) for name in names]
     figure = go.Figure()
     figure.add_bar(
@@ -45,6 +48,19 @@ def comparison(
         },
         hovertemplate="%{y}: %{x:.1f} %<extra></extra>",
     )
+    styles = [method_style(name) for name in names]
+    symbols = {"symbol": [style.symbol for style in styles], "color": [style.colour(mode) for style in styles]}
+    figure.add_scatter(
+        x=100 * means["mean"],
+        y=labels,
+        mode="markers",
+        marker={**symbols, "size": 11, "line": {"width": 1.5, "color": INK[mode].surface}},
+        hoverinfo="skip",
+        showlegend=False,
+    )
+    for place, (name, level) in enumerate(sorted((levels or {}).items(), key=lambda item: item[1])):
+        note = {"text": f"{name}: {100 * level:.1f} %", "font": {"color": INK[mode].muted, "size": 12}, "yshift": 16 * place}
+        figure.add_vline(x=100 * level, line={"color": INK[mode].muted, "dash": "dot", "width": 1.4}, annotation=note)
     if "published" in table:
         published = table.groupby("method")["published"].first().reindex(names)
         marks.dots(
@@ -60,8 +76,7 @@ def comparison(
     figure.update_xaxes(title_text="test accuracy, %", rangemode="tozero")
     marks.names_axis(figure, labels)
     figure.update_layout(showlegend="published" in table, bargap=0.3)
-    order = means["mean"].sort_values(ascending=False)
-    summary = "; ".join(f"{(titles or {}).get(str(name), str(name))} {100 * value:.1f} percent" for name, value in order.items())
+    summary = "; ".join(f"{label} {100 * mean:.1f} percent" for label, mean in zip(labels, means["mean"], strict=True))
     caption = f"{seeds_phrase(means['seeds'].fillna(0))}."
     return finished(
         figure,
@@ -70,7 +85,7 @@ def comparison(
         alt=f"Bar chart of test accuracy: {summary}.",
         mode=mode,
         height=height or 170 + 46 * len(names),
-    )
+    ).update_layout(margin_t=96 + 16 * len(levels or {}))
 
 
 def _text(row: Any) -> str:

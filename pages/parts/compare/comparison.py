@@ -103,8 +103,17 @@ def draw(comparison: Comparison, settings: Settings) -> None:
     if not here.empty:
         runs = comparison.runs[comparison.runs["method"].isin(here["method"])]
         runs = runs[(runs["epsilon"] == settings.epsilon) | ~runs["method"].map(lambda name: pc.METHODS[name].is_private)]
-        runs = _with_published(runs, settings)
-        figure = plots.comparison(runs, mode=theme.mode(), titles=titles, title=f"Learners at {plots.epsilon_label(settings.epsilon)}")
+        said = compare.verdict(runs)
+        if said:
+            st.markdown(f"**{said}**")
+        counts = core.class_counts(settings)
+        tested = counts.loc[counts["part"] == "test", "rows"]
+        levels = {"largest class alone": float(tested.max() / tested.sum())} if len(tested) else {}
+        if compare.FLOOR in set(here["method"]):
+            levels["public rows alone"] = float(here.set_index("method").at[compare.FLOOR, "mean"])
+        runs = _with_published(runs[runs["method"] != compare.FLOOR], settings)
+        words = {"titles": titles, "title": f"Learners at {plots.epsilon_label(settings.epsilon)}"}
+        figure = plots.comparison(runs, mode=theme.mode(), levels=levels, **words)
         figures.show(figure, runs, name="compare_bars", kinds=(Provenance.NON_PRIVATE,), seeds=seeds_of(here), **shared)
     figure = plots.error_against_epsilon(comparison.lines, mode=theme.mode())
     figures.show(

@@ -46,7 +46,7 @@ def panel(settings: Settings, runs: pd.DataFrame) -> None:
     }
     if len(chosen):
         drawn.append(_compared(chosen, shown, shared))
-    elif len(lines) > 1:
+    elif len(lines) > 1 and lines["dataset"].nunique() == 1:
         figure = plots.parallel_coordinates(lines.assign(method=lines["method"].map(_learners())), mode=theme.mode())
         drawn.append(figure)
         figures.show(figure, lines.drop(columns=["group"]), name="runs_parallel", **shared)
@@ -115,7 +115,7 @@ def _grouped(keys: str, _shown: pd.DataFrame) -> pd.DataFrame:
 
 
 def _table(lines: pd.DataFrame) -> pd.DataFrame:
-    """The settings, and those that were chosen."""
+    """The settings, a list for each data set, and those that were chosen."""
     theirs = lines[lines["origin"] == imported.MARK]
     percent = {name: 100 * lines[name] for name in ("mean", "low", "high")}
     shown = lines.assign(**percent, learner=lines["method"].map(lambda name: pc.METHODS[name].title))
@@ -142,17 +142,23 @@ def _table(lines: pd.DataFrame) -> pd.DataFrame:
             if name in shown and shown[name].notna().any() and not (name == "origin" and theirs.empty)
         ]
     ]
-    number = st.column_config.NumberColumn
     st.caption(f"{len(lines):,} settings, {int(lines['seeds'].sum()):,} runs. Choose lines at the left to compare them.")
     if len(theirs):
         st.caption(
             f"{len(theirs):,} settings are **{imported.MARK}**: nobody trained them here, no mean mixes them with your own runs, and a "
             "sweep over them trains anew."
         )
+    chosen = [_listed(shown[lines["dataset"] == name], str(name)) for name in lines["dataset"].unique()]
+    return lines.loc[[label for labels in chosen for label in labels]]
+
+
+def _listed(shown: pd.DataFrame, dataset: str) -> list[Any]:
+    """One data set's settings, best first; the labels of those that were chosen."""
+    number = st.column_config.NumberColumn
     event: Any = st.dataframe(
         shown,
         hide_index=True,
-        key="runs-table",
+        key=f"table-runs-{dataset}",
         height=min(38 + 35 * len(shown), 400),
         on_select="rerun",
         selection_mode="multi-row",
@@ -166,7 +172,7 @@ def _table(lines: pd.DataFrame) -> pd.DataFrame:
             "seconds": number("seconds a run", format="%.2f"),
         },
     )
-    return lines.iloc[[row for row in event.selection.rows if row < len(lines)]]
+    return [shown.index[row] for row in event.selection.rows if row < len(shown)]
 
 
 def _refused(shown: pd.DataFrame) -> None:

@@ -59,6 +59,28 @@ def at_every_epsilon(table: pd.DataFrame) -> pd.DataFrame:
     return pd.concat([table[spends], *free], ignore_index=True)
 
 
+def verdict(table: pd.DataFrame) -> str:
+    """One sentence on runs at one budget: how many learners cannot be told from the best, and by how much that leads.
+
+    Differences are of runs of equal seed, which share split and noise, with Student's interval; references do not compete.
+    """
+    runs = table[~table["method"].isin([CEILING, FLOOR])].pivot_table(index="seed", columns="method", values="accuracy")
+    ranked = [str(name) for name in runs.mean().sort_values(ascending=False, kind="stable").index]
+    if len(ranked) < 2:
+        return ""
+    behind = {name: (runs[ranked[0]] - runs[name]).dropna() for name in ranked[1:]}
+    titles = {name: METHODS[name].title for name in ranked}
+    lead = 100 * float(behind[ranked[1]].mean())
+    if min(map(len, behind.values())) < 2:
+        return f"{titles[ranked[0]]} is ahead of {titles[ranked[1]]} by {lead:.1f} points in one run: no interval, so no order is certain."
+    lows = {name: metrics.interval(gaps.to_list())[1] for name, gaps in behind.items()}
+    ties = 1 + sum(low <= 0 for low in lows.values())
+    spread = f"{lead:.1f} ± {lead - 100 * lows[ranked[1]]:.1f} points"
+    if ties == 1:
+        return f"{titles[ranked[0]]} leads {titles[ranked[1]]} by {spread}."
+    return f"{ties} of {len(ranked)} tie within intervals; {titles[ranked[0]]} is ahead of {titles[ranked[1]]} by {spread}."
+
+
 def _obstacle(method: Method[Any], split: SemiPrivateSplit) -> str:
     if method.public_use in (PublicUse.UNLABELLED, PublicUse.LABELLED, PublicUse.OTHER_LABELS) and not len(split.public_x):
         return "needs public rows"

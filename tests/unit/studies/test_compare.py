@@ -156,3 +156,22 @@ def test_a_start_from_class_names_is_said():
 def test_lines_take_the_badge_from_the_runs():
     table = runs(dp_raft={1.0: [0.7, 0.8]}).assign(public_use="unlabelled")
     assert compare.summary(table).public_data[0] == "unlabelled"
+
+
+@pytest.mark.parametrize(
+    ("accuracies", "said"),
+    [
+        ({"pillar": [0.90, 0.91, 0.92], "dp_sgd": [0.80, 0.81, 0.82]}, "PILLAR leads DP-SGD by 10.0 ± 0.0 points."),
+        (
+            {"pillar": [0.90, 0.80, 0.85], "dp_sgd": [0.80, 0.90, 0.84], "jl": [0.5, 0.5, 0.5], "non_private": [1.0, 1.0, 1.0]},
+            "2 of 3 tie within intervals; PILLAR is ahead of DP-SGD by 0.3 ± ",
+        ),
+        ({"pillar": [0.9], "dp_sgd": [0.8]}, "PILLAR is ahead of DP-SGD by 10.0 points in one run"),
+        ({"pillar": [0.9, 0.9], "only_public": [0.8, 0.8]}, ""),
+    ],
+)
+def test_the_verdict_counts_ties_among_learners_and_not_references(accuracies: dict[str, list[float]], said: str) -> None:
+    rows = [(method, seed, value) for method, values in accuracies.items() for seed, value in enumerate(values)]
+    verdict = compare.verdict(pd.DataFrame(rows, columns=["method", "seed", "accuracy"]))
+    assert verdict.startswith(said)
+    assert bool(verdict) == bool(said)
