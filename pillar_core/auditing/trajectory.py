@@ -37,14 +37,16 @@ class HeadRows:
 
 
 class ReleaseTape:
-    """A tape at the ledger's gate that keeps what was released and how, in order, and lets everything happen."""
+    """A tape at the ledger's gate that keeps what was released and how, and before its noise, in order, and lets everything happen."""
 
     def __init__(self) -> None:
+        self.values: list[Any] = []
         self.released: list[Any] = []
         self.calls: list[Call] = []
 
     def release(self, call: Call, value: Any, draw: Callable[[], Any]) -> Any:
         """The draw, remembered."""
+        self.values.append(value)
         released = draw()
         self.released.append(released)
         self.calls.append(call)

@@ -59,8 +59,10 @@ def comparison(
         showlegend=False,
     )
     for place, (name, level) in enumerate(sorted((levels or {}).items(), key=lambda item: item[1])):
-        note = {"text": f"{name}: {100 * level:.1f} %", "font": {"color": INK[mode].muted, "size": 12}, "yshift": 16 * place}
-        figure.add_vline(x=100 * level, line={"color": INK[mode].muted, "dash": "dot", "width": 1.4}, annotation=note)
+        ink = INK[mode].muted
+        figure.add_vline(x=100 * level, line={"color": ink, "dash": "dot", "width": 1.4}, layer="below")
+        above: dict[str, Any] = {"yref": "paper", "yanchor": "bottom", "yshift": 16 * place}
+        marks.note(figure, 100 * level, 1, f"{name}: {100 * level:.1f} %", ink, size=12, **above)
     if "published" in table:
         published = table.groupby("method")["published"].first().reindex(names)
         marks.dots(
@@ -85,7 +87,7 @@ def comparison(
         alt=f"Bar chart of test accuracy: {summary}.",
         mode=mode,
         height=height or 170 + 46 * len(names),
-    ).update_layout(margin_t=96 + 16 * len(levels or {}))
+    ).update_layout(margin_t=84 + 16 * len(levels or {}))
 
 
 def _text(row: Any) -> str:

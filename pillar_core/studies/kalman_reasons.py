@@ -5,15 +5,15 @@ accuracies are non-private.
 """
 
 import dataclasses
-from collections.abc import Callable
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 import pandas as pd
 
 from pillar_core.arrays import Array
+from pillar_core.auditing import ReleaseTape
 from pillar_core.engine import LinearClassifier
-from pillar_core.ledger import Call, Ledger, Tape
+from pillar_core.ledger import Ledger, Tape
 from pillar_core.methods.closed_form import pillar_kalman as kalman
 from pillar_core.metrics.classification import accuracy
 from pillar_core.runs.run import solve_spec
@@ -42,7 +42,7 @@ class Reasons:
 def reasons(asked: RunSpec, split: SemiPrivateSplit) -> Reasons | None:
     """The reasons of one run of the learner, which is trained again, with the same noise; None where it left public directions aside."""
     one = solve_spec(asked, split)
-    settings, view, released = one.settings, one.view, _Released()
+    settings, view, released = one.settings, one.view, ReleaseTape()
 
     def fitted(distillation: float, tape: Tape | None) -> TrainResult:
         own = dataclasses.replace(settings, distillation=distillation)
@@ -53,7 +53,7 @@ def reasons(asked: RunSpec, split: SemiPrivateSplit) -> Reasons | None:
         return None
     before, after = (cast(LinearClassifier, each.classifier) for each in (result, fitted(settings.distillation, None)))
     features, facts = kalman.features_of(settings, view), view.facts
-    u, first = features.public[:, : features.k], next(value for value in released.values if value.ndim == 2).double().numpy().T
+    u, first = features.public[:, : features.k], next(value for value in released.released if value.ndim == 2).double().numpy().T
     first = first - first.mean(axis=1, keepdims=True)
     noise = kalman.noise_multipliers(settings, kalman.check_share(settings, facts))[0] * kalman.clip_norms(settings, facts.n_classes)[0]
     curvature = np.maximum(facts.n_private * np.einsum("ij,ij->j", u, u) / (len(u) * facts.n_classes), kalman.TINY)
@@ -74,17 +74,3 @@ def reasons(asked: RunSpec, split: SemiPrivateSplit) -> Reasons | None:
 def _by_direction(**columns: Array) -> pd.DataFrame:
     length = len(next(iter(columns.values())))
     return pd.DataFrame({"direction": np.arange(1, length + 1), **columns})
-
-
-class _Released:
-    """A tape that keeps what passes the gate."""
-
-    def __init__(self) -> None:
-        self.values: list[Any] = []
-
-    def release(self, call: Call, value: Any, draw: Callable[[], Any]) -> Any:
-        self.values.append(draw())
-        return self.values[-1]
-
-    def sample(self, probability: float, n_rows: int, draw: Callable[[], Array]) -> Array:
-        return draw()

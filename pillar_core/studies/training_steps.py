@@ -5,16 +5,14 @@ diagnostics of private rows; the noisy sums and the heads are what a run release
 """
 
 import dataclasses
-from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from pillar_core.arrays import Array
-from pillar_core.auditing import HeadRows, trajectory
+from pillar_core.auditing import HeadRows, ReleaseTape, trajectory
 from pillar_core.deferred import torch
-from pillar_core.ledger import Call, Ledger
+from pillar_core.ledger import Ledger
 from pillar_core.methods.public_subspace.pillar import project
 from pillar_core.studies.evidence.attacks import descent_run, plan_of
 from pillar_core.types import RunSpec, SemiPrivateSplit
@@ -47,10 +45,10 @@ def training_steps(asked: RunSpec, split: SemiPrivateSplit) -> TrainingSteps:
     Raises:
         UnsupportedError: another learner, or a run on samples of its rows.
     """
-    one, tape = descent_run(asked, split), _Tape()
+    one, tape = descent_run(asked, split), ReleaseTape()
     one.method.fit(one.settings, one.view, one.streams(one.seed), Ledger(tape))
     plan, z, y = plan_of(one), project(one.settings, one.view, one.streams(one.seed)).z, one.view.y
-    clean, noisy = (torch.stack(values).double() for values in (tape.sums, tape.released))
+    clean, noisy = (torch.stack(values).double() for values in (tape.values, tape.released))
     states = [*trajectory.states(noisy[:, None], plan), trajectory.final_state(noisy[:, None], plan)]
     c = int(clean[0, :, :2].norm(dim=1).argmax())
     row = int(np.flatnonzero(y == c)[0])
@@ -80,19 +78,3 @@ def training_steps(asked: RunSpec, split: SemiPrivateSplit) -> TrainingSteps:
 
 
 _WHAT = ("one row's push", "the same, clipped", "sum over all rows", "noise", "sum with noise: released", "step of the head")
-
-
-class _Tape:
-    """A tape that keeps each sum without its noise too."""
-
-    def __init__(self) -> None:
-        self.sums: list[Any] = []
-        self.released: list[Any] = []
-
-    def release(self, call: Call, value: Any, draw: Callable[[], Any]) -> Any:
-        self.sums.append(value.clone())
-        self.released.append(draw())
-        return self.released[-1]
-
-    def sample(self, probability: float, n_rows: int, draw: Callable[[], Array]) -> Array:
-        return draw()

@@ -110,9 +110,9 @@ def draw(comparison: Comparison, settings: Settings) -> None:
         tested = counts.loc[counts["part"] == "test", "rows"]
         levels = {"largest class alone": float(tested.max() / tested.sum())} if len(tested) else {}
         if compare.FLOOR in set(here["method"]):
-            levels["public rows alone"] = float(here.set_index("method").at[compare.FLOOR, "mean"])
+            levels["public rows alone"] = float(here.loc[here["method"] == compare.FLOOR, "mean"].iloc[0])
         runs = _with_published(runs[runs["method"] != compare.FLOOR], settings)
-        words = {"titles": titles, "title": f"Learners at {plots.epsilon_label(settings.epsilon)}"}
+        words: dict[str, Any] = {"titles": titles, "title": f"Learners at {plots.epsilon_label(settings.epsilon)}"}
         figure = plots.comparison(runs, mode=theme.mode(), levels=levels, **words)
         figures.show(figure, runs, name="compare_bars", kinds=(Provenance.NON_PRIVATE,), seeds=seeds_of(here), **shared)
     figure = plots.error_against_epsilon(comparison.lines, mode=theme.mode())
