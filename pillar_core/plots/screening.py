@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 import pandas as pd
@@ -28,6 +28,8 @@ class ScoreAxis(Protocol):
     @property
     def unit(self) -> str: ...
     @property
+    def null(self) -> float: ...
+    @property
     def is_on_unit_axis(self) -> bool: ...
     @property
     def is_subspace_distance(self) -> bool: ...
@@ -50,6 +52,7 @@ def ranking(
     table: rows of one score as `screening.screen` returns them; `score`: its entry in the registry. `noise_images` names the candidate
     that is noise, `yardstick` the one that is no public set: both are drawn in grey, and neither can be the title's nearest.
     """
+    null = 0.0 if score is None else score.null
     ink, names = INK[mode], list(table.sort_values("rank")["public"])
     labels = [(titles or {}).get(name, name) for name in names]
     rows = table.set_index("public").loc[names]
@@ -59,7 +62,7 @@ def ranking(
         row = rows.loc[name]
         colour = ink.muted if name in (noise_images, yardstick) else ink.accent
         is_first = name == real[0]
-        marks.line(figure, [0, row["value"]], [label, label], faded(colour, 0.28), width=9)
+        marks.line(figure, [null, row["value"]], [label, label], faded(colour, 0.28), width=9)
         marks.dots(
             figure,
             [row["value"]],
@@ -70,7 +73,8 @@ def ranking(
             error_x=marks.reach(rows.loc[[name]], ink.text, value="value", scale=1, thickness=1.6, width=5),
             hover=f"<b>{label}</b><br>{row['value']:.3f}{_ends(row)}<br>rank {row['rank']:.0f}",
         )
-        edge = row["high"] if math.isfinite(row["high"]) else row["value"]
+        end = row["low"] if null else row["high"]
+        edge = end if math.isfinite(end) else row["value"]
         marks.note(
             figure,
             edge,
@@ -88,9 +92,12 @@ def ranking(
     if random_subspaces is not None and score is not None and score.is_subspace_distance:
         figure.add_vline(x=random_subspaces, line={"color": ink.muted, "width": 1.5, "dash": "dot"})
         marks.note(figure, random_subspaces, 1, "random subspaces", ink.muted, size=12, yref="paper", yanchor="bottom", xanchor="right")
-    figure.update_xaxes(title_text=_unit(score, table) + LOW_IS_NEAR, rangemode="tozero")
+    figure.update_xaxes(title_text=_unit(score, table) + LOW_IS_NEAR, rangemode="normal" if null else "tozero")
+    if null:
+        figure.update_xaxes(range=[null, float(rows["low"].min()) - ROOM_FOR_NAMES / 2 * (null - float(rows["low"].min()))])
     marks.names_axis(figure, labels, tickfont={"size": 14, "color": ink.text})
     figure.update_layout(showlegend=False)
+    verdict = _verdict(rows.loc[real], [labels[names.index(name)] for name in real], table.attrs.get("rivals"))
     summary = "; ".join(f"{label} {rows.loc[name, 'value']:.2f}" for name, label in zip(names, labels, strict=True))
     with_ends = bool(rows["low"].notna().all())
     budget = float(table["epsilon_upper"].iloc[0])
@@ -100,7 +107,7 @@ def ranking(
     )
     return finished(
         figure,
-        title=f"{_verdict(rows.loc[real], [labels[names.index(name)] for name in real])} to {private}",
+        title=f"{verdict} to {private}",
         caption=caption,
         alt=f"Distances of {len(names)} public sets, nearest first: {summary}. Nearest at {best:.2f}.",
         mode=mode,
@@ -248,11 +255,12 @@ def _unit(score: ScoreAxis | None, table: pd.DataFrame) -> str:
     return str(table["score"].iloc[0]) if score is None else score.unit
 
 
-def _verdict(rows: pd.DataFrame, labels: list[str]) -> str:
-    """Which lies nearest, or which intervals reach into that of the first. rows: nearest first."""
+def _verdict(rows: pd.DataFrame, labels: list[str], tied: Sequence[str] | None) -> str:
+    """Which lies nearest, or which may tie: those of `tied`, else whose interval reaches into that of the first. rows: nearest first."""
     if rows["high"].isna().any():
         return f"{labels[0]} seems nearest"
-    rivals = [label for label, low in zip(labels[1:], rows["low"].iloc[1:], strict=True) if not low > rows["high"].iloc[0]]
+    overlaps = [not low > rows["high"].iloc[0] if tied is None else name in tied for name, low in rows["low"].iloc[1:].items()]
+    rivals = [label for label, overlap in zip(labels[1:], overlaps, strict=True) if overlap]
     if not rivals:
         return f"{labels[0]} lies nearest"
     return f"{labels[0]} and {rivals[0] if len(rivals) == 1 else f'{len(rivals)} others'} may tie as nearest"

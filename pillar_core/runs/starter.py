@@ -1,5 +1,6 @@
 """What ships in the starter layer, so that the first paint is a real result: features of the embedded images, and records on them."""
 
+import dataclasses
 import shutil
 from collections.abc import Iterator, Mapping
 from functools import partial
@@ -14,7 +15,7 @@ from pillar_core.data import embedded, load_dataset
 from pillar_core.errors import StoreError
 from pillar_core.runs.sweep import cell_key, cells, run_trials, table, trials
 from pillar_core.runs.tables import record_of
-from pillar_core.types import Progress, PublicFacts, RunRecord, RunSpec
+from pillar_core.types import Dataset, Progress, PublicFacts, RunRecord, RunSpec
 
 BACKBONE = "efficientnet_lite0"
 SHARED: Mapping[str, Any] = {"dataset": "fashion_mnist_2k", "public_fraction": 0.1, "seed": [0, 1, 2, 3, 4]}
@@ -29,6 +30,9 @@ GRIDS: tuple[Mapping[str, Any], ...] = (
 COMPARED = ("pillar", "pillar_one_shot", "pillar_kalman", "dp_raft_pillar", "dp_sgd", "jl", "gep", "adamix", "only_public", "non_private")
 COMPARISON: Mapping[str, Any] = {**SHARED, "method": list(COMPARED), "epsilon": list(HERO_EPSILONS)}
 """What Compare opens with; the run that Explore opens with is among it."""
+
+DRAWN, DRAWN_IMAGES = ("drawn_letters", "drawn_textures", "drawn_noise"), 350
+"""The drawn sets among Screen's first candidates, and how many images of them it draws, train and test together."""
 
 
 def hero_table() -> pd.DataFrame:
@@ -80,18 +84,24 @@ def rebuild(*, progress: Progress | None = None) -> int:
 
 
 def rebuild_features(*, progress: Progress | None = None) -> int:
-    """Extracts the features of every embedded image set anew and replaces those that ship; returns their number.
+    """Extracts the features of every embedded image set, and of Screen's first drawn ones, anew and replaces those that ship; returns
+    their number.
 
     Raises:
         MissingDependencyError: the backbone's weights are not installed.
         StoreError: a disk that refuses.
     """
     folder = _folder()
-    shipped = [to_ship(load_dataset(name), backbone=BACKBONE, progress=progress) for name in embedded.NAMES]
+    images = [*(load_dataset(name) for name in embedded.NAMES), *(_drawn(name) for name in DRAWN)]
+    shipped = [to_ship(one, backbone=BACKBONE, progress=progress) for one in images]
     shutil.rmtree(folder / "blob", ignore_errors=True)
     for key, payload in shipped:
         store.entry.write_entry(folder, "blob", key, partial(_write, payload))
     return len(shipped)
+
+
+def _drawn(name: str) -> Dataset:
+    return dataclasses.replace(load_dataset(name, seed=1, n=DRAWN_IMAGES), x_test=None, y_test=None)
 
 
 def _cells() -> Iterator[RunSpec]:

@@ -87,6 +87,8 @@ class Score:
     from_moment, from_directions: its private form, if any, from what was released and the candidate's directions (s, k): the
     second moment (s, s), of which one Gaussian release ranks any number of candidates, or directions (s, k) by the exact sampler
     (pure ε).
+    is_of_features: it compares features of all rows, not gradients, from one release of class sums; `class_signal` has its form.
+    null: what a set without use scores, from where the others are drawn.
     is_on_unit_axis: drawn on the whole of [0, 1]. is_subspace_distance: a set and itself lie at 0, random subspaces near 1.
     seconds_per_row: what it takes beside the model's own pass, on one core.
     """
@@ -102,6 +104,8 @@ class Score:
     needs: frozenset[Need] = frozenset()
     smallest: float = 0.0
     largest: float = math.inf
+    null: float = 0.0
+    is_of_features: bool = False
     is_on_unit_axis: bool = False
     is_subspace_distance: bool = False
     seconds_per_row: float = 0.0
@@ -109,7 +113,9 @@ class Score:
 
     @property
     def private_form(self) -> str:
-        """How ε is spent: "moment", "directions", or "" where the score has no private form."""
+        """How ε is spent: "class sums", "moment", "directions", or "" where the score has no private form."""
+        if self.is_of_features:
+            return "class sums"
         return "moment" if self.from_moment else "directions" if self.from_directions else ""
 
 
@@ -151,6 +157,7 @@ def _register(name: str, *needs: Need, **ways: Any) -> None:
     SCORES.register(Score(name=name, needs=frozenset(needs), **facts(Path(__file__).with_suffix(".toml"))[name], **ways))
 
 
+_register("class_signal", Need.LABELS, is_of_features=True)
 _register("gsd", Need.GRADIENTS, value=_gsd, from_moment=lambda moment, basis: projection_distance(top_of(moment, basis.shape[1]), basis))
 _register("missed_energy", Need.GRADIENTS, value=projection_residual, from_moment=residual_of_moment)
 _register("gsd_pure", Need.GRADIENTS, from_directions=projection_distance)

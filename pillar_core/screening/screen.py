@@ -1,7 +1,7 @@
 """Rank public sets for a private one: every score of every candidate, with intervals, without privacy or from one release."""
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated
+from typing import Annotated, Any
 
 import pandas as pd
 
@@ -9,6 +9,7 @@ from pillar_core import params
 from pillar_core.data import duplicates
 from pillar_core.errors import DataError, SettingError
 from pillar_core.rng import stream
+from pillar_core.screening import class_signal
 from pillar_core.screening.batches import preparation_notes
 from pillar_core.screening.gsd import N_EXAMPLES, REPEATS, K, Side, require_kind, require_one_width, whole
 from pillar_core.screening.models import model_of
@@ -17,12 +18,12 @@ from pillar_core.screening.ranking import Screening, without_noise
 from pillar_core.screening.release import LARGEST_PURE_K
 from pillar_core.screening.scores import SCORES
 from pillar_core.subspace import GRAM_PARAMETERS
-from pillar_core.types import Dataset, Progress, unwatched
+from pillar_core.types import Dataset, FeatureSet, Progress, unwatched
 
 
 def screen(
-    private: Dataset,
-    public: Mapping[str, Dataset],
+    private: Dataset | FeatureSet,
+    public: Mapping[str, Dataset | FeatureSet],
     *,
     scores: Sequence[str] = ("gsd",),
     model: str = "probe",
@@ -44,6 +45,9 @@ def screen(
     (epsilon, delta), add/remove, ranks all candidates; value, low and high then come from it, its noise and new public rows.
     `n_examples` is then the expected number of private rows, each of which enters independently of the others.
 
+    `class_signal`, asked for alone, compares features and private labels (feature sets, or data sets of numbers): all private rows,
+    no model, k, sample or repeats; intervals are of the noise alone. See `screening.class_signal`.
+
     Guarantee: `epsilon_upper` bounds what the whole table reveals (public size, secret noise, sample and labels; a known seed is
     an experiment); `attrs["guarantee"]` says it in words.
 
@@ -51,32 +55,58 @@ def screen(
         SettingError, UnknownNameError: settings. DataError: sets that cannot be compared, too few rows, public rows that are
         private rows (unless allow_overlap). UnsupportedError: ε for a score without a private form.
     """
+    if class_signal.NAME in scores:
+        return _of_features(private, public, scores, epsilon=epsilon, delta=delta, seed=seed, allow_overlap=allow_overlap)
+    rows, others = _as_dataset(private), {name: _as_dataset(one) for name, one in public.items()}
     chosen = model_of(model)
     names = tuple(SCORES[name].name for name in scores)
-    if not public or not names:
+    if not others or not names:
         raise SettingError("screen needs at least one public set and one score.")
     params.DELTA.check(delta)
     params.SEED.check(seed)
-    require_one_width([private, *public.values()], chosen)
+    require_one_width([rows, *others.values()], chosen)
     if not allow_overlap and epsilon is None:  # beside ε it would be a membership test without noise
-        refuse_overlap(private, public)
+        refuse_overlap(rows, others)
     size = whole(N_EXAMPLES, n_examples)
     common = int(stream(None).integers(2**62)) if seed is None else seed
     counts = (whole(K, k), size, whole(REPEATS, repeats))
-    task = Screening(private, len(private.x_train), public, names, chosen, *counts, seed, common, progress or unwatched)
+    task = Screening(rows, len(rows.x_train), others, names, chosen, *counts, seed, common, progress or unwatched)
     require_rows(task)
-    sides = {name: Side(data, chosen, size, common, task.repeats) for name, data in public.items()}
+    sides = {name: Side(data, chosen, size, common, task.repeats) for name, data in others.items()}
     if epsilon is None:
-        table = without_noise(task, Side(private, chosen, size, common, task.repeats), sides)
+        table = without_noise(task, Side(rows, chosen, size, common, task.repeats), sides)
     else:
-        require_kind(private, chosen)
+        require_kind(rows, chosen)
         table = with_noise(task, sides, epsilon, delta)
-    prepared = preparation_notes([private, *public.values()], chosen.input_size)
+    prepared = preparation_notes([rows, *others.values()], chosen.input_size)
     table.attrs["notes"] = (*prepared, *_count_notes(task), *_pure_notes(task), *_pass_notes(int(table.attrs["width"])))
     return table
 
 
-def refuse_overlap(private: Dataset, public: Mapping[str, Dataset]) -> None:
+def _of_features(
+    private: Dataset | FeatureSet,
+    public: Mapping[str, Dataset | FeatureSet],
+    scores: Sequence[str],
+    *,
+    allow_overlap: bool,
+    epsilon: float | None,
+    **asked: Any,
+) -> pd.DataFrame:
+    """The table of the one score that takes features."""
+    if len(scores) > 1:
+        raise SettingError(f"{class_signal.NAME} compares features and shares no release with other scores: ask for it alone.")
+    rows, others = class_signal.as_features(private), {name: class_signal.as_features(one) for name, one in public.items()}
+    if not allow_overlap and epsilon is None:
+        refuse_overlap(rows, others)
+    return class_signal.ranking(rows, others, epsilon=epsilon, **asked)
+
+
+def _as_dataset(rows: Dataset | FeatureSet) -> Dataset:
+    """Features as rows of numbers, of which the linear head takes gradients."""
+    return rows if isinstance(rows, Dataset) else Dataset(rows.name, rows.x_train, rows.y_train, classes=rows.classes)
+
+
+def refuse_overlap(private: Dataset | FeatureSet, public: Mapping[str, Dataset | FeatureSet]) -> None:
     """Refuses public rows that are, bit by bit, private rows.
 
     Raises:

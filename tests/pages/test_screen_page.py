@@ -7,12 +7,16 @@ import dataclasses
 import pytest
 
 from page_reading import Start, words
+from pages.parts.screen.question import EPSILON, SCORE, Choice
+from pages.parts.screen.sets import USUAL
 from pages.parts.screen.views import VIEWS
 from pillar_core.__main__ import main
+from pillar_core.backbones import efficientnet_lite0
 from pillar_core.data import uploads
 from pillar_core.rng import stream
 from pillar_core.screening import SCORES
 from pillar_core.studies.documents import scores_table
+from pillar_core.studies.screening import answers
 from pillar_core.types import Dataset
 
 QUICK = "m:linear_head;n:100;k:4;e:no;s:gsd;p:digits;c:drawn_digits,drawn_letters,drawn_noise"
@@ -22,18 +26,39 @@ def spent(app) -> str:
     return next(item.value for item in app.metric if item.label == "Privacy spent")
 
 
-def test_a_diagnostic_becomes_a_release_with_epsilon(start: Start) -> None:
-    app = start("screen")
-    assert spent(app) == "not private"
-    assert "non-private diagnostic" in words(app)
-    assert "Its own other half" in words(app)
-    slider = next(item for item in app.select_slider if item.label == "Spend ε on the choice")
-    slider.set_value("2").run()
+def test_the_page_opens_with_a_private_answer_and_says_what_a_diagnostic_is(start: Start) -> None:
+    app = start("screen", data="fashion_mnist")
     assert not app.exception
-    assert spent(app) == "ε ≤ 2"
+    assert spent(app) == "ε ≤ 0.3"
+    assert "Use MNIST sample" in words(app)
     assert "one row added or removed" in words(app)
-    # Private rows as a candidate would be read without noise.
+    assert "licence: CC BY-SA 3.0" in words(app)
+    # Private rows as a candidate would be read without noise, and a count of shared rows is a membership test.
     assert "Its own other half" not in next(item.options for item in app.button_group if item.label == "Candidates")
+    assert "are private rows" not in words(app)
+    slider = next(item for item in app.select_slider if item.label == "Spend ε on the choice")
+    slider.set_value("no").run()
+    assert not app.exception
+    assert spent(app) == "not private"
+    assert "Its own other half" in next(item.options for item in app.button_group if item.label == "Candidates")
+
+
+def test_the_first_answer_takes_no_image_through_the_network(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(efficientnet_lite0, "network", lambda path: pytest.fail("the network ran"))
+    candidates = tuple(name for name in USUAL if name != "fashion_mnist")
+    ask = Choice("fashion_mnist", candidates, SCORE, "linear_head", 16, 200, float(EPSILON), 0).ask("ranking")
+    assert len(candidates) == 5
+    assert answers.rows_to_extract(ask) == 0
+    table = answers.computed(ask)
+    assert set(table["public"]) == set(candidates)
+    assert (table["epsilon_upper"] <= float(EPSILON)).all()
+
+
+def test_without_epsilon_a_card_says_how_many_of_its_images_are_private(start: Start) -> None:
+    app = start("screen", screen=f"{QUICK};s:gsd".replace("p:digits", "p:drawn_letters").replace("drawn_letters,", "mnist,"))
+    assert "are private rows" not in words(app)
+    assert answers.overlap("mnist", "mnist") == 2500
+    assert answers.overlap("mnist", "fashion_mnist") == 0
 
 
 @pytest.mark.parametrize("view", [name for name in VIEWS if name != "accuracy"])
@@ -61,9 +86,9 @@ def test_a_link_restores_the_choice_and_the_exported_command_is_its_own(start: S
     "screen", ["m:none;n:7;k:99;e:x;s:y;v:z;p:q;c:nothing,images:00", ";;::", "n:1e9;k:-3;x:a+b", "m:timm", "p:images:" + 32 * "0"]
 )
 def test_a_hostile_link_falls_back_to_what_is_allowed(start: Start, screen: str) -> None:
-    app = start("screen", screen=screen)
+    app = start("screen", screen=screen, data="fashion_mnist")
     assert not app.exception
-    assert spent(app) == "not private"
+    assert spent(app) in ("not private", "ε ≤ 0.3")
 
 
 def test_images_that_were_brought_survive_a_reload(start: Start) -> None:
@@ -89,7 +114,7 @@ def test_a_score_that_is_registered_is_offered_everywhere(
     app = start("screen", screen=QUICK.replace("s:gsd", "s:mine"))
     assert not app.exception
     assert "A score of mine" in next(item.options for item in app.button_group if item.label == "Score")
-    assert "what I compare" in next(item.help for item in app.metric if item.label == "Its score")
+    assert "what I compare" in next(item.help for item in app.button_group if item.label == "Score")
     assert '"units of mine' in app.get("plotly_chart")[0].proto.spec
     assert "A score of mine" in scores_table()
     assert main(["list", "scores"]) == 0

@@ -19,18 +19,22 @@ from pillar_core.screening import MODELS, SCORES
 from pillar_core.screening.models import model_of
 from pillar_core.screening.release import LARGEST_PURE_K as PURE_K
 from pillar_core.studies.screening import answers as screening_kept
-from pillar_core.studies.screening.answers import OWN_HALF, Ask
+from pillar_core.studies.screening.answers import BACKBONE, OWN_HALF, Ask
 
 TIMM = "timm"
 """The choice of a pre-trained network, which has a name of its own."""
 EXAMPLES = (100, 200, 500, 1000, 2000)
-EPSILONS = ("no", "0.5", "1", "2", "3", "8")
+EPSILONS = ("no", "0.1", "0.3", "0.5", "1", "2", "3", "8")
+SCORE, EPSILON = "class_signal", "0.3"
+"""What the page opens with: the score chosen on the yardstick, at the ε of its goal."""
 KS = (1, 2, 4, 8, 16, 32)
 QUICK = 8.0
 """Seconds up to which an answer is computed in the page; longer ones are jobs."""
 _SECONDS_TRAINED = 0.7
 """Of a private model, on one core."""
-_DEFAULTS = {"screen-model": "linear_head", "screen-rows": 200, "screen-k": 16, "screen-epsilon": "no", "screen-score": "gsd"}
+_SECONDS_EXTRACTED, _SECONDS_OF_FEATURES = 0.012, 0.3
+"""Of an image through the backbone, and of a candidate whose features are at hand, on one core."""
+_DEFAULTS = {"screen-model": "linear_head", "screen-rows": 200, "screen-k": 16, "screen-epsilon": EPSILON, "screen-score": SCORE}
 _LINK = {"m": "screen-model", "n": "screen-rows", "k": "screen-k", "e": "screen-epsilon", "s": "screen-score", "v": "screen-view"}
 _WHOLE = ("screen-rows", "screen-k")
 IN_SCREEN = "In the link as `screen`, written by `publish`."
@@ -53,13 +57,17 @@ class Choice:
         """A question about these sets; only a ranking may spend ε."""
         asked: dict[str, Any] = {"model": self.model, "k": self.k, "n_examples": self.n_examples, "seed": self.seed}
         asked |= {"epsilon": self.epsilon, "score": self.score} if what == "ranking" else {"repeats": 1}
+        if what == "ranking" and SCORES[self.score].is_of_features:
+            asked |= {"model": BACKBONE, "k": 0, "n_examples": 200}
         return Ask(what, self.private, self.public, **(asked | changes))
 
     @property
     def command(self) -> str:
         """The shell command that prints this ranking."""
         arguments = ["python", "-m", "pillar_core", "screen", "--private", self.private, "--public", *self.public]
-        arguments += ["--score", self.score, "--model", self.model, "--k", str(self.k), "--examples", str(self.n_examples)]
+        arguments += ["--score", self.score]
+        if not SCORES[self.score].is_of_features:
+            arguments += ["--model", self.model, "--k", str(self.k), "--examples", str(self.n_examples)]
         arguments += [] if self.epsilon is None else ["--epsilon", f"{self.epsilon:g}"]
         return shlex.join([*arguments, "--seed", str(self.seed)])
 
@@ -98,44 +106,52 @@ def publish(settings: Settings, choice: Choice) -> None:
 
 
 def controls(settings: Settings) -> Choice:
-    """The page's own controls."""
-    private = _private(settings)
-    first, second, third, fourth = st.columns([1.3, 1.5, 1.1, 1.1], vertical_alignment="bottom")
-    with first:
-        model = _model()
-    with second:
+    """The page's own controls: private set, ε, candidates; what else there is to set, folded away."""
+    left, right = st.columns([1.6, 3.4], vertical_alignment="bottom")
+    with left:
+        private, remark = _private(settings)
+    with right:
         spend = local.slider(
             "Spend ε on the choice",
             list(EPSILONS),
-            "no",
+            EPSILON,
             name="screen-epsilon",
             unlinked=IN_SCREEN,
             title=_budget,
-            help="One release ranks all sets.",
+            help="One release ranks all sets. Without ε the private rows are read as they are: a diagnostic for your eyes.",
         )
-    with third:
-        n_examples = local.slider(
-            "Rows of each set",
-            list(EXAMPLES),
-            200,
-            name="screen-rows",
-            unlinked=IN_SCREEN,
-            help="More rows: narrower intervals, more time.",
-        )
-    with fourth:
-        k = local.slider(
-            "Directions, k", list(KS), 16, name="screen-k", unlinked=IN_SCREEN, help="Directions that are compared; the paper takes 16."
-        )
-    able = [name for name, score in SCORES.items() if (score.value is not None if spend == "no" else score.private_form)]
+    if remark:
+        st.caption(remark)
+    single = _candidates(private, with_own_half=spend == "no")
+    with st.expander("Other scores and mixtures", icon=":material/tune:"):
+        mixed = _mixtures(single)
+        score, model, n_examples, k = _score(spend)
+    screening_sets.bring(settings)
+    return Choice(private, (*single, *mixed), score, model, k, n_examples, None if spend == "no" else float(spend), settings.seed)
+
+
+def _score(spend: str) -> tuple[str, str, int, int]:
+    """(score, model, rows, k); the last three are asked for where gradients are compared."""
+    able = [name for name, score in SCORES.items() if score.is_of_features or (score.value if spend == "no" else score.private_form)]
     hint = "How nearness is measured; small is near in all of them. " + " ".join(
         f"{SCORES[name].title}: {SCORES[name].idea}." for name in able
     )
-    score = local.one("Score", able, "gsd", name="screen-score", unlinked=IN_SCREEN, title=lambda name: SCORES[name].title, help=hint)
+    score = local.one("Score", able, SCORE, name="screen-score", unlinked=IN_SCREEN, title=lambda name: SCORES[name].title, help=hint)
+    if SCORES[score].is_of_features:
+        return score, "linear_head", 200, 16
+    first, second, third = st.columns([1.5, 1.1, 1.1], vertical_alignment="bottom")
+    with first:
+        model = _model()
+    with second:
+        hint = "More rows: narrower intervals, more time."
+        n_examples = local.slider("Rows of each set", list(EXAMPLES), 200, name="screen-rows", unlinked=IN_SCREEN, help=hint)
+    with third:
+        hint = "Directions that are compared; the paper takes 16."
+        k = local.slider("Directions, k", list(KS), 16, name="screen-k", unlinked=IN_SCREEN, help=hint)
     if spend != "no" and SCORES[score].private_form == "directions" and k > PURE_K:
         st.caption(f":orange[Pure ε draws its directions one by one, each at ε/k: {PURE_K} are taken, more would be close to random.]")
         k = PURE_K
-    public = _candidates(private, with_own_half=spend == "no")
-    return Choice(private, public, score, model, k, n_examples, None if spend == "no" else float(spend), settings.seed)
+    return score, model, n_examples, k
 
 
 def answer(ask: Ask, what: str, *, cost: str = "Spends no ε: a non-private diagnostic.") -> pd.DataFrame | None:
@@ -154,6 +170,8 @@ def answer(ask: Ask, what: str, *, cost: str = "Spends no ε: a non-private diag
 def seconds_of(ask: Ask) -> float:
     """How long the answer should take on this machine."""
     sets = len(ask.public) + 1
+    if screening_kept.is_of_features(ask):
+        return _SECONDS_EXTRACTED * screening_kept.rows_to_extract(ask) + _SECONDS_OF_FEATURES * sets
     if ask.what in ("accuracy", "energy"):
         return _SECONDS_TRAINED * _parts(ask) * (1.0 if ask.what == "accuracy" else 0.4)
     row = model_of(ask.model).seconds_per_row + SCORES[ask.score].seconds_per_row
@@ -165,8 +183,8 @@ def _parts(ask: Ask) -> int:
     return len(ask.public) * (len(screening_kept.SEEDS) if ask.what == "accuracy" else ask.repeats)
 
 
-def _private(settings: Settings) -> str:
-    """The private set: what was chosen here, else the sidebar's data, which also win whenever they change."""
+def _private(settings: Settings) -> tuple[str, str]:
+    """(private set, remark): the set chosen here, else the sidebar's, which also wins whenever it changes; a remark where they differ."""
     reason = screening_sets.why_not(settings.data)
     if local.value("screen-sidebar", "") != settings.data:
         local.put("screen-sidebar", settings.data)
@@ -174,20 +192,16 @@ def _private(settings: Settings) -> str:
             local.put("screen-private", settings.data)
     options = screening_sets.private_sets(settings)
     usual = settings.data if settings.data in options else FALLBACK
-    left, right = st.columns([1.3, 3.7], vertical_alignment="bottom")
-    with left:
-        hint = "The images that must be protected. Bring your own below."
-        named: dict[str, Any] = {"name": "screen-private", "title": screening_sets.title, "unlinked": IN_SCREEN}
-        chosen = str(local.select("Private set", options, usual, help=hint, **named))
-    with right:
-        screening_sets.bring(settings)
+    hint = "The images that must be protected. Bring your own below."
+    named: dict[str, Any] = {"name": "screen-private", "title": screening_sets.title, "unlinked": IN_SCREEN}
+    chosen = str(local.select("Private set", options, usual, help=hint, **named))
     sidebar, shown = (plain.text(screening_sets.title(name)) for name in (settings.data, chosen))
     if reason:
-        say = st.warning if uploads.is_name(settings.data) else st.info
-        say(f"The sidebar's private data, {sidebar}, {reason}: {shown} is compared here in their place.", icon=":material/swap_horiz:")
-    elif chosen != settings.data:
-        st.caption(f"Chosen on this page. The sidebar's private data, {sidebar}, are not what is compared.")
-    return chosen
+        return chosen, f"The sidebar's private data, {sidebar}, {reason}: {shown} is compared here in their place."
+    return (
+        chosen,
+        "" if chosen == settings.data else f"Chosen on this page. The sidebar's private data, {sidebar}, are not what is compared.",
+    )
 
 
 def _candidates(private: str, *, with_own_half: bool) -> tuple[str, ...]:
@@ -197,7 +211,10 @@ def _candidates(private: str, *, with_own_half: bool) -> tuple[str, ...]:
         "Sets that are on this machine, drawn ones, and your own files. “Its own other half” is a yardstick: private rows that were "
         "set aside, the nearest that any public set could be."
     )
-    single = local.several("Candidates", names, usual, name="screen-public", unlinked=IN_SCREEN, title=screening_sets.title, help=hint)
+    return tuple(local.several("Candidates", names, usual, name="screen-public", unlinked=IN_SCREEN, title=screening_sets.title, help=hint))
+
+
+def _mixtures(single: tuple[str, ...]) -> tuple[str, ...]:
     pairs = [f"{a}+{b}" for a, b in itertools.combinations([name for name in single if name != OWN_HALF], 2)]
     chosen = local.several(
         "Mixtures of two, equal shares",
@@ -209,7 +226,7 @@ def _candidates(private: str, *, with_own_half: bool) -> tuple[str, ...]:
         title=screening_sets.title,
         help="Two sets together are often nearer than either, but a bad one can spoil a good one.",
     )
-    return (*single, *chosen)
+    return tuple(chosen)
 
 
 def _model() -> str:

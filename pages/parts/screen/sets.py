@@ -10,6 +10,7 @@ from pages.frame import local, session
 from pages.frame.settings import Settings
 from pages.parts.data import kept as kept_sets
 from pillar_core import data
+from pillar_core.arrays import Array
 from pillar_core.data import embedded, uploads, visitors
 from pillar_core.data.cards import here
 from pillar_core.data.uploads import Upload
@@ -27,7 +28,7 @@ FAMILIES = (
     "drawn_noise",
 )
 NOISE = "drawn_noise"
-USUAL = (OWN_HALF, "fashion_mnist", "mnist", "pneumonia_mnist", "drawn_letters", "drawn_textures", NOISE)
+USUAL = ("fashion_mnist", "mnist", "pneumonia_mnist", "drawn_letters", "drawn_textures", NOISE)
 """The candidates of a first visit: real images first, then drawn ones."""
 FALLBACK = "fashion_mnist_2k"
 KINDS = ["zip", "npz"]
@@ -42,7 +43,7 @@ def private_sets(settings: Settings) -> list[str]:
 def candidates(private: str, *, with_own_half: bool) -> list[str]:
     """Names that can be candidates for `private`."""
     half = [OWN_HALF] if with_own_half else []
-    names = dict.fromkeys([*half, *FAMILIES, *kept(), *_here()])
+    names = dict.fromkeys([*half, *kept(), *_here(), *FAMILIES])
     return [name for name in names if name != private and not embedded.are_parts(name, private)]
 
 
@@ -60,6 +61,30 @@ def why_not(name: str) -> str:
 def title(name: str) -> str:
     """The title of one set, or of a mixture."""
     return " + ".join(_title(part) for part in name.split("+"))
+
+
+def samples(name: str, count: int) -> list[Array]:
+    """The first images of a candidate, of each of its parts where it is a mixture; of the own half none, which is private."""
+    parts = name.split("+")
+    if OWN_HALF in parts:
+        return []
+    return [image for part in parts for image in answers.named(part, n=answers.FEWEST, seed=1).x_train[: count // len(parts)]]
+
+
+def facts(name: str, private: str, *, is_private: bool) -> str:
+    """How many images a candidate has, of what size, under which licence; and without ε whether private rows are among them."""
+    if name == OWN_HALF:
+        return "Private rows that were set aside: a yardstick and no public data."
+    words = []
+    for part in name.split("+"):
+        images, base = answers.named(part, n=answers.FEWEST, seed=1), part.partition("~")[0]
+        shape = " × ".join(map(str, images.x_train.shape[1:3]))
+        licence = pc.DATASETS[base].licence if base in pc.DATASETS else "your own"
+        count = "as many images as you like" if base in FAMILIES else f"{len(images.x_train):,} images"
+        words.append(f"{count}, {shape}; licence: {licence}.")
+        if not is_private and (shared := answers.overlap(private, part)):
+            words.append(f"{shared:,} of its images are private rows.")
+    return " ".join(words)
 
 
 def kept() -> dict[str, Upload]:

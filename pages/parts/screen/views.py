@@ -27,40 +27,29 @@ VIEWS = {
     "training": "Over training",
     "energy": "In AdaMix",
 }
+SAMPLES = 6
+"""Images of a candidate's card."""
 LEARNERS = ("gep", "pda_dpmd", "second_phase")
 """Whose accuracy a ranking is laid beside: one for each kind of public data."""
 
 
 def summary(choice: Choice, table: pd.DataFrame) -> None:
-    """The answer in four numbers. The yardstick is no candidate."""
+    """The answer in a sentence and what it cost. The yardstick is no candidate."""
     candidates = table[table["public"] != OWN_HALF]
     if candidates.empty:
         st.info("The set's own other half is no candidate: add a public set to compare.", icon=":material/add:")
         return
-    best = candidates.iloc[0]
-    rivals = _undecided(candidates)
-    spent = float(table["epsilon_upper"].max())
-    names = ", ".join(screening_sets.title(name) for name in rivals)
-    numbers = (
-        (
-            "Nearest",
-            screening_sets.title(best["public"]),
-            "The candidate with the smallest score. The set's own other half does not count.",
-        ),
-        ("Its score", f"{best['value']:.2f}", f"{pc.SCORES[choice.score].title}: {pc.SCORES[choice.score].idea}. Smaller is nearer."),
-        (
-            "May tie",
-            "none" if not rivals else str(len(rivals)),
-            f"Candidates whose 95 % interval reaches into that of the nearest: {names or 'none'}.",
-        ),
-        (
-            "Privacy spent",
-            "not private" if math.isinf(spent) else f"ε ≤ {spent:.3g}",
-            "Without ε this reads private rows as they are: for your eyes. With ε one release ranks any number of candidates.",
-        ),
-    )
-    for column, (label, value, hint) in zip(st.columns([1.35, 0.7, 0.85, 1.1]), numbers, strict=True):
-        column.metric(label, plain.text(value), help=plain.text(hint), border=True)
+    first, spent = screening_sets.title(candidates.iloc[0]["public"]), float(table["epsilon_upper"].max())
+    tied = [name for name in table.attrs.get("rivals", _undecided(candidates)) if name != OWN_HALF]
+    is_clear = not tied and len(candidates) > 1
+    names = " or ".join(screening_sets.title(name) for name in tied) if len(tied) < 3 else f"any of {len(tied)} others"
+    verdict = f"{first}; {names} may do as well" if tied else first
+    left, right = st.columns([3.2, 1.2], vertical_alignment="center")
+    icon = ":material/check_circle:" if is_clear else ":material/balance:"
+    left.markdown(f"### {icon} Use {plain.text(verdict)}")
+    value = "not private" if math.isinf(spent) else f"ε ≤ {spent:.3g}"
+    hint = "Without ε this reads private rows as they are: for your eyes. With ε one release ranks any number of candidates."
+    right.metric("Privacy spent", value, help=hint, border=True)
 
 
 def ranking(choice: Choice, table: pd.DataFrame, settings: Settings) -> None:
@@ -83,14 +72,26 @@ def ranking(choice: Choice, table: pd.DataFrame, settings: Settings) -> None:
             " Every change of sets, rows, k or ε above is a release of its own; on real private rows their costs add up, "
             "and each needs a noise of its own (another seed, or none)."
         )
-        st.info(plain.text(table.attrs["guarantee"]) + more, icon=":material/shield_lock:")
+        st.caption(f":material/shield_lock: {plain.text(table.attrs['guarantee'] + more)}")
     for note in (*table.attrs.get("notes", ()), *screening_sets.notes([choice.private, *choice.public])):
         st.caption(plain.text(note))
 
 
+def cards(choice: Choice, table: pd.DataFrame) -> None:
+    """What each candidate is, nearest first: samples, size, licence, and under ε no word that reads a private row without noise."""
+    st.markdown("#### The candidates")
+    for place, (_, row) in enumerate(table.iterrows()):
+        name = str(row["public"])
+        with st.container(border=True, key=f"candidate-{place}"):
+            facts, images = st.columns([2, 3], vertical_alignment="center")
+            facts.markdown(f"**{row['rank']:.0f}. {plain.text(screening_sets.title(name))}**")
+            facts.caption(plain.text(screening_sets.facts(name, choice.private, is_private=choice.epsilon is not None)))
+            images.image(screening_sets.samples(name, SAMPLES), width=56)
+
+
 def more(choice: Choice, table: pd.DataFrame, settings: Settings) -> None:
     """One of the views behind the ranking."""
-    hint = "What lies behind the ranking. All of these read private rows without noise."
+    hint = "What lies behind a ranking by gradients. All of these read private rows without noise."
     view = local.one(
         "Look closer", list(VIEWS), "accuracy", name="screen-view", unlinked=screening.IN_SCREEN, title=VIEWS.__getitem__, help=hint
     )
@@ -159,7 +160,7 @@ def _nulls(choice: Choice, table: pd.DataFrame) -> None:
     """What a value must be compared with before it means anything."""
     lines = []
     values = table.set_index("public")["value"]
-    if screening_sets.NOISE in values:
+    if screening_sets.NOISE in values and not pc.SCORES[choice.score].is_of_features:
         noise = float(values[screening_sets.NOISE])
         lines.append(
             f"**Noise images** lie at {noise:.2f}: this much any set shares with the private one through the network alone, so a set as "
@@ -173,6 +174,8 @@ def _nulls(choice: Choice, table: pd.DataFrame) -> None:
         lines.append(f"Check: the private set and itself lie at {table.attrs['self_distance']:g}.")
     if OWN_HALF in values:
         lines.append(f"**Its own other half** lies at {values[OWN_HALF]:.2f}: nearer than that no public set can be expected to come.")
+    if "noise_floor" in table.attrs:
+        lines.append(f"**Noise** alone reaches {table.attrs['noise_floor']:.2f} at this ε and size: scores above it cannot be told apart.")
     if lines:
         st.markdown(" ".join(lines))
 

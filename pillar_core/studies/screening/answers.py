@@ -9,20 +9,27 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, TypeVar
 
+import numpy as np
 import pandas as pd
 
-from pillar_core import screening, store
+from pillar_core import data, screening, store
+from pillar_core.backbones import is_ready
 from pillar_core.data import uploads, visitors
 from pillar_core.errors import DataError
 from pillar_core.fingerprint import fingerprint
+from pillar_core.runs.loading import through_backbone
+from pillar_core.screening import class_signal
 from pillar_core.screening.models import model_of
 from pillar_core.studies.screening import benefit as by_name
 from pillar_core.studies.screening.gradient_energy import captured
-from pillar_core.types import Dataset, Progress, unwatched
+from pillar_core.types import Dataset, FeatureSet, Progress, unwatched
 
+Rows = TypeVar("Rows", Dataset, FeatureSet)
 OWN_HALF = "own_half"
+BACKBONE = "efficientnet_lite0"
+"""Through which images go where a score compares features."""
 VERSION = 3
 SEEDS = (0, 1, 2)
 NEEDED = 1.5
@@ -95,8 +102,11 @@ def computed(ask: Ask, progress: Progress = unwatched, *, sets: tuple[Dataset, d
     answer = kept(ask)
     if answer is not None:
         return answer
-    private, public = sets_of(ask) if sets is None else sets
-    table = _ANSWERS[ask.what](ask, private, public, progress)
+    if is_of_features(ask):
+        table = _of_features(ask, progress)
+    else:
+        private, public = sets_of(ask) if sets is None else sets
+        table = _ANSWERS[ask.what](ask, private, public, progress)
     rows = table.astype(object).where(table.notna(), None).to_numpy().tolist()
     attrs = {name: list(value) if isinstance(value, tuple) else value for name, value in table.attrs.items()}
     store.default().remember_json("record", ask.key, {"screening": ask.what, "columns": list(table.columns), "rows": rows, "attrs": attrs})
@@ -109,18 +119,31 @@ def sets_of(ask: Ask) -> tuple[Dataset, dict[str, Dataset]]:
     Raises:
         DataError: the own half where ε is spent. As `screening.candidate`.
     """
-    n = math.ceil(FEWEST + NEEDED * ask.n_examples)
+    n = _drawn_rows(ask)
     private = named(ask.private, n=2 * n)
     public = {name: named(name, n=n, seed=1) for name in ask.public if name != OWN_HALF}
     if OWN_HALF not in ask.public:
         return private, public
-    if ask.epsilon is not None and ask.what == "ranking":
-        raise DataError("the private set's own half holds private rows: it is a yardstick for a diagnostic and no candidate under ε.")
+    _refuse_own_half(ask)
     first, second = halves(private)
     return first, {name: second if name == OWN_HALF else public[name] for name in ask.public}
 
 
-def halves(data: Dataset) -> tuple[Dataset, Dataset]:
+def is_of_features(ask: Ask) -> bool:
+    """Whether the answer compares features, through the default backbone, and no gradients of a model."""
+    return ask.what == "ranking" and screening.SCORES[ask.score].is_of_features
+
+
+def _refuse_own_half(ask: Ask) -> None:
+    if ask.epsilon is not None and ask.what == "ranking":
+        raise DataError("the private set's own half holds private rows: it is a yardstick for a diagnostic and no candidate under ε.")
+
+
+def _drawn_rows(ask: Ask) -> int:
+    return math.ceil(FEWEST + NEEDED * ask.n_examples)
+
+
+def halves(data: Rows) -> tuple[Rows, Rows]:
     """Every other row, and the rows between them; test rows stay with the first."""
     parts = [
         dataclasses.replace(data, x_train=data.x_train[start::2], y_train=None if data.y_train is None else data.y_train[start::2])
@@ -144,6 +167,42 @@ def named(name: str, *, n: int | None = None, seed: int = 0) -> Dataset:
     return images
 
 
+def features_of(name: str, *, n: int | None = None, seed: int = 0, progress: Progress = unwatched) -> FeatureSet:
+    """Images by name through the default backbone; a mixture has equal shares of its parts' features, and no labels.
+
+    Raises:
+        As `named` and `load_features`.
+    """
+    parts = [through_backbone(extracted(part, n=n, seed=seed), BACKBONE, progress=progress) for part in name.split("+")]
+    if len(parts) == 1:
+        return parts[0]
+    least = min(len(part.x_train) for part in parts)
+    rows = np.concatenate([part.x_train[:least] for part in parts])
+    return dataclasses.replace(parts[0], x_train=rows, y_train=None, x_test=None, y_test=None, name=name, images=None)
+
+
+def extracted(name: str, *, n: int | None = None, seed: int = 0) -> Dataset:
+    """The images that go through the backbone: all where their features are at hand, else the train rows."""
+    images = named(name, n=n, seed=seed)
+    return images if is_ready(images, backbone=BACKBONE) else dataclasses.replace(images, x_test=None, y_test=None)
+
+
+def rows_to_extract(ask: Ask) -> int:
+    """Images that a ranking of features has to take through the backbone first."""
+    n = _drawn_rows(ask)
+    parts = dict.fromkeys(part for name in ask.public for part in name.split("+") if part != OWN_HALF)
+    images = [extracted(ask.private, n=2 * n), *(extracted(part, n=n, seed=1) for part in parts)]
+    return sum(len(one.x_train) for one in images if not is_ready(one, backbone=BACKBONE))
+
+
+def overlap(private: str, public: str) -> int:
+    """How many images of a candidate are, bit by bit, private rows: for whoever holds both sets, and never beside a private score."""
+    first, second = named(private).x_train, named(public, seed=1).x_train
+    if first.shape[1:] != second.shape[1:]:
+        return 0
+    return len(np.unique(data.duplicates(first.reshape(len(first), -1), second.reshape(len(second), -1))[:, 1]))
+
+
 def check_model(name: str) -> None:
     """Refuses a model that there is not.
 
@@ -160,6 +219,18 @@ def _ranking(ask: Ask, private: Dataset, public: dict[str, Dataset], progress: P
         few = max(ask.k, min(ask.n_examples, SELF_ROWS))
         table.attrs["self_distance"] = screening.gsd(private, private, model=ask.model, k=ask.k, n_examples=few, seed=ask.seed)
     return table
+
+
+def _of_features(ask: Ask, progress: Progress) -> pd.DataFrame:
+    """The ranking by features of all private rows; the private set's own half is taken from its features."""
+    n = _drawn_rows(ask)
+    private = features_of(ask.private, n=2 * n, progress=progress)
+    public = {name: features_of(name, n=n, seed=1, progress=progress) for name in ask.public if name != OWN_HALF}
+    if OWN_HALF in ask.public:
+        _refuse_own_half(ask)
+        private, half = halves(private)
+        public = {name: half if name == OWN_HALF else public[name] for name in ask.public}
+    return class_signal.ranking(private, public, epsilon=ask.epsilon, seed=ask.seed)
 
 
 def _inspected(of: Callable[..., pd.DataFrame], *, has_k: bool = True) -> Callable[..., pd.DataFrame]:

@@ -1,0 +1,251 @@
+"""The class signal that a public set keeps: one private release of class sums ranks any number of candidates.
+
+u_i = unit(x_i − c), c the mean of the candidates' means, so the coordinates are public and the same for all. Released once:
+S = Σ_i u_i e_{y_i}ᵀ + noise, (d, C). For a candidate with mean m, directions v_j and eigenvalues λ_j of its own rows u:
+
+    signal = Σ_j √(λ_j / Σλ) · (‖v_jᵀ S H‖² − (C−1)s²) · C/n²  /  (1 − 2 m·S1/n + ‖m‖²)²,   H = I − 11ᵀ/C,
+
+what its directions keep of the class sums, each weighted as its own spread has it, the noise's share s² subtracted, over the private
+rows' mean square distance from its mean, twice: PILLAR centres by that mean and scales rows to unit norm, so what lies far off
+shrinks the signal and drowns it. The score is 1 − √signal, an amplitude: smaller is nearer, 1 is no signal at all.
+
+Guarantee: a row enters one column of S with ‖u‖ ≤ 1: S moves by at most 1 (add/remove) or 2 (replace-one) in L2. One Gaussian
+release, exact; all else is post-processing of it and of public rows. The number of private rows and the classes are public.
+Source: ours; chosen on one half of the yardstick's sources and confirmed on the other (docs/screening.md).
+"""
+
+import dataclasses
+import math
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pandas as pd
+
+from pillar_core import accounting, params
+from pillar_core.arrays import Array
+from pillar_core.deferred import stats, torch
+from pillar_core.errors import DataError, SettingError
+from pillar_core.fingerprint import fingerprint
+from pillar_core.ledger import Ledger
+from pillar_core.mechanisms import GaussianMechanism
+from pillar_core.rng import Stream, Streams, stream
+from pillar_core.screening.ranking import LEVEL, ranked, row_of
+from pillar_core.splits.transform import Transform
+from pillar_core.types import Dataset, FeatureSet, NeighboringRelation, Provenance
+
+NAME = "class_signal"
+ROWS = 1000
+"""Public rows of a candidate that are read, the first; its directions hardly move beyond."""
+DIRECTIONS = 160
+NOISE_COPIES = 200
+WRONG_CLEAR = 0.05
+"""Chance, over all candidates at once, that noise alone makes a first clear."""
+MARGIN = 0.5
+"""A clear first has twice the signal of any other: chosen on the yardstick, where the score's own error exceeds the noise's."""
+SENSITIVITY = 1.0
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Candidate:
+    """What is read of a public set. mean: (d,); directions: (d, r) float64 orthonormal; weights: (r,) √(λ_j / Σλ); total: Σλ."""
+
+    mean: Array
+    directions: Array
+    weights: Array
+    total: float
+
+    @classmethod
+    def of(cls, rows: Array) -> "Candidate":
+        """From the unit rows (m, d) of a public set.
+
+        Raises:
+            DataError: rows that are all equal.
+        """
+        mean = rows.mean(axis=0)
+        apart = rows - mean
+        values, left = np.linalg.eigh(apart @ apart.T)
+        order = np.argsort(-values)[: min(DIRECTIONS, len(rows) - 1)]
+        values, left = values[order].astype(np.float64), left[:, order]
+        keep = values > 1e-6 * max(float(values.max(initial=0.0)), 1e-9)
+        if not keep.any():
+            raise DataError("its rows are all equal, so they span no direction; bring other public rows.")
+        values = values[keep]
+        directions = apart.T @ left[:, keep] / np.sqrt(values)
+        return cls(mean.astype(np.float64), directions.astype(np.float64), np.sqrt(values / values.sum()), float(values.sum()) / len(rows))
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class ClassSums:
+    """What was released: sums (d, C) float64 with noise of this standard deviation a place, over n rows (nominal, public)."""
+
+    sums: Array
+    noise_std: float
+    n: int
+
+
+def unit(x: Array, centre: Array) -> Array:
+    """(n, d) float32 rows x − centre at unit L2 norm; a row that is the centre becomes 0, one that is no number too."""
+    return Transform(mean=centre, normalise=True)(x)
+
+
+def public_centre(public: Sequence[Array]) -> Array:
+    """(d,) float32: the mean of the candidates' means, each candidate counted alike."""
+    return np.asarray(np.mean([x[:ROWS].mean(axis=0, dtype=np.float64) for x in public], axis=0)).astype(np.float32)
+
+
+def released(private: FeatureSet, n: int, centre: Array, *, noise_multiplier: float, noise: Stream, ledger: Ledger) -> ClassSums:
+    """The class sums of the private train rows with their noise; n is their nominal number. Zero noise releases nothing private."""
+    rows = unit(private.x_train, centre).astype(np.float64)
+    rows /= np.maximum(1.0, np.linalg.norm(rows, axis=1, keepdims=True))  # float32 may leave a norm above 1 by 2⁻²⁴
+    sums = np.zeros((len(centre), private.n_classes))
+    for code in range(private.n_classes):
+        sums[:, code] = rows[private.y_train == code].sum(axis=0)
+    mechanism = GaussianMechanism(noise_multiplier, SENSITIVITY, noise, ledger, label="noised class sums")
+    return ClassSums(mechanism.release(torch.from_numpy(sums)).numpy(), noise_multiplier * SENSITIVITY, n)
+
+
+def signal(release: ClassSums, one: Candidate, sums: Array | None = None, *, noise_std: float | None = None) -> Array:
+    """(B,) signal of a candidate from the release, or from each of `sums` (B, d, C) with noise of another size."""
+    copies = release.sums[None] if sums is None else sums
+    std = release.noise_std if noise_std is None else noise_std
+    c, n = copies.shape[2], release.n
+    total = copies.sum(axis=2)
+    kept = np.einsum("dr,bdc->brc", one.directions, copies - total[:, :, None] / c, optimize=True)
+    energy = np.square(kept).sum(axis=2) - (c - 1) * std**2
+    apart = 1.0 - 2.0 * (total @ one.mean) / n + float(one.mean @ one.mean)
+    return np.asarray((energy @ one.weights) * c / n**2 / np.maximum(apart, 0.05) ** 2)
+
+
+def lost(energy: float) -> float:
+    """The score of a signal: 1 − √signal, above 1 where noise left less than nothing."""
+    return 1.0 - math.copysign(math.sqrt(abs(energy)), energy)
+
+
+def ranking(
+    private: FeatureSet,
+    public: Mapping[str, FeatureSet],
+    *,
+    epsilon: float | None,
+    delta: float = 1e-5,
+    seed: int | None = 0,
+    n_private: int | None = None,
+) -> pd.DataFrame:
+    """One row per candidate, best first, columns as `screen`; `attrs` holds the guarantee, the `rivals` of the first (none: it is
+    clear) and the `noise_floor`, above which a score says nothing.
+
+    Without `epsilon` a non-private diagnostic. Intervals are of the sample: where the score would lie without noise; 95 %.
+
+    Guarantee: `epsilon_upper` bounds what the whole table reveals, see above.
+
+    Raises:
+        DataError: private rows without labels, sets of other widths, candidates of less than two rows or of equal rows.
+        SettingError: no candidate, ε not in (0, ∞), δ out of range.
+    """
+    require(private, public)
+    params.DELTA.check(delta)
+    if epsilon is not None and not 0 < epsilon < math.inf:
+        raise SettingError(f"epsilon must be above 0 and finite (leave it out for a non-private diagnostic); got {epsilon!r}.")
+    n = len(private.x_train) if n_private is None else n_private
+    centre = public_centre([one.x_train for one in public.values()])
+    candidates = {name: _candidate(name, one.x_train, centre) for name, one in public.items()}
+    multiplier = 0.0 if epsilon is None else accounting.noise_multiplier(epsilon, delta=delta)
+    asked = fingerprint(NAME, private.fingerprint, {name: one.fingerprint for name, one in public.items()}, epsilon, delta, n)
+    streams, ledger = Streams(seed, asked), Ledger()
+    made = released(private, n, centre, noise_multiplier=multiplier, noise=streams.secret("class sums"), ledger=ledger)
+    found = {name: float(signal(made, one)[0]) for name, one in candidates.items()}
+    spread = noise_copies(made, candidates) if epsilon is not None else dict.fromkeys(candidates, np.zeros(1))
+    half = float(stats.norm.ppf(0.5 + LEVEL / 2))
+    upper = math.inf
+    if epsilon is not None:
+        upper = accounting.epsilon(ledger.spent, delta=delta, relation=NeighboringRelation.ADD_OR_REMOVE_ONE, accountant="auto").upper
+    rows = []
+    for name, value in found.items():
+        reach = half * float(spread[name].std())
+        kind = Provenance.NON_PRIVATE if epsilon is None else Provenance.PRIVATE
+        rows.append(
+            row_of(name, NAME, (lost(value + reach), lost(value), lost(value - reach)), min(ROWS, len(public[name].x_train)), kind, upper)
+        )
+    table = ranked(rows, null=None, width=len(centre))
+    table.attrs["rivals"], table.attrs["notes"] = tuple(rivals(found, spread)), ()
+    if epsilon is not None:
+        table.attrs["noise_floor"] = noise_floor(n, private.n_classes, made.noise_std, candidates)
+        table.attrs["guarantee"] = _guarantee(ledger, upper, delta, n, seed)
+    return table
+
+
+def noise_copies(made: ClassSums, candidates: Mapping[str, Candidate]) -> dict[str, Array]:
+    """By candidate its signal under fresh noise of the same law on top of the release, the same noise for all of them."""
+    generator, parts = stream(0, "copies of the noise of class sums"), []
+    for _ in range(NOISE_COPIES // 20):
+        noise = made.noise_std * generator.standard_normal((20, *made.sums.shape))
+        copies = made.sums + noise
+        parts.append({name: signal(made, one, copies, noise_std=math.sqrt(2) * made.noise_std) for name, one in candidates.items()})
+    return {name: np.concatenate([part[name] for part in parts]) for name in candidates}
+
+
+def rivals(values: Mapping[str, float], spread: Mapping[str, Array]) -> list[str]:
+    """The candidates that may tie with the one of the largest signal: those of which `MARGIN` of it is not more, beyond the noise.
+
+    One-sided tests, Bonferroni over the others, at `WRONG_CLEAR` for all of them together.
+    """
+    first = max(values, key=lambda name: values[name])
+    others = [name for name in values if name != first]
+    bound = float(stats.norm.ppf(1 - WRONG_CLEAR / max(len(others), 1)))
+    apart = {name: bound * float((spread[name] - MARGIN * spread[first]).std()) for name in others}
+    return [name for name in others if not MARGIN * values[first] - values[name] > apart[name]]
+
+
+def noise_floor(n: int, n_classes: int, noise_std: float, candidates: Mapping[str, Candidate]) -> float:
+    """The smallest score that noise reaches in no more than 2.5 % of releases where there is no signal: public facts and rows alone."""
+    widest = max(float(np.square(one.weights).sum() ** 0.5) / (1.0 + float(one.mean @ one.mean)) ** 2 for one in candidates.values())
+    return lost(float(stats.norm.ppf(0.5 + LEVEL / 2)) * math.sqrt(2 * (n_classes - 1)) * noise_std**2 * widest * n_classes / n**2)
+
+
+def require(private: FeatureSet, public: Mapping[str, FeatureSet]) -> None:
+    """Refuses what cannot be compared.
+
+    Raises:
+        DataError, SettingError: see `ranking`.
+    """
+    if not public:
+        raise SettingError("screening needs at least one public set.")
+    if private.y_train is None:
+        raise DataError(f"{private.name!r} has no labels, which the class signal needs; choose missed_energy or gsd.")
+    for name, one in public.items():
+        if one.d != private.d:
+            raise DataError(f"public set {name!r} has {one.d} features and the private rows {private.d}; one backbone for all is needed.")
+        if len(one.x_train) < 2:
+            raise DataError(f"public set {name!r} has fewer than two rows.")
+
+
+def as_features(data: Dataset | FeatureSet) -> FeatureSet:
+    """A data set of numbers as features.
+
+    Raises:
+        DataError: images, which need a backbone first.
+    """
+    if isinstance(data, FeatureSet):
+        return data
+    if data.is_images:
+        raise DataError(f"{data.name!r} holds images: take features of every set first, as pc.load_features(data, backbone).")
+    count = 0 if data.y_train is None else int(data.y_train.max()) + 1
+    classes = data.classes or tuple(str(code) for code in range(count))
+    return FeatureSet(data.x_train, data.y_train, data.x_test, data.y_test, classes, name=data.name)
+
+
+def _candidate(name: str, x: Array, centre: Array) -> Candidate:
+    try:
+        return Candidate.of(unit(x[:ROWS], centre))
+    except DataError as cause:
+        raise DataError(f"public set {name!r}: {cause}") from cause
+
+
+def _guarantee(ledger: Ledger, upper: float, delta: float, n: int, seed: int | None) -> str:
+    """What was promised, in words."""
+    replaced = accounting.epsilon(ledger.spent, delta=delta, relation=NeighboringRelation.REPLACE_ONE, accountant="auto").upper
+    secret = "" if seed is None else " The seed of the noise is known: an experiment, not for release."
+    return (
+        f"ε ≤ {upper:.4g}, δ = {delta:g} for one row added or removed; ε ≤ {replaced:.4g} for one row replaced. This covers the table as a "
+        f"whole: every candidate is scored from one noised release of the private rows' class sums. The number of private rows, {n:,}, "
+        f"and the classes count as public.{secret}"
+    )

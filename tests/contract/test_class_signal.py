@@ -1,0 +1,124 @@
+"""The release behind `class_signal` keeps the contract of a learner: replay, sensitivity, noise as charged; and its verdict errs rarely."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+import pillar_core as pc
+from contract.checks import SIGNIFICANCE, standard_noise
+from contract.tapes import Neighbour, Recorder, Replay, distance
+from pillar_core import accounting
+from pillar_core.auditing import noise
+from pillar_core.ledger import Ledger
+from pillar_core.rng import stream
+from pillar_core.screening import class_signal
+from pillar_core.types import FeatureSet, NeighboringRelation
+
+N, D, CLASSES = 60, 12, 3
+EPSILON, DELTA = 1.0, 1e-5
+HARDEST = 0.99
+# Sums of 61 float64 rows of norm at most 1.
+SLACK = 1e-12
+
+
+def private() -> FeatureSet:
+    generator = stream(0, "private rows")
+    y = np.arange(N) % CLASSES
+    return FeatureSet(generator.standard_normal((N, D)).astype(np.float32), y, None, None, tuple("abc"))
+
+
+def public(seed: int = 0, shift: float = 0.0) -> FeatureSet:
+    return FeatureSet((shift + stream(seed, "public rows").standard_normal((40, D))).astype(np.float32), None, None, None, ())
+
+
+def released(rows: FeatureSet, tape: Recorder | None = None, seed: int = 5) -> tuple[class_signal.ClassSums, Ledger]:
+    ledger, centre = Ledger(tape), class_signal.public_centre([public().x_train])
+    multiplier = pc.noise_multiplier(EPSILON, delta=DELTA)
+    made = class_signal.released(rows, N, centre, noise_multiplier=multiplier, noise=stream(seed, "noise"), ledger=ledger)
+    return made, ledger
+
+
+def with_rows(rows: FeatureSet, x: np.ndarray, y: np.ndarray) -> FeatureSet:
+    return dataclasses.replace(rows, x_train=np.ascontiguousarray(x, dtype=np.float32), y_train=y)
+
+
+def test_what_is_charged_is_the_budget() -> None:
+    _, ledger = released(private())
+    bounds = accounting.epsilon(ledger.spent, delta=DELTA, relation=NeighboringRelation.ADD_OR_REMOVE_ONE, accountant="auto")
+    assert 0.99 * EPSILON <= bounds.upper <= EPSILON * (1 + 1e-9)
+
+
+def test_with_the_release_replayed_nothing_depends_on_private_rows() -> None:
+    own, tape = private(), Recorder()
+    made, ledger = released(own, tape)
+    x, y = own.x_train, own.y_train
+    hostile = [
+        (0 * x, y),
+        (x[::-1], y),
+        (1e30 * x, 0 * y),
+        (np.full_like(x, np.nan), y),
+        (x[:1], y[:1]),
+        (x[:0], y[:0]),
+        (np.tile(x, (2, 1)), np.tile(y, 2)),
+    ]
+    for rows, labels in hostile:
+        replay = Replay(tape, sampling_seed=7)
+        again, spent = released(with_rows(own, rows, labels), replay)
+        assert replay.calls == tape.calls
+        assert spent.spent == ledger.spent
+        np.testing.assert_array_equal(again.sums, made.sums)
+        assert (again.n, again.noise_std) == (made.n, made.noise_std)
+
+
+def test_one_row_moves_the_class_sums_by_the_sensitivity_at_most_and_reaches_it() -> None:
+    own, tape = private(), Recorder()
+    released(own, tape)
+    x, y, nearest = own.x_train, own.y_train, {1.0: 0.0, 2.0: 0.0}
+    for row in (1e6 * np.ones((1, D)), -1e30 * np.ones((1, D)), np.zeros((1, D)), np.full((1, D), np.inf), 2 * x[:1]):
+        for label in range(CLASSES):
+            added, replaced = (Neighbour(tape, position_of=np.arange(N), forced=place) for place in (N, 0))
+            code = np.array([label])
+            released(with_rows(own, np.concatenate([x, row]), np.concatenate([y, code])), added)
+            released(with_rows(own, np.concatenate([row, x[1:]]), np.concatenate([code, y[1:]])), replaced)
+            for other, factor in ((added, 1.0), (replaced, 2.0)):
+                for call, value, moved in zip(tape.calls, tape.values, other.values, strict=True):
+                    (shift,) = distance(value, moved, call.kind)
+                    assert shift <= factor * call.sensitivity + SLACK
+                    nearest[factor] = max(nearest[factor], shift / call.sensitivity)
+    assert nearest[1.0] >= HARDEST
+    assert nearest[2.0] >= np.sqrt(2) * HARDEST  # across classes; within one, the opposite row would reach 2
+
+
+def test_the_opposite_row_of_the_same_class_reaches_the_replace_one_sensitivity() -> None:
+    own, tape = private(), Recorder()
+    centre = class_signal.public_centre([public().x_train])
+    released(own, tape)
+    opposite = (2 * centre - own.x_train[:1]).astype(np.float32)
+    other = Neighbour(tape, position_of=np.arange(N), forced=0)
+    released(with_rows(own, np.concatenate([opposite, own.x_train[1:]]), own.y_train), other)
+    (shift,) = distance(tape.values[0], other.values[0], tape.calls[0].kind)
+    assert 2 * HARDEST <= shift <= 2 + SLACK
+
+
+def test_the_noise_of_the_class_sums_is_as_charged() -> None:
+    runs = []
+    for seed in range(6):
+        tape = Recorder()
+        released(private(), tape, seed)
+        runs.append(standard_noise(tape))
+    assert min(noise.p_values(runs).values()) > SIGNIFICANCE
+
+
+@pytest.mark.parametrize(("scale", "is_accepted"), [(1.0, True), (2 / 3, False), (1.5, False)])
+def test_the_subtracted_noise_is_the_noise(scale: float, is_accepted: bool) -> None:
+    """Without private rows the mean signal over releases is 0 where the right noise is subtracted: the wrong scale is rejected."""
+    one = class_signal.Candidate.of(class_signal.unit(public().x_train, class_signal.public_centre([public().x_train])))
+    generator, std = stream(1, "null"), 0.5
+    sums = std * generator.standard_normal((4000, D, CLASSES))
+    release = class_signal.ClassSums(sums[0], std, N)
+    values = class_signal.signal(release, one, sums, noise_std=scale * std)
+    # Four standard errors of the mean of 4,000 draws: 1 in 16,000 under the right scale.
+    assert (abs(values.mean()) < 4 * values.std() / np.sqrt(len(values))) == is_accepted
