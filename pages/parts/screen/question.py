@@ -109,7 +109,7 @@ def controls(settings: Settings) -> Choice:
     """The page's own controls: private set, ε, candidates; what else there is to set, folded away."""
     left, right = st.columns([1.6, 3.4], vertical_alignment="bottom")
     with left:
-        private, remark = _private(settings)
+        private = _private(settings)
     with right:
         spend = local.slider(
             "Spend ε on the choice",
@@ -120,8 +120,7 @@ def controls(settings: Settings) -> Choice:
             title=_budget,
             help="One release ranks all sets. Without ε the private rows are read as they are: a diagnostic for your eyes.",
         )
-    if remark:
-        st.caption(remark)
+    _remark(settings, private)
     single = _candidates(private, with_own_half=spend == "no")
     with st.expander("Other scores and mixtures", icon=":material/tune:"):
         mixed = _mixtures(single)
@@ -183,25 +182,28 @@ def _parts(ask: Ask) -> int:
     return len(ask.public) * (len(screening_kept.SEEDS) if ask.what == "accuracy" else ask.repeats)
 
 
-def _private(settings: Settings) -> tuple[str, str]:
-    """(private set, remark): the set chosen here, else the sidebar's, which also wins whenever it changes; a remark where they differ."""
-    reason = screening_sets.why_not(settings.data)
+def _private(settings: Settings) -> str:
+    """The private set: what was chosen here, else the sidebar's data, which also win whenever they change."""
     if local.value("screen-sidebar", "") != settings.data:
         local.put("screen-sidebar", settings.data)
-        if not reason:
+        if not screening_sets.why_not(settings.data):
             local.put("screen-private", settings.data)
     options = screening_sets.private_sets(settings)
     usual = settings.data if settings.data in options else FALLBACK
     hint = "The images that must be protected. Bring your own below."
     named: dict[str, Any] = {"name": "screen-private", "title": screening_sets.title, "unlinked": IN_SCREEN}
-    chosen = str(local.select("Private set", options, usual, help=hint, **named))
+    return str(local.select("Private set", options, usual, help=hint, **named))
+
+
+def _remark(settings: Settings, chosen: str) -> None:
+    """Says where the sidebar's data are not what is compared, and why."""
+    reason = screening_sets.why_not(settings.data)
     sidebar, shown = (plain.text(screening_sets.title(name)) for name in (settings.data, chosen))
     if reason:
-        return chosen, f"The sidebar's private data, {sidebar}, {reason}: {shown} is compared here in their place."
-    return (
-        chosen,
-        "" if chosen == settings.data else f"Chosen on this page. The sidebar's private data, {sidebar}, are not what is compared.",
-    )
+        say = st.warning if uploads.is_name(settings.data) else st.info
+        say(f"The sidebar's private data, {sidebar}, {reason}: {shown} is compared here in their place.", icon=":material/swap_horiz:")
+    elif chosen != settings.data:
+        st.caption(f"Chosen on this page. The sidebar's private data, {sidebar}, are not what is compared.")
 
 
 def _candidates(private: str, *, with_own_half: bool) -> tuple[str, ...]:
