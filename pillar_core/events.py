@@ -40,3 +40,12 @@ class RandomAllocationEvent(dp_event.DpEvent):
 
     noise_multiplier: float
     steps: int
+
+
+@attr.s(frozen=True, slots=True, auto_attribs=True)
+class PersonSampledEvent(dp_event.DpEvent):
+    """A Gaussian sum over a Poisson sample of rows, for neighbours that differ in all of one person's rows, at most `rows` of them."""
+
+    noise_multiplier: float
+    sampling_probability: float
+    rows: int

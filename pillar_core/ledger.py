@@ -12,7 +12,7 @@ from typing import Any, Protocol, TypeAlias
 
 from pillar_core.arrays import Array
 from pillar_core.deferred import dp_event
-from pillar_core.errors import SettingError
+from pillar_core.errors import SettingError, UnsupportedError
 
 DpEvent: TypeAlias = "dp_event.DpEvent"
 
@@ -125,6 +125,19 @@ def allocated(noise_multiplier: float, steps: int) -> DpEvent:
     return RandomAllocationEvent(gaussian(noise_multiplier).noise_multiplier, int(steps))
 
 
+def of_person(event: DpEvent, rows: int) -> DpEvent:
+    """`event` for neighbouring data sets that differ in up to `rows` rows, all those of one person, added or removed.
+
+    Guarantee: docs/accounting.md, "Several rows of one person", has the proof for each kind of release.
+
+    Raises:
+        SettingError: rows below 1. UnsupportedError: a release whose group privacy has no proof here.
+    """
+    if not rows >= 1:
+        raise SettingError(f"rows of a person must be at least 1; got {rows!r}.")
+    return event if rows == 1 else compose(*(repeated(_of_group(part, rows), times) for part, times in counted(event).items()))
+
+
 def repeated(event: DpEvent, times: int) -> DpEvent:
     """`event`, `times` times over, composed."""
     return compose(dp_event.SelfComposedDpEvent(event, int(times))) if times else dp_event.NoOpDpEvent()
@@ -170,8 +183,33 @@ def describe(event: DpEvent) -> tuple[str, ...]:
     return tuple(f"{times} × {_words(part)}" for part, times in counted(event).items())
 
 
+def _of_group(event: DpEvent, rows: int) -> DpEvent:
+    from pillar_core.events import ExponentialMechanismEvent, GaussianRelease, PersonSampledEvent, PureEvent, RandomAllocationEvent
+
+    match event:
+        case dp_event.NonPrivateDpEvent():
+            return event
+        case dp_event.GaussianDpEvent() | RandomAllocationEvent():
+            return gaussian(event.noise_multiplier / rows)
+        case GaussianRelease():
+            return gaussian(event.noise_multiplier / rows, replace_one_factor=event.replace_one_factor)
+        case ExponentialMechanismEvent():
+            return ExponentialMechanismEvent(rows * event.epsilon_add_remove, rows * event.epsilon_replace_one)
+        case PureEvent():
+            worst = max(event.epsilon_add_remove, event.epsilon_replace_one)
+            growth = math.fsum(math.exp(min(step * worst, 700.0)) for step in range(rows)) if event.delta else 0.0
+            return PureEvent(rows * event.epsilon_add_remove, rows * event.epsilon_replace_one, min(1.0, event.delta * growth))
+        case dp_event.PoissonSampledDpEvent():
+            parts = counted(event.event)
+            if event.sampling_probability == 1 or not all(isinstance(part, dp_event.GaussianDpEvent | GaussianRelease) for part in parts):
+                return of_person(event.event, rows)
+            joint = joint_noise_multiplier([part.noise_multiplier / math.sqrt(times) for part, times in parts.items()])
+            return PersonSampledEvent(joint, event.sampling_probability, rows) if joint else dp_event.NonPrivateDpEvent()
+    raise UnsupportedError(f"no bound is proved for several rows of one person in {type(event).__name__}.")
+
+
 def _words(event: DpEvent) -> str:
-    from pillar_core.events import ExponentialMechanismEvent, GaussianRelease, PureEvent, RandomAllocationEvent
+    from pillar_core.events import ExponentialMechanismEvent, GaussianRelease, PersonSampledEvent, PureEvent, RandomAllocationEvent
 
     match event:
         case dp_event.GaussianDpEvent():
@@ -184,6 +222,9 @@ def _words(event: DpEvent) -> str:
             return f"exponential mechanism, ε = {event.epsilon_add_remove:.6g} (replace-one {event.epsilon_replace_one:.6g})"
         case PureEvent():
             return f"({event.epsilon_add_remove:.6g}, {event.delta:.3g})-DP release"
+        case PersonSampledEvent():
+            what = f"Poisson sample, q = {event.sampling_probability:.6g}, of Gaussian, noise multiplier {event.noise_multiplier:.6g}"
+            return f"{what}, for up to {event.rows} rows of one person"
         case RandomAllocationEvent():
             return f"a pass of {event.steps} steps, each row in one at random, noise multiplier {event.noise_multiplier:.6g}"
         case dp_event.RepeatAndSelectDpEvent():

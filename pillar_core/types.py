@@ -97,6 +97,7 @@ class Guarantee:
 
     `covers_choice` is False where settings were chosen on rows and the choice was not paid for: ε covers one run alone.
     `chosen_in_sight` is True where settings were moved while test accuracy of models of the private rows was in sight.
+    `rows_per_person`: neighbours differ in all rows of one person, at most so many; None where they differ in one row.
     """
 
     epsilon: EpsilonBounds
@@ -107,6 +108,7 @@ class Guarantee:
     events: tuple[str, ...]
     covers_choice: bool = True
     chosen_in_sight: bool = False
+    rows_per_person: int | None = None
 
     @property
     def is_private(self) -> bool:
@@ -322,6 +324,7 @@ class SemiPrivateSplit:
     the public rows, carved from the same train rows or brought from elsewhere; m = 0 where there are none. Public rows whose
     classes are others have `public_y` None and their labels (m,) int64 in `other_y`, numbered in `other_classes`.
     `memo` keeps what public rows decide (eigenbasis, projected rows) for as long as the split lives.
+    `rows_per_person`: no person has more private rows than this; None where persons were not declared.
     """
 
     features: FeatureSet
@@ -335,6 +338,7 @@ class SemiPrivateSplit:
     memo: Memo = dataclasses.field(default_factory=Memo)
     other_y: Array | None = None
     other_classes: tuple[str, ...] = ()
+    rows_per_person: int | None = None
 
     def __repr__(self) -> str:
         """The features and how many rows have each role: no row, no label."""
@@ -354,7 +358,8 @@ class SemiPrivateSplit:
     @cached_property
     def fingerprint(self) -> str:
         """Content hash of the features and of how they were split."""
-        other = () if self.other_y is None else (self.other_y, self.other_classes)
+        other: tuple[Any, ...] = () if self.other_y is None else (self.other_y, self.other_classes)
+        other += () if self.rows_per_person is None else (self.rows_per_person,)
         parts = (self.private, self.validation, self.public_x, self.public_y, self.text_embeddings)
         return fingerprint(self.features.fingerprint, *parts, *other)
 

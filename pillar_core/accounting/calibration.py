@@ -159,7 +159,7 @@ def _gaussian_guess(cost: Cost, budget: PrivacyBudget) -> float:
 
 def _rough_mu(event: DpEvent, budget: PrivacyBudget) -> float:
     """μ of the central limit (Bu et al. 2020) for sampled Gaussians, about ε/2 of spread for the rest."""
-    from pillar_core.events import RandomAllocationEvent
+    from pillar_core.events import PersonSampledEvent, RandomAllocationEvent
 
     events = read(event, budget.relation)
     if events.is_non_private:
@@ -172,6 +172,8 @@ def _rough_mu(event: DpEvent, budget: PrivacyBudget) -> float:
     for other, count in events.unsupported:
         if isinstance(other, RandomAllocationEvent):
             squares += count * math.expm1(min(other.noise_multiplier**-2, 700.0)) / other.steps
+        elif isinstance(other, PersonSampledEvent):
+            squares += count * (other.rows * other.sampling_probability) ** 2 * math.expm1(min(other.noise_multiplier**-2, 700.0))
     return math.sqrt(squares)
 
 

@@ -10,10 +10,13 @@ import math
 from typing import Protocol
 
 import numpy as np
-from scipy.special import expit, ndtr, ndtri
+from scipy.special import expit, gammaln, logsumexp, ndtr, ndtri
 
 from pillar_core.accounting.elementary import REPLACE_ONE, ElementaryEvents, ElementaryRelease, Kind
 from pillar_core.arrays import Array
+
+NEWTON_STEPS = 60
+"""At most: a convex function met from the right needs five or six."""
 
 
 class Pair(Protocol):
@@ -126,6 +129,60 @@ class RemovalPair:
     def masses(self, edges: Array) -> tuple[Array, Array]:
         p, q = self.base.masses(_base_loss(edges, self.probability))
         return (1 - self.probability) * q + self.probability * p, q
+
+
+@dataclasses.dataclass(frozen=True)
+class PersonPair:
+    """ΣBin(m, q)(k)·N(kμ, 1) against N(0, 1): up to m = `rows` rows of one person, each on the Poisson sample by its own coin."""
+
+    mu: float
+    probability: float
+    rows: int
+    infinite: float = 0.0
+
+    @property
+    def range(self) -> tuple[float, float]:
+        return self.rows * math.log1p(-self.probability), math.inf
+
+    def grid(self, n: int, tail: float) -> Array:
+        reach = -float(ndtri(tail))
+        grid: Array = np.logaddexp(self.range[0], self._present(np.linspace(-reach, self.rows * self.mu + reach, n))[0])
+        return grid
+
+    def masses(self, edges: Array) -> tuple[Array, Array]:
+        z = self._position(edges)
+        by_count = np.array([_normal(z - k * self.mu) for k in range(self.rows + 1)])
+        return np.exp(self._log_weights) @ by_count, by_count[0]
+
+    @property
+    def _log_weights(self) -> Array:
+        m, k = self.rows, np.arange(self.rows + 1)
+        ways: Array = gammaln(m + 1) - gammaln(k + 1) - gammaln(m - k + 1)
+        weights: Array = ways + k * math.log(self.probability) + (m - k) * math.log1p(-self.probability)
+        return weights
+
+    def _present(self, z: Array) -> tuple[Array, Array]:
+        """log Σ_{k>=1} Bin(k)·e^{kμz − k²μ²/2} and its slope in z: convex and increasing."""
+        k = np.arange(1, self.rows + 1)
+        terms = (self._log_weights[1:] - (k * self.mu) ** 2 / 2)[:, None] + np.multiply.outer(k * self.mu, z)
+        value: Array = logsumexp(terms, axis=0)
+        return value, (k * self.mu) @ np.exp(terms - value)
+
+    def _position(self, loss: Array) -> Array:
+        """z where the loss is reached, by Newton's method from the right; −inf at and below the least loss."""
+        least, k = self.range[0], np.arange(1, self.rows + 1)[:, None]
+        z = np.full(len(loss), -np.inf)
+        inside = loss > least
+        target = loss[inside] + np.log(-np.expm1(least - loss[inside]))
+        at: Array = ((target - self._log_weights[1:, None]) / (k * self.mu) + k * self.mu / 2).min(axis=0)
+        for _ in range(NEWTON_STEPS):
+            value, slope = self._present(at)
+            step = (value - target) / slope
+            at = at - step
+            if not (step > 1e-15 * (1 + np.abs(at))).any():
+                break
+        z[inside] = at
+        return z
 
 
 @dataclasses.dataclass(frozen=True)

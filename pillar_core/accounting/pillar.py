@@ -16,8 +16,9 @@ from pillar_core.accounting.basic import BASIC
 from pillar_core.accounting.elementary import REPLACE_ONE, ElementaryEvents, Kind
 from pillar_core.accounting.ends import Direction, delta_at_zero, direction_bounds, upper_composition, upper_end
 from pillar_core.accounting.gaussian_dp import epsilon_of_mu
-from pillar_core.accounting.loss import directions
+from pillar_core.accounting.loss import Pair, PersonPair, SwappedPair, directions
 from pillar_core.arrays import Array
+from pillar_core.ledger import DpEvent
 from pillar_core.types import EpsilonBounds
 
 ANCHORS = 8
@@ -31,13 +32,14 @@ def _bounds(events: ElementaryEvents, delta: float) -> EpsilonBounds:
     if ceiling == 0:
         return EpsilonBounds(0.0, 0.0, 0.0)
     lower = estimate = upper = 0.0
-    if not all(allocation.is_covered(1 / event.noise_multiplier) for event, _ in events.unsupported):
+    allocated = [(event, count) for event, count in events.unsupported if _is_allocation(event)]
+    if not all(allocation.is_covered(1 / event.noise_multiplier) for event, _ in allocated):
         return EpsilonBounds(0.0, ceiling, ceiling)
-    slack = allocation.MASS_ERROR * sum(event.steps * count for event, count in events.unsupported)
+    slack = allocation.MASS_ERROR * sum(event.steps * count for event, count in allocated)
     for direction in _directions(events):
         ends = direction_bounds(direction, delta * math.exp(-slack), known=upper)
         lower, estimate, upper = max(lower, ends[0]), max(estimate, ends[1]), max(upper, ends[2])
-    if events.unsupported:
+    if allocated:
         better = _directions(events, is_upper=False)
         lower = max(direction_bounds(direction, delta * math.exp(slack), known=0.0)[0] for direction in better)
     upper = min(upper, ceiling)
@@ -50,8 +52,23 @@ def _directions(events: ElementaryEvents, *, is_upper: bool = True) -> tuple[Dir
     every = directions(events)
     if not events.unsupported:
         return every
-    extra = [(allocation.pairs(1 / event.noise_multiplier, event.steps, is_upper=is_upper), count) for event, count in events.unsupported]
+    extra = [(_pairs(event, is_upper=is_upper), count) for event, count in events.unsupported]
     return tuple((*every[-side], *((pair[side], count) for pair, count in extra)) for side in (0, 1))
+
+
+def _pairs(event: DpEvent, *, is_upper: bool) -> tuple[Pair, Pair]:
+    """(removal, addition) of an event that is no release of `elementary`."""
+    loss = 1 / event.noise_multiplier
+    if _is_allocation(event):
+        return allocation.pairs(loss, event.steps, is_upper=is_upper)
+    pair = PersonPair(loss, event.sampling_probability, event.rows)
+    return pair, SwappedPair(pair)
+
+
+def _is_allocation(event: DpEvent) -> bool:
+    from pillar_core.events import RandomAllocationEvent
+
+    return isinstance(event, RandomAllocationEvent)
 
 
 def _without_sampling(events: ElementaryEvents, delta: float) -> float:
@@ -59,7 +76,7 @@ def _without_sampling(events: ElementaryEvents, delta: float) -> float:
     if all(release.kind is Kind.GAUSSIAN for release in events.releases):
         doubled = 2.0 if events.relation is REPLACE_ONE else 1.0
         losses = ((release.loss * (doubled if release.sampling_probability < 1 else 1.0), release.count) for release in events.releases)
-        passes = ((1 / event.noise_multiplier, count) for event, count in events.unsupported)
+        passes = ((getattr(event, "rows", 1) / event.noise_multiplier, count) for event, count in events.unsupported)
         return epsilon_of_mu(math.sqrt(math.fsum(count * loss * loss for loss, count in (*losses, *passes))), delta)
     if events.unsupported:
         return math.inf
@@ -92,11 +109,12 @@ def _direction_profile(direction: Direction, deltas: Array) -> Array:
 def _refusal(events: ElementaryEvents) -> str:
     if not events.unsupported:
         return ""
-    from pillar_core.events import RandomAllocationEvent
+    from pillar_core.events import PersonSampledEvent, RandomAllocationEvent
 
-    if not all(isinstance(event, RandomAllocationEvent) for event, _ in events.unsupported):
+    if not all(isinstance(event, PersonSampledEvent | RandomAllocationEvent) for event, _ in events.unsupported):
         return f"no loss distribution here for {unsupported_names(events)}"
-    return "random allocation is bounded for one row added or removed only" if events.relation is REPLACE_ONE else ""
+    both = "random allocation and samples of several rows of one person are bounded for rows added or removed only"
+    return both if events.relation is REPLACE_ONE else ""
 
 
 PILLAR = Accountant(

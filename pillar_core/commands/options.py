@@ -12,7 +12,8 @@ from pillar_core import params
 from pillar_core.backbones.text import text_embeddings
 from pillar_core.data import DATASETS
 from pillar_core.data.cards import default_backbone
-from pillar_core.errors import SettingError
+from pillar_core.data.parts import place_of
+from pillar_core.errors import DataError, SettingError
 from pillar_core.methods import METHODS
 from pillar_core.runs.loading import load_features
 from pillar_core.runs.splitting import named_features, split
@@ -41,6 +42,13 @@ def add_budget(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--delta", type=float, default=params.DELTA.default, help=f"{params.DELTA.help} ({params.DELTA.range})")
     group.add_argument("--relation", default="add_or_remove_one", help="add_or_remove_one or replace_one")
     group.add_argument("--accountant", default="auto", help="see `list accountants`")
+
+
+def add_persons(parser: argparse.ArgumentParser) -> None:
+    """Options that say whose rows are whose."""
+    group = parser.add_argument_group("several rows of one person")
+    group.add_argument("--persons", metavar="FILE", help="text that names the person of each train row, a line each: ε is then a person's")
+    group.add_argument("--rows-per-person", type=int, default=1, help="private rows of a person that are kept (default: the first one)")
 
 
 def add_class_names(parser: argparse.ArgumentParser) -> None:
@@ -80,9 +88,22 @@ def load_split(options: argparse.Namespace, *, seed: int) -> SemiPrivateSplit:
         public_per_class=options.public_per_class,
         public=None if options.public is None else _features(options.public, options.backbone, {}),
         text_embeddings=_class_names(options, features),
+        **_persons(options),
         allow_overlap=options.allow_overlap,
         seed=seed if options.split_seed is None else options.split_seed,
     )
+
+
+def _persons(options: argparse.Namespace) -> dict[str, Any]:
+    """Who the rows belong to, where the command has such options and they are given."""
+    path = getattr(options, "persons", None)
+    if path is None:
+        return {}
+    try:
+        persons = place_of(path).read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise DataError(f"the persons could not be read from {path} ({error}); name a text file with a line for each train row.") from error
+    return {"persons": persons, "rows_per_person": options.rows_per_person}
 
 
 def _class_names(options: argparse.Namespace, features: FeatureSet) -> Any:

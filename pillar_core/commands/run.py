@@ -19,6 +19,7 @@ def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
     parser = subparsers.add_parser("run", help="train one learner within a privacy budget")
     parser.add_argument("--method", default="pillar", help="see `list methods`")
     shared.add_data(parser)
+    shared.add_persons(parser)
     shared.add_class_names(parser)
     shared.add_budget(parser)
     parser.add_argument("--seed", type=int, default=0, help="seed of an experiment")

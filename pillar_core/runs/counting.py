@@ -8,7 +8,7 @@ from pillar_core import accounting, params
 from pillar_core.errors import BudgetError
 from pillar_core.ledger import DpEvent
 from pillar_core.methods import Method
-from pillar_core.types import PrivacyBudget, PublicFacts
+from pillar_core.types import PrivacyBudget
 
 S = TypeVar("S")
 
@@ -25,7 +25,7 @@ def largest_count(fits: Callable[[int], bool], *, ceiling: int) -> int:
     return passing
 
 
-def solved_count(learner: Method[S], name: str, settings: S, facts: PublicFacts, budget: PrivacyBudget, accountant: str) -> S:
+def solved_count(learner: Method[S], name: str, settings: S, cost_of: Callable[[S], DpEvent], budget: PrivacyBudget, accountant: str) -> S:
     """`settings` with the setting `name` at the largest whole number whose cost stays within the budget.
 
     Raises:
@@ -35,7 +35,7 @@ def solved_count(learner: Method[S], name: str, settings: S, facts: PublicFacts,
         raise BudgetError(f"an infinite epsilon bounds no {name}; pass {name} without epsilon, or leave the preset out.")
 
     def cost(**values: float) -> DpEvent:
-        return learner.cost(params.replaced(settings, **values), facts)
+        return cost_of(params.replaced(settings, **values))
 
     def fits(count: int) -> bool:
         spent = accounting.epsilon(cost(**{name: count}), delta=budget.delta, relation=budget.relation, accountant=accountant)

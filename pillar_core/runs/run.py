@@ -9,9 +9,9 @@ from typing import Any, TypeVar
 
 from pillar_core import accounting, metrics, params, store
 from pillar_core.engine import training_device
-from pillar_core.errors import BudgetError, DataError, LedgerError, SettingError, StoreError
+from pillar_core.errors import BudgetError, DataError, LedgerError, SettingError, StoreError, UnsupportedError
 from pillar_core.fingerprint import fingerprint
-from pillar_core.ledger import DpEvent, Ledger, compose, describe
+from pillar_core.ledger import DpEvent, Ledger, compose, describe, of_person
 from pillar_core.methods import METHODS, Method
 from pillar_core.methods.parts.fields import HasMoments
 from pillar_core.rng import Streams
@@ -35,6 +35,7 @@ NOISE_SECRET = "the noise stays secret: this is a simulation with a known seed, 
 NOISE_SYSTEM = "noise and sampling came from the operating system and were recorded nowhere"
 CLASSES_PUBLIC = "the list of classes is public and fixed beforehand"
 FORM_PUBLIC = "how rows became features (columns, image size and colour, backbone) is public and was fixed without looking at private rows"
+PERSON_NAMED = "every row names its person rightly, and no person has two names"
 SPLIT_GIVEN = "the split is taken as given; validation and test rows are not protected, and scores on them are non-private releases"
 
 S = TypeVar("S")
@@ -102,6 +103,8 @@ def solve_spec(asked: RunSpec, split: SemiPrivateSplit) -> Solved:
     """As `solve`, for what was asked as one value."""
     learner, accountant = METHODS[asked.method], asked.accountant
     params.SEED.check(asked.seed)
+    if split.rows_per_person is not None and asked.relation != NeighboringRelation.ADD_OR_REMOVE_ONE:
+        raise UnsupportedError("ε for a person is bounded for one person added or removed only: choose relation 'add_or_remove_one'.")
     budget = _budget(learner, asked.epsilon, asked.delta, asked.relation)
     settings = _settings(learner, asked.preset, asked.settings)
     reason = learner.unsupported_reason(split) if learner.unsupported_reason is not None else ""
@@ -110,18 +113,23 @@ def solve_spec(asked: RunSpec, split: SemiPrivateSplit) -> Solved:
     view = view_of(split, learner.public_use)
     settings = _settled_preprocessing(settings, view)
     view = dataclasses.replace(view, facts=public_facts(learner, settings, view))
+    facts, rows = view.facts, split.rows_per_person or 1
+
+    def cost(settings: Any) -> DpEvent:
+        return of_person(learner.cost(settings, facts), rows)
+
     counted = _counted(learner, asked.preset, settings, asked.settings) if budget is not None else None
     if budget is not None and counted is not None:
-        prepared = learner.resolve_schedule(dataclasses.replace(settings, **{counted: 1}), view.facts, budget)
-        solved = solved_count(learner, counted, prepared.settings, view.facts, budget, accountant)
+        prepared = learner.resolve_schedule(dataclasses.replace(settings, **{counted: 1}), facts, budget)
+        solved = solved_count(learner, counted, prepared.settings, cost, budget, accountant)
     else:
-        prepared = learner.resolve_schedule(settings, view.facts, budget)
-        solved, budget = _solve_noise(asked, prepared.settings, view.facts, budget)
-    finished = learner.resolve_hyperparameters(solved, view.facts)
-    cost = learner.cost(finished.settings, view.facts)
-    guarantee = _guarantee(asked, cost, budget)
+        prepared = learner.resolve_schedule(settings, facts, budget)
+        solved, budget = _solve_noise(asked, prepared.settings, cost, budget)
+    finished = learner.resolve_hyperparameters(solved, facts)
+    spent = cost(finished.settings)
+    guarantee = _guarantee(asked, spent, budget, split.rows_per_person)
     return Solved(
-        learner, params.checked(finished.settings), view, cost, guarantee, prepared.why + finished.why, asked.seed, split.fingerprint
+        learner, params.checked(finished.settings), view, spent, guarantee, prepared.why + finished.why, asked.seed, split.fingerprint
     )
 
 
@@ -149,7 +157,7 @@ def run_many(solved: Sequence[Solved], split: SemiPrivateSplit) -> list[RunRecor
         results = [one.method.fit(one.settings, one.view, stream, ledger) for one, stream, ledger in triples]
     seconds = (time.perf_counter() - began) / len(solved)
     for one, ledger in zip(solved, ledgers, strict=True):
-        if ledger.spent != compose(one.cost):
+        if of_person(ledger.spent, split.rows_per_person or 1) != compose(one.cost):
             raise LedgerError(f"{one.method.name} declared {describe(one.cost)} and spent {describe(ledger.spent)}.")
     return [_record(one, result, split, seconds) for one, result in zip(solved, results, strict=True)]
 
@@ -193,7 +201,7 @@ def _settled_preprocessing(settings: S, view: View) -> S:
     return params.replaced(settings, standardise=standardise, centre=centre)
 
 
-def _solve_noise(asked: RunSpec, settings: S, facts: PublicFacts, budget: PrivacyBudget | None) -> tuple[S, PrivacyBudget | None]:
+def _solve_noise(asked: RunSpec, settings: S, cost: Callable[[S], DpEvent], budget: PrivacyBudget | None) -> tuple[S, PrivacyBudget | None]:
     """`settings` with the budget setting solved so that the cost's upper ε is within the budget."""
     learner = METHODS[asked.method]
     name = learner.budget_setting
@@ -209,10 +217,10 @@ def _solve_noise(asked: RunSpec, settings: S, facts: PublicFacts, budget: Privac
     if budget is None or math.isinf(budget.epsilon):
         return params.replaced(settings, **{name: 0.0}), budget
 
-    def cost(value: float) -> DpEvent:
-        return learner.cost(params.replaced(settings, **{name: value}), facts)
+    def at(value: float) -> DpEvent:
+        return cost(params.replaced(settings, **{name: value}))
 
-    return params.replaced(settings, **{name: calibrated(cost, budget, asked.accountant)}), budget
+    return params.replaced(settings, **{name: calibrated(at, budget, asked.accountant)}), budget
 
 
 def calibrated(cost: Callable[[float], DpEvent], budget: PrivacyBudget, accountant: str) -> float:
@@ -235,7 +243,7 @@ def calibrated(cost: Callable[[float], DpEvent], budget: PrivacyBudget, accounta
     return value
 
 
-def _guarantee(asked: RunSpec, cost: DpEvent, budget: PrivacyBudget | None) -> Guarantee:
+def _guarantee(asked: RunSpec, cost: DpEvent, budget: PrivacyBudget | None, rows_per_person: int | None) -> Guarantee:
     learner, delta, neighbours = METHODS[asked.method], asked.delta, NeighboringRelation.of(asked.relation)
     chosen = accounting.resolve(cost, relation=neighbours, accountant=asked.accountant)
     bounds = accounting.epsilon(cost, delta=delta, relation=neighbours, accountant=asked.accountant)
@@ -244,8 +252,9 @@ def _guarantee(asked: RunSpec, cost: DpEvent, budget: PrivacyBudget | None) -> G
             f"the settings cost ε = {bounds.upper:.6g}, above the budget {budget.epsilon:g}; lower steps or raise the budget."
         )
     secrecy = NOISE_SYSTEM if asked.seed is None else NOISE_SECRET
-    assumptions = (SIZE_PUBLIC, CLASSES_PUBLIC, FORM_PUBLIC, SPLIT_GIVEN, *((secrecy,) if learner.is_private else ()), *learner.assumptions)
-    return Guarantee(bounds, delta, neighbours, chosen.name, assumptions, describe(cost))
+    own = ((PERSON_NAMED,) if rows_per_person is not None else ()) + ((secrecy,) if learner.is_private else ())
+    assumptions = (SIZE_PUBLIC, CLASSES_PUBLIC, FORM_PUBLIC, SPLIT_GIVEN, *own, *learner.assumptions)
+    return Guarantee(bounds, delta, neighbours, chosen.name, assumptions, describe(cost), rows_per_person=rows_per_person)
 
 
 def _record(one: Solved, result: TrainResult, split: SemiPrivateSplit, seconds: float) -> RunRecord:

@@ -1,8 +1,10 @@
 """Data by name, and the public face's `split`: any data set or feature set into rows by role, duplicates refused."""
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
+
+import numpy as np
 
 from pillar_core.arrays import Array
 from pillar_core.backbones import extraction
@@ -23,6 +25,8 @@ def split(
     public: FeatureSet | Dataset | None = None,
     validation_fraction: float = 0.0,
     text_embeddings: Array | None = None,
+    persons: Array | Sequence[str] | None = None,
+    rows_per_person: int = 1,
     allow_overlap: bool = False,
     seed: Seed = 0,
 ) -> SemiPrivateSplit:
@@ -31,6 +35,9 @@ def split(
     At most one of public_fraction (of train, stratified), public_per_class (exactly that many) and public (another set, all
     its train rows); without any, methods that need public data say so. A Dataset of images is taken as raw pixels; public
     images of another size or colour are brought to that of the private ones, and the notes say so.
+
+    persons: the person of each train row, where one may have several. Each is then public, validation or private as a whole, at most
+    `rows_per_person` of their private rows are kept (the first ones), and ε of every run on the split is that of a person.
 
     Raises:
         SettingError, DataError: see `split_features`; also where a public row is, bit by bit, a private one.
@@ -44,6 +51,8 @@ def split(
         public=given,
         validation_fraction=validation_fraction,
         text_embeddings=text_embeddings,
+        persons=None if persons is None else np.asarray(persons),
+        rows_per_person=rows_per_person,
         seed=seed,
     )
     if not allow_overlap and len(parts.public_x):

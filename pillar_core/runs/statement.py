@@ -9,14 +9,15 @@ from typing import Any
 
 from pillar_core import accounting
 from pillar_core.errors import UnsupportedError
-from pillar_core.ledger import DpEvent, describe
+from pillar_core.ledger import DpEvent, describe, of_person
 from pillar_core.methods import METHODS
-from pillar_core.types import NeighboringRelation, PublicUse, RunRecord
+from pillar_core.types import Guarantee, NeighboringRelation, PublicUse, RunRecord
 
 _RELATIONS = {
     NeighboringRelation.ADD_OR_REMOVE_ONE: "one example added to or removed from the training rows",
     NeighboringRelation.REPLACE_ONE: "one example of the training rows replaced by any other",
 }
+LESS = " Who has k examples is protected less: ε is k times as large, and δ grows."
 
 
 @dataclasses.dataclass(frozen=True)
@@ -30,7 +31,7 @@ class Statement:
 def spent_event(record: RunRecord) -> DpEvent | None:
     """The privacy event of the run alone; None where the record's guarantee covers something else beside it."""
     method = METHODS[record.method]
-    event = method.cost(method.settings(**record.settings), record.facts)
+    event = of_person(method.cost(method.settings(**record.settings), record.facts), record.guarantee.rows_per_person or 1)
     return event if tuple(describe(event)) == tuple(record.guarantee.events) else None
 
 
@@ -45,11 +46,13 @@ def statement(record: RunRecord) -> Statement:
     summary = None if curve is None else accounting.gaussian_summary(curve)
     public = learner.public_words(record.settings)
     choice = _choice(record)
+    most = own.rows_per_person
+    unit = "one example (a row)" if most is None else f"one person, with all of their private examples, of which at most {most} are used"
     loss = f"ε ≤ {upper:.4g} at δ = {own.delta:g}" if math.isfinite(upper) else "none: ε is infinite"
     lines = [
         f"Model: {learner.title}, from {record.facts.n_private:,} private examples of {record.facts.n_classes} classes.",
-        f"Privacy loss: {loss}. Neighbouring data differ in {_RELATIONS[relation]}.",
-        "Unit of protection: one example (a row). Who has k examples is protected less: ε is k times as large, and δ grows.",
+        f"Privacy loss: {loss}. Neighbouring data differ in {_neighbours(own)}.",
+        f"Unit of protection: {unit}.{'' if own.rows_per_person else LESS}",
         f"Released: {'; '.join(own.events) or 'nothing from private rows'}.",
         f"Sampling: {'each row enters a step by its own secret coin' if _is_sampled(record) else 'none, all rows enter every step'}.",
         f"Accountant: {own.accountant}; ε is its upper end." if upper > 0 else "Accountant: none needed, no private row was read.",
@@ -72,7 +75,7 @@ def statement(record: RunRecord) -> Statement:
         "delta": own.delta,
         "gaussian_mu": None if summary is None or not math.isfinite(summary.mu) else summary.mu,
         "gaussian_mu_floor": None if summary is None else summary.floor,
-        "privacy_unit": "one example (row)",
+        "privacy_unit": unit,
         "neighboring_relation": str(relation),
         "unprotected_quantities": "number of private examples, classes, public data",
         "deployment_model": "central",
@@ -84,6 +87,14 @@ def statement(record: RunRecord) -> Statement:
         "implementation": "PILLAR explorer",
     }
     return Statement("\n".join(lines), fields)
+
+
+def _neighbours(own: Guarantee) -> str:
+    return (
+        _RELATIONS[own.relation]
+        if own.rows_per_person is None
+        else "all examples of one person, added to or removed from the training rows"
+    )
 
 
 def _choice(record: RunRecord) -> str:

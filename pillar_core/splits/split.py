@@ -7,6 +7,9 @@ from pillar_core.arrays import Array
 from pillar_core.errors import DataError, SettingError
 from pillar_core.types import FeatureSet, SemiPrivateSplit
 
+MOST_ROWS = 100
+"""Of one person: beyond, ε for a person promises nothing at any useful noise."""
+
 
 def split_features(
     features: FeatureSet,
@@ -16,12 +19,16 @@ def split_features(
     public: FeatureSet | None = None,
     validation_fraction: float = 0.0,
     text_embeddings: Array | None = None,
+    persons: Array | None = None,
+    rows_per_person: int = 1,
     seed: int = 0,
 ) -> SemiPrivateSplit:
     """The split of `features` by at most one of three sources of public rows; none leaves every train row private.
 
     public_fraction: in (0, 1), of the train rows, stratified, at least one row a class. public_per_class: exactly that
     many. public: another set's train rows. Validation rows are carved from the rest.
+    persons: (n,) the person of each train row. A person is public, validation or private as a whole, drawn and counted by their
+    first row; of each private person the first `rows_per_person` rows are kept and the others used nowhere.
 
     Raises:
         SettingError: more than one source, or a fraction out of range.
@@ -35,10 +42,15 @@ def split_features(
         raise SettingError(f"validation_fraction must be in [0, 1); got {validation_fraction!r}.")
     generator = rng.stream(seed, "split")
     order = generator.permutation(len(features.x_train))
+    first, place = _by_person(persons, rows_per_person, len(order))
+    order = order[place[order] == 0]
     carved = _carved(features, order, public_fraction, public_per_class)
     rest = order[~np.isin(order, carved)] if len(carved) else order
     n_validation = round(validation_fraction * len(rest))
     validation, private = np.sort(rest[:n_validation]), np.sort(rest[n_validation:])
+    if persons is not None:
+        carved, validation = (np.flatnonzero(np.isin(first, rows)) for rows in (carved, validation))
+        private = np.flatnonzero(np.isin(first, private) & (place < rows_per_person))
     if not len(private):
         raise DataError("no row is left private; lower public_fraction, public_per_class or validation_fraction.")
     public_x, public_y, notes = _public_rows(features, carved, public)
@@ -53,8 +65,33 @@ def split_features(
     }
     text = None if text_embeddings is None else _checked_text(text_embeddings, features)
     return SemiPrivateSplit(
-        features, private, validation, public_x, public_y, settings, text, notes, other_y=other_y, other_classes=other_classes
+        features,
+        private,
+        validation,
+        public_x,
+        public_y,
+        settings,
+        text,
+        notes,
+        other_y=other_y,
+        other_classes=other_classes,
+        rows_per_person=None if persons is None else rows_per_person,
     )
+
+
+def _by_person(persons: Array | None, most: int, n_rows: int) -> tuple[Array, Array]:
+    """(n,) the first row of each row's person, and (n,) how many rows of that person come before it."""
+    if persons is None:
+        return np.arange(n_rows), np.zeros(n_rows, dtype=np.int64)
+    if not 1 <= most <= MOST_ROWS:
+        raise SettingError(f"rows_per_person must be from 1 to {MOST_ROWS}; got {most!r}.")
+    if np.shape(persons) != (n_rows,):
+        raise DataError(f"persons must name the person of each of the {n_rows} train rows; got shape {np.shape(persons)}.")
+    _, first, number = np.unique(np.asarray(persons).astype(str), return_index=True, return_inverse=True)
+    by_person = np.argsort(number, kind="stable")
+    place = np.empty(n_rows, dtype=np.int64)
+    place[by_person] = np.arange(n_rows) - np.searchsorted(number[by_person], number[by_person])
+    return first[number], place
 
 
 def _carved(features: FeatureSet, order: Array, fraction: float | None, per_class: int | None) -> Array:
@@ -65,11 +102,11 @@ def _carved(features: FeatureSet, order: Array, fraction: float | None, per_clas
         raise SettingError(f"public_fraction must be in (0, 1); got {fraction!r}.")
     if per_class is not None and (isinstance(per_class, bool) or per_class != int(per_class) or per_class < 1):
         raise SettingError(f"public_per_class must be a whole number of at least 1; got {per_class!r}.")
-    labels = features.y_train if features.y_train is not None else np.zeros(len(order), dtype=np.int64)
+    labels = features.y_train if features.y_train is not None else np.zeros(len(features.x_train), dtype=np.int64)
     if per_class is not None and features.y_train is None:
         raise DataError("public_per_class needs labels; these train rows have none. Use public_fraction.")
     picked = []
-    for label in np.unique(labels):
+    for label in np.unique(labels[order]):
         rows = order[labels[order] == label]
         wanted = per_class if per_class is not None else max(1, round((fraction or 0.0) * len(rows)))
         if wanted > len(rows):

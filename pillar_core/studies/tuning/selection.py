@@ -282,4 +282,5 @@ def _guarantee(event: DpEvent, delta: float, accountant: str, assumptions: tuple
 
 def _joined(guarantee: Guarantee, of_run: Guarantee) -> Guarantee:
     """The guarantee of the choice with the run's own assumptions too."""
-    return dataclasses.replace(guarantee, assumptions=(*of_run.assumptions, *guarantee.assumptions))
+    assumptions = (*of_run.assumptions, *guarantee.assumptions)
+    return dataclasses.replace(guarantee, assumptions=assumptions, rows_per_person=of_run.rows_per_person)

@@ -1,0 +1,114 @@
+"""ε for a person with several rows: against quadrature, against other placements of the rows, and against what a row costs."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+
+from pillar_core import accounting, ledger
+from pillar_core.errors import SettingError, UnsupportedError
+from pillar_core.events import ExponentialMechanismEvent, PureEvent
+
+ADD_REMOVE = "add_or_remove_one"
+
+
+def _sampled(noise: float, probability: float):
+    return ledger.subsampled(ledger.gaussian(noise), probability)
+
+
+def _bounds(event, *, delta: float = 1e-5):
+    return accounting.epsilon(event, delta=delta, relation=ADD_REMOVE)
+
+
+def _deltas(epsilon: float, moves: list[tuple[float, tuple[float, float]]], noise: float) -> float:
+    """δ of one release in the plane, the larger of both directions: a chance and a place for each way in which rows may enter."""
+    reach = np.linspace(-10, 16, 1301) * noise
+    x, y = reach[:, None], reach[None, :]
+    density = [weight * np.exp(-((x - u) ** 2 + (y - v) ** 2) / (2 * noise**2)) for weight, (u, v) in moves]
+    present, absent = sum(density), np.exp(-(x**2 + y**2) / (2 * noise**2))
+    cell = (reach[1] - reach[0]) ** 2 / (2 * math.pi * noise**2)
+    return max(float(np.maximum(a - math.exp(epsilon) * b, 0).sum() * cell) for a, b in ((present, absent), (absent, present)))
+
+
+def _moves(places: list[tuple[float, float]], probability: float) -> list[tuple[float, tuple[float, float]]]:
+    found = []
+    for chosen in itertools.product([False, True], repeat=len(places)):
+        weight = math.prod(probability if one else 1 - probability for one in chosen)
+        found.append((weight, tuple(sum(place[axis] for place, one in zip(places, chosen, strict=True) if one) for axis in (0, 1))))
+    return found
+
+
+@pytest.mark.parametrize(("noise", "probability", "rows"), [(1.0, 0.1, 2), (2.0, 0.3, 3), (1.0, 0.01, 4)])
+@pytest.mark.parametrize("delta", [1e-2, 1e-4])
+def test_one_release_agrees_with_quadrature_and_no_other_placement_is_worse(noise, probability, rows, delta):
+    found = _bounds(ledger.of_person(_sampled(noise, probability), rows), delta=delta)
+    assert found.upper - found.lower <= 0.005 * found.upper
+    together = _moves([(1.0, 0.0)] * rows, probability)
+    # the midpoint rule of a smooth density with a kink is good to about the square of the cell: 2e-4 of the noise, squared
+    assert _deltas(found.upper, together, noise) <= delta * (1 + 1e-3)
+    assert _deltas(found.lower, together, noise) >= delta * (1 - 1e-3)
+    for angle in (0.5, math.pi / 2, math.pi):
+        apart = [(1.0, 0.0)] * (rows - 1) + [(math.cos(angle), math.sin(angle))]
+        assert _deltas(found.upper, _moves(apart, probability), noise) < delta
+
+
+def test_the_distribution_of_dp_accounting_confirms_many_steps():
+    from dp_accounting.pld import privacy_loss_distribution
+
+    rows, probability, noise, steps = 5, 0.01, 20.0, 1000
+    chances = [math.comb(rows, k) * probability**k * (1 - probability) ** (rows - k) for k in range(rows + 1)]
+    one = privacy_loss_distribution.from_mixture_gaussian_mechanism(noise, list(range(rows + 1)), chances)
+    found = _bounds(ledger.repeated(ledger.of_person(_sampled(noise, probability), rows), steps))
+    theirs = one.self_compose(steps).get_epsilon_for_delta(1e-5)
+    # theirs is rounded up to a grid of 1e-4 a step: an upper bound, within a thousandth here
+    assert found.lower <= theirs
+    assert found.upper == pytest.approx(theirs, rel=1e-3)
+
+
+def test_walls_lie_where_their_loss_is_reached():
+    from pillar_core.accounting.loss import PersonPair
+
+    for pair in (PersonPair(0.26, 0.0227, 4), PersonPair(3.3, 1e-4, 30), PersonPair(1e-3, 0.5, 100)):
+        walls = np.linspace(pair.range[0] + 1e-6, 60.0, 2001)
+        z = pair._position(walls)
+        reached = np.logaddexp(pair.range[0], pair._present(z)[0])
+        assert np.abs(reached - walls).max() < 1e-11  # what the accountant allows a release's masses
+        p, q = pair.masses(walls)
+        assert (p.sum(), q.sum()) == pytest.approx((1.0, 1.0), abs=1e-11)
+
+
+def test_other_releases_cost_as_the_documents_say():
+    assert ledger.of_person(ledger.gaussian(6.0), 3) == ledger.gaussian(2.0)
+    assert ledger.of_person(ledger.allocated(6.0, 10), 3) == ledger.gaussian(2.0)
+    assert ledger.of_person(ExponentialMechanismEvent(0.1, 0.2), 3) == ExponentialMechanismEvent(3 * 0.1, 3 * 0.2)
+    pure = ledger.of_person(PureEvent(0.1, 0.2, 1e-6), 3)
+    assert pure.epsilon_add_remove == pytest.approx(0.3)
+    assert pure.delta == pytest.approx(1e-6 * (1 + math.exp(0.2) + math.exp(0.4)))
+    assert ledger.of_person(ledger.subsampled(PureEvent(0.1, 0.2), 0.5), 2) == PureEvent(0.2, 0.4)
+    run = ledger.compose(ledger.repeated(_sampled(2.0, 0.1), 7), ledger.gaussian(4.0))
+    assert ledger.of_person(run, 1) is run
+    assert sum(ledger.counted(ledger.of_person(run, 2)).values()) == 8
+    assert math.isinf(_bounds(ledger.of_person(ledger.gaussian(0.0), 2)).upper)
+
+
+def test_more_rows_cost_more_and_never_more_than_group_privacy_of_one_row():
+    run = ledger.repeated(_sampled(3.0, 0.02), 200)
+    found = [_bounds(ledger.of_person(run, rows)).upper for rows in (1, 2, 4)]
+    assert found[0] < found[1] < found[2]
+    one = accounting.epsilon(run, delta=1e-5 / (1 + math.exp(found[0] * 1.2)), relation=ADD_REMOVE).upper
+    assert one <= 1.2 * found[0]
+    assert found[1] <= 2 * one
+
+
+def test_what_has_no_proof_is_refused():
+    sampled = ledger.of_person(_sampled(1.0, 0.1), 2)
+    with pytest.raises(UnsupportedError, match="rows added or removed only"):
+        accounting.epsilon(sampled, delta=1e-5, relation="replace_one")
+    for name in ("rdp", "pld", "prv", "gdp", "basic"):
+        with pytest.raises(UnsupportedError):
+            accounting.epsilon(sampled, delta=1e-5, relation=ADD_REMOVE, accountant=name)
+    with pytest.raises(UnsupportedError, match="several rows"):
+        ledger.of_person(ledger.selected(ledger.gaussian(1.0), mean_trials=3, shape=1), 2)
+    with pytest.raises(SettingError, match="at least 1"):
+        ledger.of_person(ledger.gaussian(1.0), 0)

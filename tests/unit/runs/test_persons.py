@@ -1,0 +1,90 @@
+"""Persons with several rows: who is on which side, how many rows are kept, and that ε, noise and statement are a person's."""
+
+import numpy as np
+import pytest
+
+import pillar_core as pc
+from pillar_core import accounting, ledger
+from pillar_core.errors import DataError, SettingError, UnsupportedError
+from pillar_core.methods import METHODS
+from pillar_core.runs.statement import spent_event, statement
+
+ROWS, PERSONS = 600, 150
+
+
+def _brought():
+    generator = np.random.default_rng(3)
+    y = np.arange(ROWS) % 3
+    x = generator.normal(size=(ROWS, 8)).astype(np.float32) + 3 * np.eye(8, dtype=np.float32)[y]
+    return pc.features(x, y, x[:60], y[:60]), generator.integers(PERSONS, size=ROWS)
+
+
+def _split(rows_per_person: int, **settings):
+    data, persons = _brought()
+    return pc.split(
+        data, persons=persons, rows_per_person=rows_per_person, public_fraction=0.2, validation_fraction=0.1, **settings
+    ), persons
+
+
+@pytest.mark.parametrize("most", [1, 3])
+def test_a_person_is_on_one_side_and_keeps_their_first_rows(most):
+    split, persons = _split(most)
+    private, validation = set(persons[split.private]), set(persons[split.validation])
+    assert not private & validation
+    public = set(persons) - private - validation
+    assert len(split.public_x) == np.isin(persons, list(public)).sum()
+    assert len(public) == pytest.approx(0.2 * PERSONS, abs=3)
+    for person in private:
+        rows = np.flatnonzero(persons == person)
+        assert [row for row in split.private if persons[row] == person] == rows[:most].tolist()
+
+
+def test_names_of_any_kind_mean_the_same():
+    data, persons = _brought()
+    by_number, by_word = (pc.split(data, persons=names, rows_per_person=2) for names in (persons, [f"p{one:04}" for one in persons]))
+    assert by_number.private.tolist() == by_word.private.tolist()
+    assert by_number.fingerprint != pc.split(data, persons=persons, rows_per_person=3).fingerprint
+
+
+@pytest.mark.parametrize("method", ["dp_sgd", "noisy_gd", "pillar_one_shot"])
+def test_the_budget_is_a_persons(method):
+    split, _ = _split(3)
+    record = pc.run(method, split, epsilon=2.0)
+    event = METHODS[method].cost(METHODS[method].settings(**record.settings), record.facts)
+    upper = accounting.epsilon(ledger.of_person(event, 3), delta=1e-5, relation="add_or_remove_one").upper
+    assert upper == record.guarantee.epsilon.upper <= 2.0
+    # a row is far better protected
+    assert accounting.epsilon(event, delta=1e-5, relation="add_or_remove_one").upper < 1.0
+    assert spent_event(record) == ledger.of_person(event, 3)
+
+
+def test_the_statement_names_the_person():
+    split, _ = _split(3)
+    found = statement(pc.run("noisy_gd", split, epsilon=1.0))
+    assert "Unit of protection: one person" in found.text
+    assert "at most 3" in found.fields["privacy_unit"]
+    assert "every row names its person rightly" in found.text
+    assert "example (a row)" in statement(pc.run("noisy_gd", pc.split(_brought()[0]), epsilon=1.0)).fields["privacy_unit"]
+
+
+def test_what_cannot_be_is_refused():
+    data, persons = _brought()
+    split, _ = _split(2)
+    with pytest.raises(UnsupportedError, match="one person added or removed"):
+        pc.run("noisy_gd", split, epsilon=1.0, relation="replace_one")
+    with pytest.raises(DataError, match="each of the 600 train rows"):
+        pc.split(data, persons=persons[:-1])
+    with pytest.raises(SettingError, match="rows_per_person"):
+        pc.split(data, persons=persons, rows_per_person=0)
+
+
+def test_the_command_reads_a_file_of_persons(tmp_path, capsys):
+    from pillar_core.__main__ import main
+
+    data, persons = _brought()
+    np.savez(tmp_path / "rows.npz", x_train=data.x_train, y_train=data.y_train, x_test=data.x_test, y_test=data.y_test)
+    (tmp_path / "persons.txt").write_text("\n".join(map(str, persons)))
+    asked = ["run", "--dataset", str(tmp_path / "rows.npz"), "--method", "noisy_gd", "--epsilon", "1", "--json"]
+    assert main([*asked, "--persons", str(tmp_path / "persons.txt"), "--rows-per-person", "2"]) == 0
+    assert '"privacy_unit": "person, at most 2 rows each"' in capsys.readouterr().out
+    assert main([*asked, "--persons", str(tmp_path / "nobody.txt")]) != 0
