@@ -17,7 +17,7 @@ SIGNATURES = {
     "load_features": "(source, backbone=None, *, weights=None, device='auto', batch_size=64)",
     "features": "(x_train, y_train, x_test=None, y_test=None, classes=None)",
     "split": "(data, *, public_fraction=None, public_per_class=None, public=None, validation_fraction=0.0, "
-    "text_embeddings=None, allow_overlap=False, seed=0)",
+    "text_embeddings=None, persons=None, rows_per_person=1, allow_overlap=False, seed=0)",
     "sweep": "(grid, *, scheduler=None, progress=None)",
     "epsilon": "(noise_multiplier, *, sampling_probability=1.0, steps=1, delta=1e-05, accountant='auto', relation='add_or_remove_one')",
     "noise_multiplier": "(epsilon, *, delta=1e-05, sampling_probability=1.0, steps=1, accountant='auto', relation='add_or_remove_one')",
