@@ -40,6 +40,7 @@ def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
     parser.add_argument("--images", type=Path, help=f"a folder with {' and '.join(LENT.values())}, which do not come with the library")
     parser.add_argument("--epsilon", default="0.1,0.3,1,3,inf", help="comma-separated budgets of screening; inf: without noise")
     parser.add_argument("--train", help="comma-separated learners: measure accuracies anew, into --output, in place of judging scores")
+    parser.add_argument("--total", type=float, help="screen at 0.3 and train PILLAR on what is left of this ε (1 or 3), and no more tables")
     parser.add_argument("--seeds", type=int, default=3, help="runs a cell, where accuracies are measured")
     parser.add_argument("--output", default="yardstick.csv", help="CSV file of accuracies that were measured")
     parser.set_defaults(command=screening)
@@ -79,6 +80,10 @@ def screening(options: argparse.Namespace) -> int:
         cells = ["task", "candidate", "learner", "epsilon"]
         wide = runs.pivot(index=cells, columns="seed", values="accuracy").rename(columns="seed{}".format).reset_index()
         without_formulas(wide).to_csv(options.output, index=False)
+        return 0
+    if options.total:
+        budget = judged.in_one_budget(made, made.tasks, total=options.total, spent=0.3, accuracies=judged.kept())
+        print(pd.DataFrame(budget).to_string(index=False))
         return 0
     epsilons = [None if text == "inf" else float(text) for text in options.epsilon.split(",")]
     accuracies = judged.kept()

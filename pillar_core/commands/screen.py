@@ -6,6 +6,7 @@ import argparse
 import html
 import math
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 import pandas as pd
@@ -14,8 +15,10 @@ from pillar_core import params, plots
 from pillar_core.commands.options import show_progress
 from pillar_core.screening import MODELS, SCORES, screen
 from pillar_core.spreadsheets import without_formulas
-from pillar_core.studies.screening.answers import Ask, computed, sets_of
-from pillar_core.types import Dataset
+from pillar_core.studies.screening.answers import Ask, computed, feature_sets_of, is_of_features, sets_of
+from pillar_core.types import Dataset, FeatureSet
+
+Rows = Dataset | FeatureSet
 
 
 def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -46,7 +49,7 @@ def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
 def command(options: argparse.Namespace) -> int:
     """Prints the table, best first; writes what was asked for."""
     ask = _ask(options)
-    private, public = sets = sets_of(ask)
+    private, public = sets = feature_sets_of(ask) if is_of_features(ask) else sets_of(ask)
     table = computed(ask, show_progress, sets=sets) if _is_kept(options) else _screened(private, public, options)
     notes = [*table.attrs["notes"], *(note for data in (private, *public.values()) for note in data.notes), _provenance(table, options)]
     print(table.drop(columns=["provenance"]).to_string(index=False, float_format=lambda value: f"{value:.4g}"))
@@ -60,26 +63,25 @@ def command(options: argparse.Namespace) -> int:
     return 0
 
 
-def report(table: pd.DataFrame, private: Dataset, notes: list[str]) -> str:
+def report(table: pd.DataFrame, private: Rows, notes: list[str]) -> str:
     """The page: one figure a score, the table, and the notes."""
     parts: list[str] = []
+    title = private.title if isinstance(private, Dataset) and private.title else private.name
     for score in dict.fromkeys(table["score"]):
         one = table[table["score"] == score]
-        figure = plots.ranking(
-            one, score=SCORES[score], private=private.title or private.name, random_subspaces=table.attrs["random_subspaces"]
-        )
+        figure = plots.ranking(one, score=SCORES[score], private=title, random_subspaces=table.attrs["random_subspaces"])
         parts.append(f"<h2>{html.escape(SCORES[score].title)}</h2>{figure.to_html(include_plotlyjs=not parts, full_html=False)}")
     lines = "".join(f"<li>{html.escape(note)}</li>" for note in notes)
     style = "body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;color:#23233A}"
     style += "table{border-collapse:collapse}td,th{padding:.3rem .8rem;border-bottom:1px solid #E4E5EE;text-align:left}"
     return (
         f"<!doctype html><html lang='en'><meta charset='utf-8'><title>Public data for {html.escape(private.name)}</title>"
-        f"<style>{style}</style><h1>Which public data for {html.escape(private.title or private.name)}?</h1>{''.join(parts)}"
+        f"<style>{style}</style><h1>Which public data for {html.escape(title)}?</h1>{''.join(parts)}"
         f"<h2>Table</h2>{table.to_html(index=False, border=0)}<h2>Notes</h2><ul>{lines}</ul></html>"
     )
 
 
-def _screened(private: Dataset, public: dict[str, Dataset], options: argparse.Namespace) -> pd.DataFrame:
+def _screened(private: Rows, public: Mapping[str, Rows], options: argparse.Namespace) -> pd.DataFrame:
     asked = {name: getattr(options, name) for name in ("model", "k", "repeats", "epsilon", "delta", "allow_overlap")}
     seed = None if options.release else options.seed
     return screen(private, public, scores=options.score, n_examples=options.examples, seed=seed, progress=show_progress, **asked)

@@ -131,7 +131,7 @@ def ranking(
     n_private: int | None = None,
 ) -> pd.DataFrame:
     """One row per candidate, best first, columns as `screen`; `attrs` holds the guarantee, the `rivals` of the first (none: it is
-    clear) and the `noise_floor`, above which a score says nothing.
+    clear), the `noise_floor`, above which a score says nothing, and `rows_per_noise`, μN/C, by which the yardstick's tasks compare.
 
     Without `epsilon` a non-private diagnostic. Intervals are of the sample: where the score would lie without noise; 95 %.
 
@@ -168,6 +168,7 @@ def ranking(
     table = ranked(rows, null=None, width=len(centre))
     table.attrs["rivals"], table.attrs["notes"] = tuple(rivals(found, spread)), ()
     if epsilon is not None:
+        table.attrs["rows_per_noise"] = n / (private.n_classes * made.noise_std)
         table.attrs["noise_floor"] = noise_floor(n, private.n_classes, made.noise_std, candidates)
         table.attrs["guarantee"] = _guarantee(ledger, upper, delta, n, seed)
     return table

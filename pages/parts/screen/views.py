@@ -15,6 +15,7 @@ from pages.parts.screen import sets as screening_sets
 from pages.parts.screen.question import Choice
 from pillar_core import plots
 from pillar_core.studies.screening import benefit as experiments
+from pillar_core.studies.screening import judged
 from pillar_core.studies.screening.answers import OWN_HALF
 from pillar_core.types import Provenance
 
@@ -176,6 +177,8 @@ def _nulls(choice: Choice, table: pd.DataFrame) -> None:
         lines.append(f"**Its own other half** lies at {values[OWN_HALF]:.2f}: nearer than that no public set can be expected to come.")
     if "noise_floor" in table.attrs:
         lines.append(f"**Noise** alone reaches {table.attrs['noise_floor']:.2f} at this ε and size: scores above it cannot be told apart.")
+    if "rows_per_noise" in table.attrs:
+        lines.append(judged.placed(table.attrs["rows_per_noise"], float(choice.epsilon or 1.0)))
     if lines:
         st.markdown(" ".join(lines))
 

@@ -93,8 +93,9 @@ def kept(ask: Ask) -> pd.DataFrame | None:
     return table
 
 
-def computed(ask: Ask, progress: Progress = unwatched, *, sets: tuple[Dataset, dict[str, Dataset]] | None = None) -> pd.DataFrame:
-    """The answer, from the store where it is there, else computed and stored. sets: what `sets_of` gave, where it was called already.
+def computed(ask: Ask, progress: Progress = unwatched, *, sets: tuple[Any, dict[str, Any]] | None = None) -> pd.DataFrame:
+    """The answer, from the store where it is there, else computed and stored. sets: what `sets_of` or `feature_sets_of` gave, where it
+    was called already.
 
     Raises:
         As the function that answers.
@@ -103,7 +104,8 @@ def computed(ask: Ask, progress: Progress = unwatched, *, sets: tuple[Dataset, d
     if answer is not None:
         return answer
     if is_of_features(ask):
-        table = _of_features(ask, progress)
+        features, others = feature_sets_of(ask, progress) if sets is None else sets
+        table = class_signal.ranking(features, others, epsilon=ask.epsilon, seed=ask.seed)
     else:
         private, public = sets_of(ask) if sets is None else sets
         table = _ANSWERS[ask.what](ask, private, public, progress)
@@ -127,6 +129,22 @@ def sets_of(ask: Ask) -> tuple[Dataset, dict[str, Dataset]]:
     _refuse_own_half(ask)
     first, second = halves(private)
     return first, {name: second if name == OWN_HALF else public[name] for name in ask.public}
+
+
+def feature_sets_of(ask: Ask, progress: Progress = unwatched) -> tuple[FeatureSet, dict[str, FeatureSet]]:
+    """(private set, candidates by name) through the default backbone; the private set's own half is taken from its features.
+
+    Raises:
+        As `sets_of` and `load_features`.
+    """
+    n = _drawn_rows(ask)
+    private = features_of(ask.private, n=2 * n, progress=progress)
+    public = {name: features_of(name, n=n, seed=1, progress=progress) for name in ask.public if name != OWN_HALF}
+    if OWN_HALF not in ask.public:
+        return private, public
+    _refuse_own_half(ask)
+    private, half = halves(private)
+    return private, {name: half if name == OWN_HALF else public[name] for name in ask.public}
 
 
 def is_of_features(ask: Ask) -> bool:
@@ -219,18 +237,6 @@ def _ranking(ask: Ask, private: Dataset, public: dict[str, Dataset], progress: P
         few = max(ask.k, min(ask.n_examples, SELF_ROWS))
         table.attrs["self_distance"] = screening.gsd(private, private, model=ask.model, k=ask.k, n_examples=few, seed=ask.seed)
     return table
-
-
-def _of_features(ask: Ask, progress: Progress) -> pd.DataFrame:
-    """The ranking by features of all private rows; the private set's own half is taken from its features."""
-    n = _drawn_rows(ask)
-    private = features_of(ask.private, n=2 * n, progress=progress)
-    public = {name: features_of(name, n=n, seed=1, progress=progress) for name in ask.public if name != OWN_HALF}
-    if OWN_HALF in ask.public:
-        _refuse_own_half(ask)
-        private, half = halves(private)
-        public = {name: half if name == OWN_HALF else public[name] for name in ask.public}
-    return class_signal.ranking(private, public, epsilon=ask.epsilon, seed=ask.seed)
 
 
 def _inspected(of: Callable[..., pd.DataFrame], *, has_k: bool = True) -> Callable[..., pd.DataFrame]:

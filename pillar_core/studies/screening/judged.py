@@ -15,13 +15,14 @@ import numpy as np
 import pandas as pd
 
 from pillar_core import metrics
-from pillar_core.accounting import mu_of
+from pillar_core.accounting import epsilon_of_mu, mu_of
 from pillar_core.arrays import Array
 from pillar_core.deferred import stats, torch
+from pillar_core.registry import facts
 from pillar_core.rng import stream
 from pillar_core.screening import class_signal
 from pillar_core.screening.class_signal import Candidate, ClassSums
-from pillar_core.studies.screening.yardstick import NONE, TASKS, Task, Yardstick
+from pillar_core.studies.screening.yardstick import NONE, TASKS, Task, Yardstick, measured
 from pillar_core.subspace import projection_distance
 
 KEPT = Path(__file__).with_name("yardstick.csv")
@@ -190,6 +191,29 @@ def verdicts(
                 yield cell | {"is_wrong": is_clear and lost > 1.0, "covered": float(np.mean([inside[name] for name in five]))}
 
 
+def in_one_budget(
+    yardstick: Yardstick, tasks: Sequence[Task], *, total: float, spent: float, accuracies: pd.DataFrame, draws: int = DRAWS
+) -> Iterator[dict[str, Any]]:
+    """A row a task: PILLAR trained with `class_signal`'s first of random fives on what screening leaves of the total ε, against the whole ε
+    with the average and the best of the five: confirms, epsilon (of training), gain and lost in points. `accuracies` holds the total."""
+    epsilon = epsilon_of_mu(math.sqrt(mu_of(total, DELTA) ** 2 - mu_of(spent, DELTA) ** 2), DELTA)
+    chosen = accuracies[(accuracies["learner"] == "pillar") & (accuracies["epsilon"] == total)].set_index(["task", "candidate"])
+    for task in tasks:
+        asked, whole, picks = Question(yardstick, task), chosen["accuracy"].loc[task.name], []
+        for draw in range(draws):
+            noised, generator = asked.noised(1.0 / mu_of(spent, DELTA), draw), stream(draw, "fives of a budget")
+            found = {name: noised.default(name) for name in asked.candidates}
+            for _ in range(FIVES // 10):
+                five = [str(name) for name in generator.choice(list(found), OF, replace=False)]
+                picks.append((max(five, key=lambda name: found[name]), whole[five]))
+        seeds = range(chosen.filter(regex=SEEDS).shape[1])
+        first = list(dict.fromkeys(name for name, _ in picks))
+        runs = pd.DataFrame(measured(yardstick, [task], learners=["pillar"], epsilons=[epsilon], seeds=seeds, only=first))
+        reached = runs.groupby("candidate")["accuracy"].mean()
+        gain, lost = ([float(reached[name] - mark(five)) for name, five in picks] for mark in (pd.Series.mean, pd.Series.max))
+        yield {"task": task.name, "confirms": task.confirms, "epsilon": epsilon, "gain": 100 * np.mean(gain), "lost": -100 * np.mean(lost)}
+
+
 def judged(values: pd.DataFrame, accuracies: pd.DataFrame, *, learner: str = "pillar") -> pd.DataFrame:
     """A row a task, score, spent ε and training ε: regret and regret_of_five in points, spearman, kendall, confirms.
 
@@ -234,6 +258,18 @@ def ceiling(accuracies: pd.DataFrame, *, learner: str = "pillar") -> pd.DataFram
         single, count = float(np.mean(pairs)), seeds.shape[1]
         rows.append({"task": task, "epsilon": epsilon, "ceiling": math.sqrt(max(count * single / (1 + (count - 1) * single), 0.0))})
     return pd.DataFrame(rows)
+
+
+def placed(rows_per_noise: float, epsilon: float) -> str:
+    """A sentence on where a question with this μN/C lies in the yardstick, and what the first of five lost there at the nearest ε."""
+    if rows_per_noise < LEAST_SIGNAL:
+        return f"μN/C is {rows_per_noise:.1f} here. Below {LEAST_SIGNAL:.0f} nothing was tested: bring more rows, or spend more."
+    lost = facts(Path(__file__).with_suffix(".toml"))["points_lost"]
+    nearest = min(lost.keys() - {"blind"}, key=lambda one: abs(math.log(float(one) / epsilon)))
+    return (
+        f"μN/C is {rows_per_noise:.0f} here. On the yardstick's confirming tasks the first of five candidates lost {lost[nearest]} points "
+        f"of PILLAR's accuracy at ε = {nearest}, a blind choice {lost['blind']}."
+    )
 
 
 def has_signal(task: str, epsilon: float) -> bool:

@@ -214,16 +214,18 @@ def measured(
     learners: Sequence[str],
     epsilons: Sequence[float] = EPSILONS,
     seeds: Sequence[int] = SEEDS,
+    only: Sequence[str] = (),
 ) -> Iterator[dict[str, Any]]:
     """The accuracy of each learner with each candidate: task, candidate, learner, epsilon, seed, accuracy. δ = 1e-5, add or remove one.
 
-    A learner that takes no public rows comes once, with the candidate `NONE`.
+    A learner that takes no public rows comes once, with the candidate `NONE`. only: these candidates; all where it is empty.
     """
     for task in tasks:
         private, candidates = yardstick.private(task), yardstick.candidates(task)
         for learner in learners:
             takes = METHODS[learner].public_use is not PublicUse.NONE
-            for name, public in candidates.items() if takes else ((NONE, None),):
+            named = {name: one for name, one in candidates.items() if name in only or not only}
+            for name, public in named.items() if takes else ((NONE, None),):
                 rows = split(private, public=public, allow_overlap=True)
                 for epsilon in epsilons:
                     solved = [solve(learner, rows, epsilon=epsilon, seed=seed) for seed in seeds]

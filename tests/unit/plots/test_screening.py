@@ -119,3 +119,30 @@ def test_the_command_ranks_and_reports(tmp_path: Path, capsys: pytest.CaptureFix
     assert "plotly" in page
     assert main([*words[:8], "--epsilon", "-1"]) == 2
     assert main(["screen", "--private", "digits", "--public", "digits", "--model", "linear_head", "--seed", "0"]) == 2
+
+
+def test_the_command_ranks_by_class_signal_and_releases(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("PILLAR_CACHE", str(tmp_path / "cache"))
+    asked = [
+        "screen",
+        "--private",
+        "pneumonia_mnist",
+        "--public",
+        "mnist",
+        "drawn_noise",
+        "--score",
+        "class_signal",
+        "--epsilon",
+        "1",
+        "--examples",
+        "200",
+    ]
+    assert main([*asked, "--report", str(tmp_path / "report.html")]) == 0
+    said = capsys.readouterr()
+    assert "class_signal" in said.out
+    assert "one noised release of the private rows' class sums" in said.err
+    assert "class signal lost" in (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert main([*asked, "--release"]) == 0
+    assert "came from the operating system" in capsys.readouterr().err

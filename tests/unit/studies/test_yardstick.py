@@ -94,6 +94,12 @@ def test_cells_without_signal_are_left_out() -> None:
     assert judged.has_signal("CIFAR-10, 10 classes", 1.0)
 
 
+def test_a_question_is_placed_in_the_yardstick() -> None:
+    assert "at ε = 0.3, a blind choice 9" in judged.placed(40.0, 0.4)
+    assert "at ε = 3," in judged.placed(40.0, 8.0)
+    assert "nothing was tested" in judged.placed(9.0, 0.1)
+
+
 def test_the_ceiling_falls_with_the_noise_of_seeds() -> None:
     generator = stream(0, "seeds")
     truth = np.linspace(0.3, 0.9, 40)[:, None]
@@ -123,3 +129,11 @@ def test_the_default_is_the_score_of_the_table(made: Yardstick) -> None:
     exact = judged.Question(made, task).noised(0.0, 0)
     for name in candidates:
         assert table[name] == pytest.approx(class_signal.lost(exact.default(name)), abs=1e-4)
+
+
+def test_screening_and_training_share_one_budget(made: Yardstick) -> None:
+    task = next(task for task in HERE if task.name == "X-rays, pneumonia or not")
+    row = next(judged.in_one_budget(made, [task], total=1.0, spent=0.3, accuracies=judged.kept(), draws=1))
+    # μ(1)² − μ(0.3)² of two Gaussians composed is within the total, and most of it is left for training.
+    assert 0.9 < row["epsilon"] < 1.0
+    assert row["lost"] + row["gain"] > 0, "the best of five is above their average"
