@@ -129,11 +129,13 @@ def ranking(
     delta: float = 1e-5,
     seed: int | None = 0,
     n_private: int | None = None,
+    aside: str = "",
 ) -> pd.DataFrame:
     """One row per candidate, best first, columns as `screen`; `attrs` holds the guarantee, the `rivals` of the first (none: it is
     clear), the `noise_floor`, above which a score says nothing, and `rows_per_noise`, μN/C, by which the yardstick's tasks compare.
 
-    Without `epsilon` a non-private diagnostic. Intervals are of the sample: where the score would lie without noise; 95 %.
+    aside: a candidate that is a yardstick and takes no part in the verdict. Without `epsilon` a non-private diagnostic. Intervals are of
+    the sample: where the score would lie without noise; 95 %.
 
     Guarantee: `epsilon_upper` bounds what the whole table reveals, see above.
 
@@ -166,7 +168,8 @@ def ranking(
             row_of(name, NAME, (lost(value + reach), lost(value), lost(value - reach)), min(ROWS, len(public[name].x_train)), kind, upper)
         )
     table = ranked(rows, null=None, width=len(centre))
-    table.attrs["rivals"], table.attrs["notes"] = tuple(rivals(found, spread)), ()
+    judged = {name: value for name, value in found.items() if name != aside}
+    table.attrs["rivals"], table.attrs["notes"] = tuple(rivals(judged, spread)) if judged else (), ()
     if epsilon is not None:
         table.attrs["rows_per_noise"] = n / (private.n_classes * made.noise_std)
         table.attrs["noise_floor"] = noise_floor(n, private.n_classes, made.noise_std, candidates)

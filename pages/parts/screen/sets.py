@@ -80,7 +80,7 @@ def facts(name: str, private: str, *, is_private: bool) -> str:
         images, base = answers.named(part, n=answers.FEWEST, seed=1), part.partition("~")[0]
         shape = " × ".join(map(str, images.x_train.shape[1:3]))
         licence = pc.DATASETS[base].licence if base in pc.DATASETS else "your own"
-        count = "as many images as you like" if base in FAMILIES else f"{len(images.x_train):,} images"
+        count = "As many images as you like" if base in FAMILIES else f"{len(images.x_train):,} images"
         words.append(f"{count}, {shape}; licence: {licence}.")
         if not is_private and (shared := answers.overlap(private, part)):
             words.append(f"{shared:,} of its images are private rows.")

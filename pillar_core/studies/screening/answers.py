@@ -105,7 +105,7 @@ def computed(ask: Ask, progress: Progress = unwatched, *, sets: tuple[Any, dict[
         return answer
     if is_of_features(ask):
         features, others = feature_sets_of(ask, progress) if sets is None else sets
-        table = class_signal.ranking(features, others, epsilon=ask.epsilon, seed=ask.seed)
+        table = class_signal.ranking(features, others, epsilon=ask.epsilon, seed=ask.seed, aside=OWN_HALF)
     else:
         private, public = sets_of(ask) if sets is None else sets
         table = _ANSWERS[ask.what](ask, private, public, progress)

@@ -64,6 +64,15 @@ def test_labels_decide(private: FeatureSet, public) -> None:
     assert without.attrs["rivals"]
 
 
+def test_a_yardstick_takes_no_part_in_the_verdict(private: FeatureSet, public) -> None:
+    """Two sets that tie behind a yardstick which is far ahead of both still tie."""
+    weak = dict.fromkeys(("one", "two"), public["elsewhere"])
+    table = class_signal.ranking(private, {"half": public["same"], **weak}, epsilon=None, aside="half")
+    assert list(table["public"]) == ["half", "one", "two"]
+    assert table.attrs["rivals"] == ("two",)
+    assert class_signal.ranking(private, {"half": public["same"]}, epsilon=None, aside="half").attrs["rivals"] == ()
+
+
 def test_any_number_of_candidates_costs_one_release(private: FeatureSet, public) -> None:
     one = pc.screen(private, {"same": public["same"]}, epsilon=1.0, **ASKED)
     assert one["epsilon_upper"].iloc[0] == pc.screen(private, public, epsilon=1.0, **ASKED)["epsilon_upper"].iloc[0]
