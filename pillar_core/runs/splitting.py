@@ -40,7 +40,7 @@ def split(
     `rows_per_person` of their private rows are kept (the first ones), and ε of every run on the split is that of a person.
 
     Raises:
-        SettingError, DataError: see `split_features`; also where a public row is, bit by bit, a private one.
+        SettingError, DataError: see `split_features`; also where a public row that is not boolean is, bit by bit, a private one.
     """
     private = load_features(data)
     given, changes = (None, ()) if public is None else _alike(load_features(public), private)
@@ -55,7 +55,7 @@ def split(
         rows_per_person=rows_per_person,
         seed=seed,
     )
-    if not allow_overlap and len(parts.public_x):
+    if not allow_overlap and len(parts.public_x) and not np.isin(parts.public_x, (0, 1)).all():  # boolean rows repeat by nature
         _refuse_duplicates(parts)
     return dataclasses.replace(parts, notes=parts.notes + changes)
 

@@ -67,6 +67,7 @@ def both_kinds(settings: Sequence[AdamixSettings], together: descent.Together, s
     fixed = torch.tensor([0.0 if one.adaptive_clip else one.l2_clip_norm for one in settings], device=state.device)
     by_rule = torch.tensor([one.learning_rate is None for one in settings], device=state.device)[:, None, None]
     decays = per_head([one.weight_decay for one in settings], state)
+    longest = longest_public_rate(settings[0], together.view)
 
     def step(number: int, state: torch.Tensor, noisy_sum: NoisySum) -> torch.Tensor:
         norms, public_sum, _ = public.gradients(state)
@@ -74,9 +75,21 @@ def both_kinds(settings: Sequence[AdamixSettings], together: descent.Together, s
         released = noisy_sum(state, Clipping(clip))
         parts = [_projected(part, subspace(one, own, directions)) for one, part, own in zip(settings, released, public_sum, strict=True)]
         rates = mixed.mean_rates(settings, facts, clip)
-        return state - torch.where(by_rule, rates / facts.n_private, rates) * (public_sum + torch.stack(parts) + decays * state)
+        stable = torch.where(by_rule, (longest / rates).clamp(max=1.0), 1.0)
+        moved = stable * public_sum + torch.stack(parts) + decays * state
+        return state - torch.where(by_rule, rates / facts.n_private, rates) * moved
 
     return step
+
+
+def longest_public_rate(settings: AdamixSettings, view: View) -> float:
+    """The step size on the mean gradient beyond which the public rows' own gradients, which nothing clips, overshoot: 4N/(mλ).
+
+    λ is the share of their first direction, as large as the second moment of unit rows; half of it bounds the loss's curvature. The rule's
+    step grows without limit as the clip norm falls, that is where public rows are fitted well.
+    """
+    values = view.basis(standardise=settings.standardise, centre=settings.centre).eigenvalues
+    return float(4.0 * view.facts.n_private / max(view.facts.n_public, 1) * values.sum() / values[0])
 
 
 def public_directions(settings: Sequence[AdamixSettings], view: View) -> torch.Tensor | None:

@@ -29,6 +29,16 @@ CLOSE = {"atol": 1e-4, "rtol": 1e-4}
 """Float32 sums of about a hundred terms of size one round by less than 1e-5; the guards lower clipped rows by a few 1e-6."""
 
 
+@pytest.mark.parametrize("k", [None, 5])
+def test_steps_stay_bounded_where_the_public_rows_are_fitted(k):
+    """The clip norm follows the public gradients to 0; the rule's step along them, which nothing clips, must not grow as much."""
+    settings = {} if k is None else {"k": k}
+    for seed in (3, 7, 8):
+        split = pc.split(pc.load_features(pc.load_dataset("breast_cancer")), public_fraction=0.1, seed=seed)
+        record = pc.run("adamix", split, epsilon=1.0, seed=seed, **settings)
+        assert record.accuracy > 0.8, seed
+
+
 def rows_and_weights(n=40, d=6, classes=3, seed=1):
     generator = rng.stream(seed, "adamix test")
     z = generator.standard_normal((n, d)).astype(np.float32)

@@ -82,7 +82,7 @@ def test_components_join_what_public_rows_activate_together():
 
 
 def test_it_finds_the_truth_at_a_moderate_budget():
-    split = pc.split(pc.load_dataset("disjunctions", seed=1), public_fraction=0.1, allow_overlap=True)
+    split = pc.split(pc.load_dataset("disjunctions", seed=1), public_fraction=0.1)
     record = pc.run("disjunction", split, epsilon=0.5)
     assert record.accuracy == 1.0
     assert record.guarantee.epsilon.upper <= 0.5
