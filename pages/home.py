@@ -1,4 +1,4 @@
-"""Home: three doors, the picture that explains the idea, six things to try."""
+"""Home: four doors, the picture that explains the idea, six things to try."""
 
 import dataclasses
 
@@ -21,7 +21,7 @@ theme.front(
     "one row. Fewer directions, less noise; too few, and the signal is lost: try it live.",
 )
 
-for column, door in zip(st.columns(3), presets.DOORS, strict=True):
+for column, door in zip(st.columns(len(presets.DOORS)), presets.DOORS, strict=True):
     with column, st.container(border=True, key=f"door-{door.name}", height="stretch"):
         st.markdown(f"## {door.icon} {door.title}")
         st.markdown(door.text)

@@ -49,6 +49,14 @@ def features(settings: Settings) -> FeatureSet:
     return _features(settings.data, backbone(settings))
 
 
+def candidate(name: str, settings: Settings) -> FeatureSet:
+    """Another set's features through the private data's backbone; the settings' own public part by the name PART."""
+    if name != PART:
+        return _features(name, backbone(settings))
+    own = split(dataclasses.replace(settings, public=PART))
+    return FeatureSet(own.public_x, own.public_y, None, None, own.features.classes)
+
+
 def split(settings: Settings) -> SemiPrivateSplit:
     """Private, public and test rows."""
     return _split(key(settings, _SPLIT), settings)

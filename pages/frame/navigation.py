@@ -17,6 +17,7 @@ _INSIDE_FRAME: ContextVar[bool] = ContextVar("inside_frame", default=False)
 
 PAGES: tuple[tuple[str, str, str], ...] = (
     ("home", "Home", ""),
+    ("answer", "Answer", ""),
     ("learn", "Learn", ""),
     ("explore", "Explore", "try"),
     ("compare", "Compare", "try"),

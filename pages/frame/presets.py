@@ -1,4 +1,4 @@
-"""What Home offers: three doors and six settings worth seeing, each with what to notice."""
+"""What Home offers: four doors and six settings worth seeing, each with what to notice."""
 
 import dataclasses
 import tomllib

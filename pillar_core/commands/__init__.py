@@ -3,6 +3,7 @@
 import argparse
 
 from pillar_core.commands import (
+    advise,
     bench,
     cache,
     check,
@@ -31,6 +32,7 @@ COMMANDS = (
     data,
     extract,
     screen,
+    advise,
     listing,
     epsilon,
     check,

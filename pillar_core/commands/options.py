@@ -81,12 +81,12 @@ def printer(*, unit: str = "rows") -> Progress:
 def load_split(options: argparse.Namespace, *, seed: int) -> SemiPrivateSplit:
     """The split that the options describe."""
     options.backbone = options.backbone or default_backbone(options.dataset)
-    features = _features(options.dataset, options.backbone, assignments(options.dataset_setting))
+    features = features_of(options.dataset, options.backbone, assignments(options.dataset_setting))
     return split(
         features,
         public_fraction=options.public_fraction,
         public_per_class=options.public_per_class,
-        public=None if options.public is None else _features(options.public, options.backbone, {}),
+        public=None if options.public is None else features_of(options.public, options.backbone, {}),
         text_embeddings=_class_names(options, features),
         **_persons(options),
         allow_overlap=options.allow_overlap,
@@ -152,7 +152,8 @@ def show_progress(done: int, total: int, message: str = "") -> None:
     print(f"\r{done}/{total} {message:<40}", end="\n" if done == total else "", file=sys.stderr, flush=True)
 
 
-def _features(name: str, backbone: str | None, settings: Mapping[str, Any]) -> FeatureSet:
+def features_of(name: str, backbone: str | None, settings: Mapping[str, Any]) -> FeatureSet:
+    """A registered data set or a file, through the backbone."""
     if name not in DATASETS and Path(name).exists():
         return load_features(name, backbone)
     return named_features(name, backbone, settings)

@@ -12,8 +12,8 @@ from pillar_core.types import Dataset
 TEST_FRACTION = 0.2
 
 
-def stratified(labels: Array, *, seed: int, name: str) -> tuple[Array, Array]:
-    """Row numbers (train, test), each ascending int64: a fifth of every class is test, at least one row where it has two.
+def stratified(labels: Array, *, seed: int, name: str, share: float = TEST_FRACTION) -> tuple[Array, Array]:
+    """Row numbers (train, test), each ascending int64: a share of every class is test, at least one row where it has two.
 
     Args:
         labels: (n,) int64 codes.
@@ -24,7 +24,7 @@ def stratified(labels: Array, *, seed: int, name: str) -> tuple[Array, Array]:
     in_test = np.zeros(len(labels), dtype=bool)
     for code in np.unique(labels):
         rows = generator.permutation(np.flatnonzero(labels == code))
-        wanted = max(1, round(TEST_FRACTION * len(rows))) if len(rows) > 1 else 0
+        wanted = max(1, round(share * len(rows))) if len(rows) > 1 else 0
         in_test[rows[:wanted]] = True
     return np.flatnonzero(~in_test), np.flatnonzero(in_test)
 

@@ -100,17 +100,18 @@ def _of_parts(parts: Parts, public_fraction: float | None) -> Report:
     outcome = arrays.check(parts.x_train, parts.y_train, parts.x_test, parts.y_test, parts.classes)
     notes = parts.notes + outcome.notes
     if outcome.features is not None:
-        return _described(outcome.features, notes, public_fraction)
+        return described(outcome.features, notes, public_fraction)
     shape = np.shape(parts.x_train)
     n_train, n_test = len(parts.x_train) if shape else 0, 0 if parts.x_test is None or not np.ndim(parts.x_test) else len(parts.x_test)
     return Report(False, n_train + n_test, shape[1:], outcome.classes, outcome.problems, notes, (), n_train, n_test)
 
 
 def _of_images(dataset: Dataset, public_fraction: float | None) -> Report:
-    return _described(dataset, dataset.notes, public_fraction)
+    return described(dataset, dataset.notes, public_fraction)
 
 
-def _described(data: Dataset | FeatureSet, notes: tuple[str, ...], public_fraction: float | None) -> Report:
+def described(data: Dataset | FeatureSet, notes: tuple[str, ...], public_fraction: float | None) -> Report:
+    """The report on rows that were read."""
     n_train, n_test = len(data.x_train), 0 if data.x_test is None else len(data.x_test)
     shape = tuple(int(size) for size in data.x_train.shape[1:])
     preview = tuple(_row(data, number) for number in range(min(PREVIEW_ROWS, n_train)))

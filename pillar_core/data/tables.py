@@ -20,6 +20,8 @@ LABEL_NAMES = ("label", "y")
 LONGEST_QUOTED = 80
 LONGEST_START = 200 * MOST_COLUMNS
 LARGEST = 16 * 2**30
+MOST_CLASSES, ROWS_A_CLASS = 50, 10
+"""More label values than the first need as many rows each as the second: else they are numbers to predict."""
 
 
 def read_table(content: io.BytesIO | Path, *, ending: str) -> Parts:
@@ -35,14 +37,14 @@ def read_table(content: io.BytesIO | Path, *, ending: str) -> Parts:
     notes: list[str] = []
     frame = without_row_numbers(frame, notes)
     split = taken(frame, ("split",))
-    label = _label_column(frame, split)
+    label = label_column(frame, split)
     inputs = [column for column in frame.columns if column not in (split, label)]
     x = numbers_of(frame, inputs)
     notes.append(f"Labels come from column {label!r}; {len(inputs)} feature columns.")
-    y = None if frame[label].isna().all() else _labels(frame[label])
+    y = None if frame[label].isna().all() else labels_of(frame[label])
     if y is None:
         notes.append(f"Column {label!r} is empty: the rows are unlabelled.")
-    train, test = _partition(frame, split, y, notes)
+    train, test = partition(frame, split, y, notes)
     if not len(train):
         raise DataError("the split column must call at least one row train; got none.")
     x_test = x[test] if len(test) else None
@@ -131,23 +133,23 @@ def taken(frame: Any, names: tuple[str, ...]) -> str | None:
     return next((by_lower[name] for name in names if name in by_lower), None)
 
 
-def _label_column(frame: Any, split: str | None) -> str:
+def label_column(frame: Any, split: str | None) -> str:
     named = taken(frame, LABEL_NAMES)
     if named is not None:
         return named
-    texts = [column for column in frame.columns if column != split and _is_text(frame[column]) and not _mostly_numbers(frame[column])]
+    texts = [column for column in frame.columns if column != split and is_text(frame[column]) and not mostly_numbers(frame[column])]
     if not texts:
         raise DataError("the table has no label column: name it label or y (leave it empty for unlabelled rows).")
     return str(texts[-1])
 
 
-def _is_text(column: Any) -> bool:
+def is_text(column: Any) -> bool:
     import pandas as pd
 
     return not pd.api.types.is_numeric_dtype(column)
 
 
-def _mostly_numbers(column: Any) -> bool:
+def mostly_numbers(column: Any) -> bool:
     import pandas as pd
 
     return bool(pd.to_numeric(column, errors="coerce").notna().mean() > 0.5)
@@ -160,9 +162,9 @@ def numbers_of(frame: Any, columns: list[str]) -> Array:
         raise DataError("the table has no feature columns beside label and split.")
     problems = []
     for column in columns:
-        if not _is_text(frame[column]):
+        if not is_text(frame[column]):
             continue
-        if not _mostly_numbers(frame[column]):
+        if not mostly_numbers(frame[column]):
             problems.append(f"column {column!r} holds words, not numbers: encode it as numbers, drop it, or name the label column label.")
             continue
         parsed = pd.to_numeric(frame[column], errors="coerce")
@@ -177,17 +179,26 @@ def numbers_of(frame: Any, columns: list[str]) -> Array:
     return x
 
 
-def _labels(column: Any) -> Array:
-    values = column.astype(object).to_numpy() if _is_text(column) else column.to_numpy(dtype=np.float64, na_value=np.nan)
+def labels_of(column: Any) -> Array:
+    values = column.astype(object).to_numpy() if is_text(column) else column.to_numpy(dtype=np.float64, na_value=np.nan)
     vector, problems = plain(values, name="label column")
     if vector is None:
         raise DataError(*problems)
     if vector.missing.any():
         raise DataError(f"label column has no label in table rows {listed(np.flatnonzero(vector.missing))}: fill them, or remove the rows.")
+    names, counts = np.unique(vector.values, return_counts=True)
+    if len(names) > MOST_CLASSES and len(vector.values) < ROWS_A_CLASS * len(names):
+        raise DataError(
+            f"the label column has {len(names):,} values in {len(vector.values):,} rows. Is it a number to predict? Cut it into bins, or "
+            "choose another column."
+        )
+    if len(names) > 1 and counts.min() < 2:
+        rare = listed(names[counts < 2])
+        raise DataError(f"the classes {rare} have one row each, which cannot be in train and test rows: bring more, join or remove them.")
     return vector.values
 
 
-def _partition(frame: Any, split: str | None, y: Array | None, notes: list[str]) -> tuple[Array, Array]:
+def partition(frame: Any, split: str | None, y: Array | None, notes: list[str]) -> tuple[Array, Array]:
     if split is not None:
         sides = frame[split].astype(str).str.strip().str.lower().to_numpy()
         unknown = np.flatnonzero(~np.isin(sides, ("train", "test")))

@@ -5,6 +5,7 @@ Every figure carries `layout.meta["alt"]` and `layout.meta["caption"]`; colours,
 
 from pillar_core.arguments import guard
 from pillar_core.plots.accuracy import Here, accuracy_against_k
+from pillar_core.plots.advice import expected
 from pillar_core.plots.answers import accuracy_by, total_budget
 from pillar_core.plots.bars import comparison
 from pillar_core.plots.budgets import error_against_epsilon

@@ -1,4 +1,4 @@
-"""A trained head as three files: safetensors with the public transform and weights, JSON with guarantee and card, a statement."""
+"""A trained head as a zip: safetensors with the public transform and weights, JSON with guarantee and card, a statement."""
 
 import dataclasses
 import io
@@ -24,6 +24,13 @@ from pillar_core.types import Guarantee, RunRecord
 FORMAT = "pillar-explorer-model-1"
 WEIGHTS, CARD = "model.safetensors", "model.json"
 STATEMENT = "statement.txt"
+READ_ME, USE = "README.md", "use.py"
+USE_CODE = """import pillar_core as pc
+
+model = pc.load_model("{name}")  # this zip
+labels = model.predict(rows)  # (n, {d}) numbers, prepared as the training rows were
+names = [model.classes[label] for label in labels]
+"""
 PARTS = ("mean", "scale", "projection")
 LARGEST_CARD = 1_000_000
 """Bytes of a model's card that is read; ours have some thousands."""
@@ -37,7 +44,7 @@ NO_RELEASE = f"this run is no release: {UNPAID}. Choose the settings by rules or
 
 
 def model_bytes(record: RunRecord, *, classes: tuple[str, ...]) -> bytes:
-    """A zip of `model.safetensors`, `model.json` and the statement to sign, of a run with secret noise.
+    """A zip of `model.safetensors`, `model.json`, the statement to sign, a model card and code that uses it, of a run with secret noise.
 
     Raises:
         UnsupportedError: a seeded run (its noise can be subtracted), a run whose settings were chosen on test rows and not paid
@@ -62,6 +69,8 @@ def model_bytes(record: RunRecord, *, classes: tuple[str, ...]) -> bytes:
         archive.writestr(WEIGHTS, weights)
         archive.writestr(CARD, json.dumps(_card(record, classes, head), indent=2, ensure_ascii=False))
         archive.writestr(STATEMENT, statement(record).text)
+        archive.writestr(READ_ME, _read_me(record, classes))
+        archive.writestr(USE, USE_CODE.format(name="model.zip", d=record.facts.d))
     return buffer.getvalue()
 
 
@@ -168,6 +177,17 @@ def _card(record: RunRecord, classes: tuple[str, ...], head: LinearClassifier) -
         "public_data": METHODS[record.method].public_words(record.settings),
         "notes": "Test accuracy is left out: it is a non-private release of the test rows.",
     }
+
+
+def _read_me(record: RunRecord, classes: tuple[str, ...]) -> str:
+    """The model card: what it is, what it tells apart, what it promises, how it was set, how to use it."""
+    settings = "\n".join(f"- `{name}`: {value}" for name, value in record.settings.items())
+    return (
+        f"# {METHODS[record.method].title}, {len(classes)} classes\n\nA linear head on {record.facts.d:,} features that tells apart: "
+        f"{', '.join(classes)}. Rows must be prepared as the training rows were.\n\n## Guarantee\n\n{statement(record).text}\n\n"
+        f"## Settings\n\n{settings}\n\n## Use\n\n```python\n{USE_CODE.format(name='model.zip', d=record.facts.d)}```\n\n"
+        "Test accuracy is left out: it is a non-private release of the test rows.\n"
+    )
 
 
 def guarantee_card(guarantee: Guarantee) -> dict[str, Any]:

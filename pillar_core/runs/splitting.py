@@ -43,7 +43,7 @@ def split(
         SettingError, DataError: see `split_features`; also where a public row that is not boolean is, bit by bit, a private one.
     """
     private = load_features(data)
-    given, changes = (None, ()) if public is None else _alike(load_features(public), private)
+    given, changes = (None, ()) if public is None else alike(load_features(public), private)
     parts = split_features(
         private,
         public_fraction=public_fraction,
@@ -93,7 +93,7 @@ def forget_data(name: str) -> None:
     uploads.forget(name)
 
 
-def _alike(public: FeatureSet, private: FeatureSet) -> tuple[FeatureSet, tuple[str, ...]]:
+def alike(public: FeatureSet, private: FeatureSet) -> tuple[FeatureSet, tuple[str, ...]]:
     """The public features, where the rows of both are pixels from images of the private ones' size; and a note where that changed them."""
     if private.pixel_shape is None or public.images is None or public.pixel_shape in (None, private.pixel_shape):
         return public, ()

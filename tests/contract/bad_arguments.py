@@ -122,6 +122,7 @@ def _flat(folder: Path, split: Any, images: Any) -> dict[str, dict[str, Any]]:
     record = dataclasses.replace(record, seed=None)
     pc.save_model(record, folder / "model.zip", classes=("a", "b"))
     return {
+        "advise": {"split": split},
         "check_run": {"n": 100, "batch_size": 10, "steps": 1, "noise_multiplier": 1.0, "delta": 1e-3},
         "epsilon": {"noise_multiplier": 1.0},
         "features": {"x_train": features.x_train, "y_train": features.y_train},

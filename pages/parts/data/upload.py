@@ -1,4 +1,4 @@
-"""Bring your own rows: a dry run that says what is wrong, which rows become public, where the data would lie, how to forget them."""
+"""Bring your own rows, private and public: a dry run that says what is wrong, which rows become public, and where the data would lie."""
 
 from pathlib import Path
 
@@ -7,21 +7,19 @@ import streamlit as st
 import pillar_core as pc
 from pages.frame import exports, failures, local, plain, session
 from pages.frame import settings as codec
-from pages.frame.settings import AUTO, PART, Settings
-from pages.parts.data import kept
+from pages.frame.settings import PART, Settings
+from pages.parts.data import brought, kept, wizard
+from pages.parts.data.brought import FILE, File
 from pillar_core import data
-from pillar_core.data import Report, uploads, visitors
-from pillar_core.data.cards import here
+from pillar_core.data import Report, reports, uploads, visitors
 from pillar_core.data.parts import MOST_COLUMNS, TIMES_UNPACKED
-from pillar_core.fingerprint import fingerprint
-from pillar_core.runs import loading
+from pillar_core.errors import PillarError
 
-_FILE = "About a file that is not stored yet."
-_SHARE, _NONE = "A random share of them is public: ε does not protect it", "None: public rows come from another data set"
+_KINDS = ["npz", "csv", "parquet", "zip"]
 
 
 def panel(settings: Settings) -> None:
-    """An upload or a path with its report; for what is kept, where it lies, how to use it and “forget this data set”."""
+    """Uploads or paths with their reports; for what is kept, where it lies, how to use it and “forget this data set”."""
     if visitors.binds():
         st.info(f"This is a public server: bringing your own rows is off. {visitors.ADVICE}", icon=":material/public:")
         return
@@ -29,24 +27,12 @@ def panel(settings: Settings) -> None:
     if codec.is_stored("data", settings.data):
         st.success("**Your rows are the private data** of every page now: **Explore** trains on them.", icon=":material/lock:")
     kept.panel(settings)
-    left, right = st.columns(2)
-    hint = (
-        "npz (x_train, y_train, x_test, y_test, classes), csv or parquet (one row per example, a label column, at most "
-        f"{MOST_COLUMNS:,} columns), zip of images. Archives unpack to 1 GiB, or to {TIMES_UNPACKED} times their own size."
-    )
-    file = left.file_uploader("Features or images", type=["npz", "csv", "parquet", "zip"], key="upload", help=hint)
-    path = right.text_input(
-        "Or a path on the machine that runs this app",
-        key=local.unlinked("upload-path", _FILE),
-        placeholder="/data/my-images",
-        help="A folder of images (one subfolder per class, train/ and test/ where there are both), or a zip, npz, csv or parquet file.",
-    )
-    if file is not None:
-        _judge(file.getvalue(), file.name, settings)
-    elif path.strip():
-        with failures.shown("This path cannot be read."):
-            visitors.refuse_path(path.strip())
-            _judge(None, path.strip(), settings)
+    with failures.shown("This file cannot be read.", advice="Bring another file. A public table of words needs the private one beside it."):
+        private, public = _private_file(), _public_files()
+        if private is not None:
+            _judge(private, public, settings)
+        elif public:
+            _judge_public(public, settings)
 
 
 def settings_file() -> None:
@@ -70,76 +56,135 @@ def _where() -> None:
     )
 
 
-def _judge(content: bytes | None, name: str, settings: Settings) -> None:
-    key = fingerprint(data.state_of(name) if content is None else content, name)
-    report = _report(key, None, content, name)
-    if report.ok:
-        dims = " × ".join(map(str, report.dims))
-        st.success(
-            f"**Ready.** {report.n_train:,} train and {report.n_test:,} test rows, {dims} {'pixels' if report.is_images else 'features'}, "
-            f"{len(report.classes)} classes.",
-            icon=":material/check_circle:",
-        )
-        public = _public_rows(report)
-        if public is not None:
-            report = _report(key, settings.public_fraction if public == PART else None, content, name)
-            _consequence(report, public)
+def _private_file() -> File | None:
+    left, right = st.columns(2)
+    hint = (
+        "npz (x_train, y_train, x_test, y_test, classes), csv or parquet (one row per example, a label column, at most "
+        f"{MOST_COLUMNS:,} columns), zip of images. Archives unpack to 1 GiB, or to {TIMES_UNPACKED} times their own size."
+    )
+    file = left.file_uploader("Private rows: features, a table or images", type=_KINDS, key="upload", help=hint)
+    path = right.text_input(
+        "Or a path on the machine that runs this app",
+        key=local.unlinked("upload-path", FILE),
+        placeholder="/data/my-images",
+        help="A folder of images (one subfolder per class, train/ and test/ where there are both), or a zip, npz, csv or parquet file.",
+    ).strip()
+    if file is not None:
+        return File(file.getvalue(), file.name)
+    return _on_this_machine(path)
+
+
+def _public_files() -> list[File]:
+    left, right = st.columns(2)
+    hint = "Any number of candidates. Of tables the same columns as the private one; the label column may be absent."
+    files = left.file_uploader("Public rows, if you have any", type=_KINDS, accept_multiple_files=True, key="upload-candidates", help=hint)
+    path = right.text_input(
+        "Or their path, or the name of a data set",
+        key=local.unlinked("upload-candidate-path", FILE),
+        placeholder="/data/public.npz or mnist",
+        help="As above; or a data set of the app by name, `torchvision:` and `hub:` among them.",
+    ).strip()
+    named = File(None, path) if path in pc.DATASETS else _on_this_machine(path)
+    return [File(file.getvalue(), file.name) for file in files] + ([named] if named is not None else [])
+
+
+def _on_this_machine(path: str) -> File | None:
+    if path:
+        visitors.refuse_path(path)
+    return File(None, path) if path else None
+
+
+def _judge(private: File, public: list[File], settings: Settings) -> None:
+    """The private file's report, the question which rows are public, and the button that keeps all of them."""
+    report, is_table = _report(private.key, None, private), Path(private.name).suffix.lower() in wizard.SUFFIXES
+    asks = is_table and (not report.ok or bool(public) or wizard.has_questions(private))
+    if not report.ok or not asks:
+        brought.verdict(report)
     if not report.ok:
-        st.error("**This file cannot be used yet.**", icon=":material/error:")
-        st.markdown("\n".join(f"- {plain.text(problem)}" for problem in report.problems))
         hint = "After a change far down in a large folder: the page itself looks at the first files alone."
         st.button("Check again", icon=":material/replay:", key="upload-check", on_click=_report.clear, help=hint)
+    if asks:
+        wizard.panel(private, public, settings)
+    if asks or not report.ok:
         return
+    candidates = _candidates(public, report.is_images, report.dims)
+    choice: str | None = PART
+    if not candidates:
+        choice = _public_rows(report.is_images, report.dims)
+        if choice is not None:
+            report = _report(private.key, settings.public_fraction if choice == PART else None, private)
+            brought.verdict(report, is_quiet=True)
+    if report.ok and choice is not None:
+        brought.consequence(report.notes[0], is_shared=choice == PART and not candidates)
     for line in report.notes[1:]:
         st.caption(plain.text(line))
-    st.button(
-        "Use these rows as private data",
-        type="primary",
-        key="use-upload",
-        on_click=_keep,
-        args=(content, name, public),
-        disabled=public is None,
-        help="Stores the rows in the cache." if public else "First say which rows are public.",
-    )
+    brought.use_button(_keep, (private, candidates, choice), is_ready=report.ok and choice is not None)
     st.dataframe(list(report.preview), hide_index=True, key="upload-preview")
 
 
-def _public_rows(report: Report) -> str | None:
-    """The `public` setting that the user chose; None before the choice."""
-    choice = st.radio("Which of your rows may everyone see?", [_SHARE, _NONE], index=None, key=local.unlinked("upload-public", _FILE))
-    if choice != _NONE:
-        return PART if choice == _SHARE else None
-    kind, other_kind = (uploads.IMAGES, "tabular") if report.is_images else (uploads.FEATURES, "images")
-    fitting = [name for name in here() if pc.DATASETS[name].kind != other_kind]
-    fitting += [one.name for one in uploads.listed(kind) if report.is_images or one.shape == report.dims]
-    return st.selectbox(
-        "Public rows come from",
-        fitting,
-        index=None,
-        key=local.unlinked("upload-other", _FILE),
-        format_func=uploads.title_of,
-        help="A data set whose rows have as many features as yours; images are brought to the size of yours.",
+def _candidates(public: list[File], is_images: bool, dims: tuple[int, ...]) -> list[File]:
+    """The public files that fit private rows of such a shape; for others the reason is said."""
+    fitting = []
+    for file in public:
+        report = _report(file.key, None, file)
+        if not report.ok:
+            why = report.problems[0]
+        elif report.is_images != is_images:
+            why = (
+                f"it holds {'images' if report.is_images else 'numbers'}, and the private rows are {'images' if is_images else 'numbers'}."
+            )
+        elif not is_images and report.dims != dims:
+            why = f"it has {report.dims[0]:,} features, and the private rows have {dims[0]:,}: extract both with one backbone."
+        else:
+            fitting.append(file)
+            st.caption(f":material/public: {plain.text(file.name)}: {report.n_train:,} public rows, {len(report.classes)} classes.")
+            continue
+        st.warning(f"{plain.text(file.name)} cannot be public here: {plain.text(why)}", icon=":material/block:")
+    return fitting
+
+
+def _judge_public(public: list[File], settings: Settings) -> None:
+    """Public rows alone: kept beside the private data that the settings name."""
+    own = uploads.card(settings.data)
+    one = [_report(file.key, None, file) for file in public]
+    is_images = own.kind == uploads.IMAGES if own else one[0].is_images
+    fitting = _candidates(public, is_images, own.shape if own else one[0].dims)
+    hint = "Stores them in the cache; the first becomes the public data of every page."
+    st.button(
+        "Use as public data", type="primary", key="use-public", on_click=_keep_public, args=(fitting,), disabled=not fitting, help=hint
     )
 
 
-def _consequence(report: Report, public: str) -> None:
-    """What the choice means for the rows, counted."""
-    if report.ok and public == PART:
-        advice = "Choose this only if those people agreed, or to experiment; the sidebar sets the share."
-        st.warning(f"{plain.text(report.notes[0])} {advice}", icon=":material/lock_open:")
-    elif report.ok:
-        st.info(f"{plain.text(report.notes[0])} The closer they are to yours, the better: see **Screen**.", icon=":material/lock:")
+def _public_rows(is_images: bool, dims: tuple[int, ...]) -> str | None:
+    """The `public` setting that the user chose; None before the choice."""
+    choice = brought.share_or_none()
+    if choice is not False:
+        return PART if choice else None
+    return brought.other_public(is_images=is_images, dims=dims)
 
 
-@st.cache_data(max_entries=8, show_spinner="Checking the file …")
-def _report(fingerprint_: str, public_fraction: float | None, _content: bytes | None, _name: str) -> Report:
-    return data.dry_run(_name if _content is None else _content, "" if _content is None else _name, public_fraction=public_fraction)
+@st.cache_data(max_entries=16, show_spinner="Checking the file …")
+def _report(fingerprint_: str, public_fraction: float | None, _file: File) -> Report:
+    if _file.content is None and _file.name in pc.DATASETS:
+        try:
+            return reports.described(_file.rows(), (), None)
+        except PillarError as problem:
+            return Report(ok=False, problems=(str(problem),))
+    return data.dry_run(
+        _file.name if _file.content is None else _file.content, "" if _file.content is None else _file.name, public_fraction=public_fraction
+    )
 
 
-def _keep(content: bytes | None, name: str, public: str) -> None:
+def _keep(private: File, candidates: list[File], public: str) -> None:
     with failures.noted("The rows could not be stored"):
-        rows = loading.read(name) if content is None else loading.read(content, filename=name)
-        session.change(data=uploads.keep(rows, title=Path(name).name), public=public, backbone=AUTO)
+        brought.take(private.rows(), [(file.rows(), file.name) for file in candidates], private.name, public)
+
+
+def _keep_public(files: list[File]) -> None:
+    with failures.noted("The rows could not be stored"):
+        own = uploads.load(session.current().data) if uploads.is_name(session.current().data) else None
+        names = [brought.kept_public(file.rows(), file.name, own) for file in files]
+        session.change(public=names[0])
 
 
 def _take_settings(content: bytes) -> None:

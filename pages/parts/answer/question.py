@@ -1,0 +1,55 @@
+"""What is asked: which public sets could be used, and the advice about them, computed once."""
+
+import dataclasses
+
+import streamlit as st
+
+import pillar_core as pc
+from pages.frame import core, local
+from pages.frame.settings import PART, RULE, Settings
+from pillar_core.data import uploads
+from pillar_core.data.cards import here
+from pillar_core.fingerprint import fingerprint
+from pillar_core.studies.advice import Advice
+
+_FIELDS = ("data", "backbone", "public_fraction", "seed", "epsilon", "delta", "relation")
+
+
+def candidates(settings: Settings) -> list[str]:
+    """The public sets to weigh, chosen among those that fit the private rows; by default what was brought, else the sidebar's."""
+    fitting = [one.name for one in uploads.listed() if one.name != settings.data and core.may_be_public(one, settings)]
+    options = list(dict.fromkeys([settings.public, *fitting, PART, *_registered(settings)]))
+    usual = list(dict.fromkeys([*([] if settings.public == PART and fitting else [settings.public]), *fitting]))
+    hint = "Sets of another kind or width than the private rows are not offered. Bring more above."
+    return local.several("Public sets to weigh", options, usual, name="answer-public", title=title, help=hint, are_many=True)
+
+
+def title(name: str) -> str:
+    """What people call a public set."""
+    return "A part of the private data set" if name == PART else uploads.title_of(name)
+
+
+def advised(settings: Settings, names: list[str]) -> Advice:
+    """The advice about these candidates; `public` names one of them."""
+    return _advised(fingerprint(core.key(settings, _FIELDS), names), settings, tuple(names))
+
+
+def applied(settings: Settings, advice: Advice) -> Settings:
+    """The settings of a run that follows the advice."""
+    return dataclasses.replace(settings, public=advice.public, method=advice.method, k=RULE, epsilon=advice.epsilon)
+
+
+def _registered(settings: Settings) -> list[str]:
+    """Image sets that are here, for private images: others through the same backbone."""
+    card = uploads.card(settings.data)
+    is_images = card.kind == uploads.IMAGES if card is not None else pc.DATASETS[settings.data].kind == "images"
+    return [name for name in here() if is_images and pc.DATASETS[name].kind == "images" and name != settings.data]
+
+
+@st.cache_resource(max_entries=16, show_spinner="Weighing learners on public rows …")
+def _advised(fingerprint_: str, _settings: Settings, _names: tuple[str, ...]) -> Advice:
+    base = core.split(dataclasses.replace(_settings, public=_names[0]))
+    sides = {name: core.candidate(name, _settings) for name in _names}
+    return pc.advise(
+        base, epsilon=_settings.epsilon, delta=_settings.delta, relation=_settings.relation, candidates=sides, seed=_settings.seed
+    )

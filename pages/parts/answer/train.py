@@ -1,0 +1,76 @@
+"""The model to take away: trained with secret noise when it is asked for, by the free advice or by a choice that ε pays for."""
+
+import dataclasses
+from collections.abc import Callable
+
+import streamlit as st
+
+import pillar_core as pc
+from pages.frame import core, history, local, plain, session
+from pages.frame.settings import Settings
+from pages.parts.answer import question
+from pages.parts.answer.views import LOOK
+from pillar_core.data import visitors
+from pillar_core.runs.models import in_sight, model_bytes
+from pillar_core.runs.run import run_spec
+from pillar_core.studies.advice import Advice
+from pillar_core.studies.advice.paid import chosen_and_trained
+
+
+def free(settings: Settings, advice: Advice) -> None:
+    """The advised learner, trained and handed over in one click."""
+    seen = bool(local.value(LOOK, False)) or len(history.table(settings)) > 0
+    st.markdown(
+        f"The advice cost nothing: the whole ε = {settings.epsilon:g} goes into training {pc.METHODS[advice.method].title}. "
+        + ("Test accuracy of these rows **was looked at** in this session, and the file says so." if seen else "")
+    )
+    _download(lambda: _released(settings, is_seen=seen), settings, key="answer-train", label="Train and download")
+
+
+def paid(settings: Settings, names: list[str]) -> None:
+    """The public set chosen on the private rows, within ε."""
+    if len(names) < 2:
+        st.caption("With one candidate there is nothing to choose: name another one above.")
+        return
+    st.markdown(
+        f"One noisy sum over the private rows chooses among {len(names)} public sets; choice and training cost ε = {settings.epsilon:g} "
+        "**together**. The learner then has a little less than in the free way."
+    )
+    _download(lambda: _chosen(settings, names), settings, key="answer-paid", label="Choose within ε, train and download")
+
+
+def _download(model: Callable[[], bytes], settings: Settings, *, key: str, label: str) -> None:
+    if visitors.binds():
+        st.caption(f"Models cannot be taken away from a public server. {visitors.ADVICE}")
+        return
+    st.download_button(
+        label,
+        data=model,
+        file_name=f"model-epsilon-{settings.epsilon:g}.zip",
+        mime="application/zip",
+        type="primary",
+        icon=":material/lock:",
+        key=key,
+        on_click=_noted,
+        help="Noise from the operating system, recorded nowhere. One zip: weights, settings, guarantee, a statement to sign, a model card, "
+        "and three lines of Python that use it.",
+    )
+    st.caption(plain.text("Each download is a release: it spends its ε on these rows, beside every other one."))
+
+
+def _noted() -> None:
+    session.note("A model was trained: its ε is spent on the private rows, beside every other release from them.")
+
+
+def _released(settings: Settings, *, is_seen: bool) -> bytes:
+    split = core.split(settings)
+    record = run_spec(dataclasses.replace(core.spec(settings), seed=None), split)
+    return model_bytes(in_sight(record) if is_seen else record, classes=split.features.classes)
+
+
+def _chosen(settings: Settings, names: list[str]) -> bytes:
+    base = {name: core.split(dataclasses.replace(settings, public=name)) for name in names}
+    _, record = chosen_and_trained(
+        {question.title(name): rows for name, rows in base.items()}, epsilon=settings.epsilon, delta=settings.delta, seed=None
+    )
+    return model_bytes(record, classes=next(iter(base.values())).features.classes)

@@ -1,0 +1,125 @@
+"""A file that somebody brings, and what the page asks and says of it before its rows are kept."""
+
+import dataclasses
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import streamlit as st
+
+import pillar_core as pc
+from pages.frame import local, plain, session
+from pages.frame.settings import AUTO, PART
+from pillar_core import data
+from pillar_core.data import Report, uploads
+from pillar_core.data.cards import here
+from pillar_core.errors import DataError
+from pillar_core.fingerprint import fingerprint
+from pillar_core.runs import loading
+from pillar_core.types import Dataset, FeatureSet
+
+FILE = "About a file that is not stored yet."
+_SHARE, _NONE = "A random share of them is public: ε does not protect it", "None: public rows come from another data set"
+
+
+@dataclasses.dataclass(frozen=True)
+class File:
+    """What was brought: an upload's bytes, or None and a path (for public rows also a data set's name)."""
+
+    content: bytes | None
+    name: str
+
+    @property
+    def key(self) -> str:
+        """Changes when the file does."""
+        return fingerprint(data.state_of(self.name) if self.content is None else self.content, self.name)
+
+    def rows(self) -> FeatureSet | Dataset:
+        """The rows, checked.
+
+        Raises:
+            PillarError: they cannot be read.
+        """
+        if self.content is None and self.name in pc.DATASETS:
+            return pc.load_dataset(self.name)
+        return loading.read(self.name) if self.content is None else loading.read(self.content, filename=self.name)
+
+
+def take(private: FeatureSet | Dataset, candidates: list[tuple[FeatureSet | Dataset, str]], name: str, public: str = PART) -> None:
+    """Keeps private rows and public sets, which become the data of every page.
+
+    Raises:
+        DataError: private rows without labels, or a public set that is the private one.
+    """
+    if private.y_train is None:
+        raise DataError(f"{Path(name).name} has no labels, which private rows need. Were private and public files swapped?")
+    names = [kept_public(rows, title, private) for rows, title in candidates]
+    session.change(data=uploads.keep(private, title=Path(name).name), public=names[0] if names else public, backbone=AUTO)
+
+
+def kept_public(rows: FeatureSet | Dataset, name: str, private: FeatureSet | Dataset | None) -> str:
+    if private is not None and rows.x_train.shape == private.x_train.shape and (rows.x_train == private.x_train).all():
+        raise DataError(f"{Path(name).name} holds the private rows themselves: choose another file as public.")
+    return name if name in pc.DATASETS else uploads.keep(rows, title=Path(name).name)
+
+
+def verdict(report: Report, *, is_quiet: bool = False) -> None:
+    """What was found in a file, or what is wrong with it."""
+    if report.ok and not is_quiet:
+        dims = " × ".join(map(str, report.dims))
+        st.success(
+            f"**Ready.** {report.n_train:,} train and {report.n_test:,} test rows, {dims} {'pixels' if report.is_images else 'features'}, "
+            f"{len(report.classes)} classes.",
+            icon=":material/check_circle:",
+        )
+    if not report.ok:
+        refused(report.problems)
+
+
+def refused(problems: tuple[str, ...] | list[str]) -> None:
+    """What is wrong with a file, line by line."""
+    st.error("**This file cannot be used yet.**", icon=":material/error:")
+    st.markdown("\n".join(f"- {plain.text(problem)}" for problem in problems))
+
+
+def use_button(keep: Callable[..., None], arguments: tuple[Any, ...], *, is_ready: bool) -> None:
+    """The button that keeps what was judged."""
+    st.button(
+        "Use these rows as private data",
+        type="primary",
+        key="use-upload",
+        on_click=keep,
+        args=arguments,
+        disabled=not is_ready,
+        help="Stores the rows in the cache." if is_ready else "First say which rows are public.",
+    )
+
+
+def share_or_none() -> bool | None:
+    """Whether a share of the private file's rows is public; None before the user says."""
+    choice = st.radio("Which of your rows may everyone see?", [_SHARE, _NONE], index=None, key=local.unlinked("upload-public", FILE))
+    return None if choice is None else choice == _SHARE
+
+
+def other_public(*, is_images: bool, dims: tuple[int, ...]) -> str | None:
+    """The set whose rows are public, chosen among those that fit; None before the choice."""
+    kind, other_kind = (uploads.IMAGES, "tabular") if is_images else (uploads.FEATURES, "images")
+    fitting = [name for name in here() if pc.DATASETS[name].kind != other_kind]
+    fitting += [one.name for one in uploads.listed(kind) if is_images or one.shape == dims]
+    return st.selectbox(
+        "Public rows come from",
+        fitting,
+        index=None,
+        key=local.unlinked("upload-other", FILE),
+        format_func=uploads.title_of,
+        help="A data set whose rows have as many features as yours; images are brought to the size of yours.",
+    )
+
+
+def consequence(words: str, *, is_shared: bool) -> None:
+    """What the choice means for the rows, counted."""
+    if is_shared:
+        advice = "Choose this only if those people agreed, or to experiment; the sidebar sets the share."
+        st.warning(f"{plain.text(words)} {advice}", icon=":material/lock_open:")
+    else:
+        st.info(f"{plain.text(words)} The closer they are to yours, the better: see **Screen**.", icon=":material/lock:")

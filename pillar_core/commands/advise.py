@@ -1,0 +1,50 @@
+"""`advise`: which learner and which public set, and what accuracy to expect, before any private row is read."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from typing import Any
+
+from pillar_core.commands import options as shared
+from pillar_core.commands.options import features_of
+from pillar_core.studies.advice import Advice, advise
+
+
+def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Declares the command."""
+    parser = subparsers.add_parser("advise", help="which learner and public set to take, and what accuracy to expect")
+    shared.add_data(parser)
+    parser.add_argument("--candidates", nargs="+", default=[], help="public sets to weigh: registered names or files")
+    parser.add_argument("--epsilon", type=float, default=1.0, help="privacy budget ε")
+    parser.add_argument("--delta", type=float, default=1e-5)
+    parser.add_argument("--relation", default="add_or_remove_one", help="add_or_remove_one or replace_one")
+    parser.add_argument("--target-accuracy", type=float, help="in [0, 1]: look for the smallest ε that should reach it")
+    parser.add_argument("--seed", type=int, default=0, help="of the split and of the plays on public rows")
+    parser.add_argument("--json", action="store_true", help="print the advice as JSON")
+    parser.set_defaults(command=command)
+
+
+def command(options: argparse.Namespace) -> int:
+    """Prints the sentence, its grounds, and what every learner should reach."""
+    split = shared.load_split(options, seed=options.seed)
+    candidates = {name: features_of(name, options.backbone, {}) for name in options.candidates}
+    asked = {name: getattr(options, name) for name in ("epsilon", "delta", "relation", "target_accuracy", "seed")}
+    found = advise(split, candidates=candidates or None, **asked)
+    print(json.dumps(_plain(found), indent=2, ensure_ascii=False) if options.json else _words(found))
+    return 0
+
+
+def _plain(found: Advice) -> dict[str, Any]:
+    names = ("method", "settings", "expected_accuracy", "public", "epsilon", "sentence", "reasons", "price")
+    return {name: getattr(found, name) for name in names}
+
+
+def _words(found: Advice) -> str:
+    lines = [found.sentence, *(f"why  {line}" for line in found.reasons), f"price {found.price}"]
+    for one in found.predictions:
+        low, high = one.accuracy
+        lines.append(
+            f"{one.method:<24} {one.public or '(own public rows)':<24} {100 * one.middle:5.1f} %  ({100 * low:.1f} to {100 * high:.1f})"
+        )
+    return "\n".join(lines)

@@ -1,0 +1,202 @@
+"""Tables with words and gaps as numbers. Categories, fill values and ranges come from public rows or from whoever brings the table."""
+
+import dataclasses
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from pillar_core.arrays import Array
+from pillar_core.data.partition import stratified
+from pillar_core.data.parts import Parts
+from pillar_core.data.tables import is_text, labels_of, mostly_numbers, partition, taken
+from pillar_core.data.wording import listed
+from pillar_core.errors import DataError
+
+NUMBERS, WORDS, IDENTIFIER, DATE, COPY, CONSTANT = "numbers", "words", "an identifier", "dates", "a copy", "one value"
+LEFT_OUT = (IDENTIFIER, CONSTANT)
+"""Kinds that are left out unless somebody asks for them."""
+ADVICE = {
+    DATE: "holds dates: leave it out, or write a number instead, such as an age or days since a fixed day",
+    COPY: "repeats another column: leave one of them out",
+}
+FEWEST_DISTINCT = 20
+MOST_CATEGORIES = 100
+_DATE = r"^\s*(?:\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.]\d{2,4})"
+_IDENTIFYING = re.compile(
+    r"(^|[_\W])(id|ids|nr|no|mrn|ssn|uuid|guid|number|name|surname|email|e-mail|phone|address|index|patient)([_\W]|$)", re.I
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class Column:
+    """A feature column as it looks: its kind, and how many of its cells are empty."""
+
+    name: str
+    kind: str
+    gaps: int
+
+
+@dataclasses.dataclass(frozen=True)
+class Recipe:
+    """How a table becomes numbers: the label, the columns left out, the categories of words, what fills gaps, and (low, high) of columns
+    that no public row scales."""
+
+    label: str
+    left_out: tuple[str, ...] = ()
+    categories: Mapping[str, tuple[str, ...]] = dataclasses.field(default_factory=dict)
+    fills: Mapping[str, float] = dataclasses.field(default_factory=dict)
+    ranges: Mapping[str, tuple[float, float]] = dataclasses.field(default_factory=dict)
+
+
+def columns_of(frame: Any, label: str) -> tuple[Column, ...]:
+    """The feature columns of a table, in order."""
+    inputs = [name for name in frame.columns if name not in (label, taken(frame, ("split",)))]
+    seen: dict[int, list[str]] = {}
+    found = []
+    for name in inputs:
+        column = frame[name]
+        digest = hash(tuple(column.head(1000).astype(str)))
+        kind = COPY if any(column.equals(frame[other]) for other in seen.get(digest, ())) else _kind(name, column)
+        seen.setdefault(digest, []).append(name)
+        found.append(Column(name, kind, int(_gaps(column, kind).sum())))
+    return tuple(found)
+
+
+def learnt(public: Any, columns: Sequence[Column], *, label: str, left_out: Sequence[str]) -> Recipe:
+    """The recipe that public rows give: their words are the categories, their medians fill gaps.
+
+    Raises:
+        DataError: the public rows lack a column.
+    """
+    used = [one for one in columns if one.name not in left_out]
+    absent = [one.name for one in used if one.name not in public.columns]
+    if absent:
+        raise DataError(f"the public rows lack the columns {listed(absent)}: bring them with the same columns, or leave these out.")
+    words = {one.name: tuple(sorted(set(_words(public[one.name])) - {""})) for one in used if one.kind == WORDS}
+    numbers = {one.name: _numbers(public[one.name]) for one in used if one.kind == NUMBERS}
+    numbers = {one.name: _numbers(public[one.name]) for one in used if one.kind == NUMBERS}
+    medians = {name: float(np.nanmedian(column)) for name, column in numbers.items() if np.isfinite(column).any()}
+    return Recipe(label, tuple(left_out), words, medians)
+
+
+def problems_of(columns: Sequence[Column], recipe: Recipe, *, is_scaled: bool) -> list[str]:
+    """Why these columns cannot be encoded so, one line each. is_scaled: public rows scale the columns, so that no range is asked for."""
+    problems = []
+    for one in columns:
+        if one.name in recipe.left_out:
+            continue
+        if one.kind in ADVICE:
+            problems.append(f"column {one.name!r} {ADVICE[one.kind]}.")
+        elif one.kind in (WORDS, IDENTIFIER):
+            count = len(recipe.categories.get(one.name, ()))
+            if not 0 < count <= MOST_CATEGORIES:
+                problems.append(
+                    f"column {one.name!r} holds words, with {count} known categories; it takes 1 to {MOST_CATEGORIES}: name them, or leave "
+                    "it out."
+                )
+        else:
+            if one.gaps and one.name not in recipe.fills:
+                problems.append(f"column {one.name!r} has {one.gaps:,} empty cells: say what fills them, or leave it out.")
+            if not is_scaled and one.name not in recipe.ranges:
+                problems.append(f"column {one.name!r} needs a range: no public row says how large its values are.")
+    return problems
+
+
+def encoded(frame: Any, columns: Sequence[Column], recipe: Recipe) -> tuple[Array, tuple[str, ...]]:
+    """((n, d) float32 rows, the d columns' names): numbers with their gaps filled, words as one column a category.
+
+    A word that is no category, and an empty cell among words, is 0 in all of them.
+
+    Raises:
+        DataError: the table lacks a column, or nothing is left.
+    """
+    parts, names = [], []
+    for one in columns:
+        if one.name in recipe.left_out:
+            continue
+        if one.name not in frame.columns:
+            raise DataError(f"the table lacks the column {one.name!r}: bring all tables with the same columns, or leave it out.")
+        if one.name in recipe.categories:
+            words = np.array(_words(frame[one.name]), dtype=object)
+            parts += [words == category for category in recipe.categories[one.name]]
+            names += [f"{one.name}={category}" for category in recipe.categories[one.name]]
+        else:
+            values = _numbers(frame[one.name])
+            values = np.where(np.isfinite(values), values, recipe.fills.get(one.name, 0.0))
+            low, high = recipe.ranges.get(one.name, (0.0, 1.0))
+            parts.append(np.clip((values - low) / (high - low), 0, 1) if one.name in recipe.ranges else values)
+            names.append(one.name)
+    if not parts:
+        raise DataError("no feature column is left: keep at least one.")
+    return np.ascontiguousarray(np.stack(parts, axis=1), dtype=np.float32), tuple(names)
+
+
+def private_parts(frame: Any, columns: Sequence[Column], recipe: Recipe) -> Parts:
+    """A private table through a recipe: train and test rows as its column split says, else a stratified fifth for the test.
+
+    Raises:
+        DataError: as `encoded`; labels that are none, or too few rows of a class.
+    """
+    x, names = encoded(frame, columns, recipe)
+    notes = [f"Labels come from column {recipe.label!r}. Features: {listed(names)}."]
+    y = labels_of(frame[recipe.label])
+    train, test = partition(frame, taken(frame, ("split",)), y, notes)
+    return Parts(x[train], y[train], x[test] if len(test) else None, y[test] if len(test) else None, None, tuple(notes))
+
+
+def public_parts(frame: Any, columns: Sequence[Column], recipe: Recipe) -> Parts:
+    """A public table through the same recipe: all its rows, labelled where it has the label column.
+
+    Raises:
+        DataError: as `encoded`; labels that are none.
+    """
+    x, names = encoded(frame, columns, recipe)
+    has_labels = recipe.label in frame.columns and frame[recipe.label].notna().any()
+    return Parts(x, labels_of(frame[recipe.label]) if has_labels else None, notes=(f"Features: {listed(names)}.",))
+
+
+def divided(frame: Any, label: str, share: float) -> tuple[Any, Any]:
+    """(the private rows with all test rows, the public rows): a stratified share of the train rows, the same every time.
+
+    Raises:
+        DataError: labels that are none.
+    """
+    y = labels_of(frame[label])
+    train, test = partition(frame, taken(frame, ("split",)), y, [])
+    private, public = stratified(np.unique(y[train], return_inverse=True)[1], seed=0, name="public share", share=share)
+    sides = np.full(len(frame), "train")
+    sides[test] = "test"
+    kept = np.sort(np.concatenate([train[private], test]))
+    named = frame.drop(columns=[name for name in [taken(frame, ("split",))] if name]).assign(split=sides)
+    return named.iloc[kept].reset_index(drop=True), named.iloc[train[public]].drop(columns="split").reset_index(drop=True)
+
+
+def _kind(name: str, column: Any) -> str:
+    values = column.dropna()
+    distinct = int(values.nunique())
+    if distinct <= 1:
+        return CONSTANT
+    if is_text(column) and not mostly_numbers(column):
+        if values.astype(str).str.match(_DATE).mean() > 0.8:
+            return DATE
+        return IDENTIFIER if distinct > max(FEWEST_DISTINCT, len(values) / 2) else WORDS
+    numbers = _numbers(values)
+    numbers = numbers[np.isfinite(numbers)]
+    is_counted = distinct == len(values) and bool((numbers == np.rint(numbers)).all())
+    return IDENTIFIER if is_counted and _IDENTIFYING.search(name) else NUMBERS
+
+
+def _gaps(column: Any, kind: str) -> Array:
+    return np.asarray(column.isna()) if kind != NUMBERS else ~np.isfinite(_numbers(column))
+
+
+def _numbers(column: Any) -> Array:
+    import pandas as pd
+
+    return np.asarray(pd.to_numeric(column, errors="coerce"), dtype=np.float64)
+
+
+def _words(column: Any) -> list[str]:
+    return ["" if missing else str(value).strip() for value, missing in zip(column, column.isna(), strict=True)]

@@ -1,0 +1,41 @@
+"""What is expected, before anything was trained: a mark with its 95 % range for each of several choices."""
+
+from typing import Any
+
+import pandas as pd
+import plotly.graph_objects as go
+
+from pillar_core.plots import marks
+from pillar_core.plots.theme import INK, Mode, finished
+
+_COLOUR: dict[Mode, str] = {"light": "#4C3FB1", "dark": "#A99CF5"}
+
+
+def expected(table: pd.DataFrame, *, title: str, chosen: str, caption: str, mode: Mode = "light") -> Any:
+    """Expected accuracy (percent) by name, from above in the table's order; the chosen one stands out.
+
+    table: columns name, low, high in [0, 1], the prediction in their middle.
+    """
+    rows = table.assign(mean=(table["low"] + table["high"]) / 2)
+    colours = [marks.MARKED[mode] if name == chosen else _COLOUR[mode] for name in rows["name"]]
+    figure = go.Figure()
+    marks.dots(
+        figure,
+        100 * rows["mean"],
+        rows["name"],
+        colours,
+        size=12,
+        error_x=marks.reach(rows, INK[mode].muted, thickness=1.6, width=5),
+        mode="markers+text",
+        text=[f"{100 * value:.0f}" for value in rows["mean"]],
+        textposition="top center",
+        hover="%{y}: %{x:.1f} %",
+    )
+    figure.update_xaxes(title_text="expected accuracy, %")
+    marks.names_axis(figure, list(rows["name"]))
+    figure.update_layout(showlegend=False)
+    ends = zip(rows["name"], rows["low"], rows["high"], strict=True)
+    words = "; ".join(f"{name} {100 * low:.0f} to {100 * high:.0f} percent" for name, low, high in ends)
+    return finished(
+        figure, title=title, caption=caption, alt=f"Expected accuracy: {words}.", mode=mode, height=190 + 46 * len(rows), line=44
+    )

@@ -1,0 +1,199 @@
+"""Which learner and which public set to take, and what accuracy to expect, before any private row is read."""
+
+import dataclasses
+import math
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+
+from pillar_core.errors import DataError
+from pillar_core.methods import METHODS
+from pillar_core.methods.parts import rules
+from pillar_core.params import SHARE, Seed
+from pillar_core.runs.loading import load_features
+from pillar_core.runs.splitting import alike
+from pillar_core.studies.advice import simulation
+from pillar_core.studies.recommend import recommend
+from pillar_core.types import Dataset, Epsilon, FeatureSet, NeighboringRelation, PrivacyBudget, PublicUse, SemiPrivateSplit
+
+OWN = ""
+"""The name of the split's own public rows among the candidates."""
+FREE = "free: ε = 0, for no private and no test row was read"
+BUDGETS = (0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 5.0, 8.0)
+"""Where a target accuracy is looked for."""
+MARGIN = 0.05
+"""By how much plays must put another learner above AdaMix: measured regret is least there (docs/advice.md)."""
+FEW_PUBLIC = 100
+"""Unlabelled public rows below which PILLAR was ahead of PILLAR Kalman."""
+FEW_A_CLASS = 8
+"""Labelled public rows a class below which plays are far off and choose no learner."""
+_FITTED: Mapping[str, Any] = tomllib.loads(Path(__file__).with_name("fitted.toml").read_text(encoding="utf-8"))
+
+
+@dataclasses.dataclass(frozen=True)
+class Prediction:
+    """What one learner with one public set should reach on rows like the public ones: a 95 % range around `middle`, in [0, 1]."""
+
+    public: str
+    method: str
+    accuracy: tuple[float, float]
+
+    @property
+    def middle(self) -> float:
+        """The prediction."""
+        return sum(self.accuracy) / 2
+
+
+@dataclasses.dataclass(frozen=True)
+class Advice:
+    """What to do first: a hypothesis, which a measurement may contradict.
+
+    `expected_accuracy` is a 95 % range in [0, 1] whose middle is the prediction; `public` names the candidate to take ("": the split's own
+    public rows); `predictions` are those of all learners and candidates that were weighed, best first; `price` says what asking cost.
+    """
+
+    method: str
+    settings: Mapping[str, Any]
+    expected_accuracy: tuple[float, float]
+    public: str
+    epsilon: float
+    sentence: str
+    reasons: tuple[str, ...]
+    price: str = FREE
+    predictions: tuple[Prediction, ...] = ()
+
+
+def advise(
+    split: SemiPrivateSplit,
+    *,
+    epsilon: Epsilon = 1.0,
+    delta: float = 1e-5,
+    relation: str = "add_or_remove_one",
+    candidates: Mapping[str, FeatureSet | Dataset] | None = None,
+    target_accuracy: Annotated[float, SHARE] | None = None,
+    seed: Seed = 0,
+) -> Advice:
+    """The learner, and of `candidates` the public set, that should reach most within (ε, δ), and how much that is.
+
+    candidates: public sets by name (their train rows), instead of the split's own public rows.
+    target_accuracy: in [0, 1]; then ε is the smallest of `BUDGETS` whose prediction reaches it, and `epsilon` is not used.
+
+    Guarantee: only the numbers of private rows, features and classes, the budget, public rows and their labels are read; private and test
+    rows can be any. It is a prediction, measured on other data sets (docs/advice.md), and right for rows like the public ones.
+
+    Raises:
+        DataError: no candidate fits. SettingError, BudgetError: a relation, seed or budget that cannot be.
+    """
+    budget = PrivacyBudget(epsilon, delta, NeighboringRelation.of(relation))
+    if target_accuracy is not None:
+        return _reaching(split, target_accuracy, delta=delta, relation=relation, candidates=candidates, seed=seed)
+    sides, refused = _sides(split, candidates)
+    found = {name: _predictions(name, rows, budget, seed or 0) for name, rows in sides.items()}
+    best = max((_chosen(found[name], rows) for name, rows in sides.items()), key=lambda one: one.middle)
+    rows = sides[best.public]
+    use = PublicUse.LABELLED if rows.has_public_labels else PublicUse.UNLABELLED if len(rows.public_x) else PublicUse.NONE
+    first = recommend(rows.facts, use, epsilon=epsilon, delta=delta)
+    public = f"*{best.public}* as public data" if best.public else "the public rows at hand" if len(rows.public_x) else "no public rows"
+    title, half = METHODS[best.method].title, best.middle - best.accuracy[0]
+    sentence = f"Use {public}, {title}; expect {100 * best.middle:.0f} ± {100 * half:.0f} % at ε = {epsilon:g}."
+    reasons = (
+        first.reasons[0],
+        *_grounds(best, rows, found[best.public]),
+        *(f"{name} is left out: {why}" for name, why in refused.items()),
+    )
+    every = tuple(sorted((one for each in found.values() for one in each), key=lambda one: -one.middle))
+    return Advice(best.method, {}, best.accuracy, best.public, float(epsilon), sentence, reasons, predictions=every)
+
+
+def _reaching(split: SemiPrivateSplit, target: float, **asked: Any) -> Advice:
+    """The advice at the smallest budget that should reach the target; at the largest, with a reason, where none does."""
+    low, high = 0, len(BUDGETS) - 1
+    by_place: dict[int, Advice] = {}
+
+    def at(place: int) -> Advice:
+        if place not in by_place:
+            by_place[place] = advise(split, epsilon=BUDGETS[place], **asked)
+        return by_place[place]
+
+    while low < high:
+        middle = (low + high) // 2
+        low, high = (low, middle) if sum(at(middle).expected_accuracy) / 2 >= target else (middle + 1, high)
+    found = at(low)
+    if sum(found.expected_accuracy) / 2 >= target:
+        return dataclasses.replace(found, reasons=(f"ε = {BUDGETS[low]:g} is the smallest that should reach {target:.0%}", *found.reasons))
+    missed = f"no ε up to {BUDGETS[-1]:g} should reach {target:.0%}: bring more private rows, or public rows that are nearer"
+    return dataclasses.replace(found, reasons=(missed, *found.reasons))
+
+
+def _sides(
+    split: SemiPrivateSplit, candidates: Mapping[str, FeatureSet | Dataset] | None
+) -> tuple[dict[str, SemiPrivateSplit], dict[str, str]]:
+    """By name, the split without its rows beside each candidate; and why others do not fit."""
+    if not candidates:
+        return {OWN: simulation.blind(split)}, {}
+    sides, refused = {}, {}
+    for name, data in candidates.items():
+        try:
+            sides[name] = simulation.blind(split, alike(load_features(data), split.features)[0])
+        except DataError as problem:
+            refused[name] = str(problem)
+    if not sides:
+        raise DataError(*(f"{name}: {why}" for name, why in refused.items()))
+    return sides, refused
+
+
+def _predictions(name: str, rows: SemiPrivateSplit, budget: PrivacyBudget, seed: int) -> list[Prediction]:
+    """What each learner of the fitted table that these public rows allow should reach."""
+    mu, kind = rules.gaussian_mu(budget), "none"
+    sizes: dict[str, float] = {}
+    if simulation.can_play(rows):
+        kind = "labelled"
+    elif len(rows.public_x):
+        kind, sizes = "unlabelled", {"directions": simulation.effective_directions(rows)}
+    error = "error_of_few" if _is_few(rows) else "error"
+    found = []
+    for method, weights in _FITTED[kind]["learners"].items():
+        if kind == "labelled":
+            sizes["plays"] = simulation.played(method, rows, budget, seed)
+        terms = simulation.regressors(rows.facts, mu, sizes)
+        share = 1 / (1 + math.exp(-sum(weight * terms[term] for term, weight in weights.items())))
+        half = min(_FITTED[kind][error], share, 1 - share)
+        found.append(Prediction(name, method, (share - half, share + half)))
+    return found
+
+
+def _chosen(found: list[Prediction], rows: SemiPrivateSplit) -> Prediction:
+    """The learner that did best on other data sets, unless plays put another clearly above it."""
+    by_method = {one.method: one for one in found}
+    if "adamix" not in by_method:
+        return by_method.get("pillar" if rows.facts.n_public < FEW_PUBLIC else "pillar_kalman", found[0])
+    first, best = by_method["adamix"], max(found, key=lambda one: one.middle)
+    is_clear = best.middle > first.middle + MARGIN and not _is_few(rows)
+    return best if is_clear else first
+
+
+def _is_few(rows: SemiPrivateSplit) -> bool:
+    return rows.facts.n_public < FEW_A_CLASS * rows.facts.n_classes
+
+
+def _grounds(best: Prediction, rows: SemiPrivateSplit, found: list[Prediction]) -> tuple[str, ...]:
+    """Why this learner, how sure, and how much better than guessing."""
+    basis = (
+        "public spectrum and sizes, by a table fitted on other data sets"
+        if rows.public_y is None
+        else "learners played on labelled public rows"
+    )
+    if not len(rows.public_x):
+        basis = "sizes alone, by a table fitted on other data sets"
+    others = [one for one in found if one.public == best.public and one.method != best.method][:2]
+    next_ones = "; ".join(f"{METHODS[one.method].title} {100 * one.middle:.0f} %" for one in others)
+    words = [f"predicted from {basis}; a hypothesis for rows like the public ones", f"next: {next_ones}"]
+    if rows.public_y is not None and len(rows.public_y):
+        share = float(np.bincount(rows.public_y).max() / len(rows.public_y))
+        words.append(f"always saying the most frequent class of the public rows is right in {100 * share:.0f} % of them")
+        if best.middle <= share:
+            words.append("no learner is predicted to beat that: raise ε, or bring more rows")
+    return tuple(words)

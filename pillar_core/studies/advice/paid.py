@@ -1,0 +1,106 @@
+"""Public set and learner chosen on private rows within the budget, then the training: all of it on one ledger."""
+
+import dataclasses
+import math
+from collections.abc import Mapping
+
+import numpy as np
+
+from pillar_core import accounting
+from pillar_core import ledger as events
+from pillar_core.arrays import Array
+from pillar_core.deferred import torch
+from pillar_core.errors import BudgetError, DataError, UnsupportedError
+from pillar_core.fingerprint import fingerprint
+from pillar_core.ledger import Ledger, compose, describe
+from pillar_core.mechanisms import GaussianMechanism
+from pillar_core.methods import METHODS
+from pillar_core.rng import Streams
+from pillar_core.runs.run import run_many, solve
+from pillar_core.splits import view_of
+from pillar_core.studies.advice.free import Advice, advise
+from pillar_core.types import Classifier, Guarantee, NeighboringRelation, PublicUse, RunRecord, SemiPrivateSplit
+
+SHARE = 0.2
+"""Of μ² that the choice spends."""
+CHOSEN_WITHIN = "the public set was chosen on private rows by one noisy sum that ε counts, the learner from public rows alone"
+DIRECTIONS = 32
+
+
+def chosen_and_trained(
+    sides: Mapping[str, SemiPrivateSplit], *, epsilon: float, delta: float = 1e-5, seed: int | None = 0
+) -> tuple[Advice, RunRecord]:
+    """(the advice after the choice, the run of what was chosen): which of several public sets suits the private rows, asked of these.
+
+    sides: by name, the same private rows beside each public set.
+
+    A row adds to each set's score at most 1: whether the head of its labelled public rows is right about it, or how much of it lies in
+    the first directions of its unlabelled ones. What a set reaches less than it does on its own rows is taken off its prediction.
+
+    Guarantee: (ε, δ) under add/remove for choice and training together: one Gaussian sum whose rows have norm at most √m over m sets, then
+    the training's own events, composed. Public size.
+
+    Raises:
+        BudgetError: the learner spends more than its share. DataError: other private rows. UnsupportedError: ε = ∞.
+    """
+    if math.isinf(epsilon):
+        raise UnsupportedError("without noise nothing is paid; lower ε.")
+    if len({len(rows.private) for rows in sides.values()}) != 1:
+        raise DataError("the public sets must be weighed for the same private rows: split each with public=….")
+    total, relation = accounting.mu_of(epsilon, delta), NeighboringRelation.ADD_OR_REMOVE_ONE
+    after = accounting.epsilon_of_mu(total * math.sqrt(1 - SHARE), delta)
+    advices = {name: advise(rows, epsilon=after, delta=delta, seed=seed or 0) for name, rows in sides.items()}
+    scores, expected = zip(*(_scores(rows) for rows in sides.values()), strict=True)
+    asked = fingerprint("choice", epsilon, delta, [rows.fingerprint for rows in sides.values()])
+    ledger, multiplier = Ledger(), 1 / (total * math.sqrt(SHARE))
+    mechanism = GaussianMechanism(multiplier, math.sqrt(len(sides)), Streams(seed, asked).secret("choice"), ledger, label="choice of a set")
+    sums = torch.from_numpy(np.stack(scores).sum(axis=1))
+    seen = mechanism.release(sums).numpy() / next(iter(sides.values())).facts.n_private
+    drops = np.maximum(np.array(expected) - seen, 0.0)
+    middles = [sum(one.expected_accuracy) / 2 - drop for one, drop in zip(advices.values(), drops, strict=True)]
+    place = int(np.argmax(middles))
+    name = list(sides)[place]
+    advice, rows = advices[name], sides[name]
+    spends = METHODS[advice.method].budget_setting is not None
+    one = solve(advice.method, rows, epsilon=after if spends else None, delta=delta, seed=seed)
+    record, spent = run_many([one], rows)[0], compose(events.gaussian(multiplier), one.cost)
+    bounds = accounting.epsilon(spent, delta=delta, relation=relation, accountant="auto")
+    if not bounds.upper <= epsilon:
+        raise BudgetError(f"choice and training cost ε = {bounds.upper:.6g}, above {epsilon:g}; choose a public set yourself.")
+    accountant = accounting.resolve(spent, relation=relation, accountant="auto").name
+    assumptions = (*record.guarantee.assumptions, CHOSEN_WITHIN)
+    guarantee = Guarantee(bounds, delta, relation, accountant, assumptions, describe(spent))
+    half = min(middles[place], 1 - middles[place], (advice.expected_accuracy[1] - advice.expected_accuracy[0]) / 2)
+    low, high = middles[place] - half, middles[place] + half
+    found = dataclasses.replace(
+        advice,
+        public=name,
+        epsilon=epsilon,
+        expected_accuracy=(low, high),
+        sentence=f"Use *{name}* as public data, {METHODS[advice.method].title}; expect {50 * (low + high):.0f} ± {100 * half:.0f} % at "
+        f"ε = {epsilon:g}, the choice included.",
+        price=f"paid: {SHARE:.0%} of μ² of the total ε = {epsilon:g} went into the choice among {len(sides)} sets, the rest into training",
+    )
+    return found, dataclasses.replace(record, guarantee=guarantee)
+
+
+def _scores(rows: SemiPrivateSplit) -> tuple[Array, float]:
+    """((N,) float64 in [0, 1], one a private row; what public rows themselves reach on average)."""
+    x, y, half = rows.features.x_train[rows.private], rows.features.y_train, len(rows.public_x) // 2
+    if rows.public_y is not None and y is not None and np.ptp(rows.public_y[:half]):
+        own = dataclasses.replace(rows, public_x=rows.public_x[:half], public_y=rows.public_y[:half], memo=type(rows.memo)())
+        right = _public_head(own).predict(rows.public_x[half:]) == rows.public_y[half:]
+        return (_public_head(rows).predict(x) == y[rows.private]).astype(np.float64), float(right.mean())
+    view = view_of(rows, PublicUse.UNLABELLED)
+    basis = view.basis(standardise=None, centre=True)
+    k = min(DIRECTIONS, basis.rank)
+    whole, projected = (view.prepare(standardise=None, centre=True, normalise=False, k=width).z.astype(np.float64) for width in (None, k))
+    lengths = (whole**2).sum(axis=1)
+    shares = np.where(lengths > 0, (projected**2).sum(axis=1) / np.where(lengths > 0, lengths, 1.0), 0.0)
+    return np.clip(np.nan_to_num(shares), 0.0, 1.0), float((basis.eigenvalues[:k].sum()) / basis.eigenvalues.sum())
+
+
+def _public_head(rows: SemiPrivateSplit) -> Classifier:
+    """What the public rows' labels teach: no private row enters."""
+    solved = solve("only_public", rows)
+    return solved.method.fit(solved.settings, solved.view, solved.streams(0), Ledger()).classifier

@@ -1,0 +1,103 @@
+"""What public rows say about a learner before any private row is read: plays of it on labelled public rows, and their spectrum."""
+
+import dataclasses
+import math
+from collections.abc import Mapping
+
+import numpy as np
+
+from pillar_core import rng
+from pillar_core.arrays import Array
+from pillar_core.methods import METHODS
+from pillar_core.runs.run import Solved, run_many, solve
+from pillar_core.splits import split_features, view_of
+from pillar_core.types import FeatureSet, PrivacyBudget, PublicFacts, PublicUse, SemiPrivateSplit
+
+HELD_OUT = 0.25
+ROWS_PLAYED, FEWEST_PLAYS, MOST_PLAYS = 400, 2, 8
+"""Public rows that all plays together should hold, and how many plays at least and at most."""
+MOST_ROWS = 4_000
+ROWS_A_CLASS = 4
+"""Labelled public rows a class, on average, from which plays say anything."""
+
+
+def blind(split: SemiPrivateSplit, public: FeatureSet | None = None) -> SemiPrivateSplit:
+    """`split` without its rows: sizes, classes and public rows alone; those of `public` where another set is tried.
+
+    Guarantee: nothing that is computed from what comes back depends on a private, validation or test row.
+    """
+    own = split.features
+    nothing = FeatureSet(np.zeros((1, own.d), dtype=np.float32), np.zeros(1, dtype=np.int64), None, None, own.classes)
+    if public is None:
+        x, y = split.public_x, split.public_y
+    else:
+        tried = split_features(nothing, public=public)
+        x, y = tried.public_x, tried.public_y
+    return SemiPrivateSplit(nothing, np.zeros(len(split.private), dtype=np.int64), np.zeros(0, dtype=np.int64), x, y, {})
+
+
+def can_play(rows: SemiPrivateSplit) -> bool:
+    """Whether public rows carry labels enough for a play."""
+    return rows.public_y is not None and len(rows.public_x) >= ROWS_A_CLASS * rows.features.n_classes and np.ptp(rows.public_y) > 0
+
+
+def played(method: str, rows: SemiPrivateSplit, budget: PrivacyBudget, seed: int) -> float:
+    """Mean accuracy on held-out public rows of `method` trained on the other public rows, signal against noise kept as it will be.
+
+    n rows play the N private ones: the noise multiplier is n/N of the real one, so that μn stays μN. A learner without public labels has
+    the same rows as its public ones; else half of the rows start it; one that reads public rows alone has them all.
+    """
+    epsilon = budget.epsilon if METHODS[method].budget_setting is not None else None
+    real = solve(method, rows, epsilon=epsilon, delta=budget.delta, relation=str(budget.relation))
+    plays = min(max(ROWS_PLAYED // len(rows.public_x), FEWEST_PLAYS), MOST_PLAYS)
+    return float(np.mean([_play(real, rows, seed + play) for play in range(plays)]))
+
+
+def effective_directions(rows: SemiPrivateSplit) -> float:
+    """exp of the entropy of the public spectrum: over how many directions public rows spread."""
+    values = view_of(rows, PublicUse.UNLABELLED).basis(standardise=None, centre=True).eigenvalues
+    shares = values[values > 0] / values[values > 0].sum()
+    return float(np.exp(-(shares * np.log(shares)).sum()))
+
+
+def regressors(facts: PublicFacts, mu: float, sizes: Mapping[str, float]) -> dict[str, float]:
+    """What the fitted table multiplies. sizes: `plays`, their accuracy, or `directions`."""
+    signal = math.log(min(max(mu * facts.n_private / facts.n_classes, 1e-3), 1e6))
+    found = {
+        "constant": 1.0,
+        "signal": signal,
+        "rows": math.log(max(facts.n_public, 1) / facts.n_classes),
+        "classes": math.log(facts.n_classes),
+    }
+    return found | {name: math.log(size) if name == "directions" else logit(size) for name, size in sizes.items()}
+
+
+def logit(share: float) -> float:
+    """log(p/(1 − p)), p kept within 0.5 % of 0 and 1."""
+    inside = min(max(share, 0.005), 0.995)
+    return math.log(inside / (1 - inside))
+
+
+def _play(real: Solved, rows: SemiPrivateSplit, seed: int) -> float:
+    order = rng.stream(seed, "advice").permutation(len(rows.public_x))[:MOST_ROWS]
+    held = max(1, round(HELD_OUT * len(order)))
+    test, train = order[:held], order[held:]
+    half, use = len(train) // 2, real.method.public_use
+    public, private = (train, train)
+    if real.method.budget_setting is not None and use is PublicUse.LABELLED:
+        public, private = train[:half], train[half:]
+    parts = split_features(_features(rows, private, test), public=_features(rows, public, None, is_labelled=use is PublicUse.LABELLED))
+    settings = {
+        name: value for name, value in dataclasses.asdict(real.settings).items() if name not in ("batch_size", "k", "noise_multiplier")
+    }
+    if real.method.budget_setting is not None:
+        settings["noise_multiplier"] = real.settings.noise_multiplier * parts.facts.n_private / real.view.facts.n_private
+    return float(run_many([solve(real.method.name, parts, seed=seed, **settings)], parts)[0].accuracy or 0.0)
+
+
+def _features(rows: SemiPrivateSplit, train: Array, test: Array | None, *, is_labelled: bool = True) -> FeatureSet:
+    x, y = rows.public_x, rows.public_y
+    if y is None:
+        raise ValueError("plays need public labels.")
+    x_test, y_test = (None, None) if test is None else (x[test], y[test])
+    return FeatureSet(x[train], y[train] if is_labelled else None, x_test, y_test, rows.features.classes)

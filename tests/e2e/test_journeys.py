@@ -1,0 +1,164 @@
+"""From own files to a model: a hospital's table, x-rays with three public image sets, features with two candidates; from a fresh server."""
+
+import io
+import time
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import pillar_core as pc
+from e2e import browser
+from e2e.browser import expect, opened, settled
+from pillar_core import rng
+from pillar_core.data import encoding
+from pillar_core.types import Dataset
+
+PERSON_SECONDS = 180
+
+
+@pytest.fixture
+def fresh(tmp_path: Path) -> Iterator[str]:
+    """A server of this test alone, on an empty cache."""
+    browser.require_chromium()
+    with browser.server(tmp_path / "cache") as found:
+        yield found
+
+
+def npz(**arrays: Any) -> bytes:
+    file = io.BytesIO()
+    np.savez_compressed(file, **{name: array for name, array in arrays.items() if array is not None})
+    return file.getvalue()
+
+
+def images(data: Dataset, n: int) -> bytes:
+    return npz(x_train=data.x_train[:n], y_train=data.y_train[:n], x_test=data.x_test[:200], y_test=data.y_test[:200])
+
+
+def hospital() -> pd.DataFrame:
+    """The breast cancer table with words, gaps and identifiers, as a hospital's export has them."""
+    data = pc.load_dataset("breast_cancer")
+    x, y = np.concatenate([data.x_train, data.x_test]), np.concatenate([data.y_train, data.y_test])
+    generator = rng.stream(0, "hospital")
+    frame = pd.DataFrame(x[:, :12], columns=[f"measure {place}" for place in range(12)])
+    frame.insert(0, "patient id", 100_000 + generator.permutation(len(frame)))
+    frame["size"] = np.where(x[:, 20] > np.median(x[:, 20]), "large", "small")
+    frame["ward"] = generator.choice(["north", "south", "east"], len(frame))
+    frame.loc[generator.permutation(len(frame))[:60], "measure 3"] = np.nan
+    frame["diagnosis"] = np.array(["malignant", "benign"])[y]
+    frame["split"] = np.where(np.arange(len(frame)) < len(data.x_train), "train", "test")
+    return frame
+
+
+def bring(page: Any, field: str, *files: tuple[str, bytes]) -> None:
+    page.locator(f".st-key-{field} input[type=file]").set_input_files(
+        [{"name": name, "mimeType": "application/octet-stream", "buffer": content} for name, content in files]
+    )
+    settled(page)
+
+
+def set_epsilon(page: Any) -> None:
+    slider = page.get_by_role("slider", name="ε, privacy budget")
+    for _ in range(30):
+        if slider.get_attribute("aria-valuetext") == "1":
+            return
+        before = slider.get_attribute("aria-valuetext")
+        slider.focus()
+        slider.press("ArrowRight")
+        expect(slider).not_to_have_attribute("aria-valuetext", before)
+    raise AssertionError("the slider does not reach ε = 1")
+
+
+def prediction(page: Any) -> tuple[float, float]:
+    """(low, high) that the sentence promises, in [0, 1]."""
+    heading = page.locator(".st-key-answer h3")
+    expect(heading).to_contain_text("at ε = 1.")
+    settled(page)
+    words = heading.inner_text().partition("expect ")[2].split()
+    return (float(words[0]) - float(words[2])) / 100, (float(words[0]) + float(words[2])) / 100
+
+
+def downloaded(page: Any, name: str, folder: Path) -> Any:
+    with page.expect_download() as download:
+        page.get_by_role("button", name=name).click()
+    place = folder / "model.zip"
+    download.value.save_as(place)
+    with zipfile.ZipFile(place) as archive:
+        assert {"model.json", "model.safetensors", "statement.txt", "README.md", "use.py"} <= set(archive.namelist())
+        assert "NOT FOR RELEASE" not in archive.read("statement.txt").decode()
+    return pc.load_model(place)
+
+
+def test_a_hospitals_table_with_words_gaps_and_identifiers(page: Any, fresh: str, tmp_path: Path) -> None:
+    frame, began = hospital(), time.monotonic()
+    opened(page, f"{fresh}/")
+    page.get_by_role("link", name="Get an answer").click()
+    page.get_by_text("From your data to an answer").first.wait_for()
+    settled(page)
+    bring(page, "upload", ("ward.csv", frame.to_csv(index=False).encode()))
+    expect(page.get_by_text("patient id (an identifier)")).to_be_visible()
+    page.get_by_text("A random share of them is public").click()
+    page.get_by_text("Ready.").wait_for()
+    page.get_by_role("button", name="Use these rows as private data").click()
+    page.wait_for_url("**data=stored*")
+    settled(page)
+    set_epsilon(page)
+    low, high = prediction(page)
+    model = downloaded(page, "Train and download", tmp_path)
+    seconds = time.monotonic() - began
+    columns = encoding.columns_of(frame, "diagnosis")
+    whole, public = encoding.divided(frame, "diagnosis", 0.1)
+    recipe = encoding.learnt(public, columns, label="diagnosis", left_out=["patient id"])
+    test = encoding.private_parts(whole, columns, recipe)
+    accuracy = (np.array(model.classes)[model.predict(test.x_test)] == test.y_test).mean()
+    print(f"table: {accuracy:.3f} reached, {low:.2f} to {high:.2f} expected, {seconds:.0f} s")
+    assert low - 0.05 <= accuracy <= high + 0.05
+    assert seconds < PERSON_SECONDS * 10
+
+
+def test_private_x_rays_with_three_public_image_sets(page: Any, fresh: str, tmp_path: Path) -> None:
+    sets = {name: pc.load_dataset(name) for name in ("pneumonia_mnist", "mnist", "fashion_mnist", "digits")}
+    began = time.monotonic()
+    opened(page, f"{fresh}/answer")
+    bring(page, "upload", ("x-rays.npz", images(sets["pneumonia_mnist"], 1200)))
+    page.get_by_text("Ready.").wait_for()
+    bring(page, "upload-candidates", *((f"{name}.npz", images(sets[name], 600)) for name in ("mnist", "fashion_mnist", "digits")))
+    expect(page.get_by_text("600 public rows")).to_have_count(3)
+    page.get_by_role("button", name="Use these rows as private data").click()
+    page.wait_for_url("**data=stored*")
+    settled(page)
+    set_epsilon(page)
+    low, high = prediction(page)
+    page.get_by_role("tab", name="Paid").click()
+    model = downloaded(page, "Choose within ε", tmp_path)
+    x, y = sets["pneumonia_mnist"].x_test[:200], sets["pneumonia_mnist"].y_test[:200]
+    accuracy = (model.predict(x.reshape(len(x), -1) / np.float32(255)) == y).mean()
+    print(f"x-rays: {accuracy:.3f} reached, {low:.2f} to {high:.2f} expected, {time.monotonic() - began:.0f} s")
+    assert accuracy > np.bincount(y).max() / len(y) - 0.1
+
+
+def test_features_with_two_own_candidates(page: Any, fresh: str, tmp_path: Path) -> None:
+    features = pc.load_features(pc.load_dataset("digits"))
+    x, y = features.x_train, features.y_train
+    shuffled = x[1200:, rng.stream(0, "columns").permutation(x.shape[1])]
+    began = time.monotonic()
+    opened(page, f"{fresh}/answer")
+    bring(page, "upload", ("mine.npz", npz(x_train=x[:1200], y_train=y[:1200], x_test=features.x_test, y_test=features.y_test)))
+    page.get_by_text("Ready.").wait_for()
+    near, far = npz(x_train=x[1200:], y_train=y[1200:]), npz(x_train=shuffled)
+    bring(page, "upload-candidates", ("near.npz", near), ("far.npz", far))
+    expect(page.get_by_text("238 public rows")).to_have_count(2)
+    page.get_by_role("button", name="Use these rows as private data").click()
+    page.wait_for_url("**data=stored*")
+    settled(page)
+    set_epsilon(page)
+    low, high = prediction(page)
+    expect(page.locator(".st-key-answer h3")).to_contain_text("near.npz")
+    model = downloaded(page, "Train and download", tmp_path)
+    accuracy = (model.predict(features.x_test) == features.y_test).mean()
+    print(f"features: {accuracy:.3f} reached, {low:.2f} to {high:.2f} expected, {time.monotonic() - began:.0f} s")
+    assert low - 0.02 <= accuracy <= high + 0.02

@@ -1,0 +1,22 @@
+"""The Answer page: one sentence, three prices, and a zip that keeps what it promises."""
+
+from page_reading import words
+
+
+def test_the_page_says_what_to_do_and_reads_no_test_row_unasked(start):
+    app = start("answer", data="breast_cancer", epsilon="1")
+    assert not app.exception
+    said = words(app)
+    assert "expect" in said
+    assert "at ε = 1." in said
+    assert "Nothing was read so far." in said
+    assert "test accuracy" not in " ".join(str(table.value.columns.tolist()) for table in app.dataframe)
+
+
+def test_looking_at_test_rows_compares_them_with_the_prediction(start):
+    app = start("answer", data="breast_cancer", epsilon="1")
+    app.toggle(key="local-widget.answer-look").set_value(True).run()
+    assert not app.exception
+    assert any("The measurement" in item.value for item in (*app.success, *app.warning))
+    assert "most frequent class" in words(app)
+    assert "was looked at" in words(app)

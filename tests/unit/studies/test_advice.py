@@ -1,0 +1,82 @@
+"""Advice: from public facts and public rows alone, right as far as its own range says, and what paying for a choice costs."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+import pillar_core as pc
+from pillar_core import rng
+from pillar_core.errors import DataError
+from pillar_core.studies.advice.paid import chosen_and_trained
+from pillar_core.types import FeatureSet
+
+
+@pytest.fixture(scope="module")
+def digits() -> FeatureSet:
+    return pc.load_features(pc.load_dataset("digits"))
+
+
+def with_noise(split, seed):
+    """The same sizes, classes and public rows, everything else drawn anew, labels too."""
+    own, generator = split.features, rng.stream(seed, "advice test")
+    x, y = (generator.standard_normal(own.x_train.shape) * 50).astype(np.float32), generator.integers(own.n_classes, size=len(own.x_train))
+    features = dataclasses.replace(own, x_train=x, y_train=y, x_test=x[:30], y_test=y[:30])
+    return dataclasses.replace(split, features=features, memo=type(split.memo)())
+
+
+def unlabelled(split):
+    return dataclasses.replace(split, public_y=None, memo=type(split.memo)())
+
+
+@pytest.mark.parametrize("kind", ["labelled", "unlabelled", "candidates"])
+def test_private_and_test_rows_change_nothing(digits, kind):
+    split = pc.split(digits, public_fraction=0.1)
+    split = unlabelled(split) if kind == "unlabelled" else split
+    candidates = {"mine": FeatureSet(split.public_x, split.public_y, None, None, digits.classes)} if kind == "candidates" else None
+    assert pc.advise(split, candidates=candidates) == pc.advise(with_noise(split, 1), candidates=candidates)
+
+
+def test_advice_runs_as_it_is_and_is_right_within_its_range(digits):
+    split = pc.split(digits, public_fraction=0.1, seed=3)
+    advice = pc.advise(split, epsilon=1.0)
+    low, high = advice.expected_accuracy
+    assert 0 <= low < high <= 1
+    record = pc.run(advice.method, split, epsilon=1.0, **advice.settings)
+    assert low <= record.accuracy <= high
+    assert pc.METHODS[advice.method].title in advice.sentence
+    assert f"{50 * (low + high):.0f} ±" in advice.sentence
+    assert advice.price.startswith("free")
+
+
+def test_a_target_is_reached_by_a_smaller_budget_where_it_is_lower(digits):
+    split = pc.split(digits, public_fraction=0.1)
+    small, large = (pc.advise(unlabelled(split), target_accuracy=share) for share in (0.4, 0.8))
+    assert small.epsilon < large.epsilon
+    unreachable = pc.advise(unlabelled(split), target_accuracy=1.0)
+    assert "no ε" in unreachable.reasons[0]
+
+
+def test_candidates_that_cannot_fit_are_left_out_with_the_reason(digits):
+    split = pc.split(digits, public_fraction=0.1)
+    narrow = pc.features(np.zeros((30, 3)), np.arange(30) % 2)
+    fitting = FeatureSet(split.public_x, split.public_y, None, None, digits.classes)
+    advice = pc.advise(split, candidates={"narrow": narrow, "fitting": fitting})
+    assert advice.public == "fitting"
+    assert any("narrow is left out" in reason and "3 features" in reason for reason in advice.reasons)
+    with pytest.raises(DataError, match="narrow"):
+        pc.advise(split, candidates={"narrow": narrow})
+
+
+def test_the_paid_choice_finds_the_near_set_and_stays_within_the_whole_budget(digits):
+    generator, own = rng.stream(0, "shuffled columns"), pc.split(digits, public_fraction=0.1)
+    near = FeatureSet(own.public_x, None, None, None, ())
+    far = FeatureSet(own.public_x[:, generator.permutation(digits.d)], None, None, None, ())
+    private = dataclasses.replace(digits, x_train=digits.x_train[own.private], y_train=digits.y_train[own.private])
+    sides = {"far": pc.split(private, public=far), "near": pc.split(private, public=near)}
+    advice, record = chosen_and_trained(sides, epsilon=1.0)
+    assert advice.public == "near"
+    assert 0.9 < record.guarantee.epsilon.upper <= 1.0
+    assert len(record.guarantee.events) > len(pc.run(advice.method, sides["near"], epsilon=1.0).guarantee.events)
+    assert "chosen on private rows" in " ".join(record.guarantee.assumptions)
+    assert advice.price.startswith("paid")
