@@ -21,6 +21,8 @@ with st.expander("Private rows and public candidates", icon=":material/upload_fi
     upload.panel(settings)
 
 with failures.shown("There is no advice for these rows."):
+    if not is_brought:
+        question.wait_until_asked(settings)
     names = question.candidates(settings)
     advice = question.advised(settings, names)
     settings = question.applied(settings, advice)

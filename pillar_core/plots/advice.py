@@ -29,6 +29,7 @@ def expected(table: pd.DataFrame, *, title: str, chosen: str, caption: str, mode
         mode="markers+text",
         text=[f"{100 * value:.0f}" for value in rows["mean"]],
         textposition="top center",
+        cliponaxis=False,
         hover="%{y}: %{x:.1f} %",
     )
     figure.update_xaxes(title_text="expected accuracy, %")

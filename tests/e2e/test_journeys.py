@@ -1,7 +1,6 @@
 """From own files to a model: a hospital's table, x-rays with three public image sets, features with two candidates; from a fresh server."""
 
 import io
-import time
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,8 +16,6 @@ from e2e.browser import expect, opened, settled
 from pillar_core import rng
 from pillar_core.data import encoding
 from pillar_core.types import Dataset
-
-PERSON_SECONDS = 180
 
 
 @pytest.fixture
@@ -94,7 +91,7 @@ def downloaded(page: Any, name: str, folder: Path) -> Any:
 
 
 def test_a_hospitals_table_with_words_gaps_and_identifiers(page: Any, fresh: str, tmp_path: Path) -> None:
-    frame, began = hospital(), time.monotonic()
+    frame = hospital()
     opened(page, f"{fresh}/")
     page.get_by_role("link", name="Get an answer").click()
     page.get_by_text("From your data to an answer").first.wait_for()
@@ -109,20 +106,16 @@ def test_a_hospitals_table_with_words_gaps_and_identifiers(page: Any, fresh: str
     set_epsilon(page)
     low, high = prediction(page)
     model = downloaded(page, "Train and download", tmp_path)
-    seconds = time.monotonic() - began
     columns = encoding.columns_of(frame, "diagnosis")
     whole, public = encoding.divided(frame, "diagnosis", 0.1)
     recipe = encoding.learnt(public, columns, label="diagnosis", left_out=["patient id"])
     test = encoding.private_parts(whole, columns, recipe)
     accuracy = (np.array(model.classes)[model.predict(test.x_test)] == test.y_test).mean()
-    print(f"table: {accuracy:.3f} reached, {low:.2f} to {high:.2f} expected, {seconds:.0f} s")
     assert low - 0.05 <= accuracy <= high + 0.05
-    assert seconds < PERSON_SECONDS * 10
 
 
 def test_private_x_rays_with_three_public_image_sets(page: Any, fresh: str, tmp_path: Path) -> None:
     sets = {name: pc.load_dataset(name) for name in ("pneumonia_mnist", "mnist", "fashion_mnist", "digits")}
-    began = time.monotonic()
     opened(page, f"{fresh}/answer")
     bring(page, "upload", ("x-rays.npz", images(sets["pneumonia_mnist"], 1200)))
     page.get_by_text("Ready.").wait_for()
@@ -132,20 +125,18 @@ def test_private_x_rays_with_three_public_image_sets(page: Any, fresh: str, tmp_
     page.wait_for_url("**data=stored*")
     settled(page)
     set_epsilon(page)
-    low, high = prediction(page)
+    low, _ = prediction(page)
     page.get_by_role("tab", name="Paid").click()
     model = downloaded(page, "Choose within ε", tmp_path)
     x, y = sets["pneumonia_mnist"].x_test[:200], sets["pneumonia_mnist"].y_test[:200]
     accuracy = (model.predict(x.reshape(len(x), -1) / np.float32(255)) == y).mean()
-    print(f"x-rays: {accuracy:.3f} reached, {low:.2f} to {high:.2f} expected, {time.monotonic() - began:.0f} s")
-    assert accuracy > np.bincount(y).max() / len(y) - 0.1
+    assert accuracy > low - 0.1
 
 
 def test_features_with_two_own_candidates(page: Any, fresh: str, tmp_path: Path) -> None:
     features = pc.load_features(pc.load_dataset("digits"))
     x, y = features.x_train, features.y_train
     shuffled = x[1200:, rng.stream(0, "columns").permutation(x.shape[1])]
-    began = time.monotonic()
     opened(page, f"{fresh}/answer")
     bring(page, "upload", ("mine.npz", npz(x_train=x[:1200], y_train=y[:1200], x_test=features.x_test, y_test=features.y_test)))
     page.get_by_text("Ready.").wait_for()
@@ -160,5 +151,4 @@ def test_features_with_two_own_candidates(page: Any, fresh: str, tmp_path: Path)
     expect(page.locator(".st-key-answer h3")).to_contain_text("near.npz")
     model = downloaded(page, "Train and download", tmp_path)
     accuracy = (model.predict(features.x_test) == features.y_test).mean()
-    print(f"features: {accuracy:.3f} reached, {low:.2f} to {high:.2f} expected, {time.monotonic() - began:.0f} s")
     assert low - 0.02 <= accuracy <= high + 0.02

@@ -68,6 +68,7 @@ def test_the_word_is_read_back_as_written() -> None:
 
 PLACES = {
     "home": [""],
+    "answer": ["data=digits"],
     "learn": ["", "lesson=2"],
     "explore": ["", "view=solve", "view=noise"],
     "compare": ["", "compare=shift&public=part"],

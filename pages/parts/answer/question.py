@@ -10,7 +10,8 @@ from pages.frame.settings import PART, RULE, Settings
 from pillar_core.data import uploads
 from pillar_core.data.cards import here
 from pillar_core.fingerprint import fingerprint
-from pillar_core.studies.advice import Advice
+from pillar_core.studies.advice import Advice, Prediction, free
+from pillar_core.types import NeighboringRelation, PrivacyBudget
 
 _FIELDS = ("data", "backbone", "public_fraction", "seed", "epsilon", "delta", "relation")
 
@@ -24,6 +25,21 @@ def candidates(settings: Settings) -> list[str]:
     return local.several("Public sets to weigh", options, usual, name="answer-public", title=title, help=hint, are_many=True)
 
 
+def wait_until_asked(settings: Settings) -> None:
+    """Rows that nobody brought are not weighed before somebody asks: whoever comes to bring some need not wait for them."""
+    if local.value("answer-for", "") == settings.data:
+        return
+    st.button(
+        f"Answer for {uploads.title_of(settings.data)}",
+        key="answer-go",
+        icon=":material/flag:",
+        on_click=local.put,
+        args=("answer-for", settings.data),
+        help="The sidebar's private data, as if they were yours.",
+    )
+    st.stop()
+
+
 def title(name: str) -> str:
     """What people call a public set."""
     return "A part of the private data set" if name == PART else uploads.title_of(name)
@@ -32,6 +48,12 @@ def title(name: str) -> str:
 def advised(settings: Settings, names: list[str]) -> Advice:
     """The advice about these candidates; `public` names one of them."""
     return _advised(fingerprint(core.key(settings, _FIELDS), names), settings, tuple(names))
+
+
+def over_budgets(settings: Settings, advice: Advice, epsilons: list[float]) -> list[Prediction]:
+    """What the advised learner should reach at other budgets."""
+    key = fingerprint(core.key(settings, _FIELDS), advice.public, advice.method, epsilons)
+    return _over_budgets(key, settings, advice, tuple(epsilons))
 
 
 def applied(settings: Settings, advice: Advice) -> Settings:
@@ -53,3 +75,10 @@ def _advised(fingerprint_: str, _settings: Settings, _names: tuple[str, ...]) ->
     return pc.advise(
         base, epsilon=_settings.epsilon, delta=_settings.delta, relation=_settings.relation, candidates=sides, seed=_settings.seed
     )
+
+
+@st.cache_resource(max_entries=16, show_spinner="Weighing other budgets …")
+def _over_budgets(fingerprint_: str, _settings: Settings, _advice: Advice, _epsilons: tuple[float, ...]) -> list[Prediction]:
+    budgets = [PrivacyBudget(epsilon, _settings.delta, NeighboringRelation.of(_settings.relation)) for epsilon in _epsilons]
+    base, public = core.split(dataclasses.replace(_settings, public=_advice.public)), core.candidate(_advice.public, _settings)
+    return free.over_budgets(base, _advice.method, budgets, public=public, seed=_settings.seed)

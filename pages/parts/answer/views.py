@@ -40,7 +40,8 @@ def figures_of(advice: Advice, settings: Settings) -> None:
     best = {one.public: one for one in reversed(advice.predictions)}
     by_public = [(question.title(name), *one.accuracy) for name, one in best.items()]
     budgets = sorted({*BUDGETS, advice.epsilon})
-    by_budget = [(f"ε = {epsilon:g}", *_at(settings, advice, epsilon)) for epsilon in budgets]
+    over = question.over_budgets(settings, advice, budgets)
+    by_budget = [(f"ε = {epsilon:g}", *one.accuracy) for epsilon, one in zip(budgets, over, strict=True)]
     drawings = (
         ("learners", by_learner, learner, "By learner", "With this public set. The range is 95 % of the errors on other data sets."),
         (
@@ -50,7 +51,7 @@ def figures_of(advice: Advice, settings: Settings) -> None:
             "By public set",
             "The best learner with each. Likeness to the private rows is not known for nothing.",
         ),
-        ("budgets", by_budget, f"ε = {advice.epsilon:g}", "By budget", "The advice at each ε."),
+        ("budgets", by_budget, f"ε = {advice.epsilon:g}", "By budget", "The advised learner at each ε."),
     )
     for column, (name, rows, chosen, title, caption) in zip(st.columns(3), drawings, strict=True):
         table = pd.DataFrame(rows, columns=["name", "low", "high"])
@@ -72,9 +73,7 @@ def diagnostic(settings: Settings, advice: Advice) -> None:
     rows = [(pc.METHODS[method].title, *values) for method, values in measured.items()]
     columns: list[Any] = ["learner", "test accuracy", "± (95 %)", "balanced accuracy", "AUC", "rarest quarter of classes"]
     table = pd.DataFrame(rows, columns=columns)
-    st.dataframe(
-        table.style.format(_percent, subset=columns[1:], na_rep="–"), hide_index=True, key="answer-measured"
-    )
+    st.dataframe(table.style.format(_percent, subset=columns[1:], na_rep="–"), hide_index=True, key="answer-measured")
     counts = core.class_counts(settings)
     test = counts[counts["part"] == "test"]["rows"]
     st.caption(
@@ -124,12 +123,6 @@ def _rarest(recalls: list[float | None], settings: Settings) -> float | None:
 def _mean(values: list[float | None]) -> float | None:
     known = [value for value in values if value is not None]
     return sum(known) / len(known) if known else None
-
-
-def _at(settings: Settings, advice: Advice, epsilon: float) -> tuple[float, float]:
-    if epsilon == advice.epsilon:
-        return advice.expected_accuracy
-    return question.advised(dataclasses.replace(settings, epsilon=epsilon), [advice.public]).expected_accuracy
 
 
 def _named(reason: str, advice: Advice) -> str:

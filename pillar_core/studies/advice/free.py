@@ -3,7 +3,7 @@
 import dataclasses
 import math
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -91,7 +91,10 @@ def advise(
     if target_accuracy is not None:
         return _reaching(split, target_accuracy, delta=delta, relation=relation, candidates=candidates, seed=seed)
     sides, refused = _sides(split, candidates)
-    found = {name: _predictions(name, rows, budget, seed or 0) for name, rows in sides.items()}
+    found = {
+        name: [_predicted(name, method, rows, budget, seed or 0) for method in _FITTED[_kind(rows)]["learners"]]
+        for name, rows in sides.items()
+    }
     best = max((_chosen(found[name], rows) for name, rows in sides.items()), key=lambda one: one.middle)
     rows = sides[best.public]
     use = PublicUse.LABELLED if rows.has_public_labels else PublicUse.UNLABELLED if len(rows.public_x) else PublicUse.NONE
@@ -106,6 +109,14 @@ def advise(
     )
     every = tuple(sorted((one for each in found.values() for one in each), key=lambda one: -one.middle))
     return Advice(best.method, {}, best.accuracy, best.public, float(epsilon), sentence, reasons, predictions=every)
+
+
+def over_budgets(
+    split: SemiPrivateSplit, method: str, budgets: Sequence[PrivacyBudget], *, public: FeatureSet, seed: int
+) -> list[Prediction]:
+    """What one advised learner should reach with one public set at each budget. Guarantee: as `advise`."""
+    rows = simulation.blind(split, alike(public, split.features)[0])
+    return [_predicted("", method, rows, budget, seed) for budget in budgets]
 
 
 def _reaching(split: SemiPrivateSplit, target: float, **asked: Any) -> Advice:
@@ -145,24 +156,20 @@ def _sides(
     return sides, refused
 
 
-def _predictions(name: str, rows: SemiPrivateSplit, budget: PrivacyBudget, seed: int) -> list[Prediction]:
-    """What each learner of the fitted table that these public rows allow should reach."""
-    mu, kind = rules.gaussian_mu(budget), "none"
-    sizes: dict[str, float] = {}
-    if simulation.can_play(rows):
-        kind = "labelled"
-    elif len(rows.public_x):
-        kind, sizes = "unlabelled", {"directions": simulation.effective_directions(rows)}
-    error = "error_of_few" if _is_few(rows) else "error"
-    found = []
-    for method, weights in _FITTED[kind]["learners"].items():
-        if kind == "labelled":
-            sizes["plays"] = simulation.played(method, rows, budget, seed)
-        terms = simulation.regressors(rows.facts, mu, sizes)
-        share = 1 / (1 + math.exp(-sum(weight * terms[term] for term, weight in weights.items())))
-        half = min(_FITTED[kind][error], share, 1 - share)
-        found.append(Prediction(name, method, (share - half, share + half)))
-    return found
+def _kind(rows: SemiPrivateSplit) -> str:
+    return "labelled" if simulation.can_play(rows) else "unlabelled" if len(rows.public_x) else "none"
+
+
+def _predicted(name: str, method: str, rows: SemiPrivateSplit, budget: PrivacyBudget, seed: int) -> Prediction:
+    """What one learner of the fitted table should reach with these public rows."""
+    kind = _kind(rows)
+    sizes = {"plays": simulation.played(method, rows, budget, seed)} if kind == "labelled" else {}
+    if kind == "unlabelled":
+        sizes = {"directions": rows.memo.get("directions", lambda: simulation.effective_directions(rows))}
+    terms = simulation.regressors(rows.facts, rules.gaussian_mu(budget), sizes)
+    share = 1 / (1 + math.exp(-sum(weight * terms[term] for term, weight in _FITTED[kind]["learners"][method].items())))
+    half = min(_FITTED[kind]["error_of_few" if _is_few(rows) else "error"], share, 1 - share)
+    return Prediction(name, method, (share - half, share + half))
 
 
 def _chosen(found: list[Prediction], rows: SemiPrivateSplit) -> Prediction:
@@ -188,7 +195,7 @@ def _grounds(best: Prediction, rows: SemiPrivateSplit, found: list[Prediction]) 
     )
     if not len(rows.public_x):
         basis = "sizes alone, by a table fitted on other data sets"
-    others = [one for one in found if one.public == best.public and one.method != best.method][:2]
+    others = sorted((one for one in found if one.method != best.method), key=lambda one: -one.middle)[:2]
     next_ones = "; ".join(f"{METHODS[one.method].title} {100 * one.middle:.0f} %" for one in others)
     words = [f"predicted from {basis}; a hypothesis for rows like the public ones", f"next: {next_ones}"]
     if rows.public_y is not None and len(rows.public_y):

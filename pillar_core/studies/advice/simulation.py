@@ -16,7 +16,7 @@ from pillar_core.types import FeatureSet, PrivacyBudget, PublicFacts, PublicUse,
 HELD_OUT = 0.25
 ROWS_PLAYED, FEWEST_PLAYS, MOST_PLAYS = 400, 2, 8
 """Public rows that all plays together should hold, and how many plays at least and at most."""
-MOST_ROWS = 4_000
+MOST_ROWS = 2_000
 ROWS_A_CLASS = 4
 """Labelled public rows a class, on average, from which plays say anything."""
 

@@ -1,0 +1,90 @@
+"""Tables with words, gaps, identifiers: what is learnt comes from public rows or the person, and what cannot be read is refused."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from pillar_core.data import encoding
+from pillar_core.data.encoding import Recipe
+from pillar_core.data.tables import labels_of
+from pillar_core.errors import DataError
+
+
+def ward(n: int = 60) -> pd.DataFrame:
+    rows = np.arange(n)
+    frame = pd.DataFrame({"patient id": 1000 + rows[::-1], "age": rows % 50 + 0.5, "sex": np.where(rows % 3, "female", "male")})
+    frame["seen on"] = [f"2024-01-{day % 28 + 1:02d}" for day in rows]
+    frame["years"], frame["clinic"], frame["sick"] = frame["age"], "north", np.where(rows % 2, "yes", "no")
+    frame.loc[[3, 5], "age"] = np.nan
+    frame.loc[[3, 5], "years"] = np.nan
+    return frame
+
+
+def kinds(frame: pd.DataFrame) -> dict[str, str]:
+    return {one.name: one.kind for one in encoding.columns_of(frame, "sick")}
+
+
+def test_columns_are_told_by_what_they_hold() -> None:
+    expected = {"patient id": encoding.IDENTIFIER, "age": encoding.NUMBERS, "sex": encoding.WORDS, "seen on": encoding.DATE}
+    assert kinds(ward()) == expected | {"years": encoding.COPY, "clinic": encoding.CONSTANT}
+
+
+def test_dates_and_copies_are_refused_with_what_to_do() -> None:
+    columns = encoding.columns_of(ward(), "sick")
+    recipe = encoding.learnt(ward(), columns, label="sick", left_out=["patient id", "clinic"])
+    problems = encoding.problems_of(columns, recipe, is_scaled=True)
+    assert len(problems) == 2
+    assert "'seen on' holds dates: leave it out, or write a number instead" in problems[0]
+    assert "'years' repeats another column" in problems[1]
+
+
+def test_categories_and_fill_values_come_from_public_rows_alone() -> None:
+    private, public = ward(), ward(20)
+    private.loc[7, "sex"] = "diverse"
+    private.loc[9, "age"] = 1e9
+    columns = encoding.columns_of(private, "sick")
+    recipe = encoding.learnt(public, columns, label="sick", left_out=["patient id", "clinic", "seen on", "years"])
+    assert recipe.categories == {"sex": ("female", "male")}
+    assert recipe.fills == {"age": float(np.nanmedian(public["age"]))}
+    assert encoding.problems_of(columns, recipe, is_scaled=True) == []
+    x, names = encoding.encoded(private, columns, recipe)
+    assert names == ("age", "sex=female", "sex=male")
+    assert x[3, 0] == pytest.approx(recipe.fills["age"])
+    assert x[7].tolist()[1:] == [0.0, 0.0]
+    assert x[6].tolist()[1:] == [0.0, 1.0]
+
+
+def test_without_public_rows_words_gaps_and_ranges_are_asked_for() -> None:
+    columns = encoding.columns_of(ward(), "sick")
+    left_out = ("patient id", "clinic", "seen on", "years")
+    problems = encoding.problems_of(columns, Recipe("sick", left_out), is_scaled=False)
+    assert sum("'age'" in line for line in problems) == 2
+    assert any("'sex' holds words" in line for line in problems)
+    declared = Recipe("sick", left_out, {"sex": ("female", "male")}, {"age": 40.0}, {"age": (0.0, 80.0)})
+    assert encoding.problems_of(columns, declared, is_scaled=False) == []
+    x, _ = encoding.encoded(ward(), columns, declared)
+    assert x[3, 0] == pytest.approx(0.5)
+    assert x.min() >= 0
+    assert x.max() <= 1
+
+
+def test_a_public_share_leaves_the_private_rows_and_both_have_every_class() -> None:
+    private, public = encoding.divided(ward(), "sick", 0.2)
+    assert set(private["patient id"]).isdisjoint(public["patient id"])
+    assert len(private) + len(public) == 60
+    assert set(public["sick"]) == {"yes", "no"} == set(private[private["split"] == "train"]["sick"])
+    assert (private["split"] == "test").sum() == 12
+
+
+@pytest.mark.parametrize(
+    ("labels", "said"),
+    [(np.arange(1000.0), "Is it a number to predict"), (["a"] * 20 + ["b"] * 20 + ["c"], "the classes c have one row each")],
+)
+def test_labels_that_cannot_be_classes_are_a_question(labels, said) -> None:
+    with pytest.raises(DataError, match=said):
+        labels_of(pd.Series(labels))
+
+
+def test_public_rows_without_a_column_are_refused() -> None:
+    with pytest.raises(DataError, match="lack the columns age"):
+        encoding.learnt(ward().drop(columns="age"), encoding.columns_of(ward(), "sick"), label="sick", left_out=["patient id"])
