@@ -348,6 +348,7 @@ def _plots() -> dict[str, dict[str, Any]]:
         component_table=graph,
         distance_map={"table": screened[["first", "second", "value"]].assign(first="a", second="a")[:1]},
         effect={"lines": lines, "title": "t"},
+        expected={"table": lines.assign(name="a"), "title": "t", "chosen": "a", "caption": "c"},
         epsilon_against_delta={"table": privacy, "delta": 1e-5},
         epsilon_against_steps={"table": privacy, "delta": 1e-5, "here": 1},
         epsilon_colour={"epsilon": 1.0, "mode": "light"},

@@ -1,19 +1,23 @@
 """The curves behind the sliders: a grid over k and ε, run as a job, drawn from whatever the cache holds already."""
 
 import dataclasses
+import math
 from typing import Any
 
 import pandas as pd
 import streamlit as st
 
 import pillar_core as pc
-from pages.frame import core, jobs
+from pages.frame import core, failures, jobs
+from pages.frame import settings as codec
 from pages.frame.settings import Settings
+from pillar_core.data import visitors
 from pillar_core.fingerprint import fingerprint
 from pillar_core.runs import starter, sweep
 from pillar_core.types import RunRecord
 
 BUDGETS = starter.HERO_EPSILONS
+FIRST = 7
 _OVERHEAD = 0.35
 """Seconds per model in a grid beyond the live run's own: reading, testing, storing."""
 
@@ -50,15 +54,30 @@ def read(settings: Settings) -> Curves:
 
 
 def grids_of(settings: Settings) -> tuple[dict[str, Any], ...]:
-    """k × ε × seeds for a projecting learner, the floor without projection, the ceiling without noise; the slider's ε stays out."""
+    """k × ε × seeds for a projecting learner, the floor without projection, the ceiling without noise; of own rows the slider's ε, too."""
     seeds = list(range(settings.seed, settings.seed + settings.seeds))
     shared = {**core.axes(settings), **core.public_axis(settings), "seed": seeds}
     ks = ladder(settings)
+    own = settings.epsilon if codec.is_stored("data", settings.data) and math.isfinite(settings.epsilon) else BUDGETS[0]
     return (
-        {**shared, "method": method_of(settings), "k": ks, "epsilon": list(BUDGETS)},
+        {**shared, "method": method_of(settings), "k": ks, "epsilon": sorted({*BUDGETS, own})},
         {**shared, "method": "dp_sgd", "epsilon": list(BUDGETS)},
         {**shared, "method": "non_private", "k": [*ks, None]},
     )
+
+
+def begin(settings: Settings) -> dict[str, Any] | None:
+    """The job of the first curve of rows that somebody brought: seven k at the slider's ε, one seed. It is started once, unasked."""
+    if not codec.is_stored("data", settings.data) or visitors.binds() or math.isinf(settings.epsilon):
+        return None
+    ks = ladder(settings)
+    chosen = sorted({ks[round(place * (len(ks) - 1) / (FIRST - 1))] for place in range(FIRST)})
+    grid = grids_of(settings)[0] | {"k": chosen, "epsilon": [settings.epsilon], "seed": [settings.seed]}
+    spec = {"kind": "sweep", "grid": grid}
+    if any(record is None for group in sweep.trials(grid) for record in sweep.cached(group)) and jobs.status_of(spec) is None:
+        with failures.shown("The first curve could not be started."):
+            pc.jobs.submit(spec)
+    return spec
 
 
 def method_of(settings: Settings) -> str:
@@ -85,13 +104,15 @@ def panel(curves: Curves, record: RunRecord, settings: Settings) -> None:
     """The state of the grid's job, where anything is missing."""
     if curves.is_complete:
         return
-    missing = curves.total - curves.found
+    missing, first = curves.total - curves.found, begin(settings)
     is_release = (
         "On real private rows each of these models is a further release, and their ε compose; only what nobody else sees costs nothing."
     )
+    budgets = len(curves.grids[0]["epsilon"])
     jobs.panel(
         [{"kind": "sweep", "grid": grid} for grid in curves.grids],
-        what=f"Measure the curves: {len(curves.grids[0]['k'])} k × {len(BUDGETS)} ε × {settings.seeds} seeds, floor and ceiling",
+        beside=() if first is None else (first,),
+        what=f"Measure the curves: {len(curves.grids[0]['k'])} k × {budgets} ε × {settings.seeds} seeds, floor and ceiling",
         seconds=missing * (record.seconds + _OVERHEAD),
         cost=is_release,
         found=curves.found,

@@ -7,7 +7,7 @@ import pandas as pd
 import streamlit as st
 
 import pillar_core as pc
-from pages.frame import figures, local, plain, theme
+from pages.frame import figures, local, plain, session, theme
 from pages.frame.settings import Settings
 from pages.parts.data import gallery
 from pages.parts.screen import question as screening
@@ -88,6 +88,15 @@ def cards(choice: Choice, table: pd.DataFrame) -> None:
             facts.markdown(f"**{row['rank']:.0f}. {plain.text(screening_sets.title(name))}**")
             facts.caption(plain.text(screening_sets.facts(name, choice.private, is_private=choice.epsilon is not None)))
             images.image(screening_sets.samples(name, SAMPLES), width=56)
+            if screening_sets.can_be_public(name):
+                facts.button(
+                    "Use as public data",
+                    key=f"use-public-{place}",
+                    on_click=session.change,
+                    kwargs={"data": choice.private, "public": name},
+                    disabled=name == choice.private,
+                    help="Private and public data of every page are then these two, so that training follows screening.",
+                )
 
 
 def more(choice: Choice, table: pd.DataFrame, settings: Settings) -> None:

@@ -41,10 +41,12 @@ def chosen_and_trained(
     the training's own events, composed. Public size.
 
     Raises:
-        BudgetError: the learner spends more than its share. DataError: other private rows. UnsupportedError: ε = ∞.
+        BudgetError: the learner spends more than its share. DataError: other private rows. UnsupportedError: ε = ∞, or persons.
     """
     if math.isinf(epsilon):
         raise UnsupportedError("without noise nothing is paid; lower ε.")
+    if any(rows.rows_per_person is not None for rows in sides.values()):
+        raise UnsupportedError("the paid choice counts single rows, not persons: choose a public set yourself.")
     if len({len(rows.private) for rows in sides.values()}) != 1:
         raise DataError("the public sets must be weighed for the same private rows: split each with public=….")
     total, relation = accounting.mu_of(epsilon, delta), NeighboringRelation.ADD_OR_REMOVE_ONE

@@ -33,7 +33,8 @@ def blind(split: SemiPrivateSplit, public: FeatureSet | None = None) -> SemiPriv
     else:
         tried = split_features(nothing, public=public)
         x, y = tried.public_x, tried.public_y
-    return SemiPrivateSplit(nothing, np.zeros(len(split.private), dtype=np.int64), np.zeros(0, dtype=np.int64), x, y, {})
+    private, validation = np.zeros(len(split.private), dtype=np.int64), np.zeros(0, dtype=np.int64)
+    return SemiPrivateSplit(nothing, private, validation, x, y, {}, rows_per_person=split.rows_per_person)
 
 
 def can_play(rows: SemiPrivateSplit) -> bool:
