@@ -168,7 +168,9 @@ def _predicted(name: str, method: str, rows: SemiPrivateSplit, budget: PrivacyBu
         sizes = {"directions": rows.memo.get("directions", lambda: simulation.effective_directions(rows))}
     terms = simulation.regressors(rows.facts, rules.gaussian_mu(budget), sizes)
     share = 1 / (1 + math.exp(-sum(weight * terms[term] for term, weight in _FITTED[kind]["learners"][method].items())))
-    half = min(_FITTED[kind]["error_of_few" if _is_few(rows) else "error"], share, 1 - share)
+    error = _FITTED[kind]["error_of_few" if _is_few(rows) else "error"]
+    share = min(max(share, error / 2), 1 - error / 2)  # a range that is cut at its end is not narrower than half of the error
+    half = min(error, share, 1 - share)
     return Prediction(name, method, (share - half, share + half))
 
 
