@@ -10,7 +10,7 @@ settings = session.current()
 
 theme.title(
     "Find the sweet spot",
-    "Move <b>k</b> or <b>ε</b> and a private model is trained as soon as you let go. "
+    "Move <b>k</b>, the directions kept, or <b>ε</b>, the privacy budget, and a private model is trained as soon as you let go. "
     "Too few directions starve it, too many drown it in noise.",
 )
 lesson.banner(settings)

@@ -17,7 +17,7 @@ settings = session.current()
 theme.front(
     "Learn from private data. Limit what it reveals about anyone.",
     "A small <b>public</b> part of the data shows in which directions the signal lies. The <b>private</b> rows then train a model in those "
-    "few directions only, under noise that limits, by ε, what the model can tell about any "
+    "few directions only, under noise that limits, by the privacy budget ε, what the model can tell about any "
     "one row. Fewer directions, less noise; too few, and the signal is lost: try it live.",
 )
 

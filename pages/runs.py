@@ -20,7 +20,7 @@ theme.title(
 with failures.shown("The runs could not be read."):
     with st.spinner("Reading the cache …"):
         runs = records.all_runs()
-    view = runs_results.view(settings.runs, "plan" if runs.empty else "results")
+    view = runs_results.view(settings.runs)
     if view == "plan":
         runs_plan.panel(settings, runs)
     elif view == "jobs":

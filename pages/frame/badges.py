@@ -6,9 +6,9 @@ import streamlit as st
 
 from pillar_core.types import Provenance
 
-_LOOKS: dict[Provenance, tuple[str, Literal["green", "violet", "orange"], str]] = {
-    Provenance.PUBLIC: (":material/public:", "green", "Computed from public rows alone: costs no privacy, free to release."),
-    Provenance.PRIVATE: (":material/shield:", "violet", "Comes out of a differentially private mechanism and spends the ε shown."),
+_LOOKS: dict[Provenance, tuple[str, Literal["gray", "orange"], str]] = {
+    Provenance.PUBLIC: (":material/public:", "gray", "Computed from public rows alone: costs no privacy, free to release."),
+    Provenance.PRIVATE: (":material/shield:", "gray", "Comes out of a differentially private mechanism and spends the ε shown."),
     Provenance.NON_PRIVATE: (
         ":material/visibility_lock:",
         "orange",
@@ -28,7 +28,7 @@ def measured(seeds: int | tuple[int, int]) -> None:
     fewest, most = seeds if isinstance(seeds, tuple) else (seeds, seeds)
     hint = "Every point was trained and tested; seed s sets split and noise. Bands are 95 % Student t intervals over seeds."
     count = f"{most}" if fewest == most else f"{fewest} to {most}"
-    st.badge(f"measured ({count} seed{'' if most == 1 else 's'})", icon=":material/straighten:", color="blue", help=hint)
+    st.badge(f"measured ({count} seed{'' if most == 1 else 's'})", icon=":material/straighten:", color="gray", help=hint)
 
 
 def interpolated() -> None:
@@ -78,4 +78,4 @@ def provenance_row(
         if is_synthetic:
             synthetic()
         if is_real:
-            st.badge("real images", icon=":material/photo_camera:", color="green", help="Photographs by others; source and licence: Data.")
+            st.badge("real images", icon=":material/photo_camera:", color="gray", help="Photographs by others; source and licence: Data.")

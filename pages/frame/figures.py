@@ -1,16 +1,18 @@
 """A figure as every page shows it: badges, the drawing, then its table, alt text and exports one click away."""
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import streamlit as st
 
-from pages.frame import badges, exports, moving, plain, theme
+from pages.frame import badges, copying, exports, moving, plain, theme
 from pages.frame.settings import Settings
 from pillar_core import plots
 from pillar_core.types import Provenance
 
+_PICTURES = Path(__file__).with_name("pictures.js").read_text(encoding="utf-8")
 _CONFIG: dict[str, Any] = {
     "displaylogo": False,
     "responsive": True,
@@ -35,7 +37,7 @@ def show(
     base: str = "",
     command: str = "",
 ) -> Any:
-    """Draws `figure` under its badges with `table`, alt text and downloads below; returns the chart's selection.
+    """Draws `figure` above its badges with `table`, alt text and downloads below; returns the chart's selection.
 
     name: what files are called and what keys the elements, in snake_case, unique on a page.
     key: the chart's own, where others look for it under a name that does not change.
@@ -43,9 +45,6 @@ def show(
     command: the shell command that repeats it, where it is not the run that the settings describe.
     """
     with st.container(key=f"figure-{name}", border=True):
-        badges.provenance_row(
-            *kinds, seeds=seeds, is_experiment=is_experiment, is_synthetic=is_synthetic, is_real=is_real, is_theory=is_theory
-        )
         if theme.is_narrow():
             figure = plots.narrowed(figure)
         chosen, shared = None, {"key": key or f"chart-{name}", "alt": figure.layout.meta["alt"]}
@@ -54,11 +53,14 @@ def show(
             moving.chart(figure, base=base, **shared)
         else:
             chosen = st.plotly_chart(figure, theme=None, on_select=on_select, selection_mode="points", **shared)
-        _below(figure, table, name=name, settings=settings, command=command)
+        badges.provenance_row(
+            *kinds, seeds=seeds, is_experiment=is_experiment, is_synthetic=is_synthetic, is_real=is_real, is_theory=is_theory
+        )
+        _below(figure, table, name=name, chart=shared["key"], settings=settings, command=command)
     return chosen
 
 
-def _below(figure: Any, table: pd.DataFrame, *, name: str, settings: Settings, command: str) -> None:
+def _below(figure: Any, table: pd.DataFrame, *, name: str, chart: str, settings: Settings, command: str) -> None:
     """What the expander holds is made when somebody opens it: drawn unseen, tables and code took longer than the figure."""
     below = st.expander("Table, description and exports", icon=":material/table_view:", key=f"below-{name}", on_change="rerun")
     if not below.open:
@@ -66,6 +68,8 @@ def _below(figure: Any, table: pd.DataFrame, *, name: str, settings: Settings, c
     with below:
         st.caption(plain.text(figure.layout.meta["alt"]))
         st.dataframe(table, hide_index=True, key=f"table-{name}", height=min(38 + 35 * max(len(table), 1), 320))
+        pictures = st.components.v2.component("pillar_pictures", html="<section></section>", css=copying.STYLE, js=_PICTURES)
+        pictures(key=f"pictures-{name}", data={"chart": chart, "name": name})
         with st.container(horizontal=True):
             _download("CSV", exports.csv(table), f"{name}.csv", "text/csv", "The numbers behind this figure, one row per run or point.")
             _download(
@@ -80,9 +84,9 @@ def _below(figure: Any, table: pd.DataFrame, *, name: str, settings: Settings, c
                 lambda: figure.to_html().encode(),
                 f"{name}.html",
                 "text/html",
-                "The figure as a page of its own that still zooms and hovers.",
+                "The figure as a page of its own that zooms and hovers without a network.",
             )
-        st.caption("SVG: the camera at the figure's top right. The same run from a terminal:")
+        st.caption("The same run from a terminal:")
         st.code(command or exports.command_line(settings), language="bash", wrap_lines=True)
 
 

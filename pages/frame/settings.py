@@ -1,6 +1,6 @@
 """The settings that a link carries: one frozen record of primitives, to and from the query string.
 
-Every setting is in the URL, defaults too, with the scheme's version, so that a link keeps its view when defaults change.
+A link leaves out what is as its version's table of defaults says, so that it is short and keeps its view when defaults change.
 What arrives from a URL is hostile until checked: a value that is out of range is moved to the nearest allowed one, one
 that cannot be read falls back to the default, and each such step leaves a message. Nothing here raises.
 """
@@ -10,6 +10,7 @@ import difflib
 import math
 import re
 from collections.abc import Container, Iterable, Mapping
+from pathlib import Path
 from typing import Any
 
 import pillar_core as pc
@@ -18,9 +19,14 @@ from pillar_core import params, plots
 from pillar_core.data import uploads, visitors
 from pillar_core.errors import SettingError
 from pillar_core.params import Param
+from pillar_core.registry import facts
 from pillar_core.studies.compare.views import COMPARE_VIEWS
 
-VERSION = 1
+VERSION = "2"
+"""Of the links that are written; what they leave out, `links.toml` says."""
+_COMPLETE = "1"
+"""The version whose links hold every setting."""
+_DEFAULTS: Mapping[str, Mapping[str, str]] = facts(Path(__file__).with_name("links.toml"))
 RULE = 0
 """The value of k that stands for “let the rule choose”."""
 PART = "part"
@@ -144,8 +150,9 @@ def choices(name: str) -> tuple[str, ...]:
 
 
 def to_query(settings: Settings) -> dict[str, str]:
-    """The query parameters of a link, version first."""
-    return {"v": str(VERSION)} | {name: _written(getattr(settings, name)) for name in PARAMS}
+    """The query parameters of a link, version first; what is as the version's table says is left out."""
+    values = {name: _written(getattr(settings, name)) for name in PARAMS}
+    return {"v": VERSION} | {name: value for name, value in values.items() if _DEFAULTS[VERSION].get(name) != value}
 
 
 def from_query(query: Mapping[str, str], *, own: Container[str] | None = ()) -> tuple[Settings, list[str]]:
@@ -154,15 +161,16 @@ def from_query(query: Mapping[str, str], *, own: Container[str] | None = ()) -> 
     own: names that somebody chose in this session, which may be files and programs (None: every name is).
     """
     notes: list[str] = []
-    version = query.get("v", str(VERSION))
-    if version != str(VERSION):
+    version = query.get("v", _COMPLETE)
+    if version not in (_COMPLETE, *_DEFAULTS):
         notes.append(
             f"This link was made for version {_shown(version)} of the settings, this app reads version {VERSION}: values may differ."
         )
     unknown = [name for name in query if name not in PARAMS and name != "v" and not name.startswith("embed")]
     if unknown:
         notes.append(f"Ignored in the link: {', '.join(map(_shown, unknown[:5]))}{' …' if len(unknown) > 5 else ''}.")
-    values: dict[str, Any] = {name: _read(name, query[name], notes, own) for name in PARAMS if name in query}
+    said = {**_DEFAULTS.get(version, {}), **query}
+    values: dict[str, Any] = {name: _read(name, said[name], notes, own) for name in PARAMS if name in said}
     return Settings(**values), notes
 
 

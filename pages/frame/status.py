@@ -1,12 +1,11 @@
 """Below the sidebar's controls: odds, device and cache, pin as A, copy link, jobs."""
 
 import os
-from urllib.parse import urlencode, urlsplit, urlunsplit
 
 import streamlit as st
 
 import pillar_core as pc
-from pages.frame import exports, jobs, odds, plain, session
+from pages.frame import copying, exports, jobs, odds, plain, session
 from pages.frame import settings as codec
 from pages.frame.settings import Settings
 
@@ -41,16 +40,8 @@ def _pin(settings: Settings) -> None:
 
 
 def _link(settings: Settings) -> None:
-    hint = "A link holds every setting, defaults too, so it shows the same view on any machine that has the data."
-    with st.popover("Copy link", icon=":material/link:", help=hint):
-        st.code(address(settings), language=None, wrap_lines=True)
-        st.caption(hint + " It also holds the seed: runs that it shows are experiments, not releases.")
-
-
-def address(settings: Settings) -> str:
-    """The present page's address with every setting."""
-    parts = urlsplit(st.context.url or "http://localhost:8501/")
-    return urlunsplit((parts.scheme, parts.netloc, parts.path, urlencode(codec.to_query(settings)), ""))
+    hint = "It shows the same view on any machine that has the data, and holds the seed: runs that it shows are experiments, not releases."
+    copying.button("Copy link", settings, key="copy-link", hint=hint)
 
 
 def _machine() -> None:

@@ -251,4 +251,6 @@ def _hover(row: Any) -> str:
 def _alt(budgets: int, bests: list[str], roof: pd.DataFrame) -> str:
     top = roof["accuracy"].dropna()
     summary = f" Without privacy: {100 * float(top.mean()):.1f} percent." if len(top) else ""
-    return f"Line chart of test accuracy against k for {budgets} privacy budgets. {'; '.join(filter(None, bests))}.{summary}"
+    drawn = f"{budgets} privacy budget{'' if budgets == 1 else 's'}" if budgets else "no privacy budget yet"
+    found = "; ".join(filter(None, bests))
+    return f"Line chart of test accuracy against k for {drawn}.{found and f' {found}.'}{summary}"

@@ -138,7 +138,7 @@ def mixture_errors(
             xshift=8,
             yanchor="top",
         )
-    end_labels(figure, ends, low=0, high=50, height=height - 130)
+    end_labels(figure, ends, low=-4, high=60, height=height - 130)
     figure.update_xaxes(marks.log_axis(sorted(set(table["n_private"])), "private rows (log scale)", form=","))
     figure.update_yaxes(title_text="error on new rows, %", rangemode="tozero", range=[-4, 60])
     figure.update_layout(margin_r=150, showlegend=False)

@@ -26,7 +26,7 @@ def bring(tab: Any) -> str:
     own_tab(tab).locator('input[type="file"]').first.set_input_files({"name": TITLE, "mimeType": "text/csv", "buffer": NUMBERS.encode()})
     tab.get_by_text("A random share of them is public").click()
     tab.get_by_role("button", name="Use these rows as private data").click()
-    browser.expect_in_link(tab, "public=part", "v=1")
+    browser.expect_in_link(tab, "v=2")
     tab.get_by_text("Your rows are the private data").wait_for()
     browser.settled(tab)
     return str(tab.url.split("data=stored%3A")[1].split("&")[0])

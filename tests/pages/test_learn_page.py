@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from urllib.parse import parse_qsl, urlsplit
-
 import pytest
 
 from page_reading import Start, words
@@ -20,7 +18,7 @@ def test_nothing_is_revealed_before_a_guess(start: Start) -> None:
     app.radio(key="lesson-radio-1").set_value(2).run()
     app.button(key="lesson-reveal").click().run()
     assert not app.exception
-    assert "It is otherwise" in "".join(item.value for item in app.info)
+    assert "Not quite" in "".join(item.value for item in app.info)
     assert len(app.select_slider) == 1 + 1  # the step's one control, and the teacher's choice of a step
     app.button(key="lesson-next").click().run()
     assert app.query_params["lesson"] == "2"
@@ -49,10 +47,30 @@ def test_a_step_sends_its_task_to_the_explorer(start: Start) -> None:
 
 @pytest.mark.parametrize("page", ["learn", "explore"])
 def test_a_teachers_link_opens_the_step_with_few_controls(page: str) -> None:
-    address = urlsplit(teacher.link(Settings(), page=page, step=3, hidden=["delta", "seed"]))
-    assert address.path == f"/{page}"
-    found, notes = codec.from_query(dict(parse_qsl(address.query, keep_blank_values=True)))
+    shared = teacher.shared(Settings(), page=page, step=3, hidden=["delta", "seed"])
+    found, notes = codec.from_query(codec.to_query(shared))
     assert notes == []
     assert found.lesson == 3
     assert found.hidden == {"delta", "seed"}
     assert found.data == ("digits" if page == "explore" else Settings().data)
+
+
+def test_the_ending_tells_the_score_and_starting_again_forgets_it(start: Start) -> None:
+    app = start("learn", lesson="6")
+    for place, guess in enumerate((0, 2, 2, 0, 0, 0), 1):
+        app.session_state[f"local.lesson-guess-{place}"] = guess
+        app.session_state[f"local.lesson-shown-{place}"] = 1
+    app.run()
+    assert not app.exception
+    assert "You guessed 4 of 6 right" in words(app)
+    app.button(key="lesson-reset").click().run()
+    assert app.query_params["lesson"] == "1"
+    assert app.radio(key="lesson-radio-1").value is None
+
+
+def test_the_sheet_asks_everything_and_answers_on_a_page_of_its_own() -> None:
+    asked, told = teacher.sheet().split('<div class="told">')
+    assert all(step.options[0] in asked for step in STEPS)
+    assert "<b>400 people</b>" in asked
+    assert told.count("<h2>") == len(STEPS)
+    assert "**" not in asked + told

@@ -35,10 +35,11 @@ def runs(start: Start) -> pd.DataFrame:
     return records.all_runs()
 
 
-def test_an_empty_cache_opens_the_plan_with_its_count(start: Start) -> None:
-    app = start("runs")
+def test_an_empty_cache_says_so_and_plans_count_their_runs(start: Start) -> None:
+    assert "The cache holds no runs yet" in words(start("runs"))
+    app = start("runs", runs="view:plan")
     assert not app.exception
-    assert metric(app, "Runs") == "27"
+    assert metric(app, "Runs") == "45"
     assert metric(app, "In the cache") == "0"
 
 

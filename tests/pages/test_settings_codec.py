@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import shlex
+from urllib.parse import parse_qsl
 
 import pytest
 from hypothesis import given
@@ -18,10 +19,24 @@ from pillar_core import commands
 names = st.sampled_from([*PARAMS, "v", "surprise"])
 
 
-def test_a_link_holds_every_setting_and_the_version() -> None:
-    query = codec.to_query(Settings())
-    assert list(query) == ["v", *PARAMS]
-    assert query["v"] == "1"
+def test_a_link_holds_the_version_and_what_differs_from_its_table() -> None:
+    changed = Settings(k=12, epsilon=math.inf, data="digits")
+    assert codec.to_query(changed) == {"v": "2", "data": "digits", "k": "12", "epsilon": "inf"}
+
+
+def test_the_table_of_a_version_never_changes() -> None:
+    frozen = """fashion_mnist_2k part 0.1 auto pillar 0 0.3 1e-05 0 5 auto add_or_remove_one 75 k budgets - - - - - - 0"""
+    found, notes = codec.from_query({"v": "2"})
+    assert notes == []
+    assert [str(getattr(found, name)) or "-" for name in PARAMS] == frozen.split()
+
+
+def test_links_of_the_first_version_hold_everything_and_still_read() -> None:
+    old = "data=digits&public=part&public_fraction=0.2&backbone=auto&method=pillar&k=7&epsilon=1&delta=1e-05&seed=4&seeds=3&accountant=auto"
+    old += "&relation=replace_one&target=75&view=odds&compare=budgets&learners=&runs=&screen=&controls=&a=&hide=&lesson=0"
+    found, notes = codec.from_query({"v": "1", **dict(parse_qsl(old, keep_blank_values=True))})
+    assert notes == []
+    assert found == Settings(data="digits", public_fraction=0.2, k=7, epsilon=1.0, seed=4, seeds=3, relation="replace_one", view="odds")
 
 
 @given(

@@ -3,7 +3,7 @@
 import streamlit as st
 
 import pillar_core as pc
-from pages.frame import core, failures, session
+from pages.frame import core, failures
 from pages.frame.settings import Settings
 from pages.parts.explore import tuning
 from pillar_core.data import visitors
@@ -48,7 +48,8 @@ def panel(settings: Settings) -> None:
             st.code(pc.statement(core.run(settings)).text, language=None, wrap_lines=True)
         spent = st.session_state.get("release.count", 0)
         if spent:
-            st.caption(f"{spent} release{'' if spent == 1 else 's'} from this browser session; on the same private rows their ε compose.")
+            words = f"{spent} release{'' if spent == 1 else 's'} from this browser session: their ε compose on the same private rows."
+            st.warning(words, icon=":material/info:")
         st.code(
             'import pillar_core as pc\n\nmodel = pc.load_model("model.zip")\n'
             "labels = model.predict(features)   # (n, d) rows of the same features",
@@ -59,4 +60,3 @@ def panel(settings: Settings) -> None:
 
 def _noted() -> None:
     st.session_state["release.count"] = st.session_state.get("release.count", 0) + 1
-    session.note("A release was trained: its ε is spent on the private rows, beside every other release from them.")

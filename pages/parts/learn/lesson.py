@@ -1,11 +1,12 @@
 """The lesson: guess, reveal, move the one control, go on; and on Explore the task that a step sends along."""
 
+import dataclasses
 from typing import Any
 
 import pandas as pd
 import streamlit as st
 
-from pages.frame import figures, local, navigation, session, theme
+from pages.frame import copying, figures, local, navigation, session, theme
 from pages.frame.settings import Settings
 from pages.parts.learn.steps import STEPS, Step
 from pillar_core.types import Provenance
@@ -24,6 +25,8 @@ def contents(settings: Settings) -> None:
             kind: Any = "primary" if place == number(settings) else "tertiary"
             _button(f"{place}. {step.title}", place, f"Opens step {place}; your guesses stay.", key=f"lesson-open-{place}", kind=kind)
         st.caption("Guess before you look: it is more fun, and it sticks. Your guesses stay in this tab.")
+        hint = "Forgets your guesses."
+        st.button("Start again", icon=":material/replay:", key="lesson-reset", on_click=_reset, help=hint, type="tertiary")
 
 
 def step(settings: Settings) -> None:
@@ -36,6 +39,8 @@ def step(settings: Settings) -> None:
     guess = _guess(this, place)
     if local.value(f"lesson-shown-{place}", 0):
         _answer(this, place, guess, settings)
+    if place == len(STEPS):
+        _ending()
     with st.container(horizontal=True):
         if place > 1:
             _button("Back", place - 1, "The step before; your guesses stay.", key="lesson-back")
@@ -54,6 +59,31 @@ def banner(settings: Settings) -> None:
         with st.container(horizontal=True):
             navigation.link("learn", "Back to the lesson", icon=":material/arrow_back:")
             _button("End the lesson", 0, "Hides the lesson; your settings stay.", key="lesson-end")
+
+
+def right(place: int) -> int:
+    """The option of a step, from 1, that its measured table supports."""
+    return STEPS[place - 1].right(_measured(place))
+
+
+def _ending() -> None:
+    """The score, once all steps are answered, in words that can be passed on."""
+    if not all(local.value(f"lesson-shown-{place}", 0) for place in range(1, len(STEPS) + 1)):
+        return
+    hits = [local.value(f"lesson-guess-{place}", -1) == right(place) for place in range(1, len(STEPS) + 1)]
+    with st.container(border=True, key="lesson-ending"):
+        score = f"{sum(hits)} of {len(hits)}"
+        st.header(f"You guessed {score} right", anchor=False)
+        st.code(f"Private learning in six guesses: {score} {''.join('🟪' if hit else '⬜' for hit in hits)}", language=None)
+        first, hint = dataclasses.replace(session.current(), lesson=1), "Opens at the first step; no guesses in it."
+        copying.button("Copy a link to the lesson", first, key="copy-lesson", hint=hint, page="learn")
+
+
+def _reset() -> None:
+    for place in range(1, len(STEPS) + 1):
+        local.put(f"lesson-guess-{place}", -1)
+        local.put(f"lesson-shown-{place}", 0)
+    session.change(lesson=1)
 
 
 def _guess(this: Step, place: int) -> int | None:
@@ -86,20 +116,21 @@ def _keep_guess(place: int) -> None:
 
 
 def _answer(this: Step, place: int, guess: int | None, settings: Settings) -> None:
-    table = _measured(place)
-    right = this.right(table)
-    if guess == right:
-        st.success(f"**Right:** {this.options[right]}.", icon=":material/check:")
+    table, answer = _measured(place), right(place)
+    if guess == answer:
+        st.success(f"**Right:** {this.options[answer]}.", icon=":material/check:")
     else:
-        st.info(f"**It is otherwise:** {this.options[right]}.", icon=":material/lightbulb:")
+        st.info(f"**Not quite:** {this.options[answer]}.", icon=":material/lightbulb:")
+    titles = {value: this.words.get(value, f"{value:,}" if isinstance(value, int) else str(value)) for value in this.values}
     here = local.slider(
         this.control,
         list(this.values),
         this.start,
         name=f"lesson-control-{place}",
-        title=lambda value: this.words.get(value, f"{value:,}" if isinstance(value, int) else str(value)),
+        title=titles.__getitem__,
         help="The one control of this step: move it and read the figure.",
     )
+    st.html(f'<div class="pillar-ends" aria-hidden="true">{"".join(f"<span>{words}</span>" for words in titles.values())}</div>')
     figures.show(
         this.draw(table, here, theme.mode()),
         table,

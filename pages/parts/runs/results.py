@@ -86,8 +86,9 @@ def read_filters(text: str) -> dict[str, list[str]]:
     return {name: values.split(",") for name, _, values in pairs if name in FILTERS and values}
 
 
-def view(text: str, start: str) -> str:
-    """The view that the link asks for, else `start`; the control writes the link."""
+def view(text: str) -> str:
+    """The view that the link asks for, else the results; the control writes the link."""
+    start = "results"
     asked = next((value for name, _, value in (part.partition(":") for part in text.split(";")) if name == "view"), start)
     key = "runs-view"
     session.fill(key, asked if asked in VIEWS else start)
