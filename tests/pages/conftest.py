@@ -25,7 +25,7 @@ def scanned_once() -> Iterator[None]:
 
 @pytest.fixture
 def start(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Start:
-    """Opens a page with settings from a link, on an empty cache; the small real set `digits` unless the link says otherwise.
+    """Opens a page with settings from a link, on an empty cache; the small real set `digits` unless the link says otherwise or is whole.
 
     Every page of a test is opened by one browser, unless `browser` names another.
     """
@@ -37,7 +37,7 @@ def start(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Start:
     def open_page(page: str = "explore", *, browser: str = "a", **query: str) -> AppTest:
         app = AppTest.from_file(str(REPOSITORY / "app.py"), default_timeout=600)
         app.session_state["owner.token"] = browser * 64
-        for name, value in ({"data": "digits"} | query).items():
+        for name, value in (query if "v" in query else {"data": "digits"} | query).items():
             app.query_params[name] = value
         if page != "home":
             app.switch_page(f"pages/{page}.py")
