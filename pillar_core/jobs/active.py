@@ -10,8 +10,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pillar_core import errors
+from pillar_core.jobs import kind as jobs_kinds
 from pillar_core.jobs.state import Job, JobStatus, State, replace
 from pillar_core.jobs.workers import Future, KilledWorker
+from pillar_core.store.codec import decode_json, encode_json
 
 _STATE_SECONDS = 0.2
 
@@ -46,6 +48,13 @@ class ActiveJob:
         self.rounds += 1
         if self.rounds == 1:
             self.status = dataclasses.replace(self.status, total=len(tasks), fraction_at_start=self._fraction({}), message="")
+
+    def keep(self, number: int, given: bytes) -> None:
+        """Keep here what a task gave on a machine that does not see this cache."""
+        keep = jobs_kinds.JOB_KINDS[self.kind].keep
+        if keep is not None and self.tasks is not None:
+            given = encode_json(keep(self.tasks[number], decode_json(given)))
+        self.job.append_part(number, given)
 
     def fail(self, error: BaseException, trace: str) -> None:
         """Count a failure; the first one's cause is shown and its traceback kept."""

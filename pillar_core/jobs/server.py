@@ -3,6 +3,7 @@
 import contextlib
 import dataclasses
 import fcntl
+import functools
 import json
 import os
 import signal
@@ -16,7 +17,7 @@ from pillar_core.data import visitors
 from pillar_core.jobs import kind as jobs_kinds
 from pillar_core.jobs.active import ActiveJob, trace_of
 from pillar_core.jobs.state import UNFINISHED, Folder, Job, JobStatus, State, is_count, replace
-from pillar_core.jobs.workers import Engine, Future
+from pillar_core.jobs.workers import Engine, Future, Outcome
 
 MAX_RUNNING = 4
 COOPERATIVE_SECONDS = 1.5
@@ -83,8 +84,8 @@ class _Server:
             if self._engine is None:
                 time.sleep(wait)
             else:
-                for future in self._engine.collect(wait):
-                    self._absorb(future)
+                for future, outcome in self._engine.collect(wait):
+                    self._absorb(future, outcome)
             for active in self._jobs.values():
                 active.show()
 
@@ -257,17 +258,25 @@ class _Server:
         for active in list(self._jobs.values()):
             self._admit(active.job, active.status)
 
-    def _absorb(self, future: Future) -> None:
+    def _absorb(self, future: Future, outcome: Outcome) -> None:
         for active in list(self._jobs.values()):
             if future.key in active.out:
                 _, number = active.out.pop(future.key)
-                self._count(active, future, number)
+                self._guarded(active, functools.partial(self._count, future=future, number=number, outcome=outcome))
                 return
 
-    def _count(self, active: ActiveJob, future: Future, number: int | None) -> None:
+    def _count(self, active: ActiveJob, future: Future, number: int | None, outcome: Outcome) -> None:
+        if isinstance(outcome, Exception):
+            raise outcome
         if future.status == "finished" and number is None:
+            if outcome is not None and outcome.value is not None:
+                active.job.write_tasks(outcome.value)
             active.enter_tasks(active.job.tasks() or [])
-        elif future.status == "finished":
+        elif future.status == "finished" and number is not None and outcome is not None and outcome.value is None:
+            active.pending.appendleft(number)  # the features that it wanted are on their way
+        elif future.status == "finished" and number is not None:
+            if outcome is not None and outcome.value is not None:
+                active.keep(number, outcome.value)
             active.done += 1
         elif active.cancelled_at is None and future.status == "error":
             error = future.exception()

@@ -1,6 +1,7 @@
 """What runs inside a worker process: one task of a job, on one compute thread, with a look at the cancel flag."""
 
 import contextlib
+import dataclasses
 import json
 import os
 import platform
@@ -11,34 +12,70 @@ from pathlib import Path
 from typing import Any
 
 from pillar_core.errors import Cancelled, JobError
+from pillar_core.fingerprint import fingerprint
 from pillar_core.jobs import kind as jobs_kinds
+from pillar_core.jobs.kind import JobKind
 from pillar_core.jobs.state import Folder, Job, replace
+from pillar_core.runs import splitting, versions
 from pillar_core.store.codec import encode_json
-from pillar_core.types import Progress
+from pillar_core.types import FeatureSet, Progress
 
 _PROGRESS_SECONDS = 0.2
 
 
-def run_task(modules: Sequence[str], root: str, job_id: str, number: int, kind: str, task: Mapping[str, Any]) -> None:
-    """Run one task and keep its result in the job's folder.
+@dataclasses.dataclass(frozen=True)
+class Carried:
+    """What goes back through the scheduler from a worker that does not see the job's folder: JSON; None for want of features."""
+
+    value: bytes | None
+
+
+def run_task(
+    modules: Sequence[str],
+    root: str,
+    source: str,
+    job_id: str,
+    number: int,
+    kind: str,
+    task: Mapping[str, Any],
+    sent: Mapping[str, FeatureSet],
+) -> Carried | None:
+    """Run one task and keep its result in the job's folder; where this worker does not see it, what the task gave.
+
+    source: the library's code on the machine of the job, which a worker elsewhere has to share. sent: features that came from there.
 
     Raises:
         Cancelled: the job's flag was set before or during the task.
         Whatever the kind's function raises.
     """
-    job = _prepare(modules, root, job_id)
+    job, how = _prepare(modules, root, source, job_id, kind)
+    splitting.SENT.clear()
+    if job is None:
+        if how.needs is None or not {fingerprint(*asked) for asked in how.needs(task)} <= sent.keys():
+            return Carried(None)
+        splitting.SENT.update(sent)
+        return Carried(encode_json(how.run(task, lambda *_: None, _is_dropped)))
     with _marked(job, number) as progress:
         if job.cancel_flag.exists():
             raise Cancelled("the job was cancelled.")
-        job.append_part(number, encode_json(jobs_kinds.JOB_KINDS[kind].run(task, progress, job.cancel_flag.exists)))
+        given = how.run(task, progress, job.cancel_flag.exists)
+        job.append_part(number, encode_json(given if how.keep is None else how.keep(task, given)))
+    return None
 
 
-def split_job(modules: Sequence[str], root: str, job_id: str, kind: str, payload: Mapping[str, Any]) -> None:
-    """Cut the job into tasks and keep them in its folder."""
-    job = _prepare(modules, root, job_id)
+def split_job(modules: Sequence[str], root: str, source: str, job_id: str, kind: str, payload: Mapping[str, Any]) -> Carried | None:
+    """Cut the job into tasks and keep them in its folder; where this worker does not see it, the tasks."""
+    job, how = _prepare(modules, root, source, job_id, kind)
+    if job is None:
+        return Carried(_tasks(how, payload))
     with _marked(job, 0):
-        split = jobs_kinds.JOB_KINDS[kind].split
-        job.write_tasks(encode_json([payload] if split is None else list(split(payload))))
+        job.write_tasks(_tasks(how, payload))
+    return None
+
+
+def received(features: FeatureSet) -> FeatureSet:
+    """The features, on the worker that got them; Dask hands them on to others and asks for them again where that worker dies."""
+    return features
 
 
 def warm_up(modules: Sequence[str]) -> None:
@@ -47,17 +84,42 @@ def warm_up(modules: Sequence[str]) -> None:
     _one_thread()
 
 
-def _prepare(modules: Sequence[str], root: str, job_id: str) -> Job:
-    cache = os.environ.setdefault("PILLAR_CACHE", root)
-    job = Folder(Path(root)).job(job_id)
-    if Path(cache).expanduser().absolute() != Path(root) or not job.folder.is_dir():
-        raise JobError(
-            f"the worker on {platform.node() or 'another machine'} keeps its cache in {cache} and sees no job {job_id} in {root}: "
-            "two caches cannot share a job. Start the worker with the same PILLAR_CACHE, a folder on a disk that both machines see."
-        )
+def _prepare(modules: Sequence[str], root: str, source: str, job_id: str, kind: str) -> tuple[Job | None, JobKind]:
+    """The job's files, None where this process keeps its cache elsewhere or does not see them; and what the job does.
+
+    Raises:
+        JobError: elsewhere, with other code, or for a kind that needs the job's cache.
+    """
     jobs_kinds.load(modules)
     _one_thread()
-    return job
+    how = jobs_kinds.JOB_KINDS[kind]
+    job = Folder(Path(root)).job(job_id)
+    cache = os.environ.get("PILLAR_CACHE") or root
+    if job.folder.is_dir() and Path(cache).expanduser().absolute() == Path(root):
+        os.environ["PILLAR_CACHE"] = root
+        return job, how
+    where = f"the worker on {platform.node() or 'another machine'}"
+    if how.needs is None:
+        raise JobError(
+            f"{where} keeps its cache in {cache} and sees no job {job_id} in {root}: two caches cannot share a job of this kind. "
+            "Start the worker with the same PILLAR_CACHE, a folder on a disk that both machines see."
+        )
+    if versions.made_with()["source"] != source:
+        raise JobError(f"{where} runs other code of this library than {root} was asked with: install the same version there.")
+    return None, how
+
+
+def _tasks(how: JobKind, payload: Mapping[str, Any]) -> bytes:
+    return encode_json([payload] if how.split is None else list(how.split(payload)))
+
+
+def _is_dropped() -> bool:
+    """Whether the scheduler takes no interest any more in what this thread computes."""
+    from distributed import get_worker  # only workers have it loaded
+
+    worker = get_worker()
+    task = worker.state.tasks.get(worker.get_current_task())
+    return task is None or task.state == "cancelled"
 
 
 def _one_thread() -> None:

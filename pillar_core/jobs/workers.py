@@ -1,22 +1,30 @@
 """The workers: a local cluster of processes, or the one at PILLAR_SCHEDULER. Only the jobs process builds one."""
 
+import functools
 import glob
 import importlib.util
 import os
 import queue
 import signal
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import CancelledError
 from pathlib import Path
 from typing import Any
 
 import dask
 from distributed import Client, Future, KilledWorker, LocalCluster, Security
 
-from pillar_core.errors import JobError
+from pillar_core.errors import JobError, PillarError
+from pillar_core.fingerprint import fingerprint
 from pillar_core.jobs import kind as jobs_kinds
 from pillar_core.jobs import tasks as jobs_tasks
+from pillar_core.jobs.kind import Asked
+from pillar_core.runs import splitting, versions
 
-__all__ = ["Engine", "Future", "KilledWorker"]
+__all__ = ["Engine", "Future", "KilledWorker", "Outcome"]
+
+Outcome = jobs_tasks.Carried | Exception | None
+"""What comes with a task that ended: nothing from a worker that wrote it down itself; an error where features could not be sent."""
 
 _CONNECT_SECONDS = 10
 _CONFIG = {
@@ -25,6 +33,7 @@ _CONFIG = {
     "distributed.scheduler.allowed-failures": 3,
     "distributed.admin.tick.limit": "30s",
     "distributed.worker.profile.enabled": False,
+    "distributed.admin.large-graph-warning-threshold": "1TB",  # features travel as content of a task
 }
 
 
@@ -39,7 +48,8 @@ class Engine:
         """
         self._root = root
         self._modules = jobs_kinds.modules()
-        self._finished: queue.SimpleQueue[Future] = queue.SimpleQueue()
+        self._finished: queue.SimpleQueue[tuple[Future, Outcome]] = queue.SimpleQueue()
+        self._sent: dict[str, Future] = {}
         self._cluster: LocalCluster | None = None
         dask.config.set(_CONFIG)
         address = os.environ.get(jobs_kinds.SCHEDULER_VARIABLE, "")
@@ -72,14 +82,18 @@ class Engine:
 
     def split(self, job_id: str, kind: str, payload: Mapping[str, Any]) -> Future:
         """The job's list of tasks, to come."""
-        return self._submit(jobs_tasks.split_job, f"split-{job_id}", 1, {}, str(self._root), job_id, kind, payload)
+        return self._submit(jobs_tasks.split_job, f"split-{job_id}", 1, {}, functools.partial(self._received, {}), job_id, kind, payload)
 
     def run(self, job_id: str, number: int, kind: str, task: Mapping[str, Any], resources: Mapping[str, float]) -> Future:
         """One task, to come. Low numbers go first, so that jobs which run side by side take turns."""
-        return self._submit(jobs_tasks.run_task, f"{job_id}-{number}", -number, resources, str(self._root), job_id, number, kind, task)
+        needs = jobs_kinds.JOB_KINDS[kind].needs
+        asked = {} if self._cluster is not None or needs is None else {fingerprint(*asked): asked for asked in needs(task)}
+        sent = {key: self._sent[key] for key in asked if key in self._sent}
+        receive = functools.partial(self._received, asked)
+        return self._submit(jobs_tasks.run_task, f"{job_id}-{number}", -number, resources, receive, job_id, number, kind, task, sent)
 
-    def collect(self, seconds: float) -> list[Future]:
-        """Futures that finished, waiting up to `seconds` for the first one."""
+    def collect(self, seconds: float) -> list[tuple[Future, Outcome]]:
+        """Futures that finished, waiting up to `seconds` for the first one, and what came with each through the scheduler."""
         futures = []
         try:
             futures.append(self._finished.get(timeout=seconds))
@@ -106,13 +120,39 @@ class Engine:
         if self._cluster is not None:
             self._cluster.close(timeout=5)
 
-    def _submit(self, function: Callable[..., None], name: str, priority: int, resources: Mapping[str, float], *values: Any) -> Future:
-        key = f"{name}-{os.urandom(4).hex()}"
-        future = self._client.submit(
-            function, self._modules, *values, key=key, pure=False, resources=dict(resources) or None, priority=priority
-        )
-        future.add_done_callback(self._finished.put)
+    def _submit(
+        self,
+        function: Callable[..., jobs_tasks.Carried | None],
+        name: str,
+        priority: int,
+        resources: Mapping[str, float],
+        receive: Callable[[Future], None],
+        *values: Any,
+    ) -> Future:
+        key, place = f"{name}-{os.urandom(4).hex()}", (self._modules, str(self._root), versions.made_with()["source"])
+        future = self._client.submit(function, *place, *values, key=key, pure=False, resources=dict(resources) or None, priority=priority)
+        future.add_done_callback(receive)
         return future
+
+    def _received(self, asked: Mapping[str, Asked], future: Future) -> None:
+        """Fetch what a worker elsewhere gave, or send it the features that it lacks; in Dask's thread, so that nobody else waits."""
+        outcome: Outcome = None
+        try:
+            if self._cluster is None and future.status == "finished":
+                outcome = future.result()
+                if outcome is not None and outcome.value is None:
+                    self._send(asked)
+        except CancelledError:
+            pass  # the future's status says so
+        except (PillarError, OSError, ImportError) as error:
+            outcome = error
+        self._finished.put((future, outcome))
+
+    def _send(self, asked: Mapping[str, Asked]) -> None:
+        """Have these features on the cluster: as a task of which the scheduler keeps the content, so that no worker's death loses them."""
+        for key in asked.keys() - self._sent.keys():
+            features = splitting.named_features(*asked[key])
+            self._sent[key] = self._client.submit(jobs_tasks.received, features, key=f"features-{features.fingerprint}")
 
     def _start(self) -> Client:
         self._cluster = LocalCluster(

@@ -7,7 +7,7 @@ from typing import Any
 from pillar_core import store
 from pillar_core.errors import Cancelled, SettingError
 from pillar_core.fingerprint import fingerprint
-from pillar_core.jobs.kind import JOB_KINDS, JobKind, Task
+from pillar_core.jobs.kind import JOB_KINDS, Asked, JobKind, Task
 from pillar_core.runs import sweep
 from pillar_core.types import Progress, RunSpec, StopRequested
 
@@ -32,23 +32,38 @@ def split(payload: Task) -> list[Task]:
     return [{"cells": [cell.form for cell in cells]} for cells in _packed(pieces)]
 
 
-def run(task: Task, progress: Progress, cancelled: StopRequested) -> list[Answer]:
-    """For each cell the key of its record in the store, or a refusal that the store does not keep as {"cell": …, "error": …}.
+def run(task: Task, progress: Progress, cancelled: StopRequested) -> list[dict[str, Any]]:
+    """The record of each cell, in JSON form.
 
     Raises:
         Cancelled: asked to stop; the batches before are kept.
     """
     cells = [RunSpec(**form) for form in task["cells"]]
-    answers: list[Answer] = []
+    records: list[dict[str, Any]] = []
     for batch in _batches(cells):
         if cancelled():
-            raise Cancelled(f"stopped after {len(answers)} of {len(cells)} cells.")
-        progress(len(answers), len(cells), batch[0].method)
-        for cell, record in zip(batch, sweep.run_trials(batch), strict=True):
-            key = sweep.cell_key(cell)
-            answers.append(key if sweep.is_kept(record) and store.default().has("record", key) else dict(record))
+            raise Cancelled(f"stopped after {len(records)} of {len(cells)} cells.")
+        progress(len(records), len(cells), batch[0].method)
+        records.extend(sweep.run_trials(batch))
     progress(len(cells), len(cells), cells[-1].method)
+    return records
+
+
+def keep(task: Task, records: Sequence[dict[str, Any]]) -> list[Answer]:
+    """For each cell the key of its record in this store, or a refusal that the store does not keep as {"cell": …, "error": …}."""
+    cache, answers = store.default(), []
+    for form, record in zip(task["cells"], records, strict=True):
+        key = sweep.cell_key(RunSpec(**form))
+        is_there = sweep.is_kept(record) and (cache.has("record", key) or cache.remember_json("record", key, record))
+        answers.append(key if is_there else record)
     return answers
+
+
+def needs(task: Task) -> list[Asked]:
+    """The private rows of each cell, and the public ones where these are another set."""
+    asked = [(form["data"]["dataset"], form["data"]["backbone"], form["data"]["dataset_settings"]) for form in task["cells"]]
+    asked += [(form["split"]["public"], form["data"]["backbone"], {}) for form in task["cells"] if form["split"].get("public")]
+    return asked
 
 
 def cached(payload: Task) -> list[list[Answer]] | None:
@@ -99,4 +114,4 @@ def _groups(payload: Mapping[str, Any]) -> list[list[RunSpec]]:
     return [sorted(group, key=lambda cell: cell.settings.get("k") or 0) for group in groups]
 
 
-JOB_KINDS.register(JobKind("sweep", "Sweep over a grid", run, split=split, cached=cached, is_for_visitors=True))
+JOB_KINDS.register(JobKind("sweep", "Sweep over a grid", run, split=split, cached=cached, is_for_visitors=True, keep=keep, needs=needs))

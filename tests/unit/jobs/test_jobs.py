@@ -16,10 +16,13 @@ from pathlib import Path
 from typing import Any
 
 import distributed
+import numpy as np
 import psutil
 import pytest
 
+import pillar_core as pc
 from pillar_core import store
+from pillar_core.data import uploads
 from pillar_core.errors import JobError, SettingError, StoreError, UnknownNameError
 from pillar_core.jobs import api as jobs
 from pillar_core.jobs import process as jobs_process
@@ -30,7 +33,7 @@ from pillar_core.jobs import workers as jobs_engine
 from pillar_core.jobs.active import ActiveJob
 from pillar_core.jobs.kinds import sweep as jobs_sweep
 from pillar_core.jobs.state import Folder, Job, JobStatus
-from pillar_core.runs import sweep
+from pillar_core.runs import sweep, versions
 from pillar_core.types import RunSpec
 from processes import started
 
@@ -544,7 +547,7 @@ def test_small_groups_of_a_large_grid_share_a_task_and_train_apart(still: Path) 
     tasks = jobs_sweep.split({"grid": grid})
     assert [len(task["cells"]) for task in tasks] == [8] * 10
     assert len(jobs_sweep.split({"grid": grid | {"seed": list(range(20))}})) == 20
-    answers = jobs_sweep.run(tasks[0], lambda *_: None, lambda: False)
+    answers = jobs_sweep.keep(tasks[0], jobs_sweep.run(tasks[0], lambda *_: None, lambda: False))
     assert answers == [sweep.cell_key(RunSpec(**form)) for form in tasks[0]["cells"]]
     records = sweeps.records([answers])
     assert [record["cell"] for record in records] == tasks[0]["cells"]
@@ -577,7 +580,20 @@ def test_a_worker_with_another_cache_is_refused(still: Path, tmp_path: Path, mon
     folder.create()
     monkeypatch.setenv("PILLAR_CACHE", str(tmp_path / "other" if elsewhere else still))
     with pytest.raises(JobError, match="two caches cannot share a job"):
-        jobs_tasks.run_task((), str(still), "b" * 32, 0, "test_square", {"x": 1})
+        jobs_tasks.run_task((), str(still), "", "b" * 32, 0, "test_square", {"x": 1}, {})
+
+
+def test_a_worker_elsewhere_asks_for_features_and_shares_the_code(still: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    source = versions.made_with()["source"]
+    monkeypatch.setenv("PILLAR_CACHE", str(tmp_path / "elsewhere"))
+    grid = {"dataset": "digits", "public": "spiked_features", "method": "pillar", "epsilon": 1.0}
+    tasks = jobs_tasks.split_job((), str(still), source, "b" * 32, "sweep", {"grid": grid})
+    assert tasks is not None
+    (task,) = json.loads(tasks.value or b"[]")
+    assert [asked[0] for asked in jobs_sweep.needs(task)] == ["digits", "spiked_features"]
+    assert jobs_tasks.run_task((), str(still), source, "b" * 32, 0, "sweep", task, {}) == jobs_tasks.Carried(None)
+    with pytest.raises(JobError, match="other code of this library"):
+        jobs_tasks.run_task((), str(still), "another", "b" * 32, 0, "sweep", task, {})
 
 
 @pytest.mark.slow
@@ -595,20 +611,32 @@ def test_with_tls_nobody_else_on_this_machine_can_send_work(still: Path, monkeyp
         engine.close()
 
 
-@pytest.mark.slow
-def test_a_real_cluster_runs_the_same_tasks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    point_at(tmp_path / "cache", monkeypatch)
+@contextlib.contextmanager
+def scheduler_at(folder: Path) -> Iterator[tuple[subprocess.Popen[Any], str, Callable[..., Any]]]:
+    """A scheduler, its address, and what starts a worker of it with these options and this environment."""
     environment = os.environ | {"PYTHONPATH": PATHS, "OMP_NUM_THREADS": "1"}
-    file = tmp_path / "scheduler.json"
+    file = folder / "scheduler.json"
     arguments = ["--host", "127.0.0.1", "--port", "0", "--no-dashboard", "--scheduler-file", str(file)]
     command = [sys.executable, "-m", "distributed.cli.dask_scheduler", *arguments]
     with contextlib.ExitStack() as stack:
         scheduler = stack.enter_context(started(command, env=environment, stderr=subprocess.DEVNULL))
         until(lambda: file.exists() and file.read_text().strip().endswith("}"))
         address = json.loads(file.read_text())["address"]
-        arguments = ["--nthreads", "1", "--no-dashboard", "--resources", "GPU=1", "--local-directory", str(tmp_path)]
-        command = [sys.executable, "-m", "distributed.cli.dask_worker", address, *arguments]
-        worker = stack.enter_context(started(command, env=environment, stderr=subprocess.DEVNULL))
+
+        def worker(*options: str, **variables: str) -> subprocess.Popen[Any]:
+            arguments = ["--nthreads", "1", "--no-dashboard", "--local-directory", str(folder), *options]
+            command = [sys.executable, "-m", "distributed.cli.dask_worker", address, *arguments]
+            return stack.enter_context(started(command, env=environment | variables, stderr=subprocess.DEVNULL))
+
+        yield scheduler, address, worker
+
+
+@pytest.mark.slow
+def test_a_real_cluster_runs_the_same_tasks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    point_at(tmp_path / "cache", monkeypatch)
+    with contextlib.ExitStack() as stack:
+        scheduler, address, start_worker = stack.enter_context(scheduler_at(tmp_path))
+        worker = start_worker("--resources", "GPU=1")
         stack.callback(end_processes_of, tmp_path / "cache")
         monkeypatch.setenv("PILLAR_SCHEDULER", address)
         job_id = jobs.submit({"kind": "test_trace", "n": 5, "folder": str(tmp_path)})
@@ -622,6 +650,44 @@ def test_a_real_cluster_runs_the_same_tasks(tmp_path: Path, monkeypatch: pytest.
         assert "GPU" in jobs.wait(job_id, timeout=SECONDS).cause
         family = [descendant for process in (scheduler, worker) for descendant in psutil.Process(process.pid).children(recursive=True)]
     assert_gone(family)
+
+
+@pytest.mark.slow
+def test_workers_with_caches_of_their_own_give_what_one_machine_gives(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows that only the machine of the job has; one of two workers killed while it trains, with the features in its memory."""
+    point_at(tmp_path / "cache", monkeypatch)
+    rng = np.random.default_rng(0)
+    labels = np.arange(3000) % 3
+    rows = rng.normal(size=(3000, 20)) + 2 * np.eye(3, 20)[labels]
+    name = uploads.keep(pc.features(rows[:2400], labels[:2400], rows[2400:], labels[2400:]))
+    grid = {"dataset": name, "method": ["pillar", "dp_sgd"], "public_fraction": 0.1, "epsilon": [1.0, 2.0], "seed": list(range(20))}
+    with contextlib.ExitStack() as stack:
+        _, address, start_worker = stack.enter_context(scheduler_at(tmp_path))
+        for cache in ("first", "second"):
+            start_worker("--no-nanny", PILLAR_CACHE=str(tmp_path / cache))
+        stack.callback(end_processes_of, tmp_path / "cache")
+        monkeypatch.setenv("PILLAR_SCHEDULER", address)
+        client = stack.enter_context(distributed.Client(address, set_as_default=False))
+        until(lambda: len(client.scheduler_info()["workers"]) == 2)
+        pids = client.run(os.getpid)
+        job_id = jobs.submit({"kind": "sweep", "grid": grid})
+        until(lambda: jobs.status(job_id).done >= 2)
+        holders = [place for key, places in client.who_has().items() if str(key).startswith("features-") for place in places]
+        os.kill(pids[holders[0]], signal.SIGKILL)
+        assert jobs.status(job_id).state == "running", "the job was too short for a worker to be lost in it"
+        assert jobs.wait(job_id, timeout=SECONDS).state == "done"
+        there = sweeps.records(jobs.result(job_id))
+    cells = sweep.cells(grid)
+    assert [record["cell"] for record in there] == [form for task in jobs_sweep.split({"grid": grid}) for form in task["cells"]]
+    assert {path.stem for path in (tmp_path / "cache" / "record").rglob("*.json")} == {sweep.cell_key(cell) for cell in cells}
+    monkeypatch.setenv("PILLAR_CACHE", str(tmp_path / "alone"))
+    assert uploads.keep(pc.features(rows[:2400], labels[:2400], rows[2400:], labels[2400:])) == name
+    here = {sweep.cell_key(RunSpec(**record["cell"])): record for group in sweep.trials(grid) for record in sweep.run_trials(group)}
+    for record in there:
+        alone = here[sweep.cell_key(RunSpec(**record["cell"]))]
+        assert record["guarantee"] == alone["guarantee"]
+        # Other batches add in another order; ARCHITECTURE's tolerance for repeated trials.
+        assert record["accuracy"] == pytest.approx(alone["accuracy"], rel=1e-5)
 
 
 def test_a_cache_folder_that_cannot_be_holds_no_jobs(monkeypatch: pytest.MonkeyPatch) -> None:
