@@ -7,6 +7,7 @@ from pages.parts.runs import jobs as runs_jobs
 from pages.parts.runs import papers as runs_papers
 from pages.parts.runs import plan as runs_plan
 from pages.parts.runs import results as runs_results
+from pages.parts.runs import server as runs_server
 from pillar_core.runs import records
 
 navigation.begin()
@@ -37,3 +38,4 @@ with st.expander("How this is kept", icon=":material/inventory_2:"):
         "unless they are asked for. `cache import runs.zip` shows them there as imported, beside your own runs and never in their place; "
         "with `--trust`, for files that you made yourself, they count as runs of that machine. Intervals are 95 % Student t over seeds."
     )
+runs_server.panel()

@@ -3,6 +3,7 @@
 import contextlib
 import logging
 import traceback
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,6 +16,8 @@ from pillar_core.errors import PillarError
 _LOG = logging.getLogger(__name__)
 _STREAMLIT = logging.getLogger("streamlit.error_util")
 """Where Streamlit logs, with its message, what a callback or fragment raised."""
+MET: Counter[str] = Counter()
+"""How often this process met an error that nobody foresaw, by its kind and place."""
 
 
 @contextlib.contextmanager
@@ -50,19 +53,21 @@ def caught() -> Iterator[None]:
     except FragmentHandledException:
         raise
     except Exception as error:  # noqa: BLE001 - whatever it is, its message may hold rows
-        _LOG.error("%s", _place(error))
+        _LOG.error("%s", _counted(error))
         st.error("**This page met an error that nobody foresaw.** Its kind and place are in the app's log.", icon=":material/error:")
         st.markdown("Change the last setting back, or open the page anew from the bar at the top.")
 
 
 def _without_message(record: logging.LogRecord) -> bool:
     if record.exc_info and record.exc_info[1] is not None:
-        record.msg, record.args, record.exc_info = "%s", (_place(record.exc_info[1]),), None
+        record.msg, record.args, record.exc_info = "%s", (_counted(record.exc_info[1]),), None
     return True
 
 
-def _place(error: BaseException) -> str:
-    """The class of an exception and the lines of code that it passed, innermost last."""
+def _counted(error: BaseException) -> str:
+    """The class of an exception and the lines of code that it passed, innermost last; counted in `MET`."""
     frames = traceback.extract_tb(error.__traceback__)
     lines = [f"{'/'.join(Path(frame.filename).parts[-3:])}:{frame.lineno}" for frame in frames]
-    return f"{type(error).__name__} at {' > '.join(lines)}"
+    place = f"{type(error).__name__} at {' > '.join(lines)}"
+    MET[place] += 1
+    return place

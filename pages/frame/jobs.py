@@ -10,7 +10,7 @@ from typing import Any
 import streamlit as st
 
 import pillar_core as pc
-from pages.frame import failures, plain, session
+from pages.frame import failures, plain, session, shares
 from pillar_core.data import visitors
 from pillar_core.errors import PillarError
 from pillar_core.jobs.state import UNFINISHED
@@ -104,6 +104,7 @@ def duration(seconds: float) -> str:
 
 
 @st.fragment(run_every=1.0)
+@shares.metered()
 @failures.caught()
 def _running(job_ids: str, what: str, done_when_drawn: int, key: str) -> None:
     """Progress, looked at again every second; the whole page is drawn anew when a further part is there to be seen."""

@@ -48,13 +48,11 @@ def _asker() -> Asker | None:
     if get_script_run_ctx(suppress_warning=True) is None:
         return Asker("nobody") if st.runtime.exists() else None
     opened = frozenset(str(st.session_state.get(f"set.{name}", "")) for name in ("data", "public"))
-    return Asker(fingerprint("owner", _token()), _is_local(), opened)
+    return Asker(fingerprint("owner", _token()), is_at_server() and not visitors.is_on(), opened)
 
 
-def _is_local() -> bool:
+def is_at_server() -> bool:
     """Whether the browser is at this machine: the server listens on the loopback and was asked for by its name, not through a proxy."""
-    if visitors.is_on():
-        return False
     headers = {name.lower(): value for name, value in st.context.headers.items()}
     asked = urlsplit(f"//{headers.get('host', _LOOPBACK[0])}").hostname
     return st.get_option("server.address") in _LOOPBACK and asked in _LOOPBACK and not any(name.startswith(_PROXIED) for name in headers)

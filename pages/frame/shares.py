@@ -17,7 +17,7 @@ CORES = max(1, len(os.sched_getaffinity(0)))
 EVERYBODY = ""
 OVERDRAWN = 20.0
 """Seconds below nothing at which pages are not drawn until the share is back."""
-_SHUT = "shares.shut"
+_SHUT, _THREAD = "shares.shut", threading.local()
 
 
 class Budgets:
@@ -136,13 +136,15 @@ def is_open() -> bool:
 
 @contextlib.contextmanager
 def metered() -> Iterator[None]:
-    """Around a run of the app: what its thread computes is the visitor's to pay."""
-    started = time.thread_time()
+    """Around a run of the app or of a fragment: what its thread computed since it last paid, callbacks before the run among it, is the
+    visitor's to pay."""
     try:
         yield
     finally:
+        now = time.thread_time()
+        unpaid, _THREAD.paid = now - getattr(_THREAD, "paid", 0.0), now
         if visitors.binds():
-            BUDGETS.spend(owners.own_id(), time.thread_time() - started)
+            BUDGETS.spend(owners.own_id(), unpaid)
 
 
 def words() -> None:

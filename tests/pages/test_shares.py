@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import threading
+from pathlib import Path
 
 import pytest
 
 from page_reading import Start, words
-from pages.frame import shares
+from pages.frame import failures, owner, shares
 from pillar_core.data import visitors
 from pillar_core.errors import UnsupportedError
+
+PAGES = Path(shares.__file__).resolve().parents[1]
 
 
 @pytest.fixture
@@ -69,6 +72,40 @@ def test_turns_are_taken_and_the_wait_is_foreseen():
     assert turns.foreseen()[0] == 0
 
 
+def test_callbacks_before_a_run_and_fragments_are_paid_for_once(monkeypatch: pytest.MonkeyPatch):
+    budgets, seconds = shares.Budgets(), [0.0]
+    monkeypatch.setattr(shares, "BUDGETS", budgets)
+    monkeypatch.setattr(shares.time, "thread_time", lambda: seconds[0])
+    monkeypatch.setattr(shares.time, "monotonic", lambda: 1000.0)
+    monkeypatch.setattr(visitors, "binds", lambda: True)
+    monkeypatch.setattr(shares.owners, "own_id", lambda: "a")
+
+    def compute(amount: float) -> None:
+        seconds[0] += amount
+
+    def visit() -> None:
+        compute(1.0)  # a callback, which Streamlit runs before the script
+        with shares.metered():
+            compute(2.0)
+            shares.metered()(compute)(4.0)  # a fragment within the page
+        compute(8.0)  # the callback of a widget in a fragment
+        shares.metered()(compute)(16.0)  # which alone runs again
+
+    thread = threading.Thread(target=visit)
+    thread.start()
+    thread.join()
+    assert budgets.own("a") == pytest.approx(shares.SECONDS - 31.0)
+
+
+def test_every_fragment_is_metered_and_its_errors_are_caught():
+    marked = [(path, part.lstrip()) for path in PAGES.rglob("*.py") for part in path.read_text().split("@st.fragment")[1:]]
+    assert marked
+    for path, part in marked:
+        decorators = part.split("def ")[0]
+        assert "@shares.metered()" in decorators, path
+        assert "@failures.caught()" in decorators, path
+
+
 @pytest.fixture
 def public(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(visitors.VARIABLE, "1")
@@ -112,6 +149,20 @@ def test_pages_are_not_drawn_for_who_overdrew_the_share_until_it_is_back(public,
     left.append(1.0)
     app.run()
     assert app.title
+
+
+def test_the_operator_alone_sees_the_state_of_the_server(public, start: Start, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setitem(failures.MET, "ValueError at pages/there.py:1", 3)
+    app = start("runs")
+    assert not app.exception
+    assert "Load of the last minute" in str(app.table[0].value)
+    assert "Errors that nobody foresaw since its start" in words(app)
+    assert str(app.dataframe[-1].value.loc["ValueError at pages/there.py:1", "times"]) == "3"
+    monkeypatch.setattr(owner, "is_at_server", lambda: False)
+    assert "Errors that nobody foresaw since its start" not in words(start("runs"))
+    monkeypatch.setattr(owner, "is_at_server", lambda: True)
+    monkeypatch.delenv(visitors.VARIABLE)
+    assert "Errors that nobody foresaw since its start" not in words(start("runs"))
 
 
 @pytest.mark.parametrize("page", ["data", "screen", "explore", "runs"])

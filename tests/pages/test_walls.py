@@ -147,4 +147,4 @@ def test_only_who_asks_for_this_machine_by_its_own_name_is_at_it(
 ) -> None:
     context = SimpleNamespace(headers=headers)
     monkeypatch.setattr(owner, "st", SimpleNamespace(get_option=lambda _: "127.0.0.1", context=context))
-    assert owner._is_local() is is_local
+    assert owner.is_at_server() is is_local

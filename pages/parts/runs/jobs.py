@@ -6,7 +6,7 @@ from typing import Any
 import streamlit as st
 
 import pillar_core as pc
-from pages.frame import failures, jobs, plain
+from pages.frame import failures, jobs, plain, shares
 from pillar_core.errors import PillarError
 from pillar_core.jobs.state import UNFINISHED
 from pillar_core.runs import records
@@ -27,6 +27,7 @@ def panel() -> None:
 
 
 @st.fragment(run_every=1.0)
+@shares.metered()
 @failures.caught()
 def _watched(live_when_drawn: int) -> None:
     statuses = pc.jobs.status()
