@@ -294,4 +294,6 @@ class _Server:
             numbers = {number or 0 for _, number in active.out.values()}
             marks = [mark for number, mark in active.job.running().items() if number in numbers]
             self._engine.stop([future for future, _ in active.out.values()], marks)
+        if self._engine is not None and not self._jobs:
+            self._engine.forget_features()
         active.finish(state)

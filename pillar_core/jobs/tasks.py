@@ -23,6 +23,10 @@ from pillar_core.types import FeatureSet, Progress
 _PROGRESS_SECONDS = 0.2
 
 
+Place = tuple[Sequence[str], str, str]
+"""Of the machine of a job: modules that register further kinds, the cache folder, and what tells the library's code from other code."""
+
+
 @dataclasses.dataclass(frozen=True)
 class Carried:
     """What goes back through the scheduler from a worker that does not see the job's folder: JSON; None for want of features."""
@@ -30,25 +34,14 @@ class Carried:
     value: bytes | None
 
 
-def run_task(
-    modules: Sequence[str],
-    root: str,
-    source: str,
-    job_id: str,
-    number: int,
-    kind: str,
-    task: Mapping[str, Any],
-    sent: Mapping[str, FeatureSet],
-) -> Carried | None:
-    """Run one task and keep its result in the job's folder; where this worker does not see it, what the task gave.
-
-    source: the library's code on the machine of the job, which a worker elsewhere has to share. sent: features that came from there.
+def run_task(place: Place, job_id: str, number: int, kind: str, task: Mapping[str, Any], sent: Mapping[str, FeatureSet]) -> Carried | None:
+    """Run one task and keep its result in the job's folder; where this worker does not see it, give back what came out.
 
     Raises:
         Cancelled: the job's flag was set before or during the task.
         Whatever the kind's function raises.
     """
-    job, how = _prepare(modules, root, source, job_id, kind)
+    job, how = _prepare(place, job_id, kind)
     splitting.SENT.clear()
     if job is None:
         if how.needs is None or not {fingerprint(*asked) for asked in how.needs(task)} <= sent.keys():
@@ -63,19 +56,14 @@ def run_task(
     return None
 
 
-def split_job(modules: Sequence[str], root: str, source: str, job_id: str, kind: str, payload: Mapping[str, Any]) -> Carried | None:
-    """Cut the job into tasks and keep them in its folder; where this worker does not see it, the tasks."""
-    job, how = _prepare(modules, root, source, job_id, kind)
+def split_job(place: Place, job_id: str, kind: str, payload: Mapping[str, Any]) -> Carried | None:
+    """Cut the job into tasks and keep them in its folder; where this worker does not see it, give them back."""
+    job, how = _prepare(place, job_id, kind)
     if job is None:
         return Carried(_tasks(how, payload))
     with _marked(job, 0):
         job.write_tasks(_tasks(how, payload))
     return None
-
-
-def received(features: FeatureSet) -> FeatureSet:
-    """The features, on the worker that got them; Dask hands them on to others and asks for them again where that worker dies."""
-    return features
 
 
 def warm_up(modules: Sequence[str]) -> None:
@@ -84,12 +72,13 @@ def warm_up(modules: Sequence[str]) -> None:
     _one_thread()
 
 
-def _prepare(modules: Sequence[str], root: str, source: str, job_id: str, kind: str) -> tuple[Job | None, JobKind]:
+def _prepare(place: Place, job_id: str, kind: str) -> tuple[Job | None, JobKind]:
     """The job's files, None where this process keeps its cache elsewhere or does not see them; and what the job does.
 
     Raises:
         JobError: elsewhere, with other code, or for a kind that needs the job's cache.
     """
+    modules, root, source = place
     jobs_kinds.load(modules)
     _one_thread()
     how = jobs_kinds.JOB_KINDS[kind]

@@ -1,5 +1,7 @@
 """The workers: a local cluster of processes, or the one at PILLAR_SCHEDULER. Only the jobs process builds one."""
 
+import contextlib
+import copy
 import functools
 import glob
 import importlib.util
@@ -18,11 +20,11 @@ from pillar_core.errors import JobError, PillarError
 from pillar_core.fingerprint import fingerprint
 from pillar_core.jobs import kind as jobs_kinds
 from pillar_core.jobs import tasks as jobs_tasks
-from pillar_core.jobs.kind import Asked
 from pillar_core.runs import splitting, versions
 
 __all__ = ["Engine", "Future", "KilledWorker", "Outcome"]
 
+Asked = Mapping[str, jobs_kinds.Asked]
 Outcome = jobs_tasks.Carried | Exception | None
 """What comes with a task that ended: nothing from a worker that wrote it down itself; an error where features could not be sent."""
 
@@ -82,15 +84,14 @@ class Engine:
 
     def split(self, job_id: str, kind: str, payload: Mapping[str, Any]) -> Future:
         """The job's list of tasks, to come."""
-        return self._submit(jobs_tasks.split_job, f"split-{job_id}", 1, {}, functools.partial(self._received, {}), job_id, kind, payload)
+        return self._submit(jobs_tasks.split_job, f"split-{job_id}", 1, {}, {}, job_id, kind, payload)
 
     def run(self, job_id: str, number: int, kind: str, task: Mapping[str, Any], resources: Mapping[str, float]) -> Future:
         """One task, to come. Low numbers go first, so that jobs which run side by side take turns."""
         needs = jobs_kinds.JOB_KINDS[kind].needs
         asked = {} if self._cluster is not None or needs is None else {fingerprint(*asked): asked for asked in needs(task)}
         sent = {key: self._sent[key] for key in asked if key in self._sent}
-        receive = functools.partial(self._received, asked)
-        return self._submit(jobs_tasks.run_task, f"{job_id}-{number}", -number, resources, receive, job_id, number, kind, task, sent)
+        return self._submit(jobs_tasks.run_task, f"{job_id}-{number}", -number, resources, asked, job_id, number, kind, task, sent)
 
     def collect(self, seconds: float) -> list[tuple[Future, Outcome]]:
         """Futures that finished, waiting up to `seconds` for the first one, and what came with each through the scheduler."""
@@ -101,6 +102,10 @@ class Engine:
                 futures.append(self._finished.get_nowait())
         except queue.Empty:
             return futures
+
+    def forget_features(self) -> None:
+        """Have the cluster drop what was sent to it."""
+        self._sent.clear()
 
     def stop(self, futures: Sequence[Future], marks: Sequence[Mapping[str, Any]]) -> None:
         """Forget `futures` and replace the processes that, as `marks` say, still compute them."""
@@ -121,38 +126,32 @@ class Engine:
             self._cluster.close(timeout=5)
 
     def _submit(
-        self,
-        function: Callable[..., jobs_tasks.Carried | None],
-        name: str,
-        priority: int,
-        resources: Mapping[str, float],
-        receive: Callable[[Future], None],
-        *values: Any,
+        self, function: Callable[..., Any], name: str, priority: int, resources: Mapping[str, float], asked: Asked, *values: Any
     ) -> Future:
         key, place = f"{name}-{os.urandom(4).hex()}", (self._modules, str(self._root), versions.made_with()["source"])
-        future = self._client.submit(function, *place, *values, key=key, pure=False, resources=dict(resources) or None, priority=priority)
-        future.add_done_callback(receive)
+        future = self._client.submit(function, place, *values, key=key, pure=False, resources=dict(resources) or None, priority=priority)
+        future.add_done_callback(functools.partial(self._receive, asked))
         return future
 
-    def _received(self, asked: Mapping[str, Asked], future: Future) -> None:
+    def _receive(self, asked: Asked, future: Future) -> None:
         """Fetch what a worker elsewhere gave, or send it the features that it lacks; in Dask's thread, so that nobody else waits."""
         outcome: Outcome = None
         try:
             if self._cluster is None and future.status == "finished":
-                outcome = future.result()
-                if outcome is not None and outcome.value is None:
-                    self._send(asked)
-        except CancelledError:
-            pass  # the future's status says so
+                with contextlib.suppress(CancelledError, OSError):  # lost on the way: the task runs again
+                    outcome = future.result()
+            if outcome == jobs_tasks.Carried(None):
+                self._send(asked)
         except (PillarError, OSError, ImportError) as error:
             outcome = error
-        self._finished.put((future, outcome))
+        finally:
+            self._finished.put((future, outcome))
 
-    def _send(self, asked: Mapping[str, Asked]) -> None:
-        """Have these features on the cluster: as a task of which the scheduler keeps the content, so that no worker's death loses them."""
+    def _send(self, asked: Asked) -> None:
+        """Have features on the cluster, as a task whose input the scheduler keeps, so that no worker's death loses them."""
         for key in asked.keys() - self._sent.keys():
             features = splitting.named_features(*asked[key])
-            self._sent[key] = self._client.submit(jobs_tasks.received, features, key=f"features-{features.fingerprint}")
+            self._sent[key] = self._client.submit(copy.copy, features, key=f"features-{features.fingerprint}")
 
     def _start(self) -> Client:
         self._cluster = LocalCluster(

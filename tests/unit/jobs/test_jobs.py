@@ -580,20 +580,20 @@ def test_a_worker_with_another_cache_is_refused(still: Path, tmp_path: Path, mon
     folder.create()
     monkeypatch.setenv("PILLAR_CACHE", str(tmp_path / "other" if elsewhere else still))
     with pytest.raises(JobError, match="two caches cannot share a job"):
-        jobs_tasks.run_task((), str(still), "", "b" * 32, 0, "test_square", {"x": 1}, {})
+        jobs_tasks.run_task(((), str(still), ""), "b" * 32, 0, "test_square", {"x": 1}, {})
 
 
 def test_a_worker_elsewhere_asks_for_features_and_shares_the_code(still: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    source = versions.made_with()["source"]
+    place = (), str(still), versions.made_with()["source"]
     monkeypatch.setenv("PILLAR_CACHE", str(tmp_path / "elsewhere"))
     grid = {"dataset": "digits", "public": "spiked_features", "method": "pillar", "epsilon": 1.0}
-    tasks = jobs_tasks.split_job((), str(still), source, "b" * 32, "sweep", {"grid": grid})
+    tasks = jobs_tasks.split_job(place, "b" * 32, "sweep", {"grid": grid})
     assert tasks is not None
     (task,) = json.loads(tasks.value or b"[]")
     assert [asked[0] for asked in jobs_sweep.needs(task)] == ["digits", "spiked_features"]
-    assert jobs_tasks.run_task((), str(still), source, "b" * 32, 0, "sweep", task, {}) == jobs_tasks.Carried(None)
+    assert jobs_tasks.run_task(place, "b" * 32, 0, "sweep", task, {}) == jobs_tasks.Carried(None)
     with pytest.raises(JobError, match="other code of this library"):
-        jobs_tasks.run_task((), str(still), "another", "b" * 32, 0, "sweep", task, {})
+        jobs_tasks.run_task((*place[:2], "another"), "b" * 32, 0, "sweep", task, {})
 
 
 @pytest.mark.slow
