@@ -12,10 +12,10 @@ from pillar_core.runs import sweep
 from pillar_core.runs.tables import misfit, row_of
 from pillar_core.types import RunSpec
 
-__all__ = ["MARK", "OWN", "among", "beside", "marked", "problem_of", "read", "take"]
+__all__ = ["MARK", "OTHER_VERSION", "OWN", "among", "beside", "marked", "problem_of", "read", "take"]
 
-MARK, OWN = "imported, unverified", "own"
-"""What the column `origin` says of a record."""
+MARK, OWN, OTHER_VERSION = "imported, unverified", "own", "another version"
+"""What the column `origin` says of a record; the last of one's own whose key is none of the present code, weights and data."""
 KIND = store.IMPORTED
 LARGEST = 2**53
 _MAPPINGS = ("settings", "split", "data", "dataset_settings")

@@ -10,9 +10,11 @@ import pandas as pd
 
 from pillar_core import metrics, store
 from pillar_core.data import DATASETS, uploads, visitors
+from pillar_core.errors import PillarError
 from pillar_core.fingerprint import fingerprint
 from pillar_core.runs import imported, sweep
 from pillar_core.runs.tables import is_record, row_of
+from pillar_core.types import RunSpec
 
 __all__ = ["AXES", "all_runs", "data_words", "estimate", "forget_refusals", "grid_of", "lines", "refusals", "versions_of"]
 
@@ -27,8 +29,9 @@ BYTES_A_RUN = 2_500
 def all_runs() -> pd.DataFrame:
     """One row per record in the cache: the columns of `sweep`, with `key`, `data` (the data set's name for people), `group` and `origin`.
 
-    Rows of equal `group` differ in the seed alone: imported records are never in a group of one's own, and stay out where a record
-    of this machine has their key. Empty without records. A browser of the app gets none on rows that others brought.
+    Rows of equal `group` differ in the seed alone: imported records and those of another version are never in a group of one's own, and
+    the imported stay out where a record of this machine has their key. Empty without records. A browser of the app gets none on rows
+    that others brought.
     """
     cache, title_of, sees = store.default(), functools.cache(data_words), functools.cache(uploads.sees)
     own_keys = cache.keys("record")
@@ -136,6 +139,8 @@ def _row(root: str, origin: str, key: str) -> dict[str, Any] | None:
     record = store.default().get_json("record", key) if origin == imported.OWN else imported.read(key)
     if not is_record(record):
         return None
+    if origin == imported.OWN and not _is_of_this_version(record["cell"], key):
+        origin = imported.OTHER_VERSION
     group = _group(record["cell"])
     return {
         **row_of(record),
@@ -145,6 +150,13 @@ def _row(root: str, origin: str, key: str) -> dict[str, Any] | None:
         "group": group if origin == imported.OWN else fingerprint(origin, group),
         "origin": origin,
     }
+
+
+def _is_of_this_version(cell: Mapping[str, Any], key: str) -> bool:
+    try:
+        return sweep.cell_key(RunSpec(**cell)) == key
+    except PillarError:  # something that it names is not here any more
+        return False
 
 
 def _group(cell: Mapping[str, Any]) -> str:

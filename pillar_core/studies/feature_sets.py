@@ -33,10 +33,11 @@ def curves_of_sets(
 
 
 def _name(row: dict[Any, Any], titles: Mapping[str, str]) -> str:
-    """“digits”, “digits through raw_pixels, public 30 %”; sets of imported runs say so."""
+    """“digits”, “digits through raw_pixels, public 30 %”; sets of imported runs and of another version say so."""
     name = titles.get(row["dataset"], row["dataset"])
     backbone = row.get("backbone")
     through = f" through {backbone}" if isinstance(backbone, str) and backbone else ""
     share, public = row.get("public_fraction"), row.get("public")
     rows = f", public {public}" if isinstance(public, str) and public else f", {100 * share:g} % public" if share == share and share else ""
-    return f"{name}{through}{rows}{f', {imported.MARK}' if row.get('origin') == imported.MARK else ''}"
+    origin = row.get("origin", imported.OWN)
+    return f"{name}{through}{rows}{f', {origin}' if origin != imported.OWN else ''}"

@@ -59,7 +59,7 @@ def words_of(line: Any) -> str:
     parts = [str(line["data"]), pc.METHODS[str(line["method"])].title]
     parts += [f"k = {line['k']:g}"] if pd.notna(line.get("k")) else []
     parts += [f"ε = {line['epsilon']:g}"]
-    return ", ".join([*parts, *([imported.MARK] if line["origin"] == imported.MARK else [])])
+    return ", ".join([*parts, *([line["origin"]] if line["origin"] != imported.OWN else [])])
 
 
 def _filtered(settings: Settings, runs: pd.DataFrame) -> pd.DataFrame:
@@ -140,7 +140,7 @@ def _table(lines: pd.DataFrame) -> pd.DataFrame:
                 "epsilon_upper",
                 "seconds",
             )
-            if name in shown and shown[name].notna().any() and not (name == "origin" and theirs.empty)
+            if name in shown and shown[name].notna().any() and not (name == "origin" and (lines["origin"] == imported.OWN).all())
         ]
     ]
     st.caption(f"{len(lines):,} settings, {int(lines['seeds'].sum()):,} runs. Choose lines at the left to compare them.")

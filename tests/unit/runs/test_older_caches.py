@@ -1,0 +1,122 @@
+"""A cache that another version of the library filled: read as what it is or left alone, never an answer and never mixed into one."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import pillar_core as pc
+from pillar_core import accounting, store
+from pillar_core.backbones import BACKBONES
+from pillar_core.data import DATASETS
+from pillar_core.jobs import api as jobs
+from pillar_core.jobs.kind import JOB_KINDS
+from pillar_core.jobs.state import Folder
+from pillar_core.methods import METHODS
+from pillar_core.registry import Registry
+from pillar_core.runs import imported, records, sweep
+from pillar_core.store import entry
+
+GRID: dict[str, Any] = {
+    "dataset": "digits",
+    "backbone": "raw_pixels",
+    "method": "noisy_gd",
+    "epsilon": 1.37,
+    "seed": [0, 1],
+    "accountant": "rdp",
+}
+Patch = pytest.MonkeyPatch
+
+
+@pytest.fixture(autouse=True)
+def _own_cache(tmp_path: Path, monkeypatch: Patch) -> None:
+    monkeypatch.setenv("PILLAR_CACHE", str(tmp_path / "cache"))
+
+
+def _older(registry: Registry[Any], name: str) -> Callable[[Patch], None]:
+    """Has the item of this name say that it is an older version."""
+
+    def patch(monkeypatch: Patch) -> None:
+        item = registry[name]
+        monkeypatch.setitem(registry._items, name, dataclasses.replace(item, version=item.version - 1))
+
+    return patch
+
+
+@pytest.mark.parametrize(
+    "age",
+    [
+        lambda monkeypatch: monkeypatch.setattr(sweep, "ENGINE_VERSION", sweep.ENGINE_VERSION - 1),
+        _older(METHODS, "noisy_gd"),
+        _older(DATASETS, "digits"),
+        _older(BACKBONES, "raw_pixels"),
+        _older(accounting.ACCOUNTANTS, "rdp"),
+    ],
+    ids=["engine", "learner", "data", "backbone", "accountant"],
+)
+def test_records_of_another_version_answer_nothing_and_enter_no_mean(age: Callable[[Patch], None], monkeypatch: Patch) -> None:
+    with monkeypatch.context() as older:
+        age(older)
+        for cell in sweep.cells(GRID):
+            (record,) = sweep.run_trials([cell])
+            key = sweep.cell_key(cell)
+            store.default().delete("record", key)
+            store.default().put_json("record", key, record | {"accuracy": 0.001, "metrics": {"accuracy": 0.001}})
+        records._row.cache_clear()
+        assert list(records.all_runs()["origin"]) == [imported.OWN] * 2
+    records._row.cache_clear()
+    assert sweep.cached(sweep.cells(GRID)) == [None, None]
+    answers = pc.sweep(GRID | {"seed": [1, 2]})
+    assert (answers["accuracy"] > 0.1).all()
+    runs = records.all_runs()
+    lines = {runs.loc[runs["group"] == line["group"], "origin"].unique().item(): line for _, line in records.lines(runs).iterrows()}
+    assert lines[imported.OWN]["seeds"] == lines[imported.OTHER_VERSION]["seeds"] == 2
+    assert lines[imported.OWN]["mean"] == pytest.approx(answers["accuracy"].mean())
+    assert lines[imported.OTHER_VERSION]["mean"] == pytest.approx(0.001)
+
+
+def test_entries_in_another_form_are_missing(monkeypatch: Patch) -> None:
+    with monkeypatch.context() as older:
+        older.setattr(entry, "_MAGIC", "pillar-store-0")
+        store.default().put_json("record", "a" * 32, {"accuracy": 0.001})
+        assert store.default().get_json("record", "a" * 32) is not None
+    assert store.default().get_json("record", "a" * 32) is None
+    assert "counts as missing" in store.default().notes()[-1]
+    assert store.default().put_json("record", "a" * 32, {"accuracy": 0.9})
+    assert store.default().get_json("record", "a" * 32) == {"accuracy": 0.9}
+
+
+def test_a_calibration_of_another_version_is_checked_before_it_is_used() -> None:
+    split = pc.split(pc.load_dataset("digits"))
+    before = pc.run("noisy_gd", split, epsilon=1.37)
+    for item in store.default().ls("calibration"):
+        value = store.default().get_json("calibration", item.key)
+        store.default().delete("calibration", item.key)
+        store.default().put_json("calibration", item.key, value / 2)  # half the noise
+    again = pc.run("noisy_gd", split, epsilon=1.37)
+    assert again.guarantee.epsilon.upper <= 1.37
+    assert again.settings == before.settings
+
+
+@pytest.mark.parametrize("form", ["fewer fields", "more fields"])
+def test_jobs_of_another_version_are_read_or_failed(form: str, monkeypatch: Patch) -> None:
+    monkeypatch.setattr("pillar_core.jobs.process._start", lambda *_: None)
+    spec = {"kind": "sweep", "grid": GRID | {"seed": [7]}}
+    with monkeypatch.context() as older:
+        _older(JOB_KINDS, "sweep")(older)
+        before = jobs.submit(spec)
+    file = Folder(store.default().root).jobs / before / "state.json"
+    state = json.loads(file.read_text()) | {"state": "done", "of_tomorrow": 1}
+    if form == "fewer fields":
+        state = {name: state[name] for name in ("job_id", "kind", "state", "submitted")}
+    file.write_text(json.dumps(state))
+    assert jobs.status(before).state == ("done" if form == "fewer fields" else "failed")
+    assert jobs.find(spec) is None
+    after = jobs.submit(spec)
+    assert after != before
+    assert jobs.status(after).state == "queued"
