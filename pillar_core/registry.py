@@ -160,7 +160,7 @@ class Registry(Mapping[str, T]):
                 if self._kind is None or not isinstance(item, self._kind):
                     raise TypeError(f"it is of the class {type(item).__name__}, and a {self.what} is wanted")
                 self.register(item)
-            except Exception as cause:  # whatever a foreign module raises goes on, with the package's name
+            except (Exception, SystemExit) as cause:  # whatever a foreign module raises goes on, with the package's name
                 where = f"The entry point {entry.name!r} = {entry.value!r} (group {group}) of the package {package!r}"
                 raise PluginError(f"{where} cannot be used: {type(cause).__name__}: {cause} Mend or uninstall that package.") from cause
             self._plugged.add(entry)

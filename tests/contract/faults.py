@@ -27,11 +27,12 @@ from pillar_core.mechanisms.exponential import ExponentialMechanism
 from pillar_core.mechanisms.gaussian import GaussianMechanism
 from pillar_core.mechanisms.printed_noisy_sgd import PrintedNoisySgd
 from pillar_core.methods import METHODS
-from pillar_core.methods.baselines import dp_pca
+from pillar_core.methods.baselines import dp_pca, hyfree_dp
 from pillar_core.methods.closed_form import pillar_kalman, pillar_one_shot
 from pillar_core.methods.parts import voting
 from pillar_core.methods.parts.deep import gradients as deep_gradients
 from pillar_core.methods.parts.deep import settings as deep_settings
+from pillar_core.methods.voting import prototypes
 from pillar_core.rng import Streams
 from pillar_core.screening import release as screening_release
 from pillar_core.splits import View
@@ -143,6 +144,14 @@ def unclipped(original: Any) -> Any:
     return lambda squared_norms, clip, **more: torch.ones_like(squared_norms)
 
 
+def counted_twice(original: Any) -> Any:
+    return lambda *rows, low, high, **more: 2 * original(*rows, low=low, high=high, **more)
+
+
+def counted_four_times(original: Any) -> Any:
+    return lambda *rest: 4 * original(*rest)
+
+
 def always_first(original: Any) -> Any:
     return lambda probability, n, stream: np.union1d([0], original(probability, n, stream)).astype(np.int64)
 
@@ -227,8 +236,8 @@ def scaled_choice(times: float) -> Callable[[Any], Any]:
 
 def normal_choice(original: Any) -> Any:
     """Gaussian noise of the Gumbel law's variance."""
-    return lambda self, scores, scale: int(
-        np.argmax(scores + scale * np.pi / 6**0.5 * np.random.default_rng().standard_normal(scores.shape))
+    return lambda self, scores, scale: np.argmax(
+        scores + scale * np.pi / 6**0.5 * np.random.default_rng().standard_normal(scores.shape), axis=-1
     )
 
 
@@ -237,7 +246,8 @@ def double_charge(original: Any) -> Any:
 
 
 HEADS = ("dp_sgd", "pillar", "gep", "adadps", "dope_sgd", "pillar_one_shot", "pillar_kalman", "semi_private_halfspace")
-NORMALS = (*HEADS, "dp_pca", "private_knn", DEEP, SCREENING)
+RIVALS = ("dp_ls", "dp_fc", "weighted_gradients", "hyfree_dp")
+NORMALS = (*HEADS, *RIVALS, "dp_pca", "private_knn", DEEP, SCREENING)
 FEW = ("dp_sgd", DEEP)
 
 
@@ -271,12 +281,14 @@ FAULTS = (
         ExponentialMechanism,
         "_draw",
         scaled_choice(2 / 3),
-        ("disjunction", "pillar_noisy_sgd"),
+        ("disjunction", "pillar_noisy_sgd", "prototypes"),
     ),
     _noise("law", "uniform noise of equal variance", law_by(_uniform), NORMALS),
     _noise("law", "Laplace noise of equal variance", law_by(lambda g, size: g.laplace(0, 2**-0.5, size)), ("dp_sgd", "gep", DEEP)),
     _noise("law", "normals cut at two deviations", law_by(_cut), ("dp_sgd", "pillar_one_shot", DEEP)),
-    Fault("law", "normal noise for a choice", ExponentialMechanism, "_draw", normal_choice, ("disjunction", "pillar_noisy_sgd")),
+    Fault(
+        "law", "normal noise for a choice", ExponentialMechanism, "_draw", normal_choice, ("disjunction", "pillar_noisy_sgd", "prototypes")
+    ),
     Fault(
         "dependence",
         "the same noise in every step",
@@ -289,7 +301,7 @@ FAULTS = (
     _noise("dependence", "classes share their noise", noise_by(shared_by_classes), ("dp_sgd", "pillar_one_shot", DEEP)),
     Fault("dependence", "the same noise in every step", PrintedNoisySgd, "_descend", repeating_printed, (PRINTED,)),
     Fault("relation", "replace-one factor 1 for √2", dp_pca, "REPLACE_ONE_FACTOR", lambda _: 1.0, ("dp_pca",)),
-    Fault("relation", "replace-one factor 1 for 2", EXPONENTIAL, "REPLACE_ONE_FACTOR", lambda _: 1.0, ("disjunction",)),
+    Fault("relation", "replace-one factor 1 for 2", EXPONENTIAL, "REPLACE_ONE_FACTOR", lambda _: 1.0, ("disjunction", "prototypes")),
     Fault("relation", "replace-one factor 1", pillar_one_shot, "replace_one_factor", lambda _: lambda weight: 1.0, ("pillar_one_shot",)),
     Fault("relation", "votes move by 1", voting, "VOTE_SENSITIVITY", lambda _: 1.0, ("private_knn", "pate")),
     Fault("relation", "replace-one factor 1 for √2", screening_release, "REPLACE_ONE_FACTOR", lambda _: 1.0, (SCREENING,)),
@@ -318,7 +330,14 @@ FAULTS = (
     ),
     Fault("clip", "one place of a batch twice as high", deep_gradients, "clip_factors", one_place_twice, (DEEP,)),
     Fault("clip", "the batch's median, not each row", gradient, "clip_factors", by_the_batch, ("dp_sgd", "adadps")),
-    Fault("clip", "none", gradient, "clip_factors", unclipped, ("dp_sgd", "semi_private_halfspace")),
+    Fault(
+        "clip",
+        "none",
+        gradient,
+        "clip_factors",
+        unclipped,
+        ("dp_sgd", "semi_private_halfspace", "dp_fc", "weighted_gradients", "hyfree_dp"),
+    ),
     Fault("clip", "none", dp_pca, "within_unit_ball", lambda _: lambda rows: rows.double(), ("dp_pca",), normalise=False),
     Fault(
         "clip", "twice as high", screening_release, "clipped", lambda original: lambda rows, clip: original(rows, 2 * clip), (SCREENING,)
@@ -353,6 +372,8 @@ FAULTS = (
         FEW,
         True,
     ),
+    Fault("clip", "similarities count twice", prototypes, "scores", counted_twice, ("prototypes",)),
+    Fault("clip", "losses count four times", hyfree_dp, "loss_sums", counted_four_times, ("hyfree_dp",)),
     Fault("ledger", "the larger of two joint charges", ledger, "joint_noise_multiplier", lambda _: max, ("gep",)),
 )
 

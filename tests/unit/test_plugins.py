@@ -55,10 +55,12 @@ if __name__ == "__main__":
         ("tiny_plugin:ABSENT", "ABSENT"),
         ("tiny_plugin:DATA", "class DatasetCard, and a method is wanted"),
         ("tiny_plugin:TWICE", "collides with 'pillar'"),
+        ("leaving:LEARNER", "SystemExit: 3"),
     ],
 )
 def test_what_cannot_be_used_is_refused_with_its_package_and_cause(site: Path, value: str, cause: str) -> None:
     install(site, f"[pillar_explorer.methods]\nbroken = {value}\n")
+    (site / "leaving.py").write_text("raise SystemExit(3)", encoding="utf-8")
     assert "digits" in pc.DATASETS
     for _ in range(2):
         with pytest.raises(PluginError) as refusal:

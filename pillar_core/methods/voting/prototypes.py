@@ -7,9 +7,10 @@ Several rows a class are picked one after the other, each at its share of ε; th
 Guarantee: pure ε-DP under add/remove. The C choices of one round are one choice of a tuple whose score is the sum over classes: a
 row enters its own class's scores alone, with numbers in [0, R], R = high − low, so it spreads the tuples' scores by at most R, and by
 2R where it is replaced (2ε). Given a tuple's classes, choices are independent. Rounds compose. Similarities are float64 products of
-rows of norm at most 1, so rounding moves a sum by less than the guard on R; a row that is not finite counts as similarity 0. low, high,
-candidates are public. Source: Wahdany, Jagielski, Dziedzic & Boenisch 2024 (arXiv 2406.08039: abstract, the authors' method page); the
-choice of several by shares of ε is ours, for the page does not prove its top-K. Cost: one product of private and public rows.
+rows of norm at most 1, and R is larger by what rounding of n of them may do to a spread (`rounding`); a row that is not finite counts
+as similarity 0. low, high, candidates are public. Source: Wahdany, Jagielski, Dziedzic & Boenisch 2024 (arXiv 2406.08039: abstract, the
+authors' method page); the choice of several by shares of ε is ours, for the page does not prove its top-K. Cost: one product of private
+and public rows.
 """
 
 import dataclasses
@@ -37,7 +38,8 @@ BUDGET_PER_ROW = 20.0
 MOST_PROTOTYPES = 10
 """One prototype for each twenty units of εN/C: measured in docs/methods/prototypes.md."""
 ROUNDING_GUARD = 1e-9
-"""Of the range: float64 sums of n similarities are exact to n·2⁻⁵³ of n, far below."""
+"""Of the range, for what `rounding` leaves out: the public ends' own rounding."""
+UNIT_ROUNDOFF = 2.0**-53
 
 PROTOTYPES = Param(
     "prototypes", int, None, "Public rows picked for each class.", low=1, high=1_000, unit="rows", log=True, none_means="εN/(20·C), 1 to 10"
@@ -92,6 +94,16 @@ def scores(z: Array, y: Array, z_public: Array, *, n_classes: int, low: float, h
     return total
 
 
+def rounding(n: int, k: int, spread: float) -> float:
+    """By how much float64 may widen, over candidates, what one row does to the sums of n rows in k directions, each in [0, spread].
+
+    A product sums k terms of at most 1 in all, in an order that hangs on the other rows: it is off by k·u (u = 2⁻⁵³), twice that between
+    two data sets, 4u more for the shift. Sums of n are off by n·u of their size n·spread, in both. Two candidates: twice. 1 % more for
+    terms in u².
+    """
+    return 1.01 * 2 * n * UNIT_ROUNDOFF * (2 * k + 4 + 2 * n * spread)
+
+
 def similarity_range(z_public: Array, settings: PrototypesSettings) -> tuple[float, float]:
     """(low, high): percentiles of the similarities among public rows; from −1 to 1 where these are all alike."""
     among = (z_public @ z_public.T)[~np.eye(len(z_public), dtype=bool)]
@@ -107,9 +119,8 @@ def fit(settings: PrototypesSettings, view: View, streams: Streams, ledger: Ledg
     own = scores(prepared.z, view.y, prepared.z_public, n_classes=facts.n_classes, low=low, high=high)
     left = np.tile(np.arange(len(prepared.z_public)), (facts.n_classes, 1))
     stream = streams.secret("choice")
-    mechanism = ExponentialMechanism(
-        _epsilon_per_round(settings), (high - low) * (1 + ROUNDING_GUARD), stream, ledger, label="choice of prototypes"
-    )
+    spread = (high - low) * (1 + ROUNDING_GUARD) + rounding(facts.n_private + 1, prepared.z.shape[1], high - low)
+    mechanism = ExponentialMechanism(_epsilon_per_round(settings), spread, stream, ledger, label="choice of prototypes")
     sums = np.zeros((facts.n_classes, prepared.z.shape[1]))
     for _ in range(rounds(settings, facts)):
         places = mechanism.choose_each(np.take_along_axis(own, left, axis=1))

@@ -2,23 +2,19 @@
 
 import dataclasses
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 import numpy as np
 
 from pillar_core import accounting
-from pillar_core.accounting.rdp import USUAL_ORDERS, usual_epsilon
-from pillar_core.accounting.samplers import TITLES, sampler_cost
+from pillar_core.accounting.samplers import sampler_cost
 from pillar_core.errors import PillarError, SettingError, UnsupportedError
 from pillar_core.params import Param
+from pillar_core.studies.check.formulas import MOST_NOISE, RELATIONS, Reported, noise_for, reported_by, solved_noise
 from pillar_core.studies.check.script import Reading, Value, read_script
-from pillar_core.types import EpsilonBounds, NeighboringRelation
+from pillar_core.types import EpsilonBounds
 
-RELATIONS = tuple(str(relation) for relation in NeighboringRelation)
-SAMPLERS = {**TITLES, "weighted": "Weighted batches"}
-LIBRARIES = {"opacus": "Opacus", "tensorflow_privacy": "TensorFlow Privacy", "fastdp": "fastDP", "jax_privacy": "JAX-Privacy"}
-MOST_NOISE = 1e6
 WEIGHTED = (
     "A row's chance to be drawn hangs on its weight, the likeliest row's is not known, and weights made from labels are private "
     "themselves: no bound is proven."
@@ -47,15 +43,6 @@ FIELDS = {
 ALTERNATIVES = {"steps": "epochs", "epochs": "steps", "noise_multiplier": "epsilon", "epsilon": "noise_multiplier"}
 _LIMITS = {name: dataclasses.replace(field, none_means="not known") for name, field in FIELDS.items()}
 _Sampler = Literal["poisson", "shuffled", "fixed_size", "random_allocation", "weighted"]
-
-
-@dataclasses.dataclass(frozen=True)
-class Reported:
-    """The ε that a library's formula gives for these numbers, add/remove, and why it is not the certified one."""
-
-    library: str
-    epsilon: float
-    why: str
 
 
 @dataclasses.dataclass(frozen=True)
@@ -193,7 +180,7 @@ def _checked(values: dict[str, Any], sampler: str, reading: Reading, problems: l
     passes = values["epochs"] if "epochs" in values else values["steps"] * share
     steps = values.get("steps") or math.ceil(round(passes / share, 6))
     factor = 2.0 if _has_microbatches(reading, values) else 1.0
-    noise = values["noise_multiplier"] if "noise_multiplier" in values else _solved(values, share, steps, sampler, reading, problems)
+    noise = values["noise_multiplier"] if "noise_multiplier" in values else solved_noise(values, share, steps, sampler, reading, problems)
     counted = {**values, "steps": steps, "sampling_probability": share, "noise_multiplier": noise, "sampler": sampler}
     refusal = _refusal(values, sampler, reading)
     if refusal or noise is None:
@@ -206,7 +193,7 @@ def _checked(values: dict[str, Any], sampler: str, reading: Reading, problems: l
             costs[relation], known[relation] = cost.epsilon, cost.known
         except UnsupportedError as reason:
             costs[relation], known[relation] = None, str(reason)
-    reported = _reported(reading, counted, costs[RELATIONS[0]])
+    reported = reported_by(reading, counted, costs[RELATIONS[0]])
     problems += _problems(counted, passes, factor, reading)
     return RunCheck(counted, costs, known, reported, tuple(problems), _advice(counted, costs, reported, factor))
 
@@ -239,89 +226,6 @@ def _has_microbatches(reading: Reading, values: Mapping[str, Any]) -> bool:
     accumulated = reading.values.get("gradient_accumulation_steps", 1)
     split = {values["batch_size"], values["batch_size"] / (accumulated or 1)} if isinstance(accumulated, int | float) else set()
     return reading.values.get("used_microbatching") is True or (groups is not None and groups not in split)
-
-
-def _formula(reading: Reading) -> str:
-    """Which formula a script's library counts with; where that is not read, the one that asks for the least noise."""
-    silent, least = {"opacus": ("prv", "gdp"), "fastdp": ("rdp", "glw"), "jax_privacy": ("pld", "pld")}.get(reading.library, ("rdp", "rdp"))
-    return least if "accountant" in reading.hidden else str(reading.values.get("accountant", silent))
-
-
-def _claimed(formula: str, noise: float, poisson: Mapping[str, Any]) -> float:
-    """ε of Poisson samples under add/remove as that formula has it."""
-    if formula == "rdp":
-        return usual_epsilon(noise, **poisson)
-    return accounting.epsilon_of_gaussian(noise, **poisson, accountant="gdp" if formula == "gdp" else "auto").upper
-
-
-def _solved(values: Mapping[str, Any], share: float, steps: int, sampler: str, reading: Reading, problems: list[str]) -> float | None:
-    """The noise for the target ε, as the script's library solves it; without a library, as the sampler needs it."""
-    target, delta = values["epsilon"], values["delta"]
-    poisson = {"sampling_probability": share, "steps": steps, "delta": delta}
-    if not reading.library:
-        return _noise_for(target, sampler, poisson)
-    formula, tight = _formula(reading), accounting.noise_multiplier(target, **poisson)
-    if formula not in ("rdp", "gdp"):
-        return tight
-    low, high = 1e-3, 1.0
-    while _claimed(formula, high, poisson) > target and high < MOST_NOISE:
-        low, high = high, 2 * high
-    high = _bisected(lambda noise: _claimed(formula, noise, poisson), target, low, high, tolerance=1e-4)
-    if high > 2 * tight:
-        floor = -math.log(delta) / USUAL_ORDERS[-1]
-        problems.append(
-            f"{LIBRARIES[reading.library]}'s search for σ ends at {high:,.0f}: its Rényi orders stop at {USUAL_ORDERS[-1]}, where ε hardly "
-            f"falls below {floor:.2g} however much noise there is. Without that floor, σ = {tight:.4g} meets ε = {target:g}."
-        )
-    return high
-
-
-def _noise_for(target: float, sampler: str, run: Mapping[str, Any]) -> float | None:
-    """The least noise, to 0.1 % from above, whose certified ε under add/remove is within `target`; None where no bound is known."""
-    if sampler == "weighted":
-        return None
-    if sampler == "poisson":
-        return accounting.noise_multiplier(target, **run)
-
-    def upper(noise: float) -> float:
-        return sampler_cost(sampler, noise, relation=RELATIONS[0], **run).epsilon.upper
-
-    low, high = 1e-3, accounting.noise_multiplier(target, **run)
-    while upper(high) > target:
-        low, high = high, 1.5 * high
-    return _bisected(upper, target, max(low, high / 2), high, tolerance=1e-3)
-
-
-def _bisected(epsilon_at: Callable[[float], float], target: float, low: float, high: float, *, tolerance: float) -> float:
-    """The noise between `low` and `high`, which meets the target, where `epsilon_at` falls to it: from above, to a share `tolerance`."""
-    while high > low * (1 + tolerance):
-        middle = math.sqrt(low * high)
-        low, high = (middle, high) if epsilon_at(middle) > target else (low, middle)
-    return high
-
-
-def _reported(reading: Reading, counted: Mapping[str, Any], certified: EpsilonBounds | None) -> tuple[Reported, ...]:
-    noise, share, steps, delta = (counted[name] for name in ("noise_multiplier", "sampling_probability", "steps", "delta"))
-    poisson = {"sampling_probability": share, "steps": steps, "delta": delta}
-    shown = {"prv": "PRV or PLD (Opacus, JAX-Privacy)", "rdp": "Rényi (TensorFlow Privacy, fastDP)"}
-    if reading.library:
-        formula = _formula(reading)
-        shown = {formula: f"{LIBRARIES[reading.library]} ({formula.upper()})"}
-    values = {formula: _claimed(formula, noise, poisson) for formula in shown}
-    return tuple(Reported(name, values[key], _why(key, values[key], counted["sampler"], certified)) for key, name in shown.items())
-
-
-def _why(formula: str, value: float, sampler: str, certified: EpsilonBounds | None) -> str:
-    parts = []
-    if sampler != "poisson":
-        parts.append(f"It counts Poisson samples; here it is “{SAMPLERS[sampler].lower()}”, for which that formula is no bound.")
-    elif formula == "gdp":
-        parts.append("A central limit, no bound: it falls short where samples are small or steps few.")
-    elif formula != "rdp":
-        parts.append("The same law as ours; the library adds what its grid costs, about 0.01.")
-    elif certified is not None and certified.upper > 0:
-        parts.append(f"One moment at a time: sound, {100 * (value / certified.upper - 1):.0f} % above the certified end.")
-    return " ".join((*parts, "One row added or removed; replacing a row costs more."))
 
 
 def _problems(counted: Mapping[str, Any], passes: float, factor: float, reading: Reading) -> list[str]:
@@ -369,7 +273,7 @@ def _advice(
             f"each row draw one step of every pass by itself: ε ≤ {allocated.epsilon.upper:.4g} then, at the same noise."
         )
         if 0 < claimed < certified.upper:
-            noise = factor * (_noise_for(claimed, sampler, run) or math.inf)
+            noise = factor * (noise_for(claimed, sampler, run) or math.inf)
             found.append(f"Or keep the batches: σ = {noise:.4g} certifies the ε = {claimed:.4g} that is claimed of them.")
     loosest = max(one.epsilon for one in reported)
     if sampler == "poisson" and certified is not None and 1.03 * certified.upper < loosest < math.inf:

@@ -19,6 +19,7 @@ from pillar_core.methods import METHODS
 from pillar_core.methods.baselines import hyfree_dp
 from pillar_core.methods.closed_form import dp_ls
 from pillar_core.methods.voting import prototypes
+from pillar_core.runs.run import solve
 
 RIVALS = ("dp_ls", "dp_fc", "prototypes", "weighted_gradients", "hyfree_dp")
 
@@ -132,3 +133,32 @@ def test_the_next_step_size_is_the_parabolas_lowest_point_within_a_factor_of_two
     places = 0.5 * torch.arange(3, dtype=torch.float64)
     assert hyfree_dp.next_rate((places - lowest) ** 2, 0.5) == pytest.approx(wanted)
     assert hyfree_dp.next_rate(-((places + 3) ** 2), 0.5) == 1.0, "downhill without a lowest point"
+
+
+def test_the_range_of_a_choice_covers_what_rounding_does_to_long_sums():
+    """One row more, in front, moves every later partial sum to other roundings."""
+    k, n, generator = 16, 40_000, np.random.default_rng(0)
+
+    def unit(count: int) -> np.ndarray:
+        x = generator.normal(size=(count, k)) + 1
+        return (x / np.linalg.norm(x, axis=1, keepdims=True)).astype(np.float32)
+
+    def sums(z: np.ndarray) -> np.ndarray:
+        return prototypes.scores(z, np.zeros(len(z), dtype=np.int64), public, n_classes=1, low=-1.0, high=1.0)[0]
+
+    public, extra = unit(4), unit(1)
+    rows = np.tile(unit(1), (n, 1))
+    drift = np.ptp(sums(np.concatenate([extra, rows])) - sums(rows) - sums(extra))
+    assert 0 < drift < prototypes.rounding(n + 1, k, 2.0)
+
+
+def test_the_charged_range_grows_with_the_rows():
+    ranges = []
+    for n in (600, 1200):
+        tape = Recorder()
+        solved = solve("prototypes", small_split(n=n), epsilon=1.0, prototypes=1)
+        solved.method.fit(solved.settings, solved.view, solved.streams(0), Ledger(tape))
+        prepared = solved.view.prepare(standardise=solved.settings.standardise, centre=solved.settings.centre, normalise=True)
+        low, high = prototypes.similarity_range(prepared.z_public, solved.settings)
+        ranges.append(tape.calls[0].sensitivity - (high - low) * (1 + prototypes.ROUNDING_GUARD))
+    assert 0 < ranges[0] < ranges[1]

@@ -7,9 +7,12 @@ import math
 import numpy as np
 import pytest
 import torch
+from scipy.special import expit
+from scipy.stats import binom
 
 import pillar_core as pc
 from pillar_core import rng
+from pillar_core.accounting import mu_of
 from pillar_core.auditing import Rows, one_run, trajectory
 from pillar_core.engine import HeadPlan
 from pillar_core.errors import SettingError, UnsupportedError
@@ -58,3 +61,24 @@ def test_what_cannot_be_audited_is_refused(split: SemiPrivateSplit) -> None:
         one_run_audit(RunSpec.asked("adamix", epsilon=1.0), split)
     with pytest.raises(UnsupportedError, match="lower ε"):
         one_run_audit(RunSpec.asked("noisy_gd", epsilon=math.inf), split)
+
+
+@pytest.mark.parametrize("epsilon", [1.0, 4.0])
+def test_the_curve_bound_holds_where_one_draw_decides_how_well_all_coins_are_seen(epsilon: float) -> None:
+    """Each coin's curve is the claimed one given all others, but their losses are equal: a bound for independent ones fails."""
+    canaries, mu = 1000, mu_of(epsilon, 1e-5)
+    z = np.linspace(-8, 8, 4001)
+    weight = np.exp(-z * z / 2) / np.exp(-z * z / 2).sum()
+    right = expit(np.abs(mu * z + mu * mu / 2))
+
+    def passed(cut: int) -> float:
+        return float(weight @ binom.sf(cut - 1, canaries, right))
+
+    low, high = canaries // 2, canaries
+    while low < high:
+        middle = (low + high) // 2
+        found = one_run.epsilon_lower_bound_fdp(canaries=canaries, guesses=canaries, correct=middle, delta=1e-5)
+        low, high = (low, middle) if found > epsilon else (middle + 1, high)
+    assert passed(low) <= 0.05
+    independent = int(binom.isf(0.05, canaries, weight @ right)) + 1
+    assert passed(independent) > 0.2

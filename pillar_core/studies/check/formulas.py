@@ -1,0 +1,110 @@
+"""What libraries of private training count: their formulas, the noise that they solve for, and why their ε is not the certified one."""
+
+import dataclasses
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from pillar_core import accounting
+from pillar_core.accounting.rdp import USUAL_ORDERS, usual_epsilon
+from pillar_core.accounting.samplers import TITLES, sampler_cost
+from pillar_core.studies.check.script import Reading
+from pillar_core.types import EpsilonBounds, NeighboringRelation
+
+RELATIONS = tuple(str(relation) for relation in NeighboringRelation)
+SAMPLERS = {**TITLES, "weighted": "Weighted batches"}
+LIBRARIES = {"opacus": "Opacus", "tensorflow_privacy": "TensorFlow Privacy", "fastdp": "fastDP", "jax_privacy": "JAX-Privacy"}
+MOST_NOISE = 1e6
+
+
+@dataclasses.dataclass(frozen=True)
+class Reported:
+    """The ε that a library's formula gives for these numbers, add/remove, and why it is not the certified one."""
+
+    library: str
+    epsilon: float
+    why: str
+
+
+def formula_of(reading: Reading) -> str:
+    """Which formula a script's library counts with; where that is not read, the one that asks for the least noise."""
+    silent, least = {"opacus": ("prv", "gdp"), "fastdp": ("rdp", "glw"), "jax_privacy": ("pld", "pld")}.get(reading.library, ("rdp", "rdp"))
+    return least if "accountant" in reading.hidden else str(reading.values.get("accountant", silent))
+
+
+def claimed(formula: str, noise: float, poisson: Mapping[str, Any]) -> float:
+    """ε of Poisson samples under add/remove as that formula has it."""
+    if formula == "rdp":
+        return usual_epsilon(noise, **poisson)
+    return accounting.epsilon_of_gaussian(noise, **poisson, accountant="gdp" if formula == "gdp" else "auto").upper
+
+
+def solved_noise(values: Mapping[str, Any], share: float, steps: int, sampler: str, reading: Reading, problems: list[str]) -> float | None:
+    """The noise for the target ε, as the script's library solves it; without a library, as the sampler needs it."""
+    target, delta = values["epsilon"], values["delta"]
+    poisson = {"sampling_probability": share, "steps": steps, "delta": delta}
+    if not reading.library:
+        return noise_for(target, sampler, poisson)
+    formula, tight = formula_of(reading), accounting.noise_multiplier(target, **poisson)
+    if formula not in ("rdp", "gdp"):
+        return tight
+    low, high = 1e-3, 1.0
+    while claimed(formula, high, poisson) > target and high < MOST_NOISE:
+        low, high = high, 2 * high
+    high = _bisected(lambda noise: claimed(formula, noise, poisson), target, low, high, tolerance=1e-4)
+    if high > 2 * tight:
+        floor = -math.log(delta) / USUAL_ORDERS[-1]
+        problems.append(
+            f"{LIBRARIES[reading.library]}'s search for σ ends at {high:,.0f}: its Rényi orders stop at {USUAL_ORDERS[-1]}, where ε hardly "
+            f"falls below {floor:.2g} however much noise there is. Without that floor, σ = {tight:.4g} meets ε = {target:g}."
+        )
+    return high
+
+
+def noise_for(target: float, sampler: str, run: Mapping[str, Any]) -> float | None:
+    """The least noise, to 0.1 % from above, whose certified ε under add/remove is within `target`; None where no bound is known."""
+    if sampler == "weighted":
+        return None
+    if sampler == "poisson":
+        return accounting.noise_multiplier(target, **run)
+
+    def upper(noise: float) -> float:
+        return sampler_cost(sampler, noise, relation=RELATIONS[0], **run).epsilon.upper
+
+    low, high = 1e-3, accounting.noise_multiplier(target, **run)
+    while upper(high) > target:
+        low, high = high, 1.5 * high
+    return _bisected(upper, target, max(low, high / 2), high, tolerance=1e-3)
+
+
+def _bisected(epsilon_at: Callable[[float], float], target: float, low: float, high: float, *, tolerance: float) -> float:
+    """The noise between `low` and `high`, which meets the target, where `epsilon_at` falls to it: from above, to a share `tolerance`."""
+    while high > low * (1 + tolerance):
+        middle = math.sqrt(low * high)
+        low, high = (middle, high) if epsilon_at(middle) > target else (low, middle)
+    return high
+
+
+def reported_by(reading: Reading, counted: Mapping[str, Any], certified: EpsilonBounds | None) -> tuple[Reported, ...]:
+    """What the script's library, or the usual ones, would say of these numbers."""
+    noise, share, steps, delta = (counted[name] for name in ("noise_multiplier", "sampling_probability", "steps", "delta"))
+    poisson = {"sampling_probability": share, "steps": steps, "delta": delta}
+    shown = {"prv": "PRV or PLD (Opacus, JAX-Privacy)", "rdp": "Rényi (TensorFlow Privacy, fastDP)"}
+    if reading.library:
+        formula = formula_of(reading)
+        shown = {formula: f"{LIBRARIES[reading.library]} ({formula.upper()})"}
+    values = {formula: claimed(formula, noise, poisson) for formula in shown}
+    return tuple(Reported(name, values[key], _why(key, values[key], counted["sampler"], certified)) for key, name in shown.items())
+
+
+def _why(formula: str, value: float, sampler: str, certified: EpsilonBounds | None) -> str:
+    parts = []
+    if sampler != "poisson":
+        parts.append(f"It counts Poisson samples; here it is “{SAMPLERS[sampler].lower()}”, for which that formula is no bound.")
+    elif formula == "gdp":
+        parts.append("A central limit, no bound: it falls short where samples are small or steps few.")
+    elif formula != "rdp":
+        parts.append("The same law as ours; the library adds what its grid costs, about 0.01.")
+    elif certified is not None and certified.upper > 0:
+        parts.append(f"One moment at a time: sound, {100 * (value / certified.upper - 1):.0f} % above the certified end.")
+    return " ".join((*parts, "One row added or removed; replacing a row costs more."))
