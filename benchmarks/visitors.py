@@ -26,9 +26,9 @@ from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
-from pillar_core.runs.starter import HERO_EPSILONS, HERO_K  # noqa: E402 - the repository need not be installed
+from pillar_core.runs.starter import HERO_EPSILONS, HERO_K, SHARED  # noqa: E402 - the repository need not be installed
 
-ERROR = b"met an error that nobody foresaw"
+DATASET, ERROR = SHARED["dataset"], b"met an error that nobody foresaw"
 
 
 async def visit(port: int, number: int, end: float, times: dict[str, list[float]], errors: list[str]) -> None:
@@ -43,7 +43,7 @@ async def visit(port: int, number: int, end: float, times: dict[str, list[float]
         if kind == "new":
             k, seed = draw.randrange(3, 300), draw.randrange(3, 1000)
         ask = BackMsg()
-        ask.rerun_script.query_string = f"data=fashion_mnist&epsilon={epsilon}&k={k}&seed={seed}"
+        ask.rerun_script.query_string = f"data={DATASET}&epsilon={epsilon}&k={k}&seed={seed}"
         ask.rerun_script.page_name = "explore"
         started = time.monotonic()
         await connection.write_message(ask.SerializeToString(), binary=True)

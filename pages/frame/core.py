@@ -6,6 +6,7 @@ by their fields alone. Large shared objects are resources (never copied, never c
 
 import contextlib
 import dataclasses
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pandas as pd
@@ -88,6 +89,15 @@ def spec(settings: Settings) -> RunSpec:
     if pc.METHODS[settings.method].is_private and not settings.is_rule_k:
         grid |= {"k": settings.k} if has_k(settings.method) else {}
     return sweep.cells(grid)[0]
+
+
+def found(grids: Sequence[Mapping[str, Any]]) -> dict[str, tuple[RunSpec, dict[str, Any] | None]]:
+    """Every run of some grids by cache key, with its record where the cache holds it; what was found once is kept in memory."""
+    runs = _asked(fingerprint([{name: value for name, value in grid.items() if value is not None} for grid in grids]), grids)
+    for key_, (cell, record) in runs.items():
+        if record is None:
+            runs[key_] = cell, store.default().get_json("record", key_)
+    return runs
 
 
 def axes(settings: Settings) -> dict[str, Any]:
@@ -236,6 +246,11 @@ def _run(fingerprint_: str, _settings: Settings) -> RunRecord:
         return shipped
     with contextlib.nullcontext() if store.default().has("record", sweep.cell_key(cell)) else shares.turn():
         return sweep.run_cell(cell, split(_settings))
+
+
+@st.cache_resource(max_entries=32, show_spinner=False)
+def _asked(fingerprint_: str, _grids: Sequence[Mapping[str, Any]]) -> dict[str, tuple[RunSpec, dict[str, Any] | None]]:
+    return {sweep.cell_key(cell): (cell, None) for grid in _grids for cell in sweep.cells(grid)}
 
 
 @st.cache_data(max_entries=256, show_spinner=False)

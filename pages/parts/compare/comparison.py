@@ -13,6 +13,7 @@ import pillar_core as pc
 from pages.frame import core, exports, figures, jobs, plain, session, theme
 from pages.frame.settings import Settings
 from pillar_core import plots
+from pillar_core.fingerprint import fingerprint
 from pillar_core.runs import imported, starter, sweep
 from pillar_core.studies import papers
 from pillar_core.studies.compare import learners as compare
@@ -65,14 +66,22 @@ def read(settings: Settings, learners: list[str]) -> Comparison:
     seeds = range(settings.seed, settings.seed + settings.seeds)
     shared = {**core.axes(settings), **core.public_axis(settings)}
     grid = compare.compare_grid(shared, methods=learners, epsilons=budgets, seeds=seeds)
-    cells = sweep.cells(grid)
-    records = [record for record in sweep.cached(cells) if record is not None]
-    runs = sweep.table(records) if records else pd.DataFrame(columns=["method", "epsilon", "seed", "accuracy", "error_message"])
-    theirs = imported.among(cells)
+    found = core.found([grid])
+    records = [record for _, record in found.values() if record is not None]
+    theirs = imported.among([cell for cell, record in found.values() if record is None])
+    asked = fingerprint(*(f"{key}{record is None}" for key, (_, record) in found.items()), *(str(record["cell"]) for record in theirs))
+    return _compared(asked, grid, records, theirs, len(found))
+
+
+@st.cache_resource(max_entries=16, show_spinner=False)
+def _compared(
+    asked: str, _grid: dict[str, Any], _records: list[dict[str, Any]], _theirs: list[Mapping[str, Any]], _total: int
+) -> Comparison:
+    runs = sweep.table(_records) if _records else pd.DataFrame(columns=["method", "epsilon", "seed", "accuracy", "error_message"])
     lines = imported.beside(
-        *(compare.summary(sweep.table(of_origin)) if of_origin else pd.DataFrame() for of_origin in (records, theirs)), name="title"
+        *(compare.summary(sweep.table(of_origin)) if of_origin else pd.DataFrame() for of_origin in (_records, _theirs)), name="title"
     )
-    return Comparison(runs, lines, len(records), len(cells), grid)
+    return Comparison(runs, lines, len(_records), _total, _grid)
 
 
 def panel(comparison: Comparison) -> None:

@@ -46,11 +46,8 @@ class Curves:
 def read(settings: Settings) -> Curves:
     """The curves that these settings ask for, as far as they are in the cache of runs; what was found once is kept in memory."""
     grids = grids_of(settings)
-    asked = fingerprint([_plain(grid) for grid in grids])
-    runs = _runs(asked, grids)
-    for key in [key for key, record in runs.items() if record is None]:
-        runs[key] = pc.store.default().get_json("record", key)
-    return _curves(fingerprint(asked, *(key for key, record in runs.items() if record is not None)), runs, grids)
+    records = {key: record for key, (_, record) in core.found(grids).items()}
+    return _curves(fingerprint(*(f"{key}{record is None}" for key, record in records.items())), records, grids)
 
 
 def grids_of(settings: Settings) -> tuple[dict[str, Any], ...]:
@@ -121,12 +118,6 @@ def panel(curves: Curves, record: RunRecord, settings: Settings) -> None:
 
 
 @st.cache_resource(max_entries=16, show_spinner=False)
-def _runs(fingerprint_: str, _grids: tuple[dict[str, Any], ...]) -> dict[str, dict[str, Any] | None]:
-    """The grids' runs by cache key, to be filled with their records."""
-    return {sweep.cell_key(cell): None for grid in _grids for cell in sweep.cells(grid)}
-
-
-@st.cache_resource(max_entries=16, show_spinner=False)
 def _curves(fingerprint_: str, _runs: dict[str, dict[str, Any] | None], _grids: tuple[dict[str, Any], ...]) -> Curves:
     found = [record for record in _runs.values() if record is not None]
     trained = [record for record in found if record.get("error") is None]
@@ -134,7 +125,3 @@ def _curves(fingerprint_: str, _runs: dict[str, dict[str, Any] | None], _grids: 
     points = table[(table["method"] == _grids[0]["method"]) & table["accuracy"].notna()].groupby(["k", "epsilon"])["seed"].nunique()
     seeds = (int(points.min()), int(points.max())) if len(points) else None
     return Curves(table, len(found), len(_runs), _grids, seeds, fingerprint_)
-
-
-def _plain(grid: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in grid.items() if value is not None}
