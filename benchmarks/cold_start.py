@@ -47,7 +47,7 @@ PATIENCE_MS = 120_000
 FIRST_K, MOVES, SETTLE_MS = 1, 12, 500
 """Steps of the slider to the right, from the smallest k; as many back."""
 MOVED = """() => {
-  const shown = () => [".st-key-result [data-testid=stMetricValue]", ".st-key-chart-accuracy_against_k .annotation:last-of-type"].map(
+  const shown = () => [".st-key-result", ".st-key-chart-accuracy_against_k .annotation:last-of-type"].map(
     (place) => { const found = document.querySelector(place); return found && found.textContent + found.getBoundingClientRect().x; });
   window.moved = new Promise((done) => document.addEventListener("keydown", () => {
     const began = performance.now(), before = shown();
