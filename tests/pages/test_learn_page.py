@@ -6,6 +6,7 @@ import pytest
 
 from page_reading import Start, words
 from pages.frame import settings as codec
+from pages.frame import warming
 from pages.frame.settings import Settings
 from pages.parts.learn import teacher
 from pages.parts.learn.steps import STEPS
@@ -55,7 +56,8 @@ def test_a_teachers_link_opens_the_step_with_few_controls(page: str) -> None:
     assert found.data == ("digits" if page == "explore" else Settings().data)
 
 
-def test_the_ending_tells_the_score_and_starting_again_forgets_it(start: Start) -> None:
+def test_the_ending_tells_the_score_and_starting_again_forgets_it(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(warming, "begin", lambda: None)  # scipy looks into torch, and meets half of it while it is imported ahead
     app = start("learn", lesson="6")
     for place, guess in enumerate((0, 2, 2, 0, 0, 0), 1):
         app.session_state[f"local.lesson-guess-{place}"] = guess
@@ -74,3 +76,20 @@ def test_the_sheet_asks_everything_and_answers_on_a_page_of_its_own() -> None:
     assert "<b>400 people</b>" in asked
     assert told.count("<h2>") == len(STEPS)
     assert "**" not in asked + told
+
+
+def test_a_class_sees_its_guesses_side_by_side_where_its_teacher_asked_for_it(start: Start) -> None:
+    teachers = start("learn", lesson="1")
+    assert "lesson-class" not in teachers.query_params.get("controls", [""])[0]
+    teachers.toggle(key="lesson-class-switch").set_value(True).run()
+    controls = teachers.query_params["controls"]
+    shown = []
+    for guess in (0, 2, 2):
+        student = start("learn", lesson="1", controls=controls, v="2")
+        assert "**The class**" not in words(student), "nobody sees the others' guesses before the own one"
+        student.radio(key="lesson-radio-1").set_value(guess).run()
+        shown.append(words(student.button(key="lesson-reveal").click().run()))
+    assert "**The class** (3 guesses)" in shown[-1]
+    stranger = start("learn", lesson="1", controls="lesson-class:ffffffff", v="2")
+    stranger.radio(key="lesson-radio-1").set_value(1).run()
+    assert "**The class**" not in words(stranger.button(key="lesson-reveal").click().run())

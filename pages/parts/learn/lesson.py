@@ -8,6 +8,7 @@ import streamlit as st
 
 from pages.frame import copying, figures, local, navigation, session, theme
 from pages.frame.settings import Settings
+from pages.parts.learn import classroom
 from pages.parts.learn.steps import STEPS, Step
 from pillar_core.types import Provenance
 
@@ -70,7 +71,8 @@ def _ending() -> None:
     """The score, once all steps are answered, in words that can be passed on."""
     if not all(local.value(f"lesson-shown-{place}", 0) for place in range(1, len(STEPS) + 1)):
         return
-    hits = [local.value(f"lesson-guess-{place}", -1) == right(place) for place in range(1, len(STEPS) + 1)]
+    with st.spinner("Counting …"):
+        hits = [local.value(f"lesson-guess-{place}", -1) == right(place) for place in range(1, len(STEPS) + 1)]
     with st.container(border=True, key="lesson-ending"):
         score = f"{sum(hits)} of {len(hits)}"
         st.header(f"You guessed {score} right", anchor=False)
@@ -105,8 +107,7 @@ def _guess(this: Step, place: int) -> int | None:
         )
         if not local.value(f"lesson-shown-{place}", 0):
             hint = "Measures it now: a few models are trained." if this.is_measured else "Computes it now."
-            args = (f"lesson-shown-{place}", 1)
-            st.button("Reveal", type="primary", disabled=guess < 0, key="lesson-reveal", on_click=local.put, args=args, help=hint)
+            st.button("Reveal", type="primary", disabled=guess < 0, key="lesson-reveal", on_click=_reveal, args=(place, guess), help=hint)
     return guess if guess >= 0 else None
 
 
@@ -115,12 +116,19 @@ def _keep_guess(place: int) -> None:
     local.put(f"lesson-guess-{place}", -1 if chosen is None else int(chosen))
 
 
+def _reveal(place: int, guess: int) -> None:
+    local.put(f"lesson-shown-{place}", 1)
+    classroom.count(place, guess)
+
+
 def _answer(this: Step, place: int, guess: int | None, settings: Settings) -> None:
-    table, answer = _measured(place), right(place)
+    with st.spinner("Training a few private models on handwritten digits …"):
+        table, answer = _measured(place), right(place)
     if guess == answer:
         st.success(f"**Right:** {this.options[answer]}.", icon=":material/check:")
     else:
         st.info(f"**Not quite:** {this.options[answer]}.", icon=":material/lightbulb:")
+    classroom.show(this, place)
     titles = {value: this.words.get(value, f"{value:,}" if isinstance(value, int) else str(value)) for value in this.values}
     here = local.slider(
         this.control,
@@ -145,7 +153,7 @@ def _answer(this: Step, place: int, guess: int | None, settings: Settings) -> No
     navigation.link("explore", "Try it live in the explorer", changes={**this.explore, "lesson": place})
 
 
-@st.cache_data(max_entries=len(STEPS), show_spinner="Training a few private models on handwritten digits …")
+@st.cache_data(max_entries=len(STEPS), show_spinner=False)
 def _measured(place: int) -> pd.DataFrame:
     return STEPS[place - 1].measure()
 

@@ -11,7 +11,7 @@ import streamlit as st
 
 from pages.frame import copying, local, sidebar
 from pages.frame.settings import Settings
-from pages.parts.learn import lesson
+from pages.parts.learn import classroom, lesson
 from pages.parts.learn.steps import STEPS
 
 HIDEABLE = ("data", "public", "public_fraction", "backbone", "k", "epsilon", "delta", "seed", "seeds", "accountant", "relation")
@@ -53,6 +53,7 @@ def panel(settings: Settings) -> None:
                 title=lambda name: sidebar.LABELS[name],
                 help="What is hidden keeps the value that the link carries.",
             )
+        classroom.switch()
         linked = shared(settings, page=page, step=step, hidden=hidden)
         copying.button("Copy the class's link", linked, key="copy-class-link", hint="All students start from the same view.", page=page)
         hint = "A page to print: questions first, answers on a sheet of their own. The answers are measured when you press."
