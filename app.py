@@ -15,7 +15,7 @@ if __name__ == "__main__":
 
     st.set_page_config(page_title="PILLAR explorer", page_icon=theme.ICON, layout="wide")
     with failures.caught(), shares.metered():
-        theme.apply()
+        window = theme.apply()
         session.synchronise()
         page = st.navigation(navigation.pages(), position="hidden")
         with st.sidebar:
@@ -30,6 +30,7 @@ if __name__ == "__main__":
         shares.words()
         if shares.is_open():
             navigation.run(page)
+        theme.measure(window)
     warming.begin()
 else:
     app = st.App(__file__, lifespan=warming.ahead)

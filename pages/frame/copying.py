@@ -9,7 +9,7 @@ from pages.frame import settings as codec
 from pages.frame.settings import Settings
 
 _SCRIPT = Path(__file__).with_suffix(".js").read_text(encoding="utf-8")
-_BUTTON = '<button type="button"><span aria-live="polite"></span></button>'
+_BUTTON = '<button type="button"><span aria-live="polite">Copy link</span></button>'
 STYLE = """
 section { display: flex; flex-wrap: wrap; gap: 0.5rem; }
 button { font: inherit; font-size: 0.875rem; color: inherit; background: var(--st-background-color); cursor: pointer;

@@ -1,6 +1,7 @@
 """Light or dark, and the little styling that the theme file cannot say."""
 
 from pathlib import Path
+from typing import Any
 
 import streamlit as st
 
@@ -24,7 +25,7 @@ _STYLE = """
   [data-testid="stMain"] h2, [data-testid="stMain"] h3 { letter-spacing: -0.01em; }
   .pillar-lede { font-size: 1.22rem; line-height: 1.5; max-width: 46rem; opacity: 0.86;
     margin: 0.2rem 0 0.4rem; text-wrap: pretty; padding-top: 0.6rem; }
-  .st-key-window { position: absolute; }
+  .st-key-window-place { position: absolute; }
   .st-key-samples [data-testid="stImage"] img, .st-key-samples img { image-rendering: pixelated; }
   .st-key-samples [data-testid="stImage"] { gap: 0.5rem; }
   .pillar-rule { height: 4px; width: 9rem; border-radius: 2px; margin: 0.4rem 0 0.2rem;
@@ -63,12 +64,21 @@ _STYLE = """
 """
 
 
-def apply() -> None:
-    """Adds the styling to the page, and learns whether its window is narrow."""
+def apply() -> Any:
+    """Adds the styling to the page, and returns the place for `measure`."""
     st.html(_STYLE.replace("ACCENT", INK[mode()].accent))
-    window = st.components.v2.component("pillar_window", js=_SCRIPT, isolate_styles=False)
-    said = window(key="window", default={"narrow": False}, on_narrow_change=lambda: None, height=0)
-    st.session_state[_NARROW] = bool(said.narrow)
+    return st.container(key="window-place")
+
+
+def measure(place: Any) -> None:
+    """Learns whether the window is narrow: last in a run, because its rerun would take the page and new widgets from a run under way."""
+    with place:
+        window = st.components.v2.component("pillar_window", js=_SCRIPT, isolate_styles=False)
+        window(key="window", data={"narrow": is_narrow()}, default={"narrow": False}, on_narrow_change=_keep_narrow, height=0)
+
+
+def _keep_narrow() -> None:
+    st.session_state[_NARROW] = bool(st.session_state["window"].narrow)
 
 
 def is_narrow() -> bool:
