@@ -125,11 +125,12 @@ def test_private_x_rays_with_three_public_image_sets(page: Any, fresh: str, tmp_
     page.wait_for_url("**data=stored*")
     settled(page)
     set_epsilon(page)
-    prediction(page)
+    low, high = prediction(page)
     page.get_by_role("tab", name="Paid").click()
     model = downloaded(page, "Choose within ε", tmp_path)
     x, y = sets["pneumonia_mnist"].x_test[:200], sets["pneumonia_mnist"].y_test[:200]
-    assert set(model.predict(x.reshape(len(x), -1) / np.float32(255)).tolist()) <= set(y.tolist())
+    accuracy = (model.predict(x.reshape(len(x), -1) / np.float32(255)) == y).mean()
+    assert low - 0.05 <= accuracy <= high + 0.05
     assert model.card["guarantee"]["epsilon"] <= 1.0
     assert any("chosen on private rows" in line for line in model.card["guarantee"]["assumptions"])
 

@@ -157,6 +157,8 @@ def _sides(
 
 
 def _kind(rows: SemiPrivateSplit) -> str:
+    if rows.other_y is not None:
+        return "foreign"
     return "labelled" if simulation.can_play(rows) else "unlabelled" if len(rows.public_x) else "none"
 
 
@@ -177,6 +179,8 @@ def _predicted(name: str, method: str, rows: SemiPrivateSplit, budget: PrivacyBu
 def _chosen(found: list[Prediction], rows: SemiPrivateSplit) -> Prediction:
     """The learner that did best on other data sets, unless plays put another clearly above it."""
     by_method = {one.method: one for one in found}
+    if _kind(rows) == "foreign":
+        return by_method["dp_sgd"]
     if "adamix" not in by_method:
         return by_method.get("pillar" if rows.facts.n_public < FEW_PUBLIC else "pillar_kalman", found[0])
     first, best = by_method["adamix"], max(found, key=lambda one: one.middle)
@@ -197,6 +201,8 @@ def _grounds(best: Prediction, rows: SemiPrivateSplit, found: list[Prediction]) 
     )
     if not len(rows.public_x):
         basis = "sizes alone, by a table fitted on other data sets"
+    if rows.other_y is not None:
+        basis = "sizes alone, by a table fitted where public rows were of other classes: these help little"
     others = sorted((one for one in found if one.method != best.method), key=lambda one: -one.middle)[:2]
     next_ones = "; ".join(f"{METHODS[one.method].title} {100 * one.middle:.0f} %" for one in others)
     words = [f"predicted from {basis}; a hypothesis for rows like the public ones", f"next: {next_ones}"]

@@ -28,13 +28,10 @@ def blind(split: SemiPrivateSplit, public: FeatureSet | None = None) -> SemiPriv
     """
     own = split.features
     nothing = FeatureSet(np.zeros((1, own.d), dtype=np.float32), np.zeros(1, dtype=np.int64), None, None, own.classes)
-    if public is None:
-        x, y = split.public_x, split.public_y
-    else:
-        tried = split_features(nothing, public=public)
-        x, y = tried.public_x, tried.public_y
+    tried = split if public is None else split_features(nothing, public=public)
     private, validation = np.zeros(len(split.private), dtype=np.int64), np.zeros(0, dtype=np.int64)
-    return SemiPrivateSplit(nothing, private, validation, x, y, {}, rows_per_person=split.rows_per_person)
+    others = {"other_y": tried.other_y, "other_classes": tried.other_classes, "rows_per_person": split.rows_per_person}
+    return SemiPrivateSplit(nothing, private, validation, tried.public_x, tried.public_y, {}, **others)
 
 
 def can_play(rows: SemiPrivateSplit) -> bool:

@@ -68,6 +68,15 @@ def test_candidates_that_cannot_fit_are_left_out_with_the_reason(digits):
         pc.advise(split, candidates={"narrow": narrow})
 
 
+def test_public_rows_of_other_classes_promise_little(digits):
+    split = pc.split(digits, public_fraction=0.1)
+    other = FeatureSet(split.public_x, split.public_y % 3, None, None, ("a", "b", "c"))
+    own, foreign = pc.advise(split), pc.advise(split, candidates={"other": other})
+    assert foreign.method == "dp_sgd"
+    assert sum(foreign.expected_accuracy) < sum(own.expected_accuracy)
+    assert "other classes" in " ".join(foreign.reasons)
+
+
 def test_the_paid_choice_finds_the_near_set_and_stays_within_the_whole_budget(digits):
     generator, own = rng.stream(0, "shuffled columns"), pc.split(digits, public_fraction=0.1)
     near = FeatureSet(own.public_x, None, None, None, ())
