@@ -12,11 +12,11 @@ from pillar_core.arrays import Array
 from pillar_core.deferred import torch
 from pillar_core.errors import BudgetError, DataError, UnsupportedError
 from pillar_core.fingerprint import fingerprint
-from pillar_core.ledger import Ledger, compose, describe
+from pillar_core.ledger import DpEvent, Ledger, compose, describe
 from pillar_core.mechanisms import GaussianMechanism
 from pillar_core.methods import METHODS
 from pillar_core.rng import Streams
-from pillar_core.runs.run import run_many, solve
+from pillar_core.runs.run import Solved, run_many, solve
 from pillar_core.splits import view_of
 from pillar_core.studies.advice.free import Advice, advise
 from pillar_core.types import Classifier, Guarantee, NeighboringRelation, PublicUse, RunRecord, SemiPrivateSplit
@@ -63,12 +63,9 @@ def chosen_and_trained(
     place = int(np.argmax(middles))
     name = list(sides)[place]
     advice, rows = advices[name], sides[name]
-    spends = METHODS[advice.method].budget_setting is not None
-    one = solve(advice.method, rows, epsilon=after if spends else None, delta=delta, seed=seed)
-    record, spent = run_many([one], rows)[0], compose(events.gaussian(multiplier), one.cost)
+    one, spent = _within(advice.method, rows, events.gaussian(multiplier), epsilon=epsilon, after=after, delta=delta, seed=seed)
+    record = run_many([one], rows)[0]
     bounds = accounting.epsilon(spent, delta=delta, relation=relation, accountant="auto")
-    if not bounds.upper <= epsilon:
-        raise BudgetError(f"choice and training cost ε = {bounds.upper:.6g}, above {epsilon:g}; choose a public set yourself.")
     accountant = accounting.resolve(spent, relation=relation, accountant="auto").name
     assumptions = (*record.guarantee.assumptions, CHOSEN_WITHIN)
     guarantee = Guarantee(bounds, delta, relation, accountant, assumptions, describe(spent))
@@ -84,6 +81,23 @@ def chosen_and_trained(
         price=f"paid: {SHARE:.0%} of μ² of the total ε = {epsilon:g} went into the choice among {len(sides)} sets, the rest into training",
     )
     return found, dataclasses.replace(record, guarantee=guarantee)
+
+
+def _within(
+    method: str, rows: SemiPrivateSplit, choice: DpEvent, *, epsilon: float, after: float, delta: float, seed: int | None
+) -> tuple[Solved, DpEvent]:
+    """(the run, what choice and training spend together): at `after`, or less where steps on samples do not compose like Gaussians.
+
+    Raises:
+        BudgetError: not even at half of it.
+    """
+    for share in np.linspace(1.0, 0.5, 11):
+        spends = {"epsilon": float(after * share)} if METHODS[method].budget_setting is not None else {}
+        one = solve(method, rows, **spends, delta=delta, seed=seed)
+        spent = compose(choice, one.cost)
+        if accounting.epsilon(spent, delta=delta, relation=NeighboringRelation.ADD_OR_REMOVE_ONE, accountant="auto").upper <= epsilon:
+            return one, spent
+    raise BudgetError(f"choice and training do not fit into ε = {epsilon:g} together; choose a public set yourself.")
 
 
 def _scores(rows: SemiPrivateSplit) -> tuple[Array, float]:

@@ -8,6 +8,7 @@ import numpy as np
 
 from pillar_core import rng
 from pillar_core.arrays import Array
+from pillar_core.memo import Memo
 from pillar_core.methods import METHODS
 from pillar_core.runs.run import Solved, run_many, solve
 from pillar_core.splits import split_features, view_of
@@ -29,9 +30,17 @@ def blind(split: SemiPrivateSplit, public: FeatureSet | None = None) -> SemiPriv
     own = split.features
     nothing = FeatureSet(np.zeros((1, own.d), dtype=np.float32), np.zeros(1, dtype=np.int64), None, None, own.classes)
     tried = split if public is None else split_features(nothing, public=public)
-    private, validation = np.zeros(len(split.private), dtype=np.int64), np.zeros(0, dtype=np.int64)
-    others = {"other_y": tried.other_y, "other_classes": tried.other_classes, "rows_per_person": split.rows_per_person}
-    return SemiPrivateSplit(nothing, private, validation, tried.public_x, tried.public_y, {}, **others)
+    return dataclasses.replace(
+        tried,
+        features=nothing,
+        private=np.zeros(len(split.private), dtype=np.int64),
+        validation=np.zeros(0, dtype=np.int64),
+        settings={},
+        text_embeddings=None,
+        notes=(),
+        memo=Memo(),
+        rows_per_person=split.rows_per_person,
+    )
 
 
 def can_play(rows: SemiPrivateSplit) -> bool:
