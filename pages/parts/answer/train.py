@@ -6,7 +6,7 @@ from collections.abc import Callable
 import streamlit as st
 
 import pillar_core as pc
-from pages.frame import core, history, local, plain, session
+from pages.frame import core, history, local, plain
 from pages.frame.settings import Settings
 from pages.parts.answer import question
 from pages.parts.answer.views import LOOK
@@ -51,15 +51,11 @@ def _download(model: Callable[[], bytes], settings: Settings, *, key: str, label
         type="primary",
         icon=":material/lock:",
         key=key,
-        on_click=_noted,
+        on_click="ignore",  # a run of the page would take the button away before the file is ready
         help="Noise from the operating system, recorded nowhere. One zip: weights, settings, guarantee, a statement to sign, a model card, "
         "and three lines of Python that use it.",
     )
     st.caption(plain.text("Each download is a release: it spends its ε on these rows, beside every other one."))
-
-
-def _noted() -> None:
-    session.note("A model was trained: its ε is spent on the private rows, beside every other release from them.")
 
 
 def _released(settings: Settings, *, is_seen: bool) -> bytes:
