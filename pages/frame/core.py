@@ -228,7 +228,7 @@ def _features(data: str, name: str | None) -> FeatureSet:
     return pc.load_features(source, name)
 
 
-@st.cache_resource(max_entries=3, show_spinner="Setting public rows apart and finding their directions …")
+@st.cache_resource(max_entries=6, show_spinner="Setting public rows apart and finding their directions …")
 def _split(fingerprint_: str, _settings: Settings) -> SemiPrivateSplit:
     data = features(_settings)
     if _settings.public == PART:

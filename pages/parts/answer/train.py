@@ -15,6 +15,7 @@ from pillar_core.runs.models import in_sight, model_bytes
 from pillar_core.runs.run import run_spec
 from pillar_core.studies.advice import Advice
 from pillar_core.studies.advice.paid import chosen_and_trained
+from pillar_core.types import RunSpec, SemiPrivateSplit
 
 
 def free(settings: Settings, advice: Advice) -> None:
@@ -24,7 +25,8 @@ def free(settings: Settings, advice: Advice) -> None:
         f"The advice cost nothing: the whole ε = {settings.epsilon:g} goes into training {pc.METHODS[advice.method].title}. "
         + ("Test accuracy of these rows **was looked at** in this session, and the file says so." if seen else "")
     )
-    _download(lambda: _released(settings, is_seen=seen), settings, key="answer-train", label="Train and download")
+    asked, split = dataclasses.replace(core.spec(settings), seed=None), core.split(settings)
+    _download(lambda: _released(asked, split, is_seen=seen), settings, key="answer-train", label="Train and download")
 
 
 def paid(settings: Settings, names: list[str]) -> None:
@@ -36,7 +38,8 @@ def paid(settings: Settings, names: list[str]) -> None:
         f"One noisy sum over the private rows chooses among {len(names)} public sets; choice and training cost ε = {settings.epsilon:g} "
         "**together**. The learner then has a little less than in the free way."
     )
-    _download(lambda: _chosen(settings, names), settings, key="answer-paid", label="Choose within ε, train and download")
+    sides = {question.title(name): core.split(dataclasses.replace(settings, public=name)) for name in names}
+    _download(lambda: _chosen(settings, sides), settings, key="answer-paid", label="Choose within ε, train and download")
 
 
 def _download(model: Callable[[], bytes], settings: Settings, *, key: str, label: str) -> None:
@@ -58,15 +61,12 @@ def _download(model: Callable[[], bytes], settings: Settings, *, key: str, label
     st.caption(plain.text("Each download is a release: it spends its ε on these rows, beside every other one."))
 
 
-def _released(settings: Settings, *, is_seen: bool) -> bytes:
-    split = core.split(settings)
-    record = run_spec(dataclasses.replace(core.spec(settings), seed=None), split)
+def _released(asked: RunSpec, split: SemiPrivateSplit, *, is_seen: bool) -> bytes:
+    """The file. Rows come from the page, which knows whose they are; a download is asked for by nobody."""
+    record = run_spec(asked, split)
     return model_bytes(in_sight(record) if is_seen else record, classes=split.features.classes)
 
 
-def _chosen(settings: Settings, names: list[str]) -> bytes:
-    base = {name: core.split(dataclasses.replace(settings, public=name)) for name in names}
-    _, record = chosen_and_trained(
-        {question.title(name): rows for name, rows in base.items()}, epsilon=settings.epsilon, delta=settings.delta, seed=None
-    )
-    return model_bytes(record, classes=next(iter(base.values())).features.classes)
+def _chosen(settings: Settings, sides: dict[str, SemiPrivateSplit]) -> bytes:
+    _, record = chosen_and_trained(sides, epsilon=settings.epsilon, delta=settings.delta, seed=None)
+    return model_bytes(record, classes=next(iter(sides.values())).features.classes)
