@@ -8,6 +8,8 @@ from pathlib import Path
 
 from streamlit.testing.v1 import AppTest
 
+from pages.frame import settings as codec
+
 REPOSITORY = Path(__file__).resolve().parents[1]
 Start = Callable[..., AppTest]
 
@@ -15,6 +17,11 @@ Start = Callable[..., AppTest]
 def metric(app: AppTest, label: str) -> str:
     """The value that a page shows under `label`."""
     return next(item.value for item in app.metric if item.label.startswith(label))
+
+
+def linked(app: AppTest) -> dict[str, str]:
+    """Every setting that the link of a page says, those that it leaves out too."""
+    return {**codec.LEFT_OUT[codec.VERSION], **{name: app.query_params[name] for name in app.query_params}}
 
 
 def words(app: AppTest) -> str:

@@ -10,7 +10,7 @@ from pathlib import Path
 import streamlit as st
 from streamlit.errors import FragmentHandledException
 
-from pages.frame import plain, session
+from pages.frame import plain, session, warming
 from pillar_core.errors import PillarError
 
 _LOG = logging.getLogger(__name__)
@@ -53,6 +53,9 @@ def caught() -> Iterator[None]:
     except FragmentHandledException:
         raise
     except Exception as error:  # noqa: BLE001 - whatever it is, its message may hold rows
+        if isinstance(error, AttributeError) and "partially initialized module" in str(error):
+            warming.wait()  # scipy looks into torch while `warming` still imports it
+            st.rerun()
         _LOG.error("%s", _counted(error))
         st.error("**This page met an error that nobody foresaw.** Its kind and place are in the app's log.", icon=":material/error:")
         st.markdown("Change the last setting back, or open the page anew from the bar at the top.")

@@ -10,6 +10,7 @@ import streamlit as st
 from pages.frame import badges, copying, exports, moving, plain, theme
 from pages.frame.settings import Settings
 from pillar_core import plots
+from pillar_core.plots.theme import narrowed
 from pillar_core.types import Provenance
 
 _PICTURES = Path(__file__).with_name("pictures.js").read_text(encoding="utf-8")
@@ -46,7 +47,7 @@ def show(
     """
     with st.container(key=f"figure-{name}", border=True):
         if theme.is_narrow():
-            figure = plots.narrowed(figure)
+            figure = narrowed(figure)
         chosen, shared = None, {"key": key or f"chart-{name}", "alt": figure.layout.meta["alt"]}
         shared["config"] = _CONFIG | {"toImageButtonOptions": {"format": "svg", "filename": name}}
         if base:

@@ -26,7 +26,7 @@ VERSION = "2"
 """Of the links that are written; what they leave out, `links.toml` says."""
 _COMPLETE = "1"
 """The version whose links hold every setting."""
-_DEFAULTS: Mapping[str, Mapping[str, str]] = facts(Path(__file__).with_name("links.toml"))
+LEFT_OUT: Mapping[str, Mapping[str, str]] = facts(Path(__file__).with_name("links.toml"))
 RULE = 0
 """The value of k that stands for “let the rule choose”."""
 PART = "part"
@@ -152,7 +152,7 @@ def choices(name: str) -> tuple[str, ...]:
 def to_query(settings: Settings) -> dict[str, str]:
     """The query parameters of a link, version first; what is as the version's table says is left out."""
     values = {name: _written(getattr(settings, name)) for name in PARAMS}
-    return {"v": VERSION} | {name: value for name, value in values.items() if _DEFAULTS[VERSION].get(name) != value}
+    return {"v": VERSION} | {name: value for name, value in values.items() if LEFT_OUT[VERSION].get(name) != value}
 
 
 def from_query(query: Mapping[str, str], *, own: Container[str] | None = ()) -> tuple[Settings, list[str]]:
@@ -162,14 +162,14 @@ def from_query(query: Mapping[str, str], *, own: Container[str] | None = ()) -> 
     """
     notes: list[str] = []
     version = query.get("v", _COMPLETE)
-    if version not in (_COMPLETE, *_DEFAULTS):
+    if version not in (_COMPLETE, *LEFT_OUT):
         notes.append(
             f"This link was made for version {_shown(version)} of the settings, this app reads version {VERSION}: values may differ."
         )
     unknown = [name for name in query if name not in PARAMS and name != "v" and not name.startswith("embed")]
     if unknown:
         notes.append(f"Ignored in the link: {', '.join(map(_shown, unknown[:5]))}{' …' if len(unknown) > 5 else ''}.")
-    said = {**_DEFAULTS.get(version, {}), **query}
+    said = {**LEFT_OUT.get(version, {}), **query}
     values: dict[str, Any] = {name: _read(name, said[name], notes, own) for name in PARAMS if name in said}
     return Settings(**values), notes
 

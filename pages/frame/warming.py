@@ -39,6 +39,11 @@ def begin() -> None:
     timer.start()
 
 
+def wait() -> None:
+    """Returns when what is imported in the background is there."""
+    importlib.import_module(_LATER)
+
+
 def _import(name: str) -> None:
     """Imports a module for good: Streamlit collects garbage after each run, and would walk a million objects of modules each time."""
     importlib.import_module(name)

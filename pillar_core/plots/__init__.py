@@ -34,7 +34,7 @@ from pillar_core.plots.screening import angles, distance_map, gradient_spectra, 
 from pillar_core.plots.screening_training import captured_gradients, order_over_training, reconstruction_bound
 from pillar_core.plots.sets import MOST_SETS, accuracy_of_sets
 from pillar_core.plots.spectrum import by_direction, spectrum
-from pillar_core.plots.theme import Mode, epsilon_colour, epsilon_label, in_order, method_style, narrowed
+from pillar_core.plots.theme import Mode, epsilon_colour, epsilon_label, in_order, method_style
 from pillar_core.plots.theory import choice_errors, mixture_errors, rates, rows_against_dimension, shift
 
 __all__ = guard(__name__)

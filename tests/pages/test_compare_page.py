@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 import pillar_core as pc
-from page_reading import Start, words
+from page_reading import Start, linked, words
 from pages.frame.settings import BUDGETS, Settings
 from pages.parts.compare import comparison
 from pillar_core import store
@@ -36,20 +36,20 @@ def test_a_link_opens_every_view_with_its_question_and_a_run_button(start: Start
     assert not app.error
     assert COMPARE_VIEWS[name].question in words(app)
     assert app.button(key="job-run")
-    assert app.query_params["compare"] == name
+    assert linked(app)["compare"] == name
 
 
 def test_a_foreign_view_in_a_link_becomes_the_first(start: Start) -> None:
     app = start("compare", compare="magic")
     assert not app.exception
-    assert app.query_params["compare"] == BUDGETS
+    assert linked(app)["compare"] == BUDGETS
 
 
 def test_choosing_a_view_keeps_everything_else(start: Start) -> None:
     app = start("compare", epsilon="0.5", seed="3")
     app.selectbox(key="control.compare").set_value("noise").run()
-    assert app.query_params["compare"] == "noise"
-    assert (app.query_params["epsilon"], app.query_params["seed"]) == ("0.5", "3")
+    assert linked(app)["compare"] == "noise"
+    assert (linked(app)["epsilon"], linked(app)["seed"]) == ("0.5", "3")
 
 
 def test_a_partly_finished_view_says_how_many_seeds_it_has(start: Start) -> None:

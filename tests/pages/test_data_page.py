@@ -10,7 +10,7 @@ import torch
 from safetensors.torch import save_file
 
 import pillar_core as pc
-from page_reading import Start, metric, words
+from page_reading import Start, linked, metric, words
 from pages.frame import settings as codec
 from pages.frame.settings import Settings
 from pillar_core.backbones import names
@@ -40,8 +40,8 @@ def test_a_path_is_read_and_none_of_its_rows_need_be_public(start: Start, tmp_pa
     assert "All 80 train rows are private" in words(app)
     app.button(key="use-upload").click().run()
     assert not app.exception
-    assert codec.is_stored("data", app.query_params["data"])
-    assert app.query_params["public"] == "digits"
+    assert codec.is_stored("data", linked(app)["data"])
+    assert linked(app)["public"] == "digits"
     assert metric(app, "Private rows") == "80"
     assert metric(app, "Public rows") == "1,438"
 
@@ -51,7 +51,7 @@ def test_features_that_are_not_extracted_are_asked_for_and_then_used(start: Star
     app.selectbox(key="extract-backbone").set_value("scattering").run()
     app.button(key="use-backbone").click().run()
     assert not app.exception
-    assert app.query_params["backbone"] == "scattering"
+    assert linked(app)["backbone"] == "scattering"
     assert "1797 images" in words(app).replace(",", "")
     assert "job-run" in [button.key for button in app.button]
     app.switch_page("pages/explore.py").run()
@@ -70,7 +70,7 @@ def test_a_backbone_out_of_a_link_is_used_without_the_file_that_it_names(start: 
     assert "names a file" in words(start("home", backbone=name))
     app = start("data", data="digits", backbone=name)
     assert not app.exception
-    assert app.query_params["backbone"] == plain
+    assert linked(app)["backbone"] == plain
     assert app.text_input(key="extract-options").value == "mean=0.5&std=0.5"
     app.text_input(key="extract-weights").set_value(str(tmp_path / "absent.safetensors")).run()
     assert "there is no" in words(app)
@@ -81,7 +81,7 @@ def test_a_backbone_out_of_a_link_is_used_without_the_file_that_it_names(start: 
 def test_a_link_to_no_backbone_falls_back(start: Start, name: str) -> None:
     app = start("data", data="digits", backbone=name)
     assert not app.exception
-    assert app.query_params["backbone"] == "auto"
+    assert linked(app)["backbone"] == "auto"
 
 
 def test_weights_can_be_sent(start: Start, tmp_path: Path) -> None:
@@ -92,7 +92,7 @@ def test_weights_can_be_sent(start: Start, tmp_path: Path) -> None:
     app.file_uploader(key="extract-upload").set_value([("weights.safetensors", content, "application/octet-stream")]).run()
     app.button(key="use-backbone").click().run()
     assert not app.exception
-    kept = Path(names.address(app.query_params["backbone"]).weights)
+    kept = Path(names.address(linked(app)["backbone"]).weights)
     assert kept.read_bytes() == content
     assert kept.parent.parent == pc.store.default().root / "weights"
     assert kept.parent.stat().st_mode & 0o077 == 0
@@ -133,7 +133,7 @@ def test_forgetting_an_upload_of_images_removes_every_backbones_features(start: 
     assert metric(app, "Features") == "324"
     app.button(key="forget").click().run()
     assert not pc.store.default().ls("arrays")
-    assert app.query_params["data"] == Settings().data
+    assert linked(app)["data"] == Settings().data
 
 
 def test_papers_sets_say_what_they_need(start: Start) -> None:

@@ -45,6 +45,8 @@ def _texts(message: Any) -> Iterator[str]:
     for field, value in message.ListFields():
         if kind in CHOICES_AS_THEY_ARE and field.name not in ("label", "help"):
             continue
+        if kind == "Image" and field.name == "alt":
+            continue
         for item in value if isinstance(value, (list, tuple)) or hasattr(value, "extend") else [value]:
             if isinstance(item, str):
                 yield item

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from page_reading import Start, words
+from page_reading import Start, linked, words
 from pages.frame import failures, owner, shares
 from pillar_core.data import visitors
 from pillar_core.errors import UnsupportedError
@@ -181,5 +181,5 @@ def test_controls_that_do_nothing_for_visitors_are_not_there(public, start: Star
 def test_a_link_names_nothing_that_is_not_offered(public, start: Start, link: dict[str, str]):
     app = start("explore", **link)
     assert not app.exception
-    assert all(app.query_params[name] != value for name, value in link.items())
+    assert all(linked(app)[name] != value for name, value in link.items())
     assert "not offered on this public server" in words(app) or "not yours" in words(app)

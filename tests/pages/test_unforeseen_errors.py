@@ -63,3 +63,20 @@ def test_refusals_keep_their_words(start: Start, monkeypatch: pytest.MonkeyPatch
 def test_signals_pass(signal: BaseException) -> None:
     with pytest.raises(type(signal)), failures.caught():
         raise signal
+
+
+def test_a_page_that_meets_torch_half_imported_waits_and_runs_again(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn = core.split
+    calls: list[int] = []
+
+    def half(*arguments: Any, **settings: Any) -> Any:
+        calls.append(len(calls))
+        if len(calls) == 1:
+            raise AttributeError("partially initialized module 'torch' has no attribute 'Tensor' (most likely due to a circular import)")
+        return drawn(*arguments, **settings)
+
+    monkeypatch.setattr(core, "split", half)
+    app = start("explore")
+    assert len(calls) > 1
+    assert "nobody foresaw" not in words(app)
+    assert not app.exception

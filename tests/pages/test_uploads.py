@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import pillar_core as pc
-from page_reading import Start, words
+from page_reading import Start, linked, words
 from pages.frame.settings import Settings
 from pillar_core.rng import stream
 
@@ -31,7 +31,7 @@ def bring_on_data(app, content: bytes, filename: str) -> str:
     app.radio(key="upload-public").set_value(app.radio(key="upload-public").options[0]).run()
     app.button(key="use-upload").click().run()
     assert not app.exception
-    return str(app.query_params["data"])
+    return str(linked(app)["data"])
 
 
 def box(app, label: str):
@@ -77,9 +77,9 @@ def test_images_brought_on_screen_are_offered_in_the_sidebar_and_on_data(start: 
     app.button(key=f"kept-public-{key}").click().run()
     assert not app.exception
     assert not app.error
-    assert (app.query_params["data"], app.query_params["public"]) == ("digits", name)
+    assert (linked(app)["data"], linked(app)["public"]) == ("digits", name)
     app.button(key=f"kept-private-{key}").click().run()
-    assert (app.query_params["data"], app.query_params["public"]) == (name, "part")
+    assert (linked(app)["data"], linked(app)["public"]) == (name, "part")
     assert "x-rays.npz" in [item.value for item in app.header]
 
 
@@ -111,7 +111,7 @@ def test_several_sets_live_side_by_side_and_one_is_forgotten_everywhere(start: S
     assert {"x-rays.npz", "x-rays.npz (2)"} & set(box(app, "Private set").options) == {"x-rays.npz (2)"}
     app.switch_page("pages/data.py").run()
     app.button(key="forget").click().run()
-    assert app.query_params["data"] == Settings().data
+    assert linked(app)["data"] == Settings().data
     assert pc.store.default().has("arrays", second.removeprefix("stored:"))
     assert not pc.store.default().has("arrays", numbers.removeprefix("stored:"))
 

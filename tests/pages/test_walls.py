@@ -9,7 +9,7 @@ import yaml
 from streamlit.testing.v1 import AppTest
 
 import pillar_core as pc
-from page_reading import Start, words
+from page_reading import Start, linked, words
 from pages.frame import exports, owner
 from pages.frame.settings import Settings
 from pillar_core.data import uploads
@@ -25,7 +25,7 @@ def brought(app: AppTest) -> str:
     app.radio(key="upload-public").set_value(app.radio(key="upload-public").options[0]).run()
     app.button(key="use-upload").click().run()
     assert not app.exception
-    return str(app.query_params["data"])
+    return str(linked(app)["data"])
 
 
 def everything(app: AppTest) -> str:
@@ -55,7 +55,7 @@ def test_no_page_shows_another_browser_what_one_brought(start: Start, page: str)
     assert not app.exception
     assert TITLE not in everything(app)
     assert (f"{name} is not yours" in everything(app)) == (page == "screen"), "its own part of the link names the set, too"
-    assert app.query_params["public"] == "part"
+    assert linked(app)["public"] == "part"
     assert not [button.key for button in app.button if button.key and uploads.key_of(name) in button.key]
 
 
@@ -64,7 +64,7 @@ def test_a_link_to_rows_of_others_says_the_same_whether_they_exist_or_not(start:
     said = []
     for one in (name, nobodys):
         app = start("home", browser="b", data=one)
-        assert app.query_params["data"] == Settings().data
+        assert linked(app)["data"] == Settings().data
         said.append(everything(app).replace(one, "NAME"))
     assert "NAME is not yours" in said[0]
     assert [line for line in said[0].split("\n") if "NAME" in line] == [line for line in said[1].split("\n") if "NAME" in line]
@@ -78,7 +78,7 @@ def test_the_settings_file_of_one_opens_the_rows_of_one(start: Start) -> None:
         app = start("data", browser=browser)
         app.file_uploader(key="upload-settings").set_value([("settings.yaml", file.encode(), "text/yaml")]).run()
         app.button(key="use-settings").click().run()
-        assert (app.query_params["data"], app.query_params["epsilon"]) == (data, "2")
+        assert (linked(app)["data"], linked(app)["epsilon"]) == (data, "2")
         assert ("is not yours" in words(app)) == (browser == "b")
 
 
@@ -95,8 +95,8 @@ def test_paths_into_the_cache_and_pinned_settings_do_not_lead_round_the_wall(sta
     first = start("data")
     name = brought(first)
     first.button(key="pin").click().run()
-    app = start("data", browser="b", a=first.query_params["a"])
-    assert app.query_params["a"] == ""
+    app = start("data", browser="b", a=linked(first)["a"])
+    assert linked(app)["a"] == ""
     kept = next(pc.store.default().root.rglob(f"{uploads.key_of(name)}.npz"))
     app.text_input(key="upload-path").set_value(str(kept)).run()
     assert "what other people brought" in words(app)
@@ -110,14 +110,14 @@ def test_sharing_is_on_purpose_and_can_be_taken_back(start: Start) -> None:
     first.toggle(key=f"kept-share-{key}").set_value(True).run()
     assert not first.exception
     second = start("data", browser="b", data=name)
-    assert second.query_params["data"] == name
+    assert linked(second)["data"] == name
     assert TITLE in everything(second)
     assert second.button(key="forget").disabled
     assert second.toggle(key=f"kept-share-{key}").disabled
     assert TITLE not in everything(start("data", browser="b"))
     first.toggle(key=f"kept-share-{key}").set_value(False).run()
     second.run()
-    assert second.query_params["data"] == Settings().data
+    assert linked(second)["data"] == Settings().data
     assert TITLE not in everything(second)
     assert "is not yours" in words(second)
 

@@ -197,5 +197,6 @@ METHODS.register(
         presets={"paper": PAPER, "ngd": {"adaptive_clip": False, "projection": False}, "fixed_noise": {"noise_multiplier": 20.0}},
         preset_budget_settings={"paper": "steps", "fixed_noise": "steps"},
         is_mixed_descent=True,
+        version=2,
     )
 )
