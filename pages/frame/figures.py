@@ -9,7 +9,6 @@ import streamlit as st
 
 from pages.frame import badges, copying, exports, moving, plain, theme
 from pages.frame.settings import Settings
-from pillar_core import plots
 from pillar_core.plots.theme import narrowed
 from pillar_core.types import Provenance
 
