@@ -11,6 +11,8 @@ import streamlit as st
 from streamlit.components.v2 import manifest_scanner
 from streamlit.testing.v1 import AppTest
 
+from pages.parts.explore import curves
+
 REPOSITORY = Path(__file__).resolve().parents[2]
 Start = Callable[..., AppTest]
 
@@ -33,6 +35,7 @@ def start(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Start:
     monkeypatch.chdir(REPOSITORY)
     st.cache_data.clear()
     st.cache_resource.clear()
+    monkeypatch.setattr(curves, "begin", lambda settings: None)  # no test waits for the first curve of rows that it brings
 
     def open_page(page: str = "explore", *, browser: str = "a", **query: str) -> AppTest:
         app = AppTest.from_file(str(REPOSITORY / "app.py"), default_timeout=600)

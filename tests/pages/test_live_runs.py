@@ -11,8 +11,10 @@ import pillar_core as pc
 from page_reading import Start, metric
 from pages.frame import core
 from pages.frame.settings import Settings
+from pages.parts.explore import curves
+from pillar_core.data import uploads
 from pillar_core.runs import run as running
-from pillar_core.runs import sweep
+from pillar_core.runs import splitting, sweep
 
 GRID = {"dataset": "digits", "public_fraction": 0.1, "method": "pillar", "k": 12, "epsilon": 0.9, "seed": 0}
 
@@ -97,3 +99,21 @@ def test_a_learner_that_weighs_all_directions_says_so_where_k_is_chosen(start: S
     assert "Effective dimension" in directions.help
     app = start("explore", data="digits", method="pillar_kalman", k="5")
     assert metric(app, "Directions") == "5"
+
+
+begin = curves.begin
+
+
+def test_rows_that_were_brought_get_a_first_curve_once(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+    start("home")
+    settings = Settings(data=uploads.keep(splitting.named_features("digits")), epsilon=0.7)
+    submitted: list[Any] = []
+    monkeypatch.setattr(pc.jobs, "submit", submitted.append)
+    spec = begin(settings)
+    assert submitted == [spec]
+    assert spec is not None
+    assert (len(set(spec["grid"]["k"])), spec["grid"]["epsilon"], spec["grid"]["seed"]) == (curves.FIRST, [0.7], [0])
+    monkeypatch.setattr(curves.jobs, "status_of", lambda spec: object())
+    begin(settings)
+    assert len(submitted) == 1
+    assert begin(Settings(data="digits")) is None
