@@ -68,7 +68,7 @@ def test_the_lesson_from_guess_to_explorer_and_back(page: Any, address: str) -> 
 
 def test_the_pages_stand_in_one_row(page: Any, address: str) -> None:
     opened(page, f"{address}/?data=digits")
-    expect(page.locator(".st-key-navigation a")).to_have_count(12)
+    expect(page.locator(".st-key-navigation a")).to_have_count(13)
     boxes = "[...document.querySelectorAll('.st-key-navigation a')].map(link => link.getBoundingClientRect())"
     page.wait_for_function(f"new Set({boxes}.map(box => Math.round(box.top))).size === 1")
     page.wait_for_function(f"Math.max(...{boxes}.map(box => box.right)) <= 1280")
