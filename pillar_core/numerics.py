@@ -1,9 +1,12 @@
-"""Safe-side bisection and log-spaced grids, in float64."""
+"""Safe-side bisection, log-spaced grids and the interval of a share, in float64."""
 
 import math
 from collections.abc import Callable
 
-from pillar_core.errors import BudgetError
+from pillar_core.errors import BudgetError, SettingError
+
+LEVEL = 0.95
+"""Of every interval."""
 
 
 def smallest_passing(passes: Callable[[float], bool], *, start: float, low: float, high: float, relative_tolerance: float = 1e-4) -> float:
@@ -46,3 +49,21 @@ def geometric_grid(low: float, high: float, count: int) -> list[float]:
     """`count` values from `low` to `high`, both above 0, evenly spaced in their logarithm."""
     step = math.log(high / low) / (count - 1)
     return [low * math.exp(step * place) for place in range(count - 1)] + [float(high)]
+
+
+def wilson(share: float, count: int) -> tuple[float, float]:
+    """The 95 % interval of a share of `count` independent trials (Wilson 1927); (0, 1) with no trials.
+
+    Raises:
+        SettingError: a share outside [0, 1].
+    """
+    from scipy.special import ndtri
+
+    if not 0 <= share <= 1:
+        raise SettingError(f"share must be in [0, 1]; got {share!r}.")
+    if not count > 0:
+        return 0.0, 1.0
+    z = float(ndtri(0.5 + LEVEL / 2))
+    centre = (share + z * z / (2 * count)) / (1 + z * z / count)
+    half = z * math.sqrt(share * (1 - share) / count + z * z / (4 * count * count)) / (1 + z * z / count)
+    return max(0.0, min(share, centre - half)), min(1.0, max(share, centre + half))

@@ -22,6 +22,7 @@ from pillar_core.data.cards import Count, default_backbone
 from pillar_core.data.uploads import Upload
 from pillar_core.errors import DataError, PillarError
 from pillar_core.fingerprint import fingerprint
+from pillar_core.metrics import by_class
 from pillar_core.params import K, params_of
 from pillar_core.runs import splitting, starter, sweep
 from pillar_core.runs.models import in_sight
@@ -183,15 +184,21 @@ def backbone(settings: Settings) -> str | None:
     return default_backbone(settings.data) if settings.backbone == AUTO else settings.backbone
 
 
-def per_class(record: RunRecord, settings: Settings, reference: list[float | None] | None) -> pd.DataFrame | None:
-    """Recall by class of a run: columns class, accuracy, rows and, where another model's recalls are given, reference."""
-    shares = record.metrics.get("per_class")
-    if not shares:
-        return None
+def test_counts(settings: Settings) -> list[int]:
+    """Test rows of each class; none where there are no test labels. A non-private diagnostic."""
     counts = class_counts(settings)
-    rows = counts[counts["part"] == "test"]["rows"]
-    table = pd.DataFrame({"class": split(settings).features.classes, "accuracy": shares, "rows": list(rows)})
-    return (table if reference is None else table.assign(reference=pd.Series(reference, dtype=float))).dropna()
+    return [int(rows) for rows in counts[counts["part"] == "test"]["rows"]]
+
+
+def majority(settings: Settings) -> float | None:
+    """The share of test rows that always saying the largest class gets right; None without test labels, or where no row was read yet."""
+    counts = test_counts(settings) if key(settings, _SPLIT) in _LOADED else []
+    return max(counts) / sum(counts) if sum(counts) else None
+
+
+def measures(record: RunRecord, settings: Settings) -> dict[str, tuple[float, float, float]]:
+    """What test rows say of a run by measure: value and ends of its interval; of two classes and of rare ones, too."""
+    return by_class(record.metrics, test_counts(settings), split(settings).features.classes)
 
 
 def class_counts(settings: Settings) -> pd.DataFrame:

@@ -7,7 +7,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from pages.frame import badges, copying, exports, moving, plain, theme
+from pages.frame import badges, copying, core, exports, moving, plain, theme
 from pages.frame.settings import Settings
 from pillar_core.plots.theme import narrowed
 from pillar_core.types import Provenance
@@ -32,6 +32,7 @@ def show(
     is_synthetic: bool = False,
     is_real: bool = False,
     is_theory: bool = False,
+    is_accuracy: bool = False,
     key: str = "",
     on_select: Any = "ignore",
     base: str = "",
@@ -41,6 +42,7 @@ def show(
 
     name: what files are called and what keys the elements, in snake_case, unique on a page.
     key: the chart's own, where others look for it under a name that does not change.
+    is_accuracy: of these settings' test rows: what always saying their largest class reaches is said, too.
     base: a name of the figure without its star, for a chart that stays while the star walks; such a chart selects nothing.
     command: the shell command that repeats it, where it is not the run that the settings describe.
     """
@@ -56,6 +58,9 @@ def show(
         badges.provenance_row(
             *kinds, seeds=seeds, is_experiment=is_experiment, is_synthetic=is_synthetic, is_real=is_real, is_theory=is_theory
         )
+        majority = core.majority(settings) if is_accuracy else None
+        if majority is not None:
+            st.caption(f"Always saying the largest class is right in {100 * majority:.1f} % of the test rows.")
         _below(figure, table, name=name, chart=shared["key"], settings=settings, command=command)
     return chosen
 

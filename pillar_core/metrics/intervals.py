@@ -6,8 +6,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from pillar_core.errors import DataError
-
-LEVEL = 0.95
+from pillar_core.numerics import LEVEL
 
 
 def interval(values: Sequence[float]) -> tuple[float, float, float]:
@@ -28,3 +27,12 @@ def interval(values: Sequence[float]) -> tuple[float, float, float]:
         return mean, -math.inf, math.inf
     half = float(stdtrit(numbers.size - 1, (1 + LEVEL) / 2)) * float(numbers.std(ddof=1)) / math.sqrt(numbers.size)
     return mean, mean - half, mean + half
+
+
+def over_runs(values: Sequence[float], *, low: float = 0.0, high: float = 1.0) -> tuple[float, float, float]:
+    """`interval` of the runs that have a value, its ends cut to [`low`, `high`]: for tables, NaN where too few runs say nothing."""
+    known = [value for value in values if not math.isnan(value)]
+    if not known:
+        return math.nan, math.nan, math.nan
+    mean, first, last = interval(known)
+    return (mean, max(first, low), min(last, high)) if len(known) > 1 else (mean, math.nan, math.nan)

@@ -4,12 +4,13 @@ Every figure carries `layout.meta["alt"]` and `layout.meta["caption"]`; colours,
 """
 
 from pillar_core.arguments import guard
+from pillar_core.numerics import wilson
 from pillar_core.plots.accuracy import Here, accuracy_against_k
 from pillar_core.plots.advice import expected
 from pillar_core.plots.answers import accuracy_by, total_budget
 from pillar_core.plots.bars import comparison
 from pillar_core.plots.budgets import error_against_epsilon
-from pillar_core.plots.classes import class_balance, per_class
+from pillar_core.plots.classes import class_balance, confusion, per_class
 from pillar_core.plots.component_graph import component_graph, component_table
 from pillar_core.plots.effect import effect
 from pillar_core.plots.evidence import (
@@ -24,7 +25,7 @@ from pillar_core.plots.evidence import (
 from pillar_core.plots.geometry import BASES, margins_against_k, spectrum_and_gaps, xi_against_k
 from pillar_core.plots.heatmap import accuracy_heatmap
 from pillar_core.plots.hero import learning_hero
-from pillar_core.plots.intervals import over_seeds, wilson
+from pillar_core.plots.intervals import over_seeds
 from pillar_core.plots.map2d import map_2d
 from pillar_core.plots.odds import odds_dots, one_in
 from pillar_core.plots.prediction import accuracy_drops, best_k_against_epsilon, predicted_accuracy

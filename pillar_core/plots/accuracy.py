@@ -25,6 +25,8 @@ from pillar_core.plots.theme import (
 
 _NEAR_END, _ASIDE = 0.8, -70
 """Share of the k axis after which “you are here” would cover the labels at the curves' ends, and its shift there in pixels."""
+_NEAR_LEVEL = 15.0
+"""Points below the lowest curve down to which the largest class's line is drawn: farther off it would squeeze the curves."""
 _SYMBOLS = ("circle", "square", "diamond", "triangle-up", "triangle-down", "pentagon", "hexagon", "cross")
 
 
@@ -75,12 +77,16 @@ def measured(
     pinned: pd.DataFrame | None,
     k_max: int | None,
     reach: float | None = None,
+    majority: float | None = None,
     ceiling: str = "non_private",
     floor: str = "dp_sgd",
     title: str = "Accuracy against the number of directions kept",
     height: Height = 480,
 ) -> Any:
-    """The figure of `accuracy_against_k` without single runs; `budget` is the floor's ε, `reach` a k that lines go on to."""
+    """The figure of `accuracy_against_k` without single runs; `budget` is the floor's ε, `reach` a k that lines go on to.
+
+    majority: what always saying the largest class reaches, drawn where the curves come near it.
+    """
     figure = go.Figure()
     curves = k_curves.by_budget(table, method)
     points = pd.concat(curves.values()) if curves else pd.DataFrame(columns=["k", "mean", "seeds"])
@@ -99,6 +105,9 @@ def measured(
     rows = table[(table["method"] == floor) & (table["epsilon"] == focus)]
     ends += _level(figure, rows, name=f"no projection, {epsilon_label(focus)}", colour=epsilon_colour(focus, mode), dash="dot", span=span)
     drawn = [y for _, y, _, _ in ends] + [100 * float(mean) for mean in points["mean"]]
+    if majority is not None and 100 * majority > min(drawn, default=100.0) - _NEAR_LEVEL:
+        drawn.append(100 * majority)
+        ends += _line(figure, 100 * majority, name="largest class", colour=INK[mode].muted, dash="longdash", span=span)
     end_labels(figure, ends, low=min(drawn, default=0.0), high=max(drawn, default=1.0), height=height - 150)
     k_curves.k_axis(figure, [float(k) for k in points["k"]], title="k, directions kept (log scale)", largest=k_max or span[1])
     if not curves:
@@ -167,8 +176,14 @@ def _level(
     mean, low, high = (100 * float(level[column].iloc[0]) for column in ("mean", "low", "high"))
     if math.isfinite(low):
         marks.band(figure, span, [low] * 2, [high] * 2, colour, opacity=0.08)
-    marks.line(figure, list(span), [mean, mean], colour, width=1.6, dash=dash, name=name, hover=f"{name}: %{{y:.1f}} %")
-    return [(span[1], mean, f"{name} {mean:.1f} %", colour)]
+    return _line(figure, mean, name=name, colour=colour, dash=dash, span=span)
+
+
+def _line(
+    figure: Any, level: float, *, name: str, colour: str, dash: str, span: tuple[float, float]
+) -> list[tuple[float, float, str, str]]:
+    marks.line(figure, list(span), [level, level], colour, width=1.6, dash=dash, name=name, hover=f"{name}: %{{y:.1f}} %")
+    return [(span[1], level, f"{name} {level:.1f} %", colour)]
 
 
 def _ghost(figure: Any, pinned: pd.DataFrame, *, mode: Mode) -> None:

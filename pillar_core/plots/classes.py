@@ -1,13 +1,14 @@
 """Classes: how many rows each has, and how well each is recognised."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import pandas as pd
 import plotly.graph_objects as go
 
+from pillar_core.numerics import wilson
 from pillar_core.plots import marks
-from pillar_core.plots.intervals import wilson
-from pillar_core.plots.theme import INK, Height, Mode, finished
+from pillar_core.plots.theme import ACCURACY_SCALE, INK, Height, Mode, finished
 
 _MANY = 24
 
@@ -86,6 +87,42 @@ def per_class(table: pd.DataFrame, *, mode: Mode = "light", height: Height | Non
     return finished(
         figure, title="Who pays for privacy? Recall by class", caption=caption, alt=alt, mode=mode, height=height or _tall(len(names))
     )
+
+
+def confusion(table: pd.DataFrame, *, classes: Sequence[str], mode: Mode = "light", height: Height | None = None) -> Any:
+    """Test rows by class and by the class that a model says, coloured by the share of their class.
+
+    table: columns class, taken for, rows; pairs without a row may be absent.
+    """
+    counts = table.pivot_table(index="class", columns="taken for", values="rows", aggfunc="sum")
+    counts = counts.reindex(index=list(classes), columns=list(classes)).fillna(0).astype(int)
+    sizes = counts.sum(axis=1)
+    shares = 100 * counts.div(sizes.where(sizes > 0), axis=0)
+    names, is_few = [str(name) for name in classes], len(classes) <= _MANY
+    figure = go.Figure(
+        go.Heatmap(
+            x=names,
+            y=names,
+            z=shares.to_numpy(),
+            text=counts.to_numpy(),
+            texttemplate="%{text}" if is_few else None,
+            hovertemplate="%{y} taken for %{x}: %{text} rows, %{z:.1f} %<extra></extra>",
+            colorscale=ACCURACY_SCALE,
+            zmin=0,
+            zmax=100,
+            xgap=2,
+            ygap=2,
+            colorbar={"title": {"text": "%"}, "thickness": 10, "outlinewidth": 0, "len": 0.9},
+        )
+    )
+    figure.update_xaxes(title_text="taken for", type="category", showgrid=False, dtick=1 if is_few else None)
+    figure.update_yaxes(title_text="class", type="category", showgrid=False, categoryarray=names[::-1], dtick=1 if is_few else None)
+    wrong = table[table["class"] != table["taken for"]].sort_values("rows", ascending=False, kind="stable")
+    worst = [f"{one.rows} of {sizes[one[0]]} {one[0]} taken for {one[1]}" for one in wrong.head(3).itertuples(index=False)]
+    caption = f"n = {int(sizes.sum()):,} test rows, one run: exact counts, coloured by the share of their class."
+    alt = f"Confusion matrix of {len(names)} classes; most often misread: {'; '.join(worst) or 'no row'}."
+    tall = 230 + 34 * len(names) if is_few else 700
+    return finished(figure, title="Which class is taken for which?", caption=caption, alt=alt, mode=mode, height=height or tall)
 
 
 def _tall(count: int) -> int:

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Annotated, Any
+from typing import Any
 
 import pandas as pd
-from scipy.special import ndtri, stdtrit
+from scipy.special import stdtrit
 
 from pillar_core.errors import DataError
-from pillar_core.params import SHARE
-
-LEVEL = 0.95
+from pillar_core.numerics import LEVEL
 
 
 def over_seeds(table: pd.DataFrame, *, by: Sequence[str], value: str, low: float = -math.inf, high: float = math.inf) -> pd.DataFrame:
@@ -41,16 +39,6 @@ def unprojected(table: pd.DataFrame, method: str) -> pd.DataFrame:
 def best(means: pd.DataFrame) -> pd.Series[Any]:
     """The row of an `over_seeds` table with the largest mean; the first of equals."""
     return means.sort_values("mean", ascending=False, kind="stable").iloc[0]
-
-
-def wilson(share: Annotated[float, SHARE], count: int) -> tuple[float, float]:
-    """The 95 % interval of a share of `count` independent trials (Wilson 1927); (0, 1) with no trials."""
-    if not count > 0:
-        return 0.0, 1.0
-    z = float(ndtri(0.5 + LEVEL / 2))
-    centre = (share + z * z / (2 * count)) / (1 + z * z / count)
-    half = z * math.sqrt(share * (1 - share) / count + z * z / (4 * count * count)) / (1 + z * z / count)
-    return max(0.0, centre - half), min(1.0, centre + half)
 
 
 def _half_width(deviation: float, count: int) -> float:

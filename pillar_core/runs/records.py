@@ -1,7 +1,6 @@
 """The runs that the cache holds, as a table: one row per run, then one line per setting with an interval over its seeds."""
 
 import functools
-import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -78,7 +77,7 @@ def lines(runs: pd.DataFrame) -> pd.DataFrame:
     summaries = []
     trained = runs[runs["error_message"].isna()] if len(runs) else runs
     for group, rows in trained.groupby("group", sort=False):
-        mean, low, high = _interval(rows["accuracy"].dropna().to_list())
+        mean, low, high = metrics.over_runs(rows["accuracy"].astype(float).to_list())
         first = rows.iloc[0]
         line = {name: first[name] for name in ("data", *AXES) if name in rows}
         line |= {"mean": mean, "low": low, "high": high, "seeds": len(rows)}
@@ -169,10 +168,3 @@ def _grid(cell: Mapping[str, Any]) -> dict[str, Any]:
     run_fields = {name: cell[name] for name in ("method", "epsilon", "delta", "relation", "accountant", "preset")}
     everything = {**cell["data"], **split, **run_fields, **cell["settings"]}
     return {name: value for name, value in everything.items() if value is not None and value != {}} | {"seed": []}
-
-
-def _interval(values: Sequence[float]) -> tuple[float, float, float]:
-    if not values:
-        return math.nan, math.nan, math.nan
-    mean, low, high = metrics.interval(values)
-    return (mean, low, high) if len(values) > 1 else (mean, math.nan, math.nan)

@@ -23,3 +23,15 @@ def test_looking_at_test_rows_compares_them_with_the_prediction(start):
     assert any("measurement" in verdict or "did better here" in verdict for verdict in verdicts)
     assert "most frequent class" in words(app)
     assert "was looked at" in words(app)
+
+
+def test_the_diagnostic_says_what_two_classes_need_and_keeps_intervals_inside(start):
+    app = start("answer", data="breast_cancer", epsilon="1")
+    app.button(key="answer-go").click().run()
+    app.toggle(key="local-widget.answer-look").set_value(True).run()
+    table = app.dataframe[0].value
+    titles = ["Balanced accuracy", "AUC", "Sensitivity to malignant (specificity for benign)"]
+    assert {"Accuracy", *titles} <= set(table.columns)
+    for cell in table[titles].to_numpy().ravel():
+        low, high = (float(end) for end in cell.partition("(")[2].strip(")").split("–"))
+        assert 0 <= low <= high <= 100

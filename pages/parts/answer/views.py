@@ -1,7 +1,6 @@
 """What the answer shows: the sentence with its numbers, three figures, and what test rows say of it."""
 
 import dataclasses
-import math
 from typing import Any
 
 import pandas as pd
@@ -29,8 +28,7 @@ def sentence(advice: Advice, settings: Settings) -> None:
         expected = f"{50 * (low + high):.0f} ± {50 * (high - low):.0f} %"
         st.markdown(f"### Use *{public}* as public data, {learner}; expect {expected} at ε = {advice.epsilon:g}.")
         st.markdown("\n".join(f"- {plain.text(_named(reason, advice))}" for reason in advice.reasons))
-        settings_of = {"public": advice.public, "method": advice.method, "k": RULE}
-        navigation.link("explore", "See it in Explore, curves and all", changes=settings_of)
+        navigation.link("explore", "See it in Explore, curves and all", changes=_in_explore(advice))
 
 
 def figures_of(advice: Advice, settings: Settings) -> None:
@@ -70,16 +68,14 @@ def diagnostic(settings: Settings, advice: Advice) -> None:
     badges.provenance(Provenance.NON_PRIVATE)
     methods = list(dict.fromkeys([advice.method, *(one.method for one in advice.predictions if one.public == advice.public)]))
     measured = {method: _measured(dataclasses.replace(settings, method=method)) for method in methods}
-    rows = [(pc.METHODS[method].title, *values) for method, values in measured.items()]
-    columns: list[Any] = ["learner", "test accuracy", "± (95 %)", "balanced accuracy", "AUC", "rarest quarter of classes"]
-    table = pd.DataFrame(rows, columns=columns)
-    st.dataframe(table.style.format(_percent, subset=columns[1:], na_rep="–"), hide_index=True, key="answer-measured")
-    counts = core.class_counts(settings)
-    test = counts[counts["part"] == "test"]["rows"]
+    table = pd.DataFrame([{"learner": pc.METHODS[method].title} | _in_words(found) for method, found in measured.items()])
+    st.dataframe(table, hide_index=True, key="answer-measured")
     st.caption(
-        f"Always saying the most frequent class: {100 * test.max() / max(test.sum(), 1):.1f} % of the test rows. {SEEDS} seeds each."
+        f"Always saying the most frequent class: {100 * (core.majority(settings) or 0):.1f} % of the test rows. {SEEDS} seeds each; in "
+        "brackets the 95 % interval of the mean over them."
     )
-    _compared(advice, {method: values[0] for method, values in measured.items() if values[0] is not None})
+    _compared(advice, {method: found["Accuracy"][0] for method, found in measured.items() if found})
+    navigation.link("explore", "Confusion matrix and misread rows, in Explore", changes=_in_explore(advice) | {"view": "classes"})
 
 
 def _compared(advice: Advice, measured: dict[str, float]) -> None:
@@ -98,31 +94,19 @@ def _compared(advice: Advice, measured: dict[str, float]) -> None:
         )
 
 
-def _measured(settings: Settings) -> tuple[float | None, ...]:
-    """(accuracy, half its interval, balanced accuracy, AUC, accuracy of the rarest quarter of classes), means over seeds."""
-    records = [core.run(dataclasses.replace(settings, seed=settings.seed + place)) for place in range(SEEDS)]
-    if any(record.accuracy is None for record in records):
-        return (None,) * 5
-    mean, low, _ = metrics.interval([float(record.accuracy or 0.0) for record in records])
-    others = [_mean([record.metrics.get(name) for record in records]) for name in ("balanced_accuracy", "auc")]
-    return mean, mean - low, *others, _mean([_rarest(record.metrics.get("per_class") or [], settings) for record in records])
+def _measured(settings: Settings) -> dict[str, tuple[float, float, float]]:
+    """By measure the mean over seeds, with its interval; {} without test labels."""
+    runs = [dataclasses.replace(settings, seed=settings.seed + place) for place in range(SEEDS)]
+    found = [core.measures(core.run(one), one) for one in runs]
+    return {title: metrics.over_runs([one[title][0] for one in found if title in one]) for title in found[0]}
 
 
-def _percent(share: Any) -> str:
-    return f"{100 * share:.1f} %"
+def _in_words(found: dict[str, tuple[float, float, float]]) -> dict[str, str]:
+    return {title: f"{100 * mean:.1f} % ({100 * low:.1f}–{100 * high:.1f})" for title, (mean, low, high) in found.items()}
 
 
-def _rarest(recalls: list[float | None], settings: Settings) -> float | None:
-    """Mean recall over the quarter of the classes with the fewest test rows."""
-    counts = core.class_counts(settings)
-    sizes = list(counts[counts["part"] == "test"]["rows"])
-    known = sorted((size, recall) for size, recall in zip(sizes, recalls, strict=False) if recall is not None)
-    return _mean([recall for _, recall in known[: math.ceil(len(known) / 4)]])
-
-
-def _mean(values: list[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return sum(known) / len(known) if known else None
+def _in_explore(advice: Advice) -> dict[str, Any]:
+    return {"public": advice.public, "method": advice.method, "k": RULE}
 
 
 def _named(reason: str, advice: Advice) -> str:

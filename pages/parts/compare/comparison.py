@@ -115,9 +115,8 @@ def draw(comparison: Comparison, settings: Settings) -> None:
         said = compare.verdict(runs)
         if said:
             st.markdown(f"**{said}**")
-        counts = core.class_counts(settings)
-        tested = counts.loc[counts["part"] == "test", "rows"]
-        levels = {"largest class alone": float(tested.max() / tested.sum())} if len(tested) else {}
+        majority = core.majority(settings)
+        levels = {} if majority is None else {"largest class alone": majority}
         if compare.FLOOR in set(here["method"]):
             levels["public rows alone"] = float(here.loc[here["method"] == compare.FLOOR, "mean"].iloc[0])
         runs = _with_published(runs[runs["method"] != compare.FLOOR], settings)
@@ -125,9 +124,8 @@ def draw(comparison: Comparison, settings: Settings) -> None:
         figure = plots.comparison(runs, mode=theme.mode(), levels=levels, **words)
         figures.show(figure, runs, name="compare_bars", kinds=(Provenance.NON_PRIVATE,), seeds=seeds_of(here), **shared)
     figure = plots.error_against_epsilon(comparison.lines, mode=theme.mode())
-    figures.show(
-        figure, comparison.lines, name="compare_budgets", kinds=(Provenance.NON_PRIVATE,), seeds=seeds_of(comparison.lines), **shared
-    )
+    shared |= {"seeds": seeds_of(comparison.lines), "is_accuracy": True}
+    figures.show(figure, comparison.lines, name="compare_budgets", kinds=(Provenance.NON_PRIVATE,), **shared)
     _table(comparison.lines)
 
 

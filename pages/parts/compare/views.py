@@ -124,7 +124,8 @@ def _draw(view: CompareView, lines: pd.DataFrame, settings: Settings, setup: Set
     badges: dict[str, Any] = {"kinds": (Provenance.NON_PRIVATE,), "settings": settings, "seeds": seeds_of(known), "is_experiment": True}
     more = ("--view", view.name, *(() if setup.other is None else ("--other", setup.other)))
     badges |= {"command": command(settings, setup.public, setup.epsilons, *more)}
-    figures.show(figure, lines, name=f"compare_{view.name}", is_synthetic=is_synthetic(settings.data), **badges)
+    badges["is_synthetic"] = is_synthetic(settings.data)
+    figures.show(figure, lines, name=f"compare_{view.name}", is_accuracy=view.value is None, **badges)
     if view.base is not None:
         gone = known.assign(mean=known["decrease"], low=known["decrease_low"], high=known["decrease_high"])
         figure = plots.effect(
@@ -136,7 +137,7 @@ def _draw(view: CompareView, lines: pd.DataFrame, settings: Settings, setup: Set
             x_log=view.x_log,
             asked=len(setup.seeds),
         )
-        figures.show(figure, lines, name=f"compare_{view.name}_decrease", is_synthetic=is_synthetic(settings.data), **badges)
+        figures.show(figure, lines, name=f"compare_{view.name}_decrease", **badges)
     refused = sorted(set(lines["error_message"]) - {""})
     if refused:
         st.caption("Could not run: " + plain.text(" ".join(refused[:3])))

@@ -66,6 +66,10 @@ def _badges(record: RunRecord, settings: Settings) -> None:
             st.badge("not private: no noise", icon=":material/lock_open:", color="red", help=hint)
         hint = "Accuracy is read from test rows without noise: not covered by ε, not for release."
         st.badge("accuracy: non-private", icon=":material/visibility_lock:", color="orange", help=hint)
+        majority = core.majority(settings)
+        if majority is not None and record.accuracy is not None:
+            hint = "What always saying the most frequent class of the test rows gets right. An accuracy below it has learnt nothing."
+            st.badge(f"largest class alone: {100 * majority:.1f} %", icon=":material/horizontal_rule:", color="gray", help=hint)
         st.badge(f"{record.facts.n_private:,} private · {record.facts.n_public:,} public rows", color="gray")
         if settings.data in pc.DATASETS and pc.DATASETS[settings.data].synthetic:
             badges.synthetic()

@@ -9,8 +9,8 @@ import pillar_core as pc
 from pages.frame import core, figures, history, navigation, odds, plain, session, theme
 from pages.frame import settings as codec
 from pages.frame.settings import VIEWS, Settings
-from pages.parts.explore import kalman, noise, result, solve
-from pages.parts.explore.curves import Curves, method_of, read, reference
+from pages.parts.explore import classes, kalman, noise, result, solve
+from pages.parts.explore.curves import Curves, method_of, read
 from pillar_core import plots
 from pillar_core.params import params_of
 from pillar_core.plots import accuracy
@@ -61,7 +61,7 @@ def draw(view: str, curves: Curves, record: RunRecord, settings: Settings) -> No
         case "noise":
             noise.panel(settings)
         case "classes":
-            _classes(record, settings)
+            classes.panel(record, settings)
         case "odds":
             _odds(record, settings)
         case "solve":
@@ -84,11 +84,12 @@ def _over_k(curves: Curves, record: RunRecord, settings: Settings) -> None:
         reach,
         settings.a,
         len(() if pinned is None else pinned),
+        core.majority(settings),
     )
     base = "-".join(map(str, drawn_from))
     measured = _measured(base, curves, settings, reach, pinned)
     figure = accuracy.with_runs(measured, here=here, history=history.table(settings), mode=theme.mode())
-    _show(figure, curves.table, "accuracy_against_k", settings, seeds=curves.seeds, base=base)
+    _show(figure, curves.table, "accuracy_against_k", settings, seeds=curves.seeds, is_accuracy=True, base=base)
     if record.method == "pillar":
         changes = {"method": kalman.LEARNER, "k": codec.RULE, "view": "why"}
         navigation.link("explore", "No k to choose: PILLAR Kalman at the same ε, and why it works", changes=changes)
@@ -99,6 +100,7 @@ def _measured(key_: str, _curves: Curves, _settings: Settings, _reach: int, _pin
     """Explore's figure over k without the visit's own runs: to draw it anew would cost each move more than all the rest."""
     method, k_max = method_of(_settings), core.largest_k(_settings)
     looks: dict[str, Any] = {"mode": theme.mode(), "method": method, "k_max": k_max, "pinned": _pinned, "reach": _reach or None}
+    looks["majority"] = core.majority(_settings)
     return accuracy.measured(_curves.table, budget=_settings.epsilon, **looks)
 
 
@@ -110,16 +112,8 @@ def _plane(curves: Curves, record: RunRecord, settings: Settings) -> None:
     k = record.settings.get("k")
     here = (int(k), settings.epsilon) if k else None
     figure = plots.accuracy_heatmap(curves.table, mode=theme.mode(), method=method, here=here)
-    _show(figure, curves.table, "accuracy_plane", settings, seeds=curves.seeds, on_select=_take_cell)
+    _show(figure, curves.table, "accuracy_plane", settings, seeds=curves.seeds, is_accuracy=True, on_select=_take_cell)
     st.caption("Click a cell to take its k and ε.")
-
-
-def _classes(record: RunRecord, settings: Settings) -> None:
-    table = core.per_class(record, settings, reference(settings))
-    if table is None:
-        st.info("There are no test rows, so nothing can be said by class.")
-        return
-    _show(plots.per_class(table, mode=theme.mode()), table, "recall_by_class", settings)
 
 
 def _odds(record: RunRecord, settings: Settings) -> None:

@@ -2,6 +2,7 @@
 
 import dataclasses
 import math
+from typing import Any
 
 import pandas as pd
 import streamlit as st
@@ -131,7 +132,7 @@ def _best(settings: Settings) -> None:
     figure = plots.predicted_accuracy(at_budget, runs[runs["epsilon"] == settings.epsilon], mode=theme.mode(), k=k)
     seeds = settings.seeds if len(runs) else None
     is_drawn = settings.epsilon in set(runs["epsilon"])
-    _show(figure, at_budget, "predicted_accuracy", settings, seeds=seeds if is_drawn else None, is_theory=True)
+    _show(figure, at_budget, "predicted_accuracy", settings, seeds=seeds if is_drawn else None, is_theory=True, is_accuracy=True)
     if _is_uneven(settings):
         st.caption(
             ":orange[Many classes of unequal size]: a rougher guide. On such a set (GTSRB, 43 classes) the predicted k lost up to 3 points "
@@ -253,7 +254,7 @@ def _show(
     *,
     kinds: tuple[Provenance, ...] = (Provenance.NON_PRIVATE,),
     seeds: int | None = None,
-    is_theory: bool = False,
+    **badges: Any,
 ) -> None:
     is_synthetic = gallery.is_synthetic(settings.data)
-    figures.show(figure, table, name=name, kinds=kinds, settings=settings, seeds=seeds, is_synthetic=is_synthetic, is_theory=is_theory)
+    figures.show(figure, table, name=name, kinds=kinds, settings=settings, seeds=seeds, is_synthetic=is_synthetic, **badges)

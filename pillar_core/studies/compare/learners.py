@@ -97,9 +97,7 @@ def _line(group: pd.DataFrame, score: str) -> dict[str, Any]:
     first = group.iloc[0]
     method = METHODS[str(first["method"])]
     values = group[score].dropna() if score in group else pd.Series(dtype=float)
-    mean, low, high = metrics.interval(values.to_list()) if len(values) else (math.nan, math.nan, math.nan)
-    if len(values) == 1:
-        low, high = math.nan, math.nan
+    mean, low, high = metrics.over_runs(values.to_list())
     failed = group["error_message"].dropna()
     return {
         "method": method.name,

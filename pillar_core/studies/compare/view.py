@@ -104,30 +104,22 @@ def lines(view: CompareView, runs: pd.DataFrame, setup: Setup) -> pd.DataFrame:
     placed = placed.assign(value=placed["accuracy"] if view.value is None else view.value(placed))
     if view.base is not None:
         placed = placed.assign(decrease=_decrease(placed, view.base))
-    table = pd.DataFrame([_line(group) for _, group in placed.groupby(["series", "x", "epsilon"], sort=False, dropna=False)])
-    if view.is_share and len(table):
-        table = table.assign(low=table["low"].clip(lower=0.0), high=table["high"].clip(upper=1.0))
+    table = pd.DataFrame([_line(group, view) for _, group in placed.groupby(["series", "x", "epsilon"], sort=False, dropna=False)])
     return _with_published(table, view, setup) if len(table) else table
 
 
-def _line(group: pd.DataFrame) -> dict[str, Any]:
+def _line(group: pd.DataFrame, view: CompareView) -> dict[str, Any]:
     first, failed = group.iloc[0], group["error_message"].dropna()
-    mean, low, high = _interval(group["value"])
+    ends = (0.0, 1.0) if view.is_share else (-math.inf, math.inf)
+    mean, low, high = metrics.over_runs(group["value"].astype(float).to_list(), low=ends[0], high=ends[1])
     line: dict[str, Any] = {name: first[name] for name in ("series", "x", "method", "epsilon")}
     line |= {"mean": mean, "low": low, "high": high, "seeds": int(group["value"].notna().sum())}
     line |= {name: group[name].max() if name in group else math.nan for name in ("n_private", "n_public")}
     line |= {"public_use": first.get("public_use", ""), "seconds": group["seconds"].mean() if "seconds" in group else math.nan}
     if "decrease" in group:
-        line |= dict(zip(("decrease", "decrease_low", "decrease_high"), _interval(group["decrease"]), strict=True))
+        gone = metrics.over_runs(group["decrease"].astype(float).to_list(), low=-math.inf)
+        line |= dict(zip(("decrease", "decrease_low", "decrease_high"), gone, strict=True))
     return {**line, "error_message": failed.iloc[0] if len(failed) else ""}
-
-
-def _interval(values: pd.Series[Any]) -> tuple[float, float, float]:
-    known = values.dropna().to_list()
-    if not known:
-        return math.nan, math.nan, math.nan
-    mean, low, high = metrics.interval(known)
-    return (mean, low, high) if len(known) > 1 else (mean, math.nan, math.nan)
 
 
 def _decrease(placed: pd.DataFrame, base: str) -> pd.Series[Any]:

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from pillar_core.errors import DataError
-from pillar_core.metrics import METRICS, evaluate, interval
+from pillar_core.metrics import METRICS, RAREST, by_class, evaluate, interval, over_runs
+from pillar_core.numerics import wilson
 
 SCORES = np.array([[3, 1, 0], [0, 2, 1], [5, 0, 1], [0, 1, 4]], dtype=np.float32)
 
@@ -78,3 +79,46 @@ def test_interval_covers_as_often_as_it_says() -> None:
 def test_interval_refuses_what_is_not_finite(values: list[float]) -> None:
     with pytest.raises(DataError, match="finite"):
         interval(values)
+
+
+def test_ends_of_an_interval_of_shares_stay_within_0_and_1() -> None:
+    assert over_runs([0.99, 1.0, 0.9])[2] == 1.0  # Student's end is 1.099
+    assert over_runs([0.01, 0.0, 0.1])[1] == 0.0
+    assert over_runs([1.0, 5.0, math.nan], low=-math.inf, high=math.inf)[0] == 3.0
+    assert np.isnan(over_runs([0.5])[1:]).all()
+    assert np.isnan(over_runs([])).all()
+
+
+def test_two_classes_have_sensitivity_and_specificity_with_intervals() -> None:
+    y = np.array([0] * 40 + [1] * 10)
+    says = np.array([0] * 40 + [1] * 8 + [0] * 2)
+    found = by_class(evaluate(np.eye(2)[says], y, n_classes=2), [40, 10], ["well", "ill"])
+    assert found["Accuracy"][0] == pytest.approx(0.96)
+    assert found["Sensitivity to ill (specificity for well)"][0] == pytest.approx(0.8)
+    assert found["Sensitivity to well (specificity for ill)"] == (1.0, *wilson(1.0, 40))
+    assert found["Balanced accuracy"][0] == pytest.approx(0.9)
+    assert found["AUC"] == (pytest.approx(0.9), *wilson(0.9, 10))
+    for value, low, high in found.values():
+        assert 0 <= low <= value <= high <= 1
+        assert low < high
+
+
+def test_the_rarest_quarter_counts_by_test_rows() -> None:
+    y = np.repeat(np.arange(5), [50, 3, 30, 2, 20])
+    says = np.where(y == 3, 0, y)
+    found = by_class(evaluate(np.eye(5)[says], y, n_classes=5), [50, 3, 30, 2, 20], list("abcde"))
+    assert found[RAREST][0] == 0.5  # classes 3, of which no row is right, and 1
+    assert math.isnan(found["AUC"][1])
+    assert by_class({}, [], ["a", "b"]) == {}
+
+
+def test_the_interval_of_a_balanced_accuracy_covers_as_often_as_it_says() -> None:
+    generator = np.random.Generator(np.random.PCG64(5))
+    rows, truth = [200, 12], (0.95, 0.7)
+    inside = 0
+    for _ in range(1_000):
+        recalls = [generator.binomial(count, share) / count for count, share in zip(rows, truth, strict=True)]
+        _, low, high = by_class({"per_class": recalls, "accuracy": 0.9}, rows, ["a", "b"])["Balanced accuracy"]
+        inside += low <= sum(truth) / 2 <= high
+    # Binomial(1000, 0.95): five standard deviations are 0.034.
+    assert abs(inside / 1_000 - 0.95) < 0.034

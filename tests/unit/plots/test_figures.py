@@ -39,6 +39,10 @@ def classes(count: int = 3) -> pd.DataFrame:
     return pd.DataFrame({"class": [f"c{i}" for i in range(count)], "accuracy": [0.9, 0.5, 0.7][:count], "rows": [50] * count})
 
 
+def taken() -> pd.DataFrame:
+    return pd.DataFrame({"class": ["a", "a", "b"], "taken for": ["a", "b", "b"], "rows": [3, 1, 4]})
+
+
 def steps() -> dict[str, Any]:
     points = pd.DataFrame({"x": [0.5, -1.0], "y": [1.0, 0.0], "class": ["a", "b"]})
     pushes = pd.DataFrame(
@@ -56,6 +60,7 @@ EVERY: dict[str, Callable[[theme.Mode], Any]] = {
     "balance": lambda mode: plots.class_balance(
         pd.DataFrame({"class": ["a", "b"] * 2, "part": ["private"] * 2 + ["test"] * 2, "rows": [5, 6, 2, 3]}), mode=mode
     ),
+    "confusion": lambda mode: plots.confusion(taken(), classes=("a", "b", "c"), mode=mode),
     "per_class": lambda mode: plots.per_class(classes(), mode=mode),
     "spectrum": lambda mode: plots.spectrum(pd.DataFrame({"component": [1, 2, 3], "eigenvalue": [4.0, 2.0, 1.0]}), mode=mode, k=2),
     "by_direction": lambda mode: plots.by_direction(

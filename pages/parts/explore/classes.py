@@ -1,0 +1,65 @@
+"""Whom a run serves and whom it misreads: measures of two classes and of rare ones, recall by class, the confusion matrix, misread rows."""
+
+import math
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from pages.frame import badges, core, failures, figures, theme
+from pages.frame.settings import Settings
+from pages.parts.data import gallery, samples
+from pages.parts.explore.curves import reference
+from pillar_core import plots
+from pillar_core.arrays import Array
+from pillar_core.errors import DataError
+from pillar_core.types import Provenance, RunRecord
+
+_MOST = 20
+
+
+def panel(record: RunRecord, settings: Settings) -> None:
+    """Everything that test rows say by class."""
+    if not record.metrics.get("per_class"):
+        st.info("There are no test rows, so nothing can be said by class.")
+        return
+    rows, names = core.test_counts(settings), core.split(settings).features.classes
+    with st.container(border=True, key="measures"):
+        badges.provenance(Provenance.NON_PRIVATE)
+        table = pd.DataFrame(
+            [
+                (title, f"{100 * value:.1f}", "" if math.isnan(low) else f"{100 * low:.1f} to {100 * high:.1f}")
+                for title, (value, low, high) in core.measures(record, settings).items()
+            ]
+            + [("Always saying the largest class", f"{100 * max(rows) / sum(rows):.1f}", "")],
+            columns=["measure", "%", "95 % interval"],
+        )
+        st.dataframe(table, hide_index=True, key="measures-table")
+        st.caption("One run. Intervals over test rows, by class; none is known for the AUC of more than two classes.")
+    recalls = pd.DataFrame({"class": names, "accuracy": record.metrics["per_class"], "rows": rows})
+    without = reference(settings)
+    recalls = (recalls if without is None else recalls.assign(reference=pd.Series(without, dtype=float))).dropna()
+    shared: dict[str, Any] = {"kinds": (Provenance.NON_PRIVATE,), "settings": settings, "is_experiment": True}
+    shared["is_synthetic"] = gallery.is_synthetic(settings.data)
+    figures.show(plots.per_class(recalls, mode=theme.mode()), recalls, name="recall_by_class", **shared)
+    misread = st.expander("Which class is taken for which, and the rows that are misread", icon=":material/grid_view:", on_change="rerun")
+    if misread.open:
+        with misread, failures.shown("The run could not be trained again."):
+            tested, labels, read = _read(core.run_key(settings), settings)
+            pairs = pd.DataFrame({"class": [names[label] for label in labels], "taken for": [names[label] for label in read]})
+            counts = pairs.value_counts(sort=False).rename("rows").reset_index()
+            figures.show(plots.confusion(counts, classes=names, mode=theme.mode()), counts, name="confusion", **shared)
+            wrong = pairs[pairs["class"] != pairs["taken for"]]
+            st.markdown(f"**{len(wrong):,} of {len(pairs):,} test rows are misread**" + ("; the first:" if len(wrong) > _MOST else ""))
+            badges.provenance(Provenance.NON_PRIVATE)
+            words = [f"{one} taken for {other}" for one, other in wrong.head(_MOST).itertuples(index=False)]
+            samples.rows(tested, list(wrong.index[:_MOST]), words)
+
+
+@st.cache_resource(max_entries=16, show_spinner="Training the run again, for what it says of each test row …")
+def _read(fingerprint_: str, _settings: Settings) -> tuple[Array, Array, Array]:
+    """(the test rows as they are, their labels, what the run says of each): records hold no classifier."""
+    classifier, data, tested = core.trained(_settings).classifier, core.features(_settings), core.raw(_settings).x_test
+    if classifier is None or data.x_test is None or data.y_test is None or tested is None:
+        raise DataError("There are no test rows.")
+    return tested, data.y_test, classifier.predict(data.x_test)
