@@ -2,7 +2,8 @@
 
 The server is `pillar-explorer --demo` on an empty cache with the starter; visitors are websocket clients on the same cores, without a
 browser, on Explore. Each thinks 2 to 5 s, then moves: two moves of three go to a run of the starter, the third to one that nobody
-trained. Printed are medians, 95th percentiles, errors, and the server's memory at the end of each tenth of the time.
+trained. Printed are medians, 95th percentiles, the server's CPU time, errors,
+and its memory at the end of each tenth of the time.
 """
 
 from __future__ import annotations
@@ -91,14 +92,17 @@ async def measure(visitors: int, minutes: float) -> None:
                 errors: list[str] = []
                 seen: list[float] = []
                 visits = [visit(port, number, end, times, errors) for number in range(visitors)]
-                await asyncio.gather(*visits, memory(psutil.Process(process.pid), end, seen))
+                server = psutil.Process(process.pid)
+                await asyncio.gather(*visits, memory(server, end, seen))
+                worked = sum(server.cpu_times()[:2])
             finally:
                 process.terminate()
     moves = [seconds for kind in ("known", "new") for seconds in times.get(kind, [])]
     for name, values in {**times, "all moves": moves}.items():
         high = statistics.quantiles(values, n=20)[-1] if len(values) > 1 else float("nan")
         print(f"{name:<10} {len(values):5} median {statistics.median(values):5.2f} s   95 % below {high:5.2f} s")
-    print(f"errors: {len(errors)} {sorted(set(errors))}; memory in MB: {' '.join(f'{size:.0f}' for size in seen)}")
+    print(f"server: {worked / len(moves):.3f} CPU seconds a move; memory in MB: {' '.join(f'{size:.0f}' for size in seen)}")
+    print(f"errors: {len(errors)} {sorted(set(errors))}")
 
 
 def answers(port: int) -> bool:

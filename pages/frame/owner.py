@@ -4,6 +4,7 @@ The cookie comes with the connection. A first visit has none yet: the session dr
 finds that another tab was quicker connects anew. Without cookies a person is as long as a visit.
 """
 
+import functools
 import re
 import secrets
 from urllib.parse import urlsplit
@@ -48,7 +49,12 @@ def _asker() -> Asker | None:
     if get_script_run_ctx(suppress_warning=True) is None:
         return Asker("nobody") if st.runtime.exists() else None
     opened = frozenset(str(st.session_state.get(f"set.{name}", "")) for name in ("data", "public"))
-    return Asker(fingerprint("owner", _token()), is_at_server() and not visitors.is_on(), opened)
+    return Asker(_named(_token()), not visitors.is_on() and is_at_server(), opened)
+
+
+@functools.lru_cache(maxsize=1024)
+def _named(token: str) -> str:
+    return fingerprint("owner", token)
 
 
 def is_at_server() -> bool:

@@ -59,7 +59,7 @@ def refuse(what: str) -> None:
 
 def is_offered(name: str, value: object) -> bool:
     """Whether a visitor may choose `value` for a setting: sets that come with the library, and names without arguments."""
-    if not binds() or name not in _NAMES or value is None:
+    if name not in _NAMES or value is None or not binds():
         return True
     if name in ("dataset", "data", "private", "public"):
         return all(part.partition("~")[0] in _offered_sets() for part in str(value).split("+"))
