@@ -2,13 +2,14 @@
 
 import streamlit as st
 
-from pages.frame import failures, navigation, session, theme
+from pages.frame import failures, history, navigation, session, theme
 from pages.frame.settings import BUDGETS
 from pages.parts.compare import comparison
 from pages.parts.compare import views as comparison_views
 
 navigation.begin()
 settings = session.current()
+history.look(settings)
 
 theme.title(
     "Same budget, same rows: which learner?",

@@ -17,6 +17,7 @@ lesson.banner(settings)
 
 with failures.shown("This run could not be trained."):
     record = tuning.record(settings)
+    history.look(settings)
     if tuning.chosen_by() is Choosing.RULES:
         history.add(settings, record)
     odds_place = result.summary(record, settings)

@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from pages.frame import failures, navigation, session, theme
+from pages.frame import failures, history, navigation, session, theme
 from pages.parts.runs import jobs as runs_jobs
 from pages.parts.runs import papers as runs_papers
 from pages.parts.runs import plan as runs_plan
@@ -12,6 +12,7 @@ from pillar_core.runs import records
 
 navigation.begin()
 settings = session.current()
+history.look(settings)
 
 theme.title(
     "Runs, from plan to paper",

@@ -9,7 +9,7 @@ from pages.frame import core
 from pages.frame.settings import PINNED, Settings
 from pillar_core.types import RunRecord
 
-_KEY = "history"
+_KEY, _SEEN = "history", "history.seen"
 _LONGEST = 80
 
 
@@ -29,6 +29,16 @@ def table(settings: Settings) -> pd.DataFrame:
     where = _where(settings)
     here = [run for run in runs if run["where"] == where]
     return pd.DataFrame(here, columns=["k", "epsilon", "accuracy"])
+
+
+def look(settings: Settings) -> None:
+    """Remembers for the visit that test accuracy of models of these rows was in sight."""
+    st.session_state[_SEEN] = "\n".join(dict.fromkeys([*st.session_state.get(_SEEN, "").splitlines(), settings.data]))
+
+
+def was_looked_at(settings: Settings) -> bool:
+    """Whether it was, on any page, with any learner."""
+    return settings.data in st.session_state.get(_SEEN, "").splitlines()
 
 
 def _where(settings: Settings) -> str:

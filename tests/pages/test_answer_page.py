@@ -35,3 +35,14 @@ def test_the_diagnostic_says_what_two_classes_need_and_keeps_intervals_inside(st
     for cell in table[titles].to_numpy().ravel():
         low, high = (float(end) for end in cell.partition("(")[2].strip(")").split("–"))
         assert 0 <= low <= high <= 100
+
+
+def test_what_was_looked_at_stays_looked_at(start):
+    """A model that is taken away afterwards said that nothing was in sight once the toggle was off, or another learner had been seen."""
+    app = start("answer", data="breast_cancer", epsilon="1")
+    app.button(key="answer-go").click().run()
+    assert "was looked at" not in words(app)
+    app.switch_page("pages/compare.py").run()
+    app.switch_page("pages/answer.py").run()
+    assert not app.exception
+    assert "was looked at" in words(app)

@@ -1,13 +1,14 @@
 """The model to take away: trained with secret noise when it is asked for, by the free advice or by a choice that ε pays for."""
 
 import dataclasses
+import functools
 from collections.abc import Callable
 
 import streamlit as st
 
 import pillar_core as pc
 from pages.frame import core, history, local, plain
-from pages.frame.settings import Settings
+from pages.frame.settings import PART, Settings
 from pages.parts.answer import question
 from pages.parts.answer.views import LOOK
 from pillar_core.data import visitors
@@ -15,18 +16,15 @@ from pillar_core.runs.models import in_sight, model_bytes
 from pillar_core.runs.run import run_spec
 from pillar_core.studies.advice import Advice
 from pillar_core.studies.advice.paid import chosen_and_trained
-from pillar_core.types import RunSpec, SemiPrivateSplit
+from pillar_core.studies.tuning.selection import PRICED
+from pillar_core.types import NeighboringRelation, RunRecord, SemiPrivateSplit
 
 
 def free(settings: Settings, advice: Advice) -> None:
     """The advised learner, trained and handed over in one click."""
-    seen = bool(local.value(LOOK, False)) or len(history.table(settings)) > 0
-    st.markdown(
-        f"The advice cost nothing: the whole ε = {settings.epsilon:g} goes into training {pc.METHODS[advice.method].title}. "
-        + ("Test accuracy of these rows **was looked at** in this session, and the file says so." if seen else "")
-    )
+    st.markdown(f"The advice cost nothing: the whole ε = {settings.epsilon:g} goes into training {pc.METHODS[advice.method].title}.")
     asked, split = dataclasses.replace(core.spec(settings), seed=None), core.split(settings)
-    _download(lambda: _released(asked, split, is_seen=seen), settings, key="answer-train", label="Train and download")
+    _download(lambda: run_spec(asked, split), split, settings, key="answer-train", label="Train and download")
 
 
 def paid(settings: Settings, names: list[str]) -> None:
@@ -34,21 +32,33 @@ def paid(settings: Settings, names: list[str]) -> None:
     if len(names) < 2:
         st.caption("With one candidate there is nothing to choose: name another one above.")
         return
+    if PART in names:
+        st.caption("Choose sets from elsewhere: a row that one of them makes public is private beside the others.")
+        return
+    if settings.relation != NeighboringRelation.ADD_OR_REMOVE_ONE:
+        st.caption(f"{PRICED[0].upper()}{PRICED[1:]}: choose it beside ε.")
+        return
     st.markdown(
         f"One noisy sum over the private rows chooses among {len(names)} public sets; choice and training cost ε = {settings.epsilon:g} "
         "**together**. The learner then has a little less than in the free way."
     )
     sides = {question.title(name): core.split(dataclasses.replace(settings, public=name)) for name in names}
-    _download(lambda: _chosen(settings, sides), settings, key="answer-paid", label="Choose within ε, train and download")
+    chosen = functools.partial(chosen_and_trained, sides, epsilon=settings.epsilon, delta=settings.delta, seed=None)
+    split = next(iter(sides.values()))
+    _download(lambda: chosen()[1], split, settings, key="answer-paid", label="Choose within ε, train and download")
 
 
-def _download(model: Callable[[], bytes], settings: Settings, *, key: str, label: str) -> None:
+def _download(record: Callable[[], RunRecord], split: SemiPrivateSplit, settings: Settings, *, key: str, label: str) -> None:
+    """A button for the model of a run. Rows come from the page, which knows whose they are; a download is asked for by nobody."""
     if visitors.binds():
         st.caption(f"Models cannot be taken away from a public server. {visitors.ADVICE}")
         return
+    is_seen = bool(local.value(LOOK, False)) or history.was_looked_at(settings)
+    if is_seen:
+        st.markdown("Test accuracy of these rows **was looked at** in this session, and the file says so.")
     st.download_button(
         label,
-        data=model,
+        data=lambda: model_bytes(in_sight(record()) if is_seen else record(), classes=split.features.classes),
         file_name=f"model-epsilon-{settings.epsilon:g}.zip",
         mime="application/zip",
         type="primary",
@@ -59,14 +69,3 @@ def _download(model: Callable[[], bytes], settings: Settings, *, key: str, label
         "and three lines of Python that use it.",
     )
     st.caption(plain.text("Each download is a release: it spends its ε on these rows, beside every other one."))
-
-
-def _released(asked: RunSpec, split: SemiPrivateSplit, *, is_seen: bool) -> bytes:
-    """The file. Rows come from the page, which knows whose they are; a download is asked for by nobody."""
-    record = run_spec(asked, split)
-    return model_bytes(in_sight(record) if is_seen else record, classes=split.features.classes)
-
-
-def _chosen(settings: Settings, sides: dict[str, SemiPrivateSplit]) -> bytes:
-    _, record = chosen_and_trained(sides, epsilon=settings.epsilon, delta=settings.delta, seed=None)
-    return model_bytes(record, classes=next(iter(sides.values())).features.classes)

@@ -7,7 +7,7 @@ import pandas as pd
 import streamlit as st
 
 import pillar_core as pc
-from pages.frame import badges, core, figures, local, navigation, plain, theme
+from pages.frame import badges, core, figures, history, local, navigation, plain, theme
 from pages.frame.settings import RULE, Settings
 from pages.parts.answer import question
 from pillar_core import metrics, plots
@@ -65,6 +65,7 @@ def diagnostic(settings: Settings, advice: Advice) -> None:
     if not local.value(LOOK, False):
         st.caption("Nothing was read so far.")
         return
+    history.look(settings)
     badges.provenance(Provenance.NON_PRIVATE)
     methods = list(dict.fromkeys([advice.method, *(one.method for one in advice.predictions if one.public == advice.public)]))
     measured = {method: _measured(dataclasses.replace(settings, method=method)) for method in methods}

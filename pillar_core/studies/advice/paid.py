@@ -3,6 +3,7 @@
 import dataclasses
 import math
 from collections.abc import Mapping
+from typing import cast
 
 import numpy as np
 
@@ -10,6 +11,7 @@ from pillar_core import accounting
 from pillar_core import ledger as events
 from pillar_core.arrays import Array
 from pillar_core.deferred import torch
+from pillar_core.engine import LinearClassifier
 from pillar_core.errors import BudgetError, DataError, UnsupportedError
 from pillar_core.fingerprint import fingerprint
 from pillar_core.ledger import DpEvent, Ledger, compose, describe
@@ -17,9 +19,9 @@ from pillar_core.mechanisms import GaussianMechanism
 from pillar_core.methods import METHODS
 from pillar_core.rng import Streams
 from pillar_core.runs.run import Solved, run_many, solve
-from pillar_core.splits import view_of
+from pillar_core.splits import Transform, view_of
 from pillar_core.studies.advice.free import Advice, advise
-from pillar_core.types import Classifier, Guarantee, NeighboringRelation, PublicUse, RunRecord, SemiPrivateSplit
+from pillar_core.types import Guarantee, NeighboringRelation, PublicUse, RunRecord, SemiPrivateSplit
 
 SHARE = 0.2
 """Of μ² that the choice spends."""
@@ -47,7 +49,7 @@ def chosen_and_trained(
         raise UnsupportedError("without noise nothing is paid; lower ε.")
     if any(rows.rows_per_person is not None for rows in sides.values()):
         raise UnsupportedError("the paid choice counts single rows, not persons: choose a public set yourself.")
-    if len({len(rows.private) for rows in sides.values()}) != 1:
+    if len({fingerprint(rows.features.fingerprint, rows.private) for rows in sides.values()}) != 1:
         raise DataError("the public sets must be weighed for the same private rows: split each with public=….")
     total, relation = accounting.mu_of(epsilon, delta), NeighboringRelation.ADD_OR_REMOVE_ONE
     after = accounting.epsilon_of_mu(total * math.sqrt(1 - SHARE), delta)
@@ -106,7 +108,7 @@ def _scores(rows: SemiPrivateSplit) -> tuple[Array, float]:
     if rows.public_y is not None and y is not None and np.ptp(rows.public_y[:half]):
         own = dataclasses.replace(rows, public_x=rows.public_x[:half], public_y=rows.public_y[:half], memo=type(rows.memo)())
         right = _public_head(own).predict(rows.public_x[half:]) == rows.public_y[half:]
-        return (_public_head(rows).predict(x) == y[rows.private]).astype(np.float64), float(right.mean())
+        return (_own_answers(_public_head(rows), x) == y[rows.private]).astype(np.float64), float(right.mean())
     view = view_of(rows, PublicUse.UNLABELLED)
     basis = view.basis(standardise=None, centre=True)
     k = min(DIRECTIONS, basis.rank)
@@ -116,7 +118,12 @@ def _scores(rows: SemiPrivateSplit) -> tuple[Array, float]:
     return np.clip(np.nan_to_num(shares), 0.0, 1.0), float((basis.eigenvalues[:k].sum()) / basis.eigenvalues.sum())
 
 
-def _public_head(rows: SemiPrivateSplit) -> Classifier:
+def _public_head(rows: SemiPrivateSplit) -> LinearClassifier:
     """What the public rows' labels teach: no private row enters."""
     solved = solve("only_public", rows)
-    return solved.method.fit(solved.settings, solved.view, solved.streams(0), Ledger()).classifier
+    return cast(LinearClassifier, solved.method.fit(solved.settings, solved.view, solved.streams(0), Ledger()).classifier)
+
+
+def _own_answers(head: LinearClassifier, x: Array) -> Array:
+    """(n,) int64 labels, each of its row alone: in a floating-point product ties hang on how many rows there are."""
+    return np.asarray(np.argmax(Transform(projection=head.weights)(head.transform(x)) + head.bias, axis=1))

@@ -176,7 +176,8 @@ def _nothing(counted: Mapping[str, Any], problems: tuple[str, ...]) -> RunCheck:
 def _checked(values: dict[str, Any], sampler: str, reading: Reading, problems: list[str]) -> RunCheck:
     share = values["batch_size"] / values["n"]
     if reading.library == "opacus":  # it draws and counts with 1 / len(data_loader)
-        share = 1 / (values["n"] // values["batch_size"] if reading.values.get("drop_last") is True else math.ceil(1 / share))
+        may_drop = reading.values.get("drop_last") is True or "drop_last" in reading.hidden
+        share = 1 / (values["n"] // values["batch_size"] if may_drop else math.ceil(1 / share))
     passes = values["epochs"] if "epochs" in values else values["steps"] * share
     steps = values.get("steps") or math.ceil(round(passes / share, 6))
     factor = 2.0 if _has_microbatches(reading, values) else 1.0

@@ -89,8 +89,23 @@ SILENT = ("poisson_sampling", "gradient_accumulation_steps", "num_microbatches",
 """Fields that decide ε though nobody need write them."""
 _OPTIONS = ("add_argument", "DEFINE_float", "DEFINE_integer", "DEFINE_bool", "DEFINE_boolean", "set_defaults")
 _SCHEDULES = ("ExponentialNoise", "LambdaNoise", "StepNoise")
+_JOINING: Mapping[str, str] = {
+    **dict.fromkeys(("virtual_step", "signal_skip_step"), "lets one noisy step sum over several batches"),
+    **dict.fromkeys(
+        (
+            "DifferentiallyPrivateDistributedDataParallel",
+            "DPDDP",
+            "DistributedDataParallel",
+            "DistributedDPOptimizer",
+            "DistributedSampler",
+        ),
+        "lets one noisy step sum over the batches of several processes",
+    ),
+}
 _DRAWING = {"make_private", "make_private_with_epsilon", "from_data_loader"}
 """Opacus's calls that noise which changes, and those that draw Poisson samples."""
+_RANGES = ("range", "trange")
+_PARSING = ("parse_args", "parse_known_args")
 _ENGINES = {"fastDP": "fastdp", "private_transformers": "fastdp", "opacus": "opacus"}
 _OPERATIONS: Mapping[type, Any] = {
     ast.Add: operator.add,
@@ -126,7 +141,7 @@ def read_script(text: str) -> Reading:
 
 def _read(tree: ast.Module) -> Reading:
     names, library, found, unread, hidden = _names(tree), _imported(tree), dict[str, Value](), list[str](), set[str]()
-    for call in sorted((node for node in ast.walk(tree) if isinstance(node, ast.Call)), key=lambda node: node.lineno):
+    for call in sorted(_calls(tree), key=lambda node: node.lineno):
         name = _name(call.func)
         if name == "PrivacyEngine":
             is_fast = library == "fastdp" or any(keyword.arg == "sample_size" for keyword in call.keywords)
@@ -155,7 +170,12 @@ def _read(tree: ast.Module) -> Reading:
     for line, reason in _changes_of_noise(tree):
         unread.append(f"Line {line}: {reason} changes the noise while it trains: say a σ that no step falls below.")
         hidden |= {"noise_multiplier", "epsilon"}
-    if library == "opacus" and not any(isinstance(node, ast.Call) and _name(node.func) in _DRAWING for node in ast.walk(tree)):
+    for field, line, reason in (*_joined_batches(tree), *_longer_training(tree, names, found.get("epochs"))):
+        unread.append(f"Line {line}: {reason}: say {'noise_multiplier' if field == 'epsilon' else field} yourself.")
+        hidden.add(field)
+    if any(_name(call.func) == "DataLoader" and not _is_for_tests(call) for call in _calls(tree)):
+        found.setdefault("shuffle", False)
+    if library == "opacus" and not any(_name(call.func) in _DRAWING for call in _calls(tree)):
         hidden.add("poisson_sampling")
     values = {field: value for field, value in found.items() if field not in hidden}
     return Reading(library, values, tuple(dict.fromkeys(unread)), frozenset(hidden))
@@ -173,8 +193,37 @@ def _changes_of_noise(tree: ast.Module) -> Iterator[tuple[int, str]]:
         match node:
             case ast.Call(func=func) if _name(func) in _SCHEDULES:
                 yield node.lineno, _name(func)
-            case ast.Attribute(value=owner, attr="noise_multiplier", ctx=ast.Store()) if "optim" in ast.unparse(owner).lower():
+            case ast.Attribute(value=owner, attr="noise_multiplier", ctx=ast.Store()) if "opt" in ast.unparse(owner).lower():
                 yield node.lineno, ast.unparse(node)
+
+
+def _joined_batches(tree: ast.AST) -> Iterator[tuple[str, int, str]]:
+    """(field, line, why) of calls by which a step sums over more than a loader's batch."""
+    for call in _calls(tree):
+        if _name(call.func) in _JOINING:
+            yield "batch_size", call.lineno, f"{_name(call.func)} {_JOINING[_name(call.func)]}"
+
+
+def _longer_training(tree: ast.AST, names: dict[str, ast.expr], epochs: Value) -> Iterator[tuple[str, int, str]]:
+    """(field, line, why) of what trains longer than one call's epochs say."""
+    fits = [call for call in _calls(tree) if _name(call.func) == "fit" and any(keyword.arg == "epochs" for keyword in call.keywords)]
+    loops = [node for node in ast.walk(tree) if isinstance(node, ast.For | ast.While)]
+    inside = [call for loop in loops for call in _calls(loop) if call in fits]
+    if len(fits) > 1 or inside:
+        yield "epochs", (inside or fits)[-1].lineno, "fit is called more than once"
+    for call in fits:
+        if any(keyword.arg == "steps_per_epoch" for keyword in call.keywords):
+            yield "epochs", call.lineno, "steps_per_epoch decides how long an epoch is"
+    for loop in loops:
+        if isinstance(loop, ast.For) and "epoch" in ast.unparse(loop.target).lower() and isinstance(epochs, int | float):
+            passes = [_value(argument, names) for call in _calls(loop.iter) if _name(call.func) in _RANGES for argument in call.args]
+            if any(isinstance(count, int | float) and count > epochs + 1 for count in passes):
+                reason = f"the loop goes on beyond the {epochs:g} epochs that the noise is for"
+                yield from (("epochs", loop.lineno, reason), ("epsilon", loop.lineno, reason))
+
+
+def _calls(tree: ast.AST) -> list[ast.Call]:
+    return [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
 
 
 def _imported(tree: ast.Module) -> str:
@@ -205,7 +254,10 @@ def _names(tree: ast.Module) -> dict[str, ast.expr]:
             for option, default in _options(node):
                 values.setdefault(f".{option}", []).append(default)
                 bound[f".{option}"] += 1
-    return {name: given[0] for name, given in values.items() if len(given) == 1 and bound[name] == 1}
+    is_given = any(call.args or call.keywords for call in _calls(tree) if _name(call.func) in _PARSING)  # the options' own values
+    return {
+        name: given[0] for name, given in values.items() if len(given) == 1 and bound[name] == 1 and not (is_given and name.startswith("."))
+    }
 
 
 def _options(call: ast.Call) -> Iterator[tuple[str, ast.expr]]:

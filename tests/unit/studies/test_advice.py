@@ -1,6 +1,7 @@
 """Advice: from public facts and public rows alone, right as far as its own range says, and what paying for a choice costs."""
 
 import dataclasses
+import itertools
 
 import numpy as np
 import pytest
@@ -8,6 +9,7 @@ import pytest
 import pillar_core as pc
 from pillar_core import rng
 from pillar_core.errors import DataError
+from pillar_core.studies.advice import paid
 from pillar_core.studies.advice.paid import chosen_and_trained
 from pillar_core.types import FeatureSet
 
@@ -89,3 +91,32 @@ def test_the_paid_choice_finds_the_near_set_and_stays_within_the_whole_budget(di
     assert len(record.guarantee.events) > len(pc.run(advice.method, sides["near"], epsilon=1.0).guarantee.events)
     assert "chosen on private rows" in " ".join(record.guarantee.assumptions)
     assert advice.price.startswith("paid")
+
+
+def test_rows_that_one_set_makes_public_are_not_weighed_as_private_beside_another(digits):
+    sides = {str(seed): pc.split(digits, public_fraction=0.1, seed=seed) for seed in (0, 1)}
+    assert len({len(split.private) for split in sides.values()}) == 1
+    with pytest.raises(DataError, match="same private rows"):
+        chosen_and_trained(sides, epsilon=1.0)
+
+
+def test_a_row_that_leaves_takes_no_more_than_its_own_answer_from_the_paid_choice():
+    """41 equal rows between two classes of the public head: in a float32 product the logits' last bit hangs on how many rows there are,
+    and one row less turned 28 answers where it may turn one."""
+    for seed in (2, 7):
+        generator, classes = rng.stream(seed, "a tie"), tuple("0123456789")
+        public = FeatureSet(generator.standard_normal((60, 1280)).astype(np.float32), np.arange(60) % 10, None, None, classes)
+        head = paid._public_head(_beside(np.zeros((2, 1280)), public))
+        tie = head.weights[:, 0].astype(np.float64) + head.weights[:, 1]
+        apart = head.weights[:, 0].astype(np.float64) - head.weights[:, 1]
+        for _ in range(5):
+            tie /= np.linalg.norm(tie)
+            tie -= apart * (tie @ apart + head.bias[0] - head.bias[1]) / (apart @ apart)
+        rows = np.repeat(tie[None] + (0.0 if head.transform.mean is None else head.transform.mean), 41, axis=0)
+        scores = [paid._scores(_beside(rows[:n], public))[0] for n in range(30, 42)]
+        assert max(abs(after.sum() - before.sum()) for before, after in itertools.pairwise(scores)) <= 1
+
+
+def _beside(x, public):
+    rows = FeatureSet(x.astype(np.float32), np.zeros(len(x), dtype=np.int64), None, None, public.classes)
+    return pc.split(rows, public=public)

@@ -238,6 +238,50 @@ def test_noise_that_may_change_is_asked_for(text):
     assert pc.check_run(**given, script=text, noise_multiplier=0.5).epsilon["add_or_remove_one"] is not None
 
 
+@pytest.mark.parametrize(
+    ("text", "asked"),
+    [
+        (
+            OPACUS.format("", "1.0", "") + "\nfrom torch.utils.data import DistributedSampler\nDistributedSampler(d, num_replicas=8)",
+            "batch",
+        ),
+        (OPACUS.format("", "1.0", "") + "\nfor i, b in enumerate(l):\n    o.virtual_step() if i % 8 else o.step()", "batch"),
+        (OPACUS.format("", "1.0", "") + "\no.signal_skip_step(do_skip=True)", "batch"),
+        (OPACUS.format("", "4.0", "") + "\nopt.noise_multiplier = 0.5", "σ"),
+        ('p.add_argument("--s", default=4.0)\na = p.parse_args(["--s", "0.5"])\n' + OPACUS.format("", "a.s", ""), "σ"),
+        ("DPKerasSGDOptimizer(1.0, 1.0, 600)" + "\nmodel.fit(x, epochs=3, batch_size=600)" * 2, "epochs"),
+        ("DPKerasSGDOptimizer(1.0, 1.0, 600)\nfor e in range(9):\n    model.fit(x, epochs=1, batch_size=600)", "epochs"),
+        ("DPKerasSGDOptimizer(1.0, 1.0, 600)\nmodel.fit(x, epochs=3, batch_size=600, steps_per_epoch=10_000)", "epochs"),
+    ],
+)
+def test_steps_over_more_rows_or_longer_than_one_call_says_are_asked_for(text, asked):
+    """Each certified less than what runs: eight processes' batches are one batch, and nine fits of an epoch are nine epochs."""
+    epochs = None if asked == "epochs" else 10
+    check = pc.check_run(n=6_000, batch_size=None, delta=1e-6, epochs=epochs, script=text)
+    assert check.epsilon["add_or_remove_one"] is None
+    assert asked in check.problems[0]
+
+
+def test_a_loop_beyond_the_epochs_that_the_noise_is_solved_for_leaves_noise_and_length_to_be_said():
+    text = "loader = DataLoader(rows, batch_size=500)\n" + TARGET.format("") + "\nfor epoch in tqdm(range({})):\n    train()"
+    given = {"n": 50_000, "batch_size": None, "delta": None}
+    assert pc.check_run(**given, script=text.format(10)).epsilon["add_or_remove_one"].upper <= 2.001
+    assert "noise_multiplier" in " ".join(pc.check_run(**given, script=text.format(20)).problems)
+    assert pc.check_run(**given, epochs=20, script=text.format(20)).epsilon["add_or_remove_one"] is None
+
+
+def test_a_last_batch_that_may_be_dropped_counts_as_dropped():
+    text = "DataLoader(rows, batch_size=1000, drop_last={})\n" + OPACUS.format("", "1.0", "")
+    given = {"n": 1999, "batch_size": None, "steps": 10, "delta": 1e-5}
+    assert pc.check_run(**given, script=text.format("flag")).epsilon == pc.check_run(**given, script=text.format("True")).epsilon
+
+
+def test_a_loader_of_no_known_library_draws_no_poisson_samples():
+    given = {"n": 6_000, "batch_size": 60, "steps": 1000, "noise_multiplier": 1.0, "delta": 1e-6}
+    loader = "loader = DataLoader(rows, sampler=SequentialSampler(rows))"
+    assert pc.check_run(**given, script=loader).epsilon == pc.check_run(**given, sampler="shuffled").epsilon
+
+
 def test_an_option_that_is_kept_under_its_name_is_read():
     text = 'parser.add_argument("--sigma", default=1.5)\nself.sigma = args.sigma\n' + OPACUS.format("", "self.sigma", "")
     assert read_script(text).values["noise_multiplier"] == 1.5

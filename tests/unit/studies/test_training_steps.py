@@ -6,7 +6,7 @@ import pytest
 import pillar_core as pc
 from pillar_core.errors import UnsupportedError
 from pillar_core.studies.training_steps import TrainingSteps, training_steps
-from pillar_core.types import RunSpec, SemiPrivateSplit
+from pillar_core.types import FeatureSet, RunSpec, SemiPrivateSplit
 
 
 @pytest.fixture(scope="module")
@@ -42,3 +42,11 @@ def test_noise_is_longer_with_more_directions_and_with_less_budget(split: SemiPr
 def test_runs_on_samples_are_refused(split: SemiPrivateSplit) -> None:
     with pytest.raises(UnsupportedError, match="full batches"):
         training_steps(RunSpec.asked("pillar", epsilon=1.0, seed=0, batch_size=64), split)
+
+
+def test_a_class_without_private_rows_is_not_the_one_that_is_shown() -> None:
+    """With two classes both heads are pushed alike, and the first one has no row to open."""
+    generator = np.random.default_rng(0)
+    public = FeatureSet(generator.standard_normal((50, 8)).astype(np.float32), None, None, None, ())
+    rows = FeatureSet(generator.standard_normal((90, 8)).astype(np.float32), np.ones(90, dtype=np.int64), None, None, ("none", "all"))
+    assert training_steps(RunSpec.asked("pillar", epsilon=1.0), pc.split(rows, public=public)).pushed == "all"
