@@ -1,6 +1,7 @@
 """Tables with words and gaps as numbers. Categories, fill values and ranges come from public rows or from whoever brings the table."""
 
 import dataclasses
+import hashlib
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -9,7 +10,7 @@ import numpy as np
 
 from pillar_core.arrays import Array
 from pillar_core.data.partition import stratified
-from pillar_core.data.parts import Parts
+from pillar_core.data.parts import ALWAYS_UNPACKED, Parts
 from pillar_core.data.tables import is_text, labels_of, mostly_numbers, partition, taken
 from pillar_core.data.wording import listed
 from pillar_core.errors import DataError
@@ -52,14 +53,17 @@ class Recipe:
 
 def columns_of(frame: Any, label: str) -> tuple[Column, ...]:
     """The feature columns of a table, in order."""
-    inputs = [name for name in frame.columns if name not in (label, taken(frame, ("split",)))]
-    seen: dict[int, list[str]] = {}
+    import pandas as pd
+
+    others = (label, taken(frame, ("split",)))
+    inputs = [name for name in frame.columns if name not in others]
+    first: dict[bytes, str] = {}
     found = []
     for name in inputs:
         column = frame[name]
-        digest = hash(tuple(column.head(1000).astype(str)))
-        kind = COPY if any(column.equals(frame[other]) for other in seen.get(digest, ())) else _kind(name, column)
-        seen.setdefault(digest, []).append(name)
+        digest = hashlib.sha256(pd.util.hash_pandas_object(column, index=False).to_numpy().tobytes()).digest()
+        other = first.setdefault(digest, name)
+        kind = COPY if other != name and column.equals(frame[other]) else _kind(name, column)
         found.append(Column(name, kind, int(_gaps(column, kind).sum())))
     return tuple(found)
 
@@ -70,12 +74,11 @@ def learnt(public: Any, columns: Sequence[Column], *, label: str, left_out: Sequ
     Raises:
         DataError: the public rows lack a column.
     """
-    used = [one for one in columns if one.name not in left_out]
+    used = _used(columns, left_out)
     absent = [one.name for one in used if one.name not in public.columns]
     if absent:
         raise DataError(f"the public rows lack the columns {listed(absent)}: bring them with the same columns, or leave these out.")
     words = {one.name: tuple(sorted(set(_words(public[one.name])) - {""})) for one in used if one.kind == WORDS}
-    numbers = {one.name: _numbers(public[one.name]) for one in used if one.kind == NUMBERS}
     numbers = {one.name: _numbers(public[one.name]) for one in used if one.kind == NUMBERS}
     medians = {name: float(np.nanmedian(column)) for name, column in numbers.items() if np.isfinite(column).any()}
     return Recipe(label, tuple(left_out), words, medians)
@@ -84,9 +87,7 @@ def learnt(public: Any, columns: Sequence[Column], *, label: str, left_out: Sequ
 def problems_of(columns: Sequence[Column], recipe: Recipe, *, is_scaled: bool) -> list[str]:
     """Why these columns cannot be encoded so, one line each. is_scaled: public rows scale the columns, so that no range is asked for."""
     problems = []
-    for one in columns:
-        if one.name in recipe.left_out:
-            continue
+    for one in _used(columns, recipe.left_out):
         if one.kind in ADVICE:
             problems.append(f"column {one.name!r} {ADVICE[one.kind]}.")
         elif one.kind in (WORDS, IDENTIFIER):
@@ -110,12 +111,16 @@ def encoded(frame: Any, columns: Sequence[Column], recipe: Recipe) -> tuple[Arra
     A word that is no category, and an empty cell among words, is 0 in all of them.
 
     Raises:
-        DataError: the table lacks a column, or nothing is left.
+        DataError: the table lacks a column, nothing is left, or words would become more than 1 GiB of numbers.
     """
+    used = _used(columns, recipe.left_out)
+    size = 4 * len(frame) * sum(len(recipe.categories.get(one.name, [one])) for one in used)
+    if size > max(ALWAYS_UNPACKED, int(frame.memory_usage(index=False).sum())):
+        raise DataError(
+            f"one number a category makes {size / 2**30:.1f} GiB of this table; the limit is 1 GiB: leave out columns of many words."
+        )
     parts, names = [], []
-    for one in columns:
-        if one.name in recipe.left_out:
-            continue
+    for one in used:
         if one.name not in frame.columns:
             raise DataError(f"the table lacks the column {one.name!r}: bring all tables with the same columns, or leave it out.")
         if one.name in recipe.categories:
@@ -171,6 +176,11 @@ def divided(frame: Any, label: str, share: float) -> tuple[Any, Any]:
     kept = np.sort(np.concatenate([train[private], test]))
     named = frame.drop(columns=[name for name in [taken(frame, ("split",))] if name]).assign(split=sides)
     return named.iloc[kept].reset_index(drop=True), named.iloc[train[public]].drop(columns="split").reset_index(drop=True)
+
+
+def _used(columns: Sequence[Column], left_out: Sequence[str]) -> list[Column]:
+    without = frozenset(left_out)
+    return [one for one in columns if one.name not in without]
 
 
 def _kind(name: str, column: Any) -> str:

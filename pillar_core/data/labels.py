@@ -106,6 +106,7 @@ def _from_objects(array: Array, name: str) -> tuple[Plain | None, list[str]]:
             return None, [f"{name} must hold words of at most {LONGEST_WORD} characters; one has {longest:,}. Name the classes shortly."]
         return Plain(np.array(["" if gone else value for value, gone in zip(values, missing, strict=True)], dtype=str), missing), []
     if all(isinstance(value, int | float | np.number) for value in present):
-        return _from_floats(np.array([np.nan if gone else value for value, gone in zip(values, missing, strict=True)], dtype=float), name)
+        small = [np.inf if isinstance(value, int) and abs(value) > LARGEST_WHOLE else value for value in values]
+        return _from_floats(np.array([np.nan if gone else value for value, gone in zip(small, missing, strict=True)], dtype=float), name)
     kinds = sorted({type(value).__name__ for value in present})
     return None, [f"{name} must hold words or numbers, not both; got {', '.join(kinds)}."]

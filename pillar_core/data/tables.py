@@ -58,7 +58,7 @@ def frame_of(content: io.BytesIO | Path, ending: str) -> Any:
 
     try:
         _check_width(content, ending)
-        frame: Any = pd.read_csv(content, low_memory=False, skipinitialspace=True) if ending == ".csv" else _read_parquet(content)
+        frame = _short(pd.read_csv(content, low_memory=False, skipinitialspace=True)) if ending == ".csv" else _read_parquet(content)
     except DataError:
         raise
     except (
@@ -66,9 +66,11 @@ def frame_of(content: io.BytesIO | Path, ending: str) -> Any:
         OSError,
         KeyError,
         TypeError,
+        AttributeError,
+        RecursionError,
         NotImplementedError,
         csv.Error,
-    ) as error:  # pandas and pyarrow derive theirs from these
+    ) as error:  # of what a parquet file says of itself, too; pandas and pyarrow derive theirs from these
         raise DataError(f"the {ending[1:]} table cannot be read ({error}): it is damaged, empty or another format.") from error
     frame.columns = [str(column) for column in frame.columns]
     repeated = frame.columns[frame.columns.duplicated()]
@@ -78,6 +80,14 @@ def frame_of(content: io.BytesIO | Path, ending: str) -> Any:
             + (f", {listed(repeated)} repeated." if len(repeated) else ".")
         )
     return frame.reset_index(drop=True)
+
+
+def _short(frame: Any) -> Any:
+    """The table with whole numbers of more digits than 64 bits hold as words, which pandas reads as infinite where they are."""
+    import pandas as pd
+
+    long = [name for name in frame.columns if frame[name].dtype == object and pd.api.types.infer_dtype(frame[name]) == "integer"]
+    return frame.assign(**{name: frame[name].map(str, na_action="ignore") for name in long})
 
 
 def _check_width(content: io.BytesIO | Path, ending: str) -> None:
@@ -99,8 +109,10 @@ def _check_width(content: io.BytesIO | Path, ending: str) -> None:
 
         described = pyarrow.parquet.read_metadata(content)
         columns = described.num_columns
-        if any(described.schema.column(column).max_repetition_level for column in range(min(columns, MOST_COLUMNS))):
-            raise DataError("the parquet table holds lists: write each of their values as a column of its own.")
+        kinds = [getattr(kind, "value_type", kind) for kind in pyarrow.parquet.read_schema(content).types]
+        is_repeated = any(described.schema.column(column).max_repetition_level for column in range(min(columns, MOST_COLUMNS)))
+        if is_repeated or any(map(pyarrow.types.is_nested, kinds)):
+            raise DataError("the parquet table holds lists or records: write each of their values as a column of its own.")
         widths = sum(max(4, described.schema.column(column).length or 0) for column in range(min(columns, MOST_COLUMNS)))
         check_unpacked("the parquet table", widths * described.num_rows, content, most=LARGEST)
     if columns > MOST_COLUMNS:
@@ -234,7 +246,7 @@ def read_arff(path: Path) -> tuple[Any, str]:
                 texts += [name] if kind.startswith("{") or kind.lower() == "string" else []
         else:
             raise DataError(f"{path} has no line @data: it is cut short, or no ARFF file.")
-        frame = pd.read_csv(file, header=None, names=names, comment="%", na_values="?", quotechar="'", skipinitialspace=True)
+        frame = _short(pd.read_csv(file, header=None, names=names, comment="%", na_values="?", quotechar="'", skipinitialspace=True))
     if len(frame) and str(frame.iloc[0, 0]).startswith("{"):
         raise DataError(f"{path} holds sparse rows: save it as csv or parquet.")
     label = taken(frame, ("class", *LABEL_NAMES)) or (texts[-1] if texts else None)

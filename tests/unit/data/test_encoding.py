@@ -88,3 +88,23 @@ def test_labels_that_cannot_be_classes_are_a_question(labels, said) -> None:
 def test_public_rows_without_a_column_are_refused() -> None:
     with pytest.raises(DataError, match="lack the columns age"):
         encoding.learnt(ward().drop(columns="age"), encoding.columns_of(ward(), "sick"), label="sick", left_out=["patient id"])
+
+
+def test_columns_that_differ_late_are_not_compared_pair_by_pair(monkeypatch) -> None:
+    late = np.zeros((1100, 60))
+    late[1050] = np.arange(60)
+    frame = pd.DataFrame(late, columns=[f"c{place}" for place in range(60)]).assign(sick=np.arange(1100) % 2)
+    equals, compared = pd.Series.equals, []
+    monkeypatch.setattr(pd.Series, "equals", lambda one, other: compared.append(1) or equals(one, other))
+    assert set(kinds(frame).values()) == {encoding.CONSTANT, encoding.NUMBERS}
+    assert len(compared) <= 60
+
+
+def test_words_that_would_become_gigabytes_are_refused_before_work() -> None:
+    words = np.repeat([f"w{place:02}" for place in range(100)], 100)
+    frame = pd.DataFrame({f"c{place}": words for place in range(300)}).assign(sick=np.arange(10_000) % 2)
+    columns = [encoding.Column(f"c{place}", encoding.WORDS, 0) for place in range(300)]
+    recipe = encoding.learnt(frame.iloc[::100], columns, label="sick", left_out=[])
+    with pytest.raises(DataError, match=r"1\.1 GiB of this table; the limit is 1 GiB: leave out columns"):
+        encoding.encoded(frame, columns, recipe)
+    assert encoding.encoded(frame, columns[:2], recipe)[0].shape == (10_000, 200)

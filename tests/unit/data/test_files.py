@@ -15,6 +15,7 @@ import pytest
 import pillar_core as pc
 from pillar_core import data
 from pillar_core.data import dry_run, read_features
+from pillar_core.data.tables import frame_of
 from pillar_core.errors import DataError, PillarError
 
 X = np.arange(40, dtype=np.float32).reshape(20, 2)
@@ -369,6 +370,34 @@ def test_what_the_cells_of_a_parquet_table_hold_is_counted(monkeypatch: pytest.M
     assert not found
     assert read_features(repeated.getvalue(), filename="a.parquet").classes == ("x" * 100, "y")
     assert found[0].nbytes < 2_000  # 25 times the long word would be more
+
+
+@pytest.mark.parametrize("said", ["[" * 5_000, '{"index_columns": [], "columns": [{}], "column_indexes": [{}]}'])
+def test_what_a_parquet_file_says_of_itself_is_refused_in_our_words(said: str) -> None:
+    import pyarrow
+    import pyarrow.parquet
+
+    stream, table = io.BytesIO(), pyarrow.table({"a": np.arange(20.0), "w": ["x", "y"] * 10, "label": np.arange(20) % 2})
+    pyarrow.parquet.write_table(table.replace_schema_metadata({"pandas": said}), stream)
+    assert "cannot be read" in dry_run(stream.getvalue(), "a.parquet").problems[0]
+
+
+def test_records_in_the_cells_of_a_parquet_table_are_refused() -> None:
+    import pyarrow
+    import pyarrow.parquet
+
+    stream = io.BytesIO()
+    pyarrow.parquet.write_table(pyarrow.table({"a": [{"b": row} for row in range(20)], "label": np.arange(20) % 2}), stream)
+    with pytest.raises(DataError, match="lists or records"):
+        frame_of(stream, ".parquet")
+
+
+@pytest.mark.parametrize(("header", "problem"), [("a,label", "not finite in columns a"), ("label,a", "one has 400")])
+def test_a_number_of_hundreds_of_digits_is_refused_in_our_words(header: str, problem: str) -> None:
+    rows = f"{'9' * 400},0\n" + "1,1\n2,0\n" * 10
+    assert problem in dry_run(f"{header}\n{rows}".encode(), "a.csv").problems[0]
+    with pytest.raises(DataError, match="whole numbers or words"):
+        pc.features(np.zeros((20, 2)), [10**400, 1] * 10)
 
 
 def test_what_a_file_says_is_quoted_shortly() -> None:
