@@ -14,8 +14,8 @@ from pages.frame import plain, session, warming
 from pillar_core.errors import PillarError
 
 _LOG = logging.getLogger(__name__)
-_STREAMLIT = logging.getLogger("streamlit.error_util")
-"""Where Streamlit logs, with its message, what a callback or fragment raised."""
+_STREAMLIT = [logging.getLogger(f"streamlit.{name}") for name in ("error_util", "runtime.backend_operation_handler")]
+"""Where Streamlit logs, with its message, what a callback or fragment raised, and a download."""
 MET: Counter[str] = Counter()
 """How often this process met an error that nobody foresaw, by its kind and place."""
 
@@ -46,7 +46,8 @@ def caught() -> Iterator[None]:
 
     The message of a foreign exception may quote rows. Streamlit's own signals to stop or to run again pass.
     """
-    _STREAMLIT.addFilter(_without_message)  # adds it once
+    for log in _STREAMLIT:
+        log.addFilter(_without_message)  # adds it once
     try:
         with shown("This page could not be drawn."):
             yield

@@ -1,4 +1,4 @@
-"""Imports that no visitor waits for: what first paints need, before the server answers; what they do without, in the background."""
+"""Before the server answers: imports that no visitor waits for, and what no browser may ask of it. The rest is imported in the background."""
 
 import contextlib
 import gc
@@ -7,6 +7,7 @@ import threading
 from collections.abc import AsyncIterator
 
 import streamlit as st
+from streamlit.runtime.app_session import AppSession
 
 _FIRST = (
     "pages.frame.sidebar",
@@ -19,6 +20,8 @@ _FIRST = (
     "dp_accounting",
 )
 _LATER = "torch"
+_REFUSED = ("_handle_clear_cache_request", "_handle_git_information_request")
+"""What Streamlit would do for any browser: forget what was computed for all of them, and name changed files of the checkout."""
 _PAUSE = 2.0
 """Seconds that a browser on the same machine gets to draw the page first."""
 
@@ -28,6 +31,8 @@ async def ahead(_: st.App) -> AsyncIterator[None]:
     """Around the server's life: before it answers, imports what Home and Explore draw their first results with."""
     for name in _FIRST:
         _import(name)
+    for name in _REFUSED:
+        setattr(AppSession, name, _ignore)
     yield
 
 
@@ -42,6 +47,10 @@ def begin() -> None:
 def wait() -> None:
     """Returns when what is imported in the background is there."""
     importlib.import_module(_LATER)
+
+
+def _ignore(_: AppSession) -> None:
+    """Nothing is done."""
 
 
 def _import(name: str) -> None:

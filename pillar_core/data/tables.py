@@ -86,8 +86,10 @@ def _short(frame: Any) -> Any:
     """The table with whole numbers of more digits than 64 bits hold as words, which pandas reads as infinite where they are."""
     import pandas as pd
 
-    long = [name for name in frame.columns if frame[name].dtype == object and pd.api.types.infer_dtype(frame[name]) == "integer"]
-    return frame.assign(**{name: frame[name].map(str, na_action="ignore") for name in long})
+    for name in frame.columns:
+        if frame[name].dtype == object and pd.api.types.infer_dtype(frame[name]) == "integer":
+            frame[name] = frame[name].map(str, na_action="ignore")
+    return frame
 
 
 def _check_width(content: io.BytesIO | Path, ending: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import dataclasses
 import json
 import os
@@ -10,8 +11,13 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pytest
+import streamlit as st
+from streamlit.proto.BackMsg_pb2 import BackMsg
+from streamlit.runtime.app_session import AppSession
+
 from page_reading import Start
-from pages.frame import core, odds
+from pages.frame import core, odds, warming
 from pages.frame.settings import Settings
 from pillar_core.runs import starter, sweep
 
@@ -73,3 +79,28 @@ def _printed(code: str, cache: Path) -> Any:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=REPOSITORY, env=environment)
     assert done.returncode == 0, done.stderr[-2000:]
     return json.loads(done.stdout.splitlines()[-1])
+
+
+class Session(AppSession):
+    """Of a browser, without the rest of a server."""
+
+    def __init__(self) -> None:
+        pass
+
+    def __del__(self) -> None:
+        pass
+
+
+def test_no_browser_clears_what_all_share_or_reads_of_the_checkout(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(warming, "_FIRST", ())
+
+    async def serve() -> None:
+        async with warming.ahead(None):
+            pass
+
+    asyncio.run(serve())
+    kept = st.cache_resource(lambda: object())
+    first, session = kept(), Session()
+    for asked in ("clear_cache", "load_git_info"):
+        session.handle_backmsg(BackMsg(**{asked: True}))
+    assert kept() is first

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+import streamlit as st
 
 from page_reading import Start, words
 from pages.frame import settings as codec
@@ -93,3 +94,18 @@ def test_a_class_sees_its_guesses_side_by_side_where_its_teacher_asked_for_it(st
     stranger = start("learn", lesson="1", controls="lesson-class:ffffffff", v="2")
     stranger.radio(key="lesson-radio-1").set_value(1).run()
     assert "**The class**" not in words(stranger.button(key="lesson-reveal").click().run())
+
+
+def test_a_lively_class_outlives_others_that_are_opened_and_streamlits_caches(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pages.parts.learn.classroom._CLASSES", {}, raising=False)
+    teachers = start("learn", lesson="1")
+    teachers.toggle(key="lesson-class-switch").set_value(True).run()
+    controls = teachers.query_params["controls"]
+    for shown in ("(1 guess)", "(2 guesses)"):
+        student = start("learn", lesson="1", controls=controls, v="2")
+        student.radio(key="lesson-radio-1").set_value(0).run()
+        assert f"**The class** {shown}" in words(student.button(key="lesson-reveal").click().run())
+        monkeypatch.setattr("pages.parts.learn.classroom._MOST", 2)
+        for _ in range(3):
+            start("learn", lesson="1").toggle(key="lesson-class-switch").set_value(True).run()
+        st.cache_resource.clear()

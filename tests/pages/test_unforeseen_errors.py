@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from typing import Any
+from unittest import mock
 
 import pytest
+from streamlit.runtime.backend_operation_handler import DeferredFileHandler
 from streamlit.runtime.scriptrunner import RerunException, StopException
 
 from page_reading import Start, words
@@ -51,6 +54,18 @@ def test_a_callback_leaves_no_message_in_the_log(
     assert "3.14159" not in str(app.exception)
     assert "RuntimeError at" in log.text
     assert "3.14159" not in log.text + "".join(capfd.readouterr())
+
+
+def test_a_download_leaves_no_message_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
+    with failures.caught():
+        pass
+    streamlit = logging.getLogger("streamlit.runtime.backend_operation_handler")
+    streamlit.addHandler(caplog.handler)
+    files = mock.Mock(execute_deferred=_raise(RuntimeError(VALUE)))
+    answer = asyncio.run(DeferredFileHandler(lambda: files).handle(mock.MagicMock(request_id="1"), "session"))
+    streamlit.removeHandler(caplog.handler)
+    assert "RuntimeError at" in caplog.text
+    assert "3.14159" not in caplog.text + str(answer)
 
 
 def test_refusals_keep_their_words(start: Start, monkeypatch: pytest.MonkeyPatch, log: Any) -> None:

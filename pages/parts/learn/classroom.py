@@ -8,8 +8,10 @@ import streamlit as st
 from pages.frame import local
 from pages.parts.learn.steps import Step
 
-_NAME, _MOST = "lesson-class", 100
 _Guesses = dict[int, collections.Counter[int]]
+_NAME, _MOST = "lesson-class", 100
+_CLASSES: dict[str, _Guesses] = {}
+"""The open classes by code, oldest first; not among Streamlit's caches, which one browser can clear for all."""
 
 
 def switch() -> None:
@@ -38,21 +40,15 @@ def show(step: Step, place: int) -> None:
 
 
 def _guesses() -> _Guesses | None:
-    return _classes().get(str(local.linked(_NAME, "")))
+    return _CLASSES.get(str(local.linked(_NAME, "")))
 
 
 def _switched(key: str) -> None:
     if not st.session_state[key]:
         local.link(_NAME, "")
         return
-    code, classes = secrets.token_hex(4), _classes()
-    while len(classes) >= _MOST:
-        classes.pop(next(iter(classes)))
-    classes[code] = {}
+    while len(_CLASSES) >= _MOST:  # the one of the fewest guesses: whoever opens many classes closes no lively one
+        _CLASSES.pop(min(list(_CLASSES), key=lambda code: sum(counts.total() for counts in _CLASSES[code].values())), None)
+    code = secrets.token_hex(4)
+    _CLASSES[code] = {}
     local.link(_NAME, code)
-
-
-@st.cache_resource(show_spinner=False)
-def _classes() -> dict[str, _Guesses]:
-    """The open classes by code, oldest first."""
-    return {}
