@@ -1,4 +1,4 @@
-"""Before the server answers: imports that no visitor waits for, and what no browser may ask of it. The rest is imported in the background."""
+"""Before the server answers: imports that no visitor waits for, and what no browser may ask. The rest is imported in the background."""
 
 import contextlib
 import gc

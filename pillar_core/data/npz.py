@@ -2,6 +2,7 @@
 
 import io
 import json
+import lzma
 import math
 import tokenize
 import zipfile
@@ -29,6 +30,7 @@ UNREADABLE = (
     RuntimeError,
     zipfile.BadZipFile,
     zlib.error,
+    lzma.LZMAError,
     MemoryError,
     tokenize.TokenError,
 )

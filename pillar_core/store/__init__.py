@@ -239,7 +239,7 @@ class Store:
         room = None if self.max_bytes is None else self.max_bytes - self._sizes.total()
         try:
             report = bundle.read(Path(path), self.root, tuple(kinds), room=room, problem_of=None if trusted else problem_of)
-        except (OSError, zipfile.BadZipFile) as error:
+        except (OSError, zipfile.BadZipFile, NotImplementedError, UnicodeDecodeError) as error:
             raise self._refusal(error, place=Path(path)) from error
         for problem in report.refused:
             self._note(f"import of {Path(path).name}: {problem}")

@@ -8,6 +8,7 @@ import concurrent.futures
 import contextlib
 import dataclasses
 import itertools
+import lzma
 import math
 import os
 import struct
@@ -31,7 +32,8 @@ SHORTER_SIDE = 256
 LARGEST_PIXELS = 50_000_000
 UNREADABLE_LIMIT = 0.01
 THREADS, AT_ONCE = min(4, os.cpu_count() or 1), 256
-UNREADABLE = (OSError, ValueError, SyntaxError, EOFError, IndexError, struct.error, NotImplementedError, zipfile.BadZipFile, zlib.error)
+_OF_ARCHIVES = (zipfile.BadZipFile, zlib.error, lzma.LZMAError)
+UNREADABLE = (OSError, ValueError, SyntaxError, EOFError, IndexError, struct.error, NotImplementedError, *_OF_ARCHIVES)
 GREY, DEEP_GREY, TOO_DEEP = ("1", "L", "LA"), ("I;16", "I;16B", "I;16L"), ("I", "F")
 
 

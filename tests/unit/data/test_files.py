@@ -400,6 +400,24 @@ def test_a_number_of_hundreds_of_digits_is_refused_in_our_words(header: str, pro
         pc.features(np.zeros((20, 2)), [10**400, 1] * 10)
 
 
+def _damaged(content: bytes) -> bytes:
+    """A zip of one member, in the format that Python's reader raises an error of its own for."""
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w", zipfile.ZIP_LZMA) as archive:
+        archive.writestr("x_train.npy", content)
+        archive.writestr("a/1.png", content)
+    damaged = stream.getvalue()
+    for start in (damaged.index(b"x_train.npy") + 30, damaged.index(b"a/1.png") + 30):
+        damaged = damaged[:start] + bytes(20) + damaged[start + 20 :]
+    return damaged
+
+
+def test_damage_in_every_compression_is_refused_in_our_words() -> None:
+    content = _damaged(np.random.Generator(np.random.PCG64(0)).bytes(2_000))
+    assert "cannot be read" in dry_run(content, "a.npz").problems[0]
+    assert "do not decode" in dry_run(content, "a.zip").problems[0]
+
+
 def test_what_a_file_says_is_quoted_shortly() -> None:
     rows = "\n".join(f"{row},{row % 2}" for row in range(20))
     report = dry_run(f"a,label\n{rows}\n{'9' * 90_000}x,1\n".encode(), "a.csv")

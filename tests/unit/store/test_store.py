@@ -571,7 +571,12 @@ def test_files_that_are_no_export_are_refused(cache: Store, tmp_path: Path) -> N
     (tmp_path / "text").write_text("no zip")
     with zipfile.ZipFile(tmp_path / "other.zip", "w") as archive:
         archive.writestr("a", "b")
-    for name in ("text", "other.zip", "absent"):
+    cache.put_json("record", KEY, 1)
+    cache.export(tmp_path / "new.zip")
+    whole = (tmp_path / "new.zip").read_bytes()
+    place = whole.rindex(b"PK\x01\x02") + 6  # of the version that reading its only entry takes
+    (tmp_path / "new.zip").write_bytes(whole[:place] + bytes([200]) + whole[place + 1 :])
+    for name in ("text", "other.zip", "new.zip", "absent"):
         with pytest.raises(StoreError):
             cache.import_(tmp_path / name)
     with pytest.raises(StoreError, match="kind"):
