@@ -5,17 +5,16 @@ from typing import Any
 
 import pandas as pd
 
-_FORMULA = re.compile(r"(?![+-]?[\d.]+(?:e[+-]?\d+)?$)[=+\-@\t\r]")
-"""What spreadsheets take for the start of a formula, numbers apart."""
+_FORMULA = re.compile(r"(^|[;\t\r\n])(?![+-]?[\d.]+(?:e[+-]?\d+)?(?:;|$))(?=[=+\-@\t\r＝＋－＠])")
+"""Before what spreadsheets take for the start of a formula, numbers apart: some of them begin a cell after these signs, too."""
 
 
 def without_formulas(table: pd.DataFrame) -> pd.DataFrame:
-    """The table with an apostrophe before each text, column names too, that would be a formula."""
+    """The table with an apostrophe before what would be a formula in its texts, column names too."""
     return table.map(_cell).rename(columns=_cell)
 
 
 def _cell(value: Any) -> Any:
     if not isinstance(value, str):
         return value
-    text = value.replace("\r", "\n")  # a lone carriage return is written without quotes: what follows would be a row
-    return f"'{text}" if _FORMULA.match(value) else text
+    return _FORMULA.sub(r"\1'", value).replace("\r", "\n")  # a lone carriage return is written without quotes: it would begin a row

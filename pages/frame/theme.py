@@ -50,6 +50,7 @@ _STYLE = """
   [class*="st-key-door-"] { min-height: 100%; }
   [class*="st-key-figure-"] { padding-bottom: 0.4rem; }
   [data-testid="stButtonGroup"] > div { flex-wrap: wrap; max-width: 100%; overflow: visible; }
+  [data-testid="stElementToolbar"] [aria-label="Download as CSV"] { display: none; } /* it writes formulas: exports hold none */
   [data-testid="stMetricValue"] { font-variant-numeric: tabular-nums; }
   [data-testid="stCaptionContainer"] { opacity: 0.8; }
   [data-testid="stSliderThumbValue"] p, [data-testid="stButtonGroup"] [data-selected="true"] p { color: ACCENT; }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -122,6 +123,13 @@ def test_a_csv_holds_no_formulas() -> None:
     assert list(read.columns) == ["'=1+1", "n"]
     assert [cell[0] for cell in read.iloc[:, 0]] == ["'"] * 6 + ["-"]
     assert set(read["n"]) == {"-1.5"}
+
+
+@pytest.mark.parametrize("cell", ["a;=cmd()", "1;@x", "a\n=cmd()", "a\r-b", "a\t+b", "＝cmd()"])
+def test_a_csv_holds_no_formulas_where_other_separators_and_signs_count(cell: str) -> None:
+    written = exports.csv(pd.DataFrame({"a": [cell]})).decode()
+    assert not re.search(r"[;\t\r\n\"][=+\-@＝]", written)
+    assert exports.csv(pd.DataFrame({"a": ["-1.5;+2e-3", "a-b=c"]})).decode() == "a\n-1.5;+2e-3\na-b=c\n"
 
 
 def test_no_page_of_figures_loads_anything(tmp_path: Path) -> None:
