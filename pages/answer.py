@@ -24,9 +24,10 @@ with failures.shown("There is no advice for these rows."):
     if not is_brought:
         question.wait_until_asked(settings)
     names = question.candidates(settings)
-    advice = question.advised(settings, names)
+    target = question.target(settings)
+    advice = question.advised(settings, names, target)
     settings = question.applied(settings, advice)
-    views.sentence(advice, settings)
+    views.sentence(advice, target)
     free, paid, diagnostic = st.tabs(["Free: train this", "Paid: let private rows choose", "Diagnostic: what test rows say"])
     with free:
         train.free(settings, advice)

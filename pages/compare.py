@@ -19,9 +19,10 @@ theme.title(
 view = comparison_views.choice()
 with failures.shown("The comparison could not be drawn."):
     if view == BUDGETS:
-        comparison.advice(settings)
-        learners = comparison.choose(settings)
-        measured = comparison.read(settings, learners)
+        place = st.container()
+        measured = comparison.read(settings, comparison.choose(settings))
+        with place:
+            comparison.advice(settings, measured)
         comparison.panel(measured)
         comparison.draw(measured, settings)
     else:

@@ -38,5 +38,5 @@ def expected(table: pd.DataFrame, *, title: str, chosen: str, caption: str, mode
     ends = zip(rows["name"], rows["low"], rows["high"], strict=True)
     words = "; ".join(f"{name} {100 * low:.0f} to {100 * high:.0f} percent" for name, low, high in ends)
     return finished(
-        figure, title=title, caption=caption, alt=f"Expected accuracy: {words}.", mode=mode, height=190 + 46 * len(rows), line=44
+        figure, title=title, caption=caption, alt=f"Expected accuracy: {words}.", mode=mode, height=190 + 46 * len(rows), line=38
     )

@@ -1,5 +1,7 @@
 """The Answer page: one sentence, three prices, and a zip that keeps what it promises."""
 
+import re
+
 from page_reading import words
 
 
@@ -20,7 +22,8 @@ def test_looking_at_test_rows_compares_them_with_the_prediction(start):
     app.toggle(key="local-widget.answer-look").set_value(True).run()
     assert not app.exception
     verdicts = [item.value for item in (*app.success, *app.warning)]
-    assert any("measurement" in verdict or "did better here" in verdict for verdict in verdicts)
+    assert any("with the prediction" in verdict or "contradicts the prediction" in verdict for verdict in verdicts)
+    assert "the advice holds" in words(app) or "measured here" in words(app)
     assert "most frequent class" in words(app)
     assert "was looked at" in words(app)
 
@@ -46,3 +49,14 @@ def test_what_was_looked_at_stays_looked_at(start):
     app.switch_page("pages/answer.py").run()
     assert not app.exception
     assert "was looked at" in words(app)
+
+
+def test_a_wanted_accuracy_says_the_budget_that_it_takes(start):
+    app = start("answer", data="breast_cancer", epsilon="8", target="90", controls="answer-given:accuracy")
+    app.button(key="answer-go").click().run()
+    assert not app.exception
+    said = words(app)
+    assert re.search(r"90 % should take ε = (0\.\d+|1)\. Use", said), said
+    assert "is the smallest that should reach 90%" in said
+    app.number_input[0].set_value(100).run()
+    assert "100 % is out of reach." in words(app)

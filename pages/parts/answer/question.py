@@ -5,7 +5,7 @@ import dataclasses
 import streamlit as st
 
 import pillar_core as pc
-from pages.frame import core, local
+from pages.frame import core, local, sidebar
 from pages.frame.settings import PART, RULE, Settings
 from pillar_core.data import uploads
 from pillar_core.data.cards import here
@@ -13,6 +13,7 @@ from pillar_core.fingerprint import fingerprint
 from pillar_core.studies.advice import Advice, Prediction, free
 from pillar_core.types import NeighboringRelation, PrivacyBudget
 
+_GIVEN = {"budget": "I have a budget ε", "accuracy": "I want an accuracy"}
 _FIELDS = ("data", "backbone", "public_fraction", "seed", "epsilon", "delta", "relation")
 
 
@@ -45,9 +46,20 @@ def title(name: str) -> str:
     return "A part of the private data set" if name == PART else uploads.title_of(name)
 
 
-def advised(settings: Settings, names: list[str]) -> Advice:
+def target(settings: Settings) -> float | None:
+    """The accuracy that is wanted, in [0, 1]; None where the budget is given instead."""
+    hint = "With an accuracy, the smallest ε that should reach it is looked for, and the sidebar's is not used."
+    by = local.one("What is given", list(_GIVEN), "budget", name="answer-given", title=_GIVEN.__getitem__, help=hint)
+    if by == "budget":
+        return None
+    sidebar.number("target", step=1)
+    return settings.target / 100
+
+
+def advised(settings: Settings, names: list[str], target: float | None) -> Advice:
     """The advice about these candidates; `public` names one of them."""
-    return _advised(fingerprint(core.key(settings, _FIELDS), names), settings, tuple(names))
+    fields = _FIELDS if target is None else tuple(name for name in _FIELDS if name != "epsilon")
+    return _advised(fingerprint(core.key(settings, fields), names, target), settings, tuple(names), target)
 
 
 def over_budgets(settings: Settings, advice: Advice, epsilons: list[float]) -> list[Prediction]:
@@ -69,12 +81,11 @@ def _registered(settings: Settings) -> list[str]:
 
 
 @st.cache_resource(max_entries=16, show_spinner="Weighing learners on public rows …")
-def _advised(fingerprint_: str, _settings: Settings, _names: tuple[str, ...]) -> Advice:
+def _advised(fingerprint_: str, _settings: Settings, _names: tuple[str, ...], _target: float | None) -> Advice:
     base = core.split(dataclasses.replace(_settings, public=_names[0]))
     sides = {name: core.candidate(name, _settings) for name in _names}
-    return pc.advise(
-        base, epsilon=_settings.epsilon, delta=_settings.delta, relation=_settings.relation, candidates=sides, seed=_settings.seed
-    )
+    asked = {name: getattr(_settings, name) for name in ("epsilon", "delta", "relation", "seed")}
+    return pc.advise(base, candidates=sides, target_accuracy=_target, **asked)
 
 
 @st.cache_resource(max_entries=16, show_spinner="Weighing other budgets …")

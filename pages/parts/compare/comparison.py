@@ -10,7 +10,7 @@ import pandas as pd
 import streamlit as st
 
 import pillar_core as pc
-from pages.frame import core, exports, figures, jobs, plain, session, theme
+from pages.frame import badges, core, exports, figures, jobs, plain, session, theme
 from pages.frame.settings import Settings
 from pillar_core import plots
 from pillar_core.fingerprint import fingerprint
@@ -110,8 +110,7 @@ def draw(comparison: Comparison, settings: Settings) -> None:
     again = command(settings, core.public_axis(settings), comparison.grid["epsilon"], *learners)
     shared: dict[str, Any] = {"settings": settings, "is_experiment": True, "is_synthetic": synthetic, "command": again}
     if not here.empty:
-        runs = comparison.runs[comparison.runs["method"].isin(here["method"])]
-        runs = runs[(runs["epsilon"] == settings.epsilon) | ~runs["method"].map(lambda name: pc.METHODS[name].is_private)]
+        runs = _at_budget(comparison, settings)
         said = compare.verdict(runs)
         if said:
             st.markdown(f"**{said}**")
@@ -199,8 +198,8 @@ def _epsilon(value: float) -> str:
     return "" if math.isnan(value) else "∞" if math.isinf(value) else f"{value:.4g}"
 
 
-def advice(settings: Settings) -> None:
-    """What to try first, from public facts alone."""
+def advice(settings: Settings, comparison: Comparison) -> None:
+    """What to try first, from public facts alone: a hypothesis, beside what was measured since."""
     split = core.split(settings)
     public = "labelled" if split.has_public_labels else "unlabelled" if len(split.public_x) else "none"
     recommendation = pc.recommend(split.facts, public, epsilon=settings.epsilon, delta=settings.delta)
@@ -211,6 +210,16 @@ def advice(settings: Settings) -> None:
             f"Then {others}. From public facts alone (n, d, C, public data, ε): asking costs no privacy. "
             "μN: private rows times μ, which grows with ε; the larger, the less noise weighs."
         )
+        said = compare.against_advice(_at_budget(comparison, settings), recommendation.method)
+        if said:
+            badges.provenance(Provenance.NON_PRIVATE)
+            st.markdown(f"**{said}**")
+
+
+def _at_budget(comparison: Comparison, settings: Settings) -> pd.DataFrame:
+    """Runs at the sidebar's ε, and those that spend nothing."""
+    runs = comparison.runs.dropna(subset=["accuracy"])
+    return runs[(runs["epsilon"] == settings.epsilon) | ~runs["method"].map(lambda name: pc.METHODS[name].is_private).astype(bool)]
 
 
 def _chosen() -> None:

@@ -49,7 +49,7 @@ def settings_file() -> None:
 
 def _where() -> None:
     st.caption(
-        f"Rows stay on the machine that runs this app, in `{pc.store.default().root}` (readable by its user only). "
+        "Rows stay on the machine that runs this app, in its cache (readable by its user only). "
         "Nothing is sent elsewhere. "
         "They are this browser's: other browsers neither list nor open them, even by a link, unless you share them below. "
         "Rows without test labels can be trained on but not scored."

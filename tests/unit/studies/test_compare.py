@@ -175,3 +175,19 @@ def test_the_verdict_counts_ties_among_learners_and_not_references(accuracies: d
     verdict = compare.verdict(pd.DataFrame(rows, columns=["method", "seed", "accuracy"]))
     assert verdict.startswith(said)
     assert bool(verdict) == bool(said)
+
+
+def test_a_measurement_contradicts_the_advice_or_confirms_it():
+    table = pd.DataFrame(
+        [("adamix", seed, 0.6 + seed / 100) for seed in range(3)]
+        + [("pillar", seed, 0.8 + seed / 100 + seed / 1000) for seed in range(3)]
+        + [("non_private", seed, 0.99) for seed in range(3)],
+        columns=["method", "seed", "accuracy"],
+    )
+    said = compare.against_advice(table, "adamix")
+    assert said.startswith("Advice was AdaMix; measured here PILLAR leads it by 20.1 points (")
+    assert said.endswith("take PILLAR.")
+    assert "the advice holds" in compare.against_advice(table, "pillar")
+    assert compare.against_advice(table[table["seed"] == 0], "adamix").endswith("seeds so far: 1, too few to be certain.")
+    assert compare.against_advice(table, "dp_sgd") == ""
+    assert compare.against_advice(table[table["method"] != "pillar"], "adamix") == ""
