@@ -4,9 +4,11 @@ import streamlit as st
 
 from pages.frame import failures, local, navigation, session, theme
 from pages.parts.accounting import views as accounting_views
+from pages.parts.learn import lesson
 
 navigation.begin()
 settings = session.current()
+lesson.banner(settings)
 
 theme.title(
     "What does ε cost, and what does it buy?",

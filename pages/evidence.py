@@ -6,9 +6,11 @@ from pages.frame import failures, local, navigation, session, theme
 from pages.parts.evidence import attacks as evidence_attacks
 from pages.parts.evidence import audits as evidence_audits
 from pages.parts.evidence import score as evidence_score
+from pages.parts.learn import lesson
 
 navigation.begin()
 settings = session.current()
+lesson.banner(settings)
 
 theme.title(
     "Is the promise kept?",

@@ -3,12 +3,14 @@
 import streamlit as st
 
 from pages.frame import failures, navigation, session, theme
+from pages.parts.learn import lesson
 from pages.parts.screen import question as screening
 from pages.parts.screen import views as screening_views
 
 navigation.begin()
 settings = session.current()
 screening.restore(settings)
+lesson.banner(settings)
 
 theme.title(
     "Which public data should I use?",

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
-from typing import Any
+from typing import Annotated, Any
 
 import pandas as pd
 import plotly.graph_objects as go
 
+from pillar_core.params import MODERATE
 from pillar_core.plots import marks
 from pillar_core.plots.intervals import over_seeds
 from pillar_core.plots.theme import INK, Mode, faded, finished, log_ticks, seeds_phrase
@@ -23,29 +25,44 @@ def accuracy_by(
     title: str,
     here: str | float | None = None,
     words: Mapping[Any, str] | None = None,
+    value: str = "accuracy",
+    axis: str = "test accuracy, %",
+    scale: Annotated[float, MODERATE] = 100,
+    limit: str = "",
+    caption: str = "Real images; every point was trained just now or earlier on this machine.",
     mode: Mode = "light",
 ) -> Any:
     """Mean accuracy (percent) with intervals over seeds against one column: a line over numbers, bars over names.
 
     table: one row per run with columns `x`, seed, accuracy in [0, 1]. here: the value of `x` to mark. words: names of its values.
+    Another `value` is drawn `scale` times as large along its own `axis`. limit: what the column of that name holds, as a dashed line.
     """
-    means = over_seeds(table, by=[x], value="accuracy", low=0, high=1)
-    texts = dict(words or {})
+    means = over_seeds(table, by=[x], value=value, low=0, high=1 if scale == 100 else math.inf)
+    means = means.assign(**{name: scale * means[name] for name in ("mean", "low", "high")})
+    texts, unit = dict(words or {}), " %" if scale == 100 else ""
     shown = [texts.get(value, f"{value:g}" if isinstance(value, int | float) else str(value)) for value in means[x]]
     figure = go.Figure()
     if texts:
         figure.update_xaxes(categoryorder="array", categoryarray=list(texts.values()))
-        _bars(figure, means, shown, means[x] == here, mode)
+        _bars(figure, means, shown, means[x] == here, unit, mode)
     else:
-        _line(figure, means, x, here, mode)
         ticks = log_ticks([float(value) for value in means[x]])
         figure.update_xaxes(marks.log_axis(ticks, label))
+    if limit:
+        bound = scale * table.groupby(x)["limit"].mean()
+        muted = INK[mode].muted
+        marks.line(
+            figure, shown if texts else means[x], bound, muted, width=1.8, dash="dash", name=limit, hover=f"{limit}: %{{y:.3g}}{unit}"
+        )
+    if not texts:
+        _line(figure, means, x, here, unit, mode)
     figure.update_xaxes(title_text=label)
-    figure.update_yaxes(title_text="test accuracy, %", rangemode="tozero")
-    figure.update_layout(showlegend=False)
-    points = "; ".join(f"{100 * mean:.1f} percent at {text}" for mean, text in zip(means["mean"], shown, strict=True))
-    caption = f"{seeds_phrase(means['seeds'])}. Real handwritten digits; every point was trained just now or earlier on this machine."
-    return finished(figure, title=title, caption=caption, alt=f"Test accuracy by {label}: {points}.", mode=mode, height=400)
+    figure.update_yaxes(title_text=axis, rangemode="tozero")
+    figure.update_layout(showlegend=bool(limit), legend={"y": 1.0, "yanchor": "bottom"})
+    points = "; ".join(f"{_said(mean, unit)} at {text}" for mean, text in zip(means["mean"], shown, strict=True))
+    seeds = f"{seeds_phrase(means['seeds'])}. " if "seed" in table and int(means["seeds"].max()) > 1 else ""
+    alt = f"{axis.removesuffix(', %').capitalize()} by {label}: {points}."
+    return finished(figure, title=title, caption=seeds + caption, alt=alt, mode=mode, height=400)
 
 
 def total_budget(table: pd.DataFrame, *, here: int, mode: Mode = "light") -> Any:
@@ -70,18 +87,25 @@ def total_budget(table: pd.DataFrame, *, here: int, mode: Mode = "light") -> Any
     return finished(figure, title="Budgets add up", caption=caption, alt=f"ε of repeated releases: {words}.", mode=mode, height=400)
 
 
-def _line(figure: go.Figure, means: pd.DataFrame, x: str, here: Any, mode: Mode) -> None:
+def _line(figure: go.Figure, means: pd.DataFrame, x: str, here: Any, unit: str, mode: Mode) -> None:
     if not means["low"].isna().any():
-        marks.band(figure, means[x], 100 * means["low"], 100 * means["high"], _LINE[mode], opacity=0.15)
-    marks.line(figure, means[x], 100 * means["mean"], _LINE[mode], width=2.5, mode="lines+markers", hover="%{x:g}: %{y:.1f} %")
+        marks.band(figure, means[x], means["low"], means["high"], _LINE[mode], opacity=0.15)
+    hover = "%{x:g}: %{y:.3g}" + unit
+    marks.line(figure, means[x], means["mean"], _LINE[mode], width=2.5, mode="lines+markers", hover=hover, showlegend=False)
     mark = means[means[x] == here]
-    text = [f"{100 * mean:.1f} %" for mean in mark["mean"]]
+    text = [f"{mean:.1f}{unit}" for mean in mark["mean"]]
     style = {"size": 17, "symbol": "star", "color": marks.MARKED[mode]}
-    figure.add_scatter(x=mark[x], y=100 * mark["mean"], mode="markers+text", marker=style, text=text, textposition="top center")
+    shared = {"mode": "markers+text", "textposition": "top center", "showlegend": False}
+    figure.add_scatter(x=mark[x], y=mark["mean"], marker=style, text=text, **shared)
 
 
-def _bars(figure: go.Figure, means: pd.DataFrame, shown: list[str], is_here: pd.Series[bool], mode: Mode) -> None:
+def _bars(figure: go.Figure, means: pd.DataFrame, shown: list[str], is_here: pd.Series[bool], unit: str, mode: Mode) -> None:
     colours = [marks.MARKED[mode] if marked else faded(_LINE[mode], 0.55) for marked in is_here]
-    text = [f"{100 * mean:.1f} %" for mean in means["mean"]]
+    text = [f"{mean:.1f}{unit}" for mean in means["mean"]]
     looks = {"text": text, "textposition": "inside", "insidetextanchor": "start", "textfont": {"color": INK[mode].text, "size": 16}}
-    figure.add_bar(x=shown, y=100 * means["mean"], marker_color=colours, error_y=marks.reach(means, INK[mode].text), **looks)
+    error = None if means["low"].isna().all() else marks.reach(means, INK[mode].text, scale=1)
+    figure.add_bar(x=shown, y=means["mean"], marker_color=colours, error_y=error, showlegend=False, **looks)
+
+
+def _said(mean: float, unit: str) -> str:
+    return f"{mean:.1f} percent" if unit else f"{mean:.2g}"

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from typing import Any
+from urllib.parse import parse_qsl
+
 import pytest
+import segno
 import streamlit as st
 
 from page_reading import Start, words
 from pages.frame import settings as codec
 from pages.frame import warming
 from pages.frame.settings import Settings
+from pages.parts.learn import lesson as lesson_part
 from pages.parts.learn import teacher
-from pages.parts.learn.steps import STEPS
+from pages.parts.learn.steps import LESSONS, Lesson, of_number, step_of
 
 
 def test_nothing_is_revealed_before_a_guess(start: Start) -> None:
@@ -28,23 +33,28 @@ def test_nothing_is_revealed_before_a_guess(start: Start) -> None:
     assert app.radio(key="lesson-radio-1").value == 2
 
 
-@pytest.mark.parametrize("place", range(1, len(STEPS) + 1))
+# The stories say what comes out; a learner that changed must change them.
+EXPECTED = {1: (0, 2, 2, 0, 2, 1), 11: (0, 2, 2, 2, 0, 2), 21: (0, 1, 2, 1, 0, 1)}
+NUMBERS = [number for lesson in LESSONS for number in lesson.numbers]
+
+
+@pytest.mark.parametrize("place", NUMBERS)
 def test_every_step_is_answered_by_what_is_measured(start: Start, place: int) -> None:
-    # The stories say what comes out; a learner that changed must change them.
-    expected = (0, 2, 2, 0, 2, 1)[place - 1]
+    lesson, _ = of_number(place)
+    expected = EXPECTED[lesson.first][place - lesson.first]
     app = start("learn", lesson=str(place))
     app.session_state[f"local.lesson-guess-{place}"] = expected
     app.session_state[f"local.lesson-shown-{place}"] = 1
     app.run()
     assert not app.exception
     assert any(item.value.startswith("**Right:**") for item in app.success)
-    assert STEPS[place - 1].moral in words(app)
+    assert step_of(place).moral in words(app)
 
 
 def test_a_step_sends_its_task_to_the_explorer(start: Start) -> None:
     app = start("explore", lesson="3", epsilon="0.1", k="20")
     assert not app.exception
-    assert STEPS[2].task in words(app)
+    assert step_of(3).task in words(app)
 
 
 @pytest.mark.parametrize("page", ["learn", "explore"])
@@ -71,12 +81,80 @@ def test_the_ending_tells_the_score_and_starting_again_forgets_it(start: Start, 
     assert app.radio(key="lesson-radio-1").value is None
 
 
-def test_the_sheet_asks_everything_and_answers_on_a_page_of_its_own() -> None:
-    asked, told = teacher.sheet().split('<div class="told">')
-    assert all(step.options[0] in asked for step in STEPS)
-    assert "<b>400 people</b>" in asked
-    assert told.count("<h2>") == len(STEPS)
+@pytest.mark.parametrize("lesson", LESSONS, ids=lambda lesson: lesson.name)
+def test_the_sheet_asks_everything_and_answers_on_a_page_of_its_own(lesson: Lesson) -> None:
+    asked, told = teacher.sheet(lesson).split('<div class="told">')
+    assert all(step.options[0] in asked for step in lesson.steps)
+    assert lesson.title in asked
+    assert "<b>400 people</b>" in asked or lesson.first > 1
+    assert told.count("<h2>") == len(lesson.steps)
     assert "**" not in asked + told
+
+
+@pytest.mark.parametrize(("link", "number"), [(0, 1), (1, 1), (6, 6), (7, 6), (10, 11), (11, 11), (26, 26), (77, 26), (99, 26)])
+def test_a_link_s_number_opens_its_step_or_the_nearest(link: int, number: int) -> None:
+    assert of_number(link)[1] == number
+
+
+def test_another_lesson_is_chosen_at_the_top_and_guesses_stay(start: Start) -> None:
+    app = start("learn", lesson="2")
+    app.radio(key="lesson-radio-2").set_value(1).run()
+    app.segmented_control(key="lesson-choice").set_value(LESSONS[2].name).run()
+    assert not app.exception
+    assert app.query_params["lesson"] == "21"
+    assert LESSONS[2].steps[0].story in words(app)
+    app.segmented_control(key="lesson-choice").set_value(LESSONS[0].name).run()
+    app.button(key="lesson-next").click().run()
+    assert app.radio(key="lesson-radio-2").value == 1
+
+
+def test_a_step_of_auditing_sends_its_task_to_evidence_and_keeps_the_class(start: Start) -> None:
+    settings = Settings(controls="lesson-class:0123abcd")
+    changed = lesson_part.explored(step_of(22), settings)
+    assert changed["controls"] == "lesson-class:0123abcd;evidence-view:audit"
+    app = start("accounting", lesson="26", v="2")
+    assert LESSONS[2].steps[5].task in words(app)
+
+
+def answered(app: Any, when: str, chosen: tuple[int, ...]) -> Any:
+    for place, option in enumerate(chosen):
+        app.radio(key=f"1-{when}-{place}").set_value(option)
+    return next(button for button in app.button if button.label == "Answer").click().run()
+
+
+def test_the_questions_come_before_and_after_and_the_class_sees_the_shares(start: Start) -> None:
+    lesson = LESSONS[0]
+    right = tuple(question.answer for question in lesson.questions)
+    teachers = start("learn", lesson="1")
+    assert "What the class learnt" not in words(teachers.toggle(key="lesson-class-switch").set_value(True).run())
+    controls = teachers.query_params["controls"]
+    for first in ((1, 0, 0), (right[0], 0, 0)):
+        app = answered(start("learn", lesson="1", controls=controls, v="2"), "before", first)
+        assert "They come again" in words(app)
+        assert "**2 of 3 right**" not in words(app), "nothing is told before the lesson"
+        for place in lesson.numbers:
+            app.session_state[f"local.lesson-guess-{place}"] = 0
+            app.session_state[f"local.lesson-shown-{place}"] = 1
+        app.session_state["set.lesson"] = 6
+        app.session_state["url.touched"] = True
+        app = answered(app.run(), "after", right)
+        assert f"**3 of 3 right**, {int(first[0] == right[0])} before the lesson." in words(app)
+    teachers.run()
+    shares = teachers.table[0].value
+    assert list(shares["before"]) == ["50% of 2", "0% of 2", "0% of 2"]
+    assert list(shares["after"]) == ["100% of 2"] * 3
+
+
+def test_the_class_s_link_is_drawn_under_the_address_that_the_browser_shows(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn: list[str] = []
+    monkeypatch.setattr(teacher.segno, "make", lambda address, **_: drawn.append(address) or segno.make_qr(address))
+    monkeypatch.setattr(type(st.context), "url", "http://class.example:8501/learn")
+    start("learn", lesson="12", v="2")
+    address, _, query = drawn[-1].partition("?")
+    assert address == "http://class.example:8501/learn"
+    found, notes = codec.from_query(dict(parse_qsl(query)))
+    assert (found.lesson, notes) == (12, [])
+    assert "delta" in found.hidden
 
 
 def test_a_class_sees_its_guesses_side_by_side_where_its_teacher_asked_for_it(start: Start) -> None:

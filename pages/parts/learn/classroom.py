@@ -1,45 +1,69 @@
-"""What a class guessed: counts without names in the server's memory, gone with the process, and only for classes that a teacher opened."""
+"""What a class guessed: answers without names in the server's memory, gone with the process, and only for classes that a teacher opened."""
 
 import collections
 import secrets
 
+import pandas as pd
 import streamlit as st
 
-from pages.frame import local
-from pages.parts.learn.steps import Step
+from pages.frame import local, plain
+from pages.parts.learn.steps import Lesson, Step
 
-_Guesses = dict[int, collections.Counter[int]]
+_Answers = dict[str, list[int]]
 _NAME, _MOST = "lesson-class", 100
-_CLASSES: dict[str, _Guesses] = {}
+WHEN = ("before", "after")
+_CLASSES: dict[str, _Answers] = {}
 """The open classes by code, oldest first; not among Streamlit's caches, which one browser can clear for all."""
 
 
 def switch() -> None:
     """The teacher's switch, off at first: opens a class of its own, which the class's link then names."""
-    hint = "Counts, without names and until the server ends, what all who open the class's link guess; each step shows it once revealed."
+    hint = "Counts, without names and until the server ends, what all who open the class's link answer; each step shows it once revealed."
     key = local.unlinked("lesson-class-switch", "The link names the class instead.")
-    st.toggle("Count the guesses of the class", value=_guesses() is not None, key=key, help=hint, on_change=_switched, args=(key,))
+    st.toggle("Count the guesses of the class", value=is_open(), key=key, help=hint, on_change=_switched, args=(key,))
 
 
-def count(place: int, guess: int) -> None:
-    """Notes one guess at a step, where the link names a class that is open; each tab counts once a step."""
-    open_now, noted = _guesses(), f"lesson.counted.{place}"
+def is_open() -> bool:
+    """Whether the link names a class that is open."""
+    return _answers() is not None
+
+
+def count(name: str, answer: int) -> None:
+    """Notes one answer, where the class is open; each tab counts once for each name. A list takes it whole, whoever else answers now."""
+    open_now, noted = _answers(), f"lesson.counted.{name}"
     if open_now is not None and not st.session_state.get(noted):
-        open_now.setdefault(place, collections.Counter())[guess] += 1
+        open_now.setdefault(name, []).append(answer)
         st.session_state[noted] = True
 
 
-def show(step: Step, place: int) -> None:
+def show(step: Step, name: str) -> None:
     """The guesses of the class side by side."""
-    counts = (_guesses() or {}).get(place)
-    if counts:
-        total = counts.total()
+    given = (_answers() or {}).get(name)
+    if given:
+        counts, total = collections.Counter(given), len(given)
         st.markdown(f"**The class** ({total} guess{'' if total == 1 else 'es'})")
         for index, option in enumerate(step.options):
             st.progress(counts[index] / total, text=f"{counts[index]} · {option}")
 
 
-def _guesses() -> _Guesses | None:
+def learnt(lesson: Lesson) -> None:
+    """The class's share of right answers to the lesson's questions, before and after."""
+    given, rows = _answers() or {}, []
+    for place, question in enumerate(lesson.questions):
+        both = [given.get(asked(lesson, when, place), []) for when in WHEN]
+        shares = [f"{one.count(question.answer) / len(one):.0%} of {len(one)}" if one else "none yet" for one in both]
+        rows.append((plain.text(question.ask), *shares))
+    if any("of" in share for row in rows for share in row[1:]):
+        st.markdown("**What the class learnt**: right answers")
+        st.table(pd.DataFrame(rows, columns=["question", *WHEN]).set_index("question"))
+
+
+def asked(lesson: Lesson, when: str, place: int) -> str:
+    """The name of an answer to one of the lesson's questions."""
+    return f"{lesson.first}-{when}-{place}"
+
+
+def _answers() -> _Answers | None:
     return _CLASSES.get(str(local.linked(_NAME, "")))
 
 
@@ -47,8 +71,8 @@ def _switched(key: str) -> None:
     if not st.session_state[key]:
         local.link(_NAME, "")
         return
-    while len(_CLASSES) >= _MOST:  # the one of the fewest guesses: whoever opens many classes closes no lively one
-        _CLASSES.pop(min(list(_CLASSES), key=lambda code: sum(counts.total() for counts in _CLASSES[code].values())), None)
+    while len(_CLASSES) >= _MOST:  # the one of the fewest answers: whoever opens many classes closes no lively one
+        _CLASSES.pop(min(list(_CLASSES), key=lambda code: sum(map(len, list(_CLASSES[code].values())))), None)
     code = secrets.token_hex(4)
     _CLASSES[code] = {}
     local.link(_NAME, code)

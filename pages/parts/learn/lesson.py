@@ -8,84 +8,111 @@ import streamlit as st
 
 from pages.frame import copying, figures, local, navigation, session, theme
 from pages.frame.settings import Settings
-from pages.parts.learn import classroom
-from pages.parts.learn.steps import STEPS, Step
+from pages.parts.learn import classroom, questions
+from pages.parts.learn.steps import LESSONS, Lesson, Step, of_number, step_of
 from pillar_core.types import Provenance
 
 
 def number(settings: Settings) -> int:
-    """The step that the link asks for, from 1; without one the first."""
-    return min(max(settings.lesson, 1), len(STEPS))
+    """The step that the link asks for; without one the first."""
+    return of_number(settings.lesson)[1]
+
+
+def choose(settings: Settings) -> None:
+    """The lessons by name."""
+    now, _ = of_number(settings.lesson)
+    key = local.unlinked("lesson-choice", "The link has the number of the lesson's step.")
+    session.fill(key, now.name)
+    options, hint = [lesson.name for lesson in LESSONS], "Three lessons of six steps; your guesses in the others stay."
+    st.segmented_control("Lesson", options, key=key, on_change=_chosen, args=(key,), help=hint, label_visibility="collapsed")
 
 
 def contents(settings: Settings) -> None:
     """The steps by name, in the sidebar."""
+    lesson, here = of_number(settings.lesson)
     with st.sidebar:
-        st.markdown("**Six steps**")
-        for place, step in enumerate(STEPS, 1):
-            kind: Any = "primary" if place == number(settings) else "tertiary"
-            _button(f"{place}. {step.title}", place, f"Opens step {place}; your guesses stay.", key=f"lesson-open-{place}", kind=kind)
+        st.markdown(f"**{lesson.name}**, six steps")
+        for place, (one, step) in enumerate(zip(lesson.numbers, lesson.steps, strict=True), 1):
+            kind: Any = "primary" if one == here else "tertiary"
+            _button(f"{place}. {step.title}", one, f"Opens step {place}; your guesses stay.", key=f"lesson-open-{place}", kind=kind)
         st.caption("Guess before you look: it is more fun, and it sticks. Your guesses stay in this tab.")
         hint = "Forgets your guesses."
-        st.button("Start again", icon=":material/replay:", key="lesson-reset", on_click=_reset, help=hint, type="tertiary")
+        st.button("Start again", icon=":material/replay:", key="lesson-reset", on_click=_reset, args=(lesson,), help=hint, type="tertiary")
 
 
 def step(settings: Settings) -> None:
     """The step: story, guess and, once revealed, the answer with its control."""
-    place = number(settings)
-    this = STEPS[place - 1]
-    st.progress(place / len(STEPS), text=f"Step {place} of {len(STEPS)}")
+    lesson, here = of_number(settings.lesson)
+    this, place = step_of(here), lesson.numbers.index(here) + 1
+    if place == 1:
+        questions.ask(lesson, "before")
+    st.progress(place / len(lesson.steps), text=f"Step {place} of {len(lesson.steps)}")
     st.header(this.title, anchor=False)
     st.markdown(this.story)
-    guess = _guess(this, place)
-    if local.value(f"lesson-shown-{place}", 0):
-        _answer(this, place, guess, settings)
-    if place == len(STEPS):
-        _ending()
+    guess = _guess(this, here)
+    if local.value(f"lesson-shown-{here}", 0):
+        _answer(this, here, guess, settings)
+    if place == len(lesson.steps):
+        _ending(lesson)
     with st.container(horizontal=True):
         if place > 1:
-            _button("Back", place - 1, "The step before; your guesses stay.", key="lesson-back")
-        if place < len(STEPS):
-            _button("Next step", place + 1, "The step after; your guesses stay.", key="lesson-next", kind="primary")
+            _button("Back", here - 1, "The step before; your guesses stay.", key="lesson-back")
+        if place < len(lesson.steps):
+            _button("Next step", here + 1, "The step after; your guesses stay.", key="lesson-next", kind="primary")
         else:
             navigation.link("explore", "Open the explorer", changes={"lesson": 0})
 
 
 def banner(settings: Settings) -> None:
-    """On Explore: the task of the step that the link carries, a way back and a way out."""
-    if not 1 <= settings.lesson <= len(STEPS):
+    """On the page that a step sends to: the task of the step that the link carries, a way back and a way out."""
+    lesson, here = of_number(settings.lesson)
+    if settings.lesson != here:
         return
     with st.container(border=True, key="lesson"):
-        st.markdown(f":material/school: **Step {settings.lesson}.** {STEPS[settings.lesson - 1].task}")
+        st.markdown(f":material/school: {lesson.name} · **Step {lesson.numbers.index(here) + 1}.** {step_of(here).task}")
         with st.container(horizontal=True):
             navigation.link("learn", "Back to the lesson", icon=":material/arrow_back:")
             _button("End the lesson", 0, "Hides the lesson; your settings stay.", key="lesson-end")
 
 
 def right(place: int) -> int:
-    """The option of a step, from 1, that its measured table supports."""
-    return STEPS[place - 1].right(_measured(place))
+    """The option of the step with this number that its measured table supports."""
+    return step_of(place).right(_measured(place))
 
 
-def _ending() -> None:
+def explored(this: Step, settings: Settings) -> dict[str, Any]:
+    """What a step changes in the settings to go on with; controls that the link carries stay."""
+    controls = ";".join(filter(None, (settings.controls, str(this.explore.get("controls", "")))))
+    return {**this.explore, "controls": controls}
+
+
+def _ending(lesson: Lesson) -> None:
     """The score, once all steps are answered, in words that can be passed on."""
-    if not all(local.value(f"lesson-shown-{place}", 0) for place in range(1, len(STEPS) + 1)):
+    if not all(local.value(f"lesson-shown-{place}", 0) for place in lesson.numbers):
         return
     with st.spinner("Counting …"):
-        hits = [local.value(f"lesson-guess-{place}", -1) == right(place) for place in range(1, len(STEPS) + 1)]
+        hits = [local.value(f"lesson-guess-{place}", -1) == right(place) for place in lesson.numbers]
     with st.container(border=True, key="lesson-ending"):
         score = f"{sum(hits)} of {len(hits)}"
         st.header(f"You guessed {score} right", anchor=False)
-        st.code(f"Private learning in six guesses: {score} {''.join('🟪' if hit else '⬜' for hit in hits)}", language=None)
-        first, hint = dataclasses.replace(session.current(), lesson=1), "Opens at the first step; no guesses in it."
+        st.code(f"{lesson.title}: {score} {''.join('🟪' if hit else '⬜' for hit in hits)}", language=None)
+        first, hint = dataclasses.replace(session.current(), lesson=lesson.first), "Opens at the first step; no guesses in it."
         copying.button("Copy a link to the lesson", first, key="copy-lesson", hint=hint, page="learn")
+    questions.ask(lesson, "after")
 
 
-def _reset() -> None:
-    for place in range(1, len(STEPS) + 1):
+def _chosen(key: str) -> None:
+    chosen = next((lesson for lesson in LESSONS if lesson.name == st.session_state[key]), None)
+    if chosen is not None:
+        session.change(lesson=chosen.first)
+
+
+def _reset(lesson: Lesson) -> None:
+    for place in lesson.numbers:
         local.put(f"lesson-guess-{place}", -1)
         local.put(f"lesson-shown-{place}", 0)
-    session.change(lesson=1)
+    questions.forget(lesson)
+    session.change(lesson=lesson.first)
 
 
 def _guess(this: Step, place: int) -> int | None:
@@ -106,7 +133,7 @@ def _guess(this: Step, place: int) -> int | None:
             help="One of these is what happens.",
         )
         if not local.value(f"lesson-shown-{place}", 0):
-            hint = "Measures it now: a few models are trained." if this.is_measured else "Computes it now."
+            hint = "Measures it now: a few models are trained." if this.kind == "measured" else "Computes it now."
             st.button("Reveal", type="primary", disabled=guess < 0, key="lesson-reveal", on_click=_reveal, args=(place, guess), help=hint)
     return guess if guess >= 0 else None
 
@@ -118,18 +145,19 @@ def _keep_guess(place: int) -> None:
 
 def _reveal(place: int, guess: int) -> None:
     local.put(f"lesson-shown-{place}", 1)
-    classroom.count(place, guess)
+    classroom.count(str(place), guess)
 
 
 def _answer(this: Step, place: int, guess: int | None, settings: Settings) -> None:
-    with st.spinner("Training a few private models on handwritten digits …"):
+    with st.spinner("Training a few private models on real images …"):
         table, answer = _measured(place), right(place)
     if guess == answer:
         st.success(f"**Right:** {this.options[answer]}.", icon=":material/check:")
     else:
         st.info(f"**Not quite:** {this.options[answer]}.", icon=":material/lightbulb:")
-    classroom.show(this, place)
-    titles = {value: this.words.get(value, f"{value:,}" if isinstance(value, int) else str(value)) for value in this.values}
+    classroom.show(this, str(place))
+    named = this.words or [f"{value:,}" if isinstance(value, int) else str(value) for value in this.values]
+    titles = dict(zip(this.values, named, strict=True))
     here = local.slider(
         this.control,
         list(this.values),
@@ -139,23 +167,25 @@ def _answer(this: Step, place: int, guess: int | None, settings: Settings) -> No
         help="The one control of this step: move it and read the figure.",
     )
     st.html(f'<div class="pillar-ends" aria-hidden="true">{"".join(f"<span>{words}</span>" for words in titles.values())}</div>')
+    is_measured = this.kind == "measured"
     figures.show(
         this.draw(table, here, theme.mode()),
         table,
         name=f"lesson_{place}",
-        kinds=(Provenance.NON_PRIVATE,) if this.is_measured else (),
+        kinds=(Provenance.NON_PRIVATE,) if is_measured else (),
         settings=settings,
-        seeds=int(table["seed"].nunique()) if this.is_measured else None,
-        is_experiment=this.is_measured,
-        is_theory=not this.is_measured,
+        seeds=int(table["seed"].nunique()) if "seed" in table else None,
+        is_experiment=is_measured,
+        is_theory=not is_measured,
     )
     st.markdown(f":material/key: {this.moral}")
-    navigation.link("explore", "Try it live in the explorer", changes={**this.explore, "lesson": place})
+    where = " in the explorer" if this.page == "explore" else ""
+    navigation.link(this.page, f"Try it live{where}", changes={**explored(this, settings), "lesson": place})
 
 
-@st.cache_data(max_entries=len(STEPS), show_spinner=False)
+@st.cache_data(max_entries=sum(len(lesson.steps) for lesson in LESSONS), show_spinner=False)
 def _measured(place: int) -> pd.DataFrame:
-    return STEPS[place - 1].measure()
+    return step_of(place).measured()
 
 
 def _button(label: str, place: int, hint: str, *, key: str, kind: Any = "secondary") -> None:

@@ -1,7 +1,8 @@
-"""The six steps of the lesson: a question to guess at, one control, and how the guess is judged by what was measured."""
+"""The lessons as data: questions to guess at, one control each, and how a guess is judged by what was measured."""
 
 import dataclasses
-from collections.abc import Callable, Mapping, Sequence
+import tomllib
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -9,20 +10,18 @@ import pandas as pd
 
 from pages.frame.settings import Value
 from pillar_core import plots
-from pillar_core.registry import facts
-from pillar_core.studies import lessons
+from pillar_core.studies.lessons import MEASURES
 
-SEEDS = (0, 1, 2)
-MANY_SEEDS = tuple(range(8))
-"""Where the noise is large against the differences."""
-_STRICT, _COMMON, _K = 0.1, 1.0, 10
+_APART = 10
+"""Between the numbers of two lessons' first steps in links."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Step:
-    """One step. `right` names the option that the measured table supports; `draw(table, here, mode)` makes the figure.
+    """One step: its words, the measure of `studies.lessons` with its arguments, and how the figure is drawn.
 
-    `explore` are settings to go on with in the explorer, where `task` says what to look at.
+    judge: the option that the measured table supports, see digits.toml. explore: settings to go on with on `page`, where `task` says what
+    to look at. words: names of the control's values. kind: "measured", or "exact" where nothing is trained.
     """
 
     title: str
@@ -30,108 +29,95 @@ class Step:
     question: str
     options: tuple[str, ...]
     control: str
+    measure: str
     values: tuple[Any, ...]
     start: Any
-    measure: Callable[[], pd.DataFrame]
-    right: Callable[[pd.DataFrame], int]
-    draw: Callable[[pd.DataFrame, Any, plots.Mode], Any]
+    judge: Mapping[str, Any]
+    figure: Mapping[str, Any]
     moral: str
-    explore: Mapping[str, Value]
     task: str
-    words: Mapping[Any, str] = dataclasses.field(default_factory=dict)
-    is_measured: bool = True
+    explore: Mapping[str, Value]
+    arguments: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    words: tuple[str, ...] = ()
+    page: str = "explore"
+    kind: str = "measured"
+
+    def measured(self) -> pd.DataFrame:
+        """The table behind the answer; its first column is the control's value."""
+        return MEASURES[self.measure](self.values, **self.arguments)
+
+    def right(self, table: pd.DataFrame) -> int:
+        """The option that the table supports."""
+        edges: list[float] = self.judge["edges"]
+        minus = self.judge.get("minus")
+        value = self._mean(table, self.judge["at"])
+        if minus is not None:
+            value -= float(table["limit"].mean()) if minus == "limit" else self._mean(table, minus)
+        passed = sum(value >= edge for edge in edges)
+        return passed if edges[0] <= edges[-1] else len(edges) - passed
+
+    def draw(self, table: pd.DataFrame, here: Any, mode: plots.Mode) -> Any:
+        """The figure with the control at `here`."""
+        x = table.columns[0]
+        match self.figure.get("kind"):
+            case "odds":
+                return plots.odds_dots(table[table[x] == here], mode=mode, protected="somebody")
+            case "total":
+                return plots.total_budget(table, here=here, mode=mode)
+        words = dict(zip(self.values, self.words, strict=True)) if self.words else None
+        return plots.accuracy_by(table, x=x, here=here, words=words, mode=mode, **self.figure)
+
+    def _mean(self, table: pd.DataFrame, at: Any) -> float:
+        return float(table[table[table.columns[0]] == at][self.figure.get("value", "accuracy")].mean())
 
 
-_EPSILONS = (0.1, 0.2, 0.5, 1.0, 2.0, 8.0)
-_KS = (1, 2, 5, 10, 20, 35, 50)
-_COUNTS = (200, 400, 800, 1293)
-_RELEASES = (1, 2, 5, 10, 20, 50)
-_SOURCES = {"same": "digits, like the private ones", "scrambled": "digits with scrambled pixels", "noise": "pure noise"}
+@dataclasses.dataclass(frozen=True)
+class Question:
+    """A question before and after a lesson, with the option that is right."""
+
+    ask: str
+    options: tuple[str, ...]
+    answer: int
 
 
-def _mean(table: pd.DataFrame, column: str, value: Any) -> float:
-    return float(table[table[column] == value]["accuracy"].mean())
+@dataclasses.dataclass(frozen=True)
+class Lesson:
+    """A lesson: the number of its first step in links, its words, its steps."""
+
+    first: int
+    name: str
+    title: str
+    about: str
+    questions: tuple[Question, ...]
+    steps: tuple[Step, ...]
+
+    @property
+    def numbers(self) -> range:
+        """Of the steps, in links."""
+        return range(self.first, self.first + len(self.steps))
 
 
-def _bucket(value: float, *edges: float) -> int:
-    """0 from the first edge on, 1 from the second, and so on."""
-    return next((place for place, edge in enumerate(edges) if value >= edge), len(edges))
+def of_number(number: int) -> tuple[Lesson, int]:
+    """The lesson and the number of the step that a link asks for; the nearest that there is."""
+    lesson = LESSONS[min(max(number, 0) // _APART, len(LESSONS) - 1)]
+    return lesson, min(max(number, lesson.first), lesson.numbers[-1])
 
 
-def _gain(table: pd.DataFrame) -> int:
-    return _bucket(_mean(table, "k", _KS[-1]) - _mean(table, "k", _K), 0.03, -0.03)
+def step_of(number: int) -> Step:
+    """The step with this number."""
+    lesson, number = of_number(number)
+    return lesson.steps[number - lesson.first]
 
 
-def _worse(table: pd.DataFrame) -> int:
-    gap = _mean(table, "source", "noise") - _mean(table, "source", "scrambled")
-    return 0 if gap > 0.03 else 1 if gap < -0.03 else 2
+def _read(place: int, name: str) -> Lesson:
+    words = tomllib.loads(Path(__file__).with_name(f"{name}.toml").read_text(encoding="utf-8"))
+    steps = tuple(Step(**_frozen(step)) for step in words.pop("steps"))
+    questions = tuple(Question(**_frozen(question)) for question in words.pop("questions"))
+    return Lesson(first=_APART * place + 1, questions=questions, steps=steps, **words)
 
 
-def _cost_of_few(table: pd.DataFrame) -> int:
-    return 2 - _bucket(_mean(table, "n_private", 1293) - _mean(table, "n_private", 400), 0.05, 0.005)
+def _frozen(words: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: tuple(value) if isinstance(value, list) else value for name, value in words.items()}
 
 
-def _line(x: str, label: str, title: str) -> Callable[[pd.DataFrame, Any, plots.Mode], Any]:
-    words = _SOURCES if x == "source" else None
-    return lambda table, here, mode: plots.accuracy_by(table, x=x, label=label, title=title, here=here, words=words, mode=mode)
-
-
-def _step(name: str, values: Sequence[Any], start: Any, **others: Any) -> Step:
-    """The step whose words `steps.toml` has."""
-    words = facts(Path(__file__).with_suffix(".toml"))[name]
-    return Step(**{**words, "options": tuple(words["options"])}, values=tuple(values), start=start, **others)
-
-
-STEPS: tuple[Step, ...] = (
-    _step(
-        "limits",
-        _EPSILONS,
-        _COMMON,
-        measure=lambda: lessons.guesses(_EPSILONS),
-        right=lambda table: 2 - _bucket(float(table.set_index("epsilon")["guesses"][_COMMON]), 150, 60),
-        draw=lambda table, here, mode: plots.odds_dots(table[table["epsilon"] == here], mode=mode, protected="somebody"),
-        is_measured=False,
-    ),
-    _step(
-        "cost",
-        _EPSILONS,
-        _STRICT,
-        measure=lambda: lessons.without_projection(_EPSILONS, seeds=MANY_SEEDS),
-        right=lambda table: _bucket(_mean(table, "epsilon", _STRICT), 0.9, 0.6),
-        draw=_line("epsilon", "ε, privacy budget (log scale)", "The price of privacy, all 64 pixels"),
-    ),
-    _step(
-        "directions",
-        _KS,
-        50,
-        measure=lambda: lessons.directions(_KS, epsilon=_STRICT, seeds=MANY_SEEDS),
-        right=_gain,
-        draw=_line("k", "k, how many public directions (log scale)", "Same ε everywhere: the noise has fewer places to go"),
-    ),
-    _step(
-        "fit",
-        tuple(_SOURCES),
-        "same",
-        measure=lambda: lessons.public_rows(tuple(_SOURCES), epsilon=_COMMON, k=_K, seeds=SEEDS),
-        right=_worse,
-        draw=_line("source", "public rows", "Same private rows, same ε, other public rows"),
-        words=_SOURCES,
-    ),
-    _step(
-        "crowds",
-        _COUNTS,
-        1293,
-        measure=lambda: lessons.rows(_COUNTS, epsilon=_COMMON, k=_K, seeds=SEEDS),
-        right=_cost_of_few,
-        draw=_line("n_private", "private rows (log scale)", "Same ε: more rows, the same noise shared by more"),
-    ),
-    _step(
-        "budgets",
-        _RELEASES,
-        10,
-        measure=lambda: lessons.releases(_RELEASES, epsilon=_COMMON),
-        right=lambda table: 2 - _bucket(float(table.set_index("releases")["total"][10]), 9.5, 1.5),
-        draw=lambda table, here, mode: plots.total_budget(table, here=here, mode=mode),
-        is_measured=False,
-    ),
-)
+LESSONS = tuple(_read(place, name) for place, name in enumerate(("digits", "public", "audits")))

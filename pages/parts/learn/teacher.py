@@ -1,28 +1,33 @@
 """The teacher's panel: a link that opens where the class should start, with only the controls that it needs."""
 
 import dataclasses
+import functools
 import html
 import re
 from pathlib import Path
 from string import Template
 from typing import Any
+from urllib.parse import urlencode, urljoin
 
+import segno
 import streamlit as st
 
-from pages.frame import copying, local, sidebar
+from pages.frame import copying, local, plain, sidebar
+from pages.frame import settings as codec
 from pages.frame.settings import Settings
 from pages.parts.learn import classroom, lesson
-from pages.parts.learn.steps import STEPS
+from pages.parts.learn.steps import Lesson, of_number, step_of
 
 HIDEABLE = ("data", "public", "public_fraction", "backbone", "k", "epsilon", "delta", "seed", "seeds", "accountant", "relation")
 _FEW = ("data", "public", "public_fraction", "backbone", "delta", "seed", "seeds", "accountant", "relation")
 _OWN_LINK = "The panel writes a link of its own, for the class."
 _SHEET = Template(Path(__file__).with_name("sheet.html").read_text(encoding="utf-8"))
-_PAGES = {"learn": "the lesson", "explore": "the explorer, with the step's task"}
+_PAGES = {"learn": "the lesson", "explore": "the page that the step sends to, with its task"}
 
 
 def panel(settings: Settings) -> None:
-    """The link, and a sheet to print."""
+    """The link, its QR code, a sheet to print and what the class learnt."""
+    of, here = of_number(settings.lesson)
     with st.expander("For teachers: a link for your class", icon=":material/co_present:"):
         left, right = st.columns(2)
         with left:
@@ -37,9 +42,10 @@ def panel(settings: Settings) -> None:
             )
             step = local.slider(
                 "Step",
-                list(range(1, len(STEPS) + 1)),
-                lesson.number(settings),
+                list(of.numbers),
+                here,
                 name="teach-step",
+                title=lambda number: str(number - of.first + 1),
                 unlinked=_OWN_LINK,
                 help="Where the class starts; until it is moved, at the step that is open here.",
             )
@@ -54,23 +60,36 @@ def panel(settings: Settings) -> None:
                 help="What is hidden keeps the value that the link carries.",
             )
         classroom.switch()
-        linked = shared(settings, page=page, step=step, hidden=hidden)
-        copying.button("Copy the class's link", linked, key="copy-class-link", hint="All students start from the same view.", page=page)
+        linked, opened = shared(settings, page=page, step=step, hidden=hidden), page if page == "learn" else step_of(step).page
+        copying.button("Copy the class's link", linked, key="copy-class-link", hint="All students start from the same view.", page=opened)
         hint = "A page to print: questions first, answers on a sheet of their own. The answers are measured when you press."
-        name, icon = "private-learning-in-six-guesses.html", ":material/print:"
-        st.download_button("Sheet for the class", sheet, name, "text/html", icon=icon, key="teach-sheet", help=hint, on_click="ignore")
+        name, icon = f"{re.sub('[^a-z]+', '-', of.title.lower())}.html", ":material/print:"
+        made = functools.partial(sheet, of)
+        st.download_button("Sheet for the class", made, name, "text/html", icon=icon, key="teach-sheet", help=hint, on_click="ignore")
+        _code(linked, opened)
+        classroom.learnt(of)
 
 
-def sheet() -> str:
+def sheet(lesson_: Lesson) -> str:
     """The questions as a page of HTML to print, and the answers on a sheet of their own."""
     asked, told = [], []
-    for place, step in enumerate(STEPS, 1):
+    for place, (number, step) in enumerate(zip(lesson_.numbers, lesson_.steps, strict=True), 1):
         options = "".join(f"<li>☐ {_html(option)}</li>" for option in step.options)
         asked.append(
             f"<h2>{place}. {_html(step.title)}</h2><p>{_html(step.story)}</p><p><b>{_html(step.question)}</b></p><ul>{options}</ul>"
         )
-        told.append(f"<h2>{place}. {_html(step.options[lesson.right(place)])}</h2><p>{_html(step.moral)}</p>")
-    return _SHEET.substitute(asked="".join(asked), told="".join(told))
+        told.append(f"<h2>{place}. {_html(step.options[lesson.right(number)])}</h2><p>{_html(step.moral)}</p>")
+    return _SHEET.substitute(title=_html(lesson_.title), asked="".join(asked), told="".join(told))
+
+
+def _code(linked: Settings, page: str) -> None:
+    """The link as a QR code, under the address that this browser shows."""
+    if st.context.url:
+        address = f"{urljoin(st.context.url, f'/{page}')}?{urlencode(codec.to_query(linked))}"
+        drawn = segno.make(address, error="l").svg_inline(scale=5, border=3, dark="#000", light="#fff", svgclass=None, lineclass=None)
+        with st.container(key="class-code", width="content"):
+            st.html(f'<div role="img" aria-label="QR code of the class\'s link">{drawn}</div>')
+            st.caption(f"For a projector. It opens {plain.text(address.partition('?')[0])}, which the students' phones must reach.")
 
 
 def _html(words: str) -> str:
@@ -81,6 +100,6 @@ def _html(words: str) -> str:
 
 def shared(settings: Settings, *, page: str, step: int, hidden: list[str]) -> Settings:
     """The settings of the link to `page` at a step, with these controls hidden."""
-    explore = STEPS[step - 1].explore if page == "explore" else {}
+    explore = lesson.explored(step_of(step), settings) if page == "explore" else {}
     changes: dict[str, Any] = {**explore, "lesson": step, "hide": ",".join(hidden), "a": "", "runs": ""}
     return dataclasses.replace(settings, **changes)

@@ -172,22 +172,7 @@ def canary_audit(asked: RunSpec, split: SemiPrivateSplit, *, trials: int = 400, 
     if plan_of(one).noise_multiplier == 0:
         raise UnsupportedError("a run without noise claims nothing that could be tested: lower ε.")
     claimed, pilot = claimed_curve(one), max(FEWEST_PILOT, trials // 4)
-    view, canary = audit_rows(one.view)
-    worlds: list[Array] = []
-    added: list[list[Array]] = []
-    for place, has_canary in enumerate((True, False)):
-        x, y = (np.concatenate(pair) for pair in zip((view.x, view.y), canary, strict=True)) if has_canary else (view.x, view.y)
-        runs = range(trials + pilot)
-        seeds = [None if asked.seed is None else (asked.seed + 1) * 10**7 + 2 * run + place for run in runs]
-        world = dataclasses.replace(view, x=x, y=y, memo=Memo())
-        chunk = max(16, CHUNK_FLOATS // _floats_of_a_run(one))
-        parts = [seeds[start : start + chunk] for start in range(0, len(seeds), chunk)]
-        scores = []
-        for part in parts:
-            trial_scores, left_over = _trials(one, view, world, canary, part)
-            scores.append(trial_scores)
-            added = [list(run) for run in left_over] if part is parts[0] else added
-        worlds.append(np.concatenate(scores))
+    worlds, added = canary_worlds(one, runs=trials + pilot, seed=asked.seed)
     # the second world has no canary: what its releases hold beside the other rows is noise alone
     by_test = noise.p_values(added)
     finding = fault_injection.finding_of("mislabelled row", worlds[0], worlds[1], claimed=claimed, pilot=pilot)
@@ -201,6 +186,30 @@ def canary_audit(asked: RunSpec, split: SemiPrivateSplit, *, trials: int = 400, 
         significance,
         min(1.0, len(by_test) * min(by_test.values())),
     )
+
+
+def canary_worlds(one: Solved, *, runs: int, seed: int | None) -> tuple[list[Array], list[list[Array]]]:
+    """The canary's scores of `runs` trainings with it and of as many without, and what some runs without it released beside the other rows.
+
+    Raises:
+        UnsupportedError: a learner that cannot be repeated, or returns no linear head.
+    """
+    view, canary = audit_rows(one.view)
+    worlds: list[Array] = []
+    added: list[list[Array]] = []
+    for place, has_canary in enumerate((True, False)):
+        x, y = (np.concatenate(pair) for pair in zip((view.x, view.y), canary, strict=True)) if has_canary else (view.x, view.y)
+        seeds = [None if seed is None else (seed + 1) * 10**7 + 2 * run + place for run in range(runs)]
+        world = dataclasses.replace(view, x=x, y=y, memo=Memo())
+        chunk = max(16, CHUNK_FLOATS // _floats_of_a_run(one))
+        parts = [seeds[start : start + chunk] for start in range(0, len(seeds), chunk)]
+        scores = []
+        for part in parts:
+            trial_scores, left_over = _trials(one, view, world, canary, part)
+            scores.append(trial_scores)
+            added = [list(run) for run in left_over] if part is parts[0] else added
+        worlds.append(np.concatenate(scores))
+    return worlds, added
 
 
 def supports(method: str) -> str:

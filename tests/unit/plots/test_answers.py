@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from pillar_core import plots
-from pillar_core.studies import lessons
+from pillar_core.studies.lessons import digits as lessons
 
 RUNS = pd.DataFrame({"k": [1, 1, 10, 10], "seed": [0, 1, 0, 1], "accuracy": [0.2, 0.4, 0.8, 0.9]})
 
@@ -51,3 +51,14 @@ def test_scrambled_pixels_keep_every_value_and_no_place() -> None:
     private = lessons._with_public("scrambled", 0)
     assert private.facts.n_private == parts.facts.n_private
     assert private.facts.n_public == parts.facts.n_public
+
+
+def test_a_limit_is_a_dashed_line_and_other_values_keep_their_scale() -> None:
+    table = pd.DataFrame({"epsilon": [1.0, 8.0], "certified": [0.0, 2.4], "limit": [1.0, 8.0]})
+    shared = {"x": "epsilon", "label": "true ε", "title": "t", "value": "certified", "scale": 1, "axis": "ε proved", "caption": "c"}
+    figure = plots.accuracy_by(table, limit="the truth", here=8.0, **shared)
+    dashed = next(trace for trace in figure.data if trace.name == "the truth")
+    assert list(dashed.y) == [1.0, 8.0]
+    assert list(figure.data[-1].y) == [2.4]
+    assert figure.layout.meta["alt"] == "Ε proved by true ε: 0 at 1; 2.4 at 8."
+    assert figure.layout.meta["caption"] == "c", "nothing was repeated over seeds"

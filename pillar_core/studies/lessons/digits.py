@@ -1,8 +1,4 @@
-"""What the lesson measures: six small questions, answered by training on real handwritten digits while the learner waits.
-
-Each function gives a tidy table: the control's value, seed, and what came out. Nothing is prepared beforehand; a whole
-answer takes a second or two on one core.
-"""
+"""What the first lesson measures: six small questions, answered by training on real handwritten digits while the learner waits."""
 
 import functools
 from collections.abc import Callable, Mapping, Sequence
@@ -17,8 +13,6 @@ from pillar_core.data import features
 from pillar_core.runs.run import run, run_many, solve
 from pillar_core.runs.splitting import named_features, split
 from pillar_core.types import FeatureSet, SemiPrivateSplit
-
-__all__ = ["DATA", "SOURCES", "directions", "guesses", "public_rows", "releases", "rows", "without_projection"]
 
 DATA = "digits"
 DELTA = 1e-5
@@ -82,7 +76,7 @@ def _parts(seed: int) -> SemiPrivateSplit:
     return split(named_features(DATA), public_fraction=PUBLIC_SHARE, seed=seed)
 
 
-def _private(parts: SemiPrivateSplit, count: int | None = None) -> FeatureSet:
+def private_rows(parts: SemiPrivateSplit, count: int | None = None) -> FeatureSet:
     """The private rows alone (the first `count`), with the test rows."""
     rows, chosen = parts.features, parts.private[:count]
     return features(rows.x_train[chosen], _labels(rows)[chosen], rows.x_test, rows.y_test, classes=rows.classes)
@@ -90,12 +84,12 @@ def _private(parts: SemiPrivateSplit, count: int | None = None) -> FeatureSet:
 
 def _first(count: int, seed: int) -> SemiPrivateSplit:
     parts = _parts(seed)
-    return split(_private(parts, count), public=_public(parts.public_x), seed=seed)
+    return split(private_rows(parts, count), public=_public(parts.public_x), seed=seed)
 
 
 def _with_public(source: str, seed: int) -> SemiPrivateSplit:
     parts = _parts(seed)
-    return split(_private(parts), public=_public(SOURCES[source](parts.public_x, seed)), seed=seed)
+    return split(private_rows(parts), public=_public(SOURCES[source](parts.public_x, seed)), seed=seed)
 
 
 def _public(x: Array) -> FeatureSet:

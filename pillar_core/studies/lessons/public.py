@@ -1,0 +1,144 @@
+"""What the lesson on choosing public data measures: small real images of clothes are private, other images offer directions."""
+
+import functools
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pandas as pd
+
+from pillar_core import accounting
+from pillar_core.arrays import Array
+from pillar_core.data import features
+from pillar_core.ledger import Ledger
+from pillar_core.rng import stream
+from pillar_core.runs import starter
+from pillar_core.runs.run import run_many, solve
+from pillar_core.runs.splitting import named_features, split
+from pillar_core.runs.sweep import cells, run_trials, table
+from pillar_core.screening import class_signal
+from pillar_core.studies.lessons.digits import DELTA, PUBLIC_SHARE, private_rows
+from pillar_core.studies.screening.answers import features_of
+from pillar_core.types import FeatureSet, SemiPrivateSplit
+
+DATA = str(starter.SHARED["dataset"])
+ROWS = 200
+"""Public images of every candidate."""
+CLOTHES = "clothes"
+CANDIDATES = (CLOTHES, "mnist", "pneumonia_mnist", "drawn_noise")
+DRAWS = 100
+"""Draws of a screening's noise, of which the share that finds the nearest set is told."""
+
+
+def public_images(counts: Sequence[int], *, epsilon: float, k: int, seeds: Sequence[int]) -> pd.DataFrame:
+    """Accuracy on k directions of so many public images: n_public, seed, accuracy in [0, 1]."""
+    return pd.DataFrame(
+        [(n, seed, _accuracies(_rows(CLOTHES, seed)[:n], [epsilon], k, seed)[0]) for n in counts for seed in seeds],
+        columns=["n_public", "seed", "accuracy"],
+    )
+
+
+def domains(sources: Sequence[str], *, epsilon: float, k: int, seeds: Sequence[int]) -> pd.DataFrame:
+    """Accuracy by where the directions come from: source, seed, accuracy in [0, 1], limit (DP-SGD, which takes no public image)."""
+    runs = pd.DataFrame(
+        [(source, seed, _accuracies(_rows(source, seed), [epsilon], k, seed)[0]) for source in sources for seed in seeds],
+        columns=["source", "seed", "accuracy"],
+    )
+    return runs.assign(limit=learners(["dp_sgd"], epsilon=epsilon)["accuracy"].mean())
+
+
+def learners(methods: Sequence[str], *, epsilon: float) -> pd.DataFrame:
+    """Accuracy of learners with a tenth of the rows public, from the records that ship: method, seed, accuracy in [0, 1]."""
+    runs = [record for name in methods for record in run_trials(cells({**starter.SHARED, "method": name, "epsilon": epsilon}))]
+    return table(runs)[["method", "seed", "accuracy"]]
+
+
+def screenings(epsilons: Sequence[float], *, seed: int = 0) -> pd.DataFrame:
+    """How often a class-signal screening within ε puts the nearest candidate first: epsilon, found in [0, 1]."""
+    return pd.DataFrame({"epsilon": epsilons, "found": [_chosen(epsilon, seed)[CLOTHES] for epsilon in epsilons]})
+
+
+def diluted(shares: Sequence[float], *, epsilon: float, k: int, seeds: Sequence[int]) -> pd.DataFrame:
+    """Accuracy where a share of the public images is drawn noise: share, seed, accuracy in [0, 1]."""
+    return pd.DataFrame(
+        [(share, seed, _accuracies(_mixed(share, seed), [epsilon], k, seed)[0]) for share in shares for seed in seeds],
+        columns=["share", "seed", "accuracy"],
+    )
+
+
+def shared_budget(shares: Sequence[float], *, epsilon: float, k: int, seeds: Sequence[int]) -> pd.DataFrame:
+    """Expected accuracy where a share of ε finds the public set and training has what is left: share, seed, accuracy, limit.
+
+    Both are Gaussian, so μ² adds up exactly. The first share is 0: a set is taken blindly. limit: the accuracy
+    at the whole ε, the nearest set known for free.
+    """
+    mu = accounting.mu_of(epsilon, DELTA)
+    asking = [accounting.mu_of(share * epsilon, DELTA) for share in shares[1:]]
+    left = [epsilon, *(accounting.epsilon_of_mu((mu**2 - asked**2) ** 0.5, DELTA) for asked in asking)]
+    rows = []
+    for seed in seeds:
+        chosen = [_chosen(share * epsilon, seed) for share in shares]
+        reached = {}
+        for name in CANDIDATES:
+            wanted = [place for place, one in enumerate(chosen) if one[name] > 0]
+            found = _accuracies(_rows(name, seed), [left[place] for place in wanted], k, seed)
+            reached[name] = dict(zip(wanted, found, strict=True))
+        for place, share in enumerate(shares):
+            accuracy = sum(weight * reached[name][place] for name, weight in chosen[place].items() if weight > 0)
+            rows.append((share, seed, accuracy, reached[CLOTHES][0]))
+    return pd.DataFrame(rows, columns=["share", "seed", "accuracy", "limit"])
+
+
+def _accuracies(public: Array, epsilons: Sequence[float], k: int, seed: int) -> list[float]:
+    """PILLAR's accuracy at each ε on directions of these public rows, trained together."""
+    if not epsilons:
+        return []
+    parts = split(private_rows(split_of(seed)), public=features(public, None), allow_overlap=True, seed=seed)
+    solved = [solve("pillar", parts, delta=DELTA, seed=seed, epsilon=epsilon, k=k) for epsilon in epsilons]
+    return [float(record.accuracy or 0.0) for record in run_many(solved, parts)]
+
+
+@functools.lru_cache(maxsize=4)
+def split_of(seed: int) -> SemiPrivateSplit:
+    return split(_features(DATA), public_fraction=PUBLIC_SHARE, seed=seed)
+
+
+@functools.lru_cache(maxsize=8)
+def _features(name: str) -> FeatureSet:
+    """Features that ship."""
+    return features_of(name, n=starter.DRAWN_IMAGES, seed=1) if name in starter.DRAWN else named_features(name, starter.BACKBONE)
+
+
+def _rows(name: str, seed: int) -> Array:
+    """(ROWS, d) public rows of a candidate."""
+    if name == CLOTHES:
+        return split_of(seed).public_x[:ROWS]
+    rows = _features(name).x_train
+    return rows[stream(seed, "lesson", name).permutation(len(rows))[:ROWS]]
+
+
+def _mixed(share: float, seed: int) -> Array:
+    noise = round(share * ROWS)
+    return np.concatenate([_rows("drawn_noise", seed)[:noise], _rows(CLOTHES, seed)[noise:]])
+
+
+@functools.lru_cache(maxsize=64)
+def _chosen(epsilon: float, seed: int) -> Mapping[str, float]:
+    """How often each candidate comes first over the noise of a screening within ε; each alike where nothing is spent."""
+    if epsilon == 0:
+        return dict.fromkeys(CANDIDATES, 1 / len(CANDIDATES))
+    sums, candidates = _screened(seed)
+    std = accounting.noise_multiplier(epsilon, delta=DELTA)
+    copies = sums.sums + std * stream(seed, "lesson", "screenings", f"{epsilon:g}").standard_normal((DRAWS, *sums.sums.shape))
+    signals = np.stack([class_signal.signal(sums, one, copies, noise_std=std) for one in candidates.values()])
+    return dict(zip(candidates, np.bincount(signals.argmax(axis=0), minlength=len(candidates)) / DRAWS, strict=True))
+
+
+@functools.lru_cache(maxsize=2)
+def _screened(seed: int) -> tuple[class_signal.ClassSums, dict[str, class_signal.Candidate]]:
+    """The private rows' class sums without noise, and the candidates."""
+    public = {name: _rows(name, seed) for name in CANDIDATES}
+    centre, private = class_signal.public_centre(list(public.values())), private_rows(split_of(seed))
+    sums = class_signal.released(
+        private, len(private.x_train), centre, noise_multiplier=0.0, noise=stream(seed, "lesson", "no noise"), ledger=Ledger()
+    )
+    return sums, {name: class_signal.Candidate.of(class_signal.unit(rows, centre)) for name, rows in public.items()}
