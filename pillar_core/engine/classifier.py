@@ -16,6 +16,11 @@ class LinearClassifier:
     weights: Array
     bias: Array
 
+    @property
+    def width(self) -> int:
+        """d, the numbers of a row."""
+        return len(self.weights if self.transform.projection is None else self.transform.projection)
+
     def scores(self, x: Array) -> Array:
         """(n, C) float32 scores of rows x (n, d).
 

@@ -1,8 +1,9 @@
-"""A trained head as a zip: safetensors with the public transform and weights, JSON with guarantee and card, a statement."""
+"""A trained model as a zip: safetensors with its arrays (a head with its public transform, or a network), JSON with guarantee and card."""
 
 import dataclasses
 import io
 import json
+import math
 import zipfile
 from pathlib import Path
 from typing import Annotated, Any
@@ -17,6 +18,9 @@ from pillar_core.data.parts import check_unpacked, place_of
 from pillar_core.engine import LinearClassifier
 from pillar_core.errors import DataError, StoreError, UnsupportedError
 from pillar_core.methods import METHODS
+from pillar_core.methods.parts.deep.classifier import Design, NetworkClassifier
+from pillar_core.methods.parts.deep.networks import portable
+from pillar_core.methods.parts.deep.pixels import channels_of
 from pillar_core.runs.statement import statement
 from pillar_core.splits import Transform
 from pillar_core.types import Guarantee, RunRecord
@@ -39,6 +43,8 @@ IN_SIGHT = (
     "learner, k, ε and other settings were moved while test accuracy of models trained on these private rows was in sight, and that was "
     "not paid for: ε covers this training alone, and not what its settings say about the rows"
 )
+LARGEST_IMAGE = 2**24
+"""Pixels of an image that a network which was brought may name."""
 PAID_WAYS = "random stopping, linear scaling or simulation on public rows"
 NO_RELEASE = f"this run is no release: {UNPAID}. Choose the settings by rules or pay: {PAID_WAYS}."
 
@@ -48,7 +54,7 @@ def model_bytes(record: RunRecord, *, classes: tuple[str, ...]) -> bytes:
 
     Raises:
         UnsupportedError: a seeded run (its noise can be subtracted), a run whose settings were chosen on test rows and not paid
-            for, one that claims to cover a choice that was made in sight of test accuracy, or a classifier that is not linear.
+            for, one that claims to cover a choice that was made in sight of test accuracy, or a classifier of an unknown kind.
     """
     from safetensors.numpy import save
 
@@ -59,15 +65,14 @@ def model_bytes(record: RunRecord, *, classes: tuple[str, ...]) -> bytes:
         raise UnsupportedError(f"this guarantee claims to cover a choice that it does not: {IN_SIGHT}. Declare it with `in_sight`.")
     if not (record.guarantee.covers_choice or record.guarantee.chosen_in_sight):
         raise UnsupportedError(NO_RELEASE)
-    if not isinstance(record.classifier, LinearClassifier):
-        raise UnsupportedError(f"only linear heads are exported; {record.method} is none.")
-    head = record.classifier
-    arrays = {name: getattr(head.transform, name) for name in PARTS if getattr(head.transform, name) is not None}
-    weights = save({name: np.ascontiguousarray(array) for name, array in (arrays | {"weights": head.weights, "bias": head.bias}).items()})
+    arrays, built = _taken_apart(record)
+    if "network" in built:
+        record = dataclasses.replace(record, settings={**record.settings, "network": built["network"]["network"]})
+    weights = save({name: np.ascontiguousarray(array) for name, array in arrays.items()})
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr(WEIGHTS, weights)
-        archive.writestr(CARD, json.dumps(_card(record, classes, head), indent=2, ensure_ascii=False))
+        archive.writestr(CARD, json.dumps(_card(record, classes) | built, indent=2, ensure_ascii=False))
         archive.writestr(STATEMENT, statement(record).text)
         archive.writestr(READ_ME, _read_me(record, classes))
         archive.writestr(USE, USE_CODE.format(name="model.zip", d=record.facts.d))
@@ -104,20 +109,19 @@ def save_model(record: RunRecord, path: str | Path, *, classes: tuple[str, ...])
 class Model:
     """A loaded model: predict(x) gives labels, `classes` their names, `card` what it promises."""
 
-    def __init__(self, classifier: LinearClassifier, card: dict[str, Any]) -> None:
+    def __init__(self, classifier: LinearClassifier | NetworkClassifier, card: dict[str, Any]) -> None:
         self.classifier = classifier
         self.card = card
         self.classes: tuple[str, ...] = tuple(card["classes"])
 
     def predict(self, x: Array) -> Array:
-        """(n,) int64 labels of rows x (n, d), in the features that the model was trained on.
+        """(n,) int64 labels of rows x (n, d), in the features that the model was trained on: of a network, pixels in [0, 1].
 
         Raises:
             DataError, SettingError: no array of numbers, rows of another dimension, or NaN.
         """
         x = np.asarray(fitting("x", x, Array), dtype=np.float32)
-        head = self.classifier
-        width = len(head.weights if head.transform.projection is None else head.transform.projection)
+        width = self.classifier.width
         if x.ndim != 2 or x.shape[1] != width:
             raise DataError(f"rows must have shape (n, {width}); got {x.shape}.")
         if not np.isfinite(x).all():
@@ -149,7 +153,35 @@ def load_model(path: str | Path) -> Model:
         raise DataError(f"{path} is no model of the PILLAR explorer: {cause}.") from cause
 
 
+def _taken_apart(record: RunRecord) -> tuple[dict[str, Array], dict[str, Any]]:
+    """The arrays of a classifier, and what the card says of how they go together."""
+    head = record.classifier
+    if isinstance(head, NetworkClassifier):
+        design = dataclasses.asdict(head.design) | {"network": portable(head.design.network)}
+        return dict(zip(head.names, head.arrays, strict=True)), {"network": design}
+    if not isinstance(head, LinearClassifier):
+        raise UnsupportedError(f"linear heads and trained networks are exported; {record.method} is neither.")
+    arrays = {name: getattr(head.transform, name) for name in PARTS if getattr(head.transform, name) is not None}
+    size = {"features": int(record.facts.d), "dimensions": int(head.weights.shape[0])}
+    return arrays | {"weights": head.weights, "bias": head.bias}, {"transform": {"normalise": head.transform.normalise, **size}}
+
+
+def _network(arrays: dict[str, Array], card: dict[str, Any]) -> NetworkClassifier:
+    """The network that a card describes; only names, sizes and numbers are taken from the file, and no other file is opened."""
+    design, classes = fitting("network", card["network"], dict[str, Any]), card["classes"]
+    built = Design(**{**design, "network": portable(str(design["network"])), "shape": tuple(map(int, design["shape"]))})
+    most = max(max(array.shape, default=1) for array in arrays.values())
+    sizes = (built.n_classes, built.lora_rank, channels_of(built.shape))
+    if built.n_classes != len(classes) or not 0 < min(sizes) <= max(sizes) <= most or not 0 < math.prod(built.shape) <= LARGEST_IMAGE:
+        raise ValueError("its card does not fit its arrays")
+    classifier = NetworkClassifier(built, tuple(arrays), tuple(arrays.values()))
+    classifier.predict(np.zeros((1, classifier.width), dtype=np.float32))
+    return classifier
+
+
 def _model(arrays: dict[str, Array], card: dict[str, Any]) -> Model:
+    if "network" in card:
+        return Model(_network(arrays, card), card)
     sizes, d = dict[str, int](), "d" if "projection" in arrays else "k"
     for name, axes in {"weights": "k c", "bias": "c", "projection": "d k", "mean": d, "scale": d}.items():
         if name not in PARTS or name in arrays:
@@ -164,13 +196,12 @@ def _model(arrays: dict[str, Array], card: dict[str, Any]) -> Model:
     return Model(LinearClassifier(transform, arrays["weights"], arrays["bias"]), card)
 
 
-def _card(record: RunRecord, classes: tuple[str, ...], head: LinearClassifier) -> dict[str, Any]:
+def _card(record: RunRecord, classes: tuple[str, ...]) -> dict[str, Any]:
     return {
         "format": FORMAT,
         "method": record.method,
         "classes": list(classes),
         "settings": dict(record.settings),
-        "transform": {"normalise": head.transform.normalise, "features": int(record.facts.d), "dimensions": int(head.weights.shape[0])},
         "guarantee": guarantee_card(record.guarantee),
         "n_private": record.facts.n_private,
         "deployment": dict(statement(record).fields),
@@ -182,8 +213,10 @@ def _card(record: RunRecord, classes: tuple[str, ...], head: LinearClassifier) -
 def _read_me(record: RunRecord, classes: tuple[str, ...]) -> str:
     """The model card: what it is, what it tells apart, what it promises, how it was set, how to use it."""
     settings = "\n".join(f"- `{name}`: {value}" for name, value in record.settings.items())
+    kind = "A network on images of" if isinstance(record.classifier, NetworkClassifier) else "A linear head on"
+    unit = "pixels in [0, 1]" if isinstance(record.classifier, NetworkClassifier) else "features"
     return (
-        f"# {METHODS[record.method].title}, {len(classes)} classes\n\nA linear head on {record.facts.d:,} features that tells apart: "
+        f"# {METHODS[record.method].title}, {len(classes)} classes\n\n{kind} {record.facts.d:,} {unit} that tells apart: "
         f"{', '.join(classes)}. Rows must be prepared as the training rows were.\n\n## Guarantee\n\n{statement(record).text}\n\n"
         f"## Settings\n\n{settings}\n\n## Use\n\n```python\n{USE_CODE.format(name='model.zip', d=record.facts.d)}```\n\n"
         "Test accuracy is left out: it is a non-private release of the test rows.\n"

@@ -124,7 +124,9 @@ def bring(settings: Settings) -> None:
             help="A path that the app can read, or any name of the data set registry.",
         )
         kept_sets.panel(settings, uploads.IMAGES)
-        st.caption("They stay on this machine, in its cache (readable by its user only). Tables about them hold no rows.")
+        st.caption(
+            f"They stay on this machine, in `{pc.store.default().root}` (readable by its user only). Tables about them hold no rows."
+        )
 
 
 def _take_private() -> None:

@@ -10,11 +10,14 @@ import zipfile
 import numpy as np
 import pytest
 from safetensors.numpy import save
+from safetensors.torch import save_file as save_torch
 
 import pillar_core as pc
+from pillar_core import rng
 from pillar_core.__main__ import main
 from pillar_core.errors import DataError, PillarError, UnsupportedError
 from pillar_core.runs.models import FORMAT, IN_SIGHT, in_sight, model_bytes
+from pillar_core.types import Dataset, SemiPrivateSplit
 
 
 @pytest.fixture(scope="module")
@@ -153,3 +156,72 @@ def test_no_declaration_makes_a_choice_on_test_rows_a_release(split):
     unpaid = dataclasses.replace(record, guarantee=dataclasses.replace(record.guarantee, covers_choice=False))
     with pytest.raises(UnsupportedError, match="unpaid"):
         in_sight(unpaid)
+
+
+def small_images() -> SemiPrivateSplit:
+    """Sixty grey images of two classes, told apart by their brightness."""
+    labels = np.arange(60) % 2
+    pixels = (rng.stream(3, "pixels").integers(100, size=(60, 8, 8)) + 120 * labels[:, None, None]).astype(np.uint8)
+    return pc.split(pc.load_features(Dataset("bright", pixels, labels, pixels[:20], labels[:20], ("dark", "bright")), "raw_pixels"))
+
+
+@pytest.mark.parametrize("settings", [{"method": "from_scratch"}, {"method": "private_fine_tuning", "trainable": "lora", "lora_rank": 2}])
+def test_a_trained_network_leaves_and_predicts_as_the_record(settings, tmp_path):
+    if "trainable" in settings:
+        pytest.importorskip("peft", reason="low-rank additions need peft: pip install '.[lora]'")
+    split = small_images()
+    record = pc.run(split=split, epsilon=50.0, seed=None, steps=3, batch_size=20, **settings)
+    path = pc.save_model(record, tmp_path / "model.zip", classes=split.features.classes)
+    model = pc.load_model(path)
+    x = split.features.x_test
+    np.testing.assert_allclose(model.classifier.scores(x), record.classifier.scores(x), rtol=1e-5, atol=1e-6)
+    assert model.classes == ("dark", "bright")
+    with pytest.raises(DataError, match=r"shape \(n, 64\)"):
+        model.predict(np.zeros((2, 3)))
+    with zipfile.ZipFile(path) as archive:
+        assert "A network on images of 64 pixels" in archive.read("README.md").decode()
+
+
+def test_a_network_of_timm_leaves_without_the_folder_of_its_weights(tmp_path):
+    timm = pytest.importorskip("timm", reason="networks named timm:… need timm: pip install timm")
+    weights = tmp_path / "a folder of mine" / "weights.safetensors"
+    weights.parent.mkdir()
+    save_torch(dict(timm.create_model("test_efficientnet", num_classes=0).state_dict()), weights)
+    network, split = f"timm:test_efficientnet?weights={weights}&size=32", small_images()
+    record = pc.run("private_fine_tuning", split, epsilon=50.0, seed=None, steps=1, batch_size=8, trainable="head", network=network)
+    path = pc.save_model(record, tmp_path / "model.zip", classes=split.features.classes)
+    x = split.features.x_test
+    expected = record.classifier.scores(x)
+    weights.unlink()  # the file holds the whole network
+    np.testing.assert_allclose(pc.load_model(path).classifier.scores(x), expected, rtol=1e-5, atol=1e-6)
+    with zipfile.ZipFile(path) as archive:
+        assert not any("a folder" in archive.read(name).decode(errors="replace") for name in archive.namelist())
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"network": "timm:hf-hub:somebody/something"},
+        {"network": "timm:test_efficientnet?checkpoint_path=/etc/passwd"},
+        {"network": "wrn_16_4"},
+        {"n_classes": 10**9},
+        {"lora_rank": 10**9, "trainable": "lora"},
+        {"shape": [10**9, 10**9]},
+        {"shape": [4, 4, 10**6]},
+        {"shape": "ab"},
+        {"unknown": 1},
+    ],
+)
+def test_a_network_of_another_making_is_refused(changed, tmp_path):
+    split = small_images()
+    record = pc.run("from_scratch", split, epsilon=50.0, seed=None, steps=1, batch_size=8)
+    path = pc.save_model(record, tmp_path / "model.zip", classes=split.features.classes)
+    with zipfile.ZipFile(path) as archive:
+        parts = {name: archive.read(name) for name in archive.namelist()}
+    card = json.loads(parts["model.json"])
+    parts["model.json"] = json.dumps(card | {"network": card["network"] | changed}).encode()
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, content in parts.items():
+            archive.writestr(name, content)
+    with pytest.raises(DataError, match="no model"):
+        pc.load_model(path)

@@ -30,9 +30,10 @@ class Design:
     shape: tuple[int, ...]
     n_classes: int
 
-    def built(self, *, seed: int | None) -> tuple[torch.nn.Module, str, Input]:
-        """(the network at its start, the name of its head, how rows become its input)."""
-        network = networks.build(self.network, channels=channels_of(self.shape), n_classes=self.n_classes, seed=seed)
+    def built(self, *, seed: int | None, is_filled: bool = True) -> tuple[torch.nn.Module, str, Input]:
+        """(the network at its start, the name of its head, how rows become its input); not `is_filled`: without the file of its weights."""
+        channels = channels_of(self.shape)
+        network = networks.build(self.network, channels=channels, n_classes=self.n_classes, seed=seed, is_filled=is_filled)
         module = choice.choose(network, trainable=self.trainable, layers=self.layers, lora_rank=self.lora_rank, seed=seed)
         return module, network.head, Input.of(self.shape, network)
 
@@ -51,15 +52,19 @@ class NetworkClassifier:
         state = module.state_dict()
         return cls(design, tuple(state), tuple(np.array(value.detach().cpu().numpy()) for value in state.values()))
 
+    @property
+    def width(self) -> int:
+        """h·w·c, the numbers of a row."""
+        return int(np.prod(self.design.shape))
+
     def scores(self, x: Array) -> Array:
         """(n, C) float32 logits of rows of pixels x (n, h·w·c) in [0, 1].
 
         Raises:
             DataError: rows of another width.
         """
-        width = int(np.prod(self.design.shape))
-        if x.ndim != 2 or x.shape[1] != width:
-            raise DataError(f"rows must be the pixels of images {self.design.shape}, shape (n, {width}); got {x.shape}.")
+        if x.ndim != 2 or x.shape[1] != self.width:
+            raise DataError(f"rows must be the pixels of images {self.design.shape}, shape (n, {self.width}); got {x.shape}.")
         module, taken, where = self._loaded
         with torch.inference_mode(), threads_for(100.0 * len(x) * sum(array.size for array in self.arrays)):
             parts = [
@@ -76,7 +81,7 @@ class NetworkClassifier:
 
     @cached_property
     def _loaded(self) -> tuple[torch.nn.Module, Input, torch.device]:
-        module, _, taken = self.design.built(seed=0)
+        module, _, taken = self.design.built(seed=0, is_filled=False)
         module.load_state_dict({name: torch.from_numpy(array.copy()) for name, array in zip(self.names, self.arrays, strict=True)})
         where = training_device()
         return module.eval().to(where), taken, where

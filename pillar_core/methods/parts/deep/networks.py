@@ -12,7 +12,7 @@ import math
 from collections import OrderedDict
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qsl
+from urllib.parse import parse_qsl, urlencode
 
 from pillar_core.backbones.weights import fill
 from pillar_core.deferred import torch
@@ -35,15 +35,17 @@ class Built:
     side: int | None
 
 
-def build(name: str, *, channels: int, n_classes: int, seed: int | None) -> Built:
+def build(name: str, *, channels: int, n_classes: int, seed: int | None, is_filled: bool = True) -> Built:
     """The network called `name` at its start, for images with `channels` channels: random weights named by `seed`, or those of the file.
+
+    is_filled: False leaves the file alone, for a network whose whole state is set afterwards.
 
     Raises:
         UnknownNameError: no such network. SettingError: a timm name without its weights file.
         DataError: the file does not hold this network. MissingDependencyError: timm is not installed.
     """
     if name.startswith(TIMM):
-        return _pretrained(name, n_classes)
+        return _pretrained(name, n_classes, is_filled)
     if name == "small_cnn":
         return Built(started(small_cnn(channels, n_classes), seed), "head", channels, None)
     if name == "wrn_16_4":
@@ -93,21 +95,41 @@ def learning(module: torch.nn.Module) -> torch.nn.Module:
     return module
 
 
-def _pretrained(name: str, n_classes: int) -> Built:
+def portable(name: str) -> str:
+    """The name with the folder of its weights left out: what an exported model may say of it.
+
+    Raises:
+        SettingError: a timm name that no other machine should build from a file that it was given: not of timm's own list, or with
+            options besides `weights` and `size`.
+    """
+    if not name.startswith(TIMM):
+        return name
+    import timm
+
+    title, _, query = name.removeprefix(TIMM).partition("?")
+    given = dict(parse_qsl(query))
+    if title not in timm.list_models() or not set(given) <= {"weights", "size"}:
+        raise SettingError(f"only networks of timm's list without options besides weights and size leave as a file; got {TIMM}{title}.")
+    options = {key: Path(value).name if key == "weights" else str(int(value)) for key, value in given.items()}
+    return f"{TIMM}{title}?{urlencode(options)}"
+
+
+def _pretrained(name: str, n_classes: int, is_filled: bool) -> Built:
     title, _, query = name.removeprefix(TIMM).partition("?")
     given: dict[str, Any] = dict(parse_qsl(query))
     weights, side = Path(given.pop("weights", "")).expanduser(), int(given.pop("size", TIMM_SIDE))
-    if not weights.is_file():
+    if is_filled and not weights.is_file():
         raise SettingError(f"network {TIMM}{title} needs its weights as a local file, {TIMM}{title}?weights=FILE; got {str(weights)!r}.")
     import timm
 
     trunk: Any = timm.create_model(title, pretrained=False, num_classes=0, **given)
-    fill(trunk, weights, what=title)
+    if is_filled:
+        fill(trunk, weights, what=title)
     head = torch.nn.Linear(int(trunk.num_features), n_classes)
     torch.nn.init.zeros_(head.weight)
     torch.nn.init.zeros_(head.bias)
     trunk = with_fixed_norms(trunk)
-    if not keeps_rows_apart(trunk, torch.from_numpy(stream(0, "rows apart").standard_normal((1, 3, side, side))).float()):
+    if is_filled and not keeps_rows_apart(trunk, torch.from_numpy(stream(0, "rows apart").standard_normal((1, 3, side, side))).float()):
         raise SettingError(f"network {TIMM}{title} with these options looks across the rows of a batch; leave out norm_layer and the like.")
     return Built(torch.nn.Sequential(trunk, head), "1", 3, side)
 
