@@ -29,7 +29,7 @@ def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
         "--public",
         required=True,
         nargs="+",
-        help="candidates: the same, name~0.5 for a shifted drawn set, a+b for a mixture, own_half as a yardstick",
+        help="candidates: the same, name~0.5 for a shifted drawn set, a+b for a mixture; part: a tenth of --private, own_half: a yardstick",
     )
     parser.add_argument("--score", nargs="+", default=["gsd"], help=f"any of {', '.join(SCORES)}")
     parser.add_argument("--model", default="probe", help=f"{', '.join(MODELS)}, or timm:NAME?weights=FILE[&layers=…|&lora=8]")

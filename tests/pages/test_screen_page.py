@@ -30,7 +30,7 @@ def test_the_page_opens_with_a_private_answer_and_says_what_a_diagnostic_is(star
     app = start("screen", data="fashion_mnist")
     assert not app.exception
     assert spent(app) == "ε ≤ 0.3"
-    assert "Use MNIST sample" in words(app)
+    assert "Best choice: A part of the private set" in words(app)
     assert "one row added or removed" in words(app)
     assert "licence: CC BY-SA 3.0" in words(app)
     assert "μN/C is" in words(app)

@@ -19,7 +19,7 @@ from pillar_core.screening import MODELS, SCORES
 from pillar_core.screening.models import model_of
 from pillar_core.screening.release import LARGEST_PURE_K as PURE_K
 from pillar_core.studies.screening import answers as screening_kept
-from pillar_core.studies.screening.answers import BACKBONE, OWN_HALF, Ask
+from pillar_core.studies.screening.answers import BACKBONE, Ask
 
 TIMM = "timm"
 """The choice of a pre-trained network, which has a name of its own."""
@@ -217,7 +217,7 @@ def _candidates(private: str, *, with_own_half: bool) -> tuple[str, ...]:
 
 
 def _mixtures(single: tuple[str, ...]) -> tuple[str, ...]:
-    pairs = [f"{a}+{b}" for a, b in itertools.combinations([name for name in single if name != OWN_HALF], 2)]
+    pairs = [f"{a}+{b}" for a, b in itertools.combinations([name for name in single if name not in screening_sets.OWN], 2)]
     chosen = local.several(
         "Mixtures of two, equal shares",
         pairs,

@@ -16,7 +16,7 @@ from pillar_core.data.cards import here
 from pillar_core.data.uploads import Upload
 from pillar_core.errors import PillarError
 from pillar_core.studies.screening import answers
-from pillar_core.studies.screening.answers import OWN_HALF
+from pillar_core.studies.screening.answers import OWN_HALF, OWN_PART
 
 FAMILIES = (
     "drawn_digits",
@@ -28,8 +28,12 @@ FAMILIES = (
     "drawn_noise",
 )
 NOISE = "drawn_noise"
-USUAL = ("fashion_mnist", "mnist", "pneumonia_mnist", "drawn_letters", "drawn_textures", NOISE)
+USUAL = (OWN_PART, "fashion_mnist", "mnist", "pneumonia_mnist", "drawn_textures", NOISE)
 """The candidates of a first visit: real images first, then drawn ones."""
+OWN = {
+    OWN_PART: ("A part of the private set", "Every tenth row. Its people agreed to be public: ε protects the other nine tenths alone."),
+    OWN_HALF: ("Its own other half", "Private rows that were set aside: a yardstick and no public data."),
+}
 FALLBACK = "fashion_mnist_2k"
 KINDS = ["zip", "npz"]
 
@@ -43,7 +47,7 @@ def private_sets(settings: Settings) -> list[str]:
 def candidates(private: str, *, with_own_half: bool) -> list[str]:
     """Names that can be candidates for `private`."""
     half = [OWN_HALF] if with_own_half else []
-    names = dict.fromkeys([*half, *kept(), *_here(), *FAMILIES])
+    names = dict.fromkeys([OWN_PART, *half, *kept(), *_here(), *FAMILIES])
     return [name for name in names if name != private and not embedded.are_parts(name, private)]
 
 
@@ -60,7 +64,7 @@ def why_not(name: str) -> str:
 
 def can_be_public(name: str) -> bool:
     """Whether the sidebar can name this set: no mixture, no shifted set and no yardstick."""
-    return name in pc.DATASETS or uploads.is_name(name)
+    return name == OWN_PART or name in pc.DATASETS or uploads.is_name(name)
 
 
 def title(name: str) -> str:
@@ -71,15 +75,15 @@ def title(name: str) -> str:
 def samples(name: str, count: int) -> list[Array]:
     """The first images of a candidate, of each of its parts where it is a mixture; of the own half none, which is private."""
     parts = name.split("+")
-    if OWN_HALF in parts:
+    if OWN_HALF in parts or OWN_PART in parts:
         return []
     return [image for part in parts for image in answers.named(part, n=answers.FEWEST, seed=1).x_train[: count // len(parts)]]
 
 
 def facts(name: str, private: str, *, is_private: bool) -> str:
     """How many images a candidate has, of what size, under which licence; and without ε whether private rows are among them."""
-    if name == OWN_HALF:
-        return "Private rows that were set aside: a yardstick and no public data."
+    if name in (OWN_PART, OWN_HALF):
+        return OWN[name][1]
     words = []
     for part in name.split("+"):
         images, base = answers.named(part, n=answers.FEWEST, seed=1), part.partition("~")[0]
@@ -181,4 +185,4 @@ def _here() -> list[str]:
 
 def _title(name: str) -> str:
     base, mark, _ = name.partition("~")
-    return "Its own other half" if name == OWN_HALF else f"{uploads.title_of(base)}{', shifted' if mark else ''}"
+    return OWN[name][0] if name in OWN else f"{uploads.title_of(base)}{', shifted' if mark else ''}"

@@ -42,12 +42,13 @@ def summary(choice: Choice, table: pd.DataFrame) -> None:
         return
     first, spent = screening_sets.title(candidates.iloc[0]["public"]), float(table["epsilon_upper"].max())
     tied = [name for name in table.attrs.get("rivals", _undecided(candidates)) if name != OWN_HALF]
-    is_clear = not tied and len(candidates) > 1
     names = " or ".join(screening_sets.title(name) for name in tied) if len(tied) < 3 else f"any of {len(tied)} others"
-    verdict = f"{first}; {names} may do as well" if tied else first
+    verdict = f"Best choice: {first}{f'; {names} may do as well' if tied else ''}"
+    if screening_sets.NOISE in tied:
+        verdict = "Nothing stands out: at this ε even noise may do as well. More ε or more private rows would tell"
     left, right = st.columns([3.2, 1.2], vertical_alignment="center")
-    icon = ":material/check_circle:" if is_clear else ":material/balance:"
-    left.markdown(f"### {icon} Use {plain.text(verdict)}")
+    icon = ":material/balance:" if tied or len(candidates) == 1 else ":material/check_circle:"
+    left.markdown(f"## {icon} {plain.text(verdict)}")
     value = "not private" if math.isinf(spent) else f"ε ≤ {spent:.3g}"
     hint = "Without ε this reads private rows as they are: for your eyes. With ε one release ranks any number of candidates."
     right.metric("Privacy spent", value, help=hint, border=True)
@@ -80,14 +81,16 @@ def ranking(choice: Choice, table: pd.DataFrame, settings: Settings) -> None:
 
 def cards(choice: Choice, table: pd.DataFrame) -> None:
     """What each candidate is, nearest first: samples, size, licence, and under ε no word that reads a private row without noise."""
-    st.markdown("#### The candidates")
+    st.markdown("## The candidates")
     for place, (_, row) in enumerate(table.iterrows()):
         name = str(row["public"])
         with st.container(border=True, key=f"candidate-{place}"):
             facts, images = st.columns([2, 3], vertical_alignment="center")
             facts.markdown(f"**{row['rank']:.0f}. {plain.text(screening_sets.title(name))}**")
             facts.caption(plain.text(screening_sets.facts(name, choice.private, is_private=choice.epsilon is not None)))
-            images.image(screening_sets.samples(name, SAMPLES), width=56)
+            if samples := screening_sets.samples(name, SAMPLES):
+                title = plain.text(screening_sets.title(name))
+                images.image(samples, width=56, alt=[f"{title}: image {place}" for place in range(1, len(samples) + 1)])
             if screening_sets.can_be_public(name):
                 facts.button(
                     "Use as public data",

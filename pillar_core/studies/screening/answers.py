@@ -1,7 +1,7 @@
 """Screening by name, kept on disk: what a page or a job asks for is computed once and found again after a reload.
 
-`own_half` as a candidate is the private set's own other half, a yardstick: the private set is then its first half. Its rows are
-private, so it is refused where ε is spent.
+`part` as a candidate is every tenth row of the private set, which then counts as public: ε does not protect it. `own_half` is the set's
+own other half, a yardstick: its rows are private, so it is refused where ε is spent. The private set is then what is left.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from pillar_core.studies.screening.gradient_energy import captured
 from pillar_core.types import Dataset, FeatureSet, Progress, unwatched
 
 Rows = TypeVar("Rows", Dataset, FeatureSet)
-OWN_HALF = "own_half"
+OWN_PART, OWN_HALF = "part", "own_half"
 BACKBONE = "efficientnet_lite0"
 """Through which images go where a score compares features."""
 VERSION = 3
@@ -122,29 +122,18 @@ def sets_of(ask: Ask) -> tuple[Dataset, dict[str, Dataset]]:
         DataError: the own half where ε is spent. As `screening.candidate`.
     """
     n = _drawn_rows(ask)
-    private = named(ask.private, n=2 * n)
-    public = {name: named(name, n=n, seed=1) for name in ask.public if name != OWN_HALF}
-    if OWN_HALF not in ask.public:
-        return private, public
-    _refuse_own_half(ask)
-    first, second = halves(private)
-    return first, {name: second if name == OWN_HALF else public[name] for name in ask.public}
+    return _parted(ask, named(ask.private, n=2 * n), {name: named(name, n=n, seed=1) for name in ask.public if name not in _APART})
 
 
 def feature_sets_of(ask: Ask, progress: Progress = unwatched) -> tuple[FeatureSet, dict[str, FeatureSet]]:
-    """(private set, candidates by name) through the default backbone; the private set's own half is taken from its features.
+    """(private set, candidates by name) through the default backbone; the private set's own parts are taken from its features.
 
     Raises:
         As `sets_of` and `load_features`.
     """
     n = _drawn_rows(ask)
     private = features_of(ask.private, n=2 * n, progress=progress)
-    public = {name: features_of(name, n=n, seed=1, progress=progress) for name in ask.public if name != OWN_HALF}
-    if OWN_HALF not in ask.public:
-        return private, public
-    _refuse_own_half(ask)
-    private, half = halves(private)
-    return private, {name: half if name == OWN_HALF else public[name] for name in ask.public}
+    return _parted(ask, private, {name: features_of(name, n=n, seed=1, progress=progress) for name in ask.public if name not in _APART})
 
 
 def is_of_features(ask: Ask) -> bool:
@@ -152,22 +141,31 @@ def is_of_features(ask: Ask) -> bool:
     return ask.what == "ranking" and screening.SCORES[ask.score].is_of_features
 
 
-def _refuse_own_half(ask: Ask) -> None:
-    if ask.epsilon is not None and ask.what == "ranking":
-        raise DataError("the private set's own half holds private rows: it is a yardstick for a diagnostic and no candidate under ε.")
-
-
 def _drawn_rows(ask: Ask) -> int:
     return math.ceil(FEWEST + NEEDED * ask.n_examples)
 
 
-def halves(data: Rows) -> tuple[Rows, Rows]:
-    """Every other row, and the rows between them; test rows stay with the first."""
+def _every(step: int, data: Rows) -> tuple[Rows, Rows]:
+    """(the other rows with the test rows, every so manieth row)."""
+    taken = np.arange(len(data.x_train)) % step == step - 1
     parts = [
-        dataclasses.replace(data, x_train=data.x_train[start::2], y_train=None if data.y_train is None else data.y_train[start::2])
-        for start in (0, 1)
+        dataclasses.replace(data, x_train=data.x_train[rows], y_train=None if data.y_train is None else data.y_train[rows])
+        for rows in (~taken, taken)
     ]
     return parts[0], dataclasses.replace(parts[1], x_test=None, y_test=None)
+
+
+_APART: dict[str, int] = {OWN_PART: 10, OWN_HALF: 2}
+
+
+def _parted(ask: Ask, private: Rows, public: dict[str, Rows]) -> tuple[Rows, dict[str, Rows]]:
+    """The private set without what of it is a candidate, and all candidates in the question's order."""
+    if OWN_HALF in ask.public and ask.epsilon is not None and ask.what == "ranking":
+        raise DataError("the private set's own half holds private rows: it is a yardstick for a diagnostic and no candidate under ε.")
+    for name, step in _APART.items():
+        if name in ask.public:
+            private, public[name] = _every(step, private)
+    return private, {name: public[name] for name in ask.public}
 
 
 def named(name: str, *, n: int | None = None, seed: int = 0) -> Dataset:
@@ -208,7 +206,7 @@ def extracted(name: str, *, n: int | None = None, seed: int = 0) -> Dataset:
 def rows_to_extract(ask: Ask) -> int:
     """Images that a ranking of features has to take through the backbone first."""
     n = _drawn_rows(ask)
-    parts = dict.fromkeys(part for name in ask.public for part in name.split("+") if part != OWN_HALF)
+    parts = dict.fromkeys(part for name in ask.public for part in name.split("+") if part not in _APART)
     images = [extracted(ask.private, n=2 * n), *(extracted(part, n=n, seed=1) for part in parts)]
     return sum(len(one.x_train) for one in images if not is_ready(one, backbone=BACKBONE))
 

@@ -17,7 +17,7 @@ from pillar_core.jobs.kind import JOB_KINDS
 from pillar_core.rng import stream
 from pillar_core.screening import SCORES
 from pillar_core.studies.screening import answers as screening_kept
-from pillar_core.studies.screening.answers import OWN_HALF, Ask
+from pillar_core.studies.screening.answers import OWN_HALF, OWN_PART, Ask
 from pillar_core.types import Dataset
 
 ASK = Ask("ranking", "digits", ("drawn_digits", "drawn_noise"), k=2, n_examples=40, repeats=2)
@@ -73,6 +73,17 @@ def test_every_part_of_a_question_counts() -> None:
     keys = {ASK.key} | {dataclasses.replace(ASK, **{name: value}).key for name, value in others.items()}
     assert len(keys) == 1 + len(others)
     assert Ask.of(ASK.payload) == ASK
+
+
+def test_a_part_of_the_private_set_is_public_and_no_private_row_under_epsilon() -> None:
+    ask = Ask("ranking", "mnist", (OWN_PART, "drawn_noise"), score="class_signal", model="efficientnet_lite0", k=0, epsilon=1.0)
+    private, public = screening_kept.feature_sets_of(ask)
+    whole = screening_kept.features_of("mnist").x_train
+    np.testing.assert_array_equal(public[OWN_PART].x_train, whole[9::10])
+    np.testing.assert_array_equal(private.x_train, np.delete(whole, np.s_[9::10], axis=0))
+    table = screening_kept.computed(ask)
+    assert table["public"].tolist() == [OWN_PART, "drawn_noise"]
+    assert not table.attrs["rivals"]
 
 
 def test_the_own_half_is_disjoint_the_nearest_and_no_candidate_under_epsilon() -> None:
