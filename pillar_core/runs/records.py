@@ -11,7 +11,7 @@ from pillar_core import metrics, store
 from pillar_core.data import DATASETS, uploads, visitors
 from pillar_core.errors import PillarError
 from pillar_core.fingerprint import fingerprint
-from pillar_core.runs import imported, sweep
+from pillar_core.runs import imported, starter, sweep
 from pillar_core.runs.tables import is_record, row_of
 from pillar_core.types import RunSpec
 
@@ -25,17 +25,18 @@ BYTES_A_RUN = 2_500
 """A record on disk, rounded up."""
 
 
-def all_runs() -> pd.DataFrame:
-    """One row per record in the cache: the columns of `sweep`, with `key`, `data` (the data set's name for people), `group` and `origin`.
+def all_runs(*, shipped: bool = False) -> pd.DataFrame:
+    """One row per record in the cache, or with `shipped` per one that came with the library: the columns of `sweep`, with `key`, `data`
+    (the data set's name for people), `group` and `origin`.
 
     Rows of equal `group` differ in the seed alone: imported records and those of another version are never in a group of one's own, and
     the imported stay out where a record of this machine has their key. Empty without records. A browser of the app gets none on rows
     that others brought.
     """
     cache, title_of, sees = store.default(), functools.cache(data_words), functools.cache(uploads.sees)
-    own_keys = cache.keys("record")
-    is_asked = _asked().__contains__ if visitors.binds() else lambda _: True
-    others = sorted(set(cache.keys(imported.KIND)) - set(own_keys))
+    own_keys = starter.keys() if shipped else cache.keys("record")
+    is_asked = _asked().__contains__ if visitors.binds() and not shipped else lambda _: True
+    others = [] if shipped else sorted(set(cache.keys(imported.KIND)) - set(own_keys))
     found = [(imported.OWN, key) for key in own_keys] + [(imported.MARK, key) for key in others]
     rows = [row for origin, key in found if (row := _row(str(cache.root), origin, key)) is not None]
     seen = [row for row in rows if sees(f"{row['dataset']} {row.get('public')} {row.get('backbone')}") and is_asked(row["key"])]

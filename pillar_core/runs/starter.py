@@ -56,6 +56,11 @@ def record(cell: RunSpec) -> RunRecord | None:
     return None if stored is None else record_of(stored, facts=PublicFacts(**stored["facts"]), data="")
 
 
+def keys() -> list[str]:
+    """The keys of the records that ship."""
+    return store.upkeep.keys_below(_folder(), "record", "")
+
+
 def missing() -> list[RunSpec]:
     """The starter cells that no shipped record answers."""
     folder = _folder()
