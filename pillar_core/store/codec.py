@@ -50,7 +50,7 @@ def decode_yaml(text: str) -> list[Any]:
             if isinstance(token, yaml.AliasToken):
                 raise ValueError("a YAML text with aliases (*name) is not read; write each value out.")
         return list(yaml.safe_load_all(text))
-    except (yaml.YAMLError, RecursionError, OverflowError) as error:
+    except (yaml.YAMLError, RecursionError, OverflowError, AttributeError, KeyError) as error:  # the last two: !!bool and !!timestamp
         raise ValueError(f"this is no YAML: {error}") from error
 
 

@@ -183,7 +183,10 @@ def _fit(
 
 def _basis(rows: _AnchoredRows, weights: torch.Tensor, k: int) -> AnchorBasis:
     residuals = head_residuals(rows.anchors, rows.anchor_labels, weights)
-    coefficients = anchor_coefficients(rank_one_gram(residuals.cpu(), rows.anchor_products), k)
+    gram = rank_one_gram(residuals.cpu(), rows.anchor_products)
+    if not np.isfinite(gram).all():
+        raise DataError("the public rows' gradients are not finite. Training diverged: lower the learning rate.")
+    coefficients = anchor_coefficients(gram, k)
     return AnchorBasis(residuals, rows.anchors, torch.from_numpy(coefficients).float().to(residuals.device))
 
 

@@ -106,6 +106,11 @@ def test_more_directions_than_anchors_are_refused():
         pc.run("gep", small_split(), epsilon=1.0, k=11, anchors=10)
 
 
+def test_a_training_that_diverges_is_refused():
+    with pytest.raises(DataError, match="Training diverged: lower the learning rate"):
+        pc.run("gep", small_split(), epsilon=1.0, learning_rate=1e300)
+
+
 def test_the_official_basis_and_clipped_means(shared):
     oracle = json.loads((shared / "oracles" / "gep_step.json").read_text())
     public, private = np.array(oracle["pub"]), np.array(oracle["priv"])

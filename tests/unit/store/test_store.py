@@ -650,6 +650,12 @@ def test_yaml_of_endless_values_is_refused_before_it_is_built(text: str, monkeyp
     assert len(seen) < 100_010
 
 
+@pytest.mark.parametrize("text", ["a: !!bool maybe", "a: !!timestamp soon", "? !!timestamp soon\n: 1"])
+def test_yaml_values_that_are_not_of_the_kind_they_say_are_no_yaml(text: str) -> None:
+    with pytest.raises(ValueError, match="this is no YAML"):
+        codec.decode_yaml(text)
+
+
 def test_a_yaml_number_beyond_every_float_is_no_yaml() -> None:
     with pytest.raises(ValueError, match="no YAML"):
         codec.decode_yaml("- " + ":".join(["59"] * 3_300) + ".5")
