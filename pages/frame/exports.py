@@ -53,6 +53,11 @@ def csv(table: pd.DataFrame) -> bytes:
     return without_formulas(table).to_csv(index=False).encode()
 
 
+def page(figure: Any) -> bytes:
+    """The figure as a page of its own that asks no server for anything; the same bytes each time."""
+    return bytes(figure.to_html(div_id="figure").encode())
+
+
 def differences(a: Settings, b: Settings) -> pd.DataFrame:
     """One row per setting that differs between A and B."""
     pairs = [(name, getattr(a, name), getattr(b, name)) for name in PINNED]

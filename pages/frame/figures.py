@@ -7,7 +7,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from pages.frame import badges, copying, core, exports, moving, plain, theme
+from pages.frame import badges, copying, core, exports, moving, plain, shares, theme
 from pages.frame.settings import Settings
 from pillar_core.plots.theme import narrowed
 from pillar_core.types import Provenance
@@ -86,7 +86,7 @@ def _below(figure: Any, table: pd.DataFrame, *, name: str, chart: str, settings:
             )
             _download(
                 "HTML",
-                lambda: figure.to_html().encode(),
+                shares.paid(lambda: exports.page(figure)),
                 f"{name}.html",
                 "text/html",
                 "The figure as a page of its own that zooms and hovers without a network.",

@@ -4,7 +4,7 @@ import contextlib
 import os
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import streamlit as st
 
@@ -145,6 +145,27 @@ def metered() -> Iterator[None]:
         unpaid, _THREAD.paid = now - getattr(_THREAD, "paid", 0.0), now
         if visitors.binds():
             BUDGETS.spend(owners.own_id(), unpaid)
+
+
+def paid(make: Callable[[], bytes]) -> Callable[[], bytes]:
+    """What makes a download, which a thread of nobody's calls when it is asked for: whoever it is shown to pays.
+
+    It must make the same bytes each time: Streamlit keeps what differs until a page runs again.
+    """
+    if not visitors.binds():
+        return make
+    who = owners.own_id()
+
+    def made() -> bytes:
+        if BUDGETS.own(who) <= 0:
+            raise UnsupportedError(f"{_used(who)} for the next file. {visitors.ADVICE}")
+        started = time.thread_time()
+        try:
+            return make()
+        finally:
+            BUDGETS.spend(who, time.thread_time() - started)
+
+    return made
 
 
 def words() -> None:

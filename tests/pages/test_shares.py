@@ -5,10 +5,13 @@ from __future__ import annotations
 import threading
 from pathlib import Path
 
+import pandas as pd
+import plotly.graph_objects as go
 import pytest
 
 from page_reading import Start, linked, words
-from pages.frame import failures, owner, shares
+from pages.frame import exports, failures, owner, shares
+from pages.parts.runs import exports as runs_exports
 from pillar_core.data import visitors
 from pillar_core.errors import UnsupportedError
 
@@ -95,6 +98,38 @@ def test_callbacks_before_a_run_and_fragments_are_paid_for_once(monkeypatch: pyt
     thread.start()
     thread.join()
     assert budgets.own("a") == pytest.approx(shares.SECONDS - 31.0)
+
+
+def test_a_download_is_paid_by_whom_it_was_shown_to_and_takes_the_same_place_each_time(monkeypatch: pytest.MonkeyPatch):
+    budgets, seconds = shares.Budgets(), [0.0]
+    monkeypatch.setattr(shares, "BUDGETS", budgets)
+    monkeypatch.setattr(shares.time, "thread_time", lambda: seconds[0])
+    monkeypatch.setattr(shares.time, "monotonic", lambda: 1000.0)
+    monkeypatch.setattr(visitors, "binds", lambda: True)
+    monkeypatch.setattr(shares.owners, "own_id", lambda: "a")
+
+    def make() -> bytes:
+        seconds[0] += shares.SECONDS + 1
+        return b"figure"
+
+    download = shares.paid(make)
+    monkeypatch.setattr(shares.owners, "own_id", lambda: "nobody")
+    assert download() == b"figure"
+    assert (budgets.own("a"), budgets.own("nobody")) == (-1.0, shares.SECONDS)
+    with pytest.raises(UnsupportedError, match="You have used your 60 s"):
+        download()
+
+
+def test_downloads_of_visitors_are_the_same_bytes_each_time():
+    figure, runs = go.Figure(go.Bar(x=["a"], y=[1.0])), pd.DataFrame({"key": [], "group": []})
+    assert exports.page(figure) == exports.page(figure)
+    assert runs_exports.report(runs, runs, [figure, figure]) == runs_exports.report(runs, runs, [figure, figure])
+
+
+def test_every_download_that_is_made_when_asked_for_is_paid():
+    sources = {path: path.read_text() for path in PAGES.rglob("*.py")}
+    made = {path.name for path, source in sources.items() if "download_button(" in source and "shares.paid(" not in source}
+    assert made == {"plan.py", "release.py", "train.py"}, "text that is there; models, which visitors do not get"
 
 
 def test_every_fragment_is_metered_and_its_errors_are_caught():

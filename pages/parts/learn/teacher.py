@@ -1,7 +1,6 @@
 """The teacher's panel: a link that opens where the class should start, with only the controls that it needs."""
 
 import dataclasses
-import functools
 import html
 import re
 from pathlib import Path
@@ -12,7 +11,7 @@ from urllib.parse import urlencode, urljoin
 import segno
 import streamlit as st
 
-from pages.frame import copying, local, plain, sidebar
+from pages.frame import copying, local, plain, shares, sidebar
 from pages.frame import settings as codec
 from pages.frame.settings import Settings
 from pages.parts.learn import classroom, lesson
@@ -64,7 +63,7 @@ def panel(settings: Settings) -> None:
         copying.button("Copy the class's link", linked, key="copy-class-link", hint="All students start from the same view.", page=opened)
         hint = "A page to print: questions first, answers on a sheet of their own. The answers are measured when you press."
         name, icon = f"{re.sub('[^a-z]+', '-', of.title.lower())}.html", ":material/print:"
-        made = functools.partial(sheet, of)
+        made = shares.paid(lambda: sheet(of).encode())
         st.download_button("Sheet for the class", made, name, "text/html", icon=icon, key="teach-sheet", help=hint, on_click="ignore")
         _code(linked, opened)
         classroom.learnt(of)

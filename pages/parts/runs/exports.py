@@ -61,7 +61,9 @@ def notebook(runs: pd.DataFrame) -> bytes:
 
 def report(lines: pd.DataFrame, runs: pd.DataFrame, figures: list[Any]) -> bytes:
     """One HTML file with figures, both tables and the way to repeat them; it asks no server for anything."""
-    drawings = [figure.to_html(full_html=False, include_plotlyjs=number == 0) for number, figure in enumerate(figures)]
+    drawings = [
+        figure.to_html(full_html=False, include_plotlyjs=number == 0, div_id=f"figure-{number}") for number, figure in enumerate(figures)
+    ]
     parts = [
         f"<!doctype html><html lang='en'><meta charset='utf-8'><title>Runs</title><style>{_STYLE}</style><h1>Runs</h1>",
         f"<p>{html.escape(_SPEAKS)}</p>",

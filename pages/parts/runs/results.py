@@ -6,7 +6,7 @@ import pandas as pd
 import streamlit as st
 
 import pillar_core as pc
-from pages.frame import badges, exports, figures, session, theme
+from pages.frame import badges, exports, figures, session, shares, theme
 from pages.frame.settings import Settings
 from pages.parts.runs import exports as runs_exports
 from pillar_core import plots
@@ -240,7 +240,9 @@ def _exports(lines: pd.DataFrame, runs: pd.DataFrame, drawn: list[Any]) -> None:
         }
         with st.container(horizontal=True):
             for label, (make, name, mime, hint) in files.items():
-                st.download_button(label, make, name, mime, key=f"runs-{name}", help=hint, on_click="ignore", icon=":material/download:")
+                st.download_button(
+                    label, shares.paid(make), name, mime, key=f"runs-{name}", help=hint, on_click="ignore", icon=":material/download:"
+                )
         st.caption("The same from a terminal, with the versions at hand:")
         st.code(runs_exports.command(few.head(20)), language="bash")
 
