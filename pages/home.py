@@ -21,39 +21,42 @@ theme.front(
     "one row. Fewer directions, less noise; too few, and the signal is lost: try it live.",
 )
 
-for column, door in zip(st.columns(len(presets.DOORS)), presets.DOORS, strict=True):
-    with column, st.container(border=True, key=f"door-{door.name}", height="stretch"):
-        st.markdown(f"## {door.icon} {door.title}")
-        st.markdown(door.text)
-        navigation.link(door.page, door.action, changes=door.changes)
-
-st.space("small")
-table = core.hero_table()
-if table is None:
-    st.info(
-        "The starter records that this picture is drawn from are missing. `python -m pillar_core starter` trains them again in about a "
-        "minute; everything else works without them.",
-        icon=":material/inventory_2:",
-    )
-else:
-    figure = plots.learning_hero(table, mode=theme.mode(), epsilon=settings.epsilon, k=settings.k or None, data=_DATA)
-    figures.show(
-        figure,
-        table,
-        name="hero",
-        key="hero",
-        kinds=(Provenance.NON_PRIVATE,),
-        settings=settings,
-        seeds=int(table["seed"].nunique()),
-        is_experiment=True,
-        is_real=True,
-    )
-    st.caption(
-        "Every point is a model that was really trained and tested on real images. All of one colour promise the same privacy; only k, "
-        "the number of public directions, differs. ε and k move the bold curve and the ring. The gain over training "
-        "without projection is largest at small ε and with few rows, and shrinks as either grows. Accuracy is measured on test rows, "
-        "which ε does not protect; always saying one of the ten classes is right in 10 % of them."
-    )
+first, second = st.container(), st.container()
+doors, picture = (second, first) if theme.is_narrow() else (first, second)
+with doors:
+    for column, door in zip(st.columns(len(presets.DOORS)), presets.DOORS, strict=True):
+        with column, st.container(border=True, key=f"door-{door.name}", height="stretch"):
+            st.markdown(f"## {door.icon} {door.title}")
+            st.markdown(door.text)
+            navigation.link(door.page, door.action, changes=door.changes)
+    st.space("small")
+with picture:
+    table = core.hero_table()
+    if table is None:
+        st.info(
+            "The starter records that this picture is drawn from are missing. `python -m pillar_core starter` trains them again in about a "
+            "minute; everything else works without them.",
+            icon=":material/inventory_2:",
+        )
+    else:
+        figure = plots.learning_hero(table, mode=theme.mode(), epsilon=settings.epsilon, k=settings.k or None, data=_DATA)
+        figures.show(
+            figure,
+            table,
+            name="hero",
+            key="hero",
+            kinds=(Provenance.NON_PRIVATE,),
+            settings=settings,
+            seeds=int(table["seed"].nunique()),
+            is_experiment=True,
+            is_real=True,
+        )
+        st.caption(
+            "Every point is a model that was really trained and tested on real images. All of one colour promise the same privacy; only k, "
+            "the number of public directions, differs. ε and k move the bold curve and the ring. The gain over training "
+            "without projection is largest at small ε and with few rows, and shrinks as either grows. Accuracy is measured on test rows, "
+            "which ε does not protect; always saying one of the ten classes is right in 10 % of them."
+        )
 
 st.header("Six things to try", anchor=False)
 for row in (presets.PRESETS[:3], presets.PRESETS[3:]):

@@ -47,10 +47,11 @@ def show(
     command: the shell command that repeats it, where it is not the run that the settings describe.
     """
     with st.container(key=f"figure-{name}", border=True):
-        if theme.is_narrow():
-            figure = narrowed(figure)
+        is_narrow = theme.is_narrow()
+        figure = narrowed(figure) if is_narrow else figure
         chosen, shared = None, {"key": key or f"chart-{name}", "alt": figure.layout.meta["alt"]}
-        shared["config"] = _CONFIG | {"toImageButtonOptions": {"format": "svg", "filename": name}}
+        shared["config"] = _CONFIG | {"displayModeBar": False if is_narrow else "hover"}
+        shared["config"]["toImageButtonOptions"] = {"format": "svg", "filename": name}
         if base:
             moving.chart(figure, base=base, **shared)
         else:

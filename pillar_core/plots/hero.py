@@ -50,7 +50,7 @@ def learning_hero(
         last = noiseless.iloc[-1]
         ends.append((float(last["k"]), 100 * float(last["mean"]), "without noise", INK[mode].muted))
     ends += _rule(figure, low_level, span=span, text="without projection", mode=mode, dash="dot")
-    ends += _rule(figure, top_level, span=span, text="no privacy at all", mode=mode, dash="dash")
+    ends += _rule(figure, top_level, span=span, text="no privacy", mode=mode, dash="dash")
     heights = [100 * points["mean"].min(), *(y for _, y, _, _ in ends)]
     end_labels(figure, ends, low=min(heights), high=max(heights), bold=epsilon_label(tight), height=height - 200)
     _story(figure, main, top=top, low_level=low_level, mode=mode)

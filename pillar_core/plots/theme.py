@@ -246,7 +246,8 @@ def finished(figure: Any, *, title: str, caption: str, alt: str, mode: Mode, hei
 
 
 def narrowed(figure: Any) -> Any:
-    """A copy of a `finished` figure for a window of about 390 pixels: words in more lines, smaller marks, no hints in italics."""
+    """A copy of a `finished` figure for a window of about 390 pixels: words in more lines, smaller marks, no hints in italics,
+    a finger that scrolls the page."""
     layout = figure.to_dict()["layout"]
     title = textwrap.wrap(layout["title"]["text"], 32)
     lines = textwrap.wrap(layout["meta"]["caption"], 50, break_on_hyphens=False)
@@ -270,6 +271,7 @@ def narrowed(figure: Any) -> Any:
         margin={"t": 64 + 20 * len(title) + 15 * len(lines), "l": 4, "r": min(layout.get("margin", {}).get("r", 16), 90)},
         height=layout["height"] + 20 * len(title) + 15 * len(lines) - 30,
         legend_font_size=11,
+        dragmode=False,
     )
     narrow.layout.annotations = notes
     for axis in (*narrow.select_xaxes(), *narrow.select_yaxes()):
