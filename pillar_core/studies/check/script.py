@@ -153,7 +153,8 @@ def _read(tree: ast.Module) -> Reading:
         library = owner or library
         if name == "WeightedRandomSampler":
             found["sampler"] = "weighted"
-        for keyword, expression in _arguments(call, tuple(fields) if name in _POSITIONAL else ()):
+        order = ("dataset", "batch_size", "shuffle") if name == "DataLoader" else tuple(fields) if name in _POSITIONAL else ()
+        for keyword, expression in _arguments(call, order):
             field = fields.get(keyword)
             if field is None or (isinstance(expression, ast.Constant) and expression.value is None):
                 continue
@@ -215,7 +216,11 @@ def _longer_training(tree: ast.AST, names: dict[str, ast.expr], epochs: Value) -
         if any(keyword.arg == "steps_per_epoch" for keyword in call.keywords):
             yield "epochs", call.lineno, "steps_per_epoch decides how long an epoch is"
     for loop in loops:
-        if isinstance(loop, ast.For) and "epoch" in ast.unparse(loop.target).lower() and isinstance(epochs, int | float):
+        if (
+            isinstance(loop, ast.For)
+            and "epoch" in f"{ast.unparse(loop.target)} {ast.unparse(loop.iter)}".lower()
+            and isinstance(epochs, int | float)
+        ):
             passes = [_value(argument, names) for call in _calls(loop.iter) if _name(call.func) in _RANGES for argument in call.args]
             if any(isinstance(count, int | float) and count > epochs + 1 for count in passes):
                 reason = f"the loop goes on beyond the {epochs:g} epochs that the noise is for"

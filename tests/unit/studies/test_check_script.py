@@ -270,6 +270,13 @@ def test_a_loop_beyond_the_epochs_that_the_noise_is_solved_for_leaves_noise_and_
     assert pc.check_run(**given, epochs=20, script=text.format(20)).epsilon["add_or_remove_one"] is None
 
 
+def test_a_loaders_batch_is_read_where_it_stands_alone():
+    """The batch of eight rows of another loader was taken for that of training, a sixty-fourth of it."""
+    text = "train = DataLoader(train_set, 512, True)\nmore = DataLoader(development, batch_size=8)\n"
+    assert read_script(text.splitlines()[0]).values["batch_size"] == 512
+    assert "batch_size" in read_script(text).hidden
+
+
 def test_a_last_batch_that_may_be_dropped_counts_as_dropped():
     text = "DataLoader(rows, batch_size=1000, drop_last={})\n" + OPACUS.format("", "1.0", "")
     given = {"n": 1999, "batch_size": None, "steps": 10, "delta": 1e-5}
