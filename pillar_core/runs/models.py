@@ -15,12 +15,14 @@ from pillar_core.arrays import Array, Axes
 from pillar_core.data import visitors
 from pillar_core.data.npz import LARGEST, UNREADABLE
 from pillar_core.data.parts import check_unpacked, place_of
+from pillar_core.deferred import torch
 from pillar_core.engine import LinearClassifier
 from pillar_core.errors import DataError, StoreError, UnsupportedError
 from pillar_core.methods import METHODS
 from pillar_core.methods.parts.deep.classifier import Design, NetworkClassifier
-from pillar_core.methods.parts.deep.networks import portable
+from pillar_core.methods.parts.deep.networks import build, portable
 from pillar_core.methods.parts.deep.pixels import channels_of
+from pillar_core.methods.parts.deep.settings import LORA_RANK
 from pillar_core.runs.statement import statement
 from pillar_core.splits import Transform
 from pillar_core.types import Guarantee, RunRecord
@@ -43,7 +45,7 @@ IN_SIGHT = (
     "learner, k, ε and other settings were moved while test accuracy of models trained on these private rows was in sight, and that was "
     "not paid for: ε covers this training alone, and not what its settings say about the rows"
 )
-LARGEST_IMAGE = 2**24
+LARGEST_IMAGE = 2**20
 """Pixels of an image that a network which was brought may name."""
 PAID_WAYS = "random stopping, linear scaling or simulation on public rows"
 NO_RELEASE = f"this run is no release: {UNPAID}. Choose the settings by rules or pay: {PAID_WAYS}."
@@ -170,10 +172,15 @@ def _network(arrays: dict[str, Array], card: dict[str, Any]) -> NetworkClassifie
     """The network that a card describes; only names, sizes and numbers are taken from the file, and no other file is opened."""
     design, classes = fitting("network", card["network"], dict[str, Any]), card["classes"]
     built = Design(**{**design, "network": portable(str(design["network"])), "shape": tuple(map(int, design["shape"]))})
-    most = max(max(array.shape, default=1) for array in arrays.values())
+    most = max(max(array.shape, default=1) for array in arrays.values() if array.size)
     sizes = (built.n_classes, built.lora_rank, channels_of(built.shape))
     if built.n_classes != len(classes) or not 0 < min(sizes) <= max(sizes) <= most or not 0 < math.prod(built.shape) <= LARGEST_IMAGE:
         raise ValueError("its card does not fit its arrays")
+    LORA_RANK.check(built.lora_rank)
+    with torch.device("meta"):  # where a network takes no memory
+        module = build(built.network, channels=sizes[2], n_classes=built.n_classes, seed=0, is_filled=False).module
+    if sum(part.numel() for part in module.state_dict().values()) > sum(array.size for array in arrays.values()):
+        raise ValueError("its card names a larger network than its arrays hold")
     classifier = NetworkClassifier(built, tuple(arrays), tuple(arrays.values()))
     classifier.predict(np.zeros((1, classifier.width), dtype=np.float32))
     return classifier

@@ -16,6 +16,7 @@ import pillar_core as pc
 from pillar_core import rng
 from pillar_core.__main__ import main
 from pillar_core.errors import DataError, PillarError, UnsupportedError
+from pillar_core.methods.parts.deep.classifier import NetworkClassifier
 from pillar_core.runs.models import FORMAT, IN_SIGHT, in_sight, model_bytes
 from pillar_core.types import Dataset, SemiPrivateSplit
 
@@ -198,6 +199,37 @@ def test_a_network_of_timm_leaves_without_the_folder_of_its_weights(tmp_path):
         assert not any("a folder" in archive.read(name).decode(errors="replace") for name in archive.namelist())
 
 
+def changed_network(changed, tmp_path):
+    """A model of a small network, whose card says something else of it."""
+    split = small_images()
+    record = pc.run("from_scratch", split, epsilon=50.0, seed=None, steps=1, batch_size=8)
+    path = pc.save_model(record, tmp_path / "model.zip", classes=split.features.classes)
+    with zipfile.ZipFile(path) as archive:
+        parts = {name: archive.read(name) for name in archive.namelist()}
+    card = json.loads(parts["model.json"])
+    parts["model.json"] = json.dumps(card | {"network": card["network"] | changed}).encode()
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, content in parts.items():
+            archive.writestr(name, content)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("changed", "reason"),
+    [
+        ({"network": "timm:resnet18"}, "larger network than its arrays"),
+        ({"network": "wrn_16_4"}, "larger network than its arrays"),
+        ({"network": "timm:test_efficientnet?size=100000"}, "size must be"),
+        ({"shape": [2**11, 2**10]}, "does not fit"),
+        ({"lora_rank": 300, "trainable": "lora"}, "lora_rank must be"),
+    ],
+)
+def test_a_card_does_not_make_a_small_file_large(changed, reason, tmp_path, monkeypatch):
+    monkeypatch.setattr(NetworkClassifier, "predict", None)
+    with pytest.raises(DataError, match=reason):
+        pc.load_model(changed_network(changed, tmp_path))
+
+
 @pytest.mark.parametrize(
     "changed",
     [
@@ -213,15 +245,5 @@ def test_a_network_of_timm_leaves_without_the_folder_of_its_weights(tmp_path):
     ],
 )
 def test_a_network_of_another_making_is_refused(changed, tmp_path):
-    split = small_images()
-    record = pc.run("from_scratch", split, epsilon=50.0, seed=None, steps=1, batch_size=8)
-    path = pc.save_model(record, tmp_path / "model.zip", classes=split.features.classes)
-    with zipfile.ZipFile(path) as archive:
-        parts = {name: archive.read(name) for name in archive.namelist()}
-    card = json.loads(parts["model.json"])
-    parts["model.json"] = json.dumps(card | {"network": card["network"] | changed}).encode()
-    with zipfile.ZipFile(path, "w") as archive:
-        for name, content in parts.items():
-            archive.writestr(name, content)
     with pytest.raises(DataError, match="no model"):
-        pc.load_model(path)
+        pc.load_model(changed_network(changed, tmp_path))

@@ -17,12 +17,14 @@ from urllib.parse import parse_qsl, urlencode
 from pillar_core.backbones.weights import fill
 from pillar_core.deferred import torch
 from pillar_core.errors import SettingError, UnknownNameError
+from pillar_core.params import Param
 from pillar_core.rng import stream
 
 GROUPS = 8
 TIMM = "timm:"
 TIMM_SIDE = 128
 """Side of the images that a network of timm gets unless the name says `&size=224`."""
+_SIDE = Param("size", int, TIMM_SIDE, "Side of the images that a network which leaves as a file gets.", low=8, high=1024)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -110,7 +112,7 @@ def portable(name: str) -> str:
     given = dict(parse_qsl(query))
     if title not in timm.list_models() or not set(given) <= {"weights", "size"}:
         raise SettingError(f"only networks of timm's list without options besides weights and size leave as a file; got {TIMM}{title}.")
-    options = {key: Path(value).name if key == "weights" else str(int(value)) for key, value in given.items()}
+    options = {key: Path(value).name if key == "weights" else str(_SIDE.check(int(value))) for key, value in given.items()}
     return f"{TIMM}{title}?{urlencode(options)}"
 
 
