@@ -24,6 +24,8 @@ with failures.shown("There is no advice for these rows."):
     if not is_brought:
         question.wait_until_asked(settings)
     names = question.candidates(settings)
+    if not question.are_numbers(settings, names):
+        st.stop()
     target = question.target(settings)
     advice = question.advised(settings, names, target)
     settings = question.applied(settings, advice)

@@ -14,6 +14,7 @@ from pillar_core.arrays import Array
 from pillar_core.data import arrays, files
 from pillar_core.data.images import loading as images
 from pillar_core.data.parts import Parts, place_of
+from pillar_core.data.wording import listed
 from pillar_core.errors import DataError, StoreError
 from pillar_core.types import Dataset, FeatureSet
 
@@ -118,7 +119,7 @@ def described(data: Dataset | FeatureSet, notes: tuple[str, ...], public_fractio
     n_public = 0 if public_fraction is None else public_rows(data.y_train, n_train, public_fraction)
     problems = _too_few(n_train, n_public, public_fraction)
     if not problems:
-        notes = (_said(n_train, n_public), *notes)
+        notes = (_said(n_train, n_public), *_single(data), *notes)
     return Report(
         not problems, n_train + n_test, shape, data.classes, problems, notes, preview, n_train, n_test, data.x_train.ndim > 2, n_public
     )
@@ -131,6 +132,17 @@ def _said(n_train: int, n_public: int) -> str:
         f"{n_public:,} of these {n_train:,} train rows become public: ε does not protect them, and what is released may show them. "
         f"The other {n_train - n_public:,} are private."
     )
+
+
+def _single(data: Dataset | FeatureSet) -> tuple[str, ...]:
+    """What becomes of classes with one train row, where there are some."""
+    if data.y_train is None:
+        return ()
+    labels, counts = np.unique(data.y_train, return_counts=True)
+    names = [data.classes[label] for label in labels[counts == 1]]
+    if not names:
+        return ()
+    return (f"One train row alone has the class {listed(names)}: under noise it is not learnt, and a public share takes that row.",)
 
 
 def _too_few(n_train: int, n_public: int, public_fraction: float | None) -> tuple[str, ...]:

@@ -130,3 +130,52 @@ def test_links_from_before_there_were_cards_are_read(start: Start, prefix: str) 
     app = start("screen", screen=f"{SMALL};p:{prefix}{key}")
     assert box(app, "Private set").value == f"stored:{key}"
     assert "older" in box(app, "Private set").options
+
+
+def rows(n: int, *, seed: int = 0, classes: int = 2) -> bytes:
+    """Labelled rows of six numbers as npz."""
+    file = io.BytesIO()
+    np.savez(file, x_train=stream(seed, "rows").normal(size=(n, 6)).astype(np.float32), y_train=np.arange(n) % classes)
+    return file.getvalue()
+
+
+def judged(start: Start, private: bytes, **public: bytes) -> str:
+    """What Answer says of a private file and public ones before any of them is kept."""
+    app = start("answer")
+    app.file_uploader(key="upload").set_value([("mine.npz", private, "application/octet-stream")]).run()
+    files = [(f"{name}.npz", content, "application/octet-stream") for name, content in public.items()]
+    app.file_uploader(key="upload-candidates").set_value(files).run()
+    assert not app.exception
+    return words(app)
+
+
+@pytest.mark.parametrize(("n", "asks"), [(600, True), (100, False)])
+def test_more_labelled_public_rows_of_the_same_classes_raise_the_question_of_a_swap(start: Start, n: int, asks: bool) -> None:
+    assert ("Were private and public files swapped?" in judged(start, rows(300), near=rows(n, seed=1))) == asks
+
+
+def test_the_private_file_cannot_be_a_candidate(start: Start) -> None:
+    said = judged(start, rows(300), same=rows(300), other=rows(100, seed=1))
+    assert "same.npz is the private file itself" in said
+    assert "other.npz: 100 public rows" in said
+    assert "same.npz: 300 public rows" not in said
+
+
+def test_labels_with_hardly_a_row_each_raise_a_question(start: Start) -> None:
+    assert "Are these labels numbers to predict?" in judged(start, rows(600, classes=300), near=rows(100, seed=1))
+
+
+def test_images_on_answer_pass_the_backbone_without_leaving_the_page(start: Start) -> None:
+    app = start("answer", epsilon="1")
+    app.file_uploader(key="upload").set_value([("x-rays.npz", npz(), "application/octet-stream")]).run()
+    app.file_uploader(key="upload-candidates").set_value([("near.npz", npz(side=12, n=60), "application/octet-stream")]).run()
+    app.button(key="use-upload").click().run()
+    assert "expect" in words(app)
+    app.selectbox(key="extract-backbone").set_value("efficientnet_lite0").run()
+    app.button(key="use-backbone").click().run()
+    assert not app.exception
+    assert not app.error
+    said = words(app)
+    assert "Features through EfficientNet-Lite0" in said
+    assert "300 images" in said or "images" in said
+    assert "### Use" not in said

@@ -7,6 +7,7 @@ import streamlit as st
 import pillar_core as pc
 from pages.frame import core, local, sidebar
 from pages.frame.settings import PART, RULE, Settings
+from pages.parts.data import extraction
 from pillar_core.data import uploads
 from pillar_core.data.cards import here
 from pillar_core.fingerprint import fingerprint
@@ -73,10 +74,23 @@ def applied(settings: Settings, advice: Advice) -> Settings:
     return dataclasses.replace(settings, public=advice.public, method=advice.method, k=RULE, epsilon=advice.epsilon)
 
 
+def are_numbers(settings: Settings, names: list[str]) -> bool:
+    """Whether private rows and candidates are numbers; of images the choice of what makes them so, and the work that it takes."""
+    if not _holds_images(settings):
+        return True
+    with st.expander("What turns the images into numbers", icon=":material/photo_filter:", expanded=core.backbone(settings) is not None):
+        st.caption("Pixels need nothing else; a network trained on other images usually lets far more be learnt within one ε.")
+        return extraction.panel(settings, beside=names)
+
+
+def _holds_images(settings: Settings) -> bool:
+    card = uploads.card(settings.data)
+    return card.kind == uploads.IMAGES if card is not None else pc.DATASETS[settings.data].kind == "images"
+
+
 def _registered(settings: Settings) -> list[str]:
     """Image sets that are here, for private images: others through the same backbone."""
-    card = uploads.card(settings.data)
-    is_images = card.kind == uploads.IMAGES if card is not None else pc.DATASETS[settings.data].kind == "images"
+    is_images = _holds_images(settings)
     return [name for name in here() if is_images and pc.DATASETS[name].kind == "images" and name != settings.data]
 
 

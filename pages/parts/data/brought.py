@@ -13,6 +13,7 @@ from pages.frame.settings import AUTO, PART
 from pillar_core import data
 from pillar_core.data import Report, uploads
 from pillar_core.data.cards import here
+from pillar_core.data.tables import MOST_CLASSES, ROWS_A_CLASS
 from pillar_core.errors import DataError
 from pillar_core.fingerprint import fingerprint
 from pillar_core.runs import loading
@@ -63,6 +64,16 @@ def kept_public(rows: FeatureSet | Dataset, name: str, private: FeatureSet | Dat
     return name if name in pc.DATASETS else uploads.keep(rows, title=Path(name).name)
 
 
+def doubt_roles(private: Report, public: Report, name: str) -> None:
+    """Asks whether private and public files were swapped, where the public one looks more like what somebody protects."""
+    if len(public.classes) > 1 and set(public.classes) == set(private.classes) and public.n_train > private.n_train:
+        st.warning(
+            f"**Were private and public files swapped?** {plain.text(Path(name).name)} holds more labelled rows of the same classes, "
+            f"{public.n_train:,} against {private.n_train:,}. ε protects the private file's rows alone; the public one's may all be shown.",
+            icon=":material/swap_horiz:",
+        )
+
+
 def verdict(report: Report, *, is_quiet: bool = False) -> None:
     """What was found in a file, or what is wrong with it."""
     if report.ok and not is_quiet:
@@ -72,6 +83,12 @@ def verdict(report: Report, *, is_quiet: bool = False) -> None:
             f"{len(report.classes)} classes.",
             icon=":material/check_circle:",
         )
+        if len(report.classes) > MOST_CLASSES and report.n_train < ROWS_A_CLASS * len(report.classes):
+            st.warning(
+                f"**Are these labels numbers to predict?** {len(report.classes):,} of them stand in {report.n_train:,} rows: under noise "
+                f"nothing is learnt of a class with fewer than {ROWS_A_CLASS} rows. Cut numbers into bins, or join classes.",
+                icon=":material/help:",
+            )
     if not report.ok:
         refused(report.problems)
 

@@ -1,6 +1,7 @@
 """The backbone: which one, with which weights, and its features extracted in the background, kept by content."""
 
 import dataclasses
+from collections.abc import Sequence
 
 import pandas as pd
 import streamlit as st
@@ -23,8 +24,11 @@ _SECONDS_PER_IMAGE, _SECONDS_WITHOUT_WEIGHTS = 0.05, 0.005
 _PENDING = "In the link as `backbone` from the press of its button on."
 
 
-def panel(settings: Settings) -> bool:
-    """Whether there are features to work on: the choice of a backbone for images, and the extraction that it asks for."""
+def panel(settings: Settings, *, beside: Sequence[str] = ()) -> bool:
+    """Whether there are features to work on: the choice of a backbone for images, and the extraction that it asks for.
+
+    beside: public sets that are to pass it, too, besides the settings' own.
+    """
     with failures.shown("This data set could not be opened."):
         data = core.raw(settings)
         if isinstance(data, FeatureSet) or not data.is_images:
@@ -32,10 +36,10 @@ def panel(settings: Settings) -> bool:
             return True
         if visitors.binds():
             st.caption("On this public server every set has the backbone of its card.")
-            return _state(settings)
+            return _state(settings, beside)
         is_allowed = _choice(settings)
         try:
-            return _state(settings)
+            return _state(settings, beside)
         except PillarError:
             if is_allowed:
                 raise
@@ -162,14 +166,13 @@ def _use_button(name: str, settings: Settings) -> None:
     )
 
 
-def _state(settings: Settings) -> bool:
+def _state(settings: Settings, beside: Sequence[str]) -> bool:
     """Whether the features are there; if not, the job that makes them."""
     name = core.backbone(settings)
     if name is None:
         return True
-    sets = [settings.data] if settings.public == PART else [settings.data, settings.public]
     missing = []
-    for one in sets:
+    for one in dict.fromkeys([settings.data, *(public for public in (settings.public, *beside) if public != PART)]):
         data = core.raw(dataclasses.replace(settings, data=one))
         if not isinstance(data, FeatureSet) and data.is_images and not is_ready(data, backbone=name):
             missing.append((one, len(data.x_train) + (0 if data.x_test is None else len(data.x_test))))

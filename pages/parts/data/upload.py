@@ -96,6 +96,10 @@ def _on_this_machine(path: str) -> File | None:
 
 def _judge(private: File, public: list[File], settings: Settings) -> None:
     """The private file's report, the question which rows are public, and the button that keeps all of them."""
+    for file in public:
+        if private.content is not None and file.content == private.content:
+            st.warning(f"{plain.text(file.name)} is the private file itself: choose another file as public.", icon=":material/block:")
+    public = [file for file in public if private.content is None or file.content != private.content]
     report, is_table = _report(private.key, None, private), Path(private.name).suffix.lower() in wizard.SUFFIXES
     asks = is_table and (not report.ok or bool(public) or wizard.has_questions(private))
     if not report.ok or not asks:
@@ -108,6 +112,8 @@ def _judge(private: File, public: list[File], settings: Settings) -> None:
     if asks or not report.ok:
         return
     candidates = _candidates(public, report.is_images, report.dims)
+    for file in candidates:
+        brought.doubt_roles(report, _report(file.key, None, file), file.name)
     choice: str | None = PART
     if not candidates:
         choice = _public_rows(report.is_images, report.dims)

@@ -58,6 +58,8 @@ def panel(private: brought.File, public: list[brought.File], settings: Settings)
     ready = _encoded(frame, sources, columns, recipe, private.name)
     report = reports.described(ready.private, (), None)
     brought.verdict(report)
+    for rows, title in ready.public if public else ():
+        brought.doubt_roles(report, reports.described(rows, (), None), title)
     if not sources:
         other = brought.other_public(is_images=False, dims=report.dims)
     elif shares:

@@ -435,3 +435,13 @@ def test_a_header_that_numpy_cannot_read_is_refused(header: str):
         archive.writestr("x_train.npy", b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text + bytes(24))
     with pytest.raises(DataError, match="cannot be read"):
         data.read_features(stream.getvalue(), filename="a.npz")
+
+
+def test_a_class_of_one_train_row_is_named() -> None:
+    file = io.BytesIO()
+    labels = np.arange(40) % 2
+    labels[3] = 2
+    np.savez(file, x_train=np.eye(40, dtype=np.float32), y_train=labels)
+    report = dry_run(file.getvalue(), "mine.npz")
+    assert report.ok
+    assert any(note.startswith("One train row alone has the class 2:") for note in report.notes)
