@@ -190,12 +190,16 @@ def _is_open(call: ast.Call) -> ast.expr | None:
 
 def _changes_of_noise(tree: ast.Module) -> Iterator[tuple[int, str]]:
     """Lines that change an optimiser's noise, and by what."""
+    read = {ast.unparse(node) for node in ast.walk(tree) if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load)}
     for node in ast.walk(tree):
         match node:
             case ast.Call(func=func) if _name(func) in _SCHEDULES:
                 yield node.lineno, _name(func)
-            case ast.Attribute(value=owner, attr="noise_multiplier", ctx=ast.Store()) if "opt" in ast.unparse(owner).lower():
-                yield node.lineno, ast.unparse(node)
+            case ast.Call(func=ast.Name(id="setattr"), args=[_, ast.Constant(value="noise_multiplier"), *_]):
+                yield node.lineno, "setattr"
+            case ast.Attribute(value=owner, attr="noise_multiplier", ctx=ast.Store()):
+                if "opt" in ast.unparse(owner).lower() or ast.unparse(node) not in read:  # else a setting that is read elsewhere
+                    yield node.lineno, ast.unparse(node)
 
 
 def _joined_batches(tree: ast.AST) -> Iterator[tuple[str, int, str]]:

@@ -229,8 +229,10 @@ def test_a_script_that_draws_no_poisson_samples_is_counted_as_shuffled(text):
         "sigma = 4.0\nfrom settings import sigma\n" + OPACUS.format("", "sigma", ""),
         OPACUS.format("", "4.0", "") + "\nfrom opacus.schedulers import ExponentialNoise\nExponentialNoise(optimizer, gamma=0.9)",
         OPACUS.format("", "4.0", "") + "\noptimizer.noise_multiplier = 0.5",
+        OPACUS.format("", "4.0", "") + "\no.noise_multiplier = 0.5",
+        OPACUS.format("", "4.0", "") + "\nsetattr(o, 'noise_multiplier', 0.5)",
     ],
-    ids=["branch", "defaults", "import", "scheduler", "assigned"],
+    ids=["branch", "defaults", "import", "scheduler", "assigned", "another name", "setattr"],
 )
 def test_noise_that_may_change_is_asked_for(text):
     given = {"n": 60_000, "batch_size": 600, "epochs": 10, "delta": 1e-6}
