@@ -95,7 +95,8 @@ def _line(figure: go.Figure, means: pd.DataFrame, x: str, here: Any, unit: str, 
     mark = means[means[x] == here]
     text = [f"{mean:.1f}{unit}" for mean in mark["mean"]]
     style = {"size": 17, "symbol": "star", "color": marks.MARKED[mode]}
-    shared = {"mode": "markers+text", "textposition": "top center", "showlegend": False}
+    side = "left" if len(mark) and mark.index[-1] == means.index[-1] else "center"
+    shared = {"mode": "markers+text", "textposition": f"top {side}", "showlegend": False}
     figure.add_scatter(x=mark[x], y=mark["mean"], marker=style, text=text, **shared)
 
 

@@ -147,9 +147,11 @@ def test_the_questions_come_before_and_after_and_the_class_sees_the_shares(start
 
 def test_the_class_s_link_is_drawn_under_the_address_that_the_browser_shows(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
     drawn: list[str] = []
-    monkeypatch.setattr(teacher.segno, "make", lambda address, **_: drawn.append(address) or segno.make_qr(address))
+    made = segno.make("code")
+    monkeypatch.setattr(segno, "make", lambda address, **_: drawn.append(address) or made)
     monkeypatch.setattr(type(st.context), "url", "http://class.example:8501/learn")
-    start("learn", lesson="12", v="2")
+    app = start("learn", lesson="12", v="2")
+    assert any("QR code of the class's link" in item.proto.body for item in app.get("html"))
     address, _, query = drawn[-1].partition("?")
     assert address == "http://class.example:8501/learn"
     found, notes = codec.from_query(dict(parse_qsl(query)))

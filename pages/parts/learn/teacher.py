@@ -85,9 +85,9 @@ def _code(linked: Settings, page: str) -> None:
     """The link as a QR code, under the address that this browser shows."""
     if st.context.url:
         address = f"{urljoin(st.context.url, f'/{page}')}?{urlencode(codec.to_query(linked))}"
-        drawn = segno.make(address, error="l").svg_inline(scale=5, border=3, dark="#000", light="#fff", svgclass=None, lineclass=None)
+        drawn = segno.make(address, error="l").png_data_uri(scale=5, border=4)
         with st.container(key="class-code", width="content"):
-            st.html(f'<div role="img" aria-label="QR code of the class\'s link">{drawn}</div>')
+            st.html(f'<img alt="QR code of the class\'s link" src="{drawn}" style="max-width: 100%">')
             st.caption(f"For a projector. It opens {plain.text(address.partition('?')[0])}, which the students' phones must reach.")
 
 
