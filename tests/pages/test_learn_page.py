@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
 from urllib.parse import parse_qsl
 
 import pytest
 import segno
 import streamlit as st
+from streamlit.testing.v1 import AppTest
 
 from page_reading import Start, words
 from pages.frame import settings as codec
@@ -18,6 +18,12 @@ from pages.parts.learn import teacher
 from pages.parts.learn.steps import LESSONS, Lesson, of_number, step_of
 
 
+def opened(app: AppTest) -> AppTest:
+    """The page with its teacher's panel open."""
+    app.session_state["teachers"] = True
+    return app.run()
+
+
 def test_nothing_is_revealed_before_a_guess(start: Start) -> None:
     app = start("learn", lesson="1")
     assert not app.exception
@@ -26,7 +32,7 @@ def test_nothing_is_revealed_before_a_guess(start: Start) -> None:
     app.button(key="lesson-reveal").click().run()
     assert not app.exception
     assert "Not quite" in "".join(item.value for item in app.info)
-    assert len(app.select_slider) == 1 + 1  # the step's one control, and the teacher's choice of a step
+    assert len(opened(app).select_slider) == 1 + 1  # the step's one control, and the teacher's choice of a step
     app.button(key="lesson-next").click().run()
     assert app.query_params["lesson"] == "2"
     app.button(key="lesson-back").click().run()
@@ -116,7 +122,7 @@ def test_a_step_of_auditing_sends_its_task_to_evidence_and_keeps_the_class(start
     assert LESSONS[2].steps[5].task in words(app)
 
 
-def answered(app: Any, when: str, chosen: tuple[int, ...]) -> Any:
+def answered(app: AppTest, when: str, chosen: tuple[int, ...]) -> AppTest:
     for place, option in enumerate(chosen):
         app.radio(key=f"1-{when}-{place}").set_value(option)
     return next(button for button in app.button if button.label == "Answer").click().run()
@@ -125,7 +131,7 @@ def answered(app: Any, when: str, chosen: tuple[int, ...]) -> Any:
 def test_the_questions_come_before_and_after_and_the_class_sees_the_shares(start: Start) -> None:
     lesson = LESSONS[0]
     right = tuple(question.answer for question in lesson.questions)
-    teachers = start("learn", lesson="1")
+    teachers = opened(start("learn", lesson="1"))
     assert "What the class learnt" not in words(teachers.toggle(key="lesson-class-switch").set_value(True).run())
     controls = teachers.query_params["controls"]
     for first in ((1, 0, 0), (right[0], 0, 0)):
@@ -150,7 +156,7 @@ def test_the_class_s_link_is_drawn_under_the_address_that_the_browser_shows(star
     made = segno.make("code")
     monkeypatch.setattr(segno, "make", lambda address, **_: drawn.append(address) or made)
     monkeypatch.setattr(type(st.context), "url", "http://class.example:8501/learn")
-    app = start("learn", lesson="12", v="2")
+    app = opened(start("learn", lesson="12", v="2"))
     assert any("QR code of the class's link" in item.proto.body for item in app.get("html"))
     address, _, query = drawn[-1].partition("?")
     assert address == "http://class.example:8501/learn"
@@ -160,7 +166,7 @@ def test_the_class_s_link_is_drawn_under_the_address_that_the_browser_shows(star
 
 
 def test_a_class_sees_its_guesses_side_by_side_where_its_teacher_asked_for_it(start: Start) -> None:
-    teachers = start("learn", lesson="1")
+    teachers = opened(start("learn", lesson="1"))
     assert "lesson-class" not in teachers.query_params.get("controls", [""])[0]
     teachers.toggle(key="lesson-class-switch").set_value(True).run()
     controls = teachers.query_params["controls"]
@@ -178,7 +184,7 @@ def test_a_class_sees_its_guesses_side_by_side_where_its_teacher_asked_for_it(st
 
 def test_a_lively_class_outlives_others_that_are_opened_and_streamlits_caches(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pages.parts.learn.classroom._CLASSES", {}, raising=False)
-    teachers = start("learn", lesson="1")
+    teachers = opened(start("learn", lesson="1"))
     teachers.toggle(key="lesson-class-switch").set_value(True).run()
     controls = teachers.query_params["controls"]
     for shown in ("(1 guess)", "(2 guesses)"):
@@ -187,5 +193,5 @@ def test_a_lively_class_outlives_others_that_are_opened_and_streamlits_caches(st
         assert f"**The class** {shown}" in words(student.button(key="lesson-reveal").click().run())
         monkeypatch.setattr("pages.parts.learn.classroom._MOST", 2)
         for _ in range(3):
-            start("learn", lesson="1").toggle(key="lesson-class-switch").set_value(True).run()
+            opened(start("learn", lesson="1")).toggle(key="lesson-class-switch").set_value(True).run()
         st.cache_resource.clear()

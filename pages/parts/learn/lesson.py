@@ -10,6 +10,7 @@ from pages.frame import copying, figures, local, navigation, session, theme
 from pages.frame.settings import Settings
 from pages.parts.learn import classroom, questions
 from pages.parts.learn.steps import LESSONS, Lesson, Step, of_number, step_of
+from pillar_core import plots
 from pillar_core.types import Provenance
 
 
@@ -169,7 +170,7 @@ def _answer(this: Step, place: int, guess: int | None, settings: Settings) -> No
     st.html(f'<div class="pillar-ends" aria-hidden="true">{"".join(f"<span>{words}</span>" for words in titles.values())}</div>')
     is_measured = this.kind == "measured"
     figures.show(
-        this.draw(table, here, theme.mode()),
+        _drawn(place, here, theme.mode()),
         table,
         name=f"lesson_{place}",
         kinds=(Provenance.NON_PRIVATE,) if is_measured else (),
@@ -181,6 +182,11 @@ def _answer(this: Step, place: int, guess: int | None, settings: Settings) -> No
     st.markdown(f":material/key: {this.moral}")
     where = " in the explorer" if this.page == "explore" else ""
     navigation.link(this.page, f"Try it live{where}", changes={**explored(this, settings), "lesson": place})
+
+
+@st.cache_resource(max_entries=64, show_spinner=False)
+def _drawn(place: int, here: Any, mode: plots.Mode) -> Any:
+    return step_of(place).draw(_measured(place), here, mode)
 
 
 @st.cache_data(max_entries=sum(len(lesson.steps) for lesson in LESSONS), show_spinner=False)

@@ -27,7 +27,10 @@ _PAGES = {"learn": "the lesson", "explore": "the page that the step sends to, wi
 def panel(settings: Settings) -> None:
     """The link, its QR code, a sheet to print and what the class learnt."""
     of, here = of_number(settings.lesson)
-    with st.expander("For teachers: a link for your class", icon=":material/co_present:"):
+    opened = st.expander("For teachers: a link for your class", icon=":material/co_present:", key="teachers", on_change="rerun")
+    if not opened.open:
+        return
+    with opened:
         left, right = st.columns(2)
         with left:
             page = local.one(
@@ -59,13 +62,13 @@ def panel(settings: Settings) -> None:
                 help="What is hidden keeps the value that the link carries.",
             )
         classroom.switch()
-        linked, opened = shared(settings, page=page, step=step, hidden=hidden), page if page == "learn" else step_of(step).page
-        copying.button("Copy the class's link", linked, key="copy-class-link", hint="All students start from the same view.", page=opened)
+        linked, where = shared(settings, page=page, step=step, hidden=hidden), page if page == "learn" else step_of(step).page
+        copying.button("Copy the class's link", linked, key="copy-class-link", hint="All students start from the same view.", page=where)
         hint = "A page to print: questions first, answers on a sheet of their own. The answers are measured when you press."
         name, icon = f"{re.sub('[^a-z]+', '-', of.title.lower())}.html", ":material/print:"
         made = shares.paid(lambda: sheet(of).encode())
         st.download_button("Sheet for the class", made, name, "text/html", icon=icon, key="teach-sheet", help=hint, on_click="ignore")
-        _code(linked, opened)
+        _code(linked, where)
         classroom.learnt(of)
 
 
