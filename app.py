@@ -11,7 +11,7 @@ import streamlit as st
 from pages.frame import warming
 
 if __name__ == "__main__":
-    from pages.frame import failures, navigation, owner, session, shares, sidebar, status, theme
+    from pages.frame import failures, navigation, owner, report, session, shares, sidebar, status, theme
 
     st.set_page_config(page_title="PILLAR explorer", page_icon=theme.ICON, layout="wide")
     with failures.caught(), shares.metered():
@@ -25,6 +25,7 @@ if __name__ == "__main__":
         if page.url_path != "learn":
             are_near = theme.is_narrow() and page.url_path in ("", "explore")
             status.draw(sidebar.draw(knows_data=page.url_path != "", are_near=are_near))
+        report.panel()
         session.publish()
         session.show_notes()
         shares.words()

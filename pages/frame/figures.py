@@ -7,7 +7,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from pages.frame import badges, copying, core, exports, moving, plain, shares, theme
+from pages.frame import badges, copying, core, exports, moving, plain, report, shares, theme
 from pages.frame.settings import Settings
 from pillar_core.plots.theme import narrowed
 from pillar_core.types import Provenance
@@ -62,11 +62,12 @@ def show(
         majority = core.majority(settings) if is_accuracy else None
         if majority is not None:
             st.caption(f"Always saying the largest class is right in {100 * majority:.1f} % of the test rows.")
-        _below(figure, table, name=name, chart=shared["key"], settings=settings, command=command)
+        worn = [*kinds, *(["experiment, not for release"] if is_experiment else []), *(["theory"] if is_theory else [])]
+        _below(figure, table, name=name, chart=shared["key"], settings=settings, command=command, worn=worn)
     return chosen
 
 
-def _below(figure: Any, table: pd.DataFrame, *, name: str, chart: str, settings: Settings, command: str) -> None:
+def _below(figure: Any, table: pd.DataFrame, *, name: str, chart: str, settings: Settings, command: str, worn: list[str]) -> None:
     """What the expander holds is made when somebody opens it: drawn unseen, tables and code took longer than the figure."""
     below = st.expander("Table, description and exports", icon=":material/table_view:", key=f"below-{name}", on_change="rerun")
     if not below.open:
@@ -92,6 +93,7 @@ def _below(figure: Any, table: pd.DataFrame, *, name: str, chart: str, settings:
                 "text/html",
                 "The figure as a page of its own that zooms and hovers without a network.",
             )
+            report.button(figure, table, name=name, settings=settings, badges=worn)
         st.caption("The same run from a terminal:")
         st.code(command or exports.command_line(settings), language="bash", wrap_lines=True)
 

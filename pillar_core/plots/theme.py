@@ -287,6 +287,13 @@ def narrowed(figure: Any) -> Any:
     return narrow
 
 
+def script() -> str:
+    """Plotly's own script, for a page that holds all it needs."""
+    from plotly.offline import get_plotlyjs
+
+    return str(get_plotlyjs())
+
+
 def as_text(words: str) -> str:
     """Words in which plotly reads our own tags alone."""
     return _FOREIGN.sub("&lt;", words)
