@@ -1,7 +1,6 @@
 """Figures that somebody collects, and one page of HTML with all of them that needs no network: tables, settings, ledger and assumptions."""
 
 import contextlib
-import functools
 import html
 import json
 from collections.abc import Sequence
@@ -13,7 +12,7 @@ import pandas as pd
 import streamlit as st
 
 import pillar_core as pc
-from pages.frame import core, exports, theme
+from pages.frame import core, exports, shares, theme
 from pages.frame.settings import Settings
 from pillar_core import store
 from pillar_core.errors import PillarError
@@ -38,7 +37,7 @@ def panel() -> None:
     if count := len(held):
         with st.sidebar, st.container(horizontal=True, gap="small", key="report"):
             hint = f"{_counted(count)} with tables, settings, ledger and assumptions; opens without a network."
-            made = functools.partial(page, held)
+            made = shares.paid(lambda: page(held).encode())
             looks: dict[str, Any] = {"help": hint, "on_click": "ignore", "icon": ":material/summarize:", "key": "report-download"}
             st.download_button(f"Report ({count})", made, "report.html", "text/html", **looks)
             st.button("Empty it", key="report-empty", help="Forgets the report's figures.", on_click=_empty, type="tertiary")
