@@ -51,6 +51,13 @@ def geometric_grid(low: float, high: float, count: int) -> list[float]:
     return [low * math.exp(step * place) for place in range(count - 1)] + [float(high)]
 
 
+def half_width(deviation: float, count: int) -> float:
+    """Half of Student's two-sided 95 % interval of a mean of `count` independent values with this deviation; NaN below two."""
+    from scipy.special import stdtrit
+
+    return float(stdtrit(count - 1, 0.5 + LEVEL / 2)) * float(deviation) / math.sqrt(count) if count > 1 else math.nan
+
+
 def wilson(share: float, count: int) -> tuple[float, float]:
     """The 95 % interval of a share of `count` independent trials (Wilson 1927); (0, 1) with no trials.
 

@@ -206,13 +206,9 @@ def class_counts(settings: Settings) -> pd.DataFrame:
     return _class_counts(key(settings, _SPLIT), settings)
 
 
+@st.cache_data(max_entries=1, show_spinner=False)
 def hero_table() -> pd.DataFrame | None:
     """The starter records behind Home's figure; None where they are missing."""
-    return _hero_table()
-
-
-@st.cache_data(max_entries=1, show_spinner=False)
-def _hero_table() -> pd.DataFrame | None:
     try:
         table = starter.hero_table()
     except PillarError:

@@ -1,8 +1,7 @@
 """Numbers about a classifier's scores, and their interval over seeds."""
 
-from pillar_core.metrics.boost import performance_boost
-from pillar_core.metrics.classes import RAREST, by_class, rarest_of
+from pillar_core.metrics.classes import RAREST, by_class
 from pillar_core.metrics.classification import METRICS, Metric, evaluate
 from pillar_core.metrics.intervals import interval, over_runs
 
-__all__ = ["METRICS", "RAREST", "Metric", "by_class", "evaluate", "interval", "over_runs", "performance_boost", "rarest_of"]
+__all__ = ["METRICS", "RAREST", "Metric", "by_class", "evaluate", "interval", "over_runs"]

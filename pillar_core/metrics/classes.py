@@ -32,10 +32,10 @@ def by_class(found: Mapping[str, Any], rows: Sequence[int], classes: Sequence[st
             if count:
                 measures[f"Sensitivity to {name} (specificity for {other})"] = (recall, *wilson(recall, count))
         return measures
-    return measures | {RAREST: _mean(recalls, rows, rarest_of(rows))}
+    return measures | {RAREST: _mean(recalls, rows, _rarest(rows))}
 
 
-def rarest_of(rows: Sequence[int]) -> list[int]:
+def _rarest(rows: Sequence[int]) -> list[int]:
     """The quarter of the classes (at least one) with the fewest rows, among those that have any; of equals the first."""
     present = sorted((count, label) for label, count in enumerate(rows) if count)
     return [label for _, label in present[: math.ceil(len(present) / 4)]]

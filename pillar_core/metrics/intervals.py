@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from pillar_core.errors import DataError
-from pillar_core.numerics import LEVEL
+from pillar_core.numerics import half_width
 
 
 def interval(values: Sequence[float]) -> tuple[float, float, float]:
@@ -17,15 +17,13 @@ def interval(values: Sequence[float]) -> tuple[float, float, float]:
     Raises:
         DataError: no values, or values that are not finite.
     """
-    from scipy.special import stdtrit
-
     numbers = np.asarray(values, dtype=np.float64)
     if not numbers.size or not np.isfinite(numbers).all():
         raise DataError(f"an interval needs at least one value, all finite; got {numbers.tolist()}.")
     mean = float(numbers.mean())
     if numbers.size == 1:
         return mean, -math.inf, math.inf
-    half = float(stdtrit(numbers.size - 1, (1 + LEVEL) / 2)) * float(numbers.std(ddof=1)) / math.sqrt(numbers.size)
+    half = half_width(float(numbers.std(ddof=1)), numbers.size)
     return mean, mean - half, mean + half
 
 

@@ -7,10 +7,9 @@ from collections.abc import Sequence
 from typing import Any
 
 import pandas as pd
-from scipy.special import stdtrit
 
 from pillar_core.errors import DataError
-from pillar_core.numerics import LEVEL
+from pillar_core.numerics import half_width
 
 
 def over_seeds(table: pd.DataFrame, *, by: Sequence[str], value: str, low: float = -math.inf, high: float = math.inf) -> pd.DataFrame:
@@ -24,7 +23,7 @@ def over_seeds(table: pd.DataFrame, *, by: Sequence[str], value: str, low: float
         raise DataError(f"the table needs a column for each of by and value; it lacks {', '.join(absent) or 'any of by'}.")
     known = table.dropna(subset=[value])
     groups = known.groupby(list(by), sort=True, dropna=False)[value].agg(["mean", "std", "count"]).reset_index()
-    half = [_half_width(deviation, count) for deviation, count in zip(groups["std"], groups["count"], strict=True)]
+    half = [half_width(deviation, count) for deviation, count in zip(groups["std"], groups["count"], strict=True)]
     groups["low"] = (groups["mean"] - pd.Series(half)).clip(lower=low)
     groups["high"] = (groups["mean"] + pd.Series(half)).clip(upper=high)
     return groups.rename(columns={"count": "seeds"})[[*by, "mean", "low", "high", "seeds"]]
@@ -39,9 +38,3 @@ def unprojected(table: pd.DataFrame, method: str) -> pd.DataFrame:
 def best(means: pd.DataFrame) -> pd.Series[Any]:
     """The row of an `over_seeds` table with the largest mean; the first of equals."""
     return means.sort_values("mean", ascending=False, kind="stable").iloc[0]
-
-
-def _half_width(deviation: float, count: int) -> float:
-    if count < 2:
-        return math.nan
-    return float(stdtrit(count - 1, 0.5 + LEVEL / 2)) * float(deviation) / math.sqrt(count)

@@ -226,6 +226,7 @@ def _read_me(record: RunRecord, classes: tuple[str, ...]) -> str:
         f"# {METHODS[record.method].title}, {len(classes)} classes\n\n{kind} {record.facts.d:,} {unit} that tells apart: "
         f"{', '.join(classes)}. Rows must be prepared as the training rows were.\n\n## Guarantee\n\n{statement(record).text}\n\n"
         f"## Settings\n\n{settings}\n\n## Use\n\n```python\n{USE_CODE.format(name='model.zip', d=record.facts.d)}```\n\n"
+        "Or `python -m pillar_core predict model.zip features.npz --output labels.csv`.\n\n"
         "Test accuracy is left out: it is a non-private release of the test rows.\n"
     )
 

@@ -12,6 +12,7 @@ import streamlit as st
 import pillar_core as pc
 from pages.frame import badges, core, exports, figures, jobs, plain, session, theme
 from pages.frame.settings import Settings
+from pages.parts.data.gallery import is_synthetic
 from pillar_core import plots
 from pillar_core.fingerprint import fingerprint
 from pillar_core.runs import imported, starter, sweep
@@ -105,10 +106,9 @@ def draw(comparison: Comparison, settings: Settings) -> None:
     own_lines = comparison.lines[comparison.lines["origin"] == imported.OWN]
     here = own_lines[own_lines["epsilon"] == settings.epsilon].dropna(subset=["mean"])
     titles = {name: method.title for name, method in pc.METHODS.items()}
-    synthetic = settings.data in pc.DATASETS and pc.DATASETS[settings.data].synthetic
     learners = ("--methods", ",".join(comparison.grid["method"]))
     again = command(settings, core.public_axis(settings), comparison.grid["epsilon"], *learners)
-    shared: dict[str, Any] = {"settings": settings, "is_experiment": True, "is_synthetic": synthetic, "command": again}
+    shared: dict[str, Any] = {"settings": settings, "is_experiment": True, "is_synthetic": is_synthetic(settings.data), "command": again}
     if not here.empty:
         runs = _at_budget(comparison, settings)
         said = compare.verdict(runs)

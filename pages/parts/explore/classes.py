@@ -42,7 +42,8 @@ def panel(record: RunRecord, settings: Settings) -> None:
     shared: dict[str, Any] = {"kinds": (Provenance.NON_PRIVATE,), "settings": settings, "is_experiment": True}
     shared["is_synthetic"] = gallery.is_synthetic(settings.data)
     figures.show(plots.per_class(recalls, mode=theme.mode()), recalls, name="recall_by_class", **shared)
-    misread = st.expander("Which class is taken for which, and the rows that are misread", icon=":material/grid_view:", on_change="rerun")
+    title = "Which class is taken for which, and the rows that are misread"
+    misread = st.expander(title, icon=":material/grid_view:", key="misread", on_change="rerun")
     if misread.open:
         with misread, failures.shown("The run could not be trained again."):
             tested, labels, read = _read(core.run_key(settings), settings)

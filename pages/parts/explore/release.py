@@ -11,7 +11,7 @@ from pillar_core.runs.models import IN_SIGHT, PAID_WAYS, model_bytes
 
 
 def panel(settings: Settings) -> None:
-    """The explanation, the button that trains and hands over the file, and how to apply it."""
+    """The explanation, and the button that trains and hands over the file."""
     if visitors.binds():
         return
     panel = st.expander("Download the model", icon=":material/download:", key="release-panel", on_change="rerun")
@@ -50,12 +50,7 @@ def panel(settings: Settings) -> None:
         if spent:
             words = f"{spent} release{'' if spent == 1 else 's'} from this browser session: their ε compose on the same private rows."
             st.warning(words, icon=":material/info:")
-        st.code(
-            'import pillar_core as pc\n\nmodel = pc.load_model("model.zip")\n'
-            "labels = model.predict(features)   # (n, d) rows of the same features",
-            language="python",
-        )
-        st.code("python -m pillar_core predict model.zip features.npz --output labels.csv", language="bash")
+        st.caption("Its README says how it is used, from Python and with the command `predict`.")
 
 
 def _noted() -> None:

@@ -10,6 +10,7 @@ import pillar_core as pc
 from pages.frame import badges, core, exports, odds, sidebar
 from pages.frame import settings as codec
 from pages.frame.settings import Settings
+from pages.parts.data import gallery
 from pillar_core import plots
 from pillar_core.errors import PillarError
 from pillar_core.runs.models import UNPAID
@@ -71,7 +72,7 @@ def _badges(record: RunRecord, settings: Settings) -> None:
             hint = "What always saying the most frequent class of the test rows gets right. An accuracy below it has learnt nothing."
             st.badge(f"largest class alone: {100 * majority:.1f} %", icon=":material/horizontal_rule:", color="gray", help=hint)
         st.badge(f"{record.facts.n_private:,} private · {record.facts.n_public:,} public rows", color="gray")
-        if settings.data in pc.DATASETS and pc.DATASETS[settings.data].synthetic:
+        if gallery.is_synthetic(settings.data):
             badges.synthetic()
 
 

@@ -9,6 +9,7 @@ import pillar_core as pc
 from pages.frame import core, figures, history, navigation, odds, plain, session, theme
 from pages.frame import settings as codec
 from pages.frame.settings import VIEWS, Settings
+from pages.parts.data import gallery
 from pages.parts.explore import classes, kalman, noise, result, solve
 from pages.parts.explore.curves import Curves, method_of, read
 from pillar_core import plots
@@ -89,7 +90,7 @@ def _over_k(curves: Curves, record: RunRecord, settings: Settings) -> None:
     base = "-".join(map(str, drawn_from))
     measured = _measured(base, curves, settings, reach, pinned)
     figure = accuracy.with_runs(measured, here=here, history=history.table(settings), mode=theme.mode())
-    _show(figure, curves.table, "accuracy_against_k", settings, seeds=curves.seeds, is_accuracy=True, base=base)
+    _show(figure, curves.table, "accuracy_against_k", settings, seeds=curves.seeds, base=base)
     if record.method == "pillar":
         changes = {"method": kalman.LEARNER, "k": codec.RULE, "view": "why"}
         navigation.link("explore", "No k to choose: PILLAR Kalman at the same ε, and why it works", changes=changes)
@@ -112,7 +113,7 @@ def _plane(curves: Curves, record: RunRecord, settings: Settings) -> None:
     k = record.settings.get("k")
     here = (int(k), settings.epsilon) if k else None
     figure = plots.accuracy_heatmap(curves.table, mode=theme.mode(), method=method, here=here)
-    _show(figure, curves.table, "accuracy_plane", settings, seeds=curves.seeds, is_accuracy=True, on_select=_take_cell)
+    _show(figure, curves.table, "accuracy_plane", settings, seeds=curves.seeds, on_select=_take_cell)
     st.caption("Click a cell to take its k and ε.")
 
 
@@ -181,24 +182,6 @@ def _take_cell() -> None:
         session.change(k=int(k), epsilon=float(epsilon))
 
 
-def _show(
-    figure: Any,
-    table: pd.DataFrame,
-    name: str,
-    settings: Settings,
-    *,
-    seeds: int | tuple[int, int] | None = None,
-    **chart: Any,
-) -> None:
-    card = pc.DATASETS.get(settings.data)
-    figures.show(
-        figure,
-        table,
-        name=name,
-        kinds=_DIAGNOSTIC,
-        settings=settings,
-        seeds=seeds,
-        is_experiment=True,
-        is_synthetic=card is not None and card.synthetic,
-        **chart,
-    )
+def _show(figure: Any, table: pd.DataFrame, name: str, settings: Settings, **chart: Any) -> None:
+    shared: dict[str, Any] = {"kinds": _DIAGNOSTIC, "settings": settings, "is_synthetic": gallery.is_synthetic(settings.data)}
+    figures.show(figure, table, name=name, is_experiment=True, is_accuracy=True, **shared, **chart)
