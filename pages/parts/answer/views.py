@@ -92,13 +92,17 @@ def _compared(advice: Advice, runs: pd.DataFrame) -> None:
     if math.isnan(own):
         st.info("There are no test labels to measure on.", icon=":material/info:")
         return
-    (low, high), said = advice.expected_accuracy, against_advice(runs, advice.method)
+    (low, high), (said, better) = advice.expected_accuracy, against_advice(runs, advice.method)
     expected = f"{100 * own:.1f} %, expected {100 * low:.0f} to {100 * high:.0f} %"
     if low <= own <= high:
         st.success(f"**The measurement agrees with the prediction**: {expected}.", icon=":material/check:")
     else:
         st.warning(f"**The measurement contradicts the prediction**: {expected}.", icon=":material/warning:")
-    st.markdown(f"**{said}**")
+    if better:
+        st.warning(f"**{said}**", icon=":material/published_with_changes:")
+        navigation.link("explore", f"{pc.METHODS[better].title} instead, in Explore", changes=_in_explore(advice) | {"method": better})
+    else:
+        st.markdown(said)
 
 
 def _measured(settings: Settings) -> list[dict[str, tuple[float, float, float]]]:

@@ -203,17 +203,19 @@ def advice(settings: Settings, comparison: Comparison) -> None:
     split = core.split(settings)
     public = "labelled" if split.has_public_labels else "unlabelled" if len(split.public_x) else "none"
     recommendation = pc.recommend(split.facts, public, epsilon=settings.epsilon, delta=settings.delta)
+    said, better = compare.against_advice(_at_budget(comparison, settings), recommendation.method)
     with st.container(border=True, key="compare-advice"):
-        st.markdown(f"**Try {pc.METHODS[recommendation.method].title} first.** " + "; ".join(recommendation.reasons) + ".")
+        first = f"Take {pc.METHODS[better].title}." if better else f"Try {pc.METHODS[recommendation.method].title} first."
+        st.markdown(f"**{first}** {said if better else '; '.join(recommendation.reasons) + '.'}")
         others = ", ".join(pc.METHODS[name].title for name in recommendation.alternatives if name in pc.METHODS)
         st.caption(
             f"Then {others}. From public facts alone (n, d, C, public data, ε): asking costs no privacy. "
             "μN: private rows times μ, which grows with ε; the larger, the less noise weighs."
         )
-        said = compare.against_advice(_at_budget(comparison, settings), recommendation.method)
         if said:
             badges.provenance(Provenance.NON_PRIVATE)
-            st.markdown(f"**{said}**")
+        if said and not better:
+            st.markdown(said)
 
 
 def _at_budget(comparison: Comparison, settings: Settings) -> pd.DataFrame:

@@ -81,23 +81,24 @@ def verdict(table: pd.DataFrame) -> str:
     return f"{ties} of {len(ranked)} tie within intervals; {titles[ranked[0]]} is ahead of {titles[ranked[1]]} by {spread}."
 
 
-def against_advice(table: pd.DataFrame, advised: str) -> str:
-    """What runs at one budget say of the advice to take `advised`: a lead of another learner, paired by seed, or that none has one.
+def against_advice(table: pd.DataFrame, advised: str) -> tuple[str, str]:
+    """(what runs at one budget say of the advice to take `advised`, the learner to take instead).
 
-    "" where the advised learner or every other one has no run.
+    The lead of the best other learner is paired by seed; it is taken where its interval lies above 0, else "" says that the advice stays.
+    Both are "" where the advised learner or every other one has no run.
     """
     runs = table[~table["method"].isin([CEILING, FLOOR])].pivot_table(index="seed", columns="method", values="accuracy")
     others = [str(name) for name in runs.mean().sort_values(ascending=False, kind="stable").index if name != advised]
-    if advised not in runs or not others:
-        return ""
+    if advised not in runs or not others or runs[[advised, others[0]]].dropna().empty:
+        return "", ""
     title, best = METHODS[advised].title, METHODS[others[0]].title
-    gaps = (runs[others[0]] - runs[advised]).dropna().to_list()
-    if not gaps or sum(gaps) <= 0:
-        return f"Measured here, {title} is not behind any of the others: the advice holds."
-    lead, low, high = metrics.interval([100 * gap for gap in gaps])
+    gaps = (100 * (runs[others[0]] - runs[advised])).dropna().to_list()
+    if sum(gaps) <= 0:
+        return f"Measured here, {title} is not behind any of the others: the advice holds.", ""
+    lead, low, high = metrics.interval(gaps)
     spread = f" ({low:.1f} to {high:.1f})" if len(gaps) > 1 else ""
     found = f"Advice was {title}; measured here {best} leads it by {lead:.1f} points{spread}"
-    return f"{found}: take {best}." if len(gaps) > 1 and low > 0 else f"{found}; seeds so far: {len(gaps)}, too few to be certain."
+    return (f"{found}: take {best}.", others[0]) if low > 0 else (f"{found}; seeds so far: {len(gaps)}, too few to be certain.", "")
 
 
 def _obstacle(method: Method[Any], split: SemiPrivateSplit) -> str:
