@@ -8,7 +8,7 @@ import plotly.graph_objects as go
 
 from pillar_core.numerics import wilson
 from pillar_core.plots import marks
-from pillar_core.plots.theme import ACCURACY_SCALE, INK, Height, Mode, finished
+from pillar_core.plots.theme import INK, Height, Mode, faded, finished
 
 _MANY = 24
 
@@ -98,7 +98,7 @@ def confusion(table: pd.DataFrame, *, classes: Sequence[str], mode: Mode = "ligh
     counts = counts.reindex(index=list(classes), columns=list(classes)).fillna(0).astype(int)
     sizes = counts.sum(axis=1)
     shares = 100 * counts.div(sizes.where(sizes > 0), axis=0)
-    names, is_few = [str(name) for name in classes], len(classes) <= _MANY
+    ink, names, is_few = INK[mode], [str(name) for name in classes], len(classes) <= _MANY
     figure = go.Figure(
         go.Heatmap(
             x=names,
@@ -107,7 +107,8 @@ def confusion(table: pd.DataFrame, *, classes: Sequence[str], mode: Mode = "ligh
             text=counts.to_numpy(),
             texttemplate="%{text}" if is_few else None,
             hovertemplate="%{y} taken for %{x}: %{text} rows, %{z:.1f} %<extra></extra>",
-            colorscale=ACCURACY_SCALE,
+            textfont={"color": ink.text},  # plotly's own choice cannot be read on some cells
+            colorscale=[[0, faded(ink.accent, 0.04)], [1, faded(ink.accent, 0.45)]],
             zmin=0,
             zmax=100,
             xgap=2,
