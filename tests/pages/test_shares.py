@@ -205,7 +205,7 @@ def test_controls_that_do_nothing_for_visitors_are_not_there(public, start: Star
     app = start(page)
     assert not app.exception
     keys = {str(item.key) for kind in ("text_input", "button", "checkbox") for item in getattr(app, kind)}
-    assert not {key for key in keys if key.startswith(("upload", "root-", "extract-", "screen-path", "release", "get-run"))}
+    assert not {key for key in keys if key.startswith(("upload", "root-", "extract-", "release", "get-run"))}
     assert {item.key for item in app.get("file_uploader")} <= {"upload-settings"}
     assert "/tmp" not in words(app)
 

@@ -64,21 +64,18 @@ def test_screen_follows_the_private_data_that_were_brought_after_it_was_first_se
     assert "x-rays.npz, are not what is compared" in words(app)
 
 
-def test_images_brought_on_screen_are_offered_in_the_sidebar_and_on_data(start: Start) -> None:
-    app = start("screen", screen=SMALL)
-    app.file_uploader(key="screen-upload-private").set_value([("x-rays.npz", npz(), "application/octet-stream")]).run()
+def test_images_brought_on_screen_are_candidates_and_offered_in_the_sidebar_and_on_data(start: Start) -> None:
+    app = start("screen", screen="p:digits;c:drawn_noise;e:no;s:class_signal")
+    app.file_uploader(key="upload-candidates").set_value([("x-rays.npz", npz(), "application/octet-stream")]).run()
+    app.button(key="use-public").click().run()
     assert not app.exception
-    assert "x-rays.npz" in box(app, "Private set").options
-    name = box(app, "Private set").value
+    assert not app.error
+    name = linked(app)["public"]
+    assert name in next(item.value for item in app.button_group if item.label == "Candidates")
     app.switch_page("pages/data.py").run()
     assert "x-rays.npz" in box(app, "Private data").options
     assert "x-rays.npz" in box(app, "Public data").options
-    key = name.removeprefix("stored:")
-    app.button(key=f"kept-public-{key}").click().run()
-    assert not app.exception
-    assert not app.error
-    assert (linked(app)["data"], linked(app)["public"]) == ("digits", name)
-    app.button(key=f"kept-private-{key}").click().run()
+    app.button(key=f"kept-private-{name.removeprefix('stored:')}").click().run()
     assert (linked(app)["data"], linked(app)["public"]) == (name, "part")
     assert "x-rays.npz" in [item.value for item in app.header]
 

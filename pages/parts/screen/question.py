@@ -10,6 +10,7 @@ import streamlit as st
 
 from pages.frame import failures, jobs, local, plain, session
 from pages.frame.settings import Settings
+from pages.parts.data import upload
 from pages.parts.screen import sets as screening_sets
 from pages.parts.screen.sets import FALLBACK, USUAL
 from pillar_core.backbones.names import address
@@ -37,6 +38,8 @@ _SECONDS_EXTRACTED, _SECONDS_OF_FEATURES = 0.012, 0.3
 _DEFAULTS = {"screen-model": "linear_head", "screen-rows": 200, "screen-k": 16, "screen-epsilon": EPSILON, "screen-score": SCORE}
 _LINK = {"m": "screen-model", "n": "screen-rows", "k": "screen-k", "e": "screen-epsilon", "s": "screen-score", "v": "screen-view"}
 _WHOLE = ("screen-rows", "screen-k")
+_SEEN = "screen-seen"
+"""Sets that were brought and are among the candidates unasked, once."""
 IN_SCREEN = "In the link as `screen`, written by `publish`."
 
 
@@ -85,6 +88,8 @@ def restore(settings: Settings) -> None:
         value = given.get(short, "")
         if value and (name not in _WHOLE or value.isdecimal()):
             local.put(name, int(value) if name in _WHOLE else value)
+    if given.get("c"):
+        local.put(_SEEN, ",".join(screening_sets.kept()))
     for short, name in (("p", "screen-private"), ("c", "screen-public"), ("x", "screen-mixtures")):
         if given.get(short):
             local.put(name, given[short])
@@ -125,7 +130,8 @@ def controls(settings: Settings) -> Choice:
     with st.expander("Other scores and mixtures", icon=":material/tune:"):
         mixed = _mixtures(single)
         score, model, n_examples, k = _score(spend)
-    screening_sets.bring(settings)
+    with st.expander("Bring your own rows, private and public", icon=":material/upload_file:"):
+        upload.panel(settings)
     return Choice(private, (*single, *mixed), score, model, k, n_examples, None if spend == "no" else float(spend), settings.seed)
 
 
@@ -208,7 +214,10 @@ def _remark(settings: Settings, chosen: str) -> None:
 
 def _candidates(private: str, *, with_own_half: bool) -> tuple[str, ...]:
     names = screening_sets.candidates(private, with_own_half=with_own_half)
-    usual = [name for name in USUAL if name in names]
+    usual, seen = [name for name in USUAL if name in names], str(local.value(_SEEN, "")).split(",")
+    if news := [name for name in screening_sets.kept() if name in names and name not in seen]:
+        local.put(_SEEN, ",".join([*seen, *news]))
+        local.put("screen-public", ",".join([local.value("screen-public", ",".join(usual)), *news]))
     hint = (
         "Sets that are on this machine, drawn ones, and your own files. “Its own other half” is a yardstick: private rows that were "
         "set aside, the nearest that any public set could be."

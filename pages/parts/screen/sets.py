@@ -1,20 +1,14 @@
 """The sets that the screening page offers: the app's own, those of the registry that are here, and what a user brings."""
 
 from collections.abc import Sequence
-from pathlib import Path
-
-import streamlit as st
 
 import pillar_core as pc
-from pages.frame import local, session
+from pages.frame import local
 from pages.frame.settings import Settings
-from pages.parts.data import kept as kept_sets
-from pillar_core import data
 from pillar_core.arrays import Array
-from pillar_core.data import embedded, uploads, visitors
+from pillar_core.data import embedded, uploads
 from pillar_core.data.cards import here
 from pillar_core.data.uploads import Upload
-from pillar_core.errors import PillarError
 from pillar_core.studies.screening import answers
 from pillar_core.studies.screening.answers import OWN_HALF, OWN_PART
 
@@ -35,7 +29,6 @@ OWN = {
     OWN_HALF: ("Its own other half", "Private rows that were set aside: a yardstick and no public data."),
 }
 FALLBACK = "fashion_mnist_2k"
-KINDS = ["zip", "npz"]
 
 
 def private_sets(settings: Settings) -> list[str]:
@@ -107,75 +100,6 @@ def notes(names: Sequence[str]) -> list[str]:
     """What was noted when the user's images among `names` were read: files that were skipped, and the like."""
     brought = kept()
     return [f"{brought[name].title}: {note}" for name in names if name in brought for note in brought[name].notes]
-
-
-def bring(settings: Settings) -> None:
-    """The ways to bring images: as the private set, as candidates, by upload or by a name on this machine."""
-    if visitors.binds():
-        return
-    with st.expander("Bring your own images", icon=":material/upload_file:"):
-        hint = "A zip of images (folders are classes; labels are not needed), or a npz with uint8 images under x_train."
-        left, right = st.columns(2)
-        left.file_uploader("Your private images", type=KINDS, key="screen-upload-private", on_change=_take_private, help=hint)
-        right.file_uploader(
-            "Your candidates", type=KINDS, accept_multiple_files=True, key="screen-upload", on_change=_take_candidates, help=hint
-        )
-        st.text_input(
-            "Or a candidate on this machine",
-            key=local.unlinked("screen-path", "A path on this machine; what it brings is in the link."),
-            on_change=_take_path,
-            placeholder="folder, zip or npz; or the name of a data set",
-            help="A path that the app can read, or any name of the data set registry.",
-        )
-        kept_sets.panel(settings, uploads.IMAGES)
-        st.caption(
-            f"They stay on this machine, in `{pc.store.default().root}` (readable by its user only). Tables about them hold no rows."
-        )
-
-
-def _take_private() -> None:
-    file = st.session_state.get("screen-upload-private")
-    if file is not None:
-        name = _keep(file.getvalue(), file.name)
-        if name:
-            local.put("screen-private", name)
-
-
-def _take_candidates() -> None:
-    names = [_keep(file.getvalue(), file.name) for file in st.session_state.get("screen-upload") or []]
-    _choose([name for name in names if name])
-
-
-def _take_path() -> None:
-    text = str(st.session_state.get("screen-path", "")).strip()
-    if not text:
-        return
-    try:
-        if text in pc.DATASETS:
-            pc.load_dataset(text)
-            _choose([text])
-            return
-        visitors.refuse_path(text)
-        name = uploads.keep(answers.named(text), title=Path(text).name)
-    except PillarError as problem:
-        session.note(f"“{text}” cannot be compared: {problem}")
-        return
-    _choose([name])
-
-
-def _keep(content: bytes, filename: str) -> str:
-    """The name of images in a file, "" where they cannot be read: then a message says why."""
-    try:
-        return uploads.keep(data.load_candidate(content, filename=filename), title=Path(filename).name)
-    except PillarError as problem:
-        session.note(f"“{filename}” cannot be compared: {problem}")
-        return ""
-
-
-def _choose(names: list[str]) -> None:
-    """Adds candidates to those that are chosen."""
-    chosen = str(local.value("screen-public", ",".join(USUAL))).split(",")
-    local.put("screen-public", ",".join(dict.fromkeys([*chosen, *names])))
 
 
 def _here() -> list[str]:
