@@ -28,7 +28,7 @@ from pillar_core.plots.hero import learning_hero
 from pillar_core.plots.intervals import over_seeds
 from pillar_core.plots.map2d import map_2d
 from pillar_core.plots.odds import odds_dots, one_in
-from pillar_core.plots.prediction import accuracy_drops, best_k_against_epsilon, predicted_accuracy
+from pillar_core.plots.prediction import accuracy_drops, best_k_against_epsilon, predicted_accuracy, projection_gains
 from pillar_core.plots.privacy import bars_of_epsilon, epsilon_against_delta, epsilon_against_steps, noise_against_epsilon, trade_off_curve
 from pillar_core.plots.runs import overlay, parallel_coordinates
 from pillar_core.plots.screening import angles, distance_map, gradient_spectra, ranking, score_against_accuracy

@@ -1,17 +1,64 @@
 """Prediction beside measurement: where accuracy goes as k grows, the best k of each ε, and what privacy costs two backbones."""
 
 import math
-from typing import Any
+from typing import Annotated, Any
 
 import pandas as pd
 import plotly.graph_objects as go
 
+from pillar_core.params import Param
 from pillar_core.plots import marks
 from pillar_core.plots.intervals import over_seeds
-from pillar_core.plots.theme import INK, Height, Mode, epsilon_colour, epsilon_label, faded, finished, method_style, seeds_phrase
+from pillar_core.plots.theme import (
+    INK,
+    Height,
+    Mode,
+    categorical,
+    class_symbols,
+    epsilon_colour,
+    epsilon_label,
+    faded,
+    finished,
+    method_style,
+    seeds_phrase,
+)
 
+_Ratio = Annotated[
+    float | None, Param("here", float, None, "Noise over a class's rows.", low=0, low_open=True, high=1e100, none_means="not marked")
+]
 _NOISE = {"light": "#6A4FB3", "dark": "#B7A6FF"}
 _LOSS = {"light": "#C98A00", "dark": "#F6BE4A"}
+
+
+def projection_gains(table: pd.DataFrame, *, spearman: float, mode: Mode = "light", here: _Ratio = None, height: Height = 520) -> Any:
+    """Points that projecting gained on each set and budget, against the noise over the rows of a class; `here` is the present ratio.
+
+    table: columns set, epsilon, ratio, gain.
+    """
+    figure, ink = go.Figure(), INK[mode]
+    names = list(dict.fromkeys(table["set"]))
+    for name, colour, symbol in zip(names, categorical(len(names), mode), class_symbols(len(names)), strict=True):
+        rows = table[table["set"] == name]
+        looks: dict[str, Any] = {"symbol": symbol, "name": name, "text": rows["epsilon"].map(epsilon_label)}
+        marks.dots(figure, rows["ratio"], rows["gain"], colour, size=10, hover=f"{name}, %{{text}}: %{{y:+.1f}}", **looks)
+    figure.add_hline(y=0, line={"color": ink.muted, "width": 1.2})
+    if here is not None:
+        figure.add_vline(x=here, line={"color": marks.MARKED[mode], "width": 2, "dash": "dash"})
+        place: dict[str, Any] = {"yref": "paper", "xanchor": "right" if here > 1 else "left", "xshift": -6 if here > 1 else 6}
+        marks.note(figure, math.log10(here), 0.97, "your settings", marks.MARKED[mode], **place)
+    figure.update_xaxes(marks.log_axis((0.1, 1, 10), "noise over a class's rows (log scale)"))
+    ends = [math.log10(value) for value in (*table["ratio"], *([] if here is None else [here]))]
+    figure.update_xaxes(range=[min(ends) - 0.1, max(ends) + 0.1])
+    figure.update_yaxes(title_text="PILLAR less DP-SGD, points of accuracy")
+    figure.update_layout(legend_y=-0.28)
+    left, right = (table.loc[near, "gain"] for near in (table["ratio"] < 1, table["ratio"] >= 1))
+    caption = (
+        f"Below 1: {left.min():+.1f} to {left.max():+.1f} points, {left.mean():+.1f} on average. From 1 on: {right.min():+.1f} to "
+        f"{right.max():+.1f}, {right.mean():+.1f} on average. "
+        f"Rank correlation {spearman:.2f} over {len(table)} cells: a guide, no prediction."
+    )
+    alt = f"Points of accuracy gained by projecting against noise over rows of a class. {caption}"
+    return finished(figure, title="Projecting pays where noise outweighs the rows", caption=caption, alt=alt, mode=mode, height=height)
 
 
 def predicted_accuracy(

@@ -4,12 +4,13 @@ All of it is a non-private diagnostic: separators and margins are functions of l
 """
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from pillar_core import geometry, store
+from pillar_core import accounting, geometry, store
 from pillar_core.data import DATASETS, uploads
 from pillar_core.fingerprint import fingerprint
 from pillar_core.geometry import Basis, Rows, Separators
@@ -55,6 +56,28 @@ def margins(data: FeatureSet | SemiPrivateSplit, k: int | Sequence[int], *, quan
     rows, basis = _rows_and_basis(data)
     ks = geometry.checked_ks(k, most=basis.rank, why=basis.limit)
     return geometry.refitted_margins(geometry.coordinates(rows, basis), ks, quantile=quantile)
+
+
+def noise_ratio(*, n_private: float, d: float, classes: float, epsilon: float, delta: float = 1e-5) -> float:
+    """(√d/μ)/(n/C): the norm of the noise in all d directions over the rows of a class, from public facts alone.
+
+    One Gaussian release of the sum of n rows of norm at most 1 that spends μ has noise of standard deviation 1/μ in each direction.
+    """
+    return float(classes * d**0.5 / (n_private * accounting.mu_of(epsilon, delta)))
+
+
+def projection_gains() -> pd.DataFrame:
+    """What projecting gained on real rows: columns set, epsilon, pillar, dp_sgd (accuracy in [0, 1]), gain (points), ratio (`noise_ratio`).
+
+    Means of two seeds, a tenth of the train rows public, δ = 1e-5, both learners by their own rules. `attrs` has `spearman`, how well the
+    ratio orders the gains.
+    """
+    table = pd.read_csv(Path(__file__).with_name("projection_gains.csv"))
+    facts = table[["n_private", "d", "classes", "epsilon"]].to_dict("records")
+    table["ratio"] = [noise_ratio(**{str(name): float(value) for name, value in one.items()}) for one in facts]
+    table["gain"] = 100 * (table["pillar"] - table["dp_sgd"])
+    table.attrs["spearman"] = float(table["ratio"].rank().corr(table["gain"].rank()))
+    return table
 
 
 def payload(

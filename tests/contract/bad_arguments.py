@@ -377,6 +377,7 @@ def _plots() -> dict[str, dict[str, Any]]:
         rates={"table": pc.theory.rate_curves("k", [1, 10])},
         individual_by_class={"table": privacy, "stated": 2.0},
         individual_losses={"table": privacy, "stated": 2.0, "delta": 1e-5},
+        projection_gains={"table": theory.assign(set="a", ratio=[0.5, 2.0], gain=[0.1, 5.0], epsilon=1.0), "spearman": 0.6},
         reconstruction_bound={"table": screened},
         right_guesses={"table": privacy, "published": 0.5, "title": "t"},
         rows_against_dimension={"table": theory},

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 from pillar_core import geometry, plots, theory
+from pillar_core.studies import geometry as studies
 
 KS = [1, 4, 16, 64]
 
@@ -131,3 +132,18 @@ def test_the_graph_draws_every_edge_once():
     assert np.isnan(np.array(figure.data[0].x, dtype=float)).sum() == 2
     assert "3 components" in figure.layout.title.text
     assert len(plots.component_table([0, 1], k=1)) == 2
+
+
+def test_gains_lie_against_public_facts_with_the_present_place_marked():
+    # (ε, δ) = (1, 1e-5) is μ = 0.268051 of a Gaussian, in closed form: ten classes of 180 rows in 1,280 directions.
+    ratio = studies.noise_ratio(n_private=1800, d=1280, classes=10, epsilon=1.0)
+    assert ratio == pytest.approx(10 * math.sqrt(1280) / (1800 * 0.268051), rel=1e-4)
+    table = studies.projection_gains()
+    assert not table.duplicated(["set", "epsilon"]).any()
+    figure = plots.projection_gains(table, spearman=table.attrs["spearman"], here=ratio)
+    drawn = {trace.name: trace for trace in figure.data}
+    assert set(drawn) == set(table["set"])
+    digits = table[table["set"] == "Digits (pixels)"]
+    assert list(drawn["Digits (pixels)"].y) == pytest.approx(list(digits["gain"]))
+    assert ratio in [shape.x0 for shape in figure.layout.shapes]
+    assert f"Rank correlation {table.attrs['spearman']:.2f} over {len(table)} cells" in figure.layout.meta["caption"]
