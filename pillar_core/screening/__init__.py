@@ -13,5 +13,6 @@ from pillar_core.screening.scores import SCORES, Need, Score
 from pillar_core.screening.screen import screen
 from pillar_core.screening.task2vec import task2vec_distance
 from pillar_core.screening.training import order_kept, over_training
+from pillar_core.screening.trim import Trimmed, trim
 
 __all__ = guard(__name__)

@@ -43,6 +43,7 @@ WRONG_CLEAR = 0.05
 MARGIN = 0.5
 """A clear first has twice the signal of any other: chosen on the yardstick, where the score's own error exceeds the noise's."""
 SENSITIVITY = 1.0
+COVERS = "This covers the table as a whole: every candidate is scored from one noised release of the private rows' class sums."
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -173,7 +174,7 @@ def ranking(
     if epsilon is not None:
         table.attrs["rows_per_noise"] = n / (private.n_classes * made.noise_std)
         table.attrs["noise_floor"] = noise_floor(n, private.n_classes, made.noise_std, candidates)
-        table.attrs["guarantee"] = _guarantee(ledger, upper, delta, n, seed)
+        table.attrs["guarantee"] = guarantee(ledger, COVERS, delta, n, seed)
     return table
 
 
@@ -244,12 +245,11 @@ def _candidate(name: str, x: Array, centre: Array) -> Candidate:
         raise DataError(f"public set {name!r}: {cause}") from cause
 
 
-def _guarantee(ledger: Ledger, upper: float, delta: float, n: int, seed: int | None) -> str:
-    """What was promised, in words."""
-    replaced = accounting.epsilon(ledger.spent, delta=delta, relation=NeighboringRelation.REPLACE_ONE, accountant="auto").upper
+def guarantee(ledger: Ledger, covers: str, delta: float, n: int, seed: int | None) -> str:
+    """What the one release of this ledger promises, in words; covers: what all follows from it."""
+    added, replaced = (accounting.epsilon(ledger.spent, delta=delta, relation=one, accountant="auto").upper for one in NeighboringRelation)
     secret = "" if seed is None else " The seed of the noise is known: an experiment, not for release."
     return (
-        f"ε ≤ {upper:.4g}, δ = {delta:g} for one row added or removed; ε ≤ {replaced:.4g} for one row replaced. This covers the table as a "
-        f"whole: every candidate is scored from one noised release of the private rows' class sums. The number of private rows, {n:,}, "
-        f"and the classes count as public.{secret}"
+        f"ε ≤ {added:.4g}, δ = {delta:g} for one row added or removed; ε ≤ {replaced:.4g} for one row replaced. {covers} The number of "
+        f"private rows, {n:,}, and the classes count as public.{secret}"
     )

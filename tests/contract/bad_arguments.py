@@ -410,6 +410,7 @@ def _screening(numbers: Any) -> dict[str, dict[str, Any]]:
         "screening",
         GradientModel=_fields(MODELS["linear_head"]),
         Score=_fields(pc.SCORES["gsd"]),
+        Trimmed=_fields(pc.screening.trim(numbers, numbers, share=0.5, epsilon=1.0)),
         angles=one,
         bures_wasserstein={"rows": rows, "others": rows},
         gsd={**one, "public": numbers},
@@ -424,6 +425,7 @@ def _screening(numbers: Any) -> dict[str, dict[str, Any]]:
         reconstruction=one,
         screen={**one, "repeats": 1, "allow_overlap": True},
         spectra={name: value for name, value in one.items() if name != "k"},
+        trim={"private": numbers, "public": numbers, "share": 0.5, "epsilon": 1.0},
         task2vec_distance={"first": np.array([1.0, 2.0]), "second": np.array([2.0, 1.0])},
     )
 
