@@ -5,6 +5,7 @@ import streamlit as st
 from pages.frame import failures, navigation, session, theme
 from pages.parts.learn import lesson
 from pages.parts.screen import question as screening
+from pages.parts.screen import trim
 from pages.parts.screen import views as screening_views
 
 navigation.begin()
@@ -27,6 +28,7 @@ with failures.shown("These sets could not be compared.", advice="Change the sett
     if table is not None:
         screening_views.summary(choice, table)
         screening_views.ranking(choice, table, settings)
+        trim.panel(choice)
         screening_views.cards(choice, table)
         with st.expander("Look closer: measured accuracy, angles, spectra", icon=":material/search:"):
             screening_views.more(choice, table, settings)

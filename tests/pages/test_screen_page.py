@@ -124,3 +124,21 @@ def test_a_score_that_is_registered_is_offered_everywhere(
     command = ["screen", "--private", "digits", "--public", "drawn_noise", "--score", "mine", "--model", "linear_head", "--k", "2"]
     assert main([*command, "--examples", "60", "--epsilon", "2"]) == 0
     assert "mine" in capsys.readouterr().out
+
+
+def test_the_kept_rows_of_a_pool_become_the_public_data_at_no_more_cost(start: Start) -> None:
+    app = start("screen", data="fashion_mnist")
+    app.session_state["screen-trim"] = True
+    app.run()
+    assert not app.exception
+    assert "for one row added or removed" in words(app)
+    button = next(item for item in app.button if "kept rows as public data" in item.label)
+    taken = next(item for item in app.get("arrow_data_frame") if "kept" in item.value).value
+    assert set(taken["public"]).isdisjoint({"A part of the private set", "Its own other half"})
+    assert 0.09 < (taken["kept"] / 100 * taken["rows"]).sum() / taken["rows"].sum() < 0.11
+    button.click().run()
+    assert not app.exception
+    (kept,) = uploads.listed(uploads.IMAGES)
+    assert f"{kept.n_train:,} kept rows" in button.label
+    assert kept.shape == (28, 28)
+    assert kept.title in words(app) or kept.name in str(app.session_state.filtered_state.values())
