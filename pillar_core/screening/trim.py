@@ -105,8 +105,6 @@ def trim(
     Raises:
         DataError: sets of other widths, images, fewer than two rows or equal ones. SettingError, BudgetError: settings out of range.
     """
-    params.SHARE.check(share)
-    params.SEED.check(seed)
     budget = PrivacyBudget(epsilon, delta, NeighboringRelation.of(relation))
     if math.isinf(epsilon):
         raise SettingError("epsilon must be finite: votes without noise are not released.")

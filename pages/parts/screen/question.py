@@ -38,7 +38,7 @@ _SECONDS_EXTRACTED, _SECONDS_OF_FEATURES = 0.012, 0.3
 _DEFAULTS = {"screen-model": "linear_head", "screen-rows": 200, "screen-k": 16, "screen-epsilon": EPSILON, "screen-score": SCORE}
 _LINK = {"m": "screen-model", "n": "screen-rows", "k": "screen-k", "e": "screen-epsilon", "s": "screen-score", "v": "screen-view"}
 _WHOLE = ("screen-rows", "screen-k")
-_SEEN = "screen-seen"
+SEEN = "screen-seen"
 """Sets that were brought and are among the candidates unasked, once."""
 IN_SCREEN = "In the link as `screen`, written by `publish`."
 
@@ -89,7 +89,7 @@ def restore(settings: Settings) -> None:
         if value and (name not in _WHOLE or value.isdecimal()):
             local.put(name, int(value) if name in _WHOLE else value)
     if given.get("c"):
-        local.put(_SEEN, ",".join(screening_sets.kept()))
+        local.put(SEEN, ",".join(screening_sets.kept()))
     for short, name in (("p", "screen-private"), ("c", "screen-public"), ("x", "screen-mixtures")):
         if given.get(short):
             local.put(name, given[short])
@@ -214,9 +214,9 @@ def _remark(settings: Settings, chosen: str) -> None:
 
 def _candidates(private: str, *, with_own_half: bool) -> tuple[str, ...]:
     names = screening_sets.candidates(private, with_own_half=with_own_half)
-    usual, seen = [name for name in USUAL if name in names], str(local.value(_SEEN, "")).split(",")
+    usual, seen = [name for name in USUAL if name in names], str(local.value(SEEN, "")).split(",")
     if news := [name for name in screening_sets.kept() if name in names and name not in seen]:
-        local.put(_SEEN, ",".join([*seen, *news]))
+        local.put(SEEN, ",".join([*seen, *news]))
         local.put("screen-public", ",".join([local.value("screen-public", ",".join(usual)), *news]))
     hint = (
         "Sets that are on this machine, drawn ones, and your own files. “Its own other half” is a yardstick: private rows that were "
