@@ -13,7 +13,7 @@ settings = session.current()
 theme.title(
     "From your data to an answer",
     "Bring the rows to protect and the public sets you could use. One sentence says what to do and what accuracy to expect at the "
-    "sidebar's <b>ε</b>; then train, and take the model away.",
+    "sidebar's privacy budget <b>ε</b>; then train, and take the model away.",
 )
 
 is_brought = codec.is_stored("data", settings.data)

@@ -13,7 +13,8 @@ history.look(settings)
 
 theme.title(
     "Same budget, same rows: which learner?",
-    "Every learner is trained within the <b>same ε</b>. What differs is the idea, and which <b>public</b> data it may look at.",
+    "Every learner is trained within the <b>same ε</b>, the privacy budget. What differs is the idea, and which <b>public</b> data it "
+    "may look at.",
 )
 
 view = comparison_views.choice()

@@ -32,7 +32,7 @@ with failures.shown("The geometry of these rows could not be drawn."):
             "Share of the public rows' variance that k directions hold. Public only.",
         ),
         (
-            f"ξ at k = {k}",
+            f"Missed, ξ at k = {k}",
             f"{missed:.2f}",
             "Share of the classes' separators that k directions miss, "
             f"mean over {len(found.pairs)} pairs{'' if is_complete else ', a preview'}. Non-private.",

@@ -34,7 +34,7 @@ def class_balance(table: pd.DataFrame, *, mode: Mode = "light", height: Height |
             marker={"color": colours.get(part, INK[mode].muted), "cornerradius": 3},
             hovertemplate="%{x}: %{y} rows<extra>" + part + "</extra>",
         )
-    figure.update_layout(barmode="stack", bargap=0.25)
+    figure.update_layout(barmode="stack", bargap=0.25, legend={"yref": "container", "y": 0, "yanchor": "bottom"})
     figure.update_xaxes(type="category", categoryarray=order, title_text="class", showticklabels=len(order) <= 40, showgrid=False)
     figure.update_yaxes(title_text="rows")
     totals = table.groupby("class")["rows"].sum()

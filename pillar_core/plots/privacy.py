@@ -6,6 +6,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from pillar_core.plots import marks
+from pillar_core.plots.odds import one_in
 from pillar_core.plots.theme import INK, Mode, categorical, faded, finished
 
 _DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
@@ -102,7 +103,8 @@ def trade_off_curve(table: pd.DataFrame, *, mode: Mode = "light", advantage: flo
     return finished(
         figure,
         title="What the best attacker can do",
-        caption="The attacker knows all other rows. The odds below are read from this curve, never from one (ε, δ) point.",
+        caption="The attacker knows all other rows. Half the advantage is the share of even guesses turned right: "
+        f"{one_in(advantage / 2)} The odds below are read from this curve, never from one (ε, δ) point.",
         alt=f"Trade-off curve: the best attacker's advantage over a coin is {advantage:.3g}.",
         mode=mode,
         height=440,

@@ -222,6 +222,7 @@ def template(mode: Mode) -> Any:
         },
         margin={"l": 8, "r": 16, "t": 84, "b": 8},
         uniformtext={"minsize": 10, "mode": "hide"},
+        modebar={"remove": ["sendChartToCloud"]},
     )
     return go.layout.Template(layout=layout)
 

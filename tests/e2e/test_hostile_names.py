@@ -109,4 +109,7 @@ def test_a_figures_own_page_asks_nobody(page: Any, bait: tuple[str, list[str]], 
     page.locator(".xtick").nth(5).wait_for()
     assert target in page.locator(".xaxislayer-above").text_content()
     assert page.locator("a[href*='hostile'], a[href*='127.0.0.1']").count() == 0
+    buttons = {button.get_attribute("data-title") or button.get_attribute("aria-label") for button in page.locator(".modebar-btn").all()}
+    assert "Zoom" in buttons
+    assert not [title for title in buttons if "Share" in str(title)], "it uploads the figure"
     assert ([url for url in requested if not url.startswith(("file:", "data:", "blob:"))], asked) == ([], [])

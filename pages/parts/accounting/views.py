@@ -76,9 +76,10 @@ def numbers(setting: GaussianSetting) -> None:
         ("ε, upper bound", f"{bounds.upper:.4g}", f"At δ = {setting.delta:g}, {odds.relation_words(setting.relation)}, Poisson batches."),
         ("ε, lower end", f"{bounds.lower:.4g}", "The true ε lies between this and the upper bound; both ends are certified."),
         (
-            "Best bet on one row",
-            f"{math.ceil(500 + 500 * gain - 1e-9) / 10:.1f} %",
-            "Chance of the best attacker to guess right whether one given row was used, at even odds; a coin has 50 %.",
+            "Attacker's gain",
+            plots.one_in(gain / 2, end=""),
+            "Guesses whether one given row was used that the model turns from wrong to right, at most; the attacker starts at 50:50. "
+            f"Of 100 such guesses a coin wins 50, the best attacker {50 + 50 * gain:.1f}.",
         ),
     )
     for column, (label, value, hint) in zip(st.columns(4), facts, strict=True):

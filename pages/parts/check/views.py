@@ -16,7 +16,7 @@ _LABELS = {
     "steps": "Steps",
     "noise_multiplier": "Noise multiplier σ",
     "epsilon": "Target ε",
-    "delta": "δ",
+    "delta": "δ, chance that ε fails",
     "l2_clip_norm": "Clip norm",
 }
 _EITHER = (

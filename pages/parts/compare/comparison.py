@@ -34,6 +34,7 @@ class Comparison:
     found: int
     total: int
     grid: dict[str, Any]
+    key: str
 
 
 def choose(settings: Settings) -> list[str]:
@@ -82,7 +83,7 @@ def _compared(
     lines = imported.beside(
         *(compare.summary(sweep.table(of_origin)) if of_origin else pd.DataFrame() for of_origin in (_records, _theirs)), name="title"
     )
-    return Comparison(runs, lines, len(_records), _total, _grid)
+    return Comparison(runs, lines, len(_records), _total, _grid, asked)
 
 
 def panel(comparison: Comparison) -> None:
@@ -122,10 +123,15 @@ def draw(comparison: Comparison, settings: Settings) -> None:
         words: dict[str, Any] = {"titles": titles, "title": f"Learners at {plots.epsilon_label(settings.epsilon)}"}
         figure = plots.comparison(runs, mode=theme.mode(), levels=levels, **words)
         figures.show(figure, runs, name="compare_bars", kinds=(Provenance.NON_PRIVATE,), seeds=seeds_of(here), **shared)
-    figure = plots.error_against_epsilon(comparison.lines, mode=theme.mode())
+    figure = _against_epsilon(comparison.key, theme.mode(), comparison.lines)
     shared |= {"seeds": seeds_of(comparison.lines), "is_accuracy": True}
     figures.show(figure, comparison.lines, name="compare_budgets", kinds=(Provenance.NON_PRIVATE,), **shared)
     _table(comparison.lines)
+
+
+@st.cache_resource(max_entries=32, show_spinner=False)
+def _against_epsilon(key: str, mode: plots.Mode, _lines: pd.DataFrame) -> Any:
+    return plots.error_against_epsilon(_lines, mode=mode)
 
 
 def command(settings: Settings, public: Mapping[str, Any], epsilons: Sequence[float], *more: str) -> str:
@@ -154,43 +160,26 @@ def _table(lines: pd.DataFrame) -> None:
     st.header("Every learner, every budget", anchor=False)
     shown = lines.assign(accuracy=100 * lines["mean"], low=100 * lines["low"], high=100 * lines["high"])
     shown["epsilon_upper"] = shown["epsilon_upper"].map(_epsilon)
-    st.dataframe(
-        shown[
-            [
-                "title",
-                "origin",
-                "epsilon",
-                "accuracy",
-                "low",
-                "high",
-                "seeds",
-                "public_data",
-                "epsilon_upper",
-                "performance_boost",
-                "seconds",
-                "error_message",
-            ]
-        ].dropna(axis=1, how="all"),
-        hide_index=True,
-        key="compare-table",
-        column_config={
-            "title": st.column_config.TextColumn("learner", width=140),
-            "epsilon": st.column_config.NumberColumn("ε asked"),
-            "accuracy": st.column_config.NumberColumn("test accuracy, %", format="%.1f"),
-            "low": st.column_config.NumberColumn("95 % from", format="%.1f"),
-            "high": st.column_config.NumberColumn("to", format="%.1f"),
-            "seeds": st.column_config.NumberColumn("seeds", help="Runs behind this line so far."),
-            "public_data": st.column_config.TextColumn("public data used"),
-            "epsilon_upper": st.column_config.TextColumn("ε spent, upper bound"),
-            "performance_boost": st.column_config.NumberColumn(
-                "performance boost",
-                format="%.2f",
-                help="(err of public rows alone − err of the ceiling) / (err of this learner − err of the ceiling).",
-            ),
-            "seconds": st.column_config.NumberColumn("seconds a run", format="%.2f"),
-            "error_message": st.column_config.TextColumn("could not run"),
-        },
-    )
+    columns: dict[str, Any] = {
+        "title": st.column_config.TextColumn("learner", width=140),
+        "origin": "origin",
+        "epsilon": st.column_config.NumberColumn("ε asked"),
+        "accuracy": st.column_config.NumberColumn("test accuracy, %", format="%.1f"),
+        "low": st.column_config.NumberColumn("95 % from", format="%.1f"),
+        "high": st.column_config.NumberColumn("to", format="%.1f"),
+        "seeds": st.column_config.NumberColumn("seeds", help="Runs behind this line so far."),
+        "public_data": st.column_config.TextColumn("public data used"),
+        "epsilon_upper": st.column_config.TextColumn("ε spent, upper bound"),
+        "performance_boost": st.column_config.NumberColumn(
+            "performance boost",
+            format="%.2f",
+            help="(err of public rows alone − err of the ceiling) / (err of this learner − err of the ceiling).",
+        ),
+        "seconds": st.column_config.NumberColumn("seconds a run", format="%.2f"),
+        "error_message": st.column_config.TextColumn("could not run"),
+    }
+    filled = shown[list(columns)].dropna(axis=1, how="all")
+    st.dataframe(filled, hide_index=True, key="compare-table", column_config=columns)
 
 
 def _epsilon(value: float) -> str:

@@ -114,7 +114,11 @@ def _numbers(record: RunRecord, attacks: list[Attack], ceiling: accounting.Trade
             "Test rows unlike the private ones raise it without any leak.",
         ),
         ("Test error", error, "Without privacy both error and attack would differ: turn ε to ∞ and compare."),
-        ("Allowed advantage", f"{allowed:.3f}", "Largest gain over a coin flip, for any attacker, that the guarantee allows."),
+        (
+            "Allowed advantage",
+            f"{allowed:.3f}",
+            f"Largest gain over a coin, for any attacker, that the guarantee allows: {plots.one_in(allowed / 2, end='')} guesses turned.",
+        ),
         (
             "ε, upper bound",
             f"{record.guarantee.epsilon.upper:.4g}",
