@@ -118,9 +118,9 @@ class Program:
                 self._requests.write(json.dumps(images.shape).encode() + b"\n" + np.ascontiguousarray(images, np.float32).tobytes())
                 self._requests.flush()
             shape = self._heard("shape", "failed as a program")
-            if not isinstance(shape, list) or not all(type(extent) is int and extent >= 0 for extent in shape):
+            if not isinstance(shape, list) or len(shape) > 4 or not all(type(extent) is int and extent >= 0 for extent in shape):
                 raise DataError(f"{self._path} answers with what is no array.")
-            if (size := math.prod(shape)) > _LARGEST_ANSWER * len(images):
+            if (size := math.prod(shape)) > _LARGEST_ANSWER * len(images) or max(shape, default=0) > _LARGEST_ANSWER * len(images):
                 self.close()  # what it still sends is no answer to what is asked next
                 raise DataError(f"{self._path} answers with {size:,} numbers for {len(images)} images.")
             content = self._answers.read(4 * size)

@@ -15,7 +15,7 @@ from typing import Any, overload
 
 from pillar_core import store
 from pillar_core.data import owners, uploads, visitors
-from pillar_core.errors import JobError, StoreError
+from pillar_core.errors import JobError, SettingError, StoreError
 from pillar_core.fingerprint import fingerprint
 from pillar_core.jobs import kind as jobs_kinds
 from pillar_core.jobs import process as jobs_process
@@ -29,7 +29,7 @@ def submit(spec: Mapping[str, Any]) -> str:
     A failed or cancelled one goes on; a done one whose results have left the store since starts over.
 
     Raises:
-        SettingError, UnknownNameError: a specification that names no known kind or impossible resources.
+        SettingError, UnknownNameError: a specification that names no known kind or impossible resources, or lacks what its kind needs.
         StoreError: NaN in it, rows that are not the asker's to open, or a disk that refuses.
     """
     spec = decode_json(encode_json(spec))
@@ -39,7 +39,7 @@ def submit(spec: Mapping[str, Any]) -> str:
     _admit(folder, job, spec)
     before = job.status()
     asks = kind.cached is not None and (before is None or before.state not in UNFINISHED)
-    answer = kind.cached(jobs_kinds.payload_of(spec)) if asks and kind.cached is not None else None
+    answer = _cached(kind, jobs_kinds.payload_of(spec)) if asks else None
     try:
         with folder.exclusive():
             current = job.status()
@@ -223,6 +223,13 @@ def _identity(spec: Mapping[str, Any]) -> str:
     kind = jobs_kinds.kind_of(spec)
     jobs_kinds.resources_of(spec)
     return fingerprint("job", kind.name, kind.version, jobs_kinds.payload_of(spec))
+
+
+def _cached(kind: jobs_kinds.JobKind, payload: Mapping[str, Any]) -> Any:
+    try:
+        return None if kind.cached is None else kind.cached(payload)
+    except (KeyError, TypeError) as error:
+        raise SettingError(f"a job of the kind {kind.name} is not described by {', '.join(payload) or 'nothing'} ({error}).") from error
 
 
 def _admit(folder: Folder, job: Job, spec: Mapping[str, Any]) -> None:

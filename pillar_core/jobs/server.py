@@ -86,8 +86,8 @@ class _Server:
             else:
                 for future, outcome in self._engine.collect(wait):
                     self._absorb(future, outcome)
-            for active in self._jobs.values():
-                active.show()
+            for active in list(self._jobs.values()):
+                self._guarded(active, ActiveJob.show)
 
     def close(self) -> None:
         """End the workers. Jobs that still ran are found and continued by the next jobs process."""
@@ -169,10 +169,10 @@ class _Server:
         self._guarded(active, self._begin)
 
     def _guarded(self, active: ActiveJob, step: Callable[[ActiveJob], None]) -> None:
-        """One step of one job; what goes wrong in it ends the job and not the process."""
+        """One step of one job; what goes wrong in it, by its files or by what a worker gave, ends the job and not the process."""
         try:
             step(active)
-        except (errors.PillarError, OSError, ImportError) as error:
+        except Exception as error:  # noqa: BLE001 - the process would start again, meet the same job and hold all others
             active.fail(error, trace_of(error))
             self._finish(active, "failed")
 

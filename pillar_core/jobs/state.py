@@ -198,7 +198,7 @@ class Job:
         results: dict[int, Any] = {}
         for path in sorted(self.parts_folder.glob("*.jsonl")):
             for line in path.read_bytes().splitlines():
-                with contextlib.suppress(ValueError, KeyError, TypeError):
+                with contextlib.suppress(ValueError, KeyError, TypeError, OverflowError):
                     part = decode_json(line)
                     results.setdefault(int(part["task"]), part["value"])
         return results
@@ -244,8 +244,8 @@ class Job:
         marks = {}
         with contextlib.suppress(FileNotFoundError):
             for item in os.scandir(self.running_folder):
-                with contextlib.suppress(OSError, ValueError):
-                    marks[int(item.name)] = json.loads(Path(item.path).read_bytes())
+                with contextlib.suppress(OSError, ValueError, TypeError, RecursionError):
+                    marks[int(item.name)] = dict(json.loads(Path(item.path).read_bytes()))
         return marks
 
 

@@ -149,7 +149,7 @@ def load_model(path: str | Path) -> Model:
         if not isinstance(card, dict) or card.get("format") != FORMAT:
             raise ValueError(f"this version reads the format {FORMAT!r}")
         return _model(arrays, card)
-    except (*UNREADABLE, SafetensorError) as cause:
+    except (*UNREADABLE, SafetensorError, OverflowError, AssertionError) as cause:  # the last: a side that a network does not take
         if isinstance(cause, DataError):
             raise
         raise DataError(f"{path} is no model of the PILLAR explorer: {cause}.") from cause
@@ -171,7 +171,8 @@ def _taken_apart(record: RunRecord) -> tuple[dict[str, Array], dict[str, Any]]:
 def _network(arrays: dict[str, Array], card: dict[str, Any]) -> NetworkClassifier:
     """The network that a card describes; only names, sizes and numbers are taken from the file, and no other file is opened."""
     design, classes = fitting("network", card["network"], dict[str, Any]), card["classes"]
-    built = Design(**{**design, "network": portable(str(design["network"])), "shape": tuple(map(int, design["shape"]))})
+    words = {"network": portable(str(design["network"])), "layers": str(design["layers"])}
+    built = Design(**{**design, **words, "shape": tuple(map(int, design["shape"]))})
     most = max(max(array.shape, default=1) for array in arrays.values() if array.size)
     sizes = (built.n_classes, built.lora_rank, channels_of(built.shape))
     if built.n_classes != len(classes) or not 0 < min(sizes) <= max(sizes) <= most or not 0 < math.prod(built.shape) <= LARGEST_IMAGE:

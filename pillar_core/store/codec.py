@@ -74,10 +74,13 @@ def decode_json(payload: bytes) -> Any:
     """The value that `encode_json` wrote.
 
     Raises:
-        ValueError, RecursionError: not such a text.
+        ValueError: not such a text.
     """
-    value = json.loads(payload.decode(), parse_constant=_no_constant)
-    return _untagged(value) if b'"$' in payload else value
+    try:
+        value = json.loads(payload.decode(), parse_constant=_no_constant)
+        return _untagged(value) if b'"$' in payload else value
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
 
 
 def write_npz(arrays: Mapping[str, Any], out: BinaryIO) -> None:

@@ -87,8 +87,12 @@ def sheet(lesson_: Lesson) -> str:
 def _code(linked: Settings, page: str) -> None:
     """The link as a QR code, under the address that this browser shows."""
     if st.context.url:
-        address = f"{urljoin(st.context.url, f'/{page}')}?{urlencode(codec.to_query(linked))}"
-        drawn = segno.make(address, error="l").png_data_uri(scale=5, border=4)
+        try:
+            address = f"{urljoin(st.context.url, f'/{page}')}?{urlencode(codec.to_query(linked))}"
+            drawn = segno.make(address, error="l").png_data_uri(scale=5, border=4)
+        except ValueError:
+            st.caption("This link is too long for a QR code: copy it.")
+            return
         with st.container(key="class-code", width="content"):
             st.html(f'<img alt="QR code of the class\'s link" src="{drawn}" style="max-width: 100%">')
             st.caption(f"For a projector. It opens {plain.text(address.partition('?')[0])}, which the students' phones must reach.")

@@ -80,6 +80,7 @@ def _fetch(repository: str, subset: str | None, folder: Path) -> None:
     try:
         rows = datasets.load_dataset(repository, subset, cache_dir=str(scratch / "cache"))
         _refuse_changed(repository)
+        _refuse_elsewhere(rows, (scratch, _hub_folder(repository)))
         rows.save_to_disk(str(scratch / "kept"))
         (scratch / "kept").rename(folder)
     finally:
@@ -92,14 +93,38 @@ def _refuse_changed(repository: str) -> None:
     Raises:
         DownloadFailedError: there were some.
     """
-    from huggingface_hub.constants import HF_HUB_CACHE
-
-    for path in Path(HF_HUB_CACHE, f"datasets--{repository.replace('/', '--')}", "blobs").glob("*"):
+    for path in (_hub_folder(repository) / "blobs").glob("*"):
         with path.open("rb") as file:
             is_changed = BLOB.fullmatch(path.name) and hashlib.file_digest(file, "sha256").hexdigest() != path.name
         if is_changed:
             path.unlink()
             raise downloading.DownloadFailedError("a file that came has another checksum than the hub says")
+
+
+def _hub_folder(repository: str) -> Path:
+    from huggingface_hub.constants import HF_HUB_CACHE
+
+    return Path(HF_HUB_CACHE, f"datasets--{repository.replace('/', '--')}")
+
+
+def _refuse_elsewhere(rows: Any, places_: tuple[Path, ...]) -> None:
+    """Refuses a table that names files of this machine, or addresses: what the library keeps holds the bytes of each, whatever it is.
+
+    Raises:
+        DataError: it names a file that did not come with it, or holds files that are no images.
+    """
+    from datasets.features.features import require_storage_embed
+    from pyarrow import compute
+
+    for split in rows.values():
+        for name in [name for name, feature in split.features.items() if require_storage_embed(feature)]:
+            if type(split.features[name]).__name__ != "Image":
+                raise DataError(f"column {name!r} holds files that are no images: bring the rows without it.")
+            values = split.data.column(name)
+            is_named = compute.is_null(compute.struct_field(values, "bytes"))
+            for path in compute.unique(compute.struct_field(values, "path").filter(is_named)).to_pylist():
+                if path and not any(Path(path).resolve().is_relative_to(place.resolve()) for place in places_):
+                    raise DataError(f"column {name!r} names a file outside what was fetched: refused.")
 
 
 def size_and_licence(repository: str) -> tuple[int, str]:
@@ -167,6 +192,8 @@ def _label_column(rows: Any, wanted: str | None) -> str:
     column = _column(rows, wanted, "ClassLabel") or next((name for name in rows.features if name.lower() in LABEL_NAMES), None)
     if column is None:
         raise DataError(f"no column holds labels; name it with label_column: {', '.join(rows.features)}.")
+    if (kind := type(rows.features[column]).__name__) not in ("ClassLabel", "Value"):  # to read others opens the files that they name
+        raise DataError(f"column {column!r} holds no labels but {kind}: name another with label_column.")
     return column
 
 

@@ -185,6 +185,8 @@ OPENED = r"""say(b'{"opened": {"batch": 0, "size": "x"}}\n'); hear(); """
         (OPENED + r"""say(b'{"shape": [6, -1]}\n'); time.sleep(60)""", "no array"),
         (OPENED + r"""say(b'{"shape": [6, 1e3]}\n'); time.sleep(60)""", "no array"),
         (OPENED + r"""say(b'{"shape": [6, 99999999999]}\n'); time.sleep(60)""", "599,999,999,994 numbers"),
+        (OPENED + r"""say(b'{"shape": [0, 99999999999]}\n'); time.sleep(60)""", "answers with"),
+        (OPENED + r"""say(b'{"shape": [6' + b', 1' * 99 + b']}\n' + b'x' * 24); time.sleep(60)""", "no array"),
         (OPENED + r"""say(b'{"shape": [5, 2]}\n' + b'x' * 40); time.sleep(60)""", "one row"),
         (OPENED + r"""say(b'{"shape": [6]}\n' + b'x' * 24); time.sleep(60)""", "one row"),
         (OPENED + r"""say(b'{"shape": [6, 2]}\n' + b'x' * 40)""", "ended with status"),

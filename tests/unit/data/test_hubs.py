@@ -242,14 +242,41 @@ def test_hub_table_cannot_name_files_elsewhere(tmp_path: Path) -> None:
     assert len(load_dataset("hub:owner/name", root=place).x_train) == 8
 
 
-def _table_of_paths(images: list[dict[str, Any]], place: Path) -> None:
+def test_hub_labels_open_no_file(tmp_path: Path) -> None:
+    """A column of labels that says it holds images would be decoded, from whatever file or address a row names."""
+    images, secret, place = [{"bytes": None, "path": str(tmp_path / "secret.png")}] * 10, tmp_path / "secret.png", tmp_path / "set"
+    secret.write_bytes(picture(0, 1))
+    place.mkdir()
+    _table_of_paths(images, place, label=True)
+    with pytest.raises(DataError, match="'label' holds no labels but Image"):
+        load_dataset("hub:owner/name", root=place)
+
+
+@pytest.mark.parametrize("path", ["secret.png", "http://hostile.test/a.png"])
+def test_hub_fetch_keeps_no_file_from_elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: str) -> None:
+    """The library would store the bytes of every file that a fetched table names."""
+    import datasets
+
+    (tmp_path / "secret.png").write_bytes(picture(0, 1))
+    images = [*_pictures(9), {"bytes": None, "path": path if ":" in path else str(tmp_path / path)}]
+    monkeypatch.setenv("PILLAR_DATA", str(tmp_path / "data"))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("datasets.load_dataset", lambda *_, **__: datasets.DatasetDict({"train": _table(images, [0, 1] * 5, ["a", "b"])}))
+    with pytest.raises(DataError, match="names a file outside what was fetched"):
+        load_dataset("hub:owner/name", download=True)
+    assert not list((tmp_path / "data").rglob("*.arrow"))
+
+
+def _table_of_paths(images: list[dict[str, Any]], place: Path, *, label: bool = False) -> None:
     """Written by pyarrow: the library itself would read the files and store their bytes."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     kind = pa.struct([("bytes", pa.binary()), ("path", pa.string())])
-    info = {"info": {"features": {"picture": {"_type": "Image"}, "label": {"_type": "ClassLabel", "names": ["a", "b"]}}}}
-    table = pa.table({"picture": pa.array(images, kind), "label": pa.array([0, 1] * 5, pa.int64())})
+    kinds = {"_type": "Image"}, {"_type": "Value", "dtype": "int64"} if label else {"_type": "ClassLabel", "names": ["a", "b"]}
+    columns = pa.array(images, kind), pa.array([0, 1] * 5, pa.int64())
+    names = ("label", "picture") if label else ("picture", "label")
+    info, table = {"info": {"features": dict(zip(names, kinds, strict=True))}}, pa.table(dict(zip(names, columns, strict=True)))
     pq.write_table(table.replace_schema_metadata({"huggingface": json.dumps(info)}), place / "train.parquet")
 
 

@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 import time
+import types
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -245,6 +246,80 @@ def test_strays_in_the_queue_hold_no_job(still: Path) -> None:
     signal.signal(signal.SIGTERM, previous)
     job._mark.touch()
     assert Folder(still).queued() == [job.job_id]
+
+
+DEEP = b"[" * 100_000
+
+
+class _Workers:
+    """Workers that give whatever `outcome` is, at once."""
+
+    alive, n_workers, outcome = True, 1, jobs_tasks.Carried(b"[]")
+
+    def __init__(self, _: Path) -> None:
+        self.given: list[tuple[Any, Any]] = []
+
+    def run(self, job_id: str, number: object, *_: object) -> Any:
+        future = types.SimpleNamespace(key=f"{job_id}-{number}", status="finished")
+        self.given.append((future, self.outcome))
+        return future
+
+    def split(self, job_id: str, *_: object) -> Any:
+        return self.run(job_id, "split")
+
+    def collect(self, _: float) -> list[tuple[Any, Any]]:
+        given, self.given = self.given, []
+        return given
+
+    missing, stop, close, forget_features = (lambda *_: "" for _ in range(4))
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "outcome"),
+    [
+        ("spec.json", DEEP, None),
+        ("tasks.json", DEEP, None),
+        ("tasks.json", b"[5]", jobs_tasks.Carried(b"5")),
+        ("parts/x.jsonl", b'{"task": 1e400, "value": 1}', None),
+        ("parts/x.jsonl", DEEP, None),
+        ("running/0", b"[1]", None),
+        ("running/0", DEEP, None),
+        ("running/0", b'{"message": [1]}', None),
+        ("running/0", b'{"done": "1", "total": "2"}', None),
+        ("tasks.json", b"[{}]", "text"),
+        ("tasks.json", b"[{}]", jobs_tasks.Carried(5)),  # type: ignore[arg-type]  # what no worker of ours gives
+        ("tasks.json", b"[{}]", jobs_tasks.Carried(b"no json")),
+        (".", b"", jobs_tasks.Carried(b"[5")),
+        (".", b"", jobs_tasks.Carried("[]")),  # type: ignore[arg-type]  # what no worker of ours gives
+    ],
+)
+def test_damaged_files_and_foreign_outcomes_end_a_job_and_not_the_process(
+    still: Path, monkeypatch: pytest.MonkeyPatch, name: str, content: bytes, outcome: Any
+) -> None:
+    monkeypatch.setattr(jobs_server, "Engine", _Workers)
+    monkeypatch.setattr(_Workers, "outcome", outcome)
+    job = put(still, "queued")
+    job.create({"kind": "sweep", "grid": {"dataset": "digits", "method": "pillar", "epsilon": 1.0}})
+    job._mark.touch()
+    if name.startswith("running"):  # written while it runs
+        monkeypatch.setattr(_Workers, "split", lambda *_: (job.folder / name).write_bytes(content) and types.SimpleNamespace(key="out"))
+    elif content:
+        (job.folder / name).write_bytes(content)
+    server = jobs_server._Server(Folder(still), 0, 0.0)
+    monkeypatch.setattr(server, "_wanted", iter([True] * 6 + [False]).__next__)
+    monkeypatch.setattr(server, "_sign_in", lambda: None)
+    monkeypatch.setattr(server, "_recover", lambda: None)
+    monkeypatch.setattr(server, "_retired", lambda: False)
+    server.loop()
+    status = job.status()
+    assert status is not None
+    assert status.state in ("running", "failed", "done")
+
+
+@pytest.mark.parametrize("spec", [{"kind": "fetch"}, {"kind": "extract"}, {"kind": "separators"}, {"kind": "screening", "public": 5}])
+def test_a_specification_that_lacks_what_its_kind_needs_is_refused(still: Path, spec: dict[str, Any]) -> None:
+    with pytest.raises(SettingError, match="is not described by"):
+        jobs.submit(spec)
 
 
 @pytest.mark.parametrize(("end", "rests"), [(RuntimeError, True), (SystemExit, False)])

@@ -16,7 +16,7 @@ import pillar_core as pc
 from pillar_core import rng
 from pillar_core.__main__ import main
 from pillar_core.errors import DataError, PillarError, UnsupportedError
-from pillar_core.methods.parts.deep.classifier import NetworkClassifier
+from pillar_core.methods.parts.deep.classifier import Design, NetworkClassifier
 from pillar_core.runs.models import FORMAT, IN_SIGHT, in_sight, model_bytes
 from pillar_core.types import Dataset, SemiPrivateSplit
 
@@ -241,9 +241,24 @@ def test_a_card_does_not_make_a_small_file_large(changed, reason, tmp_path, monk
         {"shape": [10**9, 10**9]},
         {"shape": [4, 4, 10**6]},
         {"shape": "ab"},
+        {"shape": [float("inf"), 1]},
+        {"layers": None},
         {"unknown": 1},
     ],
 )
 def test_a_network_of_another_making_is_refused(changed, tmp_path):
     with pytest.raises(DataError, match="no model"):
         pc.load_model(changed_network(changed, tmp_path))
+
+
+def test_a_side_that_the_network_does_not_take_is_refused(tmp_path):
+    pytest.importorskip("timm", reason="networks named timm:… need timm: pip install timm")
+    path = changed_network({"network": "timm:test_vit?size=40"}, tmp_path)
+    module, _, _ = Design("timm:test_vit", "all", "", 1, (8, 8), 2).built(seed=0, is_filled=False)
+    with zipfile.ZipFile(path) as archive:
+        card = archive.read("model.json")
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("model.json", card)
+        archive.writestr("model.safetensors", save({name: value.numpy() for name, value in module.state_dict().items()}))
+    with pytest.raises(DataError, match=r"no model.*divisible by patch size"):
+        pc.load_model(path)
