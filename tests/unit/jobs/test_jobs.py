@@ -287,10 +287,10 @@ class _Workers:
         ("running/0", b'{"message": [1]}', None),
         ("running/0", b'{"done": "1", "total": "2"}', None),
         ("tasks.json", b"[{}]", "text"),
-        ("tasks.json", b"[{}]", jobs_tasks.Carried(5)),  # type: ignore[arg-type]  # what no worker of ours gives
+        ("tasks.json", b"[{}]", jobs_tasks.Carried(5)),  # what no worker of ours gives
         ("tasks.json", b"[{}]", jobs_tasks.Carried(b"no json")),
         (".", b"", jobs_tasks.Carried(b"[5")),
-        (".", b"", jobs_tasks.Carried("[]")),  # type: ignore[arg-type]  # what no worker of ours gives
+        (".", b"", jobs_tasks.Carried("[]")),  # what no worker of ours gives
     ],
 )
 def test_damaged_files_and_foreign_outcomes_end_a_job_and_not_the_process(
