@@ -168,7 +168,7 @@ def test_the_class_s_link_is_drawn_under_the_address_that_the_browser_shows(star
 @pytest.mark.parametrize("url", ["http://class.example:8501/learn", "http://["])
 def test_a_link_that_no_code_holds_leaves_the_page(start: Start, monkeypatch: pytest.MonkeyPatch, url: str) -> None:
     monkeypatch.setattr(type(st.context), "url", url)
-    app = start("learn", v="2", screen="p:digits;c:" + "a," * 900, controls="z:" + "a" * 1900)
+    app = opened(start("learn", v="2", screen="p:digits;c:" + "a," * 900, controls="z:" + "a" * 1900))
     assert not app.error
     assert any("too long for a QR code" in caption.value for caption in app.caption)
 
