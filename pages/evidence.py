@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from pages.frame import failures, local, navigation, session, theme
+from pages.frame import failures, history, local, navigation, session, theme
 from pages.parts.evidence import attacks as evidence_attacks
 from pages.parts.evidence import audits as evidence_audits
 from pages.parts.evidence import score as evidence_score
@@ -10,6 +10,7 @@ from pages.parts.learn import lesson
 
 navigation.begin()
 settings = session.current()
+history.look(settings)
 lesson.banner(settings)
 
 theme.title(

@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from pages.frame import badges, failures, local, navigation, session, theme
+from pages.frame import badges, failures, history, local, navigation, session, theme
 from pages.parts.geometry import shapes
 from pages.parts.geometry import views as geometry_views
 from pillar_core import geometry as geo
@@ -10,6 +10,7 @@ from pillar_core.types import Provenance
 
 navigation.begin()
 settings = session.current()
+history.look(settings)
 
 theme.title(
     "When does projecting help?",

@@ -7,6 +7,8 @@ import streamlit as st
 
 from pages.frame import core
 from pages.frame.settings import PINNED, Settings
+from pillar_core import store
+from pillar_core.fingerprint import fingerprint
 from pillar_core.types import RunRecord
 
 _KEY, _SEEN = "history", "history.seen"
@@ -32,13 +34,20 @@ def table(settings: Settings) -> pd.DataFrame:
 
 
 def look(settings: Settings) -> None:
-    """Remembers for the visit that test accuracy of models of these rows was in sight."""
-    st.session_state[_SEEN] = "\n".join(dict.fromkeys([*st.session_state.get(_SEEN, "").splitlines(), settings.data]))
+    """Remembers, for later visits too, that what models of these rows reach, or these rows without noise, were in sight."""
+    seen = st.session_state.get(_SEEN, "").splitlines()
+    if settings.data not in seen:
+        st.session_state[_SEEN] = "\n".join([*seen, settings.data])
+        store.default().remember_json("record", _seen_key(settings), {"in_sight": True})
 
 
 def was_looked_at(settings: Settings) -> bool:
-    """Whether it was, on any page, with any learner."""
-    return settings.data in st.session_state.get(_SEEN, "").splitlines()
+    """Whether they were, on any page, with any learner, in any visit that this cache knows of."""
+    return store.default().get_json("record", _seen_key(settings)) is not None
+
+
+def _seen_key(settings: Settings) -> str:
+    return fingerprint("in sight", settings.data)
 
 
 def _where(settings: Settings) -> str:

@@ -42,8 +42,8 @@ LARGEST_CARD = 1_000_000
 """Bytes of a model's card that is read; ours have some thousands."""
 UNPAID = "settings were chosen on test rows and unpaid: ε covers one run and not the choice, so this number is not differentially private"
 IN_SIGHT = (
-    "learner, k, ε and other settings were moved while test accuracy of models trained on these private rows was in sight, and that was "
-    "not paid for: ε covers this training alone, and not what its settings say about the rows"
+    "learner, k, ε and other settings were moved while test accuracy of models trained on these private rows, or a look at these rows "
+    "without noise, was in sight, and that was not paid for: ε covers this training alone, and not what its settings say about the rows"
 )
 LARGEST_IMAGE = 2**20
 """Pixels of an image that a network which was brought may name."""

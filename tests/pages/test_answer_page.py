@@ -2,7 +2,11 @@
 
 import re
 
+import pytest
 from page_reading import words
+
+from pages.frame import history
+from pages.frame.settings import Settings
 
 
 def test_the_page_says_what_to_do_and_reads_no_test_row_unasked(start):
@@ -49,6 +53,22 @@ def test_what_was_looked_at_stays_looked_at(start):
     app.switch_page("pages/answer.py").run()
     assert not app.exception
     assert "was looked at" in words(app)
+
+
+@pytest.mark.parametrize("page", ["explore", "evidence", "geometry"])
+def test_a_look_is_known_after_a_reload(start, page):
+    """The mark went with the visit, and attacks, predicted best k and screening without ε left none: the model said that nothing was seen."""
+    start(page, data="breast_cancer", epsilon="1")
+    app = start("answer", data="breast_cancer", epsilon="1")
+    app.button(key="answer-go").click().run()
+    assert not app.exception
+    assert "was looked at" in words(app)
+
+
+def test_screening_without_epsilon_is_a_look(start):
+    start("screen", data="digits", screen="p:digits;c:drawn_noise;e:no;n:100;s:gsd")
+    assert history.was_looked_at(Settings(data="digits"))
+    assert not history.was_looked_at(Settings(data="breast_cancer"))
 
 
 def test_a_wanted_accuracy_says_the_budget_that_it_takes(start):

@@ -53,12 +53,11 @@ def _download(record: Callable[[], RunRecord], split: SemiPrivateSplit, settings
     if visitors.binds():
         st.caption(f"Models cannot be taken away from a public server. {visitors.ADVICE}")
         return
-    is_seen = bool(local.value(LOOK, False)) or history.was_looked_at(settings)
-    if is_seen:
-        st.markdown("Test accuracy of these rows **was looked at** in this session, and the file says so.")
+    if local.value(LOOK, False) or history.was_looked_at(settings):
+        st.markdown("Test accuracy of these rows, or the rows without noise, **was looked at** here, and the file says so.")
     st.download_button(
         label,
-        data=lambda: model_bytes(in_sight(record()) if is_seen else record(), classes=split.features.classes),
+        data=lambda: model_bytes(in_sight(record()) if history.was_looked_at(settings) else record(), classes=split.features.classes),
         file_name=f"model-epsilon-{settings.epsilon:g}.zip",
         mime="application/zip",
         type="primary",

@@ -1,5 +1,6 @@
 """What the screening page draws: the verdict, the ranking with its nulls, and what lies behind it."""
 
+import dataclasses
 import math
 from typing import Any
 
@@ -7,7 +8,7 @@ import pandas as pd
 import streamlit as st
 
 import pillar_core as pc
-from pages.frame import figures, local, plain, session, theme
+from pages.frame import figures, history, local, plain, session, theme
 from pages.frame.settings import Settings
 from pages.parts.data import gallery
 from pages.parts.screen import question as screening
@@ -211,6 +212,8 @@ def _show(
     seeds: int | None = None,
     is_experiment: bool = False,
 ) -> None:
+    if kind is Provenance.NON_PRIVATE:
+        history.look(dataclasses.replace(settings, data=choice.private))
     figures.show(
         figure,
         table,
