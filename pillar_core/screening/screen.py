@@ -53,8 +53,11 @@ def screen(
 
     Raises:
         SettingError, UnknownNameError: settings. DataError: sets that cannot be compared, too few rows, public rows that are
-        private rows (unless allow_overlap). UnsupportedError: ε for a score without a private form.
+        private rows (unless allow_overlap), the private set itself or no named classes under ε.
+        UnsupportedError: ε for a score without a private form.
     """
+    if epsilon is not None and not allow_overlap:
+        refuse_private(private, public)
     if class_signal.NAME in scores:
         return _of_features(private, public, scores, epsilon=epsilon, delta=delta, seed=seed, allow_overlap=allow_overlap)
     rows, others = _as_dataset(private), {name: _as_dataset(one) for name, one in public.items()}
@@ -95,6 +98,8 @@ def _of_features(
     """The table of the one score that takes features."""
     if len(scores) > 1:
         raise SettingError(f"{class_signal.NAME} compares features and shares no release with other scores: ask for it alone.")
+    if epsilon is not None and isinstance(private, Dataset) and private.y_train is not None and not private.classes:
+        raise DataError(f"{private.name!r} names no classes, and how many there are must not be read off private labels: pass classes.")
     rows, others = class_signal.as_features(private), {name: class_signal.as_features(one) for name, one in public.items()}
     if not allow_overlap and epsilon is None:
         refuse_overlap(rows, others)
@@ -122,6 +127,17 @@ def refuse_overlap(private: Dataset | FeatureSet, public: Mapping[str, Dataset |
                 f"{len(pairs)} rows of the public set {name!r} are, bit by bit, private rows (private rows {rows} …): its distance would "
                 "be too small and the rows are not public. Remove them, or allow overlap if that is what you want to study."
             )
+
+
+def refuse_private(private: Dataset | FeatureSet, public: Mapping[str, Dataset | FeatureSet]) -> None:
+    """Refuses the private rows themselves as a candidate under ε, by what was passed: comparing values would be a test without noise.
+
+    Raises:
+        DataError: naming the candidate.
+    """
+    for name, data in public.items():
+        if data is private or data.x_train is private.x_train:
+            raise DataError(f"the candidate {name!r} is the private set itself, whose rows ε would not protect then: leave it out.")
 
 
 def require_rows(task: Screening) -> None:

@@ -3,8 +3,8 @@
 import re
 
 import pytest
-from page_reading import words
 
+from page_reading import words
 from pages.frame import history
 from pages.frame.settings import Settings
 
@@ -57,7 +57,7 @@ def test_what_was_looked_at_stays_looked_at(start):
 
 @pytest.mark.parametrize("page", ["explore", "evidence", "geometry"])
 def test_a_look_is_known_after_a_reload(start, page):
-    """The mark went with the visit, and attacks, predicted best k and screening without ε left none: the model said that nothing was seen."""
+    """The mark went with the visit, and attacks and geometry left none: the model said that nothing had been seen."""
     start(page, data="breast_cancer", epsilon="1")
     app = start("answer", data="breast_cancer", epsilon="1")
     app.button(key="answer-go").click().run()

@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-Value = bool | int | float | str | None
+from pillar_core.studies.check.loops import Value, calls, longer_training, named
 
 LONGEST = 50_000
 """Characters of a script that is read: Python's own parser takes time that grows with the square of a dotted name."""
@@ -104,7 +104,6 @@ _JOINING: Mapping[str, str] = {
 }
 _DRAWING = {"make_private", "make_private_with_epsilon", "from_data_loader"}
 """Opacus's calls that noise which changes, and those that draw Poisson samples."""
-_RANGES = ("range", "trange")
 _PARSING = ("parse_args", "parse_known_args")
 _ENGINES = {"fastDP": "fastdp", "private_transformers": "fastdp", "opacus": "opacus"}
 _OPERATIONS: Mapping[type, Any] = {
@@ -141,8 +140,8 @@ def read_script(text: str) -> Reading:
 
 def _read(tree: ast.Module) -> Reading:
     names, library, found, unread, hidden = _names(tree), _imported(tree), dict[str, Value](), list[str](), set[str]()
-    for call in sorted(_calls(tree), key=lambda node: node.lineno):
-        name = _name(call.func)
+    for call in sorted(calls(tree), key=lambda node: node.lineno):
+        name = named(call.func)
         if name == "PrivacyEngine":
             is_fast = library == "fastdp" or any(keyword.arg == "sample_size" for keyword in call.keywords)
             owner, fields = ("fastdp", _FAST_DP) if is_fast else ("opacus", _ENGINE)
@@ -171,12 +170,12 @@ def _read(tree: ast.Module) -> Reading:
     for line, reason in _changes_of_noise(tree):
         unread.append(f"Line {line}: {reason} changes the noise while it trains: say a σ that no step falls below.")
         hidden |= {"noise_multiplier", "epsilon"}
-    for field, line, reason in (*_joined_batches(tree), *_longer_training(tree, names, found.get("epochs"))):
+    for field, line, reason in (*_joined_batches(tree), *longer_training(tree, lambda given: _value(given, names), found.get("epochs"))):
         unread.append(f"Line {line}: {reason}: say {'noise_multiplier' if field == 'epsilon' else field} yourself.")
         hidden.add(field)
-    if any(_name(call.func) == "DataLoader" and not _is_for_tests(call) for call in _calls(tree)):
+    if any(named(call.func) == "DataLoader" and not _is_for_tests(call) for call in calls(tree)):
         found.setdefault("shuffle", False)
-    if library == "opacus" and not any(_name(call.func) in _DRAWING for call in _calls(tree)):
+    if library == "opacus" and not any(named(call.func) in _DRAWING for call in calls(tree)):
         hidden.add("poisson_sampling")
     values = {field: value for field, value in found.items() if field not in hidden}
     return Reading(library, values, tuple(dict.fromkeys(unread)), frozenset(hidden))
@@ -193,8 +192,8 @@ def _changes_of_noise(tree: ast.Module) -> Iterator[tuple[int, str]]:
     read = {ast.unparse(node) for node in ast.walk(tree) if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load)}
     for node in ast.walk(tree):
         match node:
-            case ast.Call(func=func) if _name(func) in _SCHEDULES:
-                yield node.lineno, _name(func)
+            case ast.Call(func=func) if named(func) in _SCHEDULES:
+                yield node.lineno, named(func)
             case ast.Call(func=ast.Name(id="setattr"), args=[_, ast.Constant(value="noise_multiplier"), *_]):
                 yield node.lineno, "setattr"
             case ast.Attribute(value=owner, attr="noise_multiplier", ctx=ast.Store()):
@@ -204,35 +203,9 @@ def _changes_of_noise(tree: ast.Module) -> Iterator[tuple[int, str]]:
 
 def _joined_batches(tree: ast.AST) -> Iterator[tuple[str, int, str]]:
     """(field, line, why) of calls by which a step sums over more than a loader's batch."""
-    for call in _calls(tree):
-        if _name(call.func) in _JOINING:
-            yield "batch_size", call.lineno, f"{_name(call.func)} {_JOINING[_name(call.func)]}"
-
-
-def _longer_training(tree: ast.AST, names: dict[str, ast.expr], epochs: Value) -> Iterator[tuple[str, int, str]]:
-    """(field, line, why) of what trains longer than one call's epochs say."""
-    fits = [call for call in _calls(tree) if _name(call.func) == "fit" and any(keyword.arg == "epochs" for keyword in call.keywords)]
-    loops = [node for node in ast.walk(tree) if isinstance(node, ast.For | ast.While)]
-    inside = [call for loop in loops for call in _calls(loop) if call in fits]
-    if len(fits) > 1 or inside:
-        yield "epochs", (inside or fits)[-1].lineno, "fit is called more than once"
-    for call in fits:
-        if any(keyword.arg == "steps_per_epoch" for keyword in call.keywords):
-            yield "epochs", call.lineno, "steps_per_epoch decides how long an epoch is"
-    for loop in loops:
-        if (
-            isinstance(loop, ast.For)
-            and "epoch" in f"{ast.unparse(loop.target)} {ast.unparse(loop.iter)}".lower()
-            and isinstance(epochs, int | float)
-        ):
-            passes = [_value(argument, names) for call in _calls(loop.iter) if _name(call.func) in _RANGES for argument in call.args]
-            if any(isinstance(count, int | float) and count > epochs + 1 for count in passes):
-                reason = f"the loop goes on beyond the {epochs:g} epochs that the noise is for"
-                yield from (("epochs", loop.lineno, reason), ("epsilon", loop.lineno, reason))
-
-
-def _calls(tree: ast.AST) -> list[ast.Call]:
-    return [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    for call in calls(tree):
+        if named(call.func) in _JOINING:
+            yield "batch_size", call.lineno, f"{named(call.func)} {_JOINING[named(call.func)]}"
 
 
 def _imported(tree: ast.Module) -> str:
@@ -259,11 +232,11 @@ def _names(tree: ast.Module) -> dict[str, ast.expr]:
         if isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None:
             for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
                 values.setdefault(ast.unparse(target), []).append(node.value)
-        elif isinstance(node, ast.Call) and _name(node.func) in _OPTIONS:
+        elif isinstance(node, ast.Call) and named(node.func) in _OPTIONS:
             for option, default in _options(node):
                 values.setdefault(f".{option}", []).append(default)
                 bound[f".{option}"] += 1
-    is_given = any(call.args or call.keywords for call in _calls(tree) if _name(call.func) in _PARSING)  # the options' own values
+    is_given = any(call.args or call.keywords for call in calls(tree) if named(call.func) in _PARSING)  # the options' own values
     return {
         name: given[0] for name, given in values.items() if len(given) == 1 and bound[name] == 1 and not (is_given and name.startswith("."))
     }
@@ -271,13 +244,13 @@ def _names(tree: ast.Module) -> dict[str, ast.expr]:
 
 def _options(call: ast.Call) -> Iterator[tuple[str, ast.expr]]:
     """The names of a command-line option, with its default."""
-    if _name(call.func) == "set_defaults":
+    if named(call.func) == "set_defaults":
         yield from ((keyword.arg, keyword.value) for keyword in call.keywords if keyword.arg)
         return
     defaults = [keyword.value for keyword in call.keywords if keyword.arg == "default"]
-    if _name(call.func) != "add_argument":
+    if named(call.func) != "add_argument":
         defaults = defaults or call.args[1:2]
-    for argument in call.args[: None if _name(call.func) == "add_argument" else 1]:
+    for argument in call.args[: None if named(call.func) == "add_argument" else 1]:
         if defaults and isinstance(argument, ast.Constant) and isinstance(argument.value, str):
             yield argument.value.lstrip("-").replace("-", "_"), defaults[0]
 
@@ -304,7 +277,7 @@ def _meant(expression: ast.expr, names: dict[str, ast.expr], depth: int) -> Valu
             return constant
         case ast.Name() | ast.Attribute():
             written = ast.unparse(expression)
-            option = [f".{_name(expression)}"] if isinstance(expression, ast.Attribute) else []
+            option = [f".{named(expression)}"] if isinstance(expression, ast.Attribute) else []
             meant: list[Value] = []
             for name in (name for name in (written, *option) if name in names):
                 given, names[name] = names[name], ast.Constant(None)  # a name within itself has no value
@@ -330,11 +303,3 @@ def _meant(expression: ast.expr, names: dict[str, ast.expr], depth: int) -> Valu
                 return None
             return result
     return None
-
-
-def _name(node: ast.expr) -> str:
-    """The last part of a dotted name."""
-    match node:
-        case ast.Name(id=name) | ast.Attribute(attr=name):
-            return name
-    return ""

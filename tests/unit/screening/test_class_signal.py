@@ -12,7 +12,7 @@ import pillar_core as pc
 from pillar_core.errors import DataError, SettingError
 from pillar_core.rng import stream
 from pillar_core.screening import class_signal
-from pillar_core.types import FeatureSet
+from pillar_core.types import Dataset, FeatureSet
 
 D, CLASSES, N = 40, 4, 1200
 ASKED = {"scores": ("class_signal",)}
@@ -128,6 +128,17 @@ def test_refusals(private: FeatureSet, public, change, error, word: str) -> None
         asked["public"] = sets[asked["public"]]
     with pytest.raises(error, match=word):
         pc.screen(asked.pop("private"), asked.pop("public"), **asked)
+
+
+def test_under_epsilon_classes_are_named_and_the_private_set_is_no_candidate(private: FeatureSet, public) -> None:
+    """One row of a new class changed the number of classes, which the table tells; and a candidate's rows are read without noise."""
+    unnamed = Dataset("unnamed", private.x_train, private.y_train)
+    assert len(pc.screen(unnamed, public, scores=["class_signal"])) == len(public)
+    with pytest.raises(DataError, match="names no classes"):
+        pc.screen(unnamed, public, scores=["class_signal"], epsilon=1.0)
+    for score in ("class_signal", "gsd"):
+        with pytest.raises(DataError, match="is the private set itself"):
+            pc.screen(private, {**public, "self": private}, scores=[score], model="linear_head", epsilon=1.0)
 
 
 def test_images_need_a_backbone_first(public) -> None:

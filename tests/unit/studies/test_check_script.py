@@ -272,6 +272,35 @@ def test_a_loop_beyond_the_epochs_that_the_noise_is_solved_for_leaves_noise_and_
     assert pc.check_run(**given, epochs=20, script=text.format(20)).epsilon["add_or_remove_one"] is None
 
 
+@pytest.mark.parametrize(
+    ("training", "asked"),
+    [
+        ("for step in range(100_000):\n    x = next(batches)\n    optimizer.step()", "epochs"),
+        ("while not is_good(model):\n    for x in loader:\n        optimizer.step()", "epochs"),
+        ("for turn in range(500):\n    for x in loader:\n        optimizer.step()", "epochs"),
+        ("for x in itertools.cycle(loader):\n    optimizer.step()", "epochs"),
+        ("def once():\n    for x in loader:\n        optimizer.step()\nfor turn in range(500):\n    once()", "epochs"),
+        ("for turn in range(10):\n    for x in loader:\n        optimizer.step()\n" * 2, "epochs"),
+        ("for i, x in enumerate(loader):\n    if i % 4 == 0:\n        optimizer.step()", "batch"),
+        ("for epoch in range(1, 10 + 1):\n    for x in tqdm(loader):\n        optimizer.step()\n    scheduler.step()", ""),
+        ("def once(part):\n    for i, x in enumerate(part):\n        optimizer.step()\nfor turn in range(10):\n    once(loader)", ""),
+    ],
+)
+def test_how_often_a_step_is_taken_is_known_or_asked_for(training, asked):
+    """Whatever no loop over a counted range and a loader's batches accounts for was certified as the epochs that the noise is for."""
+    text = "loader = DataLoader(rows, batch_size=500)\n" + TARGET.format("") + "\n" + training
+    check = pc.check_run(n=50_000, batch_size=None, delta=None, script=text)
+    assert (check.epsilon["add_or_remove_one"] is None) == bool(asked)
+    assert asked in check.problems[0]
+
+
+def test_several_trainings_are_several_epsilons():
+    text = "loader = DataLoader(rows, batch_size=500)\nfor rate in (0.1, 1.0):\n    " + TARGET.format("").replace("\n", "\n    ")
+    check = pc.check_run(n=50_000, batch_size=None, delta=None, script=text)
+    assert check.epsilon["add_or_remove_one"] is None
+    assert "set up in a loop" in " ".join(check.problems)
+
+
 def test_a_loaders_batch_is_read_where_it_stands_alone():
     """The batch of eight rows of another loader was taken for that of training, a sixty-fourth of it."""
     text = "train = DataLoader(train_set, 512, True)\nmore = DataLoader(development, batch_size=8)\n"
