@@ -12,7 +12,8 @@ from pillar_core.accounting.samplers import sampler_cost
 from pillar_core.errors import PillarError, SettingError, UnsupportedError
 from pillar_core.params import Param
 from pillar_core.studies.check.formulas import MOST_NOISE, RELATIONS, Reported, noise_for, reported_by, solved_noise
-from pillar_core.studies.check.script import Reading, Value, read_script
+from pillar_core.studies.check.loops import Value
+from pillar_core.studies.check.script import Reading, read_script
 from pillar_core.types import EpsilonBounds
 
 WEIGHTED = (
