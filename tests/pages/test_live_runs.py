@@ -117,3 +117,12 @@ def test_rows_that_were_brought_get_a_first_curve_once(start: Start, monkeypatch
     begin(settings)
     assert len(submitted) == 1
     assert begin(Settings(data="digits")) is None
+
+
+def test_the_table_below_the_curves_holds_the_run_that_the_sliders_describe(start: Start) -> None:
+    app = start("explore", data="fashion_mnist_2k", k="3", epsilon="0.7")
+    app.session_state["below-accuracy_against_k"] = True
+    app.run()
+    (shown,) = (item.value for item in app.dataframe if "split_seed" in item.value)
+    here = shown[(shown["k"] == 3) & (shown["epsilon"] == 0.7)]
+    assert [f"{100 * value:.1f} %" for value in here["accuracy"]] == [metric(app, "Test accuracy")]

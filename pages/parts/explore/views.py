@@ -12,9 +12,10 @@ from pages.frame.settings import VIEWS, Settings
 from pages.parts.data import gallery
 from pages.parts.explore import classes, kalman, noise, result, solve
 from pages.parts.explore.curves import Curves, method_of, read
-from pillar_core import plots
+from pillar_core import plots, store
 from pillar_core.params import params_of
 from pillar_core.plots import accuracy
+from pillar_core.runs import sweep
 from pillar_core.types import Provenance, RunRecord
 
 _TITLES = {
@@ -90,7 +91,9 @@ def _over_k(curves: Curves, record: RunRecord, settings: Settings) -> None:
     base = "-".join(map(str, drawn_from))
     measured = _measured(base, curves, settings, reach, pinned)
     figure = accuracy.with_runs(measured, here=here, history=history.table(settings), mode=theme.mode())
-    _show(figure, curves.table, "accuracy_against_k", settings, seeds=curves.seeds, base=base)
+    star = store.default().get_json("record", core.run_key(settings))
+    shown = pd.concat([curves.table, sweep.table([star] if star else [])]).drop_duplicates(["method", "k", "epsilon", "seed"])
+    _show(figure, shown, "accuracy_against_k", settings, seeds=curves.seeds, base=base)
     if record.method == "pillar":
         changes = {"method": kalman.LEARNER, "k": codec.RULE, "view": "why"}
         navigation.link("explore", "No k to choose: PILLAR Kalman at the same ε, and why it works", changes=changes)
