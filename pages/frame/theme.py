@@ -54,7 +54,8 @@ _STYLE = """
   [data-testid="stMetricValue"] { font-variant-numeric: tabular-nums; }
   [data-testid="stCaptionContainer"] { opacity: 0.8; }
   [data-testid="stSliderThumbValue"] p, [data-testid="stButtonGroup"] [data-selected="true"] p { color: ACCENT; }
-  a:focus-visible, button:focus-visible, summary:focus-visible, [tabindex]:focus-visible { outline: 2px solid ACCENT; outline-offset: 2px; }
+  a:focus-visible, button:focus-visible, summary:focus-visible,
+  [tabindex]:focus-visible { outline: 2px solid ACCENT !important; outline-offset: 2px; }
   @media (max-width: 640px) {
     [data-testid="stMainBlockContainer"] { padding: 3.6rem 0.8rem 4rem; }
     .st-key-front-title h1 { font-size: 1.8rem; }

@@ -227,6 +227,8 @@ def _candidates(private: str, *, with_own_half: bool) -> tuple[str, ...]:
 
 def _mixtures(single: tuple[str, ...]) -> tuple[str, ...]:
     pairs = [f"{a}+{b}" for a, b in itertools.combinations([name for name in single if name not in screening_sets.OWN], 2)]
+    if not pairs:
+        return ()
     chosen = local.several(
         "Mixtures of two, equal shares",
         pairs,
