@@ -1,6 +1,6 @@
 """Trim: of all candidates together, the rows that private rows vote for, to be kept as public data of one's own."""
 
-import numpy as np
+import pandas as pd
 import streamlit as st
 
 from pages.frame import local, plain, session
@@ -31,21 +31,25 @@ def panel(choice: Choice) -> None:
             "nearest to it. Keeping the tenth with the most votes gained 1 to 29 points where the pool held rows like the private ones; "
             "among foreign sets alone it gained nothing sure (`docs/screening.md`)."
         )
-        pool, names = _voted(ask, choice.epsilon), np.array([screening_sets.title(name) for name in ask.public])
+        pool, names = _voted(ask, choice.epsilon), [screening_sets.title(name) for name in ask.public]
         hint = "The share of the pool's rows that is kept, those with the most votes first. Moving it costs no ε."
         why = "What is kept becomes a set of its own, and that is in the link."
         percent = local.slider("Keep", list(SHARES), SHARE, name="screen-share", unlinked=why, title=lambda share: f"{share} %", help=hint)
         kept = pool.trimmed.at(percent / 100)
-        rows, taken = (np.bincount(codes, minlength=len(names)) for codes in (pool.sources, pool.sources[kept]))
+        sets = pd.DataFrame({"Set": [names[code] for code in pool.sources], "Kept": 0.0})
+        sets.loc[kept, "Kept"] = 100.0
         st.dataframe(
-            {"Set": names, "Rows": rows, "Kept": 100 * taken / rows},
+            sets.groupby("Set", sort=False, as_index=False).agg(Rows=("Kept", "size"), Kept=("Kept", "mean")),
             hide_index=True,
             key="screen-trim-sources",
             column_config={"Kept": st.column_config.ProgressColumn(format="%.0f %%", min_value=0, max_value=100)},
         )
         for word, numbers in (("Kept", pool.trimmed.order[: len(kept)]), ("Dropped", pool.trimmed.order[len(kept) :])):
             shown = numbers[:: max(1, len(numbers) // SAMPLES)][:SAMPLES]
-            alts = [f"{word}: {plain.text(name)}, image {place}" for place, name in enumerate(names[pool.sources[shown]], start=1)]
+            alts = [
+                f"{word}: {plain.text(name)}, image {place}"
+                for place, name in enumerate((names[code] for code in pool.sources[shown]), start=1)
+            ]
             st.markdown(f"**{word}**")
             st.image(list(trimming.images_of(pool, shown).x_train), width=64, alt=alts)
         st.caption(f":material/shield_lock: {plain.text(pool.trimmed.guarantee)} It comes on top of the ranking's release.")
