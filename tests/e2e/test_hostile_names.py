@@ -86,9 +86,9 @@ def test_names_in_a_table_reach_nobody(page: Any, address: str, bait: tuple[str,
     _assert_no_links(page, "report")
     uploader.set_input_files({"name": "hostile.csv", "mimeType": "text/csv", "buffer": _table(target)})
     page.get_by_text("Ready.").wait_for()
-    page.locator(".st-key-upload-preview").hover()
-    page.get_by_label("Search").first.wait_for()
-    assert not page.get_by_label("Download as CSV").first.is_visible(), "it writes formulas as they are"
+    page.locator('[data-testid="stDataFrame"]:visible').last.hover()
+    page.locator('[aria-label="Search"]:visible').first.wait_for()
+    assert page.locator('[aria-label="Download as CSV"]:visible').count() == 0, "it writes formulas as they are"
     page.get_by_text("A random share of them is public").click()
     page.get_by_role("button", name="Use these rows as private data").click()
     page.wait_for_url("**data=stored*")
