@@ -655,7 +655,7 @@ def test_a_worker_with_another_cache_is_refused(still: Path, tmp_path: Path, mon
     folder.create()
     monkeypatch.setenv("PILLAR_CACHE", str(tmp_path / "other" if elsewhere else still))
     with pytest.raises(JobError, match="two caches cannot share a job"):
-        jobs_tasks.run_task(((), str(still), ""), "b" * 32, 0, "test_square", {"x": 1}, {})
+        jobs_tasks.run_task(((), str(still), ""), "b" * 32, 0, "separators", {"x": 1}, {})
 
 
 def test_a_worker_elsewhere_asks_for_features_and_shares_the_code(still: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
