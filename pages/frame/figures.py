@@ -19,10 +19,12 @@ _CONFIG: dict[str, Any] = {
     "modeBarButtonsToRemove": ["select2d", "lasso2d", "autoScale2d", "zoomIn2d", "zoomOut2d"],
 }
 
+Table = pd.DataFrame | Callable[[], pd.DataFrame]
+
 
 def show(
     figure: Any,
-    table: pd.DataFrame,
+    table: Table,
     *,
     name: str,
     kinds: tuple[Provenance, ...],
@@ -40,6 +42,7 @@ def show(
 ) -> Any:
     """Draws `figure` above its badges with `table`, alt text and downloads below; returns the chart's selection.
 
+    table: or what makes it, where no move should wait for what only the opened exports show.
     name: what files are called and what keys the elements, in snake_case, unique on a page.
     key: the chart's own, where others look for it under a name that does not change.
     is_accuracy: of these settings' test rows: what always saying their largest class reaches is said, too.
@@ -67,11 +70,12 @@ def show(
     return chosen
 
 
-def _below(figure: Any, table: pd.DataFrame, *, name: str, chart: str, settings: Settings, command: str, worn: list[str]) -> None:
+def _below(figure: Any, table: Table, *, name: str, chart: str, settings: Settings, command: str, worn: list[str]) -> None:
     """What the expander holds is made when somebody opens it: drawn unseen, tables and code took longer than the figure."""
     below = st.expander("Table, description and exports", icon=":material/table_view:", key=f"below-{name}", on_change="rerun")
     if not below.open:
         return
+    table = table if isinstance(table, pd.DataFrame) else table()
     with below:
         st.caption(plain.text(figure.layout.meta["alt"]))
         st.dataframe(table, hide_index=True, key=f"table-{name}", height=min(38 + 35 * max(len(table), 1), 320))

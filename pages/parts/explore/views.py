@@ -91,9 +91,7 @@ def _over_k(curves: Curves, record: RunRecord, settings: Settings) -> None:
     base = "-".join(map(str, drawn_from))
     measured = _measured(base, curves, settings, reach, pinned)
     figure = accuracy.with_runs(measured, here=here, history=history.table(settings), mode=theme.mode())
-    star = store.default().get_json("record", core.run_key(settings))
-    shown = pd.concat([curves.table, sweep.table([star] if star else [])]).drop_duplicates(["method", "k", "epsilon", "seed"])
-    _show(figure, shown, "accuracy_against_k", settings, seeds=curves.seeds, base=base)
+    _show(figure, lambda: _with_star(curves.table, settings), "accuracy_against_k", settings, seeds=curves.seeds, base=base)
     if record.method == "pillar":
         changes = {"method": kalman.LEARNER, "k": codec.RULE, "view": "why"}
         navigation.link("explore", "No k to choose: PILLAR Kalman at the same ε, and why it works", changes=changes)
@@ -106,6 +104,11 @@ def _measured(key_: str, _curves: Curves, _settings: Settings, _reach: int, _pin
     looks: dict[str, Any] = {"mode": theme.mode(), "method": method, "k_max": k_max, "pinned": _pinned, "reach": _reach or None}
     looks["majority"] = core.majority(_settings)
     return accuracy.measured(_curves.table, budget=_settings.epsilon, **looks)
+
+
+def _with_star(table: pd.DataFrame, settings: Settings) -> pd.DataFrame:
+    star = store.default().get_json("record", core.run_key(settings))
+    return pd.concat([table, sweep.table([star] if star else [])]).drop_duplicates(["method", "k", "epsilon", "seed"])
 
 
 def _plane(curves: Curves, record: RunRecord, settings: Settings) -> None:
@@ -185,6 +188,6 @@ def _take_cell() -> None:
         session.change(k=int(k), epsilon=float(epsilon))
 
 
-def _show(figure: Any, table: pd.DataFrame, name: str, settings: Settings, **chart: Any) -> None:
+def _show(figure: Any, table: figures.Table, name: str, settings: Settings, **chart: Any) -> None:
     shared: dict[str, Any] = {"kinds": _DIAGNOSTIC, "settings": settings, "is_synthetic": gallery.is_synthetic(settings.data)}
     figures.show(figure, table, name=name, is_experiment=True, is_accuracy=True, **shared, **chart)
