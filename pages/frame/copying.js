@@ -1,14 +1,19 @@
-// A button that copies a link of this app, under the address that the browser knows, and says so.
+// A button that copies a link of this app, under the address that the browser knows, and says so until one leaves it.
 
 export default function ({ data, parentElement }) {
   const button = parentElement.querySelector("button"), said = parentElement.querySelector("span");
+  const address = new URL(data.page ?? location.pathname, location.href);
+  address.search = data.query;
+  const offer = () => {
+    button.dataset.copied = "";
+    said.textContent = data.label;
+  };
   button.title = data.hint;
-  said.textContent = data.label;
+  if (button.dataset.copied !== address.href) offer();
+  button.onblur = offer;
   button.onclick = async () => {
-    const address = new URL(data.page ?? location.pathname, location.href);
-    address.search = data.query;
     said.textContent = (await copied(address.href)) ? "Link copied" : address.href;
-    setTimeout(() => (said.textContent = data.label), 2500);
+    button.dataset.copied = address.href;
   };
 }
 
