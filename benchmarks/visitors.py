@@ -1,9 +1,9 @@
-"""Seconds from a move to its result with many visitors at one server: `python benchmarks/visitors.py [visitors] [minutes]`.
+"""Seconds from a move to its result with many visitors at one server: `python benchmarks/visitors.py [visitors] [minutes] [seeds]`.
 
 The server is `pillar-explorer --demo` on an empty cache with the starter; visitors are websocket clients on the same cores, without a
-browser, on Explore. Each thinks 2 to 5 s, then moves: two moves of three go to a run of the starter, the third to one that nobody
-trained. Printed are medians, 95th percentiles, the server's CPU time, errors,
-and its memory at the end of each tenth of the time.
+browser, on Explore. Each thinks 2 to 5 s, then moves k and ε: two moves of three go to a run of the starter, the third to one that nobody
+trained; with `seeds` as third argument to one of a new seed, whose split and curves nobody has, either. Printed are medians, 95th
+percentiles, the server's CPU time, errors, and its memory at the end of each tenth of the time.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import sys
 import tempfile
 import time
 import urllib.request
+from collections.abc import Iterator
 from pathlib import Path
 
 import psutil
@@ -27,12 +28,14 @@ from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
-from pillar_core.runs.starter import HERO_EPSILONS, HERO_K, SHARED  # noqa: E402 - the repository need not be installed
+from pages.frame.settings import EPSILONS  # noqa: E402 - the repository need not be installed
+from pillar_core.runs.starter import HERO_EPSILONS, HERO_K, SHARED  # noqa: E402
 
 DATASET, ERROR = SHARED["dataset"], b"met an error that nobody foresaw"
+Move = tuple[int, float, int]
 
 
-async def visit(port: int, number: int, end: float, times: dict[str, list[float]], errors: list[str]) -> None:
+async def visit(port: int, number: int, end: float, times: dict[str, list[float]], errors: list[str], untrained: Iterator[Move]) -> None:
     """One person: a first page, then a move after each thought."""
     draw = random.Random(number)
     await asyncio.sleep(draw.uniform(0, 5))
@@ -40,9 +43,7 @@ async def visit(port: int, number: int, end: float, times: dict[str, list[float]
     connection = await tornado.websocket.websocket_connect(address, subprotocols=["streamlit"], max_message_size=2**28)
     kind = "first"
     while time.monotonic() < end:
-        k, epsilon, seed = draw.choice(HERO_K), draw.choice(HERO_EPSILONS), 0
-        if kind == "new":
-            k, seed = draw.randrange(3, 300), draw.randrange(3, 1000)
+        k, epsilon, seed = next(untrained) if kind == "new" else (draw.choice(HERO_K), draw.choice(HERO_EPSILONS), 0)
         ask = BackMsg()
         ask.rerun_script.query_string = f"data={DATASET}&epsilon={epsilon}&k={k}&seed={seed}"
         ask.rerun_script.page_name = "explore"
@@ -75,7 +76,17 @@ async def memory(server: psutil.Process, end: float, seen: list[float]) -> None:
         seen.append(server.memory_info().rss / 1e6)
 
 
-async def measure(visitors: int, minutes: float) -> None:
+def moves_untrained(*, has_new_seeds: bool) -> Iterator[Move]:
+    """k, ε and seed of runs that the starter lacks, none twice; a server that ran out of them would answer from its cache."""
+    draw = random.Random(0)
+    if has_new_seeds:
+        yield from ((draw.randrange(3, 200), draw.choice(HERO_EPSILONS), seed) for seed in range(5, 10**6))
+    moves = [(k, epsilon, 0) for k in range(3, 200) if k not in HERO_K for epsilon in EPSILONS]
+    draw.shuffle(moves)
+    yield from moves
+
+
+async def measure(visitors: int, minutes: float, *, has_new_seeds: bool) -> None:
     """Starts the server, lets the visitors come, and prints."""
     with socket.socket() as probe, tempfile.TemporaryDirectory() as cache:
         probe.bind(("127.0.0.1", 0))
@@ -91,7 +102,8 @@ async def measure(visitors: int, minutes: float) -> None:
                 times: dict[str, list[float]] = {}
                 errors: list[str] = []
                 seen: list[float] = []
-                visits = [visit(port, number, end, times, errors) for number in range(visitors)]
+                untrained = moves_untrained(has_new_seeds=has_new_seeds)
+                visits = [visit(port, number, end, times, errors, untrained) for number in range(visitors)]
                 server = psutil.Process(process.pid)
                 await asyncio.gather(*visits, memory(server, end, seen))
                 worked = sum(server.cpu_times()[:2])
@@ -115,4 +127,5 @@ def answers(port: int) -> bool:
 
 
 if __name__ == "__main__":
-    asyncio.run(measure(int((sys.argv[1:] or ["10"])[0]), float((sys.argv[2:] or ["10"])[0])))
+    given = [*sys.argv[1:], *("10", "10")[len(sys.argv) - 1 :]]
+    asyncio.run(measure(int(given[0]), float(given[1]), has_new_seeds="seeds" in given[2:]))

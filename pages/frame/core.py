@@ -186,8 +186,7 @@ def backbone(settings: Settings) -> str | None:
 
 def test_counts(settings: Settings) -> list[int]:
     """Test rows of each class; none where there are no test labels. A non-private diagnostic."""
-    counts = class_counts(settings)
-    return [int(rows) for rows in counts[counts["part"] == "test"]["rows"]]
+    return _test_counts(key(settings, _SPLIT), settings)
 
 
 def majority(settings: Settings) -> float | None:
@@ -269,13 +268,13 @@ def _shipped(settings: Settings) -> RunRecord | None:
     return None if key(settings, _SPLIT) in _LOADED else starter.record(spec(settings))
 
 
-@st.cache_data(max_entries=8, show_spinner=False)
+@st.cache_resource(max_entries=8, show_spinner=False)
 def _spectrum(fingerprint_: str, _settings: Settings) -> pd.DataFrame:
     values = _basis(_settings).eigenvalues
     return pd.DataFrame({"component": range(1, len(values) + 1), "eigenvalue": values})
 
 
-@st.cache_data(max_entries=8, show_spinner=False)
+@st.cache_resource(max_entries=8, show_spinner=False)
 def _public_map(fingerprint_: str, _settings: Settings) -> pd.DataFrame:
     parts = split(_settings)
     shown = parts.public_x[:2000]
@@ -285,7 +284,7 @@ def _public_map(fingerprint_: str, _settings: Settings) -> pd.DataFrame:
     return pd.DataFrame({"x": places[:, 0], "y": places[:, 1], "class": labels})
 
 
-@st.cache_data(max_entries=8, show_spinner=False)
+@st.cache_resource(max_entries=8, show_spinner=False)
 def _class_counts(fingerprint_: str, _settings: Settings) -> pd.DataFrame:
     parts = split(_settings)
     names, data = parts.features.classes, parts.features
@@ -297,6 +296,12 @@ def _class_counts(fingerprint_: str, _settings: Settings) -> pd.DataFrame:
         for index, name in enumerate(names)
     ]
     return pd.DataFrame(rows, columns=["class", "part", "rows"])
+
+
+@st.cache_resource(max_entries=8, show_spinner=False)
+def _test_counts(fingerprint_: str, _settings: Settings) -> list[int]:
+    counts = class_counts(_settings)
+    return counts[counts["part"] == "test"]["rows"].tolist()
 
 
 def _basis(settings: Settings) -> Any:

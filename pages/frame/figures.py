@@ -1,6 +1,6 @@
 """A figure as every page shows it: badges, the drawing, then its table, alt text and exports one click away."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +9,7 @@ import streamlit as st
 
 from pages.frame import badges, copying, core, exports, moving, plain, report, shares, theme
 from pages.frame.settings import Settings
+from pillar_core.plots.accuracy import with_runs
 from pillar_core.plots.theme import narrowed
 from pillar_core.types import Provenance
 
@@ -38,6 +39,7 @@ def show(
     key: str = "",
     on_select: Any = "ignore",
     base: str = "",
+    runs: Mapping[str, Any] | None = None,
     command: str = "",
 ) -> Any:
     """Draws `figure` above its badges with `table`, alt text and downloads below; returns the chart's selection.
@@ -46,19 +48,19 @@ def show(
     name: what files are called and what keys the elements, in snake_case, unique on a page.
     key: the chart's own, where others look for it under a name that does not change.
     is_accuracy: of these settings' test rows: what always saying their largest class reaches is said, too.
-    base: a name of the figure without its star, for a chart that stays while the star walks; such a chart selects nothing.
+    base, runs: a name of the figure and what lies on it, for a chart that stays while its star walks; such a chart selects nothing.
     command: the shell command that repeats it, where it is not the run that the settings describe.
     """
     with st.container(key=f"figure-{name}", border=True):
         is_narrow = theme.is_narrow()
-        figure = narrowed(figure) if is_narrow else figure
         chosen, shared = None, {"key": key or f"chart-{name}", "alt": figure.layout.meta["alt"]}
         shared["config"] = _CONFIG | {"displayModeBar": False if is_narrow else "hover"}
         shared["config"]["toImageButtonOptions"] = {"format": "svg", "filename": name}
-        if base:
-            moving.chart(figure, base=base, **shared)
+        if runs is None:
+            drawn = narrowed(figure) if is_narrow else figure
+            chosen = st.plotly_chart(drawn, theme=None, on_select=on_select, selection_mode="points", **shared)
         else:
-            chosen = st.plotly_chart(figure, theme=None, on_select=on_select, selection_mode="points", **shared)
+            moving.chart(figure, runs=runs, base=base, is_narrow=is_narrow, **shared)
         badges.provenance_row(
             *kinds, seeds=seeds, is_experiment=is_experiment, is_synthetic=is_synthetic, is_real=is_real, is_theory=is_theory
         )
@@ -66,15 +68,18 @@ def show(
         if majority is not None:
             st.caption(f"Always saying the largest class is right in {100 * majority:.1f} % of the test rows.")
         worn = [*kinds, *(["experiment, not for release"] if is_experiment else []), *(["theory"] if is_theory else [])]
-        _below(figure, table, name=name, chart=shared["key"], settings=settings, command=command, worn=worn)
+        _below(figure, runs, table, name=name, chart=shared["key"], settings=settings, command=command, worn=worn)
     return chosen
 
 
-def _below(figure: Any, table: Table, *, name: str, chart: str, settings: Settings, command: str, worn: list[str]) -> None:
+def _below(
+    figure: Any, runs: Mapping[str, Any] | None, table: Table, *, name: str, chart: str, settings: Settings, command: str, worn: list[str]
+) -> None:
     """What the expander holds is made when somebody opens it: drawn unseen, tables and code took longer than the figure."""
     below = st.expander("Table, description and exports", icon=":material/table_view:", key=f"below-{name}", on_change="rerun")
     if not below.open:
         return
+    figure = figure if runs is None else with_runs(figure, runs)
     table = table if isinstance(table, pd.DataFrame) else table()
     with below:
         st.caption(plain.text(figure.layout.meta["alt"]))

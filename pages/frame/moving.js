@@ -13,18 +13,20 @@ export default function ({ data, parentElement }) {
   };
 }
 
-async function draw(place, { figure, base, config, alt, library }) {
+async function draw(place, { figure, runs, base, config, alt, library }) {
   const node = place.querySelector(".pillar-figure") ?? made(place);
-  const { data, layout } = JSON.parse(figure);
+  const { data, layout } = JSON.parse(figure), wanted = {};
+  data.push(...runs.data);
+  layout.annotations = [...(layout.annotations ?? []), ...runs.annotations];
   const star = data.find((trace) => trace.meta === "here"), from = node.star;
-  Object.assign(node, { wanted: figure, star });
+  Object.assign(node, { wanted, star });
   node.style.minHeight = `${layout.height}px`;
   node.setAttribute("aria-label", alt);
   const Plotly = await plotly(library);
   const moves = from && star && !matchMedia("(prefers-reduced-motion: reduce)").matches;
   const ahead = moves && node.base === base && walk(node, from, star);
   await Promise.all((ahead || []).map((walking) => walking.finished));
-  if (node.wanted === figure && node.isConnected) {
+  if (node.wanted === wanted && node.isConnected) {
     const isNewBase = moves && node.base !== base;
     node.base = base;
     await Plotly.react(node, data, layout, config);

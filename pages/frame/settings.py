@@ -135,9 +135,9 @@ def choices(name: str) -> tuple[str, ...]:
     """The names that a setting allows, () where it is not a choice."""
     match name:
         case "data":
-            return tuple(one for one in pc.DATASETS if visitors.is_offered(name, one))
+            return visitors.offered(name, pc.DATASETS)
         case "public":
-            return (PART, *(one for one in pc.DATASETS if visitors.is_offered(name, one)))
+            return (PART, *visitors.offered(name, pc.DATASETS))
         case "backbone":
             return (AUTO, *pc.BACKBONES)
         case "method":

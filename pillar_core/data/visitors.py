@@ -7,7 +7,7 @@ refused here, below the pages, so that a link, a settings file or a page that fo
 import functools
 import os
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from pillar_core import store
@@ -58,12 +58,17 @@ def refuse(what: str) -> None:
 
 
 def is_offered(name: str, value: object) -> bool:
-    """Whether a visitor may choose `value` for a setting: sets that come with the library, and names without arguments."""
-    if name not in _NAMES or value is None or not binds():
-        return True
+    """Whether the asker may choose `value` for a setting."""
+    return bool(offered(name, (value,)))
+
+
+def offered(name: str, values: Iterable[Any]) -> tuple[Any, ...]:
+    """Those of `values` that the asker may choose for a setting: a visitor sets that come with the library, and names without arguments."""
+    if name not in _NAMES or not binds():
+        return tuple(values)
     if name in ("dataset", "data", "private", "public"):
-        return all(part.partition("~")[0] in _offered_sets() for part in str(value).split("+"))
-    return _PLAIN.fullmatch(str(value)) is not None
+        return tuple(one for one in values if one is None or all(part.partition("~")[0] in _offered_sets() for part in str(one).split("+")))
+    return tuple(one for one in values if one is None or _PLAIN.fullmatch(str(one)))
 
 
 @functools.lru_cache(maxsize=1)

@@ -2,6 +2,7 @@
 
 import dataclasses
 import math
+from collections.abc import Mapping
 from typing import Any
 
 import pandas as pd
@@ -65,7 +66,8 @@ def accuracy_against_k(
     reach = None if here is None else here.k
     looks: dict[str, Any] = {"mode": mode, "method": method, "pinned": pinned, "k_max": k_max, "title": title, "height": height}
     looks |= {"ceiling": ceiling, "floor": floor, "budget": None if here is None else here.epsilon}
-    return with_runs(measured(table, reach=reach, **looks), here=here, history=history, mode=mode)
+    figure = measured(table, reach=reach, **looks)
+    return with_runs(figure, runs(figure, here=here, history=history, mode=mode))
 
 
 def measured(
@@ -119,14 +121,22 @@ def measured(
     return finished(figure, title=title, caption=caption, alt=_alt(len(curves), bests, roof), mode=mode, height=height)
 
 
-def with_runs(figure: Any, *, here: Here | None = None, history: pd.DataFrame | None = None, mode: Mode = "light") -> Any:
-    """`measured` with single runs on top: what changes at each move of a slider, while all else may stay as it is."""
-    figure = go.Figure(figure)
-    if history is not None:
-        _history(figure, history, mode=mode)
-    if here is not None:
-        _here(figure, here, mode=mode)
-    return figure
+def runs(figure: Any, *, here: Here | None = None, history: pd.DataFrame | None = None, mode: Mode = "light") -> dict[str, Any]:
+    """Single runs as Plotly's JSON, `data` and `annotations`, to lie on top of `measured`: what changes at each move of a slider, while
+    all else may stay as it is. Plain values: a trace object of Plotly costs a move more than the rest of the chart.
+    """
+    return {
+        "data": [*([] if history is None else _history(history, mode=mode)), *([] if here is None else [_star(here, mode=mode)])],
+        "annotations": [] if here is None else [_note(figure, here, mode=mode)],
+    }
+
+
+def with_runs(figure: Any, marked: Mapping[str, Any]) -> Any:
+    """`measured` and its `runs` in one figure."""
+    both = go.Figure(figure).add_traces(marked["data"])
+    for note in marked["annotations"]:
+        both.add_annotation(note)
+    return both
 
 
 def _k_span(curves: pd.DataFrame, pinned: pd.DataFrame | None, reach: float | None) -> tuple[float, float]:
@@ -207,55 +217,60 @@ def _ghost(figure: Any, pinned: pd.DataFrame, *, mode: Mode) -> None:
     marks.note(figure, math.log10(middle["k"]), 100 * middle["mean"], "pinned A", ink.muted, yshift=16, bgcolor=faded(ink.surface, 0.7))
 
 
-def _history(figure: Any, history: pd.DataFrame, *, mode: Mode) -> None:
+def _history(history: pd.DataFrame, *, mode: Mode) -> list[dict[str, Any]]:
     """Single runs by budget, joined in the order of k: a curve in the making."""
-    for epsilon, runs in history.groupby("epsilon"):
-        curve, colour = runs.sort_values("k"), epsilon_colour(float(str(epsilon)), mode)
-        marks.line(
-            figure,
-            curve["k"],
-            100 * curve["accuracy"],
-            faded(colour, 0.35),
-            width=1.4,
-            dash="dot",
-            mode="lines+markers",
-            name=f"your runs, {epsilon_label(float(str(epsilon)))}",
-            marker={"size": 7, "color": faded(colour, 0.65), "symbol": "circle"},
-            hover="k = %{x}: %{y:.1f} %<extra>one run of yours, " + epsilon_label(float(str(epsilon))) + "</extra>",
-        )
+    budgets: dict[float, list[tuple[float, float]]] = {}
+    for epsilon, k, accuracy in zip(history["epsilon"].tolist(), history["k"].tolist(), history["accuracy"].tolist(), strict=True):
+        budgets.setdefault(epsilon, []).append((k, 100 * accuracy))
+    return [
+        {
+            "type": "scatter",
+            "x": [k for k, _ in sorted(made)],
+            "y": [accuracy for _, accuracy in sorted(made)],
+            "mode": "lines+markers",
+            "line": {"color": faded(epsilon_colour(epsilon, mode), 0.35), "width": 1.4, "dash": "dot"},
+            "marker": {"size": 7, "color": faded(epsilon_colour(epsilon, mode), 0.65), "symbol": "circle"},
+            "name": f"your runs, {epsilon_label(epsilon)}",
+            "hovertemplate": f"k = %{{x}}: %{{y:.1f}} %<extra>one run of yours, {epsilon_label(epsilon)}</extra>",
+        }
+        for epsilon, made in sorted(budgets.items())
+    ]
 
 
-def _here(figure: Any, here: Here, *, mode: Mode) -> None:
-    """The star of the present settings; its label stands to the left of it where the curves have theirs to the right."""
-    ink, label = INK[mode], as_text(here.label)
+def _star(here: Here, *, mode: Mode) -> dict[str, Any]:
+    """The star of the present settings."""
+    colour, label = epsilon_colour(here.epsilon, mode), as_text(here.label)
+    return {
+        "type": "scatter",
+        "x": [here.k],
+        "y": [100 * here.accuracy],
+        "mode": "markers",
+        "marker": {"size": 19, "color": colour, "symbol": "star", "line": {"width": 1.6, "color": INK[mode].surface}},
+        "showlegend": False,
+        "name": label,
+        "legendgroup": f"{here.epsilon:g}",
+        "meta": "here",
+        "hovertemplate": f"{label}: k = %{{x}}, %{{y:.1f}} %<extra>one run</extra>",
+    }
+
+
+def _note(figure: Any, here: Here, *, mode: Mode) -> dict[str, Any]:
+    """The star's label, which stands to the left of it where the curves have theirs to the right."""
+    ink = INK[mode]
     drawn = [float(k) for trace in figure.data for k in (min(trace.x), max(trace.x))] or [here.k]
     is_near_end = max(drawn) > min(drawn) and math.log(here.k / min(drawn)) > _NEAR_END * math.log(max(drawn) / min(drawn))
-    marks.dots(
-        figure,
-        [here.k],
-        [100 * here.accuracy],
-        epsilon_colour(here.epsilon, mode),
-        size=19,
-        symbol="star",
-        edge=(1.6, ink.surface),
-        showlegend=False,
-        name=label,
-        legendgroup=f"{here.epsilon:g}",
-        meta="here",
-        hover=f"{label}: k = %{{x}}, %{{y:.1f}} %<extra>one run</extra>",
-    )
-    figure.add_annotation(
-        x=math.log10(here.k),
-        y=100 * here.accuracy,
-        text=f"<b>{label}</b>",
-        bgcolor=faded(ink.surface, 0.7),
-        showarrow=True,
-        arrowhead=0,
-        arrowcolor=ink.muted,
-        ax=_ASIDE if is_near_end else 0,
-        ay=38,
-        font={"size": 13, "color": ink.text},
-    )
+    return {
+        "x": math.log10(here.k),
+        "y": 100 * here.accuracy,
+        "text": f"<b>{as_text(here.label)}</b>",
+        "bgcolor": faded(ink.surface, 0.7),
+        "showarrow": True,
+        "arrowhead": 0,
+        "arrowcolor": ink.muted,
+        "ax": _ASIDE if is_near_end else 0,
+        "ay": 38,
+        "font": {"size": 13, "color": ink.text},
+    }
 
 
 def _hover(row: Any) -> str:

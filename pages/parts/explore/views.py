@@ -90,8 +90,9 @@ def _over_k(curves: Curves, record: RunRecord, settings: Settings) -> None:
     )
     base = "-".join(map(str, drawn_from))
     measured = _measured(base, curves, settings, reach, pinned)
-    figure = accuracy.with_runs(measured, here=here, history=history.table(settings), mode=theme.mode())
-    _show(figure, lambda: _with_star(curves.table, settings), "accuracy_against_k", settings, seeds=curves.seeds, base=base)
+    runs = accuracy.runs(measured, here=here, history=history.table(settings), mode=theme.mode())
+    shown: dict[str, Any] = {"seeds": curves.seeds, "base": base, "runs": runs}
+    _show(measured, lambda: _with_star(curves.table, settings), "accuracy_against_k", settings, **shown)
     if record.method == "pillar":
         changes = {"method": kalman.LEARNER, "k": codec.RULE, "view": "why"}
         navigation.link("explore", "No k to choose: PILLAR Kalman at the same ε, and why it works", changes=changes)
