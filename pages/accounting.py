@@ -11,9 +11,9 @@ settings = session.current()
 lesson.banner(settings)
 
 theme.title(
-    "What does ε cost, and what does it buy?",
-    "Noise, batches and steps go in, a <b>certified ε</b>, the privacy budget, comes out, at once. See why accountants differ, what the "
-    "same noise is worth under other rules, and what the best attacker could still do.",
+    "What does a privacy budget ε cost, and what does it buy?",
+    "Noise, batches and steps go in, a <b>certified ε</b> comes out, at once; δ is the chance that it fails. See why accountants differ, "
+    "what the same noise is worth under other rules, and what the best attacker could still do.",
 )
 
 VIEWS = {

@@ -11,9 +11,9 @@ _PASTED = "A script may be long, and it is nobody else's business."
 _STARTS = {"numbers": "Numbers", "script": "A script"}
 
 theme.title(
-    "What ε does my training really have?",
-    "Say how you trained with Opacus, TensorFlow Privacy, fastDP or JAX-Privacy, or paste the script. You get an ε, a privacy budget, "
-    "that is <b>proven</b> for what really ran, what your library would say, and what to change.",
+    "What privacy budget ε does my training really have?",
+    "Say how you trained with Opacus, TensorFlow Privacy, fastDP or JAX-Privacy, or paste the script. You get an ε that is "
+    "<b>proven</b> for what really ran, what your library would say, and what to change.",
 )
 help_ = "A script is read as text and never run; what it does not say is asked for."
 start = local.one("Start from", list(_STARTS), "numbers", name="check-start", title=_STARTS.__getitem__, help=help_)

@@ -15,8 +15,8 @@ lesson.banner(settings)
 
 theme.title(
     "Is the promise kept?",
-    "A guarantee is a proof about an algorithm; the <b>code</b> may still be wrong. Attack the model, look at who is exposed, audit the "
-    "code, then plant a fault and see whether the audit notices.",
+    "A privacy budget ε, with a chance δ that it fails, is a proof about an algorithm; the <b>code</b> may still be wrong. Attack the "
+    "model, look at who is exposed, audit the code, then plant a fault and see whether the audit notices.",
 )
 
 VIEWS = {
@@ -50,8 +50,8 @@ with st.expander("How this was computed", icon=":material/science:"):
         "- **Ceiling**: the trade-off curve of what the run declares it spends. A failed attack proves nothing; one above the ceiling, "
         "its interval too, would prove the claim wrong, if test rows are drawn like the private ones. Where they differ (another hospital, "
         "another year), an attack tells the two apart without any leak.\n"
-        "- **Individual ε of a row**: μᵢ² adds up the squared clipped gradients of that row along the released steps, over the noise "
-        "variance. The steps depend on the data, so this is no guarantee, and it is private itself.\n"
+        "- **Individual ε of a row**: its Gaussian parameter, squared (μᵢ²), adds up the squared clipped gradients of that row along the "
+        "released steps, over the noise variance. The steps depend on the data, so this is no guarantee, and it is private itself.\n"
         "- **A score** such as the gradient subspace distance is a function of the private batch. Who knows all other rows computes it "
         "with the row and without; who knows a part compares with 128 batches that share the known rows, by likelihood ratio.\n"
         "- **Audits** train with a canary and without, project every release on the canary's gradient, and test the claimed *curve* by "

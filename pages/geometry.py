@@ -15,7 +15,7 @@ history.look(settings)
 theme.title(
     "When does projecting help?",
     "Projection pays when few <b>public</b> directions hold what separates the <b>private</b> classes. Here is how many that takes, "
-    "what is lost on the way, and the k where noise and loss balance.",
+    "what is lost on the way, and the k where that balances the noise of a privacy budget <b>ε</b>.",
 )
 
 with failures.shown("The geometry of these rows could not be drawn."):

@@ -16,7 +16,8 @@ history.look(settings)
 
 theme.title(
     "Runs, from plan to paper",
-    "A grid is <b>counted before it starts</b>, goes on without this window, and ends in a cache that you can carry away as one file.",
+    "A grid of learners and privacy budgets ε is <b>counted before it starts</b>, goes on without this window, and ends in a cache that "
+    "you can carry away as one file.",
 )
 
 with failures.shown("The runs could not be read."):

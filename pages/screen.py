@@ -15,8 +15,8 @@ lesson.banner(settings)
 
 theme.title(
     "Which public data should I use?",
-    "Choose what is private and what might be public. One noisy look at the private rows ranks all candidates by how much of the "
-    "<b>difference between classes</b> their directions keep, which is what training with them has to work with.",
+    "Choose what is private and what might be public. One noisy look at the private rows, within a privacy budget ε, ranks all candidates "
+    "by how much of the <b>difference between classes</b> their directions keep, which is what training with them has to work with.",
 )
 
 with failures.shown("These sets could not be compared.", advice="Change the setting that is named, or leave that candidate out."):
@@ -43,7 +43,8 @@ with st.expander("How this was computed", icon=":material/science:"):
         "every candidate: `docs/screening.md` has the table, and `python -m pillar_core bench screening` makes it again.\n"
         "- **Scores by gradients** (folded away above): gradients of each row's loss under random labels at the model's start, the "
         "first k right singular directions of each set, the projection metric of the two spaces over √k. With ε a sketch of 64 numbers is "
-        "clipped and its second moment released once. “Pure ε” draws directions with the exact Bingham sampler and no δ.\n"
+        "clipped and its second moment released once. “Pure ε” draws directions with the exact Bingham sampler and no chance δ of "
+        "failing.\n"
         "- **Intervals**: of the noise for the class signal, of three draws of rows, labels and network start for gradients; 95 %.\n"
         "- **Without ε** all of it reads private rows as they are: for your eyes, not for release.\n"
         "- Tables are kept on disk: the same link shows them again at once.\n\n"

@@ -17,7 +17,8 @@ _VIEWS = {
 
 theme.title(
     "How much data does theory ask for?",
-    "Play where the truth is known, then read the theorems: what they promise, in which range, and where their print is wrong.",
+    "Play where the truth is known, then read the theorems: what they promise within a privacy budget <b>ε</b>, in which range, and where "
+    "their print is wrong.",
 )
 chosen = local.one(
     "Laboratory",

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from streamlit.testing.v1 import AppTest
 
@@ -12,6 +14,22 @@ from pages.frame import settings as codec
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 Start = Callable[..., AppTest]
+LETTERS = {
+    "α": "error",
+    "β": "failure",
+    "γ": "margin",
+    "Δ": "Gap|eigengap",
+    "δ": "chance",
+    "ε": "privacy budget",
+    "η": "share|outside|failure",
+    "θ": "nuisance",
+    "λ": "eigenvalue",
+    "μ": "outweigh|weighs|direction|Gaussian|budget",
+    "ξ": "miss|Missed|share",
+    "ρ": "privacy|closeness",
+    "σ": "noise|Noise|singular",
+}
+"""What the words beside a letter's first appearance on a page say, as patterns."""
 
 
 def metric(app: AppTest, label: str) -> str:
@@ -35,3 +53,20 @@ def offered(app: AppTest) -> str:
     """Every option of every control that offers some, as shown, and the page's words."""
     controls = [*app.selectbox, *app.multiselect, *app.radio, *app.button_group, *app.select_slider]
     return "\n".join([words(app), *(str(option) for control in controls for option in control.options)])
+
+
+def unexplained(app: AppTest) -> dict[str, str]:
+    """Greek letters whose first appearance in a page's own part, sidebar and hints aside, stands in no words that say what they are."""
+    first: dict[str, str] = {}
+    for text in (_shown(node) for node in app.main):
+        for letter in re.findall("[α-ωΑ-Ω]", text):
+            first.setdefault(letter, text)
+    return {letter: text for letter, text in first.items() if not re.search(LETTERS.get(letter, "(?!)"), text)}
+
+
+def _shown(node: Any) -> str:
+    """What an element or block says by itself; of a figure, titles and notes."""
+    fields = [] if node.proto is None else [(field.name, value) for field, value in node.proto.ListFields()]
+    values = [value for name, value in fields if name in ("label", "body", "text", "caption", "options", "html")]
+    figures = [json.dumps(json.loads(value)["layout"], ensure_ascii=False) for name, value in fields if name == "spec"]
+    return " ".join([*(value if isinstance(value, str) else " ".join(map(str, value)) for value in values), *figures])

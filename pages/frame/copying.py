@@ -20,5 +20,5 @@ button:hover, button:focus-visible { border-color: var(--st-primary-color); outl
 
 def button(label: str, settings: Settings, *, key: str, hint: str, page: str | None = None) -> None:
     """Draws the button; its link opens `page`, by default the present one, with these settings."""
-    data = {"label": label, "query": urlencode(codec.to_query(settings)), "hint": hint, "page": page and f"/{page}"}
+    data = {"label": label, "query": urlencode(codec.to_query(settings)), "hint": hint, "page": page}
     st.components.v2.component("pillar_copying", html=_BUTTON, css=STYLE, js=_SCRIPT)(key=key, data=data)

@@ -35,7 +35,7 @@ def sentence(settings: Settings) -> str:
         f"At <b>ε = {settings.epsilon:g}</b>, seeing the model turns at most <b>{plots.one_in(share, end='')}</b> guesses about "
         f"whether a given row took part from wrong to right. "
         f"<span style='opacity:0.7'>Best attacker, prior 50:50, {_RELATIONS[settings.relation]}, "
-        f"δ = {settings.delta:g}, every row in every step.</span>"
+        f"every row in every step; ε fails with a chance of δ = {settings.delta:g} at most.</span>"
     )
 
 

@@ -1,4 +1,7 @@
-"""Figures that somebody collects, and one page of HTML with all of them that needs no network: tables, settings, ledger and assumptions."""
+"""Figures that somebody collects, and one page of HTML with all of them that needs no network: tables, settings, ledger and assumptions.
+
+The session holds them as text, and the cache for the browser's next visit, but for visitors of a public address.
+"""
 
 import contextlib
 import html
@@ -12,14 +15,17 @@ import pandas as pd
 import streamlit as st
 
 import pillar_core as pc
-from pages.frame import core, exports, shares, theme
+from pages.frame import core, exports, session, shares, theme
 from pages.frame.settings import Settings
 from pillar_core import store
-from pillar_core.errors import PillarError
+from pillar_core.data import owners, uploads, visitors
+from pillar_core.errors import PillarError, StoreError
+from pillar_core.fingerprint import fingerprint
 from pillar_core.plots.theme import INK, script
 
-_KEY = "report."
-_MOST, _ROWS = 12, 200
+_KEY, _RECALLED = "report.", "report-recalled"
+_MOST, _ROWS, _LARGEST = 12, 200, 4_000_000
+"""Figures of a report, rows of a table, and letters of a figure with all that is said of it, at most."""
 _PAGE = Template(Path(__file__).with_suffix(".html").read_text(encoding="utf-8"))
 
 
@@ -32,8 +38,9 @@ def button(figure: Any, table: pd.DataFrame, *, name: str, settings: Settings, b
 
 
 def panel() -> None:
-    """The report's download in the sidebar, once it holds a figure."""
-    held = tuple(st.session_state[name] for name in _names())
+    """The report's download in the sidebar, once it holds a figure, of this visit or an earlier one."""
+    _recall()
+    held = tuple(st.session_state[_KEY + name] for name in _names())
     if count := len(held):
         with st.sidebar, st.container(horizontal=True, gap="small", key="report"):
             hint = f"{_counted(count)} with tables, settings, ledger and assumptions; opens without a network."
@@ -65,20 +72,48 @@ def _section(place: int, one: dict[str, Any]) -> str:
 
 
 def _add(figure: Any, table: pd.DataFrame, *, name: str, settings: Settings, badges: Sequence[str]) -> None:
-    number = 1 + max((int(key.removeprefix(_KEY)) for key in _names()), default=0)
-    st.session_state[f"{_KEY}{number:06}"] = json.dumps(
-        {
-            "title": figure.layout.title.text or name,
-            "alt": figure.layout.meta["alt"],
-            "drawn": figure.to_html(include_plotlyjs=False, full_html=False, config={"displaylogo": False, "responsive": True}),
-            "surface": INK[theme.mode()].surface,
-            "badges": [str(word) for word in badges],
-            "rows": len(table),
-            "table": table.head(_ROWS).to_html(index=False, border=0),
-            "settings": exports.settings_yaml(settings),
-            "statement": _statement(settings),
-        }
-    )
+    described = exports.settings_yaml(settings)
+    drawn = {
+        "title": figure.layout.title.text or name,
+        "alt": figure.layout.meta["alt"],
+        "drawn": figure.to_html(include_plotlyjs=False, full_html=False, config={"displaylogo": False, "responsive": True}),
+        "surface": INK[theme.mode()].surface,
+        "badges": [str(word) for word in badges],
+        "rows": len(table),
+        "table": table.head(_ROWS).to_html(index=False, border=0),
+        "settings": described,
+        "statement": _statement(settings),
+    }
+    text = json.dumps(drawn)
+    if len(text) > _LARGEST:
+        session.note(f"“{drawn['title']}” is too large for the report, {len(text) / 1e6:.0f} MB: save it as HTML.")
+        return
+    kept = _kept()
+    number = 1 + max((int(one.partition("-")[0]) for one in (*_names(), *kept)), default=0)
+    place = "-".join([f"{number:02}", *dict.fromkeys(map(uploads.key_of, uploads.names_in(described)))])
+    st.session_state[_KEY + place] = text
+    if not visitors.binds() and len(kept) < _MOST:
+        with contextlib.suppress(StoreError):  # a full disk, or a key of more than two sets: the next visit does without
+            store.default().put_bytes(_owned() + place, text.encode())
+
+
+def _recall() -> None:
+    """Takes up, once in a visit, what this browser collected in earlier ones."""
+    for place in _kept() if _RECALLED not in st.session_state else ():
+        text = store.default().get_bytes(_owned() + place)
+        if text is not None:
+            st.session_state[_KEY + place] = text.decode()
+    st.session_state[_RECALLED] = True
+
+
+def _kept() -> list[str]:
+    """What the cache's keys of this browser's figures say: a number, and the sets that were brought, by which `uploads` forgets them."""
+    keys = [] if visitors.binds() else store.default().keys("blob", prefix=_owned())
+    return [key.removeprefix(_owned()) for key in keys]
+
+
+def _owned() -> str:
+    return f"report-{fingerprint('report', owners.own_id())[:20]}-"
 
 
 def _statement(settings: Settings) -> str:
@@ -90,12 +125,14 @@ def _statement(settings: Settings) -> str:
 
 
 def _names() -> list[str]:
-    return sorted(key for key in st.session_state if str(key).startswith(_KEY))
+    return sorted(str(key).removeprefix(_KEY) for key in st.session_state if str(key).startswith(_KEY))
 
 
 def _empty() -> None:
     for name in _names():
-        del st.session_state[name]
+        del st.session_state[_KEY + name]
+    for place in _kept():
+        store.default().delete("blob", _owned() + place)
 
 
 def _counted(count: int) -> str:

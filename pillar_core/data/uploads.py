@@ -139,7 +139,7 @@ def sees(value: object) -> bool:
         return True
     is_known = who.is_local or "given:" not in str(value)
     is_known &= set(_OWNED_WEIGHTS.findall(str(value))) <= {who.owner}
-    return is_known and all(is_own(name) or (name in who.opened and may_open(name)) for name in _names(value))
+    return is_known and all(is_own(name) or (name in who.opened and may_open(name)) for name in names_in(value))
 
 
 def refuse_foreign(value: object) -> None:
@@ -148,7 +148,7 @@ def refuse_foreign(value: object) -> None:
     Raises:
         StoreError: there is one; in the same words whether it exists or not.
     """
-    for name in _names(value) if owners.asker() is not None else ():
+    for name in names_in(value) if owners.asker() is not None else ():
         if not may_open(name):
             raise StoreError(gone(name))
 
@@ -237,7 +237,8 @@ def forget(name: str) -> int:
     return count
 
 
-def _names(value: object) -> list[str]:
+def names_in(value: object) -> list[str]:
+    """The names of kept sets in `value`, however deep."""
     return [match[0] for match in _NAME.finditer(str(value))]
 
 

@@ -36,7 +36,7 @@ def epsilon_against_steps(table: pd.DataFrame, *, mode: Mode = "light", delta: f
     return finished(
         figure,
         title="The same noise, counted by each accountant",
-        caption=f"Lower is tighter; a bound at δ = {delta:g}, but where the name says that it is none.",
+        caption=f"Lower is tighter; bounds hold but for a chance of δ = {delta:g}, except where the name says that it is none.",
         alt=f"Epsilon against steps; at the largest number of steps: {summary}.",
         mode=mode,
         height=460,

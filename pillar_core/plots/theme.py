@@ -66,6 +66,8 @@ _HUES: dict[str, tuple[str, str]] = {
     "violet": ("#6A4FB3", "#B7A6FF"),
     "grey": ("#5F6577", "#A9AEBF"),
 }
+_NOTE = 15
+"""Letters of a note that a phone shows in one line."""
 _DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
 _FOREIGN = re.compile(r"<(?!/?(?:b|i|extra)>|br>)(?=[a-zA-Z/!])")
 """The start of a tag that no figure of ours writes."""
@@ -256,7 +258,7 @@ def narrowed(figure: Any) -> Any:
         note
         | {
             "font": note.get("font", {}) | {"size": 11},
-            "text": "<br>".join(textwrap.wrap(note["text"], 15, break_long_words=False)),
+            "text": "<br>".join(textwrap.wrap(note["text"], _NOTE, break_long_words=False)),
             "align": "left",
         }
         for note in layout.get("annotations", ())
@@ -331,12 +333,12 @@ def log_ticks(values: Sequence[float], *, most: int = 9) -> list[float]:
     return [distinct[round(index * step)] for index in range(most)]
 
 
-def spread(positions: Sequence[float], *, gap: float) -> list[float]:
-    """`positions`, in their order, moved up as little as keeps any two at least `gap` apart: places for labels."""
+def spread(positions: Sequence[float], *, sizes: Sequence[float]) -> list[float]:
+    """`positions`, in their order, moved up as little as keeps things of these `sizes`, centred there, apart: places for labels."""
     order = sorted(range(len(positions)), key=lambda index: positions[index])
     moved = list(positions)
     for lower, upper in itertools.pairwise(order):
-        moved[upper] = max(moved[upper], moved[lower] + gap)
+        moved[upper] = max(moved[upper], moved[lower] + (sizes[lower] + sizes[upper]) / 2)
     return moved
 
 
@@ -349,7 +351,8 @@ def end_labels(
     pixels; the text equal to `bold` is larger.
     """
     scale = height / max(high - low, 1e-9)
-    places = spread([y * scale for _, y, _, _ in ends], gap=17)
+    sizes = [38 if len(text) > _NOTE else 17 for _, _, text, _ in ends]  # two lines on a phone
+    places = spread([y * scale for _, y, _, _ in ends], sizes=sizes)
     for (x, y, text, colour), place in zip(ends, places, strict=True):
         figure.add_annotation(
             x=math.log10(x),

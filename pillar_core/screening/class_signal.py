@@ -250,6 +250,6 @@ def guarantee(ledger: Ledger, covers: str, delta: float, n: int, seed: int | Non
     added, replaced = (accounting.epsilon(ledger.spent, delta=delta, relation=one, accountant="auto").upper for one in NeighboringRelation)
     secret = "" if seed is None else " The seed of the noise is known: an experiment, not for release."
     return (
-        f"ε ≤ {added:.4g}, δ = {delta:g} for one row added or removed; ε ≤ {replaced:.4g} for one row replaced. {covers} The number of "
-        f"private rows, {n:,}, and the classes count as public.{secret}"
+        f"ε ≤ {added:.4g} but for a chance of δ = {delta:g}, for one row added or removed; ε ≤ {replaced:.4g} for one row replaced. "
+        f"{covers} The number of private rows, {n:,}, and the classes count as public.{secret}"
     )

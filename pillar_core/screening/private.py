@@ -124,9 +124,9 @@ def _guarantee(task: Screening, spent: DpEvent, upper: float, delta: float) -> s
     replaced = accounting.epsilon(spent, delta=delta, relation=NeighboringRelation.REPLACE_ONE, accountant="auto").upper
     entry = "all private rows enter" if q == 1 else f"each private row enters with probability {q:.3g}, independently of the others"
     promise = (
-        f"ε ≤ {upper:.4g}, δ = {0 if pure else delta:g} for one row added or removed; ε ≤ {replaced:.4g} for one row replaced. "
-        f"This covers the table as a whole: {entry} and gets a random label of its own, so one row more or less changes one clipped term "
-        f"of each sum released. The number of private rows, {n:,}, and the size and colour of their images count as public."
+        f"ε ≤ {upper:.4g} but for a chance of δ = {0 if pure else delta:g}, for one row added or removed; ε ≤ {replaced:.4g} for one row "
+        f"replaced. This covers the table as a whole: {entry} and gets a random label of its own, so one row more or less changes one "
+        f"clipped term of each sum released. The number of private rows, {n:,}, and the size and colour of their images count as public."
     )
     loose = f" δ = {delta:g} is at least 1/{n:,}: lower it." if delta >= 1 / n and not pure else ""
     secret = "" if task.seed is None else " The seed of the noise is known: an experiment, not for release."

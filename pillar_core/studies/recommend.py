@@ -43,7 +43,8 @@ def recommend(facts: PublicFacts, public: str | None = None, *, epsilon: Epsilon
     path_length = mu_of(epsilon, delta) * facts.n_private
     per_class = path_length / facts.n_classes
     k = rules.default_k(path_length, rules.public_rank(facts))
-    size = f"μN = {path_length:,.0f} for {facts.n_private:,} private rows at ε = {epsilon:g}, that is {per_class:,.0f} a class"
+    weight = f"μN = {path_length:,.0f} times, {per_class:,.0f} a class"
+    size = f"{facts.n_private:,} private rows outweigh the noise of ε = {epsilon:g} up to {weight}"
     if use is PublicUse.NONE:
         return _without_public(facts, path_length, size)
     fewer = f"k = {k} of {facts.d} directions: noise has {facts.d / k:.1f} times fewer places to go"

@@ -151,15 +151,18 @@ def test_the_questions_come_before_and_after_and_the_class_sees_the_shares(start
     assert list(shares["after"]) == ["100% of 2"] * 3
 
 
-def test_the_class_s_link_is_drawn_under_the_address_that_the_browser_shows(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("url", ["http://class.example:8501/learn", "https://class.example/pillar/learn"])
+def test_the_class_s_link_is_drawn_under_the_address_that_the_browser_shows(
+    start: Start, monkeypatch: pytest.MonkeyPatch, url: str
+) -> None:
     drawn: list[str] = []
     made = segno.make("code")
     monkeypatch.setattr(segno, "make", lambda address, **_: drawn.append(address) or made)
-    monkeypatch.setattr(type(st.context), "url", "http://class.example:8501/learn")
+    monkeypatch.setattr(type(st.context), "url", url)
     app = opened(start("learn", lesson="12", v="2"))
     assert any("QR code of the class's link" in item.proto.body for item in app.get("html"))
     address, _, query = drawn[-1].partition("?")
-    assert address == "http://class.example:8501/learn"
+    assert address == url
     found, notes = codec.from_query(dict(parse_qsl(query)))
     assert (found.lesson, notes) == (12, [])
     assert "delta" in found.hidden

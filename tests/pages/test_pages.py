@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from page_reading import REPOSITORY, Start, linked, metric, words
+from page_reading import REPOSITORY, Start, linked, metric, unexplained, words
 from pages.frame import exports
 from pages.frame import settings as codec
 from pages.frame.navigation import PAGES
@@ -30,6 +30,27 @@ def test_every_page_opens_on_an_empty_cache(start: Start, name: str) -> None:
     assert not app.exception
     assert not app.error
     assert len(app.title) == 1
+    assert unexplained(app) == {}
+
+
+@pytest.mark.parametrize(
+    ("page", "query"),
+    [
+        ("screen", {"v": "2"}),
+        ("accounting", {"controls": "accounting-view:sum"}),
+        ("evidence", {"controls": "evidence-view:rows"}),
+        ("learn", {"lesson": "11"}),
+        ("learn", {"lesson": "21"}),
+        ("runs", {"runs": "view:plan"}),
+        ("theory", {"controls": "theory-view:theorems"}),
+        ("theory", {"controls": "theory-view:disjunctions"}),
+        ("theory", {"controls": "theory-view:shift"}),
+    ],
+)
+def test_a_view_says_what_its_greek_letters_are(start: Start, page: str, query: dict[str, str]) -> None:
+    app = start(page, **query)
+    assert not app.exception
+    assert unexplained(app) == {}
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -47,6 +68,7 @@ def test_every_view_of_explore_draws(start: Start, view: str) -> None:
     app = start("explore", view=view)
     assert not app.exception
     assert not app.error
+    assert unexplained(app) == {}
 
 
 def test_home_without_starter_records_says_how_to_get_them(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import pytest
 import streamlit as st
+from streamlit.testing.v1 import AppTest
 
 from page_reading import Start
 from pages.frame import report
 from pages.frame.settings import Settings
-from pillar_core import plots
+from pillar_core import plots, store
+from pillar_core.data import uploads
+from pillar_core.runs import splitting
 from pillar_core.types import Provenance
 
 EVIL = '</script><img src="https://evil.example/x.png" onerror="alert(1)">'
@@ -26,10 +30,14 @@ def session(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     return state
 
 
-def added(name: str = "bars") -> None:
+def added(name: str = "bars", data: str = "digits") -> None:
     table = pd.DataFrame({"source": [EVIL, "b"], "seed": [0, 0], "accuracy": [0.5, 0.25], EVIL: [1, 2]})
     figure = plots.accuracy_by(table, x="source", label="k", title="A figure", words={EVIL: EVIL, "b": "b"})
-    report._add(figure, table, name=name, settings=Settings(data="digits", screen="<b>"), badges=[Provenance.NON_PRIVATE])
+    report._add(figure, table, name=name, settings=Settings(data=data, screen="<b>"), badges=[Provenance.NON_PRIVATE])
+
+
+def counted(app: AppTest) -> list[str]:
+    return [item.proto.label for item in app.get("download_button") if item.proto.label.startswith("Report")]
 
 
 def test_what_came_from_data_is_text_and_nothing_is_loaded(session: dict[str, Any]) -> None:
@@ -52,12 +60,51 @@ def test_a_figure_is_added_with_its_run_s_ledger_and_assumptions(start: Start) -
     app = start("explore", epsilon="1", k="10")
     app.session_state["below-accuracy_against_k"] = True
     app.run()
-    assert "Report (1)" not in [item.proto.label for item in app.get("download_button")]
+    assert counted(app) == []
     app.button(key="report-accuracy_against_k").click().run()
     assert not app.exception
-    kept = app.session_state["report.000001"]
+    kept = app.session_state["report.01"]
     assert "It holds if:" in kept
     assert "Released:" in kept
-    assert "Report (1)" in [item.proto.label for item in app.get("download_button")]
-    app.button(key="report-empty").click().run()
-    assert "Report (1)" not in [item.proto.label for item in app.get("download_button")]
+    assert counted(app) == ["Report (1)"]
+    assert counted(start("home")) == ["Report (1)"], "a reload keeps it"
+    assert counted(start("home", browser="b")) == [], "another browser's is its own"
+    again = start("home")
+    again.button(key="report-empty").click().run()
+    assert counted(again) == counted(start("home")) == []
+
+
+def reloaded(session: dict[str, Any]) -> int:
+    session.clear()
+    report._recall()
+    return len(session) - 1
+
+
+def test_a_report_is_bounded_and_forgets_rows_that_were_brought(
+    session: dict[str, Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("PILLAR_CACHE", str(tmp_path))
+    brought = uploads.keep(splitting.named_features("digits"))
+    added(data=brought)
+    added()
+    assert reloaded(session) == 2
+    uploads.forget(brought)
+    assert reloaded(session) == 1
+    for _ in range(20):
+        added()
+    assert reloaded(session) == 12
+    report._empty()
+    monkeypatch.setattr(report, "_LARGEST", 100)
+    added()
+    assert "too large for the report" in session["url.notes"]
+    assert reloaded(session) == 0
+
+
+def test_a_public_server_keeps_no_visitor_s_report(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PILLAR_PUBLIC", "1")
+    app = start("explore", epsilon="1", k="10")
+    app.session_state["below-accuracy_against_k"] = True
+    app.run().button(key="report-accuracy_against_k").click().run()
+    assert counted(app) == ["Report (1)"]
+    assert counted(start("home")) == []
+    assert store.default().keys("blob", prefix="report-") == []

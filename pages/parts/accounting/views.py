@@ -188,7 +188,8 @@ def composition(setting: GaussianSetting, settings: Settings) -> None:
     figures.show(drawn, price, name="tuning_price", kinds=(), settings=settings, is_theory=True)
     st.caption(
         "Papers tune on test rows and pay nothing. Two cheaper ways: the linear scaling rule (step size found at two small budgets and "
-        "extrapolated; 15 % of μ²), and free tuning by simulation on public rows with μ·n_private/n_simulated."
+        "extrapolated; 15 % of the Gaussian parameter squared, μ²), and free tuning by simulation on public rows with "
+        "μ·n_private/n_simulated."
     )
 
 

@@ -197,10 +197,7 @@ def advice(settings: Settings, comparison: Comparison) -> None:
         first = f"Take {pc.METHODS[better].title}." if better else f"Try {pc.METHODS[recommendation.method].title} first."
         st.markdown(f"**{first}** {said if better else '; '.join(recommendation.reasons) + '.'}")
         others = ", ".join(pc.METHODS[name].title for name in recommendation.alternatives if name in pc.METHODS)
-        st.caption(
-            f"Then {others}. From public facts alone (n, d, C, public data, ε): asking costs no privacy. "
-            "μN: private rows times μ, which grows with ε; the larger, the less noise weighs."
-        )
+        st.caption(f"Then {others}. From public facts alone (n, d, C, public data, ε): asking costs no privacy.")
         if said:
             badges.provenance(Provenance.NON_PRIVATE)
         if said and not better:

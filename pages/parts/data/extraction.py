@@ -50,7 +50,7 @@ def table() -> None:
     """Every backbone that is listed, with what its pre-training may have seen."""
     st.markdown(
         "A backbone turns raw rows into features and is frozen. If its pre-training saw the private rows or their classes, "
-        "ε does not cover that."
+        "The privacy budget ε does not cover that."
     )
     columns = {
         "title": "backbone",

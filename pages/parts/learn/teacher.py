@@ -88,7 +88,7 @@ def _code(linked: Settings, page: str) -> None:
     """The link as a QR code, under the address that this browser shows."""
     if st.context.url:
         try:
-            address = f"{urljoin(st.context.url, f'/{page}')}?{urlencode(codec.to_query(linked))}"
+            address = f"{urljoin(st.context.url, page)}?{urlencode(codec.to_query(linked))}"
             drawn = segno.make(address, error="l").png_data_uri(scale=5, border=4)
         except ValueError:
             st.caption("This link is too long for a QR code: copy it.")

@@ -22,8 +22,8 @@ _SEEDS = 3
 def mixture(settings: Settings) -> None:
     """Two Gaussian classes on a line: error measured and predicted, with one public direction and with none."""
     st.markdown(
-        "Rows are **y·μ + θ·u·w + σ·z** in d dimensions: the classes lie along μ, everything else is in the way. One public direction "
-        "finds μ; a private learner then has one number to learn instead of d."
+        "Two classes y = ±1 lie along one direction **μ**; a nuisance of size **θ** and noise of size **σ** are in the way: rows are "
+        "y·μ + θ·u·w + σ·z in d dimensions. One public direction finds μ; a private learner then has one number to learn instead of d."
     )
     one, two, three, four = st.columns(4)
     with one:
@@ -49,7 +49,7 @@ def mixture(settings: Settings) -> None:
     figure = plots.mixture_errors(table, curve, mode=theme.mode(), floor=best)
     _show(figure, table, "mixture", settings, seeds=_SEEDS)
     st.caption(
-        f"The first direction of {n_public:,} public rows holds {100 * held:.1f} % of μ: ξ₁ = {1 - held:.3f}. "
+        f"The first direction of {n_public:,} public rows holds {100 * held:.1f} % of μ and misses ξ₁ = {1 - held:.3f}. "
         f"ε = {epsilon:g} comes from the sidebar."
     )
     target = local.slider(

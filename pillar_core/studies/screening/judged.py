@@ -263,12 +263,13 @@ def ceiling(accuracies: pd.DataFrame, *, learner: str = "pillar") -> pd.DataFram
 def placed(rows_per_noise: float, epsilon: float) -> str:
     """A sentence on where a question with this μN/C lies in the yardstick, and what the first of five lost there at the nearest ε."""
     if rows_per_noise < LEAST_SIGNAL:
-        return f"μN/C is {rows_per_noise:.1f} here. Below {LEAST_SIGNAL:.0f} nothing was tested: bring more rows, or spend more."
+        said = f"Below {LEAST_SIGNAL:.0f} nothing was tested: bring more rows, or spend more."
+        return f"What a class weighs against noise, μN/C, is {rows_per_noise:.1f} here. {said}"
     lost = facts(Path(__file__).with_suffix(".toml"))["points_lost"]
     nearest = min(lost.keys() - {"blind"}, key=lambda one: abs(math.log(float(one) / epsilon)))
     return (
-        f"μN/C is {rows_per_noise:.0f} here. On the yardstick's confirming tasks the first of five candidates lost {lost[nearest]} points "
-        f"of PILLAR's accuracy at ε = {nearest}, a blind choice {lost['blind']}."
+        f"What a class weighs against noise, μN/C, is {rows_per_noise:.0f} here. On the yardstick's confirming tasks the first of five "
+        f"candidates lost {lost[nearest]} points of PILLAR's accuracy at ε = {nearest}, a blind choice {lost['blind']}."
     )
 
 

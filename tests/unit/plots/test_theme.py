@@ -63,7 +63,7 @@ def test_budget_colours_follow_the_budget() -> None:
 
 
 def test_labels_are_moved_apart_and_keep_their_order() -> None:
-    moved = theme.spread([5.0, 1.0, 1.5, 9.0], gap=2.0)
+    moved = theme.spread([5.0, 1.0, 1.5, 9.0], sizes=[2.0] * 4)
     assert moved[1] == 1.0
     assert all(b - a >= 2.0 for a, b in itertools.pairwise(sorted(moved)))
     assert sorted(range(4), key=moved.__getitem__) == [1, 2, 0, 3]
@@ -100,6 +100,17 @@ def test_a_narrow_figure_keeps_its_marks_and_breaks_its_words() -> None:
     assert narrow.data == figure.data
     assert narrow.layout.meta == figure.layout.meta
     assert figure.layout.title.text == title, "the wide figure stays as it was"
+
+
+def test_a_line_s_name_that_a_phone_breaks_stays_clear_of_its_neighbour() -> None:
+    figure = go.Figure(go.Scatter(x=[1, 100], y=[70, 70]))
+    ends = [(100.0, 70.0, "ε = 0.3", "#000000"), (100.0, 70.0, "without projection 69 %", "#000000")]
+    theme.end_labels(figure, ends, low=50, high=80)
+    narrow = theme.narrowed(theme.finished(figure, title="a", caption="b", alt="c", mode="light"))
+    high, low = sorted(narrow.layout.annotations, key=lambda note: -note.yshift)
+    lines = sum(1 + note.text.count("<br>") for note in (high, low))
+    assert high.yshift - low.yshift >= 15 * lines / 2  # of 15 pixels is a line at the font of 11
+    assert lines == 3
 
 
 def test_words_on_the_primary_colour_can_be_read() -> None:
