@@ -95,13 +95,14 @@ def test_filters_are_read_by_column() -> None:
     assert read_filters("method:pillar,gep;epsilon:0.1;secret:x") == {"method": ["pillar", "gep"], "epsilon": ["0.1"]}
 
 
-def test_exports_train_the_same_runs(runs: pd.DataFrame) -> None:
+def test_exports_train_the_same_runs(runs: pd.DataFrame, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     grids = list(yaml.safe_load_all(runs_exports.grid_yaml(runs)))
     assert len(grids) == 4
     keys = {pc_key for grid in grids for pc_key in _keys(grid)}
     assert keys == set(runs["key"])
     code = json.loads(runs_exports.notebook(runs))["cells"][1]["source"]
     scope: dict[str, object] = {}
+    monkeypatch.setenv("PILLAR_CACHE", str(tmp_path / "elsewhere"))
     exec(compile(code.removesuffix("\ntable"), "notebook", "exec"), scope)
     assert sorted(scope["table"]["accuracy"]) == sorted(runs["accuracy"])  # type: ignore[index]  # what the notebook left
 

@@ -49,10 +49,11 @@ def notebook(runs: pd.DataFrame) -> bytes:
     """A Jupyter notebook that trains the runs again (or reads them from the cache) and shows their table."""
     grids = [_plain(grid) for grid in records.grid_of(list(runs["key"]))]
     lines = ("import json", "import pandas as pd", "import pillar_core as pc", f"grids = json.loads({json.dumps(grids)!r})")
-    code = "\n\n".join([*lines, "table = pd.concat([pc.sweep(grid) for grid in grids])\ntable"])
+    code = "\n\n".join([*lines, "table = pd.concat([pc.sweep(grid) for grid in grids], ignore_index=True)\ntable"])
     versions_text = "; ".join(made_with(runs)).replace("`", "")
+    about = f"# Runs\n\nMade with `{versions_text}`. {_SPEAKS}\n\nIt needs the package: `pip install .` in the folder of the app."
     cells: list[dict[str, Any]] = [
-        {"cell_type": "markdown", "id": "about", "metadata": {}, "source": f"# Runs\n\nMade with `{versions_text}`. {_SPEAKS}"},
+        {"cell_type": "markdown", "id": "about", "metadata": {}, "source": about},
         {"cell_type": "code", "id": "runs", "metadata": {}, "source": code, "execution_count": None, "outputs": []},
     ]
     kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
