@@ -36,7 +36,7 @@ def main() -> None:
         one_epsilon(relation)
     trade_off()
     for steps, epochs in ((44, 23), (44, 136), (10, 20), (100, 20), (1000, 5)):
-        for epsilon in (0.5, 2.0, 8.0):
+        for epsilon in (0.1, 0.5, 0.7, 2.0, 8.0):
             allocation(steps, epochs, epsilon)
 
 

@@ -44,7 +44,9 @@ class Ledger:
         self._events: list[DpEvent] = []
         self._labels: list[str] = []
         self._tape = tape
-        self._sampling: list[float] = []
+        self._samples: list[tuple[float, Callable[[DpEvent], DpEvent]]] = []
+        self._next_of_pass = (0, 0)
+        self._pass_event: DpEvent | None = None
 
     @property
     def spent(self) -> DpEvent:
@@ -57,9 +59,9 @@ class Ledger:
         return tuple(zip(self._labels, self._events, strict=True))
 
     def release(self, event: DpEvent, call: Call, value: Any, draw: Callable[[], Any], *, label: str = "") -> Any:
-        """The output of `draw`, after charging `event`, sampled at the probability of the enclosing `sample` block."""
-        probability = self._sampling[-1] if self._sampling else 1.0
-        self._events.append(subsampled(event, probability))
+        """The output of `draw`, after charging `event` as the enclosing block's sample of rows has it."""
+        probability, charged = self._samples[-1] if self._samples else (1.0, _as_it_is)
+        self._events.append(charged(event))
         self._labels.append(label or call.kind)
         if self._tape is None:
             return draw()
@@ -72,15 +74,44 @@ class Ledger:
         Two releases from one sample must be one joint release (`mechanisms.gaussian.release_joint`): charging two
         subsampled events would claim independent samples, so a second release inside the block is refused.
         """
+        with self._sampled(probability, n_rows, draw, lambda event: subsampled(event, probability)) as indices:
+            yield indices
+
+    @contextlib.contextmanager
+    def allocated(self, step: int, steps: int, n_rows: int, draw: Callable[[], Array]) -> Iterator[Array]:
+        """Indices (m,) int64 of the rows in step 0, …, steps − 1 of a pass of random allocation: one release, as in `poisson`.
+
+        The pass is charged whole at its first release, however many of its steps are taken.
+
+        Raises:
+            SettingError: a step out of its turn; a release in it other than a plain Gaussian one with the pass's noise.
+        """
+        if not 0 <= step < steps or (step and self._next_of_pass != (step, steps)):
+            raise SettingError(f"step {step} of a pass of {steps} is not the next one: every row enters one step of a pass.")
+        self._next_of_pass = (step + 1, steps)
+        self._pass_event = self._pass_event if step else None
+        with self._sampled(1 / steps, n_rows, draw, lambda event: self._charged_to_pass(event, steps)) as indices:
+            yield indices
+
+    def _charged_to_pass(self, event: DpEvent, steps: int) -> DpEvent:
+        if not isinstance(event, dp_event.GaussianDpEvent | dp_event.NonPrivateDpEvent) or self._pass_event not in (None, event):
+            raise SettingError("a pass of random allocation has plain Gaussian releases of equal noise, one for each step.")
+        is_first, self._pass_event = self._pass_event is None, event
+        return allocated(getattr(event, "noise_multiplier", 0.0), steps) if is_first else dp_event.NoOpDpEvent()
+
+    @contextlib.contextmanager
+    def _sampled(
+        self, probability: float, n_rows: int, draw: Callable[[], Array], charged: Callable[[DpEvent], DpEvent]
+    ) -> Iterator[Array]:
         indices = draw() if self._tape is None else self._tape.sample(probability, n_rows, draw)
         before = len(self._events)
-        self._sampling.append(probability)
+        self._samples.append((probability, charged))
         try:
             yield indices
         finally:
-            self._sampling.pop()
+            self._samples.pop()
         if probability < 1 and len(self._events) > before + 1:
-            raise SettingError("one Poisson sample fed two releases: make them one joint release.")
+            raise SettingError("one sample fed two releases: make them one joint release.")
 
 
 def gaussian(noise_multiplier: float, *, replace_one_factor: float = 2.0) -> DpEvent:
@@ -181,6 +212,10 @@ def counted(event: DpEvent) -> dict[DpEvent, int]:
 def describe(event: DpEvent) -> tuple[str, ...]:
     """One line of plain words for each kind of elementary event."""
     return tuple(f"{times} × {_words(part)}" for part, times in counted(event).items())
+
+
+def _as_it_is(event: DpEvent) -> DpEvent:
+    return event
 
 
 def _of_group(event: DpEvent, rows: int) -> DpEvent:

@@ -167,8 +167,14 @@ COUNT = Param("count", int, 1, "How many.", low=1)
 MODERATE = Param("number", float, 1.0, "A number whose square a float holds.", low=-1e100, high=1e100)
 K = Param("k", int, None, "Dimension of the projection.", low=1, unit="components", log=True, none_means="rule from the budget and n")
 STEPS = Param("steps", int, None, "Noisy gradient steps.", low=1, high=10**7, unit="steps", log=True, none_means="rule from the budget")
-BATCH_SIZE = Param(
-    "batch_size", int, None, "Expected rows in a Poisson batch.", low=1, unit="rows", log=True, none_means="all rows, every step"
+BATCH_SIZE = Param("batch_size", int, None, "Expected rows in a batch.", low=1, unit="rows", log=True, none_means="all rows, every step")
+SAMPLING = Param(
+    "sampling",
+    str,
+    "poisson",
+    "How batches are drawn: each row by its own coin in every step, or in one random step of each pass over the rows, where a pass begun "
+    "counts whole and no ε is known under replace-one.",
+    choices=("poisson", "random_allocation"),
 )
 LEARNING_RATE = Param(
     "learning_rate", float, None, "Step size on the mean gradient.", low=0, low_open=True, log=True, none_means="rule from the noise and n"

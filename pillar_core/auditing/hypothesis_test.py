@@ -6,16 +6,14 @@ a threshold fixed beforehand both counts are binomial, and the p-value below is 
 
 import dataclasses
 import functools
-from collections.abc import Sequence
 
 import numpy as np
-from scipy.special import ndtr, ndtri
+from scipy.special import ndtr
 
 from pillar_core.accounting import TradeOff, epsilon_of_mu
 from pillar_core.arguments import check_fields
 from pillar_core.arrays import Array
 from pillar_core.auditing import binomial
-from pillar_core.auditing.membership import lower_end, upper_end
 from pillar_core.errors import DataError, SettingError
 
 GRID = np.concatenate(
@@ -113,27 +111,6 @@ def noticed_epsilon(claimed: TradeOff, *, trials: int, significance: float, delt
         else:
             high = middle
     return epsilon_of_mu(high, delta)
-
-
-def epsilon_from_thresholds(
-    members: Array, others: Array, *, thresholds: Sequence[float], delta: float, significance: float = 0.05
-) -> tuple[float, float]:
-    """(ε, μ) certified by Clopper–Pearson ends at thresholds fixed beforehand, significance shared between all of them.
-
-    ε = log((TPR − δ)/FPR), or log((TNR − δ)/FNR), is the (ε, δ) test's; μ = Φ⁻¹(TPR) − Φ⁻¹(FPR) holds for Gaussian runs.
-    Choosing thresholds from the same scores voids both.
-    """
-    share = significance / (2 * len(thresholds))
-    epsilon = mu = 0.0
-    for threshold in thresholds:
-        hits = lower_end(int((np.asarray(members) >= threshold).sum()), len(members), share)
-        alarms = upper_end(int((np.asarray(others) >= threshold).sum()), len(others), share)
-        mu = max(mu, float(ndtri(hits) - ndtri(alarms)))
-        # the same two ends bound the mirrored attack, which says "without" below the threshold
-        for right, wrong in ((hits, alarms), (1 - alarms, 1 - hits)):
-            if right > delta:
-                epsilon = max(epsilon, float(np.log((right - delta) / wrong)))
-    return epsilon, mu
 
 
 @functools.lru_cache(maxsize=16)

@@ -1,6 +1,6 @@
 """LiRA: a row's likelihood under models that saw it against models that did not (Carlini et al. 2022).
 
-Confidences are logit-scaled, where they are close to normal. Shadow models come from outside; this file only compares.
+Confidences are logit-scaled (`shadows.confidences`), where they are close to normal; this file only compares them.
 """
 
 import numpy as np
@@ -11,17 +11,6 @@ from pillar_core.errors import DataError
 SMALLEST_STD = 1e-6
 FEWEST_FOR_OWN_SPREAD = 32
 """With fewer shadow models on a side, one spread is shared by all rows, as in the paper's section VI-B."""
-
-
-def logit_confidences(scores: Array, y: Array) -> Array:
-    """(n,) float64 log p_y − log(1 − p_y) of rows' own labels. scores: (n, C), softmaxed here; y: (n,) int64."""
-    values = np.asarray(scores, dtype=np.float64)
-    labelled = values[np.arange(len(y)), y]
-    rest = values.copy()
-    rest[np.arange(len(y)), y] = -np.inf
-    top = rest.max(axis=1)
-    others: Array = top + np.log(np.exp(rest - top[:, None]).sum(axis=1))
-    return labelled - others
 
 
 def online(target: Array, shadows: Array, included: Array) -> Array:

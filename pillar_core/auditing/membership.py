@@ -56,22 +56,6 @@ def roc(members: Scores, others: Others) -> tuple[Array, Array]:
     return np.concatenate([[0.0], alarms / len(outside)]), np.concatenate([[0.0], hits / len(inside)])
 
 
-def hull(members: Scores, others: Others) -> tuple[Array, Array]:
-    """The upper concave hull of the ROC: what an attacker reaches who may toss a coin between two thresholds."""
-    corners: list[tuple[float, float]] = []
-    for point in zip(*(values.tolist() for values in roc(members, others)), strict=True):
-        while len(corners) >= 2 and _turns_left(corners[-2], corners[-1], point):
-            corners.pop()
-        corners.append(point)
-    return np.array([x for x, _ in corners]), np.array([y for _, y in corners])
-
-
-def hull_auc(members: Scores, others: Others) -> float:
-    """Area under the hull, in [0.5, 1]."""
-    x, y = hull(members, others)
-    return float(((x[1:] - x[:-1]) * (y[1:] + y[:-1])).sum() / 2)
-
-
 def tpr_at_fpr(members: Scores, others: Others, *, false_positive_rate: float) -> Rate:
     """The share of members above the lowest threshold that flags at most that share of the others; its interval.
 
@@ -112,11 +96,6 @@ def upper_end(successes: int, trials: int, significance: float) -> float:
     from scipy.special import betaincinv
 
     return 1.0 if successes == trials else float(betaincinv(successes + 1, trials - successes, 1 - significance))
-
-
-def _turns_left(a: tuple[float, float], b: tuple[float, float], c: tuple[float, float]) -> bool:
-    """Whether b lies on or below the line from a to c."""
-    return (b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0]) >= 0
 
 
 def _finite(values: Array) -> Array:

@@ -21,7 +21,7 @@ from pillar_core.engine.mixed import clipped_difference_sum
 from pillar_core.engine.preconditioned import preconditioned_sum
 from pillar_core.grouping import grouped
 from pillar_core.ledger import Ledger
-from pillar_core.mechanisms import GaussianMechanism, sampled
+from pillar_core.mechanisms import Batches, GaussianMechanism
 from pillar_core.rng import Stream, Streams
 from pillar_core.threads import threads_for
 
@@ -36,6 +36,8 @@ SMALLEST_CLIP = 1e-6
 class HeadPlan:
     """How one head is trained; all of it public. batch_size None or ≥ n_private means full batch.
 
+    is_allocated: each row enters one random step of every pass over the rows, not a Poisson sample.
+
     The clipped sum is divided by the public constant q · n_private, never by the realised batch. learning_rate, momentum and
     weight_decay are what `heavy_ball` reads; l2_clip_norm holds where a step names no other.
     """
@@ -49,10 +51,18 @@ class HeadPlan:
     momentum: float = 0.0
     bias: bool = True
     weight_decay: float = 0.0
+    is_allocated: bool = False
+
+    @property
+    def steps_of_pass(self) -> int:
+        """Steps among which a pass of random allocation spreads the rows, n_private / batch_size rounded; 1 otherwise."""
+        return max(1, round(self.n_private / self.batch_size)) if self.is_allocated and self.batch_size else 1
 
     @property
     def sampling_probability(self) -> float:
-        """q = batch_size / n_private, at most 1."""
+        """q = batch_size / n_private, at most 1; with random allocation 1 / steps_of_pass."""
+        if self.is_allocated:
+            return 1 / self.steps_of_pass
         return 1.0 if self.batch_size is None else min(1.0, self.batch_size / self.n_private)
 
     @property
@@ -134,7 +144,8 @@ def train_heads(
 
     Rows, weights and noise stay on the device that `engine.device` names until the last step.
 
-    Guarantee: per noisy sum and head one Gaussian release of a sum of rows clipped to l2_clip_norm, on a Poisson sample.
+    Guarantee: per noisy sum and head one Gaussian release of a sum of rows clipped to l2_clip_norm, on a Poisson sample or one step of a
+    pass of random allocation.
     """
     where = training_device()
     rows = torch.from_numpy(z).to(where)
@@ -142,7 +153,7 @@ def train_heads(
     labels = torch.from_numpy(y).to(where)
     results: dict[int, tuple[Array, Array]] = {}
     samples = (None if head.plan.sampling_probability == 1 else head.streams.identity for head in heads)
-    plans = ((head.plan.steps, head.plan.sampling_probability, head.plan.bias) for head in heads)
+    plans = ((head.plan.steps, head.plan.sampling_probability, head.plan.is_allocated, head.plan.bias) for head in heads)
     for positions in grouped(zip(plans, samples, strict=True)):
         start = None if optimiser is None else functools.partial(optimiser, positions)
         state = trained_state(rows, squared_rows, labels, [heads[position] for position in positions], n_classes, start=start).cpu()
@@ -168,12 +179,13 @@ def trained_state(
     sampling = heads[0].streams.sampling()
     noise = [head.streams.secret("noise", device=str(z.device)) for head in heads]
     fixed = torch.tensor([plan.l2_clip_norm for plan in plans], dtype=torch.float32, device=z.device)
+    batches = Batches(first.sampling_probability, first.steps_of_pass, len(z), sampling, ledgers)
     mechanisms = _mechanisms(heads, noise, [plan.l2_clip_norm for plan in plans])
 
     def noisy_sum(state: torch.Tensor, clipping: Clipping = PLAIN, /) -> torch.Tensor:
         norms = fixed if clipping.norms is None else clipping.norms
         used = mechanisms if clipping.norms is None else _mechanisms(heads, noise, [max(norm, SMALLEST_CLIP) for norm in norms.tolist()])
-        with sampled(first.sampling_probability, len(z), sampling, ledgers) as indices:
+        with batches.next() as indices:
             total = _batch_sum(z, squared_rows, labels, indices, state, norms, clipping, first)
             return torch.stack([mechanism.release(part) for mechanism, part in zip(used, total, strict=True)]).float()
 

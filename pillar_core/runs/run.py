@@ -58,8 +58,9 @@ class Solved:
     data: str
 
     def streams(self, seed: int | None) -> Streams:
-        """Streams of `seed` whose noise no other ask shares: learner, solved settings, relation, cost and rows name it."""
+        """Streams of `seed` whose noise no other ask shares: learner, solved settings, relation, cost (so sampling) and rows name it."""
         relation, settings = str(self.guarantee.relation), dataclasses.asdict(self.settings)
+        settings.pop("sampling", None)
         return Streams(seed, fingerprint(self.method.name, settings, relation, describe(self.cost), self.data))
 
 

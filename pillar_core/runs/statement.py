@@ -30,8 +30,7 @@ class Statement:
 
 def spent_event(record: RunRecord) -> DpEvent | None:
     """The privacy event of the run alone; None where the record's guarantee covers something else beside it."""
-    method = METHODS[record.method]
-    event = of_person(method.cost(method.settings(**record.settings), record.facts), record.guarantee.rows_per_person or 1)
+    event = of_person(_run_event(record), record.guarantee.rows_per_person or 1)
     return event if tuple(describe(event)) == tuple(record.guarantee.events) else None
 
 
@@ -54,7 +53,7 @@ def statement(record: RunRecord) -> Statement:
         f"Privacy loss: {loss}. Neighbouring data differ in {_neighbours(own)}.",
         f"Unit of protection: {unit}.{'' if own.rows_per_person else LESS}",
         f"Released: {'; '.join(own.events) or 'nothing from private rows'}.",
-        f"Sampling: {'each row enters a step by its own secret coin' if _is_sampled(record) else 'none, all rows enter every step'}.",
+        f"Sampling: {_sampling(record)}.",
         f"Accountant: {own.accountant}; ε is its upper end." if upper > 0 else "Accountant: none needed, no private row was read.",
         *([_meaning(curve, summary)] if curve is not None and summary is not None and math.isfinite(summary.mu) else []),
         f"Public data: {record.facts.n_public:,} examples, used as: {public}. They are not protected.",
@@ -106,8 +105,16 @@ def _choice(record: RunRecord) -> str:
     return "by rules from public facts, or paid for within ε."
 
 
-def _is_sampled(record: RunRecord) -> bool:
-    return any("Poisson sample" in event for event in record.guarantee.events)
+def _sampling(record: RunRecord) -> str:
+    if any("in one at random" in event for event in describe(_run_event(record))):
+        return "each row enters one step of every pass over the rows, drawn by itself and kept secret"
+    is_poisson = any("Poisson sample" in event for event in record.guarantee.events)
+    return "each row enters a step by its own secret coin" if is_poisson else "none, all rows enter every step"
+
+
+def _run_event(record: RunRecord) -> DpEvent:
+    method = METHODS[record.method]
+    return method.cost(method.settings(**record.settings), record.facts)
 
 
 def _curve(record: RunRecord, relation: NeighboringRelation) -> accounting.TradeOff | None:

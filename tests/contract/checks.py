@@ -18,7 +18,7 @@ from scipy.special import softmax
 from contract.tapes import Neighbour, Recorder, Redraws, Replay, WithFirstRow, distance
 from pillar_core import params
 from pillar_core.auditing import noise
-from pillar_core.events import ExponentialMechanismEvent, GaussianRelease, PureEvent
+from pillar_core.events import ExponentialMechanismEvent, GaussianRelease, PureEvent, RandomAllocationEvent
 from pillar_core.ledger import Call, DpEvent, Ledger, compose, counted
 from pillar_core.memo import Memo
 from pillar_core.methods import Method
@@ -97,10 +97,26 @@ def charged_as_called(case: Case) -> None:
     tape = Recorder()
     _, ledger = case.fit(case.view, tape)
     assert len(ledger.lines) == len(tape.calls), "a release was not charged"
+    whole_pass, taken = None, 0
     for (label, event), call in zip(ledger.lines, tape.calls, strict=True):
-        is_sampled = isinstance(event, dp_event.PoissonSampledDpEvent)
-        assert (event.sampling_probability if is_sampled else 1.0) == call.sampling_probability, label
-        np.testing.assert_allclose(noise_charged(event.event if is_sampled else event, call), noise_called(call), rtol=1e-12, err_msg=label)
+        if isinstance(event, dp_event.NoOpDpEvent):
+            assert whole_pass is not None, f"{label} is free, and no pass was charged before it"
+            assert taken < whole_pass.steps, f"{label} is free, and its pass is over"
+            event = whole_pass
+        whole_pass, taken = (event, taken + 1 if event is whole_pass else 1) if isinstance(event, RandomAllocationEvent) else (None, 0)
+        charged = event.event if isinstance(event, dp_event.PoissonSampledDpEvent) else event
+        assert chance_charged(event) == call.sampling_probability, label
+        np.testing.assert_allclose(noise_charged(charged, call), noise_called(call), rtol=1e-12, err_msg=label)
+
+
+def chance_charged(event: DpEvent) -> float:
+    """A row's chance to enter the release that an event is charged for."""
+    match event:
+        case dp_event.PoissonSampledDpEvent():
+            return event.sampling_probability
+        case RandomAllocationEvent():
+            return 1 / event.steps
+    return 1.0
 
 
 def noise_called(call: Call) -> float:
@@ -113,7 +129,7 @@ def noise_called(call: Call) -> float:
 def noise_charged(event: DpEvent, call: Call) -> float:
     """Noise over sensitivity that an event is charged for."""
     match event:
-        case dp_event.GaussianDpEvent() | GaussianRelease():
+        case dp_event.GaussianDpEvent() | GaussianRelease() | RandomAllocationEvent():
             return event.noise_multiplier
         case ExponentialMechanismEvent():
             return 1 / event.epsilon_add_remove
@@ -136,9 +152,14 @@ def replace_one_factor(event: DpEvent) -> float:
 
 
 def samples_as_charged(case: Case) -> None:
-    """4. Poisson events come from Poisson samples: as many samples as events, at that probability, binomial in size."""
+    """4. Poisson events come from Poisson samples: as many samples as events, at that probability, binomial in size; passes of random
+    allocation from partitions of the rows, each row's step drawn by itself."""
     tape = Recorder()
     _, ledger = case.fit(case.view, tape)
+    passes = [(event.steps, times) for event, times in counted(ledger.spent).items() if isinstance(event, RandomAllocationEvent)]
+    if passes:
+        _allocated_as_charged(tape, *passes[0])
+        return
     charged = sum(times for event, times in counted(ledger.spent).items() if isinstance(event, dp_event.PoissonSampledDpEvent))
     drawn = [(q, n, len(indices)) for q, n, indices in tape.samples if q < 1]
     assert charged == len(drawn), f"{charged} Poisson events were charged and {len(drawn)} samples drawn"
@@ -159,6 +180,27 @@ def samples_as_charged(case: Case) -> None:
     assert rows <= 5, "some rows are sampled more often than others"
     for name, one, other in (("steps", centred[1:], centred[:-1]), ("rows", centred[:, 1:], centred[:, :-1])):
         assert abs((one * other).sum()) <= 5 * np.sqrt(one.size), f"the samples of neighbouring {name} depend on each other"
+
+
+def _allocated_as_charged(tape: Recorder, steps: int, passes: int) -> None:
+    drawn = [(q, n, indices) for q, n, indices in tape.samples if q < 1]
+    assert len(drawn) == steps * passes, f"{passes} passes of {steps} steps were charged and {len(drawn)} batches drawn"
+    n = drawn[0][1]
+    step_of = np.full((passes, n), -1)
+    for number, (_, _, indices) in enumerate(drawn):
+        assert (step_of[number // steps, indices] == -1).all(), "a row enters two steps of one pass"
+        step_of[number // steps, indices] = number % steps
+    assert (step_of >= 0).all(), "a row enters no step of a pass"
+    share = 1 / steps
+    sizes = np.array([(step_of == step).sum(axis=1) for step in range(steps)])
+    # As for Poisson samples; the sizes of one pass depend on each other, so that one step's are looked at for their spread.
+    variance = n * share * (1 - share)
+    assert abs(sizes.mean(axis=1) - n * share).max() <= 5 * np.sqrt(variance / passes), "some steps get more rows than others"
+    assert abs(sizes[0].var() / variance - 1) <= 5 * np.sqrt(2 / passes), "the batches' sizes do not spread"
+    for name, one, other in (("passes", step_of[1:], step_of[:-1]), ("rows", step_of[:, 1:], step_of[:, :-1])):
+        equal = one == other
+        away = abs(equal.mean() - share) / np.sqrt(share * (1 - share) / equal.size)
+        assert away <= 5, f"the steps that neighbouring {name} enter depend on each other"
 
 
 def noise_is_as_charged(case: Case) -> None:

@@ -10,7 +10,7 @@ import contextlib
 import dataclasses
 import importlib
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 from unittest.mock import patch
 
@@ -22,7 +22,7 @@ from contract.cases import case_for, small_split
 from pillar_core import ledger, rng
 from pillar_core.engine import gradient
 from pillar_core.errors import PillarError
-from pillar_core.mechanisms import poisson
+from pillar_core.mechanisms import batches, poisson
 from pillar_core.mechanisms.exponential import ExponentialMechanism
 from pillar_core.mechanisms.gaussian import GaussianMechanism
 from pillar_core.mechanisms.printed_noisy_sgd import PrintedNoisySgd
@@ -48,7 +48,7 @@ DEEP = "private_fine_tuning"
 
 @dataclasses.dataclass(frozen=True)
 class Fault:
-    """`made(original)` stands in for attribute `name` of `owner`. learners: what it is looked for in, each by itself."""
+    """`made(original)` stands in for attribute `name` of `owner`. learners: what it is looked for in, each by itself, with `settings`."""
 
     kind: str
     words: str
@@ -57,7 +57,7 @@ class Fault:
     made: Callable[[Any], Any]
     learners: tuple[str, ...]
     sampled: bool = False
-    normalise: bool = True
+    settings: Mapping[str, Any] = dataclasses.field(default_factory=dict)
 
     @contextlib.contextmanager
     def planted(self) -> Iterator[None]:
@@ -152,12 +152,26 @@ def counted_four_times(original: Any) -> Any:
     return lambda *rest: 4 * original(*rest)
 
 
+def cut_higher(original: Any) -> Any:
+    return lambda *rest: original(*rest[:-1], 4 * rest[-1])
+
+
 def always_first(original: Any) -> Any:
     return lambda probability, n, stream: np.union1d([0], original(probability, n, stream)).astype(np.int64)
 
 
 def fixed_size(original: Any) -> Any:
     return lambda probability, n, stream: np.sort(np.argsort(stream.random(n))[: round(probability * n)])
+
+
+def equal_parts(original: Any) -> Any:
+    """A shuffle: steps of one size."""
+    return lambda steps, n, stream: np.argsort(stream.random(n)) % steps
+
+
+def one_for_all_passes(original: Any) -> Any:
+    kept: dict[int, np.ndarray] = {}
+    return lambda steps, n, stream: kept.setdefault(n, original(steps, n, stream))
 
 
 def drawn_once(original: Any) -> Any:
@@ -251,6 +265,10 @@ NORMALS = (*HEADS, *RIVALS, "dp_pca", "private_knn", DEEP, SCREENING)
 FEW = ("dp_sgd", DEEP)
 
 
+def _allocated(kind: str, words: str, owner: Any, name: str, made: Callable[[Any], Any]) -> Fault:
+    return Fault(kind, words, owner, name, made, ("dp_sgd", "pillar"), True, {"sampling": "random_allocation"})
+
+
 def _noise(kind: str, words: str, made: Callable[[Any], Any], learners: tuple[str, ...]) -> Fault:
     return Fault(kind, words, GaussianMechanism, "_noise", made, learners)
 
@@ -320,6 +338,18 @@ FAULTS = (
     ),
     Fault("sampling", "one sample for all steps", poisson, "poisson_sample", drawn_once, ("dp_sgd", "private_knn"), True),
     Fault("sampling", "rows in pairs", poisson, "poisson_sample", in_pairs, ("dp_sgd",), True),
+    _allocated("sampling", "a shuffle charged as random allocation", batches, "steps_of_rows", equal_parts),
+    _allocated("sampling", "the same steps in every pass", batches, "steps_of_rows", one_for_all_passes),
+    _allocated(
+        "sampling",
+        "no row enters a pass's last step",
+        batches,
+        "steps_of_rows",
+        lambda original: lambda steps, n, s: original(steps - 1, n, s),
+    ),
+    _allocated(
+        "ledger", "twice as many steps a pass", ledger, "allocated", lambda original: lambda noise, steps: original(noise, 2 * steps)
+    ),
     Fault(
         "clip",
         "one place of a batch twice as high",
@@ -338,7 +368,7 @@ FAULTS = (
         unclipped,
         ("dp_sgd", "semi_private_halfspace", "dp_fc", "weighted_gradients", "hyfree_dp"),
     ),
-    Fault("clip", "none", dp_pca, "within_unit_ball", lambda _: lambda rows: rows.double(), ("dp_pca",), normalise=False),
+    Fault("clip", "none", dp_pca, "within_unit_ball", lambda _: lambda rows: rows.double(), ("dp_pca",), settings={"normalise": False}),
     Fault(
         "clip", "twice as high", screening_release, "clipped", lambda original: lambda rows, clip: original(rows, 2 * clip), (SCREENING,)
     ),
@@ -374,6 +404,7 @@ FAULTS = (
     ),
     Fault("clip", "similarities count twice", prototypes, "scores", counted_twice, ("prototypes",)),
     Fault("clip", "losses count four times", hyfree_dp, "loss_sums", counted_four_times, ("hyfree_dp",)),
+    Fault("clip", "losses cut four times as high", hyfree_dp, "loss_sums", cut_higher, ("hyfree_dp",), settings={"learning_rate": 500.0}),
     Fault("ledger", "the larger of two joint charges", ledger, "joint_noise_multiplier", lambda _: max, ("gep",)),
 )
 
@@ -420,11 +451,11 @@ def _checks(fault: Fault, learner: str) -> list[tuple[str, Callable[[], None]]]:
     if learner == PRINTED:
         case = case_for(METHODS["pillar_noisy_sgd"], variant="as_printed")
         return [("takes_the_printed_steps", lambda: checks.takes_the_printed_steps(case))]
-    case = case_for(METHODS[learner], sampled=fault.sampled, normalise=fault.normalise)
+    case = case_for(METHODS[learner], sampled=fault.sampled, **fault.settings)
     order = sorted(checks.PRIVACY, key=lambda check: check is not FIRST.get(fault.kind, checks.noise_is_as_charged))
     found = [(check.__name__, lambda check=check: check(case)) for check in order]
     if fault.sampled and fault.kind == "sampling":
-        longer = case_for(METHODS[learner], sampled=True, steps=60, queries=40)
+        longer = case_for(METHODS[learner], sampled=True, steps=300 if fault.settings else 60, queries=40, **fault.settings)
         found.insert(0, ("samples_as_charged", lambda: checks.samples_as_charged(longer)))
     return found
 

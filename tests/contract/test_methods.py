@@ -12,6 +12,7 @@ from pillar_core.methods import METHODS
 
 PRIVATE = [name for name, method in METHODS.items() if method.is_private]
 SAMPLED = [name for name in PRIVATE if can_sample(METHODS[name])]
+ALLOCATED = [name for name in SAMPLED if "sampling" in params.params_of(METHODS[name].settings)]
 MODES = [(name, False) for name in PRIVATE] + [(name, True) for name in SAMPLED]
 
 
@@ -19,6 +20,18 @@ MODES = [(name, False) for name in PRIVATE] + [(name, True) for name in SAMPLED]
 @pytest.mark.parametrize("check", checks.PRIVACY)
 def test_privacy_contract(name, sampled, check):
     check(case_for(METHODS[name], sampled=sampled))
+
+
+@pytest.mark.parametrize("name", ALLOCATED)
+@pytest.mark.parametrize("check", [*checks.PRIVACY, checks.grid_equals_single])
+def test_privacy_contract_with_random_allocation(name, check):
+    """Four steps: a pass of three and the first of the next."""
+    check(case_for(METHODS[name], sampled=True, sampling="random_allocation", steps=4))
+
+
+@pytest.mark.parametrize("name", ALLOCATED)
+def test_each_row_enters_one_step_of_each_pass(name):
+    checks.samples_as_charged(case_for(METHODS[name], sampled=True, sampling="random_allocation", steps=300))
 
 
 @pytest.mark.parametrize("name", SAMPLED)

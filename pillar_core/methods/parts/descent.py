@@ -1,6 +1,7 @@
 """Settings, cost and training that the gradient-descent learners share: they differ in how rows are prepared."""
 
 import dataclasses
+import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import ClassVar, TypeVar
 
@@ -13,7 +14,7 @@ from pillar_core.deferred import torch
 from pillar_core.engine import Head, HeadPlan, LinearClassifier, Step, train_heads
 from pillar_core.grouping import grouped
 from pillar_core.ledger import DpEvent, Ledger
-from pillar_core.methods.parts.fields import HasDescent, HasPreprocessing, filled
+from pillar_core.methods.parts.fields import HasDescent, HasPreprocessing, HasSampling, filled
 from pillar_core.rng import Streams
 from pillar_core.splits import Prepared, View
 from pillar_core.types import PublicFacts, TrainResult
@@ -53,6 +54,7 @@ class DescentSettings:
     weight_decay: ClassVar[float] = 0.0
     steps: int | None = params.setting(params.STEPS)
     batch_size: int | None = params.setting(params.BATCH_SIZE)
+    sampling: str = params.setting(params.SAMPLING)
     learning_rate: float | None = params.setting(params.LEARNING_RATE)
     l2_clip_norm: float = params.setting(params.L2_CLIP_NORM, default=CLIP)
     momentum: float = params.setting(params.MOMENTUM)
@@ -64,8 +66,13 @@ class DescentSettings:
 
 
 def cost(settings: HasDescent, facts: PublicFacts) -> DpEvent:
-    """T Gaussian releases, each on a Poisson sample at q = batch_size / n_private (all rows where batch_size is None)."""
+    """T Gaussian releases, each on a Poisson sample at q = batch_size / n_private (all rows where batch_size is None).
+
+    With random allocation: the passes that T steps begin, each charged whole.
+    """
     plan = plan_of(settings, facts)
+    if plan.steps_of_pass > 1:
+        return events.repeated(events.allocated(plan.noise_multiplier, plan.steps_of_pass), math.ceil(plan.steps / plan.steps_of_pass))
     return events.repeated(events.subsampled(events.gaussian(plan.noise_multiplier), plan.sampling_probability), plan.steps)
 
 
@@ -81,6 +88,7 @@ def plan_of(settings: HasDescent, facts: PublicFacts) -> HeadPlan:
         momentum=settings.momentum,
         bias=settings.bias,
         weight_decay=settings.weight_decay,
+        is_allocated=isinstance(settings, HasSampling) and settings.sampling == "random_allocation",
     )
 
 

@@ -57,6 +57,14 @@ class HasMomentum(HasRate, Protocol):
     def momentum(self) -> float: ...
 
 
+@runtime_checkable
+class HasSampling(Protocol):
+    """How batches are drawn; where a learner leaves this out, as Poisson samples."""
+
+    @property
+    def sampling(self) -> str: ...
+
+
 class HasDescent(HasMomentum, Protocol):
     """All that the engine's plan of one head names."""
 

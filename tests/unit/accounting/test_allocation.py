@@ -70,6 +70,59 @@ def test_ends_are_close_and_below_the_bounds_without_allocation(noise, steps, co
     assert found.upper < poisson.lower
 
 
+def release(spent: ledger.Ledger, noise: float, *, kind=ledger.gaussian):
+    return spent.release(kind(noise), ledger.Call("gaussian", (1,), noise, 1.0, 1.0), None, lambda: 0.0)
+
+
+def test_a_pass_is_charged_once_and_whole():
+    spent = ledger.Ledger()
+    for step in (0, 1, 2, 0):
+        with spent.allocated(step, 3, 10, lambda: np.arange(3)):
+            release(spent, 2.0)
+    assert spent.spent == passes(2.0, 3, 2)
+    assert len(spent.lines) == 4
+
+
+def test_a_pass_is_over_after_its_last_step():
+    spent = ledger.Ledger()
+    for step in range(3):
+        with spent.allocated(step, 3, 10, lambda: np.arange(3)):
+            release(spent, 2.0)
+    with pytest.raises(SettingError), spent.allocated(3, 3, 10, lambda: np.arange(3)):
+        release(spent, 2.0)
+
+
+@pytest.mark.parametrize(("step", "steps"), [(2, 3), (0, 0), (1, 4)])
+def test_steps_out_of_turn_are_refused(step, steps):
+    """After step 0 of 3 comes step 1 of 3; a new pass may begin at any time, because it is charged anew."""
+    spent = ledger.Ledger()
+    with spent.allocated(0, 3, 10, lambda: np.arange(3)):
+        release(spent, 2.0)
+    with pytest.raises(SettingError), spent.allocated(step, steps, 10, lambda: np.arange(3)):
+        release(spent, 2.0)
+
+
+@pytest.mark.parametrize("second", [{"noise": 1.0}, {"noise": 2.0, "kind": lambda noise: ledger.gaussian(noise, replace_one_factor=1.0)}])
+def test_a_pass_has_one_noise(second):
+    spent = ledger.Ledger()
+    with spent.allocated(0, 3, 10, lambda: np.arange(3)):
+        release(spent, 2.0)
+    with pytest.raises(SettingError, match="equal noise"), spent.allocated(1, 3, 10, lambda: np.arange(3)):
+        release(spent, **second)
+
+
+def test_two_releases_of_one_step_are_refused():
+    spent = ledger.Ledger()
+
+    def twice() -> None:
+        with spent.allocated(0, 3, 10, lambda: np.arange(3)):
+            release(spent, 2.0)
+            release(spent, 2.0)
+
+    with pytest.raises(SettingError, match="joint"):
+        twice()
+
+
 def test_attacks_on_simulated_passes_stay_below_the_curve():
     noise, steps, count, n = 1.0, 8, 3, 40_000
     rng = np.random.default_rng(5)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import math
 import zipfile
 
+import numpy as np
 import pytest
 
 import pillar_core as pc
@@ -48,6 +50,25 @@ def test_sampled_runs_say_so(split):
     found = pc.statement(record)
     assert "own secret coin" in found.text
     assert found.fields["gaussian_mu"] > 0
+
+
+def test_runs_with_random_allocation_say_so(split):
+    record = pc.run("pillar", split, epsilon=2.0, seed=None, batch_size=128, steps=20, sampling="random_allocation")
+    found = pc.statement(record)
+    assert record.guarantee.events == ("2 × a pass of 10 steps, each row in one at random, noise multiplier " + f"{noise(record):.6g}",)
+    assert "one step of every pass" in found.text
+    assert 0 < found.fields["gaussian_mu"] < 2
+    data = pc.load_dataset("digits")
+    persons = pc.split(data, public_fraction=0.1, persons=np.arange(len(data.x_train)) // 3, rows_per_person=2)
+    of_persons = pc.run("pillar", persons, epsilon=2.0, batch_size=128, steps=20, sampling="random_allocation")
+    assert "one step of every pass" in pc.statement(of_persons).text
+    passes = math.ceil(20 / round(of_persons.facts.n_private / 128))
+    # no amplification is claimed for persons: as many full releases as passes, at half the noise
+    assert of_persons.guarantee.events == (f"{passes} × Gaussian, noise multiplier {noise(of_persons) / 2:.6g}",)
+
+
+def noise(record):
+    return record.settings["noise_multiplier"]
 
 
 def test_what_is_no_release_is_called_so(split):
