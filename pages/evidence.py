@@ -1,12 +1,16 @@
 """Evidence: attack the model, see who is exposed, audit the code, and inject faults to see the audit notice."""
 
+import contextlib
+
 import streamlit as st
 
 from pages.frame import failures, history, local, navigation, session, theme
 from pages.parts.evidence import attacks as evidence_attacks
 from pages.parts.evidence import audits as evidence_audits
 from pages.parts.evidence import score as evidence_score
+from pages.parts.evidence import verdict as evidence_verdict
 from pages.parts.learn import lesson
+from pillar_core.errors import PillarError
 
 navigation.begin()
 settings = session.current()
@@ -27,6 +31,8 @@ VIEWS = {
     "sabotage": "Fault injection",
     "blind": "What no audit sees",
 }
+with contextlib.suppress(PillarError):  # the view says what is wrong
+    evidence_verdict.line(settings)
 with failures.shown("This evidence could not be gathered."):
     view = local.one("View", list(VIEWS), "attack", name="evidence-view", title=VIEWS.__getitem__, help="Six kinds of evidence.")
     match view:

@@ -10,6 +10,8 @@ from page_reading import Start, metric, words
 from pages.parts.accounting import views as accounting_views
 from pages.parts.evidence.attacks import ceiling_of
 from pillar_core.auditing import Fault
+from pillar_core.studies.evidence.one_run import one_run_audit
+from pillar_core.types import RunSpec
 
 EVIDENCE = ("attack", "rows", "score", "audit", "sabotage", "blind")
 ACCOUNTING = ("steps", "meaning", "noise", "rules", "sum")
@@ -56,6 +58,28 @@ def test_the_attack_shows_what_the_library_finds(start: Start) -> None:
     alarms = pc.auditing.clopper_pearson(round(rates["false_positive_rate"] * others), others)
     assert rates["allowed"] == pytest.approx(1 - ceiling_of(record).miss_rate(np.array([alarms.high]))[0])
     assert alarms.high > rates["false_positive_rate"]
+
+
+@pytest.mark.parametrize("view", ["attack", "blind"])
+def test_one_sentence_sums_the_evidence_up(start: Start, view: str) -> None:
+    app = start("evidence", epsilon="8", k="8")
+    app.session_state["local.evidence-view"] = view
+    app.run()
+    said = next(str(item.value) for item in app.markdown if "refutes ε" in str(item.value))
+    split = pc.split(pc.load_dataset("digits"), public_fraction=0.1, seed=0)
+    trial = one_run_audit(RunSpec.asked("pillar", epsilon=8.0, k=8), split)
+    assert f"certified ε ≥ {max(trial.certified):.2g}, {100 * max(trial.certified) / trial.claimed_epsilon:.0f} % of it" in said
+    assert "at 1 % false alarms" in said
+    app.session_state["local.evidence-audit"] = "of another run-200"
+    app.run()
+    assert said in [str(item.value) for item in app.markdown]
+
+
+@pytest.mark.parametrize(("asked", "said"), [({"epsilon": "inf"}, "promises nothing"), ({"method": "pate"}, "No audit here can test")])
+def test_what_cannot_be_audited_is_said_in_the_sentence(start: Start, asked: dict[str, str], said: str) -> None:
+    app = start("evidence", **asked)
+    assert not app.exception
+    assert said in words(app)
 
 
 def test_shadow_heads_join_when_asked(start: Start) -> None:

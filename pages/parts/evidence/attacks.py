@@ -22,33 +22,41 @@ _SHOWN_IMAGES = 10
 
 def attack(settings: Settings) -> None:
     """The loss threshold on the sidebar's run, LiRA on demand, both under the ceiling."""
-    record = core.run(settings)
-    tried = [_loss(core.run_key(settings), settings)]
-    if local.value("evidence-lira", "") == core.run_key(settings):
-        tried = [*_shadows(core.run_key(settings), settings), *tried]
+    record, found = core.run(settings), tried(settings)
     ceiling = ceiling_of(record)
     badges.provenance_row(Provenance.NON_PRIVATE, is_experiment=True)
-    _numbers(record, tried, ceiling)
-    roc = pd.concat([one.roc() for one in tried], ignore_index=True)
+    _numbers(record, found, ceiling)
+    roc = pd.concat([one.roc() for one in found], ignore_index=True)
     bound = privacy_tables.trade_off(ceiling, logarithmic=True)
     drawn = plots.membership_roc(
-        roc, bound, mode=theme.mode(), epsilon=record.guarantee.epsilon.upper, members=len(tried[0].members), others=len(tried[0].others)
+        roc, bound, mode=theme.mode(), epsilon=record.guarantee.epsilon.upper, members=len(found[0].members), others=len(found[0].others)
     )
     is_synthetic = gallery.is_synthetic(settings.data)
     figures.show(
         drawn, roc, name="membership", kinds=(Provenance.NON_PRIVATE,), settings=settings, is_experiment=True, is_synthetic=is_synthetic
     )
-    _lira_button(settings, is_done=len(tried) > 1)
-    rates = pd.concat([one.rates() for one in tried], ignore_index=True)
-    others = len(tried[0].others)
-    alarms = [auditing.clopper_pearson(round(rate * others), others).high for rate in rates["false_positive_rate"]]
-    rates["allowed"] = 1 - ceiling.miss_rate(pd.Series(alarms).to_numpy())
+    _lira_button(settings, is_done=len(found) > 1)
+    rates, others = rates_of(found, ceiling), len(found[0].others)
     st.markdown("**Members found at few false alarms**, with exact 95 % intervals, beside the most that the guarantee allows")
     st.caption(
         f"Allowed: at the upper end of the false alarms' own interval, counted on {others:,} others. Where test rows look unlike the "
         "private ones, an attack also measures that difference, which is no leak of the model."
     )
     st.dataframe(100 * rates.set_index("attack"), key="evidence-rates", column_config=_percent_columns())
+
+
+def tried(settings: Settings) -> list[Attack]:
+    """The attacks on the sidebar's run so far, shadow models' first where they were asked for."""
+    key = core.run_key(settings)
+    shadows = _shadows(key, settings) if local.value("evidence-lira", "") == key else ()
+    return [*shadows, _loss(key, settings)]
+
+
+def rates_of(found: list[Attack], ceiling: accounting.TradeOff) -> pd.DataFrame:
+    """Members found at few false alarms, and the most that the ceiling allows at the upper end of those false alarms' interval."""
+    rates, others = pd.concat([one.rates() for one in found], ignore_index=True), len(found[0].others)
+    alarms = [auditing.clopper_pearson(round(rate * others), others).high for rate in rates["false_positive_rate"]]
+    return rates.assign(allowed=1 - ceiling.miss_rate(pd.Series(alarms).to_numpy()))
 
 
 def exposed(settings: Settings) -> None:

@@ -58,6 +58,17 @@ def audit(settings: Settings) -> None:
         _one_run(_audited_once(core.run_key(settings), settings))
 
 
+def gathered(settings: Settings) -> tuple[OneRunAudit, CanaryAudit | None]:
+    """The audit of one training of the sidebar's run, and that of many where it was asked for.
+
+    Raises:
+        UnsupportedError: a learner or a run that is not audited.
+    """
+    key, asked = core.run_key(settings), local.value("evidence-audit", "")
+    wanted, _, trials = asked.rpartition("-")
+    return _audited_once(key, settings), _audited(asked, int(trials), settings) if wanted == key else None
+
+
 def fault_injection() -> None:
     """A switch for each fault, the audit's verdict at once, and all faults side by side."""
     settings = session.current()
