@@ -131,7 +131,7 @@ class _Server:
         except FileNotFoundError:
             return False
         if self._engine is not None:
-            self._n_workers = self._engine.n_workers
+            self._n_workers = self._engine.meet()
         return same and not (self._folder.jobs / "stop").exists()
 
     def _retired(self) -> bool:
@@ -197,7 +197,7 @@ class _Server:
     def _start_engine(self) -> Engine:
         if self._engine is None:
             self._engine = Engine(self._folder.root)
-            self._n_workers = self._engine.n_workers
+            self._n_workers = self._engine.meet()
         return self._engine
 
     def _advance(self, active: ActiveJob) -> None:
@@ -252,8 +252,9 @@ class _Server:
         active.checked_at = time.monotonic()
 
     def _reconnect(self, engine: Engine) -> None:
-        """The scheduler has gone: start or find another and give it everything that was under way."""
-        engine.close()
+        """Scheduler or workers have gone: start or find others and give them everything that was under way."""
+        with contextlib.suppress(OSError, TimeoutError):
+            engine.close()
         self._engine = None
         for active in list(self._jobs.values()):
             self._admit(active.job, active.status)

@@ -8,6 +8,7 @@ import importlib.util
 import os
 import queue
 import signal
+import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import CancelledError
 from pathlib import Path
@@ -29,6 +30,8 @@ Outcome = jobs_tasks.Carried | Exception | None
 """What comes with a task that ended: nothing from a worker that wrote it down itself; an error where features could not be sent."""
 
 _CONNECT_SECONDS = 10
+_ALONE_SECONDS = 120.0
+"""How long processes of our own may take to replace dead ones; Dask gives a start up that a busy machine makes fail, and never tries again."""
 _CONFIG = {
     # A task that holds the interpreter's lock for minutes is busy, not dead.
     "distributed.scheduler.worker-ttl": None,
@@ -53,6 +56,7 @@ class Engine:
         self._finished: queue.SimpleQueue[tuple[Future, Outcome]] = queue.SimpleQueue()
         self._sent: dict[str, Future] = {}
         self._cluster: LocalCluster | None = None
+        self._met = time.monotonic()
         dask.config.set(_CONFIG)
         address = os.environ.get(jobs_kinds.SCHEDULER_VARIABLE, "")
         try:
@@ -67,13 +71,16 @@ class Engine:
 
     @property
     def alive(self) -> bool:
-        """Whether the scheduler can still be reached."""
-        return bool(self._client.status == "running")
+        """Whether the scheduler can still be reached, and has met a worker of our own lately."""
+        is_alone = self._cluster is not None and time.monotonic() - self._met > _ALONE_SECONDS
+        return self._client.status == "running" and not is_alone
 
-    @property
-    def n_workers(self) -> int:
-        """Worker threads there are now, at least one."""
-        return max(1, sum(int(worker["nthreads"]) for worker in self._workers().values()))
+    def meet(self) -> int:
+        """Worker threads there are now, at least one; to be asked now and then, so that `alive` knows."""
+        workers = self._workers()
+        if workers:
+            self._met = time.monotonic()
+        return max(1, sum(int(worker["nthreads"]) for worker in workers.values()))
 
     def missing(self, resources: Mapping[str, float]) -> str:
         """What no worker offers of `resources`, in words; empty when one offers all of it."""

@@ -40,7 +40,7 @@ from processes import started
 
 HERE = Path(__file__).resolve().parent
 PATHS = f"{HERE}{os.pathsep}{HERE.parents[2]}"
-SECONDS = 180.0
+SECONDS = 420.0
 
 
 def point_at(cache: Path, patch: pytest.MonkeyPatch) -> None:
@@ -254,7 +254,7 @@ DEEP = b"[" * 100_000
 class _Workers:
     """Workers that give whatever `outcome` is, at once."""
 
-    alive, n_workers, outcome = True, 1, jobs_tasks.Carried(b"[]")
+    alive, outcome = True, jobs_tasks.Carried(b"[]")
 
     def __init__(self, _: Path) -> None:
         self.given: list[tuple[Any, Any]] = []
@@ -270,6 +270,9 @@ class _Workers:
     def collect(self, _: float) -> list[tuple[Any, Any]]:
         given, self.given = self.given, []
         return given
+
+    def meet(self) -> int:
+        return 1
 
     missing, stop, close, forget_features = (lambda *_: "" for _ in range(4))
 
@@ -305,15 +308,36 @@ def test_damaged_files_and_foreign_outcomes_end_a_job_and_not_the_process(
         monkeypatch.setattr(_Workers, "split", lambda *_: (job.folder / name).write_bytes(content) and types.SimpleNamespace(key="out"))
     elif content:
         (job.folder / name).write_bytes(content)
-    server = jobs_server._Server(Folder(still), 0, 0.0)
-    monkeypatch.setattr(server, "_wanted", iter([True] * 6 + [False]).__next__)
-    monkeypatch.setattr(server, "_sign_in", lambda: None)
-    monkeypatch.setattr(server, "_recover", lambda: None)
-    monkeypatch.setattr(server, "_retired", lambda: False)
-    server.loop()
+    loop_a_little(still, monkeypatch)
     status = job.status()
     assert status is not None
     assert status.state in ("running", "failed", "done")
+
+
+def loop_a_little(still: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The jobs process's loop, six times."""
+    server = jobs_server._Server(Folder(still), 0, 0.0)
+    monkeypatch.setattr(server, "_wanted", iter([True] * 6 + [False]).__next__)
+    for name in ("_sign_in", "_recover", "_retired"):
+        monkeypatch.setattr(server, name, lambda: None)
+    server.loop()
+
+
+def test_an_engine_without_workers_is_replaced_and_the_job_goes_on(still: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Left(_Workers):
+        alive = False
+
+        def close(self) -> None:
+            raise TimeoutError("its workers do not end")
+
+    kinds = iter([Left, _Workers])
+    monkeypatch.setattr(jobs_server, "Engine", lambda root: next(kinds)(root))
+    job = put(still, "queued")
+    job.create({"kind": "sweep", "grid": {"dataset": "digits", "method": "pillar", "epsilon": 1.0}})
+    job._mark.touch()
+    loop_a_little(still, monkeypatch)
+    assert jobs.status(job.job_id).state == "done"
+    assert next(kinds, None) is None
 
 
 @pytest.mark.parametrize("spec", [{"kind": "fetch"}, {"kind": "extract"}, {"kind": "separators"}, {"kind": "screening", "public": 5}])
@@ -682,6 +706,22 @@ def test_with_tls_nobody_else_on_this_machine_can_send_work(still: Path, monkeyp
         assert address.startswith("tls://127.0.0.1:")
         with pytest.raises((OSError, TypeError)):
             distributed.Client(address.replace("tls", "tcp"), timeout=1)
+    finally:
+        engine.close()
+
+
+@pytest.mark.slow
+def test_without_workers_that_anything_replaces_an_engine_is_not_alive(still: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "cpu_count", lambda: 1)  # one worker is enough
+    engine = jobs_engine.Engine(still)
+    try:
+        assert engine._cluster is not None
+        engine._cluster.scale(0)  # as after a start that a busy machine made fail
+        until(lambda: not engine._workers())
+        assert engine.meet() == 1
+        assert engine.alive
+        monkeypatch.setattr(jobs_engine, "_ALONE_SECONDS", 0.0)
+        assert not engine.alive
     finally:
         engine.close()
 
