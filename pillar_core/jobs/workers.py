@@ -31,7 +31,7 @@ Outcome = jobs_tasks.Carried | Exception | None
 
 _CONNECT_SECONDS = 10
 _ALONE_SECONDS = 120.0
-"""How long processes of our own may take to replace dead ones; Dask gives a start up that a busy machine makes fail, and never tries again."""
+"""How long our own processes may take to replace dead ones: a start that fails on a busy machine is one that Dask never tries again."""
 _CONFIG = {
     # A task that holds the interpreter's lock for minutes is busy, not dead.
     "distributed.scheduler.worker-ttl": None,
