@@ -6,11 +6,12 @@ import pandas as pd
 
 from pages.frame.settings import Settings
 from pillar_core import accounting, plots
+from pillar_core.data import uploads
+from pillar_core.data.encoding import OF_PERSONS
 from pillar_core.runs.statement import spent_event
 from pillar_core.types import RunRecord
 
-_RELATIONS = {"add_or_remove_one": "one row added or removed", "replace_one": "one row replaced"}
-
+_RELATIONS = {"add_or_remove_one": "one {} added or removed", "replace_one": "one {} replaced"}
 
 _PUBLISHED = (
     (2.0, "Apple, health types in HealthKit: local, user and day"),
@@ -33,15 +34,21 @@ def sentence(settings: Settings) -> str:
     share = advantage_of(settings.epsilon, settings.delta) / 2
     return (
         f"At <b>ε = {settings.epsilon:g}</b>, seeing the model turns at most <b>{plots.one_in(share, end='')}</b> guesses about "
-        f"whether a given row took part from wrong to right. "
-        f"<span style='opacity:0.7'>Best attacker, prior 50:50, {_RELATIONS[settings.relation]}, "
+        f"whether a given {unit(settings.data)} took part from wrong to right. "
+        f"<span style='opacity:0.7'>Best attacker, prior 50:50, {relation_words(settings.relation, settings.data)}, "
         f"every row in every step; ε fails with a chance of δ = {settings.delta:g} at most.</span>"
     )
 
 
-def relation_words(relation: str) -> str:
-    """The adjacency in words."""
-    return _RELATIONS[relation]
+def unit(data: str) -> str:
+    """What ε protects in a set: a row, or a person where each has one row."""
+    its_card = uploads.card(data) if uploads.is_name(data) else None
+    return "person" if its_card is not None and OF_PERSONS in its_card.notes else "row"
+
+
+def relation_words(relation: str, data: str = "") -> str:
+    """The adjacency in words, of the rows of a set or of any."""
+    return _RELATIONS[relation].format(unit(data))
 
 
 def advantage_of(epsilon: float, delta: float) -> float:

@@ -154,8 +154,9 @@ def _k(settings: Settings, offered: Sequence[int], ruled: int | None, place: str
     """The slider of k, on which the rule's own k is said and marked."""
     rule = core.words_of_rule(settings.method) if ruled is None else f"{ruled:,} (rule)"
     select_slider("k", offered, lambda k: rule if k == RULE else f"{k:,}", place)
-    if ruled is not None:
-        st.html(marks(offered, [(ruled, f"k = {ruled:,}: what the rule chooses from n and ε")]))
+    row = "" if ruled is None else marks(offered, [(ruled, f"k = {ruled:,}: what the rule chooses from n and ε")])
+    if row:  # none where one k is all that is offered
+        st.html(row)
 
 
 def _limit(settings: Settings) -> int | None:

@@ -29,6 +29,10 @@ _IDENTIFYING = re.compile(
     r"(^|[_\W])(id|ids|nr|no|mrn|ssn|uuid|guid|number|name|surname|email|e-mail|phone|address|index|patient)([_\W]|$)", re.I
 )
 
+_PERSON = re.compile(r"(person|patient|subject|participant|user|customer|client)[_\W]?(id|nr|no|number|name)?", re.I)
+OF_PERSONS = "Of each person the first row was kept and the others are used nowhere, so that ε protects a person."
+"""The note on rows that `one_row_a_person` left."""
+
 
 @dataclasses.dataclass(frozen=True)
 class Column:
@@ -66,6 +70,24 @@ def columns_of(frame: Any, label: str) -> tuple[Column, ...]:
         kind = COPY if other != name and column.equals(frame[other]) else _kind(name, column)
         found.append(Column(name, kind, int(_gaps(column, kind).sum())))
     return tuple(found)
+
+
+def person_column(frame: Any) -> str | None:
+    """The column that seems to name the person of each row, by its name, where there are several persons and rows of one."""
+    named = (name for name in frame.columns if _PERSON.fullmatch(str(name)))
+    return next((name for name in named if FEWEST_DISTINCT < frame[name].nunique() < len(frame)), None)
+
+
+def one_row_a_person(frame: Any, column: str) -> Any:
+    """The first row of each person that `column` names, in the frame's order: one person more or less is then one row more or less.
+
+    Raises:
+        DataError: a row that names nobody.
+    """
+    unnamed = np.flatnonzero(frame[column].isna())
+    if len(unnamed):
+        raise DataError(f"column {column!r} is empty in rows {listed(unnamed)}: say whose they are, or take them out.")
+    return frame[~frame[column].astype(str).str.strip().duplicated()].reset_index(drop=True)
 
 
 def learnt(public: Any, columns: Sequence[Column], *, label: str, left_out: Sequence[str]) -> Recipe:

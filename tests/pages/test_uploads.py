@@ -10,6 +10,7 @@ import pytest
 import pillar_core as pc
 from page_reading import Start, linked, words
 from pages.frame.settings import Settings
+from pillar_core.data import encoding, uploads
 from pillar_core.rng import stream
 
 SMALL = "m:linear_head;n:100;k:2;e:no;s:gsd;v:angles;c:drawn_noise"
@@ -176,3 +177,21 @@ def test_images_on_answer_pass_the_backbone_without_leaving_the_page(start: Star
     assert "Features through EfficientNet-Lite0" in said
     assert "300 images" in said or "images" in said
     assert "### Use" not in said
+
+
+def test_of_a_person_one_row_is_kept_and_epsilon_is_a_persons(start: Start) -> None:
+    rows = [f"p{index // 3},{index % 2 + 0.01 * index:.2f},{(index // 3) % 2}" for index in range(180)]
+    app = start("data")
+    app.file_uploader(key="upload").set_value([("visits.csv", "\n".join(["patient,a,label", *rows]).encode(), "text/csv")]).run()
+    assert box(app, "Which column says whose row it is?").value == "patient"
+    assert "180 rows of 60 persons" in words(app)
+    app.radio(key="upload-public").set_value(app.radio(key="upload-public").options[0]).run()
+    app.button(key="use-upload").click().run()
+    assert not app.exception
+    kept, public = (uploads.load(str(linked(app)[role])) for role in ("data", "public"))
+    assert len(kept.x_train) + len(kept.x_test) + len(public.x_train) == 60
+    assert kept.d == 1
+    assert encoding.OF_PERSONS in kept.notes
+    sidebar = " ".join(str(item.proto.body) for item in app.get("html"))
+    assert "a given person took part" in sidebar
+    assert "one person added or removed" in sidebar

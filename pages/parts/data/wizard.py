@@ -39,6 +39,10 @@ def panel(private: brought.File, public: list[brought.File], settings: Settings)
     label = _label(frame)
     if label is None:
         return
+    person = _person(frame, label)
+    if person is not None:
+        n_rows, frame = len(frame), encoding.one_row_a_person(frame, person).drop(columns=person)
+        st.caption(f"{n_rows:,} rows of {len(frame):,} persons: the first row of each is used, and ε protects a person.")
     columns = encoding.columns_of(frame, label)
     left_out = _left_out(columns, label)
     sources = [(_frame(file.key, file), file.name) for file in public]
@@ -56,6 +60,9 @@ def panel(private: brought.File, public: list[brought.File], settings: Settings)
         brought.refused(problems)
         return
     ready = _encoded(frame, sources, columns, recipe, private.name)
+    if person is not None:
+        notes = (*ready.private.notes, encoding.OF_PERSONS)
+        ready = dataclasses.replace(ready, private=dataclasses.replace(ready.private, notes=notes))
     report = reports.described(ready.private, (), None)
     brought.verdict(report)
     for rows, title in ready.public if public else ():
@@ -76,9 +83,11 @@ def panel(private: brought.File, public: list[brought.File], settings: Settings)
 
 
 def has_questions(private: brought.File) -> bool:
-    """Whether a table holds columns other than numbers."""
+    """Whether a table holds columns other than numbers, or one that names persons with several rows."""
     frame = _frame(private.key, private)
-    return any(one.kind != encoding.NUMBERS for one in encoding.columns_of(frame, label_column(frame, taken(frame, ("split",)))))
+    return encoding.person_column(frame) is not None or any(
+        one.kind != encoding.NUMBERS for one in encoding.columns_of(frame, label_column(frame, taken(frame, ("split",))))
+    )
 
 
 def _use(ready: Encoded | None, name: str, public: str = PART) -> None:
@@ -98,6 +107,20 @@ def _label(frame: Any) -> str | None:
         guess = None
     hint = "What the model shall tell: one of a few values in each row."
     return st.selectbox("Which column is the label?", names, index=guess, key=local.unlinked("upload-label", FILE), help=hint)
+
+
+def _person(frame: Any, label: str) -> str | None:
+    names = [str(name) for name in frame.columns if name not in (label, taken(frame, ("split",)))]
+    guess = encoding.person_column(frame[names])
+    hint = "Images of a patient, visits of a customer: ε is then a person's, and of each person the first row is used. A second one would "
+    return st.selectbox(
+        "Which column says whose row it is?",
+        names,
+        index=None if guess is None else names.index(guess),
+        key=local.unlinked(f"upload-person-{label}", FILE),
+        placeholder="none: every row is somebody else's",
+        help=hint + "need as much more noise as it tells more.",
+    )
 
 
 def _left_out(columns: tuple[Column, ...], label: str) -> list[str]:

@@ -34,7 +34,7 @@ def summary(record: RunRecord, settings: Settings) -> Any:
             "ε, upper bound" if record.guarantee.covers_choice else "ε, choice unpaid",
             _epsilon(guarantee.epsilon.upper),
             help=f"What really ran, at δ = {guarantee.delta:g}, counted by “{guarantee.accountant}”: {'; '.join(guarantee.events)}. "
-            f"Adjacency: {odds.relation_words(str(guarantee.relation))}.",
+            f"Adjacency: {odds.relation_words(str(guarantee.relation), settings.data)}.",
         )
         trained = f"Used by the model, of {record.facts.d:,} features; trained in {_duration(record.seconds)}."
         words = " ".join([trained, *record.notes])

@@ -134,7 +134,7 @@ def _odds(record: RunRecord, settings: Settings) -> None:
     figures.show(figure, table, name="odds", kinds=(Provenance.PRIVATE,), settings=settings, is_experiment=True)
     st.caption(
         f"From the trade-off curve of what really ran ({'; '.join(record.guarantee.events)}), "
-        f"{odds.relation_words(settings.relation)}, at any chance δ that ε fails. "
+        f"{odds.relation_words(settings.relation, settings.data)}, at any chance δ that ε fails. "
         "An adjective such as “strong” would hide that the same ε means different odds for different mechanisms."
     )
 

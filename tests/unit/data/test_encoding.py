@@ -108,3 +108,23 @@ def test_words_that_would_become_gigabytes_are_refused_before_work() -> None:
     with pytest.raises(DataError, match=r"1\.1 GiB of this table; the limit is 1 GiB: leave out columns"):
         encoding.encoded(frame, columns, recipe)
     assert encoding.encoded(frame, columns[:2], recipe)[0].shape == (10_000, 200)
+
+
+def test_the_first_row_of_each_person_is_kept() -> None:
+    """Somebody who comes or leaves moves one row of the others' table, wherever theirs stand."""
+    frame = pd.DataFrame({"patient": ["a ", "b", "a", "c", "b"], "x": range(5)})
+    kept = encoding.one_row_a_person(frame, "patient")
+    assert kept["x"].tolist() == [0, 1, 3]
+    without = encoding.one_row_a_person(frame[~frame["patient"].isin(["b"])], "patient")
+    assert without["x"].tolist() == [0, 3]
+    with pytest.raises(DataError, match="patient"):
+        encoding.one_row_a_person(frame.assign(patient=["a", None, "a", "c", "b"]), "patient")
+
+
+@pytest.mark.parametrize(
+    ("name", "persons", "is_found"),
+    [("patient", 40, True), ("user_id", 40, True), ("customer_age", 40, False), ("subject", 120, False), ("client", 2, False)],
+)
+def test_a_column_of_persons_is_told_by_its_name_and_by_several_rows_of_many(name: str, persons: int, is_found: bool) -> None:
+    frame = pd.DataFrame({"x": range(120), name: [f"p{row % persons}" for row in range(120)]})
+    assert encoding.person_column(frame) == (name if is_found else None)
