@@ -14,7 +14,8 @@ STYLE = """
 section { display: flex; flex-wrap: wrap; gap: 0.5rem; }
 button { font: inherit; font-size: 0.875rem; color: inherit; background: var(--st-background-color); cursor: pointer;
   border: 1px solid var(--st-border-color); border-radius: var(--st-button-radius); padding: 0.45rem 0.75rem; overflow-wrap: anywhere; }
-button:hover, button:focus-visible { border-color: var(--st-primary-color); outline: none; }
+button:hover { border-color: var(--st-primary-color); }
+button:focus-visible { outline: 2px solid var(--st-primary-color); outline-offset: 2px; }
 """
 
 

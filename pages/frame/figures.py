@@ -75,7 +75,10 @@ def show(
 def _below(
     figure: Any, runs: Mapping[str, Any] | None, table: Table, *, name: str, chart: str, settings: Settings, command: str, worn: list[str]
 ) -> None:
-    """What the expander holds is made when somebody opens it: drawn unseen, tables and code took longer than the figure."""
+    """What the expander holds is made when somebody opens it: drawn unseen, tables and code took longer than the figure.
+
+    Its buttons come before the table, whose cells take a press of Tab each.
+    """
     below = st.expander("Table, description and exports", icon=":material/table_view:", key=f"below-{name}", on_change="rerun")
     if not below.open:
         return
@@ -83,7 +86,6 @@ def _below(
     table = table if isinstance(table, pd.DataFrame) else table()
     with below:
         st.caption(plain.text(figure.layout.meta["alt"]))
-        st.dataframe(table, hide_index=True, key=f"table-{name}", height=min(38 + 35 * max(len(table), 1), 320))
         pictures = st.components.v2.component("pillar_pictures", html="<section></section>", css=copying.STYLE, js=_PICTURES)
         pictures(key=f"pictures-{name}", data={"chart": chart, "name": name})
         with st.container(horizontal=True):
@@ -103,6 +105,7 @@ def _below(
                 "The figure as a page of its own that zooms and hovers without a network.",
             )
             report.button(figure, table, name=name, settings=settings, badges=worn)
+        st.dataframe(table, hide_index=True, key=f"table-{name}", height=min(38 + 35 * max(len(table), 1), 320))
         st.caption("The same run from a terminal:")
         st.code(command or exports.command_line(settings), language="bash", wrap_lines=True)
 

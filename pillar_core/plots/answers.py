@@ -56,8 +56,9 @@ def accuracy_by(
         )
     if not texts:
         _line(figure, means, x, here, unit, mode)
+    top = 1.1 * max(means["mean"].max(), bound.max() if limit else 0)  # the mark's number needs room above it
     figure.update_xaxes(title_text=label)
-    figure.update_yaxes(title_text=axis, rangemode="tozero")
+    figure.update_yaxes(title_text=axis, rangemode="tozero", autorangeoptions_include=top)
     figure.update_layout(showlegend=bool(limit), legend={"y": 1.0, "yanchor": "bottom"})
     points = "; ".join(f"{_said(mean, unit)} at {text}" for mean, text in zip(means["mean"], shown, strict=True))
     seeds = f"{seeds_phrase(means['seeds'])}. " if "seed" in table and int(means["seeds"].max()) > 1 else ""

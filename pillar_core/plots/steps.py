@@ -64,7 +64,7 @@ def training_in_steps(
         figure.add_trace(_lengths(pushes, 0, mode).update(xaxis="x2", yaxis="y2"))
         top = 1.08 * float(pushes[["clean", "noise"]].to_numpy().max())
         figure.update_layout(
-            xaxis2={"domain": [0.78, 1], "anchor": "y2"}, yaxis2={"range": [0, top], "anchor": "x2", "title_text": "length of the sum"}
+            xaxis2={"domain": [0.78, 1], "anchor": "y2", "title_text": "sum's length"}, yaxis2={"range": [0, top], "anchor": "x2"}
         )
         figure.frames = [
             go.Frame(

@@ -277,6 +277,7 @@ def narrowed(figure: Any) -> Any:
         dragmode=False,
     )
     narrow.layout.annotations = notes
+    narrow.update_layout(sliders=[{"x": 0, "len": 1, "pad": {"t": 74}} for _ in narrow.layout.sliders])  # below the buttons
     for axis in (*narrow.select_xaxes(), *narrow.select_yaxes()):
         words = "<br>".join(textwrap.wrap(axis.title.text or "", 38))
         axis.update(title={"text": words, "font_size": 12}, tickfont_size=11)

@@ -63,6 +63,21 @@ def test_a_step_sends_its_task_to_the_explorer(start: Start) -> None:
     assert step_of(3).task in words(app)
 
 
+def test_the_step_about_noise_shows_a_training_with_the_step_s_k(start: Start) -> None:
+    app = start("learn", lesson="3")
+    app.session_state["local.lesson-shown-3"] = 1
+    app.run()
+    assert "standard deviation" not in words(app)
+    app.toggle(key="local-widget.lesson-watch").set_value(True).run()
+    assert not app.exception
+    assert "k = 50 public directions" in words(app)
+    app.select_slider(key="local-widget.lesson-control-3").set_value(5).run()
+    assert not app.exception
+    assert "k = 5 public directions" in words(app)
+    assert app.select_slider(key="local-widget.noise-step").options
+    assert "lesson-watch:True" in app.query_params["controls"]
+
+
 @pytest.mark.parametrize("page", ["learn", "explore"])
 def test_a_teachers_link_opens_the_step_with_few_controls(page: str) -> None:
     shared = teacher.shared(Settings(), page=page, step=3, hidden=["delta", "seed"])
@@ -178,7 +193,7 @@ def test_a_link_that_no_code_holds_leaves_the_page(start: Start, monkeypatch: py
 
 def test_a_class_sees_its_guesses_side_by_side_where_its_teacher_asked_for_it(start: Start) -> None:
     teachers = opened(start("learn", lesson="1"))
-    assert "lesson-class" not in teachers.query_params.get("controls", [""])[0]
+    assert "lesson-class" not in teachers.query_params.get("controls", "")
     teachers.toggle(key="lesson-class-switch").set_value(True).run()
     controls = teachers.query_params["controls"]
     shown = []

@@ -8,6 +8,7 @@ import streamlit as st
 
 from pages.frame import copying, figures, local, navigation, session, theme
 from pages.frame.settings import Settings
+from pages.parts.explore import noise
 from pages.parts.learn import classroom, questions
 from pages.parts.learn.steps import LESSONS, Lesson, Step, of_number, step_of
 from pillar_core import plots
@@ -180,6 +181,12 @@ def _answer(this: Step, place: int, guess: int | None, settings: Settings) -> No
         is_theory=not is_measured,
     )
     st.markdown(f":material/key: {this.moral}")
+    if this.is_watched:
+        local.toggle(
+            "Watch the noise", name="lesson-watch", help="One of these trainings step by step: what its rows say, and what noise adds."
+        )
+        if local.linked("lesson-watch", False):
+            noise.panel(Settings(**{**this.explore, "k": here}))
     where = " in the explorer" if this.page == "explore" else ""
     navigation.link(this.page, f"Try it live{where}", changes={**explored(this, settings), "lesson": place})
 

@@ -21,7 +21,8 @@ class Step:
     """One step: its words, the measure of `studies.lessons` with its arguments, and how the figure is drawn.
 
     judge: the option that the measured table supports, see digits.toml. explore: settings to go on with on `page`, where `task` says what
-    to look at. words: names of the control's values. kind: "measured", or "exact" where nothing is trained.
+    to look at. words: names of the control's values. kind: "measured", or "exact" where nothing is trained. is_watched: the control is k,
+    and a training of `explore` at it can be seen step by step.
     """
 
     title: str
@@ -41,6 +42,7 @@ class Step:
     words: tuple[str, ...] = ()
     page: str = "explore"
     kind: str = "measured"
+    is_watched: bool = False
 
     def measured(self) -> pd.DataFrame:
         """The table behind the answer; its first column is the control's value."""

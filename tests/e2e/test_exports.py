@@ -1,0 +1,62 @@
+"""What leaves the app with a figure, reached and pressed by the keyboard alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from e2e.browser import expect, opened, settled
+
+FOCUSED = """() => {
+  let found = document.activeElement;
+  while (found.shadowRoot?.activeElement) found = found.shadowRoot.activeElement;
+  return found.matches("button, summary") ? found.innerText : "";
+}"""
+FARTHEST = 100
+"""Presses of Tab from the top of a page to its first figure's exports, at most."""
+SAVED = {"PNG": b"\x89PNG", "SVG": b"<svg", "CSV": b"", "Settings": b"version: '2'", "HTML": b"<!doctype html>"}
+"""How the files begin, by button."""
+COPIED = "() => navigator.clipboard.read().then((items) => items.some((one) => one.types.includes('image/png')))"
+
+
+def go(tab: Any, name: str) -> None:
+    """Presses Tab until what has the focus says `name`."""
+    for _ in range(FARTHEST):
+        tab.keyboard.press("Tab")
+        if name in tab.evaluate(FOCUSED):
+            return
+    raise AssertionError(f"{name!r} is out of the keyboard's reach")
+
+
+@pytest.mark.parametrize(("path", "name"), [("explore", "accuracy_against_k"), ("compare", "compare_bars")])
+def test_exports_need_no_mouse(new_page: Callable[[], Any], address: str, path: str, name: str) -> None:
+    page = new_page()
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"], origin=address)
+    opened(page, f"{address}/{path}")
+    go(page, "Table, description and exports")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("button", name="Add to report")).to_be_visible()
+    expect(page.get_by_role("button", name="Copy picture")).to_be_visible()
+    settled(page)
+    for label, begins in SAVED.items():
+        go(page, label)
+        with page.expect_download() as waiting:
+            page.keyboard.press("Enter")
+        assert waiting.value.suggested_filename.startswith(f"{name}.")
+        assert waiting.value.path().read_bytes()[: len(begins)] == begins
+        if label == "SVG":
+            go(page, "Copy picture")
+            page.keyboard.press("Enter")
+            page.wait_for_function(COPIED)
+    go(page, "Add to report")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("button", name="Report (1)")).to_be_visible()
+    settled(page)
+    go(page, "Report (1)")
+    with page.expect_download() as waiting:
+        page.keyboard.press("Enter")
+    assert waiting.value.suggested_filename == "report.html"
+    page.reload()
+    expect(page.get_by_role("button", name="Report (1)")).to_be_visible()
