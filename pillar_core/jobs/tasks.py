@@ -16,6 +16,7 @@ from pillar_core.fingerprint import fingerprint
 from pillar_core.jobs import kind as jobs_kinds
 from pillar_core.jobs.kind import JobKind
 from pillar_core.jobs.state import Folder, Job, replace
+from pillar_core.jobs.stored import Stored
 from pillar_core.runs import splitting, versions
 from pillar_core.store.codec import encode_json
 from pillar_core.types import FeatureSet, Progress
@@ -23,6 +24,7 @@ from pillar_core.types import FeatureSet, Progress
 _PROGRESS_SECONDS = 0.2
 
 
+Sent = Mapping[str, FeatureSet | Stored]
 Place = tuple[Sequence[str], str, str]
 """Of the machine of a job: modules that register further kinds, the cache folder, and what tells the library's code from other code."""
 
@@ -34,7 +36,7 @@ class Carried:
     value: bytes | None
 
 
-def run_task(place: Place, job_id: str, number: int, kind: str, task: Mapping[str, Any], sent: Mapping[str, FeatureSet]) -> Carried | None:
+def run_task(place: Place, job_id: str, number: int, kind: str, task: Mapping[str, Any], sent: Sent) -> Carried | None:
     """Run one task and keep its result in the job's folder; where this worker does not see it, give back what came out.
 
     Raises:
@@ -46,7 +48,7 @@ def run_task(place: Place, job_id: str, number: int, kind: str, task: Mapping[st
     if job is None:
         if how.needs is None or not {fingerprint(*asked) for asked in how.needs(task)} <= sent.keys():
             return Carried(None)
-        splitting.SENT.update(sent)
+        splitting.SENT.update({key: one.read() if isinstance(one, Stored) else one for key, one in sent.items()})
         return Carried(encode_json(how.run(task, lambda *_: None, _is_dropped)))
     with _marked(job, number) as progress:
         if job.cancel_flag.exists():

@@ -20,6 +20,7 @@ from distributed import Client, Future, KilledWorker, LocalCluster, Security
 from pillar_core.errors import JobError, PillarError
 from pillar_core.fingerprint import fingerprint
 from pillar_core.jobs import kind as jobs_kinds
+from pillar_core.jobs import stored
 from pillar_core.jobs import tasks as jobs_tasks
 from pillar_core.runs import splitting, versions
 
@@ -54,7 +55,7 @@ class Engine:
         self._root = root
         self._modules = jobs_kinds.modules()
         self._finished: queue.SimpleQueue[tuple[Future, Outcome]] = queue.SimpleQueue()
-        self._sent: dict[str, Future] = {}
+        self._sent: dict[str, Future | stored.Stored] = {}
         self._cluster: LocalCluster | None = None
         self._met = time.monotonic()
         dask.config.set(_CONFIG)
@@ -155,10 +156,13 @@ class Engine:
             self._finished.put((future, outcome))
 
     def _send(self, asked: Asked) -> None:
-        """Have features on the cluster, as a task whose input the scheduler keeps, so that no worker's death loses them."""
+        """Have features at the store's address, or on the cluster, as a task whose input the scheduler keeps if a worker dies."""
         for key in asked.keys() - self._sent.keys():
             features = splitting.named_features(*asked[key])
-            self._sent[key] = self._client.submit(copy.copy, features, key=f"features-{features.fingerprint}")
+            if address := os.environ.get(stored.VARIABLE):
+                self._sent[key] = stored.put(features, address)
+            else:
+                self._sent[key] = self._client.submit(copy.copy, features, key=f"features-{features.fingerprint}")
 
     def _start(self) -> Client:
         self._cluster = LocalCluster(

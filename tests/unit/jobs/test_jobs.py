@@ -7,6 +7,7 @@ import errno
 import json
 import math
 import os
+import pickle
 import signal
 import subprocess
 import sys
@@ -28,6 +29,7 @@ from pillar_core.errors import JobError, SettingError, StoreError, UnknownNameEr
 from pillar_core.jobs import api as jobs
 from pillar_core.jobs import process as jobs_process
 from pillar_core.jobs import server as jobs_server
+from pillar_core.jobs import stored
 from pillar_core.jobs import sweep as sweeps
 from pillar_core.jobs import tasks as jobs_tasks
 from pillar_core.jobs import workers as jobs_engine
@@ -768,9 +770,11 @@ def test_a_real_cluster_runs_the_same_tasks(tmp_path: Path, monkeypatch: pytest.
 
 
 @pytest.mark.slow
-def test_workers_with_caches_of_their_own_give_what_one_machine_gives(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("store", ["", "bucket"])
+def test_workers_with_caches_of_their_own_give_what_one_machine_gives(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, store: str) -> None:
     """Rows that only the machine of the job has; one of two workers killed while it trains, with the features in its memory."""
     point_at(tmp_path / "cache", monkeypatch)
+    monkeypatch.setenv(stored.VARIABLE, store and f"file://{tmp_path}/{store}")
     rng = np.random.default_rng(0)
     labels = np.arange(3000) % 3
     rows = rng.normal(size=(3000, 20)) + 2 * np.eye(3, 20)[labels]
@@ -788,7 +792,8 @@ def test_workers_with_caches_of_their_own_give_what_one_machine_gives(tmp_path: 
         job_id = jobs.submit({"kind": "sweep", "grid": grid})
         until(lambda: jobs.status(job_id).done >= 2)
         holders = [place for key, places in client.who_has().items() if str(key).startswith("features-") for place in places]
-        os.kill(pids[holders[0]], signal.SIGKILL)
+        assert len(list((tmp_path / "bucket").glob("*.npz"))) == bool(store) == (not holders)
+        os.kill(pids[(holders or list(pids))[0]], signal.SIGKILL)
         assert jobs.status(job_id).state == "running", "the job was too short for a worker to be lost in it"
         assert jobs.wait(job_id, timeout=SECONDS).state == "done"
         there = sweeps.records(jobs.result(job_id))
@@ -803,6 +808,26 @@ def test_workers_with_caches_of_their_own_give_what_one_machine_gives(tmp_path: 
         assert record["guarantee"] == alone["guarantee"]
         # Other batches add in another order; ARCHITECTURE's tolerance for repeated trials.
         assert record["accuracy"] == pytest.approx(alone["accuracy"], rel=1e-5)
+
+
+def test_stored_features_come_back_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    images = pc.load_dataset("drawn_shapes", n=60)
+    features = pc.load_features(images, "raw_pixels")
+    kept = stored.put(features, f"file://{tmp_path}/a b")
+    (file,) = (tmp_path / "a b").iterdir()
+    there = pickle.loads(pickle.dumps(kept)).read()
+    assert (there.fingerprint, there.known, there.notes) == (features.fingerprint, features.known, features.notes)
+    assert there.images is not None
+    assert there.images.fingerprint == images.fingerprint
+    stored._read.cache_clear()
+    content = file.read_bytes()
+    for damaged in (content[:-100], content.replace(b"\x00\x00\x00", b"\x00\x01\x00"), b"", b"no archive"):
+        file.write_bytes(damaged)
+        with pytest.raises(JobError, match=r"cannot be read|not what was put there"):
+            kept.read()
+    for nowhere in ("nosuch://x", "/dev/null/x"):
+        with pytest.raises(JobError, match="PILLAR_FEATURES"):
+            stored.put(features, nowhere)
 
 
 def test_a_cache_folder_that_cannot_be_holds_no_jobs(monkeypatch: pytest.MonkeyPatch) -> None:

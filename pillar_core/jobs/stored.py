@@ -1,0 +1,79 @@
+"""Features too big for a scheduler: written once to a store address of fsspec's (s3://…, gs://…, file://…), fetched once by each worker."""
+
+import dataclasses
+import functools
+import io
+import zipfile
+from typing import Any
+
+import fsspec
+import numpy as np
+
+from pillar_core.arrays import Array
+from pillar_core.errors import JobError
+from pillar_core.fingerprint import fingerprint
+from pillar_core.store.codec import write_npz
+from pillar_core.types import FeatureSet
+
+VARIABLE = "PILLAR_FEATURES"
+_ROWS = ("x_train", "y_train", "x_test", "y_test")
+_WRONG = (OSError, ImportError, ValueError, KeyError, EOFError, zipfile.BadZipFile)
+"""What fsspec, its protocols and numpy raise over an address, a file or a protocol that is not installed."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Stored:
+    """Features whose arrays lie at `address`, under the hash of their content; `shell` is everything else of them."""
+
+    address: str
+    shell: FeatureSet
+
+    def read(self) -> FeatureSet:
+        """The features, checked; arrays that this process read before are not fetched again.
+
+        Raises:
+            JobError: the address cannot be read, or holds something else.
+        """
+        return _with(self.shell, _read(self.address))
+
+
+def put(features: FeatureSet, store: str) -> Stored:
+    """Keeps the features' arrays below `store`, unless they are there. They stay until somebody removes them there.
+
+    Raises:
+        JobError: the address cannot be written.
+    """
+    images = {} if features.images is None else {f"images_{name}": getattr(features.images, name) for name in _ROWS}
+    arrays = {name: value for name, value in ({name: getattr(features, name) for name in _ROWS} | images).items() if value is not None}
+    address = f"{store.rstrip('/')}/{_content(arrays)}.npz"
+    try:
+        files, path = fsspec.url_to_fs(address)
+        if not files.exists(path):
+            files.makedirs(path.rpartition("/")[0], exist_ok=True)
+            with files.transaction, files.open(path, "wb") as file:
+                write_npz(arrays, file)
+    except _WRONG as error:
+        raise JobError(f"features cannot be kept at {store}, which {VARIABLE} names: {error}.") from error
+    return Stored(address, _with(features, {}))
+
+
+def _with(features: FeatureSet, arrays: dict[str, Array]) -> FeatureSet:
+    pixels: dict[str, Any] = {name: arrays.get(f"images_{name}") for name in _ROWS}
+    rows: dict[str, Any] = {name: arrays.get(name) for name in _ROWS}
+    return dataclasses.replace(features, **rows, images=features.images and dataclasses.replace(features.images, **pixels))
+
+
+def _content(arrays: dict[str, Array]) -> str:
+    return fingerprint(dict(sorted(arrays.items())))
+
+
+@functools.lru_cache(maxsize=2)
+def _read(address: str) -> dict[str, Array]:
+    try:
+        with fsspec.open(address, "rb") as file, np.load(io.BytesIO(file.read()), allow_pickle=False) as archive:
+            arrays = dict(archive)
+    except _WRONG as error:
+        raise JobError(f"features cannot be read at {address}: {error}.") from error
+    if address.rpartition("/")[2] != f"{_content(arrays)}.npz":
+        raise JobError(f"what lies at {address} is not what was put there; remove it, then retry.")
+    return arrays
