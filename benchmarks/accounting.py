@@ -1,7 +1,8 @@
-"""Our accountant against dp-accounting's PLD, on one thread: `python benchmarks/accounting.py`.
+"""Our accountant against dp-accounting's PLD, riskcal's and jax_privacy's, on one thread: `python benchmarks/accounting.py`.
 
 CPU seconds, medians of five, in one process. The papers' settings: q = 1024/45000, T = 1,000 and 6,000, ε = 0.1, 0.7 and 2
-at δ = 1e-5. Their side is `calibrate_dp_mechanism` with `PLDAccountant`, both as they come.
+at δ = 1e-5. Their side is `calibrate_dp_mechanism` with `PLDAccountant`, both as they come. The other two packages are no
+requirement: where one is not installed, a line says so.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import os
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
+import importlib.util
 import statistics
 import time
 from collections.abc import Callable
@@ -31,6 +33,13 @@ def main() -> None:
     for steps in (1000, 6000):
         for epsilon in (0.1, 0.7, 2.0):
             calibration(steps, epsilon)
+    for name, theirs in (("riskcal", by_riskcal), ("jax_privacy", by_jax_privacy)):
+        if importlib.util.find_spec(name) is None:
+            print(f"{name} is not installed: no comparison with it")
+            continue
+        for steps in (1000, 6000):
+            for epsilon in (0.1, 0.7, 2.0):
+                beside(name, theirs, steps, epsilon)
     for relation in ("add_or_remove_one", "replace_one"):
         curve(relation)
         one_epsilon(relation)
@@ -49,6 +58,43 @@ def allocation(steps: int, epochs: int, epsilon: float) -> None:
     poisson = accounting.noise_multiplier(epsilon, delta=DELTA, sampling_probability=1 / steps, steps=steps * epochs)
     print(
         f"{epochs} passes of {steps}, ε = {epsilon:<4} σ allocated {ours:.4f}, Poisson {poisson:.4f}: {ours / poisson:.3f}; {taken:.1f} s"
+    )
+
+
+def beside(name: str, theirs: Callable[[int, float], float], steps: int, epsilon: float) -> None:
+    """Another package's calibration, both as it comes, beside ours; and ε at its noise by ours."""
+    cold, sigma = seconds(lambda: accounting.noise_multiplier(epsilon, delta=DELTA, sampling_probability=Q, steps=steps), forget=True)
+    slow, other = seconds(lambda: theirs(steps, epsilon), forget=False, repeats=1)
+    found = accounting.epsilon_of_gaussian(other, delta=DELTA, sampling_probability=Q, steps=steps)
+    print(
+        f"{name}, T = {steps}, ε = {epsilon:<4} σ ours {sigma:.4f}, theirs {other:.4f}, where ε is in "
+        f"[{found.lower:.5f}, {found.upper:.5f}]; {1e3 * cold:.1f} ms, {1e3 * slow:,.0f} ms: {slow / cold:,.0f} ×"
+    )
+
+
+def by_riskcal(steps: int, epsilon: float) -> float:
+    from riskcal import calibration as theirs
+    from riskcal.calibration.dpsgd import create_dpsgd_epsilon_evaluator
+
+    evaluator = create_dpsgd_epsilon_evaluator(sample_rate=Q, num_steps=steps, target_delta=DELTA)
+    target = theirs.CalibrationTarget(kind="epsilon_delta", epsilon=epsilon, delta=DELTA)
+    config = theirs.CalibrationConfig(param_min=0.5, param_max=100.0, increasing=False)
+    return float(theirs.calibrate_parameter(evaluator, target, config).parameter_value)
+
+
+def by_jax_privacy(steps: int, epsilon: float) -> float:
+    from jax_privacy import accounting as theirs
+
+    accountant = theirs.DpsgdTrainingAccountant(dp_accountant_config=theirs.PldAccountantConfig())
+    return float(
+        theirs.calibrate_noise_multiplier(
+            target_epsilon=epsilon,
+            accountant=accountant,
+            batch_sizes=1024,
+            num_updates=steps,
+            num_samples=45_000,
+            target_delta=DELTA,
+        )
     )
 
 
@@ -101,10 +147,10 @@ def trade_off() -> None:
     print(f"trade-off curve from {len(found.deltas)} pairs: {taken:.2f} s")
 
 
-def seconds(run: Callable[[], T], *, forget: bool) -> tuple[float, T]:
+def seconds(run: Callable[[], T], *, forget: bool, repeats: int = REPEATS) -> tuple[float, T]:
     """Median CPU seconds of `run`, and its last result; with `forget`, every repeat starts with an empty memory."""
     times = []
-    for _ in range(REPEATS):
+    for _ in range(repeats):
         if forget:
             accounting.forget_calibrations()
             accounting.forget_epsilons()

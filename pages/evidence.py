@@ -52,7 +52,8 @@ with failures.shown("This evidence could not be gathered."):
 with st.expander("How this was computed", icon=":material/science:"):
     st.markdown(
         "- **Attacks** read private and test rows without noise. The loss threshold is AdaMix's: AUC of the loss, train rows 0, test rows "
-        "1. LiRA (Carlini et al. 2022) compares with shadow heads, each on a random half of a pool of private and test rows.\n"
+        "1. LiRA (Carlini et al. 2022) compares with shadow heads, each on a random half of a pool of private and test rows; pooled "
+        "over rows it takes a row's shift and spread from rows as hard as it.\n"
         "- **Ceiling**: the trade-off curve of what the run declares it spends. A failed attack proves nothing; one above the ceiling, "
         "its interval too, would prove the claim wrong, if test rows are drawn like the private ones. Where they differ (another hospital, "
         "another year), an attack tells the two apart without any leak.\n"

@@ -12,7 +12,7 @@ from pillar_core.plots import marks
 from pillar_core.plots.theme import INK, Mode, categorical, faded, finished
 
 LEAST_RATE = 1e-3
-_DASHES = ("solid", "dash", "dot")
+_DASHES = ("solid", "dash", "dot", "dashdot")
 _BINS = 40
 
 
@@ -50,9 +50,9 @@ def membership_roc(roc: pd.DataFrame, bound: pd.DataFrame, *, mode: Mode = "ligh
             figure,
             kept["false_positive_rate"],
             kept["true_positive_rate"],
-            categorical(7, mode)[(0, 5, 2)[place % 3]],
+            categorical(7, mode)[(0, 5, 2, 3)[place % 4]],
             width=2,
-            dash=_DASHES[place % 3],
+            dash=_DASHES[place % 4],
             shape="hv",
             name=str(name),
             hover="%{fullData.name}: finds %{y:.3g} at %{x:.3g} false alarms",

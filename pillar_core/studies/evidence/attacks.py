@@ -127,7 +127,7 @@ def loss_attack(record: RunRecord, split: SemiPrivateSplit) -> Attack:
 def shadow_attacks(
     asked: RunSpec, split: SemiPrivateSplit, *, count: int = SHADOWS, targets: int = TARGETS, pool: int = POOL
 ) -> tuple[Attack, ...]:
-    """Online and offline LiRA, and the loss threshold, on `targets` heads with all others as their shadows.
+    """LiRA online, offline and pooled over rows, and the loss threshold, on `targets` heads with all others as their shadows.
 
     All heads have the learner's settings and noise, each on a random half of a pool of at most `pool` private and test
     rows, in one batched call.
@@ -145,12 +145,13 @@ def shadow_attacks(
     plan = dataclasses.replace(plan_of(one), n_private=len(y) // 2)
     heads = shadows.train_shadows(rows, included, plan, n_classes=one.view.facts.n_classes, stream=stream)
     seen = shadows.confidences(heads, rows, bias=plan.bias)
-    scores: dict[str, list[Array]] = {"LiRA, online": [], "LiRA, offline": [], LOSS_THRESHOLD: []}
+    compared = {"LiRA, online": lira.online, "LiRA, offline": lira.offline, "LiRA, pooled over rows": lira.pooled}
+    scores: dict[str, list[Array]] = {name: [] for name in (*compared, LOSS_THRESHOLD)}
     for target in range(targets):
         # a target and its complement share a draw: both stay out of each other's shadows
         others = [head for head in range(len(seen)) if head // 2 != target // 2]
-        scores["LiRA, online"].append(lira.online(seen[target], seen[others], included[others]))
-        scores["LiRA, offline"].append(lira.offline(seen[target], seen[others], included[others]))
+        for name, attack in compared.items():
+            scores[name].append(attack(seen[target], seen[others], included[others]))
         scores[LOSS_THRESHOLD].append(-np.logaddexp(0.0, -seen[target]))
     chosen = included[:targets].ravel()
     return tuple(

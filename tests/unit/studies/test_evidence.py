@@ -35,7 +35,7 @@ def test_a_model_without_privacy_leaks_more_than_a_private_one(split: SemiPrivat
     # 1,600 scores a world pair: the AUC's standard error is below 0.015.
     assert abs(private.auc - 0.5) < 0.05
     assert leaky.auc > private.auc + 0.05
-    assert {attack.name for attack in attacks[0.5]} == {"LiRA, online", "LiRA, offline", "loss threshold"}
+    assert {attack.name for attack in attacks[0.5]} == {"LiRA, online", "LiRA, offline", "LiRA, pooled over rows", "loss threshold"}
 
 
 def test_the_loss_attack_reads_private_and_test_rows(split: SemiPrivateSplit) -> None:
