@@ -39,11 +39,13 @@ def main(m: int) -> None:
     print(f"  distance {value:.3f}; the set and itself {pc.gsd(private, private, n_examples=min(m, 100))}")
     with timed("one gradient pass of one set") as one_pass:
         rows = Side(private, model_of("probe"), m, 0).gradients().rows
-    shared = {"n_examples": m, "repeats": 1, "k": K}
+    shared = {"n_examples": m, "repeats": 1, "k": K}  # another seed: directions of the same gradients are kept
     with timed("a ranking of one candidate") as first:
-        pc.screen(private, {"a": others[0]}, **shared)
+        pc.screen(private, {"0": others[0]}, seed=1, **shared)
     with timed("a ranking of three candidates") as third:
-        pc.screen(private, {str(number): one for number, one in enumerate(others)}, **shared)
+        pc.screen(private, {str(number): one for number, one in enumerate(others)}, seed=2, **shared)
+    with timed("the ranking of one again, with one more"):
+        pc.screen(private, {str(number): one for number, one in enumerate(others[:2])}, seed=1, **shared)
     print(f"  one more candidate takes {(third['cores'] - first['cores']) / 2 / one_pass['cores']:.2f} gradient passes of it")
     with timed(f"top {K} directions by the Gram matrix") as gram:
         found = top_directions(rows, K)

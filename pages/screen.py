@@ -30,6 +30,10 @@ with failures.shown("These sets could not be compared.", advice="Change the sett
         screening_views.ranking(choice, table, settings)
         trim.panel(choice)
         screening_views.cards(choice, table)
+        below = st.expander("How many public rows do I need?", icon=":material/groups:", key="screen-enough", on_change="rerun")
+        if below.open:
+            with below:
+                screening_views.enough(choice, settings)
         with st.expander("Look closer: measured accuracy, angles, spectra", icon=":material/search:"):
             screening_views.more(choice, table, settings)
 

@@ -11,7 +11,19 @@ import plotly.graph_objects as go
 
 from pillar_core.plots import marks
 from pillar_core.plots.intervals import over_seeds
-from pillar_core.plots.theme import ACCURACY_SCALE, INK, Height, Mode, categorical, class_symbols, faded, finished
+from pillar_core.plots.theme import (
+    ACCURACY_SCALE,
+    INK,
+    Height,
+    Mode,
+    categorical,
+    class_symbols,
+    epsilon_colour,
+    epsilon_label,
+    faded,
+    finished,
+    seeds_phrase,
+)
 
 if TYPE_CHECKING:
     Row = pd.Series[Any]
@@ -248,6 +260,42 @@ def score_against_accuracy(
         height=height,
         line=90,
     )
+
+
+def public_rows(table: pd.DataFrame, *, titles: Mapping[str, str] | None = None, mode: Mode = "light", height: Height = 480) -> Any:
+    """Accuracy against the number of public rows, near and foreign ones, each ε in its colour, with theory's n·ε as dashes.
+
+    table: columns private, n_private, public, n_public, epsilon, seed, accuracy of one private set. titles: of the sets.
+    """
+    figure, said, words = go.Figure(), [], dict(titles or {})
+    private, n_private = table["private"].iloc[0], int(table["n_private"].iloc[0])
+    means = over_seeds(table, by=["public", "epsilon", "n_public"], value="accuracy", low=0, high=1)
+    for _, rows in means.groupby(["public", "epsilon"], sort=False):
+        public, epsilon = rows["public"].iloc[0], float(rows["epsilon"].iloc[0])
+        colour, name = epsilon_colour(epsilon, mode), f"{words.get(public, public)}, {epsilon_label(epsilon)}"
+        marks.line(
+            figure,
+            rows["n_public"],
+            100 * rows["mean"],
+            colour,
+            dash="solid" if public == private else "dot",
+            mode="lines+markers",
+            name=name,
+            error_y=marks.reach(rows, faded(colour, 0.7), width=3),
+            hover=f"{name}: %{{y:.1f}} % with %{{x:,}} public rows",
+        )
+        ends = rows.iloc[[0, -1]]
+        said.append(
+            f"{name}: " + " and ".join(f"{100 * mean:.0f} % with {n:,}" for n, mean in zip(ends["n_public"], ends["mean"], strict=True))
+        )
+        if public == private:
+            figure.add_vline(x=n_private * epsilon, line={"color": colour, "width": 1.4, "dash": "dash"})
+    figure.update_xaxes(marks.log_axis(sorted(set(means["n_public"])), "public rows (log scale)", form=","))
+    figure.update_yaxes(title_text="test accuracy, %")
+    figure.update_layout(legend={"orientation": "h", "y": -0.22})
+    title = f"PILLAR on {n_private:,} private rows of {words.get(private, private)}"
+    caption = f"{seeds_phrase(means['seeds'])}. Dashes: n·ε of theory, where more public rows help no further."
+    return finished(figure, title=title, caption=caption, alt=f"{title}. {'; '.join(said)}.", mode=mode, height=height)
 
 
 def _unit(score: ScoreAxis | None, table: pd.DataFrame) -> str:

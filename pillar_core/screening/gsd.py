@@ -8,7 +8,7 @@ A non-private diagnostic: it reads private rows without noise.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from functools import cached_property
 from typing import Any
 
@@ -17,6 +17,8 @@ import numpy as np
 from pillar_core.arrays import Array
 from pillar_core.deferred import torch
 from pillar_core.errors import DataError, SettingError
+from pillar_core.fingerprint import fingerprint
+from pillar_core.memo import Memo
 from pillar_core.params import Param
 from pillar_core.screening.batches import chosen_rows, random_labels, require_images
 from pillar_core.screening.models import Chunks, GradientModel, Start, model_of
@@ -34,6 +36,9 @@ from pillar_core.types import Dataset
 K = Param("k", int, 16, "Directions that are compared.", low=1, high=1024, unit="directions", log=True)
 N_EXAMPLES = Param("n_examples", int, 2000, "Rows of each set (fewer where a set has fewer).", low=2, high=100_000, unit="rows", log=True)
 REPEATS = Param("repeats", int, 3, "Draws of rows, labels and network start, for intervals.", low=1, high=100)
+
+_DIRECTIONS = Memo(slots=12)
+"""Directions by what their gradients are made of: a longer list of candidates costs only what is new in it."""
 
 
 def gsd(
@@ -65,12 +70,14 @@ def gsd(
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Gradients:
-    """The gradients of m rows: in memory with their Gram matrix where narrow, else made again for each pass."""
+    """The gradients of m rows: in memory with their Gram matrix where narrow, else made again for each pass.
+
+    made_of: what decides their numbers, by content; their directions are then found once in this process."""
 
     chunks: Chunks
     m: int
     seed: int = 0
-    found: dict[tuple[int, int], Directions] = dataclasses.field(default_factory=dict)
+    made_of: Hashable = None
 
     @cached_property
     def width(self) -> int:
@@ -97,13 +104,13 @@ class Gradients:
         """The top k directions of the first m rows, found once: exact through the Gram matrix, or a randomised SVD of two
         passes where wide."""
         count = self.m if m is None else m
-        if (k, count) not in self.found:
-            self.found[k, count] = (
-                top_directions(self.rows[:count], k, products=self.products[:count, :count])
-                if self.fits
-                else streamed_directions(lambda: _first(self.chunks(), count), k, seed=self.seed)
-            )
-        return self.found[k, count]
+
+        def found() -> Directions:
+            if self.fits:
+                return top_directions(self.rows[:count], k, products=self.products[:count, :count])
+            return streamed_directions(lambda: _first(self.chunks(), count), k, seed=self.seed)
+
+        return found() if self.made_of is None else _DIRECTIONS.get((self.made_of, k, count), found)
 
     @cached_property
     def _opened(self) -> tuple[torch.Tensor, Iterator[torch.Tensor]]:
@@ -132,8 +139,9 @@ class Side:
         """The gradients of the repeat's first m rows, at the network start of that repeat or of `start`."""
         places = self.places[repeat][:m]
         labels = random_labels(len(places), seed=self.seed, repeat=repeat)
-        chunks = self.model.chunks(self.prepared[places], labels, Start(self.seed, repeat if start is None else start))
-        return Gradients(chunks, len(places), self.seed)
+        rows, named = self.prepared[places], Start(self.seed, repeat if start is None else start)
+        chunks = self.model.chunks(rows, labels, named)
+        return Gradients(chunks, len(places), self.seed, (self.model, fingerprint(rows), repeat, named))
 
 
 def require_kind(data: Dataset, model: GradientModel) -> None:

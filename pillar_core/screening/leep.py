@@ -19,7 +19,7 @@ def negative_leep(
     x_public: Rows, y_public: Labels, x_private: Annotated[Array, Axes("m d")], y_private: Annotated[Array, Axes("m")]
 ) -> float:
     """In [0, log C]: 0 where public predictions decide the private label. x: (n, d) float; y: (n,) codes."""
-    shares = _shares(x_public, y_public, x_private)
+    shares = label_shares(x_public, y_public, x_private)
     labels, codes = np.unique(y_private, return_inverse=True)
     joint = np.stack([shares[codes == label].sum(axis=0) for label in range(len(labels))]) / len(shares)
     conditional = joint / np.maximum(joint.sum(axis=0), 1e-300)
@@ -27,7 +27,7 @@ def negative_leep(
     return float(-np.log(np.maximum(likelihood, 1e-300)).mean())
 
 
-def _shares(x: Array, y: Array, others: Array) -> Array:
+def label_shares(x: Array, y: Array, others: Array) -> Array:
     """(n, Z) softmax of a ridge classifier trained on (x, y), on other rows."""
     mean, scale = x.mean(axis=0), np.maximum(x.std(axis=0), 1e-3)
     design = np.concatenate([(x - mean) / scale, np.ones((len(x), 1))], axis=1)

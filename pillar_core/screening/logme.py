@@ -31,17 +31,17 @@ def evidence(features: Array, labels: Array) -> float:
     """LogME of features (n, d) and labels (n,): the largest log evidence a row, mean over one-versus-rest targets."""
     left, singular, _ = np.linalg.svd(np.asarray(features, dtype=np.float64), full_matrices=False)
     targets = (np.asarray(labels)[:, None] == np.unique(labels)).astype(np.float64)
-    return float(np.mean([_evidence(left, singular**2, features.shape[1], target) for target in targets.T]))
+    along = np.square(left.T @ targets)
+    found = [best_evidence(singular**2, one, target.sum(), len(features)) for one, target in zip(along.T, targets.T, strict=True)]
+    return float(np.mean(found))
 
 
-def _evidence(left: Array, values: Array, d: int, target: Array) -> float:
-    """Of one target: ½(d ln α + n ln β − β‖Fm − y‖² − α‖m‖² − ln det(αI + βFᵀF) − n ln 2π)/n at the best α, β.
+def best_evidence(values: Array, along: Array, square: float, n: int) -> float:
+    """Of one target y: ½(d ln α + n ln β − β‖Fm − y‖² − α‖m‖² − ln det(αI + βFᵀF) − n ln 2π)/n at the best α, β.
 
-    values: the nonzero eigenvalues of FᵀF, with left the matching left singular vectors of F.
+    values: (d,) eigenvalues of FᵀF above 0; along: (d,) squares of y along the matching left singular vectors; square: yᵀy; n: rows.
     """
-    n = len(target)
-    along = (left.T @ target) ** 2
-    outside = max(float(target @ target - along.sum()), 0.0)
+    d, outside = len(values), max(square - float(along.sum()), 0.0)
     alpha = beta = 1.0
     for _ in range(STEPS):
         shrunk = alpha + beta * values
@@ -57,6 +57,6 @@ def _evidence(left: Array, values: Array, d: int, target: Array) -> float:
     shrunk = alpha + beta * values
     weight = float((beta**2 * values * along / shrunk**2).sum())
     residual = float((alpha**2 * along / shrunk**2).sum()) + outside
-    determinant = float(np.log(shrunk).sum()) + (d - len(values)) * math.log(alpha)
+    determinant = float(np.log(shrunk).sum())
     total = d * math.log(alpha) + n * math.log(beta) - beta * residual - alpha * weight - determinant - n * math.log(2 * math.pi)
     return total / (2 * n)

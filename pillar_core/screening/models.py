@@ -142,7 +142,7 @@ def _probe_chunks(rows: Array, labels: torch.Tensor, start: Start) -> Chunks:
     def chunks() -> Iterator[torch.Tensor]:
         first = 0
         with threads_for(1e10):
-            for images in image_batches(rows, probe.INPUT_SIZE, batch=32):
+            for images in image_batches(rows, probe.INPUT_SIZE, channels=1 if rows.ndim == 3 else 3, batch=16):
                 yield probe.probe_rows(net, images, labels[first : first + len(images)])
                 first += len(images)
 

@@ -20,6 +20,7 @@ from pillar_core import accounting, auditing, geometry, rng
 from pillar_core.engine import HeadPlan
 from pillar_core.ledger import gaussian
 from pillar_core.screening.models import MODELS
+from pillar_core.studies.screening import public_rows
 from pillar_core.theory.lemmas import Lemma5Settings
 from pillar_core.types import Dataset, NeighboringRelation, PrivacyBudget, PublicFacts
 
@@ -373,6 +374,7 @@ def _plots() -> dict[str, dict[str, Any]]:
         confusion={"table": pd.DataFrame({"class": ["a", "b"], "taken for": ["a", "a"], "rows": 5}), "classes": ("a", "b")},
         per_class={"table": pd.DataFrame({"class": ["a", "b"], "accuracy": [0.9, 0.5], "rows": 50})},
         predicted_accuracy={"predicted": curve["table"]},
+        public_rows={"table": public_rows.curves("mnist"), "titles": {"mnist": "MNIST", "fashion_mnist": "Fashion"}},
         ranking={"table": screened},
         rates={"table": pc.theory.rate_curves("k", [1, 10])},
         individual_by_class={"table": privacy, "stated": 2.0},

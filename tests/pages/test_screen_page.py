@@ -126,6 +126,18 @@ def test_a_score_that_is_registered_is_offered_everywhere(
     assert "mine" in capsys.readouterr().out
 
 
+def test_the_page_says_how_many_public_rows_are_enough(start: Start) -> None:
+    app = start("screen", data="fashion_mnist_2k")
+    drawn = len(app.get("plotly_chart"))
+    app.session_state["screen-enough"] = True
+    app.run()
+    assert not app.exception
+    assert "About ten rows a class" in words(app)
+    assert "Measured on Fashion-MNIST sample, not on Fashion-MNIST, small" in words(app)
+    assert len(app.get("plotly_chart")) == drawn + 1
+    assert "PILLAR on 5,000 private rows of Fashion-MNIST" in app.get("plotly_chart")[-1].proto.spec
+
+
 def test_the_kept_rows_of_a_pool_become_the_public_data_at_no_more_cost(start: Start) -> None:
     app = start("screen", data="fashion_mnist")
     app.session_state["screen-trim"] = True

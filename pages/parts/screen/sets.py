@@ -25,7 +25,11 @@ NOISE = "drawn_noise"
 USUAL = (OWN_PART, "fashion_mnist", "mnist", "pneumonia_mnist", "drawn_textures", NOISE)
 """The candidates of a first visit: real images first, then drawn ones."""
 OWN = {
-    OWN_PART: ("A part of the private set", "Every tenth row. Its people agreed to be public: ε protects the other nine tenths alone."),
+    OWN_PART: (
+        "A part of the private set",
+        "Every tenth row. Its people agreed to be public: ε protects the other nine tenths alone. Used as public data, it is the share "
+        "that the sidebar draws at random: rows of the same kind, but not these.",
+    ),
     OWN_HALF: ("Its own other half", "Private rows that were set aside: a yardstick and no public data."),
 }
 FALLBACK = "fashion_mnist_2k"

@@ -10,7 +10,7 @@ import pytest
 
 from pillar_core import plots, screening
 from pillar_core.__main__ import main
-from pillar_core.studies.screening import answers
+from pillar_core.studies.screening import answers, public_rows
 from pillar_core.studies.screening.answers import Ask
 
 TABLE = pd.DataFrame(
@@ -57,6 +57,28 @@ def test_the_other_figures_draw_their_tables() -> None:
     accuracy = pd.DataFrame({"public": ["near", "far"], "seed": 0, "accuracy": [0.9, 0.5]})
     agreement = pd.Series({"score": "gsd", "spearman": 1.0, "p_value": 0.5, "sets": 2})
     assert "Spearman 1.00" in plots.score_against_accuracy(TABLE, accuracy, agreement).layout.meta["caption"]
+
+
+def test_public_rows_are_drawn_by_nearness_beside_theorys_mark() -> None:
+    table = public_rows.curves("mnist")
+    figure = plots.public_rows(table, titles={"mnist": "MNIST", "fashion_mnist": "Fashion"})
+    assert {trace.line.dash for trace in figure.data if trace.name.startswith("MNIST")} == {"solid"}
+    assert {trace.line.dash for trace in figure.data if trace.name.startswith("Fashion")} == {"dot"}
+    marks = sorted(line.x0 for line in figure.layout.shapes)
+    assert marks == [375, 1250, 3750]
+    assert "MNIST, ε = 1: 50 % with 5 and 79 % with 1,000" in figure.layout.meta["alt"]
+
+
+def test_what_is_said_of_public_rows_is_in_the_kept_curves() -> None:
+    assert public_rows.curves("never measured")["private"].unique().tolist() == ["fashion_mnist"]
+    assert public_rows.curves("mnist")["private"].unique().tolist() == ["mnist"]
+    for private, classes in (("fashion_mnist", 10), ("mnist", 10), ("pneumonia_mnist", 2)):
+        table = public_rows.curves(private)
+        means = 100 * table.groupby([table["public"] == private, "epsilon", "n_public"])["accuracy"].mean()
+        for epsilon in (0.3, 1.0, 3.0):
+            near, foreign = means[True, epsilon], means[False, epsilon]
+            assert near.max() - near[10 * classes] <= 3
+            assert near[50] > foreign.max()
 
 
 def test_neither_the_yardstick_nor_noise_is_named_nearest() -> None:

@@ -20,6 +20,7 @@ import pillar_core as pc
 from pillar_core import screening
 from pillar_core.data import load_candidate
 from pillar_core.errors import DataError, SettingError, UnknownNameError, UnsupportedError
+from pillar_core.memo import Memo
 from pillar_core.rng import stream
 from pillar_core.screening import pretrained
 from pillar_core.screening.logme import evidence
@@ -27,6 +28,7 @@ from pillar_core.screening.otdd import GAP, converged, costs, transported
 from pillar_core.screening.release import clipped, public_clip, release_moment, residual_of_moment
 from pillar_core.studies.screening import benefit as experiments
 from pillar_core.studies.screening.gradient_energy import captured
+from pillar_core.subspace import top_directions
 from pillar_core.types import Dataset
 
 FAST = {"model": "linear_head", "n_examples": 120}
@@ -61,6 +63,22 @@ def test_the_distance_is_symmetric_and_normalised(sets) -> None:
     assert pc.gsd(public["textures"], private, **FAST) == pytest.approx(value, abs=1e-9)
     assert pc.gsd(private, public["textures"], normalised=False, **FAST) == pytest.approx(4 * value, rel=1e-12)
     assert 0 < value < 1
+
+
+def test_a_longer_list_makes_no_directions_again(monkeypatch: pytest.MonkeyPatch, sets) -> None:
+    private, public = sets
+    gsd, made = sys.modules["pillar_core.screening.gsd"], []
+    monkeypatch.setattr(gsd, "_DIRECTIONS", Memo(slots=12))
+    monkeypatch.setattr(gsd, "top_directions", lambda rows, k, **more: made.append(len(rows)) or top_directions(rows, k, **more))
+    options = {"repeats": 1, "k": 4, **FAST}
+    short = pc.screen(private, {"noise": public["noise"]}, **options)
+    assert len(made) == 2
+    copied = {"noise": dataclasses.replace(public["noise"], x_train=public["noise"].x_train.copy()), "textures": public["textures"]}
+    longer = pc.screen(private, copied, **options).set_index("public")
+    assert len(made) == 3
+    assert longer.loc["noise", "value"] == short["value"].iloc[0]
+    pc.screen(private, public, **(options | {"seed": 1}))
+    assert len(made) == 7, "another seed draws other rows, labels and network"
 
 
 def test_own_half_is_first_and_noise_is_last(sets) -> None:

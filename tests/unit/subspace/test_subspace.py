@@ -108,6 +108,20 @@ def test_probe_rows_are_autograd_rows() -> None:
     assert expected.shape == (3, probe.PARAMETERS)
     # Sums of up to 1,936 float32 products.
     torch.testing.assert_close(probe.probe_rows(net, images, labels), expected, rtol=1e-3, atol=1e-6)
+    grey = images[:, :1]
+    expected = next(gradient_chunks(module, grey.expand(-1, 3, -1, -1), labels))
+    torch.testing.assert_close(probe.probe_rows(net, grey, labels), expected, rtol=1e-3, atol=1e-6)
+
+
+def test_pools_keep_the_first_of_equal_places() -> None:
+    net = probe.probe(3)
+    flat = torch.zeros(2, 3, 224, 224)
+    flat[1, :, :60] = 1.0
+    maps = torch.nn.functional.conv2d(flat, net.first, net.first_bias, 5)
+    pooled, places = torch.nn.functional.max_pool2d(maps, 2, return_indices=True)
+    one, at_one, *_ = probe.forward(net, flat)
+    torch.testing.assert_close(one, pooled, rtol=0, atol=0)
+    torch.testing.assert_close(at_one, places, rtol=0, atol=0)
 
 
 def test_chunked_rows_are_one_backward_pass_each() -> None:
