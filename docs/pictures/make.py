@@ -15,8 +15,8 @@ from playwright.sync_api import sync_playwright
 
 FOLDER = Path(__file__).parent
 SIZE = {"width": 1200, "height": 960}
-WIDTH, COLOURS = 720, 96
-BUSY = '[data-testid="stStatusWidget"], [data-testid="stSpinner"], [data-stale="true"]'
+WIDTH, COLOURS = 900, 256
+BUSY = '[data-testid="stStatusWidget"], [data-testid="stSpinner"], [data-testid="stSkeleton"], [data-stale="true"]'
 
 
 def settled(tab: Any) -> None:
@@ -77,8 +77,13 @@ def main(address: str) -> None:
         tab.screenshot(path=str(FOLDER / "explore.png"))
         browser.close()
     height = round(SIZE["height"] * WIDTH / SIZE["width"])
-    small = [frame.resize((WIDTH, height), Image.Resampling.LANCZOS).quantize(COLOURS, dither=Image.Dither.NONE) for frame in frames]
-    small[0].save(FOLDER / "tour.gif", save_all=True, append_images=small[1:], duration=times, loop=0, optimize=True)
+    small = [frame.resize((WIDTH, height), Image.Resampling.LANCZOS) for frame in frames]
+    together = Image.new("RGB", (WIDTH, height * len(small)))
+    for place, frame in enumerate(small):
+        together.paste(frame, (0, height * place))
+    colours = together.quantize(COLOURS, method=Image.Quantize.MAXCOVERAGE)  # of all frames: one palette keeps what stays as it is
+    drawn = [frame.quantize(palette=colours, dither=Image.Dither.NONE) for frame in small]
+    drawn[0].save(FOLDER / "tour.gif", save_all=True, append_images=drawn[1:], duration=times, loop=0, optimize=True)
 
 
 if __name__ == "__main__":
