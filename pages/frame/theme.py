@@ -44,11 +44,12 @@ _STYLE = """
   [class*="st-key-navigation-"] + [class*="st-key-navigation-"],
   [data-testid="stLayoutWrapper"]:has(> [class*="st-key-navigation-"]) + [data-testid="stLayoutWrapper"] > [class*="st-key-navigation-"] {
     border-left: 1px solid rgba(127, 127, 150, 0.35); margin-left: 0.35rem; padding-left: 0.35rem; }
-  .st-key-navigation [data-testid="stPageLink-NavLink"] { padding: 0.2rem 0.32rem; white-space: nowrap; }
+  .st-key-navigation [data-testid="stPageLink-NavLink"] { padding: 0.2rem 0.32rem; }
+  .st-key-navigation [data-testid="stPageLink-NavLink"] * { white-space: nowrap; }
   .st-key-brand [data-testid="stMarkdown"] p { font-family: "Source Serif", Georgia, serif; font-weight: 650; font-size: 1.15rem; }
   [class*="st-key-door-"] h2 { font-size: 1.18rem; }
   [class*="st-key-door-"] { min-height: 100%; }
-  [class*="st-key-door-"] [data-testid="stPageLink-NavLink"] * { white-space: normal; line-height: 1.25; }
+  [data-testid="stPageLink-NavLink"] * { white-space: normal; line-height: 1.25; }
   [class*="st-key-figure-"] { padding-bottom: 0.4rem; }
   [data-testid="stButtonGroup"] > div { flex-wrap: wrap; max-width: 100%; overflow: visible; }
   [data-testid="stElementToolbar"] [aria-label="Download as CSV"] { display: none; } /* it writes formulas: exports hold none */
