@@ -45,7 +45,7 @@ _STYLE = """
   [data-testid="stLayoutWrapper"]:has(> [class*="st-key-navigation-"]) + [data-testid="stLayoutWrapper"] > [class*="st-key-navigation-"] {
     border-left: 1px solid rgba(127, 127, 150, 0.35); margin-left: 0.35rem; padding-left: 0.35rem; }
   .st-key-navigation [data-testid="stPageLink-NavLink"] { padding: 0.2rem 0.32rem; }
-  .st-key-navigation [data-testid="stPageLink-NavLink"] * { white-space: nowrap; }
+  .st-key-navigation [data-testid="stPageLink-NavLink"] * { white-space: nowrap; line-height: 1.6; }
   .st-key-brand [data-testid="stMarkdown"] p { font-family: "Source Serif", Georgia, serif; font-weight: 650; font-size: 1.15rem; }
   [class*="st-key-door-"] h2 { font-size: 1.18rem; }
   [class*="st-key-door-"] { min-height: 100%; }
