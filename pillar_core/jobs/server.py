@@ -165,8 +165,11 @@ class _Server:
     def _admit(self, job: Job, status: JobStatus) -> None:
         status = dataclasses.replace(status, state="running", started=time.time(), message="starting")
         active = self._jobs[job.job_id] = ActiveJob(job, status, status.kind)
-        job.write(status)
-        self._guarded(active, self._begin)
+        self._guarded(active, self._enter)
+
+    def _enter(self, active: ActiveJob) -> None:
+        active.job.write(active.status)
+        self._begin(active)
 
     def _guarded(self, active: ActiveJob, step: Callable[[ActiveJob], None]) -> None:
         """One step of one job; what goes wrong in it, by its files or by what a worker gave, ends the job and not the process."""
@@ -297,4 +300,5 @@ class _Server:
             self._engine.stop([future for future, _ in active.out.values()], marks)
         if self._engine is not None and not self._jobs:
             self._engine.forget_features()
-        active.finish(state)
+        with contextlib.suppress(OSError):  # on a full disk it stays unfinished, for the next jobs process to find
+            active.finish(state)

@@ -316,6 +316,23 @@ def test_damaged_files_and_foreign_outcomes_end_a_job_and_not_the_process(
     assert status.state in ("running", "failed", "done")
 
 
+def test_a_full_disk_ends_no_jobs_process_and_loses_no_job(still: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fill(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(jobs_server, "Engine", _Workers)
+    job = put(still, "queued")
+    job.create({"kind": "sweep", "grid": {"dataset": "digits", "method": "pillar", "epsilon": 1.0}})
+    job._mark.touch()
+    with monkeypatch.context() as patch:
+        patch.setattr(Job, "write", fill)
+        loop_a_little(still, monkeypatch)
+    server = jobs_server._Server(Folder(still), 0, 0.0)
+    server._recover()
+    loop_a_little(still, monkeypatch)
+    assert jobs.status(job.job_id).state == "done"
+
+
 def loop_a_little(still: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The jobs process's loop, six times."""
     server = jobs_server._Server(Folder(still), 0, 0.0)
