@@ -1,9 +1,8 @@
-"""A parameter declared once: guard, widget, command-line option, documentation, sweep axis and bad values come from it."""
+"""A parameter declared once: guard, widget, command-line option, documentation and sweep axis come from it."""
 
 import dataclasses
 import math
 import sys
-from collections.abc import Iterator
 from typing import Annotated, Any, TypeVar
 
 from pillar_core.errors import SettingError, shown
@@ -65,26 +64,6 @@ class Param:
             right = f"{self.high:g}{')' if self.high_open else ']'}" if self.high < math.inf else "inf)"
             allowed = f"{'a whole number' if self.kind is int else 'a number'} in {left}, {right}"
         return f"{allowed}, or none ({self.none_means})" if self.none_means else allowed
-
-    def bad_values(self) -> Iterator[Any]:
-        """Values that `check` must refuse; the contract tests try each of them on every method."""
-        if self.kind in (int, float):
-            yield math.nan
-            yield "many"
-            if self.low > -math.inf:
-                yield self.kind(self.low) if self.low_open else self.kind(self.low) - 1
-            if self.kind is float and self.low > 0:
-                yield self.low / 2
-            if self.high < math.inf:
-                yield self.kind(self.high) if self.high_open else self.kind(self.high) + 1
-        if self.choices:
-            yield "no-such-choice"
-        if self.kind is int:
-            yield 1.5
-        if self.kind is bool:
-            yield "perhaps"
-        if not self.none_means:
-            yield None
 
     def _convert(self, value: Any) -> bool | int | float | str:
         if getattr(value, "size", None) == 1 and hasattr(value, "item"):

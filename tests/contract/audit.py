@@ -3,7 +3,8 @@
 The attacker of differential privacy knows everything but whether the canary is there: all other rows, their part of each
 sample, every release. The likelihood ratio of the releases in the two worlds is computed exactly, release by release, from the
 values before noise in both worlds, which a replay of the same releases on the other world gives; a release on a sample is a
-mixture over whether the canary is in it. A log ratio above 0 says "with". Both error counts are binomial and the test is exact.
+mixture over whether the canary is in it, a pass of random allocation one over the step that it enters. A log ratio above 0 says
+"with". Both error counts are binomial and the test is exact.
 """
 
 from __future__ import annotations
@@ -74,14 +75,21 @@ def log_ratio(case: Case, world: View, place: int, *, has_canary: bool, seed: in
         outside = Neighbour(tape, position_of=to_without, forced=None)
         case.fit(case.view, outside, seed=seed)
     steps = zip(tape.calls, tape.released, inside.values, outside.values, strict=True)
-    return math.fsum(_step(call, released, here, away) for call, released, here, away in steps)
+    ratios = [(call, _log_density(call, released, here) - _log_density(call, released, away)) for call, released, here, away in steps]
+    if getattr(case.settings, "sampling", "") == "random_allocation":
+        length = round(1 / tape.calls[0].sampling_probability)
+        return math.fsum(_pass([ratio for _, ratio in ratios[start : start + length]], length) for start in range(0, len(ratios), length))
+    return math.fsum(_step(ratio, call.sampling_probability) for call, ratio in ratios)
 
 
-def _step(call: Call, released: Any, inside: Any, outside: Any) -> float:
+def _step(ratio: float, q: float) -> float:
     """The log ratio of one release, mixed over whether the canary is in its sample."""
-    ratio = _log_density(call, released, inside) - _log_density(call, released, outside)
-    q = call.sampling_probability
     return ratio if q == 1 else float(np.logaddexp(math.log1p(-q), math.log(q) + ratio))
+
+
+def _pass(ratios: list[float], length: int) -> float:
+    """The log ratio of a pass of random allocation, mixed over the canary's step; steps that were not taken say nothing."""
+    return float(np.logaddexp.reduce([*ratios, *[0.0] * (length - len(ratios))])) - math.log(length)
 
 
 def _log_density(call: Call, released: Any, value: Any) -> float:

@@ -410,10 +410,31 @@ def _assert_same(one: Any, other: Any, name: str) -> None:
         assert one == other, f"{name} differs"
 
 
+def bad_values(param: params.Param) -> Iterator[Any]:
+    """Values that a parameter must refuse."""
+    if param.kind in (int, float):
+        yield math.nan
+        yield "many"
+        if param.low > -math.inf:
+            yield param.kind(param.low) if param.low_open else param.kind(param.low) - 1
+        if param.kind is float and param.low > 0:
+            yield param.low / 2
+        if param.high < math.inf:
+            yield param.kind(param.high) if param.high_open else param.kind(param.high) + 1
+    if param.choices:
+        yield "no-such-choice"
+    if param.kind is int:
+        yield 1.5
+    if param.kind is bool:
+        yield "perhaps"
+    if not param.none_means:
+        yield None
+
+
 def bad_settings(method: Method) -> Iterator[tuple[str, Any]]:
     """(setting, value) that must be refused."""
     for name, param in params.params_of(method.settings).items():
-        for value in param.bad_values():
+        for value in bad_values(param):
             yield name, value
 
 

@@ -8,8 +8,9 @@ import pytest
 
 from contract import audit
 from contract.cases import IMAGES, case_for, small_split
-from contract.test_methods import MODES
+from contract.test_methods import ALLOCATED, MODES
 from contract.test_planted_faults import Pieces, faulty_case
+from pillar_core import ledger
 from pillar_core.methods import METHODS
 from pillar_core.studies.evidence import attacks as evidence
 from pillar_core.types import RunSpec
@@ -20,6 +21,24 @@ AUDITED = [name for name in METHODS if METHODS[name].is_private and not evidence
 @pytest.mark.parametrize(("name", "sampled"), [mode for mode in MODES if mode[0] not in IMAGES])
 def test_no_claim_is_rejected(name, sampled):
     audit.is_not_rejected(case_for(METHODS[name], sampled=sampled, choice_epsilon=1.0))
+
+
+@pytest.mark.parametrize("name", ALLOCATED)
+def test_no_claim_of_random_allocation_is_rejected(name):
+    """Seven steps: two passes of three and the first step of a third."""
+    audit.is_not_rejected(case_for(METHODS[name], sampled=True, sampling="random_allocation", steps=7))
+
+
+def test_more_steps_a_pass_than_there_are_is_rejected():
+    """Forty for three: advantage 0.37 for 0.72."""
+    case = case_for(METHODS["dp_sgd"], sampled=True, sampling="random_allocation", steps=6, noise_multiplier=0.5)
+    audit.is_not_rejected(case, trials=audit.MANY)
+
+    def too_good(settings, facts):
+        return ledger.repeated(ledger.allocated(settings.noise_multiplier, 40), 2)
+
+    with pytest.raises(AssertionError, match="rejected"):
+        audit.is_not_rejected(dataclasses.replace(case, method=dataclasses.replace(case.method, cost=too_good)), trials=audit.MANY)
 
 
 @pytest.mark.slow

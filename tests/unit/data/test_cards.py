@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import pillar_core
+from contract.checks import bad_values
 from pillar_core.data import DATASETS, embedded, load_dataset
 from pillar_core.data.cards import Count, DatasetCard, in_short
 from pillar_core.data.places import RootSettings
@@ -79,7 +80,7 @@ def test_bad_settings_are_refused_by_name(name: str) -> None:
     with pytest.raises(SettingError, match="has no setting nonsense"):
         load_dataset(name, nonsense=1)
     for field, param in params_of(DATASETS[name].settings).items():
-        for bad in param.bad_values():
+        for bad in bad_values(param):
             with pytest.raises(SettingError, match=field):
                 load_dataset(name, **{field: bad})
 
