@@ -195,3 +195,15 @@ def test_of_a_person_one_row_is_kept_and_epsilon_is_a_persons(start: Start) -> N
     sidebar = " ".join(str(item.proto.body) for item in app.get("html"))
     assert "a given person took part" in sidebar
     assert "one person added or removed" in sidebar
+
+
+def test_a_table_of_numbers_asks_for_persons_where_somebody_says_so(start: Start) -> None:
+    rows = [f"{index // 3},{index % 2 + 0.01 * index:.2f},{(index // 3) % 2}" for index in range(180)]
+    app = start("data")
+    app.file_uploader(key="upload").set_value([("visits.csv", "\n".join(["who,a,label", *rows]).encode(), "text/csv")]).run()
+    assert "Which column says whose row it is?" not in [item.label for item in app.selectbox]
+    next(item for item in app.toggle if "several of these rows" in item.label).set_value(True).run()
+    assert box(app, "Which column says whose row it is?").value is None
+    box(app, "Which column says whose row it is?").set_value("who").run()
+    assert not app.exception
+    assert "180 rows of 60 persons" in words(app)

@@ -102,6 +102,9 @@ def _judge(private: File, public: list[File], settings: Settings) -> None:
     public = [file for file in public if private.content is None or file.content != private.content]
     report, is_table = _report(private.key, None, private), Path(private.name).suffix.lower() in wizard.SUFFIXES
     asks = is_table and (not report.ok or bool(public) or wizard.has_questions(private))
+    if is_table and not asks:
+        hint = "Say which column names them: one row of each is then used, and ε protects a person."
+        asks = st.toggle("Somebody may have several of these rows", key=local.unlinked("upload-persons", FILE), help=hint)
     if not report.ok or not asks:
         brought.verdict(report)
     if not report.ok:
