@@ -10,13 +10,7 @@ from pages.frame.settings import Settings
 
 _SCRIPT = Path(__file__).with_suffix(".js").read_text(encoding="utf-8")
 _BUTTON = '<button type="button"><span aria-live="polite">Copy link</span></button>'
-STYLE = """
-section { display: flex; flex-wrap: wrap; gap: 0.5rem; }
-button { font: inherit; font-size: 0.875rem; color: inherit; background: var(--st-background-color); cursor: pointer;
-  border: 1px solid var(--st-border-color); border-radius: var(--st-button-radius); padding: 0.45rem 0.75rem; overflow-wrap: anywhere; }
-button:hover { border-color: var(--st-primary-color); }
-button:focus-visible { outline: 2px solid var(--st-primary-color); outline-offset: 2px; }
-"""
+STYLE = Path(__file__).with_suffix(".css").read_text(encoding="utf-8")
 
 
 def button(label: str, settings: Settings, *, key: str, hint: str, page: str | None = None) -> None:
