@@ -90,7 +90,7 @@ def _add(figure: Any, table: pd.DataFrame, *, name: str, settings: Settings, bad
         return
     kept = _kept()
     number = 1 + max((int(one.partition("-")[0]) for one in (*_names(), *kept)), default=0)
-    place = "-".join([f"{number:02}", *dict.fromkeys(map(uploads.key_of, uploads.names_in(described)))])
+    place = "-".join([f"{number:02}", *dict.fromkeys(map(uploads.key_of, uploads.names_in(text)))])
     st.session_state[_KEY + place] = text
     if not visitors.binds() and len(kept) < _MOST:
         with contextlib.suppress(StoreError):  # a full disk, or a key of more than two sets: the next visit does without

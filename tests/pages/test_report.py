@@ -31,7 +31,7 @@ def session(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
 
 
 def added(name: str = "bars", data: str = "digits") -> None:
-    table = pd.DataFrame({"source": [EVIL, "b"], "seed": [0, 0], "accuracy": [0.5, 0.25], EVIL: [1, 2]})
+    table = pd.DataFrame({"source": [EVIL, "b"], "set": name, "seed": [0, 0], "accuracy": [0.5, 0.25], EVIL: [1, 2]})
     figure = plots.accuracy_by(table, x="source", label="k", title="A figure", words={EVIL: EVIL, "b": "b"})
     report._add(figure, table, name=name, settings=Settings(data=data, screen="<b>"), badges=[Provenance.NON_PRIVATE])
 
@@ -86,8 +86,9 @@ def test_a_report_is_bounded_and_forgets_rows_that_were_brought(
     monkeypatch.setenv("PILLAR_CACHE", str(tmp_path))
     brought = uploads.keep(splitting.named_features("digits"))
     added(data=brought)
+    added(name=brought)
     added()
-    assert reloaded(session) == 2
+    assert reloaded(session) == 3
     uploads.forget(brought)
     assert reloaded(session) == 1
     for _ in range(20):
