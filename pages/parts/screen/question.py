@@ -264,7 +264,7 @@ def _model() -> str:
     try:
         if weights := address(text).weights:
             visitors.refuse_path(weights)
-        screening_kept.check_model(text)
+        model_of(text)
     except PillarError as problem:
         st.caption(f":orange[{plain.text(problem) if text else 'Name a network; until then the linear head on pixels is used.'}]")
         return "linear_head"

@@ -21,7 +21,6 @@ from pillar_core.errors import DataError
 from pillar_core.fingerprint import fingerprint
 from pillar_core.runs.loading import through_backbone
 from pillar_core.screening import class_signal
-from pillar_core.screening.models import model_of
 from pillar_core.studies.screening import benefit as by_name
 from pillar_core.studies.screening.gradient_energy import captured
 from pillar_core.types import Dataset, FeatureSet, Progress, unwatched
@@ -217,15 +216,6 @@ def overlap(private: str, public: str) -> int:
     if first.shape[1:] != second.shape[1:]:
         return 0
     return len(np.unique(data.duplicates(first.reshape(len(first), -1), second.reshape(len(second), -1))[:, 1]))
-
-
-def check_model(name: str) -> None:
-    """Refuses a model that there is not.
-
-    Raises:
-        UnknownNameError, SettingError: as `screening` would.
-    """
-    model_of(name)
 
 
 def _ranking(ask: Ask, private: Dataset, public: dict[str, Dataset], progress: Progress) -> pd.DataFrame:
