@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from pages.frame import failures, navigation, session, theme
+from pages.frame import failures, history, navigation, session, theme
 from pages.parts.data import extraction, gallery, rows, upload
 
 navigation.begin()
@@ -27,6 +27,7 @@ st.header("Backbone", anchor=False)
 if extraction.panel(settings):
     with failures.shown("This data set could not be opened."):
         rows.panel(settings)
+        history.look(settings)
 
 with st.expander("All backbones in a table", icon=":material/table_rows:"):
     extraction.table()

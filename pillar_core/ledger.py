@@ -47,6 +47,7 @@ class Ledger:
         self._samples: list[tuple[float, Callable[[DpEvent], DpEvent]]] = []
         self._next_of_pass = (0, 0)
         self._pass_event: DpEvent | None = None
+        self._is_released = False
 
     @property
     def spent(self) -> DpEvent:
@@ -89,14 +90,15 @@ class Ledger:
         if not 0 <= step < steps or (step and self._next_of_pass != (step, steps)):
             raise SettingError(f"step {step} of a pass of {steps} is not the next one: every row enters one step of a pass.")
         self._next_of_pass = (step + 1, steps)
-        self._pass_event = self._pass_event if step else None
+        self._pass_event, self._is_released = self._pass_event if step else None, False
         with self._sampled(1 / steps, n_rows, draw, lambda event: self._charged_to_pass(event, steps)) as indices:
             yield indices
 
     def _charged_to_pass(self, event: DpEvent, steps: int) -> DpEvent:
-        if not isinstance(event, dp_event.GaussianDpEvent | dp_event.NonPrivateDpEvent) or self._pass_event not in (None, event):
+        is_plain = isinstance(event, dp_event.GaussianDpEvent | dp_event.NonPrivateDpEvent)
+        if not is_plain or self._is_released or self._pass_event not in (None, event):
             raise SettingError("a pass of random allocation has plain Gaussian releases of equal noise, one for each step.")
-        is_first, self._pass_event = self._pass_event is None, event
+        is_first, self._pass_event, self._is_released = self._pass_event is None, event, True
         return allocated(getattr(event, "noise_multiplier", 0.0), steps) if is_first else dp_event.NoOpDpEvent()
 
     @contextlib.contextmanager

@@ -34,16 +34,23 @@ def table(settings: Settings) -> pd.DataFrame:
 
 
 def look(settings: Settings) -> None:
-    """Remembers, for later visits too, that what models of these rows reach, or these rows without noise, were in sight."""
-    seen = st.session_state.get(_SEEN, "").splitlines()
-    if settings.data not in seen:
-        st.session_state[_SEEN] = "\n".join([*seen, settings.data])
+    """Remembers, for later visits too, that what models of these rows reach, or these rows without noise, were in sight.
+
+    A private ranking of public sets counts, too: its ε is not in that of a model that is trained then.
+    """
+    if settings.data not in _seen():
+        st.session_state[_SEEN] = "\n".join([*_seen(), settings.data])
+    if store.default().get_json("record", _seen_key(settings)) is None:
         store.default().remember_json("record", _seen_key(settings), {"in_sight": True})
 
 
 def was_looked_at(settings: Settings) -> bool:
     """Whether they were, on any page, with any learner, in any visit that this cache knows of."""
-    return store.default().get_json("record", _seen_key(settings)) is not None
+    return settings.data in _seen() or store.default().get_json("record", _seen_key(settings)) is not None
+
+
+def _seen() -> list[str]:
+    return str(st.session_state.get(_SEEN, "")).splitlines()
 
 
 def _seen_key(settings: Settings) -> str:

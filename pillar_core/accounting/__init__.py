@@ -2,7 +2,7 @@
 
 from pillar_core.accounting.accountant import ACCOUNTANTS, Accountant, forget_epsilons
 from pillar_core.accounting.analytic_gaussian import ANALYTIC_GAUSSIAN
-from pillar_core.accounting.auto import AUTO, resolve
+from pillar_core.accounting.auto import AUTO, resolve, resolve_bound
 from pillar_core.accounting.basic import BASIC
 from pillar_core.accounting.calibration import calibrate, calibration_key, forget_calibrations
 from pillar_core.accounting.elementary import ElementaryEvents, ElementaryRelease, Kind, read
@@ -71,6 +71,7 @@ __all__ = [
     "read",
     "reconstruction",
     "resolve",
+    "resolve_bound",
     "samplers",
     "tpr_at",
     "trade_off",

@@ -25,6 +25,19 @@ def resolve(event: DpEvent, *, relation: NeighboringRelation, accountant: str = 
     return resolve_events(read(event, NeighboringRelation.of(relation)), accountant=accountant)
 
 
+def resolve_bound(event: DpEvent, *, relation: NeighboringRelation, accountant: str = "auto") -> Accountant:
+    """As `resolve`, of accountants whose ε is an upper bound alone: what noise is set by, and what a guarantee may state.
+
+    Raises:
+        UnknownNameError: no accountant of that name.
+        UnsupportedError: auto finds no sound bound, or the named accountant gives none.
+    """
+    chosen = resolve(event, relation=relation, accountant=accountant)
+    if not chosen.is_bound:
+        raise UnsupportedError(f"accountant {chosen.name!r} is an approximation, not a bound: use 'auto'.")
+    return chosen
+
+
 def resolve_events(events: ElementaryEvents, *, accountant: str = "auto") -> Accountant:
     """As `resolve`, of an event that was read before."""
     return _choice(events) if accountant == "auto" else ACCOUNTANTS[accountant]

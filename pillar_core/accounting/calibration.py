@@ -7,10 +7,10 @@ import math
 from collections.abc import Callable
 
 from pillar_core.accounting.accountant import Accountant
-from pillar_core.accounting.auto import resolve
+from pillar_core.accounting.auto import resolve, resolve_bound
 from pillar_core.accounting.elementary import Kind, read
 from pillar_core.accounting.gaussian_dp import mu_of
-from pillar_core.errors import BudgetError, UnsupportedError
+from pillar_core.errors import BudgetError
 from pillar_core.fingerprint import fingerprint
 from pillar_core.ledger import DpEvent
 from pillar_core.memo import Memo
@@ -39,9 +39,7 @@ def calibrate(cost: Cost, budget: PrivacyBudget, *, accountant: str = "auto", re
     """
     if not 0 < relative_tolerance < 1:
         raise BudgetError(f"relative_tolerance must be in (0, 1); got {relative_tolerance!r}.")
-    chosen = resolve(cost(1.0), relation=budget.relation, accountant=accountant)
-    if not chosen.is_bound:
-        raise UnsupportedError(f"accountant {chosen.name!r} is an approximation, not a bound, and cannot set noise: use 'auto'.")
+    chosen = resolve_bound(cost(1.0), relation=budget.relation, accountant=accountant)
     if budget.epsilon == math.inf:
         return 0.0
     key = calibration_key(cost, budget, accountant=accountant, relative_tolerance=relative_tolerance)

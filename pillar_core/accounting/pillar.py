@@ -16,7 +16,7 @@ from pillar_core.accounting.basic import BASIC
 from pillar_core.accounting.elementary import REPLACE_ONE, ElementaryEvents, Kind
 from pillar_core.accounting.ends import Direction, delta_at_zero, direction_bounds, upper_composition, upper_end
 from pillar_core.accounting.gaussian_dp import epsilon_of_mu
-from pillar_core.accounting.loss import Pair, PersonPair, SwappedPair, directions
+from pillar_core.accounting.loss import GaussianPair, Pair, PersonPair, SwappedPair, directions
 from pillar_core.arrays import Array
 from pillar_core.ledger import DpEvent
 from pillar_core.types import EpsilonBounds
@@ -59,6 +59,8 @@ def _directions(events: ElementaryEvents, *, is_upper: bool = True) -> tuple[Dir
 def _pairs(event: DpEvent, *, is_upper: bool) -> tuple[Pair, Pair]:
     """(removal, addition) of an event that is no release of `elementary`."""
     loss = 1 / event.noise_multiplier
+    if _is_allocation(event) and not allocation.is_covered(loss):
+        return GaussianPair(loss), GaussianPair(loss)  # one full release a pass, without amplification
     if _is_allocation(event):
         return allocation.pairs(loss, event.steps, is_upper=is_upper)
     pair = PersonPair(loss, event.sampling_probability, event.rows)

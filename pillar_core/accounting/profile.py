@@ -3,10 +3,9 @@
 import numpy as np
 
 from pillar_core.accounting.accountant import Accountant
-from pillar_core.accounting.auto import resolve
+from pillar_core.accounting.auto import resolve_bound
 from pillar_core.accounting.elementary import ElementaryEvents, read
 from pillar_core.arrays import Array
-from pillar_core.errors import UnsupportedError
 from pillar_core.ledger import DpEvent
 from pillar_core.types import NeighboringRelation
 
@@ -24,9 +23,7 @@ def profile(event: DpEvent, *, relation: str = "add_or_remove_one", accountant: 
         UnsupportedError: the accountant gives no bound, or none for this event.
     """
     neighbours = NeighboringRelation.of(relation)
-    chosen = resolve(event, relation=neighbours, accountant=accountant)
-    if not chosen.is_bound:
-        raise UnsupportedError(f"accountant {chosen.name!r} is an approximation: a profile needs bounds, use accountant='auto'.")
+    chosen = resolve_bound(event, relation=neighbours, accountant=accountant)
     events = read(event, neighbours)
     if events.is_empty or events.is_non_private:
         return (np.zeros(1), np.zeros(1)) if events.is_empty else (np.empty(0), np.empty(0))

@@ -34,6 +34,8 @@ def solved_count(learner: Method[S], name: str, settings: S, cost_of: Callable[[
     if math.isinf(budget.epsilon):
         raise BudgetError(f"an infinite epsilon bounds no {name}; pass {name} without epsilon, or leave the preset out.")
 
+    accounting.resolve_bound(cost_of(settings), relation=budget.relation, accountant=accountant)
+
     def cost(**values: float) -> DpEvent:
         return cost_of(params.replaced(settings, **values))
 

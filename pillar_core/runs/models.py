@@ -42,8 +42,9 @@ LARGEST_CARD = 1_000_000
 """Bytes of a model's card that is read; ours have some thousands."""
 UNPAID = "settings were chosen on test rows and unpaid: ε covers one run and not the choice, so this number is not differentially private"
 IN_SIGHT = (
-    "learner, k, ε and other settings were moved while test accuracy of models trained on these private rows, or a look at these rows "
-    "without noise, was in sight, and that was not paid for: ε covers this training alone, and not what its settings say about the rows"
+    "learner, k, ε, public rows or other settings were chosen while test accuracy of models trained on these private rows, a seeded "
+    "private ranking, or a look at these rows without noise, was in sight, and that was not paid for: ε covers this training alone, and "
+    "not what its settings say about the rows"
 )
 LARGEST_IMAGE = 2**20
 """Pixels of an image that a network which was brought may name."""
@@ -55,14 +56,16 @@ def model_bytes(record: RunRecord, *, classes: tuple[str, ...]) -> bytes:
     """A zip of `model.safetensors`, `model.json`, the statement to sign, a model card and code that uses it, of a run with secret noise.
 
     Raises:
-        UnsupportedError: a seeded run (its noise can be subtracted), a run whose settings were chosen on test rows and not paid
-            for, one that claims to cover a choice that was made in sight of test accuracy, or a classifier of an unknown kind.
+        UnsupportedError: a seeded run (its noise can be subtracted), one whose ε is no bound, one whose settings were chosen on test
+            rows and not paid for, one that claims to cover a choice made in sight of test accuracy, or a classifier of an unknown kind.
     """
     from safetensors.numpy import save
 
     visitors.refuse("release")
     if record.seed is not None and record.guarantee.epsilon.upper > 0:
         raise UnsupportedError("this run has a known seed, so its noise is no secret; train a release run (seed=None) and export that.")
+    if not record.guarantee.epsilon.is_bound:
+        raise UnsupportedError(f"accountant {record.guarantee.accountant!r} is an approximation: this ε is no upper bound.")
     if record.guarantee.chosen_in_sight and record.guarantee.covers_choice:
         raise UnsupportedError(f"this guarantee claims to cover a choice that it does not: {IN_SIGHT}. Declare it with `in_sight`.")
     if not (record.guarantee.covers_choice or record.guarantee.chosen_in_sight):

@@ -246,7 +246,7 @@ def calibrated(cost: Callable[[float], DpEvent], budget: PrivacyBudget, accounta
 
 def _guarantee(asked: RunSpec, cost: DpEvent, budget: PrivacyBudget | None, rows_per_person: int | None) -> Guarantee:
     learner, delta, neighbours = METHODS[asked.method], asked.delta, NeighboringRelation.of(asked.relation)
-    chosen = accounting.resolve(cost, relation=neighbours, accountant=asked.accountant)
+    chosen = accounting.resolve_bound(cost, relation=neighbours, accountant=asked.accountant)
     bounds = accounting.epsilon(cost, delta=delta, relation=neighbours, accountant=asked.accountant)
     if budget is not None and learner.is_private and not bounds.upper <= budget.epsilon:
         raise BudgetError(

@@ -102,7 +102,7 @@ def _choice(record: RunRecord) -> str:
         return "made with test accuracy in sight and not paid for; ε covers this training alone."
     if not own.covers_choice:
         return "made on test rows and not paid for; this number is not differentially private."
-    return "by rules from public facts, or paid for within ε."
+    return "by rules from public facts, or paid for within ε; what private rows said about public ones has an ε of its own."
 
 
 def _sampling(record: RunRecord) -> str:

@@ -7,6 +7,7 @@ import pytest
 from page_reading import words
 from pages.frame import history
 from pages.frame.settings import Settings
+from pillar_core import store
 
 
 def test_the_page_says_what_to_do_and_reads_no_test_row_unasked(start):
@@ -55,7 +56,7 @@ def test_what_was_looked_at_stays_looked_at(start):
     assert "was looked at" in words(app)
 
 
-@pytest.mark.parametrize("page", ["explore", "evidence", "geometry"])
+@pytest.mark.parametrize("page", ["explore", "evidence", "geometry", "data"])
 def test_a_look_is_known_after_a_reload(start, page):
     """The mark went with the visit, and attacks and geometry left none: the model said that nothing had been seen."""
     start(page, data="breast_cancer", epsilon="1")
@@ -65,10 +66,20 @@ def test_a_look_is_known_after_a_reload(start, page):
     assert "was looked at" in words(app)
 
 
-def test_screening_without_epsilon_is_a_look(start):
+def test_a_look_outlives_a_pruned_cache_in_its_visit(start):
+    app = start("explore", data="breast_cancer", epsilon="1")
+    store.default().prune(0)
+    app.run()
+    assert history.was_looked_at(Settings(data="breast_cancer"))
+
+
+def test_screening_is_a_look(start):
+    """With an ε of its own, too: that is not in the ε of a model which is trained on what it chose."""
     start("screen", data="digits", screen="p:digits;c:drawn_noise;e:no;n:100;s:gsd")
     assert history.was_looked_at(Settings(data="digits"))
     assert not history.was_looked_at(Settings(data="breast_cancer"))
+    start("screen", data=Settings().data)
+    assert history.was_looked_at(Settings())
 
 
 def test_a_wanted_accuracy_says_the_budget_that_it_takes(start):

@@ -237,7 +237,7 @@ def _show(
     seeds: int | None = None,
     is_experiment: bool = False,
 ) -> None:
-    if kind is Provenance.NON_PRIVATE:
+    if kind is not Provenance.PUBLIC:
         history.look(dataclasses.replace(settings, data=choice.private))
     figures.show(
         figure,

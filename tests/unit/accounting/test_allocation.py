@@ -111,15 +111,17 @@ def test_a_pass_has_one_noise(second):
         release(spent, **second)
 
 
-def test_two_releases_of_one_step_are_refused():
+@pytest.mark.parametrize("steps", [1, 3])
+def test_two_releases_of_one_step_are_refused(steps):
+    """With one step a pass, fifty releases were charged as one."""
     spent = ledger.Ledger()
 
     def twice() -> None:
-        with spent.allocated(0, 3, 10, lambda: np.arange(3)):
+        with spent.allocated(0, steps, 10, lambda: np.arange(3)):
             release(spent, 2.0)
             release(spent, 2.0)
 
-    with pytest.raises(SettingError, match="joint"):
+    with pytest.raises(SettingError, match="one for each step"):
         twice()
 
 

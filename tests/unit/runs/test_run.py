@@ -31,6 +31,13 @@ def test_the_upper_epsilon_is_within_the_budget_and_close_to_it(split, method, e
     assert record.guarantee.relation == relation
 
 
+@pytest.mark.parametrize("asked", [{"noise_multiplier": 0.6}, {"epsilon": 2.0}, {"epsilon": 2.0, "preset": "fixed_noise"}])
+def test_no_guarantee_comes_from_an_approximation(split, asked):
+    """The central limit said 4.17 of a run whose certified lower end is 6.74."""
+    with pytest.raises(errors.UnsupportedError, match="approximation"):
+        pc.run("adamix" if "preset" in asked else "dp_sgd", split, **asked, seed=None, accountant="gdp")
+
+
 def test_replace_one_needs_twice_the_noise_of_one_gaussian(split):
     relations = ("add_or_remove_one", "replace_one")
     noise = [pc.run("pillar", split, epsilon=1.0, relation=relation, steps=10).settings["noise_multiplier"] for relation in relations]
