@@ -18,19 +18,22 @@ if __name__ == "__main__":
         window = theme.apply()
         session.synchronise()
         page = st.navigation(navigation.pages(), position="hidden")
+        is_open = shares.is_open()
         with st.sidebar:
             navigation.brand()
             owner.remember()
         navigation.bar()
-        if page.url_path != "learn":
+        if page.url_path != "learn" and is_open:
             are_near = theme.is_narrow() and page.url_path in ("", "explore")
             status.draw(sidebar.draw(knows_data=page.url_path != "", are_near=are_near))
         report.panel()
         session.publish()
         session.show_notes()
         shares.words()
-        if shares.is_open():
+        if is_open:
             navigation.run(page)
+        else:
+            shares.shut()
         theme.measure(window)
     warming.begin()
 else:

@@ -25,6 +25,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     settings = {"port": options.port, "address": options.address, "headless": str(options.headless).lower()}
     if options.demo:
         os.environ["PILLAR_PUBLIC"] = "1"
+        os.environ.setdefault("OMP_NUM_THREADS", "1")  # what a visitor's own thread computes is what the visitor pays
         settings |= {"maxUploadSize": 1, "disconnectedSessionTTL": 20, "fileWatcherType": "none"}
     server = ["run", str(APP / "app.py"), *(f"--server.{name}={value}" for name, value in settings.items())]
     os.execv(sys.executable, [sys.executable, "-m", "streamlit", *server])

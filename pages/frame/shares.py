@@ -129,9 +129,12 @@ def is_open() -> bool:
     who = owners.own_id()
     is_shut = BUDGETS.own(who) < (0.0 if st.session_state.get(_SHUT) else -OVERDRAWN)
     st.session_state[_SHUT] = is_shut
-    if is_shut:
-        st.warning(f"{_used(who)} until pages are drawn again. {visitors.ADVICE}", icon=":material/hourglass_empty:")
     return not is_shut
+
+
+def shut() -> None:
+    """What is drawn in the place of a page that is not."""
+    st.warning(f"{_used(owners.own_id())} until pages are drawn again. {visitors.ADVICE}", icon=":material/hourglass_empty:")
 
 
 @contextlib.contextmanager

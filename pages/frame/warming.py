@@ -1,13 +1,17 @@
 """Before the server answers: imports that no visitor waits for, and what no browser may ask. The rest is imported in the background."""
 
 import contextlib
+import functools
 import gc
 import importlib
 import threading
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from typing import Any
 
 import streamlit as st
 from streamlit.runtime.app_session import AppSession
+from streamlit.runtime.backend_operation_handler import BackendOperationDispatcher
 
 _FIRST = (
     "pages.frame.sidebar",
@@ -22,6 +26,8 @@ _FIRST = (
 _LATER = "torch"
 _REFUSED = ("_handle_clear_cache_request", "_handle_git_information_request")
 """What Streamlit would do for any browser: forget what was computed for all of them, and name changed files of the checkout."""
+_OPERATIONS = ("deferred_file", "dataframe_chunk")
+"""What browsers may ask of the server beside runs; what else Streamlit has for them writes files beside the app."""
 _PAUSE = 2.0
 """Seconds that a browser on the same machine gets to draw the page first."""
 
@@ -33,6 +39,11 @@ async def ahead(_: st.App) -> AsyncIterator[None]:
         _import(name)
     for name in _REFUSED:
         setattr(AppSession, name, _ignore)
+    for owner, name, ours in (
+        (BackendOperationDispatcher, "register", _register),
+        (AppSession, "_create_new_session_message", _without_place),
+    ):
+        setattr(owner, name, functools.partialmethod(ours, getattr(owner, name)))
     yield
 
 
@@ -51,6 +62,18 @@ def wait() -> None:
 
 def _ignore(_: AppSession) -> None:
     """Nothing is done."""
+
+
+def _register(self: BackendOperationDispatcher, register: Callable[..., None], name: str, handler: Any) -> None:
+    if name in _OPERATIONS:
+        register(self, name, handler)
+
+
+def _without_place(self: AppSession, create: Callable[..., Any], *given: Any, **named: Any) -> Any:
+    """The message that begins a run, which would tell every browser where on the disk the app lies."""
+    message = create(self, *given, **named)
+    message.new_session.main_script_path = Path(message.new_session.main_script_path).name
+    return message
 
 
 def _import(name: str) -> None:

@@ -8,13 +8,16 @@ import json
 import os
 import subprocess
 import sys
+import types
 from pathlib import Path
 from typing import Any
 
 import pytest
 import streamlit as st
 from streamlit.proto.BackMsg_pb2 import BackMsg
+from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from streamlit.runtime.app_session import AppSession
+from streamlit.runtime.backend_operation_handler import BackendOperationDispatcher
 
 from page_reading import Start
 from pages.frame import core, odds, warming
@@ -93,6 +96,10 @@ class Session(AppSession):
 
 def test_no_browser_clears_what_all_share_or_reads_of_the_checkout(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(warming, "_FIRST", ())
+    told = ForwardMsg()
+    told.new_session.main_script_path = "/srv/app.py"
+    monkeypatch.setattr(AppSession, "_create_new_session_message", lambda _: told)
+    monkeypatch.setattr(BackendOperationDispatcher, "register", BackendOperationDispatcher.register)
 
     async def serve() -> None:
         async with warming.ahead(None):
@@ -104,3 +111,6 @@ def test_no_browser_clears_what_all_share_or_reads_of_the_checkout(monkeypatch: 
     for asked in ("clear_cache", "load_git_info"):
         session.handle_backmsg(BackMsg(**{asked: True}))
     assert kept() is first
+    assert session._create_new_session_message().new_session.main_script_path == "app.py"
+    operations = AppSession._create_backend_operation_dispatcher(types.SimpleNamespace(_script_data=None))
+    assert set(operations._handlers) == {"deferred_file", "dataframe_chunk"}

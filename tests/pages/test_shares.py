@@ -178,6 +178,7 @@ def test_pages_are_not_drawn_for_who_overdrew_the_share_until_it_is_back(public,
     app = start("accounting")
     assert "until pages are drawn again" in words(app)
     assert not app.title
+    assert not app.sidebar.selectbox  # it loads rows, which cost the server what nobody pays
     left.append(-1.0)
     app.run()
     assert not app.title
