@@ -58,6 +58,8 @@ class Registry(Mapping[str, T]):
         self.what, self._kind, self._home = what, kind, home
         self._is_loaded = kind is None
         self._plugged: set[importlib.metadata.EntryPoint] = set()
+        self.packages: dict[str, str] = {}
+        """The packages that items of other packages came with, by the items' names."""
         self._items: dict[str, T] = {}
         self._families: dict[str, Callable[[str], T]] = {}
         self._linkable: dict[str, Callable[[str], bool]] = {}
@@ -159,7 +161,7 @@ class Registry(Mapping[str, T]):
                 item = entry.load()
                 if self._kind is None or not isinstance(item, self._kind):
                     raise TypeError(f"it is of the class {type(item).__name__}, and a {self.what} is wanted")
-                self.register(item)
+                self.packages[self.register(item).name] = package
             except (Exception, SystemExit) as cause:  # whatever a foreign module raises goes on, with the package's name
                 where = f"The entry point {entry.name!r} = {entry.value!r} (group {group}) of the package {package!r}"
                 raise PluginError(f"{where} cannot be used: {type(cause).__name__}: {cause} Mend or uninstall that package.") from cause

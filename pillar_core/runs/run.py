@@ -36,6 +36,7 @@ NOISE_SYSTEM = "noise and sampling came from the operating system and were recor
 CLASSES_PUBLIC = "the list of classes is public and fixed beforehand"
 FORM_PUBLIC = "how rows became features (columns, image size and colour, backbone) is public and was fixed without looking at private rows"
 PERSON_NAMED = "every row names its person rightly, and no person has two names"
+FOREIGN = "the learner, from the package {}, charges all that it releases: no test of this library has held it to that"
 SPLIT_GIVEN = "the split is taken as given; validation and test rows are not protected, and scores on them are non-private releases"
 
 S = TypeVar("S")
@@ -254,6 +255,7 @@ def _guarantee(asked: RunSpec, cost: DpEvent, budget: PrivacyBudget | None, rows
         )
     secrecy = NOISE_SYSTEM if asked.seed is None else NOISE_SECRET
     own = ((PERSON_NAMED,) if rows_per_person is not None else ()) + ((secrecy,) if learner.is_private else ())
+    own += (FOREIGN.format(METHODS.packages[learner.name]),) if learner.name in METHODS.packages else ()
     assumptions = (SIZE_PUBLIC, CLASSES_PUBLIC, FORM_PUBLIC, SPLIT_GIVEN, *own, *learner.assumptions)
     return Guarantee(bounds, delta, neighbours, chosen.name, assumptions, describe(cost), rows_per_person=rows_per_person)
 

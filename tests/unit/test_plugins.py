@@ -27,6 +27,9 @@ def test_items_of_an_installed_package_are_listed_and_run(site: Path, capsys: py
     asked = ["--dataset", "tiny_data", "--method", "tiny_learner", "--public-fraction", "0.2", "--epsilon", "1", "--set", "k=4"]
     assert main(["run", *asked]) == 0
     assert "ε ≤" in capsys.readouterr().out
+    split = pc.split(pc.load_dataset("tiny_data"), public_fraction=0.2)
+    assert "from the package tiny-plugin" in pc.statement(pc.run("tiny_learner", split, epsilon=1.0, k=4)).text
+    assert "from the package" not in pc.statement(pc.run("pillar", split, epsilon=1.0, k=4)).text
 
 
 @pytest.mark.slow
