@@ -140,7 +140,7 @@ def _labels(y_train: Any, y_test: Any, classes: Sequence[Any] | None, sizes: tup
         return names, None, None, problems, notes
     y = None if train is None else labelling.codes(train, order)
     y_of_test = None if test is None else labelling.codes(test, order)
-    if y is not None and classes is not None and len(np.unique(y)) < 2:
+    if y is not None and len(y) and classes is not None and len(np.unique(y)) < 2:
         problems.append(f"y_train must show at least two classes; every row has {names[int(y[0])]}.")
     if test is not None and y_of_test is not None:
         unknown = np.flatnonzero(y_of_test == labelling.MISSING)

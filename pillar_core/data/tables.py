@@ -111,10 +111,14 @@ def _check_width(content: io.BytesIO | Path, ending: str) -> None:
 
         described = pyarrow.parquet.read_metadata(content)
         columns = described.num_columns
-        kinds = [getattr(kind, "value_type", kind) for kind in pyarrow.parquet.read_schema(content).types]
+        schema = pyarrow.parquet.read_schema(content)
+        kinds = [getattr(kind, "value_type", kind) for kind in schema.types]
         is_repeated = any(described.schema.column(column).max_repetition_level for column in range(min(columns, MOST_COLUMNS)))
         if is_repeated or any(map(pyarrow.types.is_nested, kinds)):
             raise DataError("the parquet table holds lists or records: write each of their values as a column of its own.")
+        of_bytes = [name for name, kind in zip(schema.names, kinds, strict=True) if "binary" in str(kind)]
+        if of_bytes:
+            raise DataError(f"the columns {listed(of_bytes)} hold bytes: write them as words or numbers.")
         widths = sum(max(4, described.schema.column(column).length or 0) for column in range(min(columns, MOST_COLUMNS)))
         check_unpacked("the parquet table", widths * described.num_rows, content, most=LARGEST)
     if columns > MOST_COLUMNS:
@@ -214,7 +218,7 @@ def labels_of(column: Any) -> Array:
 
 def partition(frame: Any, split: str | None, y: Array | None, notes: list[str]) -> tuple[Array, Array]:
     if split is not None:
-        sides = frame[split].astype(str).str.strip().str.lower().to_numpy()
+        sides = frame[split].astype(str).fillna("nothing").str.strip().str.lower().to_numpy()
         unknown = np.flatnonzero(~np.isin(sides, ("train", "test")))
         if len(unknown):
             others = listed(sorted(set(sides[unknown].tolist())))

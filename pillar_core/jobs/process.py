@@ -12,7 +12,7 @@ from typing import Any
 from pillar_core.errors import JobError
 from pillar_core.installation import ROOT
 from pillar_core.jobs.kind import SCHEDULER_VARIABLE
-from pillar_core.jobs.state import Folder, is_count
+from pillar_core.jobs.state import Folder, content_of, is_count
 
 _CRASHES_BEFORE_REST = 3
 _REST_SECONDS = 30.0
@@ -71,7 +71,7 @@ def is_resting(folder: Folder) -> bool:
 def _about(folder: Folder) -> dict[str, Any]:
     """What the jobs process said about itself at its start; empty when it ended in order."""
     try:
-        about = json.loads((folder.jobs / "server.json").read_bytes())
+        about = json.loads(content_of(folder.jobs / "server.json"))
     except (OSError, ValueError):
         return {}
     return about if isinstance(about, dict) else {}

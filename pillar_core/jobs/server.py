@@ -16,7 +16,7 @@ from pillar_core import errors, store
 from pillar_core.data import visitors
 from pillar_core.jobs import kind as jobs_kinds
 from pillar_core.jobs.active import ActiveJob, trace_of
-from pillar_core.jobs.state import UNFINISHED, Folder, Job, JobStatus, State, is_count, replace
+from pillar_core.jobs.state import UNFINISHED, Folder, Job, JobStatus, State, content_of, is_count, replace
 from pillar_core.jobs.workers import Engine, Future, Outcome
 
 MAX_RUNNING = 4
@@ -93,22 +93,26 @@ class _Server:
         """End the workers. Jobs that still ran are found and continued by the next jobs process."""
         if self._engine is not None:
             self._engine.close()
-        (self._folder.jobs / "stop").unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            (self._folder.jobs / "stop").unlink()
 
     def sign_out(self) -> None:
         """Say that the end is in order; a process that has not, crashed."""
-        (self._folder.jobs / "server.json").unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            (self._folder.jobs / "server.json").unlink()
 
     def _sign_in(self) -> None:
         path = self._folder.jobs / "server.json"
-        (self._folder.jobs / "stop").unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            (self._folder.jobs / "stop").unlink()
         unclean = 0
         with contextlib.suppress(OSError, ValueError, KeyError, TypeError, RecursionError):
-            before = json.loads(path.read_bytes())["unclean"]
+            before = json.loads(content_of(path))["unclean"]
             unclean = int(before) + 1 if is_count(before) else 0
         scheduler = os.environ.get(jobs_kinds.SCHEDULER_VARIABLE, "")
         about = {"pid": os.getpid(), "started": time.time(), "unclean": unclean, "scheduler": scheduler}
-        replace(path, json.dumps(about).encode())
+        with contextlib.suppress(IsADirectoryError):
+            replace(path, json.dumps(about).encode())
 
     def _recover(self) -> None:
         """Queue again what a killed jobs process left."""
@@ -118,7 +122,7 @@ class _Server:
                 job = self._folder.job(job_id)
                 status = job.status()
                 if status is not None and status.state in UNFINISHED:
-                    job.enqueue(status.kind, again=status)
+                    self._guarded(ActiveJob(job, status, status.kind), lambda active: active.job.enqueue(active.kind, again=active.status))
 
     def _wanted(self) -> bool:
         """Whether to go on; also the heartbeat."""

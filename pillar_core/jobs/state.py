@@ -111,10 +111,11 @@ class Folder:
     def queued(self) -> list[str]:
         """Jobs handed to the jobs process, oldest first."""
         items = []
-        for item in os.scandir(self.jobs / "queue"):
-            with contextlib.suppress(FileNotFoundError):
-                if _is_id(item.name) and item.is_file():
-                    items.append((item.stat().st_mtime_ns, item.name))
+        with contextlib.suppress(NotADirectoryError):
+            for item in os.scandir(self.jobs / "queue"):
+                with contextlib.suppress(FileNotFoundError):
+                    if _is_id(item.name) and item.is_file():
+                        items.append((item.stat().st_mtime_ns, item.name))
         return [name for _, name in sorted(items)]
 
     @contextlib.contextmanager
@@ -160,7 +161,7 @@ class Job:
             JobError: it is gone or unreadable.
         """
         try:
-            spec = decode_json((self.folder / "spec.json").read_bytes())
+            spec = decode_json(content_of(self.folder / "spec.json"))
         except (OSError, ValueError) as error:
             raise JobError(f"job {self.job_id} has no readable specification ({error}); submit it again.") from error
         if not isinstance(spec, dict):
@@ -197,7 +198,7 @@ class Job:
         """Results of finished tasks by number. A line that a killed process left unfinished does not count."""
         results: dict[int, Any] = {}
         for path in sorted(self.parts_folder.glob("*.jsonl")):
-            for line in path.read_bytes().splitlines():
+            for line in content_of(path).splitlines():
                 with contextlib.suppress(ValueError, KeyError, TypeError, OverflowError):
                     part = decode_json(line)
                     results.setdefault(int(part["task"]), part["value"])
@@ -216,7 +217,7 @@ class Job:
     def answered(self) -> dict[str, Any] | None:
         """{"value": …} for a job that needed no work, or None."""
         try:
-            answer = decode_json((self.folder / "result.json").read_bytes())
+            answer = decode_json(content_of(self.folder / "result.json"))
         except (OSError, ValueError):
             return None
         return answer if isinstance(answer, dict) and "value" in answer else None
@@ -230,7 +231,7 @@ class Job:
     def tasks(self) -> list[Any] | None:
         """What the kind's `split` gave, or None when it has not run."""
         try:
-            tasks = decode_json((self.folder / "tasks.json").read_bytes())
+            tasks = decode_json(content_of(self.folder / "tasks.json"))
         except (OSError, ValueError):
             return None
         return tasks if isinstance(tasks, list) else None
@@ -245,13 +246,24 @@ class Job:
         with contextlib.suppress(FileNotFoundError):
             for item in os.scandir(self.running_folder):
                 with contextlib.suppress(OSError, ValueError, TypeError, RecursionError):
-                    marks[int(item.name)] = dict(json.loads(Path(item.path).read_bytes()))
+                    marks[int(item.name)] = dict(json.loads(content_of(Path(item.path))))
         return marks
 
 
 def replace(path: Path, content: bytes) -> None:
     """Give `path` this content, whole at every moment; a job that a power cut takes back is run again."""
     write_whole(path, lambda file: file.write(content), claim=lambda written: os.replace(written, path), sync=False)
+
+
+def content_of(path: Path) -> bytes:
+    """What the file holds.
+
+    Raises:
+        OSError: there is none, or something else, such as a pipe that never ends.
+    """
+    if path.exists() and not path.is_file():
+        raise OSError(f"{path} is no file")
+    return path.read_bytes()
 
 
 def is_count(value: object) -> TypeGuard[float]:
@@ -270,7 +282,7 @@ def _status(path: str, job_id: str) -> JobStatus | None:
         known = _PARSED.get(path)
         if known is not None and known[0] == stamp:
             return known[1]
-        status = _checked(JobStatus(**json.loads(Path(path).read_bytes())), job_id)
+        status = _checked(JobStatus(**json.loads(content_of(Path(path)))), job_id)
     except (FileNotFoundError, NotADirectoryError):
         return None
     except (OSError, ValueError, TypeError, RecursionError) as error:

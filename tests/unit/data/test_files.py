@@ -137,6 +137,7 @@ BAD: dict[str, tuple[bytes, str, str]] = {
     "gap": (_csv(_table().assign(b=np.where(Y, X[:, 1], np.nan))), "a.csv", "table row 2 is not finite in columns b"),
     "no label in a row": (_csv(_table().assign(label=["yes", None] * 10)), "a.csv", "no label in table rows 1, 3"),
     "split word": (_csv(_table().assign(split=["train"] * 19 + ["exam"])), "a.csv", "rows 19 say exam"),
+    "split gap": (_csv(_table().assign(split=["train"] * 18 + ["exam", None])), "a.csv", "rows 18, 19 say exam, nothing."),
     "no train": (_csv(_table().assign(split="test")), "a.csv", "at least one row train"),
     "regression": (_csv(_table().assign(label=X[:, 0] + 0.5)), "a.csv", "regression"),
 }
@@ -445,3 +446,20 @@ def test_a_class_of_one_train_row_is_named() -> None:
     report = dry_run(file.getvalue(), "mine.npz")
     assert report.ok
     assert any(note.startswith("One train row alone has the class 2:") for note in report.notes)
+
+
+@pytest.mark.parametrize("kind", ["binary", "large_binary", "fixed"])
+def test_bytes_in_the_cells_of_a_parquet_table_are_refused(kind: str) -> None:
+    import pyarrow
+    import pyarrow.parquet
+
+    stream, type_ = io.BytesIO(), pyarrow.binary(1) if kind == "fixed" else getattr(pyarrow, kind)()
+    columns = {"a": pyarrow.array([b"\xff", b"b"] * 10, type_), "b": np.arange(20.0), "label": np.arange(20) % 2}
+    pyarrow.parquet.write_table(pyarrow.table(columns), stream)
+    with pytest.raises(DataError, match="columns a hold bytes"):
+        frame_of(stream, ".parquet")
+
+
+def test_no_labels_beside_a_list_of_classes_are_refused() -> None:
+    content = _npz(x_train=np.zeros((0, 2)), y_train=np.zeros(0, bool), classes=np.array(["a", "b"]))
+    assert "x_train must have at least one row" in dry_run(content, "a.npz").problems[0]

@@ -250,6 +250,16 @@ def test_strays_in_the_queue_hold_no_job(still: Path) -> None:
     assert Folder(still).queued() == [job.job_id]
 
 
+def test_a_queue_that_is_a_file_holds_no_job(still: Path) -> None:
+    put(still, "running")
+    (still / "jobs" / "queue").rmdir()
+    (still / "jobs" / "queue").touch()
+    previous = signal.getsignal(signal.SIGTERM)
+    assert jobs_server.serve(idle_minutes=0.0)
+    signal.signal(signal.SIGTERM, previous)
+    assert jobs.status("a" * 32).state == "failed"
+
+
 DEEP = b"[" * 100_000
 
 
@@ -314,6 +324,48 @@ def test_damaged_files_and_foreign_outcomes_end_a_job_and_not_the_process(
     status = job.status()
     assert status is not None
     assert status.state in ("running", "failed", "done")
+
+
+@pytest.mark.parametrize("name", ["running/3", "server.json", "stop", "state.json", "spec.json", "tasks.json"])
+def test_what_is_no_file_holds_up_no_other_job(still: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    monkeypatch.setattr(jobs_server, "Engine", _Workers)
+    for job_id in ("a" * 32, "b" * 32):
+        job = put(still, "running", job_id=job_id)
+        job.create({"kind": "sweep", "grid": {"dataset": "digits", "method": "pillar", "epsilon": 1.0}})
+    if name in ("server.json", "stop"):
+        (still / "jobs" / name).mkdir()
+    elif name.startswith("running"):
+        (still / "jobs" / ("a" * 32) / name).mkdir()
+    else:
+        path = still / "jobs" / ("a" * 32) / name
+        path.unlink(missing_ok=True)
+        os.mkfifo(path)  # whoever opens it waits for a writer
+    server = jobs_server._Server(Folder(still), 0, 0.0)
+    monkeypatch.setattr(server, "_wanted", iter([True] * 6 + [False]).__next__)
+    monkeypatch.setattr(server, "_retired", lambda: None)
+    with waits_at_most(SECONDS):
+        server.loop()
+        server.sign_out()
+        server.close()
+    assert jobs.status("b" * 32).state == "done"
+    if name not in ("server.json", "stop", "tasks.json"):
+        assert jobs.status("a" * 32).state == "failed"
+
+
+@contextlib.contextmanager
+def waits_at_most(seconds: float) -> Iterator[None]:
+    """Fails what hangs in this thread."""
+
+    def fail(*_: object) -> None:
+        pytest.fail("it hangs")
+
+    previous = signal.signal(signal.SIGALRM, fail)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, previous)
 
 
 def test_a_full_disk_ends_no_jobs_process_and_loses_no_job(still: Path, monkeypatch: pytest.MonkeyPatch) -> None:
