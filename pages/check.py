@@ -4,7 +4,7 @@ import streamlit as st
 
 from pages.frame import failures, local, navigation, theme
 from pages.parts.check import views
-from pillar_core.studies.check import read_script
+from pillar_core.studies.check import Reading, read_script
 
 navigation.begin()
 _PASTED = "A script may be long, and it is nobody else's business."
@@ -22,14 +22,15 @@ with failures.shown("This run cannot be checked."):
     if start == "script":
         example = "privacy_engine.make_private(module=model, noise_multiplier=1.1, max_grad_norm=1.0, …)"
         script = local.text("Script", name="check-script", help="Python.", unlinked=_PASTED, placeholder=example, height=220)
-    numbers = views.inputs(read_script(script))
-    views.answer(views.checked(script, views.sampler(has_script=bool(script)), **numbers))
+    numbers = views.inputs(read_script(script) if script else Reading(), has_script=start == "script")
+    views.answer(views.checked(script, views.sampler(has_script=start == "script"), **numbers))
 
 with st.expander("How this was computed", icon=":material/science:"):
     st.markdown(
         "ε is the upper end of this library's own accountant for the sampler and relation named; where no amplification is proven, none "
         "is claimed. Libraries' figures are their formulas for Poisson samples at these numbers. A script is parsed into a syntax tree: "
-        "literals, names with one value, arithmetic and the defaults of command-line options are read, and nothing is run. The numbers "
+        "literals, names bound once, arithmetic and the defaults of command-line options are read, and nothing is run. Its numbers "
+        "count where each statement on the engine, model, optimiser and loader is of a known form; else every number is asked for. They "
         "hold if every row's gradient is clipped by itself, n is public and the noise is secret. In Python: `pc.check_run`; in a "
         "terminal: `python -m pillar_core check`."
     )

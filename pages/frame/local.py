@@ -95,11 +95,12 @@ def text(label: str, *, name: str, help: str, unlinked: str, placeholder: str = 
 
 
 def field(param: Param, *, name: str, label: str, unlinked: str = "") -> Any:
-    """An input made from a parameter: a choice, a whole number or a number."""
+    """An input made from a parameter: a choice, a whole number or a number; one that may be none starts empty."""
     allowed = f"{param.help} Allowed: {param.range}."
     if param.choices:
         return select(label, list(param.choices), param.default, name=name, title=str, help=allowed, unlinked=unlinked)
-    shown = _read(name, param.kind(param.default), unlinked)
+    kept = _read(name, "" if param.none_means else param.kind(param.default), unlinked)
+    shown = None if kept == "" else controls.typed(kept, param.kind(param.default))
     session.fill(_WIDGET + name, shown)
     shape: dict[str, Any] = {"step": 1} if param.kind is int else {"step": None, "format": "%.6g"}
     st.number_input(label, help=allowed, **shape, **_widget(name, unlinked))

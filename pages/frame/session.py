@@ -95,7 +95,7 @@ def control(name: str, place: str = "") -> str:
     return key
 
 
-def fill(key: str, value: Value | list[str]) -> None:
+def fill(key: str, value: Value | list[str] | None) -> None:
     """Makes the widget with this key show `value`, and says nothing to a widget that shows it already.
 
     A value that is assigned is sent to the browser, where it would undo what the user did since this run began: of six

@@ -32,13 +32,24 @@ USUAL_ORDERS = (*(1 + step / 10 for step in range(1, 100)), *range(12, 64))
 """Those of Opacus 1.6 and fastDP; TensorFlow Privacy's differ by a few."""
 
 
+LEAST_NOISE = 0.05
+"""Below, Opacus's fractional orders need not end."""
+
+
 def usual_epsilon(noise_multiplier: float, *, sampling_probability: float, steps: int, delta: float) -> float:
-    """ε of Poisson samples under add/remove as libraries of private training count it, with their short list of orders."""
+    """ε of Poisson samples under add/remove as libraries count it: Opacus's own curve, at their short list of orders."""
     if noise_multiplier == 0:
         return math.inf
-    event = dp_event.GaussianDpEvent(noise_multiplier)
-    sampled = event if sampling_probability == 1 else dp_event.PoissonSampledDpEvent(sampling_probability, event)
-    return float(rdp.RdpAccountant(USUAL_ORDERS).compose(sampled, steps).get_epsilon(delta))
+    orders = np.asarray(USUAL_ORDERS)
+    if noise_multiplier < LEAST_NOISE:
+        event = dp_event.GaussianDpEvent(noise_multiplier)
+        sampled = event if sampling_probability == 1 else dp_event.PoissonSampledDpEvent(sampling_probability, event)
+        return float(rdp.RdpAccountant(USUAL_ORDERS).compose(sampled, steps).get_epsilon(delta))
+    from opacus.accountants.analysis.rdp import compute_rdp
+
+    curve = compute_rdp(q=sampling_probability, noise_multiplier=noise_multiplier, steps=steps, orders=list(USUAL_ORDERS))
+    found = curve - (math.log(delta) + np.log(orders)) / (orders - 1) + np.log1p(-1 / orders)  # Balle et al. 2020, Theorem 21
+    return max(0.0, float(np.nanmin(found)))
 
 
 def _epsilon(curve: Array, orders: tuple[float, ...], events: ElementaryEvents, delta: float) -> EpsilonBounds:

@@ -15,9 +15,7 @@ def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
     parser.add_argument("script", nargs="?", help="Python script or configuration; read, never run")
     for field in FIELDS.values():
         parser.add_argument(f"--{field.name.replace('_', '-')}", type=field.kind, help=field.help)
-    parser.add_argument(
-        "--sampler", choices=list(SAMPLERS), default="poisson", help="how batches are drawn (default: the script's, else poisson)"
-    )
+    parser.add_argument("--sampler", choices=list(SAMPLERS), help="how batches are drawn (default: the script's, else poisson)")
     parser.set_defaults(command=command)
 
 

@@ -24,7 +24,7 @@ SIGNATURES = {
     "noise_multiplier": "(epsilon, *, delta=1e-05, sampling_probability=1.0, steps=1, accountant='auto', relation='add_or_remove_one')",
     "load_model": "(path)",
     "check_run": "(*, n, batch_size, steps=None, epochs=None, noise_multiplier=None, epsilon=None, delta, l2_clip_norm=None, "
-    "sampler='poisson', script=None)",
+    "sampler=None, script=None)",
 }
 
 

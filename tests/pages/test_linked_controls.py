@@ -155,6 +155,8 @@ def move(item: Any) -> bool:
             item.set_value("a: 1")
         case "slider":
             item.set_value(item.max)
+        case "number_input" if item.value is None:
+            item.set_value(1)
         case _:
             item.set_value(item.value / 2 if item.value != int(item.value) else item.value + 1)
     return True

@@ -1,5 +1,6 @@
 """The numbers that somebody gives of a run, and the answer."""
 
+import dataclasses
 import math
 from typing import Any
 
@@ -25,9 +26,10 @@ _EITHER = (
 )
 
 
-def inputs(read: check.Reading) -> dict[str, Any]:
-    """The numbers that the script does not say, by name."""
-    hidden = {name for name in check.FIELDS if {name, check.ALTERNATIVES.get(name)} & set(read.values)}
+def inputs(read: check.Reading, *, has_script: bool) -> dict[str, Any]:
+    """The numbers that the script does not say, by name; beside a script none is filled in."""
+    said = set() if read.unfollowed else set(read.values)
+    hidden = {name for name in check.FIELDS if {name, check.ALTERNATIVES.get(name)} & said}
     for column, (label, names, help_) in zip(st.columns(2), _EITHER, strict=True):
         if names[0] not in hidden:
             with column:
@@ -36,19 +38,21 @@ def inputs(read: check.Reading) -> dict[str, Any]:
     asked = [field for name, field in check.FIELDS.items() if name not in hidden]
     values, columns = dict[str, Any](), st.columns(3)
     for place, field in enumerate(asked):
+        start = ("check.script", "not said") if has_script else ("check", "")
         with columns[place % 3]:
-            values[field.name] = local.field(field, name=f"check.{field.name}", label=_LABELS[field.name])
+            shown = dataclasses.replace(field, none_means=start[1])
+            values[field.name] = local.field(shown, name=f"{start[0]}.{field.name}", label=_LABELS[field.name])
     return values
 
 
-def sampler(*, has_script: bool) -> str:
+def sampler(*, has_script: bool) -> Any:
     """How batches are drawn."""
     help_ = (
         "How rows come into a batch. A DataLoader with shuffle=True shuffles; Opacus turns it into Poisson samples by default, "
         "fastDP and Keras do not."
     )
-    words = check.SAMPLERS | ({"poisson": "As the script says"} if has_script else {})
-    return str(local.select("Batches are", list(words), "poisson", name="check-sampler", title=words.__getitem__, help=help_))
+    words = ({"": "As the script says"} if has_script else {}) | check.SAMPLERS
+    return local.select("Batches are", list(words), next(iter(words)), name="check-sampler", title=words.__getitem__, help=help_) or None
 
 
 @st.cache_data(max_entries=128, show_spinner="Counting …")

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from pillar_core import accounting
-from pillar_core.accounting.rdp import USUAL_ORDERS, usual_epsilon
+from pillar_core.accounting.rdp import LEAST_NOISE, USUAL_ORDERS, usual_epsilon
 from pillar_core.accounting.samplers import TITLES, sampler_cost
 from pillar_core.studies.check.script import Reading
 from pillar_core.types import EpsilonBounds, NeighboringRelation
@@ -52,6 +52,8 @@ def solved_noise(values: Mapping[str, Any], share: float, steps: int, sampler: s
     while claimed(formula, high, poisson) > target and high < MOST_NOISE:
         low, high = high, 2 * high
     high = _bisected(lambda noise: claimed(formula, noise, poisson), target, low, high, tolerance=1e-4)
+    if high < LEAST_NOISE:  # the library's own curve is not called there
+        return min(high, tight)
     if high > 2 * tight:
         floor = -math.log(delta) / USUAL_ORDERS[-1]
         problems.append(

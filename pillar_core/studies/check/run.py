@@ -12,8 +12,7 @@ from pillar_core.accounting.samplers import sampler_cost
 from pillar_core.errors import PillarError, SettingError, UnsupportedError
 from pillar_core.params import Param
 from pillar_core.studies.check.formulas import MOST_NOISE, RELATIONS, Reported, noise_for, reported_by, solved_noise
-from pillar_core.studies.check.loops import Value
-from pillar_core.studies.check.script import Reading, read_script
+from pillar_core.studies.check.script import Reading, Value, read_script
 from pillar_core.types import EpsilonBounds
 
 WEIGHTED = (
@@ -71,13 +70,14 @@ def check_run(
     epsilon: Annotated[float | None, _LIMITS["epsilon"]] = None,
     delta: Annotated[float | None, _LIMITS["delta"]],
     l2_clip_norm: Annotated[float | None, _LIMITS["l2_clip_norm"]] = None,
-    sampler: _Sampler = "poisson",
+    sampler: _Sampler | None = None,
     script: str | None = None,
 ) -> RunCheck:
     """What is certified of a training run with clipped, noised sums, what libraries say of it, and what to change.
 
-    Numbers that are None come from `script`, the text of a Python script or configuration, which is read and never run; a sampler other
-    than "poisson" overrules the script's. What neither says is asked for in `problems`.
+    Numbers that are None come from `script`, the text of a Python script or configuration, which is read and never run; without either,
+    batches are Poisson samples. What neither says is asked for in `problems`; so is everything where the script does what is of no known
+    form: the answer is then of a run with the caller's numbers.
 
     Guarantee: each ε is an upper bound for the relation named, with n public, gradients clipped row by row and secret noise.
 
@@ -97,11 +97,12 @@ def check_run(
         "l2_clip_norm": l2_clip_norm,
     }
     reading = read_script(script) if script and script.strip() else Reading()
-    values, problems = _merged(given, reading)
+    if reading.unfollowed:
+        reading, values, problems, missing = Reading(), *_told(given, sampler, reading)
+    else:
+        values, problems = _merged(given, reading)
+        missing = _missing(values, reading)
     drawn = _sampler(reading, sampler)
-    missing = _missing(values)
-    if "gradient_accumulation_steps" in reading.hidden and batch_size is None:
-        missing.append("Please say the batch size that one noisy step sums over (batch_size), all that are accumulated for it.")
     if missing:
         return _nothing(values | {"sampler": drawn}, (*missing, *problems))
     try:
@@ -113,10 +114,24 @@ def check_run(
         return _nothing(values | {"sampler": drawn}, ("These numbers lie beyond what can be computed: check σ, δ and steps.", *problems))
 
 
+def _told(given: Mapping[str, Value], sampler: str | None, reading: Reading) -> tuple[dict[str, Any], list[str], list[str]]:
+    """The caller's values alone, where the script may do something else, what does not fit, and what the caller has to say."""
+    values = {name: value for name, value in given.items() if value is not None}
+    missing = _missing(values, Reading())
+    if sampler is None:
+        missing.append("Please say how batches are drawn (sampler).")
+    found = [f"{line} The script cannot be followed there, and its numbers are not counted." for line in reading.unfollowed]
+    if not missing:
+        found.insert(0, "The script is not followed: this ε is of a run with the numbers that you said, whatever the script does.")
+    return values, found, missing
+
+
 def _merged(given: Mapping[str, Value], reading: Reading) -> tuple[dict[str, Any], list[str]]:
-    """Values by field, the caller's before the script's, and what does not fit."""
+    """Values by field, the caller's before the script's, and what does not fit. The noise that a script takes or solves stays its own."""
     values: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
-    problems = list(reading.unread)
+    problems = [f"{words} Please say it yourself." for words in reading.unread]
+    if "epsilon" in values and {"noise_multiplier", "epsilon"} & set(reading.values):
+        problems.append(f"Your ε = {values.pop('epsilon'):g} was not counted: the script says its noise itself.")
     for name, limit in _LIMITS.items():
         value = reading.values.get(name)
         if value is None or _is_answered(name, values):
@@ -130,10 +145,15 @@ def _merged(given: Mapping[str, Value], reading: Reading) -> tuple[dict[str, Any
     if reading.library == "fastdp" and "delta" not in values and "n" in values:
         values["delta"] = 1 / (2 * values["n"])
         problems.append(f"No δ is said: fastDP takes 1/(2n) = {values['delta']:.3g}.")
-    accumulated = reading.values.get("gradient_accumulation_steps", 1)
-    if isinstance(accumulated, int | float) and accumulated > 1 and "batch_size" in values and given["batch_size"] is None:
-        values["batch_size"] *= math.ceil(accumulated)
+    if given["batch_size"] is None and "batch_size" in values:
+        values["batch_size"] *= _accumulated(reading)
     return values, problems
+
+
+def _accumulated(reading: Reading) -> int:
+    """Batches that one noisy step sums over."""
+    said = reading.values.get("gradient_accumulation_steps", 1)
+    return max(1, math.ceil(said)) if isinstance(said, int | float) else 1
 
 
 def _is_answered(name: str, values: Mapping[str, Any]) -> bool:
@@ -141,21 +161,18 @@ def _is_answered(name: str, values: Mapping[str, Any]) -> bool:
     return name in values or ALTERNATIVES.get(name) in values
 
 
-def _sampler(reading: Reading, asked: str) -> str:
-    """What draws the batches: as asked, else as the script or its library does."""
-    if asked != "poisson":
-        return asked
+def _sampler(reading: Reading, asked: str | None) -> str:
+    """What draws the batches: as asked, else as the script's library does."""
+    if asked is not None or not reading.library:
+        return asked or "poisson"
     if "sampler" in reading.values:
         return str(reading.values["sampler"])
-    if not reading.library:
-        return "shuffled" if "shuffle" in {*reading.values, *reading.hidden} else asked
-    if "poisson_sampling" in reading.hidden:
-        return "shuffled"  # the worst that it can be
     draws_itself = {"opacus": reading.values.get("poisson_sampling", True), "jax_privacy": reading.values.get("poisson_sampling", False)}
-    return "poisson" if draws_itself.get(reading.library, False) is True else "shuffled"
+    is_known = "poisson_sampling" not in reading.hidden  # else the worst that it can be
+    return "poisson" if is_known and draws_itself.get(reading.library, False) is True else "shuffled"
 
 
-def _missing(values: Mapping[str, Any]) -> list[str]:
+def _missing(values: Mapping[str, Any], reading: Reading) -> list[str]:
     asked = {
         "n": "how many training rows there are (n)",
         "batch_size": "the batch size that one noisy step sums over (batch_size)",
@@ -164,9 +181,47 @@ def _missing(values: Mapping[str, Any]) -> list[str]:
         "delta": "the δ of the guarantee (delta)",
     }
     missing = [f"Please say {words}." for name, words in asked.items() if not _is_answered(name, values)]
-    if not missing and values["batch_size"] > values["n"]:
+    if "l2_clip_norm" in reading.hidden and "l2_clip_norm" not in values:
+        missing.append("Please say the clip norm (l2_clip_norm), or that there is one.")
+    if "gradient_accumulation_steps" in reading.hidden:
+        missing.append("How many batches one noisy step sums over is not read: write it into the script as a number.")
+    if missing:
+        return missing
+    if values["batch_size"] > values["n"]:
         return [f"A batch of {values['batch_size']:,} rows cannot come from n = {values['n']:,}: please say which is wrong."]
-    return missing
+    share, longest = _share(values, reading), reading.values.get("epochs")
+    if isinstance(longest, int | float) and _steps(values, share) < _steps({"epochs": longest}, share):
+        return [f"The script trains for {longest:g} epochs, and you said less: please say which is wrong."]
+    return []
+
+
+def _share(values: Mapping[str, Any], reading: Reading) -> float:
+    """The share of rows that a batch draws."""
+    share: float = values["batch_size"] / values["n"]
+    if reading.library == "opacus":  # it draws and counts with 1 / len(data_loader)
+        may_drop = reading.values.get("drop_last") is True or "drop_last" in reading.hidden
+        share = 1 / (values["n"] // values["batch_size"] if may_drop else math.ceil(1 / share))
+    return share
+
+
+def _steps(values: Mapping[str, Any], share: float) -> int:
+    return int(values.get("steps") or math.ceil(round(values["epochs"] / share, 6)))
+
+
+def _solved(values: Mapping[str, Any], sampler: str, reading: Reading, problems: list[str]) -> float | None:
+    """The noise for the target ε: for a script's, with its own batch, δ and length."""
+    own = dict(values)
+    if "epsilon" in reading.values:
+        own |= {name: reading.values[name] for name in ("n", "batch_size", "delta") if name in reading.values}
+        if "batch_size" in reading.values:
+            own["batch_size"] *= _accumulated(reading)
+        if reading.library == "fastdp":
+            own["delta"] = reading.values.get("delta", 1 / (2 * own["n"]))
+        said = {name: reading.values.get(f"planned_{name}", reading.values.get(name)) for name in ("steps", "epochs")}
+        if any(said.values()):
+            own |= said
+    share = _share(own, reading)
+    return solved_noise(own, share, _steps(own, share), sampler, reading, problems)
 
 
 def _nothing(counted: Mapping[str, Any], problems: tuple[str, ...]) -> RunCheck:
@@ -175,14 +230,11 @@ def _nothing(counted: Mapping[str, Any], problems: tuple[str, ...]) -> RunCheck:
 
 
 def _checked(values: dict[str, Any], sampler: str, reading: Reading, problems: list[str]) -> RunCheck:
-    share = values["batch_size"] / values["n"]
-    if reading.library == "opacus":  # it draws and counts with 1 / len(data_loader)
-        may_drop = reading.values.get("drop_last") is True or "drop_last" in reading.hidden
-        share = 1 / (values["n"] // values["batch_size"] if may_drop else math.ceil(1 / share))
-    passes = values["epochs"] if "epochs" in values else values["steps"] * share
-    steps = values.get("steps") or math.ceil(round(passes / share, 6))
+    share = _share(values, reading)
+    steps = _steps(values, share)
+    passes = values["epochs"] if "epochs" in values else steps * share
     factor = 2.0 if _has_microbatches(reading, values) else 1.0
-    noise = values["noise_multiplier"] if "noise_multiplier" in values else solved_noise(values, share, steps, sampler, reading, problems)
+    noise = values["noise_multiplier"] if "noise_multiplier" in values else _solved(values, sampler, reading, problems)
     counted = {**values, "steps": steps, "sampling_probability": share, "noise_multiplier": noise, "sampler": sampler}
     refusal = _refusal(values, sampler, reading)
     if refusal or noise is None:
@@ -212,8 +264,8 @@ def _refusal(values: Mapping[str, Any], sampler: str, reading: Reading) -> str:
     if sampler == "weighted":
         dropped = " Opacus drops the weights and draws Poisson samples at 1 / (number of batches), which may be far more rows than asked."
         return WEIGHTED + (dropped if reading.library == "opacus" and reading.values.get("poisson_sampling", True) else "")
-    if sampler == "shuffled" and (reading.values.get("replacement") or "replacement" in reading.hidden):
-        return "Rows are drawn with replacement: one row may enter a sum several times, and no bound is proven."
+    if sampler == "poisson" and reading.library == "jax_privacy" and _accumulated(reading) > 1:
+        return "Each accumulated batch is a Poisson sample of its own, so that one row may enter a sum several times: no bound is proven."
     clip = values.get("l2_clip_norm", 1.0)
     if not 0 < clip < math.inf:
         return f"l2_clip_norm = {clip:g}: without a clip, one row moves a sum by any amount, and noise of σ clip norms is no number."
@@ -225,8 +277,7 @@ def _has_microbatches(reading: Reading, values: Mapping[str, Any]) -> bool:
     groups = reading.values.get("num_microbatches")
     if reading.hidden & {"num_microbatches", "used_microbatching"}:
         return True  # the worst that it can be
-    accumulated = reading.values.get("gradient_accumulation_steps", 1)
-    split = {values["batch_size"], values["batch_size"] / (accumulated or 1)} if isinstance(accumulated, int | float) else set()
+    split = {values["batch_size"], values["batch_size"] / _accumulated(reading)}
     return reading.values.get("used_microbatching") is True or (groups is not None and groups not in split)
 
 

@@ -1,111 +1,24 @@
 """A training script or configuration, read as a syntax tree and never run: the numbers that its privacy hangs on.
 
 Calls of Opacus, TensorFlow Privacy, fastDP (private-transformers too) and JAX-Privacy are known by name. A value counts where it is a
-number in the text: a literal, a name given one value, arithmetic of those, or a command-line option's default. The rest is asked for.
+number in the text: a literal, a name bound once, arithmetic of those, or a command-line option's default. The rest is asked for, and so
+is everything where the script does what is of no known form.
 """
 
 import ast
 import collections
 import dataclasses
 import operator
-import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from pillar_core.studies.check.loops import Value, calls, longer_training, named
+from pillar_core.studies.check.forms import CALLS, Script, argument, named, training_loops, unfollowed
 
+Value = bool | int | float | str | None
 LONGEST = 50_000
 """Characters of a script that is read: Python's own parser takes time that grows with the square of a dotted name."""
 LARGEST, DEEPEST = 2.0**63, 20
 """Of a number, and of names within names: more would take time, and is no setting."""
-
-_OPACUS: Mapping[str, str] = {
-    "noise_multiplier": "noise_multiplier",
-    "target_epsilon": "epsilon",
-    "target_delta": "delta",
-    "epochs": "epochs",
-    "max_grad_norm": "l2_clip_norm",
-    "poisson_sampling": "poisson_sampling",
-    "clipping": "clipping",
-}
-_ENGINE: Mapping[str, str] = {"accountant": "accountant"}
-_FAST_DP: Mapping[str, str] = {
-    "batch_size": "batch_size",
-    "sample_size": "n",
-    "epochs": "epochs",
-    "num_steps": "steps",
-    "noise_multiplier": "noise_multiplier",
-    "target_epsilon": "epsilon",
-    "target_delta": "delta",
-    "max_grad_norm": "l2_clip_norm",
-    "clipping_fn": "clipping",
-    "accounting_mode": "accountant",
-}
-_TF_OPTIMISER = {
-    "l2_norm_clip": "l2_clip_norm",
-    "noise_multiplier": "noise_multiplier",
-    "num_microbatches": "num_microbatches",
-    "gradient_accumulation_steps": "gradient_accumulation_steps",
-}
-_TF_STATEMENT = {
-    "number_of_examples": "n",
-    "batch_size": "batch_size",
-    "num_epochs": "epochs",
-    "noise_multiplier": "noise_multiplier",
-    "delta": "delta",
-    "used_microbatching": "used_microbatching",
-}
-_TF_EPSILON = {"n": "n", "batch_size": "batch_size", "noise_multiplier": "noise_multiplier", "epochs": "epochs", "delta": "delta"}
-_JAX = {
-    "epsilon": "epsilon",
-    "delta": "delta",
-    "clipping_norm": "l2_clip_norm",
-    "batch_size": "batch_size",
-    "gradient_accumulation_steps": "gradient_accumulation_steps",
-    "train_steps": "steps",
-    "train_size": "n",
-    "poisson_sampling_in_fit": "poisson_sampling",
-    "noise_multiplier": "noise_multiplier",
-}
-_LOADER = {"batch_size": "batch_size", "shuffle": "shuffle", "drop_last": "drop_last"}
-_CALLS: Mapping[str, tuple[str, Mapping[str, str]]] = {
-    "make_private": ("opacus", _OPACUS),
-    "make_private_with_epsilon": ("opacus", _OPACUS),
-    "DPKerasConfig": ("jax_privacy", _JAX),
-    "compute_dp_sgd_privacy": ("tensorflow_privacy", _TF_EPSILON),
-    "compute_dp_sgd_privacy_statement": ("tensorflow_privacy", _TF_STATEMENT),
-    **{f"DPKeras{kind}Optimizer": ("tensorflow_privacy", _TF_OPTIMISER) for kind in ("SGD", "Adam", "Adagrad")},
-    **{f"VectorizedDPKeras{kind}Optimizer": ("tensorflow_privacy", _TF_OPTIMISER) for kind in ("SGD", "Adam", "Adagrad")},
-    "DPGradientDescentGaussianOptimizer": ("tensorflow_privacy", _TF_OPTIMISER),
-    "WeightedRandomSampler": ("", {}),
-    "RandomSampler": ("", {"replacement": "replacement"}),
-    "DataLoader": ("", _LOADER),
-    "fit": ("", {"batch_size": "batch_size", "epochs": "epochs"}),
-}
-"""Library and fields of each call by its keywords, which are also its arguments in order where they may stand alone."""
-_POSITIONAL = {"compute_dp_sgd_privacy", "compute_dp_sgd_privacy_statement", "DPKerasConfig"}
-_POSITIONAL |= {name for name, (_, fields) in _CALLS.items() if fields is _TF_OPTIMISER}
-SILENT = ("poisson_sampling", "gradient_accumulation_steps", "num_microbatches", "used_microbatching", "drop_last", "accountant")
-"""Fields that decide ε though nobody need write them."""
-_OPTIONS = ("add_argument", "DEFINE_float", "DEFINE_integer", "DEFINE_bool", "DEFINE_boolean", "set_defaults")
-_SCHEDULES = ("ExponentialNoise", "LambdaNoise", "StepNoise")
-_JOINING: Mapping[str, str] = {
-    **dict.fromkeys(("virtual_step", "signal_skip_step"), "lets one noisy step sum over several batches"),
-    **dict.fromkeys(
-        (
-            "DifferentiallyPrivateDistributedDataParallel",
-            "DPDDP",
-            "DistributedDataParallel",
-            "DistributedDPOptimizer",
-            "DistributedSampler",
-        ),
-        "lets one noisy step sum over the batches of several processes",
-    ),
-}
-_DRAWING = {"make_private", "make_private_with_epsilon", "from_data_loader"}
-"""Opacus's calls that noise which changes, and those that draw Poisson samples."""
-_PARSING = ("parse_args", "parse_known_args")
-_ENGINES = {"fastDP": "fastdp", "private_transformers": "fastdp", "opacus": "opacus"}
 _OPERATIONS: Mapping[type, Any] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
@@ -120,149 +33,122 @@ class Reading:
     """What a script says: the library ("" where none is known), values by field, and what could not be read, in words.
 
     hidden: fields that are said, but not as one number: their value must not be guessed.
+    unfollowed: lines by which the run may be another than the values say, and why; with any, no value may be counted.
     """
 
     library: str = ""
     values: Mapping[str, Value] = dataclasses.field(default_factory=dict)
     unread: tuple[str, ...] = ()
     hidden: frozenset[str] = frozenset()
+    unfollowed: tuple[str, ...] = ()
 
 
 def read_script(text: str) -> Reading:
     """The privacy settings of a Python script. Nothing of it is run, imported or looked up."""
     if len(text) > LONGEST:
-        return Reading(unread=(f"The script has {len(text):,} characters; the part that sets up privacy, at most {LONGEST:,}, is enough.",))
+        return _unread(f"The script has {len(text):,} characters; the part that sets up privacy, at most {LONGEST:,}, is enough.")
     try:
         return _read(ast.parse(text))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return Reading(unread=("The script cannot be read as Python: paste the part that sets up privacy, or give the numbers.",))
+        return _unread("The script cannot be read as Python: paste the part that sets up privacy, or give the numbers.")
+
+
+def _unread(why: str) -> Reading:
+    return Reading(unfollowed=(why,))
 
 
 def _read(tree: ast.Module) -> Reading:
-    names, library, found, unread, hidden = _names(tree), _imported(tree), dict[str, Value](), list[str](), set[str]()
-    for call in sorted(calls(tree), key=lambda node: node.lineno):
-        name = named(call.func)
-        if name == "PrivacyEngine":
-            is_fast = library == "fastdp" or any(keyword.arg == "sample_size" for keyword in call.keywords)
-            owner, fields = ("fastdp", _FAST_DP) if is_fast else ("opacus", _ENGINE)
-        elif name in _CALLS and not (name == "DataLoader" and _is_for_tests(call)):
-            owner, fields = _CALLS[name]
-        else:
-            continue
-        library = owner or library
-        if name == "WeightedRandomSampler":
-            found["sampler"] = "weighted"
-        order = ("dataset", "batch_size", "shuffle") if name == "DataLoader" else tuple(fields) if name in _POSITIONAL else ()
-        for keyword, expression in _arguments(call, order):
-            field = fields.get(keyword)
-            if field is None or (isinstance(expression, ast.Constant) and expression.value is None):
+    script = Script(tree)
+    names, found, unread, hidden = _names(script), dict[str, Value](), list[str](), set[str]()
+    library = script.library_of(script.set_ups[0]) if script.set_ups else ""
+    reasons = [f"Line {line}: {reason}." for line, reason in sorted(set(unfollowed(tree, script)))]
+    for call in script.read():
+        name = script.called(call)
+        spec = CALLS[name]
+        for keyword, expression in _arguments(call, list(spec["fields"])[: spec.get("positional", 0)]):
+            field = spec["fields"].get(keyword)
+            if isinstance(expression, ast.Constant) and expression.value is None:
+                continue
+            if field is None and keyword not in spec.get("others", ()):
+                reasons.append(
+                    f"Line {call.lineno}: what {keyword or ast.unparse(expression):.60} does to {named(call.func)} is not known."
+                )
+            if not field or (field == "epochs" and name == "fit" and library == "jax_privacy"):  # its config stops the training
                 continue
             value = _value(expression, names)
             if value is None or found.get(field, value) != value:
                 why = "another value than before" if value is not None else "not a number in the text"
-                unread.append(f"Line {call.lineno}, {name}: {keyword} = {ast.unparse(expression):.60} is {why}.")
+                unread.append(f"Line {call.lineno}, {named(call.func)}: {keyword} = {ast.unparse(expression):.60} is {why}.")
                 hidden.add(field)
             else:
                 found[field] = value
-        if is_open := _is_open(call):
-            unread.append(f"Line {call.lineno}, {name}: what {ast.unparse(is_open):.60} holds is not read.")
-            hidden |= {field for field in fields.values() if field in SILENT and field not in found}
-    for line, reason in _changes_of_noise(tree):
-        unread.append(f"Line {line}: {reason} changes the noise while it trains: say a σ that no step falls below.")
-        hidden |= {"noise_multiplier", "epsilon"}
-    for field, line, reason in (*_joined_batches(tree), *longer_training(tree, lambda given: _value(given, names), found.get("epochs"))):
-        unread.append(f"Line {line}: {reason}: say {'noise_multiplier' if field == 'epsilon' else field} yourself.")
-        hidden.add(field)
-    if any(named(call.func) == "DataLoader" and not _is_for_tests(call) for call in calls(tree)):
-        found.setdefault("shuffle", False)
-    if library == "opacus" and not any(named(call.func) in _DRAWING for call in calls(tree)):
-        hidden.add("poisson_sampling")
+    if script.is_weighted():
+        found["sampler"] = "weighted"
+    if library == "tensorflow_privacy" and not CALLS[script.called(script.set_ups[0])].get("set_up"):
+        found.setdefault("used_microbatching", True)  # the library's default
+    if library == "opacus" and found.get("clipping", "flat") not in ("flat", "per_layer"):
+        reasons.append(f"Line {script.set_ups[0].lineno}: clipping = {found['clipping']!r} is not known.")
+    is_planned = bool({"planned_epochs", "planned_steps"} & set(found))
+    if "epsilon" in found and ("delta" in hidden or (library in ("opacus", "fastdp") and not is_planned)):
+        hidden.add("epsilon")  # what the noise is solved for is not known
+    _add_length(script, names, found, hidden)
     values = {field: value for field, value in found.items() if field not in hidden}
-    return Reading(library, values, tuple(dict.fromkeys(unread)), frozenset(hidden))
+    return Reading(library, values, tuple(dict.fromkeys(unread)), frozenset(hidden), tuple(dict.fromkeys(reasons)))
 
 
-def _is_open(call: ast.Call) -> ast.expr | None:
-    """An argument that stands for any number of others."""
-    starred = [argument for argument in call.args if isinstance(argument, ast.Starred)]
-    return next(iter([*starred, *(keyword.value for keyword in call.keywords if keyword.arg is None)]), None)
-
-
-def _changes_of_noise(tree: ast.Module) -> Iterator[tuple[int, str]]:
-    """Lines that change an optimiser's noise, and by what."""
-    read = {ast.unparse(node) for node in ast.walk(tree) if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load)}
-    for node in ast.walk(tree):
-        match node:
-            case ast.Call(func=func) if named(func) in _SCHEDULES:
-                yield node.lineno, named(func)
-            case ast.Call(func=ast.Name(id="setattr"), args=[_, ast.Constant(value="noise_multiplier"), *_]):
-                yield node.lineno, "setattr"
-            case ast.Attribute(value=owner, attr="noise_multiplier", ctx=ast.Store()):
-                if "opt" in ast.unparse(owner).lower() or ast.unparse(node) not in read:  # else a setting that is read elsewhere
-                    yield node.lineno, ast.unparse(node)
-
-
-def _joined_batches(tree: ast.AST) -> Iterator[tuple[str, int, str]]:
-    """(field, line, why) of calls by which a step sums over more than a loader's batch."""
-    for call in calls(tree):
-        if named(call.func) in _JOINING:
-            yield "batch_size", call.lineno, f"{named(call.func)} {_JOINING[named(call.func)]}"
-
-
-def _imported(tree: ast.Module) -> str:
-    """The engine that the script imports, where the name of its class alone does not tell."""
-    for node in ast.walk(tree):
-        modules = [node.module or ""] if isinstance(node, ast.ImportFrom) else []
-        modules += [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
-        for module in modules:
-            if module.split(".")[0] in _ENGINES:
-                return _ENGINES[module.split(".")[0]]
-    return ""
-
-
-def _names(tree: ast.Module) -> dict[str, ast.expr]:
-    """Names with one value in the whole text: those of variables and `self.x` as written, command-line options as `.x` with their defaults.
-
-    A name that anything else binds too (a loop, a parameter, an unpacking, an import) has none.
-    """
-    values: dict[str, list[ast.expr]] = {}
-    bound = collections.Counter(ast.unparse(node) for node in ast.walk(tree) if isinstance(getattr(node, "ctx", None), ast.Store))
-    bound.update(node.arg for node in ast.walk(tree) if isinstance(node, ast.arg))
-    bound.update(node.asname or node.name for node in ast.walk(tree) if isinstance(node, ast.alias))
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None:
-            for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
-                values.setdefault(ast.unparse(target), []).append(node.value)
-        elif isinstance(node, ast.Call) and named(node.func) in _OPTIONS:
-            for option, default in _options(node):
-                values.setdefault(f".{option}", []).append(default)
-                bound[f".{option}"] += 1
-    is_given = any(call.args or call.keywords for call in calls(tree) if named(call.func) in _PARSING)  # the options' own values
-    return {
-        name: given[0] for name, given in values.items() if len(given) == 1 and bound[name] == 1 and not (is_given and name.startswith("."))
-    }
-
-
-def _options(call: ast.Call) -> Iterator[tuple[str, ast.expr]]:
-    """The names of a command-line option, with its default."""
-    if named(call.func) == "set_defaults":
-        yield from ((keyword.arg, keyword.value) for keyword in call.keywords if keyword.arg)
+def _add_length(script: Script, names: dict[str, ast.expr], found: dict[str, Value], hidden: set[str]) -> None:
+    """How long it trains: as its loops say, else as its noise was planned for."""
+    rounds = training_loops(script)
+    if rounds is None:
+        found |= {name: found[f"planned_{name}"] for name in ("epochs", "steps") if f"planned_{name}" in found}
         return
-    defaults = [keyword.value for keyword in call.keywords if keyword.arg == "default"]
-    if named(call.func) != "add_argument":
-        defaults = defaults or call.args[1:2]
-    for argument in call.args[: None if named(call.func) == "add_argument" else 1]:
-        if defaults and isinstance(argument, ast.Constant) and isinstance(argument.value, str):
-            yield argument.value.lstrip("-").replace("-", "_"), defaults[0]
+    ends = [_value(end, names) for end in rounds]
+    numbers = [float(end) for end in ends if isinstance(end, int | float)]
+    if len(numbers) < len(ends):
+        hidden.add("epochs")
+    else:
+        found["epochs"] = max(0.0, numbers[-1] - (numbers[0] if len(numbers) > 1 else 0.0))
 
 
-def _arguments(call: ast.Call, order: tuple[str, ...]) -> Iterator[tuple[str, ast.expr]]:
-    yield from zip(order, call.args, strict=False)
-    yield from ((keyword.arg, keyword.value) for keyword in call.keywords if keyword.arg)
+def _names(script: Script) -> dict[str, ast.expr]:
+    """Names bound once, with what they are bound to; command-line options under the name that they are read by, with their defaults."""
+    names, options = dict(script.values), collections.defaultdict[str, list[ast.expr]](list)
+    parsed = {
+        name: value.func.value.id
+        for name, value in names.items()
+        if isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr == "parse_args"
+        and isinstance(value.func.value, ast.Name) and not value.args and not value.keywords
+    }  # fmt: skip
+    for call in script.calls:
+        option = _option(call)
+        if option and named(call.func) == "add_argument":
+            for name, parser in parsed.items():
+                if ast.unparse(call.func) == f"{parser}.add_argument" and script.is_only_read(name) and script.is_parser(parser):
+                    options[f"{name}.{option[0]}"].append(option[1])
+        elif option:
+            for start in ("FLAGS", "flags.FLAGS"):
+                options[f"{start}.{option[0]}"].append(option[1])
+    return names | {name: given[0] for name, given in options.items() if len(given) == 1 and name not in script.stored}
 
 
-def _is_for_tests(call: ast.Call) -> bool:
-    """Whether a loader reads test or validation rows, by the name of what it reads."""
-    return bool(re.search(r"(?<![a-z])(test|val|eval)", ast.unparse(call).lower()))
+def _option(call: ast.Call) -> tuple[str, ast.expr] | None:
+    """The name that a command-line option is kept under, and its default."""
+    is_flag = named(call.func).startswith("DEFINE_")
+    if not is_flag and named(call.func) != "add_argument":
+        return None
+    written = [one.value for one in call.args if isinstance(one, ast.Constant) and isinstance(one.value, str)]
+    long = [one for one in written if one.startswith("--")] or written
+    default = argument(call, "default") or (call.args[1] if is_flag and len(call.args) > 1 else None)
+    is_other = {keyword.arg for keyword in call.keywords} & {"dest", "action", "nargs", None}
+    return (long[0].lstrip("-").replace("-", "_"), default) if long and default is not None and not is_other else None
+
+
+def _arguments(call: ast.Call, order: list[str]) -> Iterator[tuple[str, ast.expr]]:
+    """Arguments with their keywords; "" for one that has none or stands for any number of others."""
+    yield from (
+        (order[place] if place < len(order) and not isinstance(given, ast.Starred) else "", given) for place, given in enumerate(call.args)
+    )
+    yield from ((keyword.arg or "", keyword.value) for keyword in call.keywords)
 
 
 def _value(expression: ast.expr, names: dict[str, ast.expr], depth: int = 0) -> Value:
@@ -275,15 +161,11 @@ def _meant(expression: ast.expr, names: dict[str, ast.expr], depth: int) -> Valu
     match expression:
         case ast.Constant(value=bool() | int() | float() | str() as constant):
             return constant
-        case ast.Name() | ast.Attribute():
-            written = ast.unparse(expression)
-            option = [f".{named(expression)}"] if isinstance(expression, ast.Attribute) else []
-            meant: list[Value] = []
-            for name in (name for name in (written, *option) if name in names):
-                given, names[name] = names[name], ast.Constant(None)  # a name within itself has no value
-                meant.append(_value(given, names, depth + 1))
-                names[name] = ast.Constant(meant[-1])  # worked out once, however often it is named
-            return meant[0] if meant and meant[0] == meant[-1] else None
+        case ast.Name() | ast.Attribute() if (written := ast.unparse(expression)) in names:
+            given, names[written] = names[written], ast.Constant(None)  # a name within itself has no value
+            meant = _value(given, names, depth + 1)
+            names[written] = ast.Constant(meant)  # worked out once, however often it is named
+            return meant
         case ast.UnaryOp(op=ast.USub(), operand=operand):
             inner = _value(operand, names, depth + 1)
             return -inner if isinstance(inner, int | float) else None

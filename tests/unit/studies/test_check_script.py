@@ -17,6 +17,7 @@ parser.add_argument("-b", "--batch-size", type=int, default=2 * 128)
 flags.DEFINE_float("sigma", 1.1, "noise")
 N = 60_000
 EPOCHS = int("12") + 3
+args = parser.parse_args()
 train = DataLoader(train_set, batch_size=args.batch_size, shuffle=True, drop_last=True)
 test = DataLoader(test_set, batch_size=4096)
 engine = opacus.PrivacyEngine(accountant="rdp")
@@ -35,15 +36,16 @@ def test_options_names_and_arithmetic_are_read():
         "accountant": "rdp",
         "noise_multiplier": 1.1,
     }
-    assert read.unread == ("Line 12, make_private: max_grad_norm = C is not a number in the text.",)
+    assert not read.unfollowed
+    assert read.unread == ("Line 13, make_private: max_grad_norm = C is not a number in the text.",)
 
 
 def test_what_no_number_says_is_asked_for():
     check = pc.check_run(n=None, batch_size=None, delta=None, script=OPTIONS)
     asked = " ".join(check.problems)
-    assert all(words in asked for words in ("(n)", "steps or epochs", "(delta)"))
+    assert all(words in asked for words in ("(n)", "steps or epochs", "(delta)", "(l2_clip_norm)"))
     assert all(bounds is None for bounds in check.epsilon.values())
-    full = pc.check_run(n=60_000, batch_size=None, epochs=15, delta=1e-6, script=OPTIONS)
+    full = pc.check_run(n=60_000, batch_size=None, epochs=15, delta=1e-6, l2_clip_norm=1.0, script=OPTIONS)
     assert full.counted["sampling_probability"] == 1 / (60_000 // 256)  # the loader drops the last batch
     assert full.reported[0].library == "Opacus (RDP)"
     assert full.epsilon["add_or_remove_one"].upper < full.reported[0].epsilon
@@ -98,7 +100,9 @@ def test_contradictions_are_refused():
 
 def test_the_command_answers_from_a_script(tmp_path, capsys):
     (tmp_path / "train.py").write_text(OPTIONS)
-    options = parser().parse_args(["check", str(tmp_path / "train.py"), "--n", "60000", "--epochs", "15", "--delta", "1e-6"])
+    options = parser().parse_args(
+        ["check", str(tmp_path / "train.py"), "--n", "60000", "--epochs", "15", "--delta", "1e-6", "--l2-clip-norm", "1"]
+    )
     assert options.command(options) == 0
     shown = capsys.readouterr().out
     assert "certified, add_or_remove_one: epsilon <= " in shown
@@ -118,7 +122,7 @@ OPACUS = "PrivacyEngine().make_private(module=m, optimizer=o, data_loader=DataLo
         (OPACUS.format("", "sigma", "").join(["for sigma in (1.0, 0.3):\n    ", ""]), None),
         ("sigma = 1.0\ndef train(sigma):\n    " + OPACUS.format("", "sigma", ""), None),
         ("sigma = 1.0\nsigma, b = values\n" + OPACUS.format("", "sigma", ""), None),
-        ("a.sigma = 1.0\nb.sigma = 0.3\n" + OPACUS.format("", "b.sigma", ""), 0.3),
+        ("a.sigma = 1.0\nb.sigma = 0.3\n" + OPACUS.format("", "b.sigma", ""), None),
         (OPACUS.format("", "1.0", "") + "\n" + OPACUS.format("", "0.3", ""), None),
         ("x = 0x" + "f" * 5_000 + "\n" + OPACUS.format("", "x", ""), None),
     ],
@@ -133,7 +137,6 @@ def test_a_value_that_is_not_one_number_is_asked_for(text, noise):
 @pytest.mark.parametrize(
     "text",
     [
-        OPACUS.format("", "1.0", ", **settings"),
         OPACUS.format("", "1.0", ", poisson_sampling=args.poisson"),
         "DPKerasSGDOptimizer(1.0, 1.0, 1)",
         "DPKerasSGDOptimizer(l2_norm_clip=1.0, noise_multiplier=1.0, num_microbatches=args.groups)",
@@ -154,7 +157,7 @@ def test_accumulation_that_is_not_read_leaves_the_batch_to_be_said():
 
 def test_a_script_that_takes_the_parser_long_is_not_parsed():
     """Python's parser takes time that grows with the square of a dotted name: 180,000 signs take 21 s, in which nothing else runs."""
-    assert "at most 50,000" in " ".join(read_script("import " + "a." * 30_000 + "b").unread)
+    assert "at most 50,000" in read_script("import " + "a." * 30_000 + "b").unfollowed[0]
 
 
 def test_numbers_that_grow_cost_nothing():
@@ -192,7 +195,7 @@ TARGET = (
 )
 
 
-@pytest.mark.parametrize("engine", ['accountant="gdp"', "accountant=args.accountant", "**settings"])
+@pytest.mark.parametrize("engine", ['accountant="gdp"', "accountant=args.accountant"])
 def test_a_target_that_opacus_solves_by_the_central_limit_certifies_more(engine):
     """Opacus 1.6 itself solves σ = 0.8936 there, whose ε is 2.354 to 2.358."""
     check = pc.check_run(n=50_000, batch_size=500, delta=1e-5, script=TARGET.format(engine))
@@ -214,11 +217,17 @@ def test_a_target_that_fastdp_solves_without_renyi_orders_is_solved_with_the_lea
     [
         "from opacus.optimizers import DPOptimizer\nDPOptimizer(o, noise_multiplier=1.0, max_grad_norm=1.0, expected_batch_size=600)",
         "loader = DataLoader(rows, batch_size=600, shuffle=True)\nnoise = 1.0 * torch.randn(3)",
+        "loader = DataLoader(rows, sampler=SequentialSampler(rows))",
     ],
 )
-def test_a_script_that_draws_no_poisson_samples_is_counted_as_shuffled(text):
+def test_a_script_without_a_known_set_up_asks_how_batches_are_drawn(text):
     given = {"n": 60_000, "batch_size": 600, "epochs": 10, "delta": 1e-6, "noise_multiplier": 1.0}
-    assert pc.check_run(**given, script=text).epsilon == pc.check_run(**given, sampler="shuffled").epsilon
+    check = pc.check_run(**given, script=text)
+    assert check.epsilon["add_or_remove_one"] is None
+    assert "(sampler)" in check.problems[0]
+    told = pc.check_run(**given, sampler="shuffled", script=text)
+    assert told.epsilon == pc.check_run(**given, sampler="shuffled").epsilon
+    assert "of a run with the numbers that you said" in told.problems[0]
 
 
 @pytest.mark.parametrize(
@@ -237,7 +246,7 @@ def test_a_script_that_draws_no_poisson_samples_is_counted_as_shuffled(text):
 def test_noise_that_may_change_is_asked_for(text):
     given = {"n": 60_000, "batch_size": 600, "epochs": 10, "delta": 1e-6}
     assert pc.check_run(**given, script=text).epsilon["add_or_remove_one"] is None
-    assert pc.check_run(**given, script=text, noise_multiplier=0.5).epsilon["add_or_remove_one"] is not None
+    assert pc.check_run(**given, script=text, noise_multiplier=0.5, sampler="poisson").epsilon["add_or_remove_one"] is not None
 
 
 @pytest.mark.parametrize(
@@ -261,15 +270,29 @@ def test_steps_over_more_rows_or_longer_than_one_call_says_are_asked_for(text, a
     epochs = None if asked == "epochs" else 10
     check = pc.check_run(n=6_000, batch_size=None, delta=1e-6, epochs=epochs, script=text)
     assert check.epsilon["add_or_remove_one"] is None
-    assert asked in check.problems[0]
+    assert asked in " ".join(check.problems)
 
 
-def test_a_loop_beyond_the_epochs_that_the_noise_is_solved_for_leaves_noise_and_length_to_be_said():
-    text = "loader = DataLoader(rows, batch_size=500)\n" + TARGET.format("") + "\nfor epoch in tqdm(range({})):\n    train()"
-    given = {"n": 50_000, "batch_size": None, "delta": None}
+LOOP = (
+    "\nfor epoch in tqdm(range({})):\n    for x, y in l:\n        o.zero_grad()\n        criterion(m(x), y).backward()\n        o.step()\n"
+)
+
+
+def test_a_loop_beyond_the_epochs_that_the_noise_is_solved_for_is_counted_at_its_own_length():
+    """Opacus's own search solves σ = 0.9595 for the ten epochs that make_private_with_epsilon is told."""
+    text = TARGET.format("").replace("PrivacyEngine()", "m, o, l = PrivacyEngine()") + LOOP
+    given = {"n": 50_000, "batch_size": 500, "delta": None}
     assert pc.check_run(**given, script=text.format(10)).epsilon["add_or_remove_one"].upper <= 2.001
-    assert "noise_multiplier" in " ".join(pc.check_run(**given, script=text.format(20)).problems)
-    assert pc.check_run(**given, epochs=20, script=text.format(20)).epsilon["add_or_remove_one"] is None
+    longer = pc.check_run(**given, script=text.format(50))
+    assert longer.epsilon["add_or_remove_one"].upper > 4.55
+    helper = (
+        text.format(50)
+        .replace("for epoch", "def once(part):\n    for x in part:\n        o.step()\nfor epoch")
+        .partition("    for x, y")[0]
+    )
+    assert pc.check_run(**given, script=helper + "    once(l)").epsilon == longer.epsilon
+    assert longer.counted["noise_multiplier"] == pytest.approx(0.9595, rel=1e-3)
+    assert pc.check_run(**given, epochs=20, script=text.format(50)).epsilon["add_or_remove_one"] is None  # which is it?
 
 
 @pytest.mark.parametrize(
@@ -277,21 +300,20 @@ def test_a_loop_beyond_the_epochs_that_the_noise_is_solved_for_leaves_noise_and_
     [
         ("for step in range(100_000):\n    x = next(batches)\n    optimizer.step()", "epochs"),
         ("while not is_good(model):\n    for x in loader:\n        optimizer.step()", "epochs"),
-        ("for turn in range(500):\n    for x in loader:\n        optimizer.step()", "epochs"),
         ("for x in itertools.cycle(loader):\n    optimizer.step()", "epochs"),
-        ("def once():\n    for x in loader:\n        optimizer.step()\nfor turn in range(500):\n    once()", "epochs"),
         ("for turn in range(10):\n    for x in loader:\n        optimizer.step()\n" * 2, "epochs"),
         ("for i, x in enumerate(loader):\n    if i % 4 == 0:\n        optimizer.step()", "batch"),
-        ("for epoch in range(1, 10 + 1):\n    for x in tqdm(loader):\n        optimizer.step()\n    scheduler.step()", ""),
-        ("def once(part):\n    for i, x in enumerate(part):\n        optimizer.step()\nfor turn in range(10):\n    once(loader)", ""),
+        ("for epoch in range(1, 10 + 1):\n    for x in tqdm(l):\n        o.step()\n    model.train()", ""),
+        ("def once(part):\n    for i, x in enumerate(part):\n        o.step()\nfor turn in range(10):\n    once(l)", ""),
     ],
 )
 def test_how_often_a_step_is_taken_is_known_or_asked_for(training, asked):
     """Whatever no loop over a counted range and a loader's batches accounts for was certified as the epochs that the noise is for."""
-    text = "loader = DataLoader(rows, batch_size=500)\n" + TARGET.format("") + "\n" + training
-    check = pc.check_run(n=50_000, batch_size=None, delta=None, script=text)
+    setup = TARGET.format("").replace("PrivacyEngine()", "model, o, l = PrivacyEngine()")
+    training = training.replace("optimizer", "o").replace("in loader", "in l").replace("(loader)", "(l)")
+    check = pc.check_run(n=50_000, batch_size=500, delta=None, script=setup + "\n" + training)
     assert (check.epsilon["add_or_remove_one"] is None) == bool(asked)
-    assert asked in check.problems[0]
+    assert not asked or "cannot be followed" in " ".join(check.problems)
 
 
 def test_several_trainings_are_several_epsilons():
@@ -301,38 +323,25 @@ def test_several_trainings_are_several_epsilons():
     assert "set up in a loop" in " ".join(check.problems)
 
 
-def test_a_loaders_batch_is_read_where_it_stands_alone():
+def test_the_batch_is_that_of_the_loader_that_is_set_up():
     """The batch of eight rows of another loader was taken for that of training, a sixty-fourth of it."""
-    text = "train = DataLoader(train_set, 512, True)\nmore = DataLoader(development, batch_size=8)\n"
-    assert read_script(text.splitlines()[0]).values["batch_size"] == 512
-    assert "batch_size" in read_script(text).hidden
+    loaders = "train = DataLoader(train_val_set, 512, True)\nmore = DataLoader(development, batch_size=8)\n"
+    text = loaders + "PrivacyEngine().make_private(module=m, optimizer=o, data_loader=train, noise_multiplier=1.0, max_grad_norm=1.0)"
+    assert read_script(text).values["batch_size"] == 512
 
 
 def test_a_last_batch_that_may_be_dropped_counts_as_dropped():
-    text = "DataLoader(rows, batch_size=1000, drop_last={})\n" + OPACUS.format("", "1.0", "")
+    text = OPACUS.format(", drop_last={}", "1.0", "").replace("600", "1000")
     given = {"n": 1999, "batch_size": None, "steps": 10, "delta": 1e-5}
     assert pc.check_run(**given, script=text.format("flag")).epsilon == pc.check_run(**given, script=text.format("True")).epsilon
 
 
-def test_a_loader_of_no_known_library_draws_no_poisson_samples():
-    given = {"n": 6_000, "batch_size": 60, "steps": 1000, "noise_multiplier": 1.0, "delta": 1e-6}
-    loader = "loader = DataLoader(rows, sampler=SequentialSampler(rows))"
-    assert pc.check_run(**given, script=loader).epsilon == pc.check_run(**given, sampler="shuffled").epsilon
-
-
-def test_an_option_that_is_kept_under_its_name_is_read():
-    text = 'parser.add_argument("--sigma", default=1.5)\nself.sigma = args.sigma\n' + OPACUS.format("", "self.sigma", "")
-    assert read_script(text).values["noise_multiplier"] == 1.5
-
-
-def test_rows_drawn_with_replacement_have_no_bound():
+def test_rows_drawn_by_another_sampler_are_asked_about():
     """A row that enters one sum twice moves it by two clip norms."""
-    text = "DataLoader(rows, sampler=RandomSampler(rows, replacement=True))\n" + OPACUS.format("", "1.0", "{}")
-    given = {"n": 600, "batch_size": 600, "epochs": 1, "delta": 1e-6}
-    shuffled = pc.check_run(**given, script=text.format(", poisson_sampling=False"))
-    assert set(shuffled.epsilon.values()) == {None}
-    assert "replacement" in " ".join(shuffled.problems)
-    assert pc.check_run(**given, script=text.format("")).epsilon["add_or_remove_one"] is not None  # Opacus draws its own
+    text = OPACUS.format(", sampler=RandomSampler(rows, replacement=True)", "1.0", ", poisson_sampling=False")
+    check = pc.check_run(n=600, batch_size=600, epochs=1, delta=1e-6, script=text)
+    assert set(check.epsilon.values()) == {None}
+    assert "RandomSampler" in " ".join(check.problems)
 
 
 def test_batches_that_an_optimiser_accumulates_are_one_batch():

@@ -210,7 +210,7 @@ def test_opacus_177_no_clip_no_epsilon():
 def test_opacus_583_the_model_does_not_matter():
     run = {"batch_size": 256, "epochs": 10, "noise_multiplier": 1.0, **MNIST}
     scripts = ("model = resnet18()", "model = nn.Linear(10, 2)")
-    assert len({upper(pc.check_run(script=script, **run)) for script in scripts}) == 1
+    assert len({upper(pc.check_run(script=script, sampler="poisson", **run)) for script in scripts}) == 1
     assert upper(pc.check_run(l2_clip_norm=0.1, **run)) == upper(pc.check_run(l2_clip_norm=10.0, **run))
 
 
@@ -242,11 +242,14 @@ def test_autodp_3_a_fixed_cardinality_is_another_mechanism():
 @pytest.mark.parametrize("thread", ["google-deepmind/jax_privacy#84", "google-deepmind/jax_privacy#121"])
 def test_a_keras_fit_that_does_not_sample_is_told(thread):
     text = (
-        "DPKerasConfig(epsilon=3.0, delta=1e-6, clipping_norm=1.0, batch_size=64, gradient_accumulation_steps=4, train_steps=2000, "
+        "DPKerasConfig(epsilon=3.0, delta=1e-6, clipping_norm=1.0, batch_size=64, gradient_accumulation_steps={}, train_steps=2000, "
         "train_size=50000, poisson_sampling_in_fit={})"
     )
-    loop, sampled = (pc.check_run(n=None, batch_size=None, delta=None, script=text.format(flag)) for flag in (False, True))
-    assert sampled.counted["batch_size"] == 256
+    cases = ((4, False), (4, True), (1, True))
+    loop, joined, sampled = (pc.check_run(n=None, batch_size=None, delta=None, script=text.format(*case)) for case in cases)
+    assert joined.counted["batch_size"] == 256
+    assert joined.epsilon == {ADD_REMOVE: None, REPLACE: None}
+    assert "Poisson sample of its own" in said(joined)
     assert upper(sampled) <= 3
     assert loop.counted["sampler"] == "shuffled"
     assert upper(loop) > 10
