@@ -37,7 +37,7 @@ with failures.shown("There is no advice for these rows."):
         train.paid(settings, names)
     with diagnostic:
         views.diagnostic(settings, advice)
-    views.figures_of(advice, settings)
+    views.figures_of(advice, settings, names)
 
 with st.expander("How this was computed", icon=":material/science:"):
     st.markdown(

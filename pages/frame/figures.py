@@ -1,6 +1,6 @@
 """A figure as every page shows it: badges, the drawing, then its table, alt text and exports one click away."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +41,7 @@ def show(
     base: str = "",
     runs: Mapping[str, Any] | None = None,
     command: str = "",
+    sets: Iterable[str] = (),
 ) -> Any:
     """Draws `figure` above its badges with `table`, alt text and downloads below; returns the chart's selection.
 
@@ -50,6 +51,7 @@ def show(
     is_accuracy: of these settings' test rows: what always saying their largest class reaches is said, too.
     base, runs: a name of the figure and what lies on it, for a chart that stays while its star walks; such a chart selects nothing.
     command: the shell command that repeats it, where it is not the run that the settings describe.
+    sets: data sets that it was made of beside those that it names; a report forgets it with them.
     """
     with st.container(key=f"figure-{name}", border=True):
         is_narrow = theme.is_narrow()
@@ -68,12 +70,12 @@ def show(
         if majority is not None:
             st.caption(f"Always saying the largest class is right in {100 * majority:.1f} % of the test rows.")
         worn = [*kinds, *(["experiment, not for release"] if is_experiment else []), *(["theory"] if is_theory else [])]
-        _below(figure, runs, table, name=name, chart=shared["key"], settings=settings, command=command, worn=worn)
+        _below(figure, runs, table, command, chart=shared["key"], name=name, settings=settings, badges=worn, sets=sets)
     return chosen
 
 
 def _below(
-    figure: Any, runs: Mapping[str, Any] | None, table: Table, *, name: str, chart: str, settings: Settings, command: str, worn: list[str]
+    figure: Any, runs: Mapping[str, Any] | None, table: Table, command: str, *, chart: str, name: str, settings: Settings, **more: Any
 ) -> None:
     """What the expander holds is made when somebody opens it: drawn unseen, tables and code took longer than the figure.
 
@@ -104,7 +106,7 @@ def _below(
                 "text/html",
                 "The figure as a page of its own that zooms and hovers without a network.",
             )
-            report.button(figure, table, name=name, settings=settings, badges=worn)
+            report.button(figure, table, name=name, settings=settings, **more)
         st.dataframe(table, hide_index=True, key=f"table-{name}", height=min(38 + 35 * max(len(table), 1), 320))
         st.caption("The same run from a terminal:")
         st.code(command or exports.command_line(settings), language="bash", wrap_lines=True)

@@ -6,7 +6,7 @@ The session holds them as text, and the cache for the browser's next visit, but 
 import contextlib
 import html
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from string import Template
 from typing import Any
@@ -29,11 +29,11 @@ _MOST, _ROWS, _LARGEST = 12, 200, 4_000_000
 _PAGE = Template(Path(__file__).with_suffix(".html").read_text(encoding="utf-8"))
 
 
-def button(figure: Any, table: pd.DataFrame, *, name: str, settings: Settings, badges: Sequence[str]) -> None:
-    """Adds the figure to the report as it is drawn now."""
+def button(figure: Any, table: pd.DataFrame, *, name: str, settings: Settings, badges: Sequence[str], sets: Iterable[str]) -> None:
+    """Adds the figure to the report as it is drawn now. sets: what it shows beside what it names."""
     hint = f"Keeps this figure, its table and settings for a page of HTML that the sidebar then offers; {_MOST} figures at most."
     looks: dict[str, Any] = {"icon": ":material/note_add:", "help": hint, "disabled": len(_names()) >= _MOST}
-    asked = {"name": name, "settings": settings, "badges": badges}
+    asked = {"name": name, "settings": settings, "badges": badges, "sets": tuple(sets)}
     st.button("Add to report", key=f"report-{name}", on_click=_add, args=(figure, table), kwargs=asked, **looks)
 
 
@@ -71,7 +71,7 @@ def _section(place: int, one: dict[str, Any]) -> str:
     )
 
 
-def _add(figure: Any, table: pd.DataFrame, *, name: str, settings: Settings, badges: Sequence[str]) -> None:
+def _add(figure: Any, table: pd.DataFrame, *, name: str, settings: Settings, badges: Sequence[str], sets: Iterable[str] = ()) -> None:
     described = exports.settings_yaml(settings)
     drawn = {
         "title": figure.layout.title.text or name,
@@ -90,7 +90,8 @@ def _add(figure: Any, table: pd.DataFrame, *, name: str, settings: Settings, bad
         return
     kept = _kept()
     number = 1 + max((int(one.partition("-")[0]) for one in (*_names(), *kept)), default=0)
-    place = "-".join([f"{number:02}", *dict.fromkeys(map(uploads.key_of, uploads.names_in(text)))])
+    named = filter(uploads.may_open, uploads.names_in([text, *sets]))
+    place = "-".join([f"{number:02}", *dict.fromkeys(map(uploads.key_of, named))])
     st.session_state[_KEY + place] = text
     if not visitors.binds() and len(kept) < _MOST:
         with contextlib.suppress(StoreError):  # a full disk, or a key of more than two sets: the next visit does without
@@ -98,12 +99,15 @@ def _add(figure: Any, table: pd.DataFrame, *, name: str, settings: Settings, bad
 
 
 def _recall() -> None:
-    """Takes up, once in a visit, what this browser collected in earlier ones."""
+    """Takes up, once in a visit, what this browser collected in earlier ones; drops figures of sets that it can open no more."""
     for place in _kept() if _RECALLED not in st.session_state else ():
         text = store.default().get_bytes(_owned() + place)
         if text is not None:
             st.session_state[_KEY + place] = text.decode()
     st.session_state[_RECALLED] = True
+    for place in _names():
+        if not all(uploads.may_open(uploads.PREFIX + key) for key in place.split("-")[1:]):
+            del st.session_state[_KEY + place]
 
 
 def _kept() -> list[str]:

@@ -6,16 +6,17 @@ import re
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
-from page_reading import Start
-from pages.frame import report
+from page_reading import Start, linked
+from pages.frame import owner, report
 from pages.frame.settings import Settings
 from pillar_core import plots, store
-from pillar_core.data import uploads
+from pillar_core.data import features, uploads
 from pillar_core.runs import splitting
 from pillar_core.types import Provenance
 
@@ -30,10 +31,11 @@ def session(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     return state
 
 
-def added(name: str = "bars", data: str = "digits") -> None:
+def added(name: str = "bars", data: str = "digits", sets: tuple[str, ...] = ()) -> None:
     table = pd.DataFrame({"source": [EVIL, "b"], "set": name, "seed": [0, 0], "accuracy": [0.5, 0.25], EVIL: [1, 2]})
     figure = plots.accuracy_by(table, x="source", label="k", title="A figure", words={EVIL: EVIL, "b": "b"})
-    report._add(figure, table, name=name, settings=Settings(data=data, screen="<b>"), badges=[Provenance.NON_PRIVATE])
+    badges = [Provenance.NON_PRIVATE]
+    report._add(figure, table, name=name, settings=Settings(data=data, screen="<b>"), badges=badges, sets=sets)
 
 
 def counted(app: AppTest) -> list[str]:
@@ -99,6 +101,54 @@ def test_a_report_is_bounded_and_forgets_rows_that_were_brought(
     added()
     assert "too large for the report" in session["url.notes"]
     assert reloaded(session) == 0
+
+
+def test_figures_of_other_sets_than_the_settings_name_are_forgotten_with_them(
+    session: dict[str, Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("PILLAR_CACHE", str(tmp_path))
+    candidate, listed = (uploads.keep(splitting.named_features(name)) for name in ("digits", "breast_cancer"))
+    added(sets=("part", f"{candidate}+drawn_noise"))
+    added(name=listed)
+    added()
+    for name, count in ((candidate, 2), (listed, 1)):
+        uploads.forget(name)
+        report._recall()
+        assert len(report._names()) == count, "in this tab"
+        assert reloaded(session) == count
+
+
+def test_a_figure_on_answer_is_forgotten_with_every_candidate(start: Start) -> None:
+    rows = splitting.named_features("breast_cancer")
+    for scale in (1.01, 1.02):
+        others = features(rows.x_train * np.float32(scale), rows.y_train, rows.x_test, rows.y_test, rows.classes)
+        uploads.keep(others, owner=owner._named("a" * 64))
+    app = start("answer", data="breast_cancer", epsilon="1")
+    app.button(key="answer-go").click().run()
+    app.session_state["below-answer_public"] = True
+    app.run()
+    app.button(key="report-answer_public").click().run()
+    assert not app.exception
+    assert counted(app) == counted(start("home")) == ["Report (1)"]
+    uploads.forget(next(one.name for one in uploads.listed() if one.name != linked(app)["public"]))
+    assert counted(app.run()) == counted(start("home")) == []
+
+
+def test_a_tab_offers_no_figure_of_a_set_that_was_forgotten(start: Start) -> None:
+    app = start("data")
+    rows = "a,b,label\n" + "\n".join(f"{index % 2 + 0.01 * index:.2f},{(index % 2) * 2 - 1},{index % 2}" for index in range(60))
+    app.file_uploader(key="upload").set_value([("ward.csv", rows.encode(), "text/csv")]).run()
+    app.radio(key="upload-public").set_value(app.radio(key="upload-public").options[0]).run()
+    app.button(key="use-upload").click().run()
+    app.switch_page("pages/explore.py")
+    app.session_state["below-accuracy_against_k"] = True
+    app.run()
+    app.button(key="report-accuracy_against_k").click().run()
+    assert counted(app) == ["Report (1)"]
+    app.switch_page("pages/data.py").run()
+    app.button(key="forget").click().run()
+    assert not app.exception
+    assert counted(app) == []
 
 
 def test_a_public_server_keeps_no_visitor_s_report(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:

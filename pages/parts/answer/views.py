@@ -37,7 +37,7 @@ def sentence(advice: Advice, target: float | None) -> None:
         navigation.link("explore", "See it in Explore, curves and all", changes=_in_explore(advice))
 
 
-def figures_of(advice: Advice, settings: Settings) -> None:
+def figures_of(advice: Advice, settings: Settings, names: list[str]) -> None:
     """By learner, by public set, by budget."""
     learner = pc.METHODS[advice.method].title
     by_learner = [(pc.METHODS[one.method].title, *one.accuracy) for one in advice.predictions if one.public == advice.public]
@@ -61,7 +61,7 @@ def figures_of(advice: Advice, settings: Settings) -> None:
         table = pd.DataFrame(rows, columns=["name", "low", "high"])
         figure = plots.expected(table, title=title, chosen=chosen, caption=caption, mode=theme.mode())
         with column:
-            figures.show(figure, table, name=f"answer_{name}", kinds=(Provenance.PUBLIC,), settings=settings)
+            figures.show(figure, table, name=f"answer_{name}", kinds=(Provenance.PUBLIC,), settings=settings, sets=names)
 
 
 def diagnostic(settings: Settings, advice: Advice) -> None:

@@ -123,7 +123,7 @@ def _draw(view: CompareView, lines: pd.DataFrame, settings: Settings, setup: Set
     )
     badges: dict[str, Any] = {"kinds": (Provenance.NON_PRIVATE,), "settings": settings, "seeds": seeds_of(known), "is_experiment": True}
     more = ("--view", view.name, *(() if setup.other is None else ("--other", setup.other)))
-    badges |= {"command": command(settings, setup.public, setup.epsilons, *more)}
+    badges |= {"sets": (setup.other or "",), "command": command(settings, setup.public, setup.epsilons, *more)}
     badges["is_synthetic"] = is_synthetic(settings.data)
     figures.show(figure, lines, name=f"compare_{view.name}", is_accuracy=view.value is None, **badges)
     if view.base is not None:

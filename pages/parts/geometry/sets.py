@@ -42,6 +42,10 @@ def draw(settings: Settings) -> None:
     shown = table[table["set"].isin(chosen[: plots.MOST_SETS])]
     k = None if settings.is_rule_k else settings.k
     figure = plots.accuracy_of_sets(shown, epsilon=settings.epsilon, mode=theme.mode(), k=k)
-    figures.show(figure, shown, name="feature_sets", kinds=(Provenance.NON_PRIVATE,), settings=settings, seeds=shown["seed"].nunique())
+    more: dict[str, Any] = {
+        "seeds": shown["seed"].nunique(),
+        "sets": [name for name in titles if shown["set"].str.startswith(titles[name]).any()],
+    }
+    figures.show(figure, shown, name="feature_sets", kinds=(Provenance.NON_PRIVATE,), settings=settings, **more)
     if len(names) == 1:
         st.caption("Choose another data set or backbone in the sidebar and measure its curves on the view “Best k”: both are drawn then.")

@@ -248,6 +248,7 @@ def _show(
         seeds=seeds,
         is_experiment=is_experiment,
         is_synthetic=gallery.is_synthetic(choice.private.partition("~")[0]),
+        sets=(choice.private, *choice.public),
         command=choice.command,
     )
 
