@@ -115,8 +115,11 @@ def refuse_path(path: str) -> None:
 
 
 def without_paths(text: str) -> str:
-    """A message as visitors may read it: no place on the server's disk."""
-    return _PATH.sub("…", re.sub(rf"{re.escape(str(store.default().root))}[\w.@+/-]*", "…", text)) if binds() else text
+    """A message as the asker may read it: no place on the server's disk for a browser that is not at this machine."""
+    who = owners.asker()
+    if who is None or who.is_local:
+        return text
+    return _PATH.sub("…", re.sub(rf"{re.escape(str(store.default().root))}[\w.@+/-]*", "…", text))
 
 
 class Jobs:

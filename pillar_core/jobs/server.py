@@ -136,7 +136,7 @@ class _Server:
             return False
         if self._engine is not None:
             self._n_workers = self._engine.meet()
-        return same and not (self._folder.jobs / "stop").exists()
+        return same and not (self._folder.jobs / "stop").is_file()
 
     def _retired(self) -> bool:
         """Whether to end for want of work. Decided while nobody can submit, so that no job is left without a process."""

@@ -129,6 +129,14 @@ def test_who_forgot_a_set_is_told_when_a_link_names_it(start: Start) -> None:
     assert "was forgotten on" in words(start("home", public=name))
 
 
+@pytest.mark.parametrize("is_local", [True, False])
+def test_only_a_browser_at_this_machine_reads_where_a_set_would_lie(start: Start, is_local: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(owner, "is_at_server", lambda: is_local)
+    app = start("data")
+    app.selectbox(key="local-widget.paper-set").set_value("kagskin").run()
+    assert (str(pc.store.default().root) in everything(app)) is is_local
+
+
 @pytest.mark.parametrize(
     ("headers", "is_local"),
     [

@@ -108,7 +108,7 @@ def _detail(name: str, settings: Settings) -> None:
         elif is_here:
             _explore(name, card, settings)
         if not is_here and not is_coming:
-            st.info(card.how_to_get(), icon=":material/download:")
+            st.info(visitors.without_paths(card.how_to_get()), icon=":material/download:")
             known = remembered.place(name)
             st.text_input(
                 "Where it lies on this machine",

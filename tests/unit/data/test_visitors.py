@@ -168,9 +168,13 @@ def test_lists_of_runs_hold_a_visitors_own_alone(become):
     assert records.all_runs().empty
 
 
-def test_messages_hold_no_place_on_the_disk(become):
+def test_messages_hold_no_place_on_the_disk(become, monkeypatch):
     text = "it could not be written to /srv/app/cache/jobs/0 (full); see ~/x/y.txt, accuracy 3/4, https://a.b/c"
     assert visitors.without_paths(text) == "it could not be written to … (full); see …, accuracy 3/4, https://a.b/c"
+    monkeypatch.delenv(visitors.VARIABLE)
+    assert "/srv" not in visitors.without_paths(text), "somebody elsewhere reads no place of a server that is not public, either"
+    become(Asker("a" * 32, is_local=True))
+    assert visitors.without_paths(text) == text
     become(None)
     assert visitors.without_paths(text) == text
 

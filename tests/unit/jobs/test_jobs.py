@@ -352,6 +352,18 @@ def test_what_is_no_file_holds_up_no_other_job(still: Path, monkeypatch: pytest.
         assert jobs.status("a" * 32).state == "failed"
 
 
+def test_a_folder_where_the_wish_to_stop_would_lie_stops_nothing(still: Path) -> None:
+    folder = Folder(still)
+    folder.create()
+    (still / "jobs" / "stop").mkdir()
+    lock = folder.try_lock()
+    assert lock is not None
+    server = jobs_server._Server(folder, lock, 0.0)
+    server._sign_in()
+    assert server._wanted()
+    os.close(lock)
+
+
 @contextlib.contextmanager
 def waits_at_most(seconds: float) -> Iterator[None]:
     """Fails what hangs in this thread."""
