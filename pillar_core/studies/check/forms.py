@@ -315,6 +315,10 @@ class _Forms:
     def _uses(self) -> _Reasons:
         """Each use of a tracked name against those that are known of its kind."""
         stored = dict[str, int]()
+        nodes = [node for node in ast.walk(self.script.module) if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load)]
+        for name in self.kinds:
+            if self.script.bound[name] > sum(node.id == name for node in nodes):
+                yield self.call.lineno, f"an import or a definition may give {name} another meaning"
         for node in ast.walk(self.script.module):
             if not isinstance(node, ast.Name) or node.id not in self.kinds:
                 continue
@@ -326,13 +330,20 @@ class _Forms:
             if use == "=" and kind in ("engine", "keras"):
                 is_known = stored.get(node.id, 0) == 0 or kind == "keras"
             elif is_before and isinstance(place, ast.Assign) and len(place.targets) == 1 and named(place.targets[0]) in self.kinds:
-                is_known = use in ("=", "to()", "cuda()", "train()", "eval()", "parameters()", "in fix")
+                is_known = use in ("=", "to()", "cuda()", "train()", "eval()", "in fix") or self._is_optimised(node, place)
                 is_known &= not self._is_loader(node.id) or (use == "=" and stored.get(node.id, 0) == 0)
             else:
                 is_known = use in (_USES[kind] if not is_before else ("to()", "cuda()", "train()", "eval()", "in print", "in len"))
             stored[node.id] = stored.get(node.id, 0) + (use == "=")
             if not is_known:
                 yield node.lineno, f"“{ast.unparse(self._shown(node)).splitlines()[0]:.60}” is not a known use of {node.id.split('@')[0]}"
+
+    def _is_optimised(self, node: ast.Name, place: ast.Assign) -> bool:
+        """Whether a model's parameters go straight into an optimiser that is no class of this text's own."""
+        call = self.script.around.get(self.script.around[node])
+        made = place.value
+        is_known = isinstance(made, ast.Call) and bool(self.script.called(made)) and call in made.args
+        return is_known and self._use(node) == "parameters()"
 
     def _is_loader(self, name: str) -> bool:
         given = argument(self.call, "data_loader"), argument(self.call, "optimizer")
@@ -419,6 +430,9 @@ class _Forms:
         for call in (*backward, *steps):
             if script.around.get(call) not in loop.body:
                 yield call.lineno, f"{ast.unparse(call):.40} is not taken once for each batch"
+        for call in steps:
+            if call.args or call.keywords:
+                yield call.lineno, "a step that is given something may run the model again"
         places = [loop.body.index(around) for call in (*backward, *steps) if (around := script.around[call]) in loop.body]
         if places != sorted(places):
             yield steps[0].lineno, "a step comes before its backward"
@@ -445,14 +459,16 @@ class _Forms:
         """The model sees each batch once, as the loader gave it."""
         own = {node.id for node in ast.walk(loop.target) if isinstance(node, ast.Name)}
         for statement in loop.body:
-            if isinstance(statement, ast.Assign):
-                names = {node.id for target in statement.targets for node in ast.walk(target) if isinstance(node, ast.Name)}
-                own = own | names if self._is_of_batch(statement.value, own) else own - names
+            if any(root(changed) in own for part in ast.walk(statement) for changed in _changed(part)):
+                yield statement.lineno, f"“{ast.unparse(statement).splitlines()[0]:.40}” may change the batch"
+            is_kept = isinstance(statement, ast.Assign) and self._is_of_batch(statement.value, own)
+            names = set(bound(statement))
             for call in (
                 node for node in ast.walk(statement) if isinstance(node, ast.Call) and self.kinds.get(named(call_of(node))) == "model"
             ):
                 if not all(self._is_of_batch(one, own) for one in (*call.args, *(keyword.value for keyword in call.keywords))):
                     yield call.lineno, f"{ast.unparse(call):.40} may see other rows than the batch's"
+            own = own | names if is_kept else own - names
         seen = [node for node in ast.walk(loop) if isinstance(node, ast.Call) and self.kinds.get(named(call_of(node))) == "model"]
         for call in seen[1:]:
             yield call.lineno, "the model is called more than once for a batch"
@@ -475,6 +491,10 @@ class _Forms:
     def _fits(self) -> _Reasons:
         """At most one call of fit, by itself, on whole arrays."""
         fits = [call for call in self.script.calls if named(call.func) == "fit"]
+        for call in (call for call in self.script.calls if named(call.func) == "compile"):
+            taken = {self.kinds.get(node.id) for node in ast.walk(call) if isinstance(node, ast.Name)}
+            if self.script.library_of(self.call) == "tensorflow_privacy" and "compiled" not in taken:
+                yield call.lineno, "compile does not take the optimiser that adds the noise"
         for call in fits:
             place = self.script.around.get(call)
             keywords = {keyword.arg for keyword in call.keywords}
@@ -485,6 +505,18 @@ class _Forms:
                 or keywords - {*CALLS["fit"]["fields"], *CALLS["fit"]["others"]}
             ):
                 yield call.lineno, "fit is not called once, with x, y, epochs and batch_size alone"
+
+
+def _changed(part: ast.AST) -> list[ast.expr]:
+    """What a part of a statement may change in place."""
+    match part:
+        case ast.AugAssign(target=target):
+            return [target]
+        case ast.Expr(value=ast.Call(func=ast.Attribute(attr=method) as func)) if method != "backward":
+            return [func]
+        case ast.Attribute(ctx=ast.Store() | ast.Del()) | ast.Subscript(ctx=ast.Store() | ast.Del()):
+            return [part]
+    return []
 
 
 def call_of(call: ast.Call) -> ast.expr:

@@ -36,6 +36,10 @@ OTHERS = {
     "noise elsewhere": PLAIN + "import opacus.optimizers.optimizer as o\no._generate_noise = zero\n" + LOOP,
     "schedule": "from opacus.schedulers import ExponentialNoise as EN\n" + PLAIN + "EN(optimizer, gamma=0.5)\n" + LOOP,
     "processes": "from torch.nn.parallel import DistributedDataParallel as Wrap\nmodel = Wrap(Net())\n" + PLAIN + LOOP,
+    "loader imported": PLAIN + "from data import loader\n" + LOOP,
+    "own optimiser": HEAD + "class Mine(SGD):\n    pass\noptimizer = Mine(model.parameters())\n" + PLAIN.replace(HEAD, "") + LOOP,
+    "optimiser not compiled": "o = DPKerasSGDOptimizer(1.0, 1.0, 500)\nm.compile(optimizer='sgd')\nm.fit(x, y, epochs=9, batch_size=500)\n",
+    "parameters kept": HEAD + "optimizer = SGD(p := list(model.parameters()))\n" + PLAIN.replace(HEAD, "") + LOOP,
     "own gradient store": PLAIN + LOOP.replace("optimizer.zero_grad", "model.zero_grad"),
 }
 # one step sums over more rows
@@ -50,6 +54,11 @@ JOINED = {
     "accelerator": PLAIN + "model, optimizer, loader = Accelerator().prepare(model, optimizer, loader)\n" + LOOP,
     "replay": PLAIN + LOOP.replace("model(x)", "model(torch.cat(seen))"),
     "rows twice": PLAIN + LOOP.replace("model(x)", "model(torch.cat([x, x]))"),
+    "closure": PLAIN + LOOP.replace("step()", "step(closure)"),
+    "rows added": PLAIN + LOOP.replace("        criterion", "        x += seen\n        criterion"),
+    "rows put in": PLAIN + LOOP.replace("        criterion", "        x.copy_(seen)\n        criterion"),
+    "rows over others": PLAIN + LOOP.replace("        criterion", "        x[:5] = seen\n        criterion"),
+    "rows at times": PLAIN + LOOP.replace("        criterion", "        if k:\n            x = seen\n        criterion"),
     "two views": PLAIN + LOOP.replace("model(x), y", "model(x), model(x)"),
     "five steps": PLAIN + "for x, y in loader:\n    for k in range(5):\n        optimizer.step()\n",
     "repeated rows": PLAIN.replace("rows", "ConcatDataset([rows] * 5)") + LOOP,
