@@ -20,6 +20,7 @@ _HIDING = ("exec", "eval", "globals", "vars", "locals", "setattr", "delattr", "_
 _HIDING_PARTS = ("__dict__", "__class__", "__setattr__", "reload", "argv", "modules")
 _OPACUS = ("opacus", "PrivacyEngine", "ModuleValidator", "validators")
 _SEVERAL = ("distributed", "parallel", "dpddp", "accelerat")
+_BESIDE = ("print", "int", "float", "ArgumentParser", "add_argument", "parse_args")
 _FREE_ROOTS = ("torch", "nn", "F", "np", "numpy", "optim", "opacus", "tf", "keras", "tfp", "datasets", "transforms", "logging", "flags")
 _FREE_CALLS = ("backward", "criterion", "loss_fn", "to", "cuda", "item", "add_argument", "parse_args", "append")
 _MOVES = ("to", "cuda", "float", "long", "view", "reshape", "flatten", "squeeze", "unsqueeze")
@@ -491,6 +492,10 @@ class _Forms:
     def _fits(self) -> _Reasons:
         """At most one call of fit, by itself, on whole arrays."""
         fits = [call for call in self.script.calls if named(call.func) == "fit"]
+        if not CALLS[self.script.called(self.call)].get("set_up"):
+            for call in self.script.calls:
+                if call is not self.call and named(call.func) not in _BESIDE and not named(call.func).startswith("DEFINE_"):
+                    yield call.lineno, f"what {ast.unparse(call.func):.40} trains, beside a statement of another run, is not known"
         for call in (call for call in self.script.calls if named(call.func) == "compile"):
             taken = {self.kinds.get(node.id) for node in ast.walk(call) if isinstance(node, ast.Name)}
             if self.script.library_of(self.call) == "tensorflow_privacy" and "compiled" not in taken:

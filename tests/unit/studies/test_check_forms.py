@@ -110,6 +110,8 @@ HIDDEN = {
 UNKNOWN = {
     "Adam of old": "from tensorflow_privacy import DPAdamGaussianOptimizer\nDPAdamGaussianOptimizer(1.0, 1.0, 500)\n",
     "model class": "import tensorflow_privacy as tfp\nmodel = tfp.DPSequential(l2_norm_clip=1.0, noise_multiplier=1.0)\n",
+    "Adam of old, with a statement": "DPAdamGaussianOptimizer(1.0, 0.1, 500)\n"
+    "compute_dp_sgd_privacy_statement(50_000, 500, 10, 1.0, 1e-5, used_microbatching=False)",
     "optax": "import optax\ntx = optax.contrib.dpsgd(learning_rate=0.1, l2_norm_clip=1.0, noise_multiplier=1.0, seed=0)\n",
     "by hand": "for i in range(0, 50_000, 500):\n    w -= clip(g) + torch.randn(d) * sigma\n",
     "own wrapper": "class T:\n    def make_private(self, noise_multiplier):\n        pass\nT().make_private(noise_multiplier=1.0)\n",
