@@ -179,6 +179,7 @@ def _accounting() -> dict[str, dict[str, Any]]:
         read={"event": event, "relation": relation},
         reconstruction={"curve": curve, "candidates": 10},
         resolve={"event": event, "relation": relation},
+        resolve_bound={"event": event, "relation": relation},
         samplers={"noise_multiplier": 2.0, "sampling_probability": 1.0, "steps": 2},
         tpr_at={"curve": curve, "false_positive_rate": 0.1},
         trade_off={"event": event},
