@@ -53,11 +53,14 @@ def _download(record: Callable[[], RunRecord], split: SemiPrivateSplit, settings
     if visitors.binds():
         st.caption(f"Models cannot be taken away from a public server. {visitors.ADVICE}")
         return
-    if local.value(LOOK, False) or history.was_looked_at(settings):
+    looked = history.was_looked_at(settings)
+    if local.value(LOOK, False) or looked:
         st.markdown("Test accuracy of these rows, or the rows without noise, **was looked at** here, and the file says so.")
     st.download_button(
         label,
-        data=lambda: model_bytes(in_sight(record()) if history.was_looked_at(settings) else record(), classes=split.features.classes),
+        data=lambda: model_bytes(
+            in_sight(record()) if looked or history.was_looked_at(settings) else record(), classes=split.features.classes
+        ),
         file_name=f"model-epsilon-{settings.epsilon:g}.zip",
         mime="application/zip",
         type="primary",

@@ -21,8 +21,7 @@ def panel(settings: Settings) -> None:
         st.markdown(
             "What you see above is an **experiment**: its seed is known, so anyone could subtract the noise. The download trains "
             "**anew**, with noise and sampling from the operating system that are recorded nowhere. "
-            "That run spends its ε for good; each further download "
-            "spends it again."
+            "That run spends its ε for good; each further download spends it again, on the same private rows."
         )
         st.markdown(
             f"The file also says what its ε does **not** cover: {IN_SIGHT}. To pay for a choice, set **Step size chosen by** to "
@@ -40,18 +39,10 @@ def panel(settings: Settings) -> None:
                 mime="application/zip",
                 icon=":material/lock:",
                 key="release",
-                on_click=_noted,
+                on_click="ignore",  # a run of the page would take the button away before the file is ready
                 help="A zip of safetensors (public transform, weights), JSON (guarantee, settings, classes) and a statement to sign. "
                 "No seed, no test accuracy.",
             )
             st.caption("What somebody signs, here of the experiment above; the file has that of its own run:")
             st.code(pc.statement(core.run(settings)).text, language=None, wrap_lines=True)
-        spent = st.session_state.get("release.count", 0)
-        if spent:
-            words = f"{spent} release{'' if spent == 1 else 's'} from this browser session: their ε compose on the same private rows."
-            st.warning(words, icon=":material/info:")
         st.caption("Its README says how it is used, from Python and with the command `predict`.")
-
-
-def _noted() -> None:
-    st.session_state["release.count"] = st.session_state.get("release.count", 0) + 1
