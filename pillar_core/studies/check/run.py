@@ -19,6 +19,10 @@ WEIGHTED = (
     "A row's chance to be drawn hangs on its weight, the likeliest row's is not known, and weights made from labels are private "
     "themselves: no bound is proven."
 )
+CONFIRM = (
+    "Confirm that these numbers are your run's: a script is read, never run, and a loss that couples rows, a batch that is reshaped, a "
+    "second optimiser or other code can make another run of it."
+)
 FIELDS = {
     field.name: field
     for field in (
@@ -79,7 +83,8 @@ def check_run(
     batches are Poisson samples. What neither says is asked for in `problems`; so is everything where the script does what is of no known
     form: the answer is then of a run with the caller's numbers.
 
-    Guarantee: each ε is an upper bound for the relation named, with n public, gradients clipped row by row and secret noise.
+    Guarantee: each ε is an upper bound for the relation named, of a run with the numbers in `counted`, n public, gradients clipped row by
+    row, each from that row alone, and secret noise. Whether a script is that run is not certified: reading finds what it can.
 
     Raises:
         SettingError: a number outside its range, both steps and epochs, or both noise_multiplier and epsilon.
@@ -102,16 +107,19 @@ def check_run(
     else:
         values, problems = _merged(given, reading)
         missing = _missing(values, reading)
-    drawn = _sampler(reading, sampler)
+    drawn, own = _sampler(reading, sampler), _sampler(reading, None)
+    if reading.library and drawn != own:
+        problems.append(f"The script's batches are {own}, you said {drawn}: yours was counted.")
     if missing:
         return _nothing(values | {"sampler": drawn}, (*missing, *problems))
     try:
         with np.errstate(all="ignore"):
-            return _checked(values, drawn, reading, problems)
+            found = _checked(values, drawn, reading, problems)
     except PillarError:
         raise
     except (ArithmeticError, ValueError):
         return _nothing(values | {"sampler": drawn}, ("These numbers lie beyond what can be computed: check σ, δ and steps.", *problems))
+    return dataclasses.replace(found, advice=(CONFIRM, *found.advice)) if script and any(found.epsilon.values()) else found
 
 
 def _told(given: Mapping[str, Value], sampler: str | None, reading: Reading) -> tuple[dict[str, Any], list[str], list[str]]:
@@ -135,8 +143,9 @@ def _merged(given: Mapping[str, Value], reading: Reading) -> tuple[dict[str, Any
     for name, limit in _LIMITS.items():
         value = reading.values.get(name)
         if value is None or _is_answered(name, values):
-            if value is not None and name in values and values[name] != value:
-                problems.append(f"The script says {name} = {value}, you said {values[name]}: yours was counted.")
+            own = value * _accumulated(reading) if name == "batch_size" and isinstance(value, int) else value
+            if own is not None and name in values and values[name] != own:
+                problems.append(f"The script says {name} = {own}, you said {values[name]}: yours was counted.")
             continue
         try:
             values[name] = limit.check(value)
