@@ -141,13 +141,14 @@ def shut() -> None:
 def metered() -> Iterator[None]:
     """Around a run of the app or of a fragment: what its thread computed since it last paid, callbacks before the run among it, is the
     visitor's to pay."""
+    who = owners.own_id() if visitors.binds() else None  # known before: a run that is stopped can ask nothing more
     try:
         yield
     finally:
         now = time.thread_time()
         unpaid, _THREAD.paid = now - getattr(_THREAD, "paid", 0.0), now
-        if visitors.binds():
-            BUDGETS.spend(owners.own_id(), unpaid)
+        if who is not None:
+            BUDGETS.spend(who, unpaid)
 
 
 def paid(make: Callable[[], bytes]) -> Callable[[], bytes]:

@@ -163,6 +163,17 @@ def test_who_has_spent_the_share_still_gets_what_ran_before(public, start: Start
     assert "You have used your" in words(app)
 
 
+def test_a_run_that_is_stopped_is_paid_for(public, monkeypatch: pytest.MonkeyPatch):
+    """Streamlit stops such a run at its next question to the session: who pays was asked too late, and nobody did."""
+    spent = []
+    monkeypatch.setattr(visitors, "binds", lambda: True)
+    monkeypatch.setattr(shares.owners, "own_id", iter(["a"]).__next__)
+    monkeypatch.setattr(shares.BUDGETS, "spend", lambda who, seconds: spent.append(who))
+    with pytest.raises(KeyboardInterrupt), shares.metered():
+        raise KeyboardInterrupt
+    assert spent == ["a"]
+
+
 def test_who_is_kept_waiting_by_others_is_told_so(public, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(visitors, "binds", lambda: True)
     monkeypatch.setattr(shares.owners, "own_id", lambda: "new")

@@ -12,6 +12,7 @@ import operator
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from pillar_core.data import visitors
 from pillar_core.studies.check.forms import CALLS, Script, argument, named, training_loops, unfollowed
 
 Value = bool | int | float | str | None
@@ -44,7 +45,12 @@ class Reading:
 
 
 def read_script(text: str) -> Reading:
-    """The privacy settings of a Python script. Nothing of it is run, imported or looked up."""
+    """The privacy settings of a Python script. Nothing of it is run, imported or looked up.
+
+    Raises:
+        UnsupportedError: a visitor of a public server asks: some kilobytes can take minutes and a gigabyte to follow.
+    """
+    visitors.refuse("script")
     if len(text) > LONGEST:
         return _unread(f"The script has {len(text):,} characters; the part that sets up privacy, at most {LONGEST:,}, is enough.")
     try:

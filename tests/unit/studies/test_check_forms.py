@@ -40,6 +40,9 @@ OTHERS = {
     "own optimiser": HEAD + "class Mine(SGD):\n    pass\noptimizer = Mine(model.parameters())\n" + PLAIN.replace(HEAD, "") + LOOP,
     "optimiser not compiled": "o = DPKerasSGDOptimizer(1.0, 1.0, 500)\nm.compile(optimizer='sgd')\nm.fit(x, y, epochs=9, batch_size=500)\n",
     "parameters kept": HEAD + "optimizer = SGD(p := list(model.parameters()))\n" + PLAIN.replace(HEAD, "") + LOOP,
+    "import in a function": "def made():\n    import mylib\n    return mylib.PrivacyEngine()\nengine = made()\n"
+    + PLAIN.replace("engine = PrivacyEngine()\n", "")
+    + LOOP,
     "own gradient store": PLAIN + LOOP.replace("optimizer.zero_grad", "model.zero_grad"),
 }
 # one step sums over more rows
