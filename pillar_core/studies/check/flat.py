@@ -7,8 +7,10 @@ import itertools
 from collections.abc import Iterator
 
 Scope = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda
-_UNKNOWN = (ast.Yield, ast.YieldFrom, ast.Await, ast.Global, ast.Nonlocal, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
-_UNKNOWN += (ast.Import, ast.ImportFrom, ast.ExceptHandler)  # what they bind would keep its name while its uses are renamed
+_UNKNOWN = (
+    *(ast.Yield, ast.YieldFrom, ast.Await, ast.Global, ast.Nonlocal, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda),
+    *(ast.Import, ast.ImportFrom, ast.ExceptHandler),  # what they bind would keep its name while its uses are renamed
+)
 
 
 def flat(tree: ast.Module) -> ast.Module:
