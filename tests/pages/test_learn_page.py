@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from urllib.parse import parse_qsl
 
 import pytest
@@ -13,8 +14,8 @@ from page_reading import Start, words
 from pages.frame import settings as codec
 from pages.frame import warming
 from pages.frame.settings import Settings
+from pages.parts.learn import classroom, teacher
 from pages.parts.learn import lesson as lesson_part
-from pages.parts.learn import teacher
 from pages.parts.learn.steps import LESSONS, Lesson, of_number, step_of
 
 
@@ -221,3 +222,30 @@ def test_a_lively_class_outlives_others_that_are_opened_and_streamlits_caches(st
         for _ in range(3):
             opened(start("learn", lesson="1")).toggle(key="lesson-class-switch").set_value(True).run()
         st.cache_resource.clear()
+
+
+def test_nobody_closes_the_classes_of_others(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who opens many closes own ones; where the server counts for as many as it can, the next is refused, and those of yesterday go."""
+    monkeypatch.setattr(classroom, "_CLASSES", {})
+    monkeypatch.setattr(classroom, "_MOST", 5)
+
+    def switched_on(browser: str) -> AppTest:
+        return opened(start("learn", lesson="1", browser=browser)).toggle(key="lesson-class-switch").set_value(True).run()
+
+    links = [switched_on("a").query_params["controls"], *(switched_on("b").query_params["controls"] for _ in range(7))]
+
+    def open_now() -> list[bool]:
+        students = (opened(start("learn", lesson="1", controls=link, v="2", browser="c")) for link in (links[0], links[1], links[-1]))
+        return [bool(one.toggle(key="lesson-class-switch").value) for one in students]
+
+    assert open_now() == [True, False, True]
+    assert "lesson-class" in switched_on("d").query_params["controls"]
+    refused = switched_on("e")
+    assert "lesson-class" not in refused.query_params.get("controls", "")
+    assert not refused.toggle(key="lesson-class-switch").value
+    assert "5 classes" in words(refused)
+    assert open_now() == [True, False, True]
+    now = time.time()
+    monkeypatch.setattr("time.time", lambda: now + 25 * 3600)
+    assert "lesson-class" in switched_on("e").query_params["controls"]
+    assert open_now() == [False, False, False]

@@ -1,24 +1,36 @@
 """What a class guessed: answers without names in the server's memory, gone with the process, and only for classes that a teacher opened."""
 
 import collections
+import dataclasses
 import secrets
+import time
 
 import pandas as pd
 import streamlit as st
 
-from pages.frame import local, plain
+from pages.frame import local, plain, session
 from pages.parts.learn.steps import Lesson, Step
+from pillar_core.data import owners
 
 _Answers = dict[str, list[int]]
-_NAME, _MOST = "lesson-class", 100
+
+
+@dataclasses.dataclass(frozen=True)
+class _Class:
+    owner: str
+    opened_at: float
+    answers: _Answers
+
+
+_NAME, _MOST, _MOST_EACH, _LASTS = "lesson-class", 100, 3, 24 * 3600
 WHEN = ("before", "after")
-_CLASSES: dict[str, _Answers] = {}
-"""The open classes by code, oldest first; not among Streamlit's caches, which one browser can clear for all."""
+_CLASSES: dict[str, _Class] = {}
+"""The open classes by code, oldest first. One browser closes its own alone, and those that have lasted for a day."""
 
 
 def switch() -> None:
     """The teacher's switch, off at first: opens a class of its own, which the class's link then names."""
-    hint = "Counts, without names and until the server ends, what all who open the class's link answer; each step shows it once revealed."
+    hint = "Counts for a day, without names, what all who open the class's link answer; each step shows it once revealed."
     key = local.unlinked("lesson-class-switch", "The link names the class instead.")
     st.toggle("Count the guesses of the class", value=is_open(), key=key, help=hint, on_change=_switched, args=(key,))
 
@@ -64,15 +76,24 @@ def asked(lesson: Lesson, when: str, place: int) -> str:
 
 
 def _answers() -> _Answers | None:
-    return _CLASSES.get(str(local.linked(_NAME, "")))
+    found = _CLASSES.get(str(local.linked(_NAME, "")))
+    return None if found is None else found.answers
 
 
 def _switched(key: str) -> None:
     if not st.session_state[key]:
         local.link(_NAME, "")
         return
-    while len(_CLASSES) >= _MOST:  # the one of the fewest answers: whoever opens many classes closes no lively one
-        _CLASSES.pop(min(list(_CLASSES), key=lambda code: sum(map(len, list(_CLASSES[code].values())))), None)
+    for code, one in list(_CLASSES.items()):
+        if one.opened_at < time.time() - _LASTS:
+            _CLASSES.pop(code, None)
+    own = {code: sum(map(len, list(one.answers.values()))) for code, one in list(_CLASSES.items()) if one.owner == owners.own_id()}
+    if len(own) >= _MOST_EACH:  # the one of the fewest answers goes: whoever opens many closes no lively one
+        _CLASSES.pop(min(own, key=own.__getitem__), None)
+    elif len(_CLASSES) >= _MOST:
+        st.session_state[key] = False
+        session.note(f"This server counts for {_MOST} classes, the most that it can: open one tomorrow, or go on without the counts.")
+        return
     code = secrets.token_hex(4)
-    _CLASSES[code] = {}
+    _CLASSES[code] = _Class(owners.own_id(), time.time(), {})
     local.link(_NAME, code)
