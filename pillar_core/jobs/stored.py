@@ -2,22 +2,23 @@
 
 import dataclasses
 import functools
-import io
-import zipfile
+import shutil
+import tempfile
 from typing import Any
 
 import fsspec
-import numpy as np
 
+from pillar_core import store
 from pillar_core.arrays import Array
+from pillar_core.data.npz import UNREADABLE
 from pillar_core.errors import JobError
 from pillar_core.fingerprint import fingerprint
-from pillar_core.store.codec import write_npz
+from pillar_core.store import codec
 from pillar_core.types import FeatureSet
 
 VARIABLE = "PILLAR_FEATURES"
 _ROWS = ("x_train", "y_train", "x_test", "y_test")
-_WRONG = (OSError, ImportError, ValueError, KeyError, EOFError, zipfile.BadZipFile)
+_WRONG = (*UNREADABLE, *codec.UNREADABLE, ImportError)
 """What fsspec, its protocols and numpy raise over an address, a file or a protocol that is not installed."""
 
 
@@ -51,7 +52,7 @@ def put(features: FeatureSet, store: str) -> Stored:
         if not files.exists(path):
             files.makedirs(path.rpartition("/")[0], exist_ok=True)
             with files.transaction, files.open(path, "wb") as file:
-                write_npz(arrays, file)
+                codec.write_npz(arrays, file)
     except _WRONG as error:
         raise JobError(f"features cannot be kept at {store}, which {VARIABLE} names: {error}.") from error
     return Stored(address, _with(features, {}))
@@ -69,11 +70,18 @@ def _content(arrays: dict[str, Array]) -> str:
 
 @functools.lru_cache(maxsize=2)
 def _read(address: str) -> dict[str, Array]:
+    root = store.default().root
     try:
-        with fsspec.open(address, "rb") as file, np.load(io.BytesIO(file.read()), allow_pickle=False) as archive:
-            arrays = dict(archive)
+        root.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with fsspec.open(address, "rb") as file, tempfile.NamedTemporaryFile(dir=root) as copy:
+            shutil.copyfileobj(file, copy)
+            copy.flush()
+            arrays = codec.map_npz(copy.name)
+        is_whole = address.rpartition("/")[2] == f"{_content(arrays)}.npz"
     except _WRONG as error:
         raise JobError(f"features cannot be read at {address}: {error}.") from error
-    if address.rpartition("/")[2] != f"{_content(arrays)}.npz":
+    if not is_whole:
         raise JobError(f"what lies at {address} is not what was put there; remove it, then retry.")
+    for array in arrays.values():  # the next task takes the same ones
+        array.flags.writeable = False
     return arrays

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import io
 import json
 import math
 import os
 import pickle
 import signal
+import struct
 import subprocess
 import sys
 import time
 import types
+import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -24,6 +27,7 @@ import pytest
 
 import pillar_core as pc
 from pillar_core import store
+from pillar_core.arrays import Array
 from pillar_core.data import uploads
 from pillar_core.errors import JobError, SettingError, StoreError, UnknownNameError
 from pillar_core.jobs import api as jobs
@@ -909,6 +913,65 @@ def test_stored_features_come_back_whole_or_not_at_all(tmp_path: Path, monkeypat
     for nowhere in ("nosuch://x", "/dev/null/x"):
         with pytest.raises(JobError, match="PILLAR_FEATURES"):
             stored.put(features, nowhere)
+
+
+def an_npz(compression: int = zipfile.ZIP_STORED, **members: bytes) -> bytes:
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", compression) as archive:
+        for name, content in members.items():
+            archive.writestr(f"{name}.npy", content)
+    return packed.getvalue()
+
+
+def an_npy(array: Array) -> bytes:
+    packed = io.BytesIO()
+    np.save(packed, array)
+    return packed.getvalue()
+
+
+def an_npy_of(header: str) -> bytes:
+    return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header) + 1) + header.encode() + b"\n"
+
+
+def with_method(archive: bytes, method: int, flags: int) -> bytes:
+    """The archive with another compression method and flags in its two headers."""
+    at, changed = archive.find(b"PK\x01\x02"), bytearray(archive)
+    changed[6] = changed[at + 8] = flags
+    changed[8] = changed[at + 10] = method
+    return bytes(changed)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        an_npy(np.zeros(3)),
+        an_npz(zipfile.ZIP_DEFLATED, x_train=an_npy(np.zeros(10**6))),
+        with_method(an_npz(x_train=an_npy(np.zeros(3))), method=99, flags=0),
+        with_method(an_npz(x_train=an_npy(np.zeros(3))), method=8, flags=0),
+        with_method(an_npz(x_train=an_npy(np.zeros(3))), method=0, flags=1),
+        an_npz(x_train=an_npy_of("{'descr': '<f8', 'fortran_order': False, 'shape': (137438953472,), }")),
+        an_npz(x_train=an_npy_of("{'descr': '<f8', 'fortran_order': False, 'shape': (1L, }")),
+        an_npz(x_train=an_npy_of("{'descr': '<f8', 'fortran_order': False")),
+        an_npz(x_train=an_npy(np.array(["2020-01-01"], dtype="M8[D]"))),
+    ],
+    ids=["one array", "compressed", "unknown method", "no deflate", "encrypted", "1 TiB", "no header", "half a header", "dates"],
+)
+def test_whatever_lies_at_an_address_is_refused_as_damaged_before_it_is_unpacked(tmp_path: Path, content: bytes) -> None:
+    address = tmp_path / f"{'a' * 32}.npz"
+    address.write_bytes(content)
+    with pytest.raises(JobError, match=r"cannot be read|not what was put there"):
+        stored._read(f"file://{address}")
+
+
+@pytest.mark.parametrize("address", ["reference://x", "github://a/b"])
+def test_an_address_without_what_its_protocol_needs_is_refused(address: str) -> None:
+    with pytest.raises(JobError, match="cannot be read"):
+        stored._read(address)
+
+
+def test_nobody_changes_stored_features_that_the_next_task_takes(tmp_path: Path) -> None:
+    kept = stored.put(pc.features(np.ones((4, 2)), np.arange(4) % 2), f"file://{tmp_path}")
+    assert not any(array.flags.writeable for array in stored._read(kept.address).values())
 
 
 def test_a_cache_folder_that_cannot_be_holds_no_jobs(monkeypatch: pytest.MonkeyPatch) -> None:
