@@ -1,7 +1,5 @@
 """A small memory of computed values, for as long as its owner lives."""
 
-from __future__ import annotations
-
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable

@@ -1,7 +1,5 @@
 """The nouns of the library, frozen: budgets, guarantees, data, splits' facts, results, specifications and records."""
 
-from __future__ import annotations
-
 import dataclasses
 import enum
 import math
@@ -25,7 +23,7 @@ class NeighboringRelation(enum.StrEnum):
     REPLACE_ONE = "replace_one"
 
     @classmethod
-    def of(cls, value: str) -> NeighboringRelation:
+    def of(cls, value: str) -> "NeighboringRelation":
         """The relation named `value`.
 
         Raises:
@@ -277,7 +275,7 @@ class RunSpec:
     split: Mapping[str, Any] = dataclasses.field(default_factory=dict)
 
     @classmethod
-    def asked(cls, method: str, **arguments: Any) -> RunSpec:
+    def asked(cls, method: str, **arguments: Any) -> "RunSpec":
         """From the keyword arguments of `run`: what is no field is a setting of the method."""
         budget = ("epsilon", "delta", "relation", "accountant", "seed", "preset")
         fields = {name: arguments.pop(name) for name in budget if name in arguments}

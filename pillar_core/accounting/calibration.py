@@ -1,7 +1,5 @@
 """How ε becomes noise: the smallest budget setting whose certified ε stays within the budget, and a memory of answers."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 from collections.abc import Callable
@@ -45,7 +43,7 @@ def calibrate(cost: Cost, budget: PrivacyBudget, *, accountant: str = "auto", re
     key = calibration_key(cost, budget, accountant=accountant, relative_tolerance=relative_tolerance)
     tolerance = min(relative_tolerance, EXACT_TOLERANCE) if chosen.is_exact else relative_tolerance
 
-    def solved() -> _Remembered:
+    def solved() -> "_Remembered":
         value = _solve(cost, budget, chosen, tolerance)
         return _Remembered(value, read(cost(value), budget.relation).key)
 

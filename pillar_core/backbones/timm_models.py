@@ -4,8 +4,6 @@ Weights come from a local file (weights=FILE, in the name or beside it), else fr
 Options of the name prepare images or are arguments of the model: `timm:mobilenetv2_100?pad_type=same&mean=0.5&std=0.5`.
 """
 
-from __future__ import annotations
-
 import difflib
 import functools
 import inspect
@@ -28,7 +26,7 @@ LINKABLE = ("pad_type", "global_pool", "img_size", "dynamic_img_size", "output_s
 """Arguments of models that are numbers or words of timm, whoever says them."""
 
 
-def network(name: str, path: Path) -> tuple[torch.nn.Module, tuple[str, ...]]:
+def network(name: str, path: Path) -> "tuple[torch.nn.Module, tuple[str, ...]]":
     """(the model that `name` says, without its classifier, its weights from `path`; what was decided, in words).
 
     Raises:

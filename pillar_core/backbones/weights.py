@@ -5,8 +5,6 @@ refuses everything that could run code. Checkpoints wrap a network's tensors in 
 `teacher.backbone.`, …): the prefix under which most of the network's tensors lie is taken off, and said.
 """
 
-from __future__ import annotations
-
 import argparse
 import functools
 import hashlib
@@ -105,7 +103,7 @@ def read_tensors(path: Path) -> Tensors:
     return tensors
 
 
-def fill(network: torch.nn.Module, path: Path, *, what: str) -> tuple[str, ...]:
+def fill(network: "torch.nn.Module", path: Path, *, what: str) -> tuple[str, ...]:
     """What was decided, in words, after every parameter and buffer of `network` was set from the file, widened to float32.
 
     Raises:
@@ -174,7 +172,7 @@ def _pytorch(path: Path) -> Any:
         return torch.load(path, map_location="cpu", weights_only=True)
 
 
-def _flat(value: Any, at: tuple[str, ...]) -> Iterable[tuple[tuple[str, ...], torch.Tensor]]:
+def _flat(value: Any, at: tuple[str, ...]) -> "Iterable[tuple[tuple[str, ...], torch.Tensor]]":
     if isinstance(value, torch.Tensor):
         yield at, value
     elif isinstance(value, Mapping) and at[:1] not in (("optimizer",), ("optimizer_states",)):

@@ -1,7 +1,5 @@
 """`advise`: which learner and which public set, and what accuracy to expect, before any private row is read."""
 
-from __future__ import annotations
-
 import argparse
 import json
 from typing import Any
@@ -11,7 +9,7 @@ from pillar_core.commands.options import features_of
 from pillar_core.studies.advice import Advice, advise
 
 
-def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+def add(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     """Declares the command."""
     parser = subparsers.add_parser("advise", help="which learner and public set to take, and what accuracy to expect")
     shared.add_data(parser)

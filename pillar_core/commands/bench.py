@@ -1,7 +1,5 @@
 """`bench`: the tables of docs/research.md and of docs/screening.md, made again."""
 
-from __future__ import annotations
-
 import argparse
 import sys
 from pathlib import Path
@@ -19,7 +17,7 @@ from pillar_core.studies.screening import judged
 from pillar_core.studies.screening.yardstick import LENT, TASKS, Yardstick, measured
 
 
-def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+def add(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     """Declares the command."""
     studies = subparsers.add_parser("bench", help="the tables of docs/research.md, made again").add_subparsers(
         required=True, metavar="study"

@@ -1,7 +1,5 @@
 """`cache`: list, check, shrink, carry away and take in what the cache holds."""
 
-from __future__ import annotations
-
 import argparse
 import time
 
@@ -14,7 +12,7 @@ from pillar_core.runs import imported
 UNITS = {"kB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 
 
-def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+def add(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     """Declares the command."""
     parser = subparsers.add_parser("cache", help="list, verify, prune, export or import cached results")
     actions = parser.add_subparsers(required=True, metavar="action")

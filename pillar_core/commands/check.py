@@ -1,7 +1,5 @@
 """`check`: the certified ε of a training run with another library, from numbers or from its script."""
 
-from __future__ import annotations
-
 import argparse
 from pathlib import Path
 
@@ -9,7 +7,7 @@ from pillar_core.errors import DataError
 from pillar_core.studies.check import FIELDS, SAMPLERS, check_run
 
 
-def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+def add(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     """Declares the command."""
     parser = subparsers.add_parser("check", help="the certified ε of your own training, and what its library would say")
     parser.add_argument("script", nargs="?", help="Python script or configuration; read, never run")

@@ -1,7 +1,5 @@
 """`compare`: every learner that fits the data at the same budgets, or a view that varies one thing; seeds as intervals."""
 
-from __future__ import annotations
-
 import argparse
 import sys
 from typing import Any
@@ -23,7 +21,7 @@ from pillar_core.types import SemiPrivateSplit
 BUDGETS = "budgets"
 
 
-def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+def add(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     """Declares the command."""
     parser = subparsers.add_parser("compare", help="every learner that fits the data, at the same budgets")
     shared.add_data(parser)

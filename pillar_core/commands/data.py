@@ -1,7 +1,5 @@
 """`data`: the data sets, whether their files are here, how to get them, and what they hold."""
 
-from __future__ import annotations
-
 import argparse
 
 from pillar_core import params
@@ -12,7 +10,7 @@ from pillar_core.errors import SettingError
 from pillar_core.types import Dataset
 
 
-def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+def add(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     """Declares the command."""
     parser = subparsers.add_parser("data", help="data sets: what is here, how to get the others, what one holds")
     parser.add_argument(

@@ -1,7 +1,5 @@
 """`doctor`: versions, device, cache, and what is missing."""
 
-from __future__ import annotations
-
 import argparse
 import importlib.metadata
 import os
@@ -31,7 +29,7 @@ PACKAGES = (
 )
 
 
-def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+def add(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     """Declares the command."""
     parser = subparsers.add_parser("doctor", help="versions, device, cache and what is missing")
     parser.set_defaults(command=command)

@@ -1,14 +1,12 @@
 """`epsilon` and `noise`: from noise to ε and back, for Gaussian steps on all rows or on Poisson samples."""
 
-from __future__ import annotations
-
 import argparse
 from typing import Any
 
 from pillar_core import accounting, params
 
 
-def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+def add(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     """Declares both commands."""
     forward = subparsers.add_parser("epsilon", help="the ε of Gaussian steps with a given noise multiplier")
     forward.add_argument("noise_multiplier", type=float, help=params.NOISE_MULTIPLIER.help)

@@ -1,7 +1,5 @@
 """`extract`: images through a backbone, with progress; what is killed goes on where it stopped."""
 
-from __future__ import annotations
-
 import argparse
 import resource
 import sys
@@ -20,7 +18,7 @@ from pillar_core.runs.loading import read, through_backbone
 from pillar_core.types import Dataset, FeatureSet
 
 
-def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+def add(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     """Declares the command."""
     parser = subparsers.add_parser("extract", help="images through a backbone, into the cache; goes on after a kill")
     parser.add_argument("--dataset", required=True, help="a registered data set, or a npz, folder or zip of images")

@@ -1,7 +1,5 @@
 """`jobs`: the process that owns workers, queue and state; started on demand, seldom by hand."""
 
-from __future__ import annotations
-
 import argparse
 import sys
 
@@ -9,7 +7,7 @@ from pillar_core import store
 from pillar_core.jobs import server as jobs_server
 
 
-def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+def add(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     """Declares the command."""
     parser = subparsers.add_parser("jobs", help="serve this cache folder's jobs until they are done")
     parser.add_argument("--idle-minutes", type=float, default=10.0, help="stop after so long without work")

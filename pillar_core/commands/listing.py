@@ -1,7 +1,5 @@
 """`list`: what there is, by name: every registry, or what is known of one item."""
 
-from __future__ import annotations
-
 import argparse
 import dataclasses
 import difflib
@@ -40,7 +38,7 @@ WHAT: Mapping[str, Registry[Any]] = {f"{registry.what.replace(' ', '-')}s": regi
 """Every registry by the word that `list` takes."""
 
 
-def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+def add(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     """Declares the command."""
     parser = subparsers.add_parser("list", help="what there is by name: methods, datasets, scores …; or what is known of one of them")
     parser.add_argument("what", nargs="?", help=f"one of {', '.join(WHAT)}, or the name of an item")

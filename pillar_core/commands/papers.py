@@ -1,7 +1,5 @@
 """`papers`: published tables, and the same grids over our own learners beside them."""
 
-from __future__ import annotations
-
 import argparse
 import sys
 from typing import Any
@@ -21,7 +19,7 @@ from pillar_core.spreadsheets import without_formulas
 from pillar_core.studies import papers
 
 
-def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+def add(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     """Declares the command."""
     parser = subparsers.add_parser("papers", help="published tables beside our own runs")
     actions = parser.add_subparsers(required=True, metavar="action")

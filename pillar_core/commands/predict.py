@@ -1,7 +1,5 @@
 """`predict`: an exported model on new rows."""
 
-from __future__ import annotations
-
 import argparse
 import sys
 
@@ -12,7 +10,7 @@ from pillar_core.runs.models import load_model
 from pillar_core.spreadsheets import without_formulas
 
 
-def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+def add(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     """Declares the command."""
     parser = subparsers.add_parser("predict", help="apply an exported model to rows in a file")
     parser.add_argument("model", help="file written by `run --export` or downloaded from the app")

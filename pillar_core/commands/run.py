@@ -1,7 +1,5 @@
 """`run`: train one learner and print what it reached and what it spent."""
 
-from __future__ import annotations
-
 import argparse
 import json
 import math
@@ -14,7 +12,7 @@ from pillar_core.runs.run import run_spec
 from pillar_core.types import RunRecord, RunSpec
 
 
-def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+def add(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     """Declares the command."""
     parser = subparsers.add_parser("run", help="train one learner within a privacy budget")
     parser.add_argument("--method", default="pillar", help="see `list methods`")

@@ -1,7 +1,5 @@
 """`screen`: rank public sets for a private one, into a table and an HTML report."""
 
-from __future__ import annotations
-
 import argparse
 import html
 import math
@@ -21,7 +19,7 @@ from pillar_core.types import Dataset, FeatureSet
 Rows = Dataset | FeatureSet
 
 
-def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+def add(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     """Declares the command."""
     parser = subparsers.add_parser("screen", help="rank public sets for a private one")
     parser.add_argument("--private", required=True, help="a registered data set, or a npz, folder or zip of images")

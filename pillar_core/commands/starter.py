@@ -1,7 +1,5 @@
 """`starter`: rebuild the records and features that ship with the repository for the first paint."""
 
-from __future__ import annotations
-
 import argparse
 import sys
 
@@ -9,7 +7,7 @@ from pillar_core.commands.options import show_progress
 from pillar_core.runs import starter
 
 
-def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+def add(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     """Declares the command."""
     parser = subparsers.add_parser("starter", help="rebuild what ships for the first paint from embedded data")
     parser.add_argument("--check", action="store_true", help="only say whether every record is there for the current code")

@@ -1,7 +1,5 @@
 """`sweep`: a grid of runs from a YAML or JSON file, into a CSV table."""
 
-from __future__ import annotations
-
 import argparse
 import sys
 from pathlib import Path
@@ -20,7 +18,7 @@ from pillar_core.spreadsheets import without_formulas
 from pillar_core.store.codec import decode_yaml
 
 
-def add(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+def add(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     """Declares the command."""
     parser = subparsers.add_parser("sweep", help="train a grid of runs, from the cache where it can")
     parser.add_argument("grid", help="YAML or JSON: dataset (a name or a file), method, epsilon, k, seed …, each a value or a list")

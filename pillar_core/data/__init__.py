@@ -15,24 +15,3 @@ from pillar_core.data.matching import duplicates
 from pillar_core.data.places import forget
 from pillar_core.data.reports import Report, dry_run, state_of
 from pillar_core.data.rows import read_rows
-
-__all__ = [
-    "DATASETS",
-    "DatasetCard",
-    "NoSettings",
-    "Report",
-    "checked_features",
-    "checked_images",
-    "dry_run",
-    "duplicates",
-    "features",
-    "forget",
-    "load_candidate",
-    "load_dataset",
-    "load_images",
-    "read_features",
-    "read_images",
-    "read_parts",
-    "read_rows",
-    "state_of",
-]

@@ -1,7 +1,5 @@
 """The card of a dataset, the registry of cards, and loading by name."""
 
-from __future__ import annotations
-
 import dataclasses
 import os
 import re
@@ -29,12 +27,12 @@ class Count(str):
     number: int
     remark: str
 
-    def __new__(cls, number: int, remark: str = "") -> Count:
+    def __new__(cls, number: int, remark: str = "") -> "Count":
         count = super().__new__(cls, f"{number:,} ({remark})" if remark else f"{number:,}")
         count.number, count.remark = number, remark
         return count
 
-    def __reduce__(self) -> tuple[type[Count], tuple[int, str]]:
+    def __reduce__(self) -> "tuple[type[Count], tuple[int, str]]":
         return Count, (self.number, self.remark)
 
 

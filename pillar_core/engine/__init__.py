@@ -4,18 +4,3 @@ from pillar_core.engine.classifier import LinearClassifier
 from pillar_core.engine.device import training_device
 from pillar_core.engine.gradient import clipped_sum, cross_entropy_residuals
 from pillar_core.engine.train import Clipping, Head, HeadPlan, NoisySum, Step, heavy_ball, per_head, train_heads
-
-__all__ = [
-    "Clipping",
-    "Head",
-    "HeadPlan",
-    "LinearClassifier",
-    "NoisySum",
-    "Step",
-    "clipped_sum",
-    "cross_entropy_residuals",
-    "heavy_ball",
-    "per_head",
-    "train_heads",
-    "training_device",
-]

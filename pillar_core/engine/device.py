@@ -5,8 +5,6 @@ result must not depend on which machine happened to have a GPU. A GPU of Apple's
 are summed (docs/decisions/0005), so it is refused.
 """
 
-from __future__ import annotations
-
 import os
 
 from pillar_core.deferred import torch
@@ -15,7 +13,7 @@ from pillar_core.errors import SettingError
 VARIABLE = "PILLAR_DEVICE"
 
 
-def training_device() -> torch.device:
+def training_device() -> "torch.device":
     """The device that this process trains on.
 
     Raises:

@@ -1,13 +1,11 @@
 """The subspace in which released gradients are kept: the public gradient's own directions first, then public features'."""
 
-from __future__ import annotations
-
 from pillar_core.deferred import torch
 
 RANK_TOLERANCE = 1e-5
 
 
-def gradient_subspace(public_sum: torch.Tensor, directions: torch.Tensor, k: int) -> torch.Tensor:
+def gradient_subspace(public_sum: "torch.Tensor", directions: "torch.Tensor", k: int) -> "torch.Tensor":
     """(d, k') float32 orthonormal basis, k' = k (fewer only where less is spanned).
 
     public_sum: (C, d) summed public gradient, whose rows add up to zero, so that it has at most C − 1 right singular

@@ -3,8 +3,6 @@
 It sees public rows and released weights alone, so it costs nothing and its optimiser may be any.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from pillar_core.arrays import Array
@@ -52,7 +50,7 @@ def descended_head(z: Array, y: Array, *, n_classes: int, learning_rate: float, 
     return np.ascontiguousarray(weights.numpy().T)
 
 
-def _mean_loss(rows: torch.Tensor, labels: torch.Tensor, weights: torch.Tensor) -> tuple[float, torch.Tensor]:
+def _mean_loss(rows: "torch.Tensor", labels: "torch.Tensor", weights: "torch.Tensor") -> "tuple[float, torch.Tensor]":
     """Mean cross-entropy and its gradient (C, k) in float64; rows (m, k) are widened chunk by chunk."""
     total, gradient = 0.0, torch.zeros_like(weights)
     for part, part_labels in zip(torch.split(rows, CHUNK_ROWS), torch.split(labels, CHUNK_ROWS), strict=True):

@@ -6,8 +6,6 @@ the job goes on where it stopped; `<id>/running/` has a file for each task that 
 job that needed no work; `<id>/cancel` asks it to stop; `queue/<id>` hands it to the jobs process.
 """
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import fcntl
@@ -86,7 +84,7 @@ class Folder:
         except OSError as error:
             raise StoreError(f"{self.jobs} could not be made ({error}); set PILLAR_CACHE to a folder of your own.") from error
 
-    def job(self, job_id: str) -> Job:
+    def job(self, job_id: str) -> "Job":
         """The job's files, whether or not they exist.
 
         Raises:

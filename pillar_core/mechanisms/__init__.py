@@ -5,14 +5,3 @@ from pillar_core.mechanisms.bingham import BinghamMechanism
 from pillar_core.mechanisms.exponential import ExponentialMechanism, exponential
 from pillar_core.mechanisms.gaussian import GaussianMechanism, release_joint
 from pillar_core.mechanisms.poisson import poisson_sample, sampled
-
-__all__ = [
-    "Batches",
-    "BinghamMechanism",
-    "ExponentialMechanism",
-    "GaussianMechanism",
-    "exponential",
-    "poisson_sample",
-    "release_joint",
-    "sampled",
-]

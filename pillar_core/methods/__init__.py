@@ -14,5 +14,3 @@ from pillar_core.methods.deep import second_phase, private_fine_tuning, from_scr
 
 # isort: on
 from pillar_core.methods.method import METHODS, Method, Plan
-
-__all__ = ["METHODS", "Method", "Plan"]

@@ -3,5 +3,3 @@
 from pillar_core.metrics.classes import RAREST, by_class
 from pillar_core.metrics.classification import METRICS, Metric, evaluate
 from pillar_core.metrics.intervals import interval, over_runs
-
-__all__ = ["METRICS", "RAREST", "Metric", "by_class", "evaluate", "interval", "over_runs"]

@@ -1,7 +1,5 @@
 """A lesson's answer: one number over one control, what was guessed beside what was measured."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from typing import Annotated, Any
@@ -101,7 +99,7 @@ def _line(figure: go.Figure, means: pd.DataFrame, x: str, here: Any, unit: str, 
     figure.add_scatter(x=mark[x], y=mark["mean"], marker=style, text=text, **shared)
 
 
-def _bars(figure: go.Figure, means: pd.DataFrame, shown: list[str], is_here: pd.Series[bool], unit: str, mode: Mode) -> None:
+def _bars(figure: go.Figure, means: pd.DataFrame, shown: list[str], is_here: "pd.Series[bool]", unit: str, mode: Mode) -> None:
     colours = [marks.MARKED[mode] if marked else faded(_LINE[mode], 0.55) for marked in is_here]
     text = [f"{mean:.1f}{unit}" for mean in means["mean"]]
     looks = {"text": text, "textposition": "inside", "insidetextanchor": "start", "textfont": {"color": INK[mode].text, "size": 16}}

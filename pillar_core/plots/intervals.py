@@ -1,7 +1,5 @@
 """Means with intervals: what figures draw instead of single runs."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -35,6 +33,6 @@ def unprojected(table: pd.DataFrame, method: str) -> pd.DataFrame:
     return rows[rows["k"].isna()] if rows["k"].isna().any() else rows
 
 
-def best(means: pd.DataFrame) -> pd.Series[Any]:
+def best(means: pd.DataFrame) -> "pd.Series[Any]":
     """The row of an `over_seeds` table with the largest mean; the first of equals."""
     return means.sort_values("mean", ascending=False, kind="stable").iloc[0]

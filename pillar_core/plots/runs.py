@@ -1,7 +1,5 @@
 """Runs laid side by side: means with intervals and single seeds, and parallel coordinates over settings."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pandas as pd
@@ -96,7 +94,7 @@ def _short(text: str, most: int = 22) -> str:
 _TITLES = {"epsilon": "ε", "mean": "accuracy, %", "public_fraction": "public share", "method": "learner"}
 
 
-def _dimension(values: pd.Series[Any], name: str) -> dict[str, Any]:
+def _dimension(values: "pd.Series[Any]", name: str) -> dict[str, Any]:
     if name == "mean":
         return {"label": _TITLES[name], "values": 100 * values}
     levels = sorted(values.dropna().unique(), key=lambda level: (isinstance(level, str), level))

@@ -1,7 +1,5 @@
 """Figures of screening: the ranking with its nulls, angles, spectra, all pairs of sets, and scores beside measured accuracy."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol

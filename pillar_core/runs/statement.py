@@ -1,7 +1,5 @@
 """What a privacy officer signs: a run's guarantee in plain words, and the fields that public registries of deployments ask for."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 from collections.abc import Mapping
@@ -28,7 +26,7 @@ class Statement:
     fields: Mapping[str, Any]
 
 
-def spent_event(record: RunRecord) -> DpEvent | None:
+def spent_event(record: RunRecord) -> "DpEvent | None":
     """The privacy event of the run alone; None where the record's guarantee covers something else beside it."""
     event = of_person(_run_event(record), record.guarantee.rows_per_person or 1)
     return event if tuple(describe(event)) == tuple(record.guarantee.events) else None

@@ -1,7 +1,5 @@
 """Batches for screening: m rows of a set and random labels, the same positions for every set, as a network takes them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import Annotated
 
@@ -25,12 +23,12 @@ def chosen_rows(n_rows: int, m: int, *, seed: int, repeat: int = 0) -> Array:
     return stream(seed, "screening rows", repeat).permutation(n_rows)[:m]
 
 
-def random_labels(m: int, *, seed: int, repeat: int = 0) -> torch.Tensor:
+def random_labels(m: int, *, seed: int, repeat: int = 0) -> "torch.Tensor":
     """(m,) int64 labels in 0 … 9: label i depends on (seed, repeat, i), so every set gets the same ones."""
     return torch.from_numpy(stream(seed, "screening labels", repeat).integers(LABEL_CLASSES, size=m))
 
 
-def image_batches(rows: Array, size: int, *, channels: int = 3, batch: int = 64) -> Iterator[torch.Tensor]:
+def image_batches(rows: Array, size: int, *, channels: int = 3, batch: int = 64) -> "Iterator[torch.Tensor]":
     """(b, channels, size, size) float32 in [−1, 1] from uint8 images (n, h, w[, 3]): bilinear (with antialiasing when smaller).
 
     Grey images become three equal channels; colour becomes grey by the mean of its channels where one is asked for.

@@ -5,8 +5,6 @@ singular directions; the projection metric, divided by √k (gsd, Algorithm 1; t
 A non-private diagnostic: it reads private rows without noise.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Hashable, Iterator
 from functools import cached_property
@@ -90,13 +88,13 @@ class Gradients:
         return self.width <= GRAM_PARAMETERS
 
     @cached_property
-    def rows(self) -> torch.Tensor:
+    def rows(self) -> "torch.Tensor":
         """(m, p) float32; for p up to GRAM_PARAMETERS."""
         first, rest = self._opened
         return torch.cat([first, *rest])
 
     @cached_property
-    def products(self) -> torch.Tensor:
+    def products(self) -> "torch.Tensor":
         """(m, m) float32 Gram matrix."""
         return gram(self.rows)
 
@@ -113,7 +111,7 @@ class Gradients:
         return found() if self.made_of is None else _DIRECTIONS.get((self.made_of, k, count), found)
 
     @cached_property
-    def _opened(self) -> tuple[torch.Tensor, Iterator[torch.Tensor]]:
+    def _opened(self) -> "tuple[torch.Tensor, Iterator[torch.Tensor]]":
         """The first chunk, which tells the width, and the others, for whoever reads them all."""
         chunks = self.chunks()
         return next(chunks), chunks

@@ -1,7 +1,5 @@
 """The other networks of the paper's tables at their random start: the small CNN, and ResNet20 with group normalisation."""
 
-from __future__ import annotations
-
 import math
 
 from pillar_core.deferred import torch
@@ -11,7 +9,7 @@ from pillar_core.screening.batches import LABEL_CLASSES
 TOKEN_SCALE = 0.02
 
 
-def small_cnn() -> torch.nn.Module:
+def small_cnn() -> "torch.nn.Module":
     """The Fashion-MNIST network (gsd, Table 5a) on 1 × 28 × 28: about 26,000 parameters."""
     return torch.nn.Sequential(
         torch.nn.Conv2d(1, 16, 8, stride=2, padding=3),
@@ -27,7 +25,7 @@ def small_cnn() -> torch.nn.Module:
     )
 
 
-def resnet20() -> torch.nn.Module:
+def resnet20() -> "torch.nn.Module":
     """ResNet20 (He et al. 2016, section 4.2) on 3 × 32 × 32 with group in place of batch normalisation: 269,722 parameters,
     its shortcuts padded with zeros."""
     from pillar_core.screening.residual import GROUPS, Block
@@ -38,7 +36,7 @@ def resnet20() -> torch.nn.Module:
     return torch.nn.Sequential(*layers, torch.nn.AdaptiveAvgPool2d(1), torch.nn.Flatten(), torch.nn.Linear(64, LABEL_CLASSES))
 
 
-def started(module: torch.nn.Module, *, seed: int, repeat: int = 0, part: int = 0) -> torch.nn.Module:
+def started(module: "torch.nn.Module", *, seed: int, repeat: int = 0, part: int = 0) -> "torch.nn.Module":
     """`module` with every weight matrix and its bias drawn anew, uniform in ±1/√fan-in, named by (seed, repeat, part); tokens and
     positions of a transformer normal at 0.02; norms as they are."""
     generator = stream(seed, "network start", repeat, *((part,) if part else ()))

@@ -4,8 +4,6 @@ timm and peft are imported where they are used. `weights=random` takes a network
 look at cost and memory, and where only the architecture is at hand.
 """
 
-from __future__ import annotations
-
 import copy
 import dataclasses
 import functools
@@ -85,7 +83,7 @@ def features(trunk: Trunk, rows: Array) -> Array:
         return torch.cat([network(images) for images in image_batches(rows, trunk.size, batch=32)]).float().numpy()
 
 
-def with_head(trunk: Trunk, *, seed: int, repeat: int) -> tuple[torch.nn.Module, list[str]]:
+def with_head(trunk: Trunk, *, seed: int, repeat: int) -> "tuple[torch.nn.Module, list[str]]":
     """(the network with a fresh head of ten classes, the names of the parameters that are differentiated).
 
     Raises:
@@ -116,7 +114,7 @@ def _number(text: str, name: str) -> int:
     return int(text)
 
 
-def _with_lora(network: Any, trunk: Trunk, *, seed: int, repeat: int) -> torch.nn.Module:
+def _with_lora(network: Any, trunk: Trunk, *, seed: int, repeat: int) -> "torch.nn.Module":
     """A copy of the network, its weights shared, with low-rank additions: A at random as matrices start here, B at 0, so that it
     computes the same.
 
@@ -154,7 +152,7 @@ def _network(trunk: Trunk) -> Any:
     return network.eval().requires_grad_(False)
 
 
-def _at_random(network: torch.nn.Module, size: int) -> torch.nn.Module:
+def _at_random(network: "torch.nn.Module", size: int) -> "torch.nn.Module":
     """The network at a random start whose batch norms take their statistics from noise images, so that no layer fades out."""
     networks.started(network, seed=0)
     norms = [module for module in network.modules() if isinstance(module, torch.nn.BatchNorm2d)]

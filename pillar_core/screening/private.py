@@ -1,7 +1,5 @@
 """The private ranking: one release of the private rows' sketched gradients, then every score of every candidate from it."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 from collections.abc import Mapping, Sequence
@@ -79,11 +77,11 @@ class _Made:
         cls,
         task: Screening,
         form: str,
-        matrix: torch.Tensor,
+        matrix: "torch.Tensor",
         public: Mapping[tuple[str, int], Array],
         budget: tuple[float, float],
         ledger: Ledger,
-    ) -> _Made:
+    ) -> "_Made":
         """From the candidates' sketches in `matrix`, at (ε, δ)."""
         narrow = releases.narrowing(size=SKETCHES[form], seed=task.public_seed)
         rows = {key: part @ narrow.double().numpy() for key, part in public.items()}
@@ -93,7 +91,7 @@ class _Made:
 
 
 def released(
-    task: Screening, form: str, matrix: torch.Tensor, clip: float, epsilon: float, delta: float, ledger: Ledger
+    task: Screening, form: str, matrix: "torch.Tensor", clip: float, epsilon: float, delta: float, ledger: Ledger
 ) -> ReleasedSubspace:
     """One release of the task's private rows at `epsilon`: form "moment" (Gaussian, δ) or "directions" (pure).
 

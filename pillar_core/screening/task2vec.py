@@ -5,8 +5,6 @@ fitted network; squared per-example gradients are averaged over rows and over ea
 distance of h₀/(h₀ + h₁) and h₁/(h₀ + h₁), which is blind to scale.
 """
 
-from __future__ import annotations
-
 import dataclasses
 
 import numpy as np
@@ -46,7 +44,7 @@ def embedding(rows: Array, labels: Array, *, seed: int, repeat: int = 0) -> Arra
     return torch.cat(filters).double().numpy()
 
 
-def _fitted(net: probe.Probe, rows: Array, codes: torch.Tensor) -> probe.Probe:
+def _fitted(net: probe.Probe, rows: Array, codes: "torch.Tensor") -> probe.Probe:
     """The network with its last layer fitted to labels by ridge regression on ±1 targets."""
     x = torch.cat([probe.forward(net, images)[2].flatten(1) for images in image_batches(rows, probe.INPUT_SIZE, batch=32)])
     x = torch.cat([x, torch.ones(len(x), 1)], dim=1).double()

@@ -4,8 +4,6 @@ The model is trained on the private rows and their labels by plain SGD without n
 set is measured anew at the weights of that moment, with the rows and the random labels of the first look.
 """
 
-from __future__ import annotations
-
 import copy
 import dataclasses
 from collections.abc import Mapping
@@ -95,7 +93,7 @@ def _gradients(network: Network, rows: Array, seed: int) -> Gradients:
 class _Sgd:
     """Plain SGD on the network's own parameters, in the order of one shuffled pass after another."""
 
-    def __init__(self, network: Network, rows: Array, labels: torch.Tensor, learning_rate: float, seed: int) -> None:
+    def __init__(self, network: Network, rows: Array, labels: "torch.Tensor", learning_rate: float, seed: int) -> None:
         self.network, self.rows, self.labels, self.step = network, rows, labels, 0
         chosen = [value for name, value in network.module.named_parameters() if network.names is None or name in network.names]
         self.optimiser = torch.optim.SGD([value.requires_grad_(True) for value in chosen], lr=learning_rate)

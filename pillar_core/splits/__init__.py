@@ -5,5 +5,3 @@ from pillar_core.splits.imbalance import imbalanced, rarest
 from pillar_core.splits.split import split_features
 from pillar_core.splits.transform import Transform
 from pillar_core.splits.view import Prepared, View, view_of
-
-__all__ = ["Prepared", "PublicBasis", "Transform", "View", "has_units", "imbalanced", "public_basis", "rarest", "split_features", "view_of"]

@@ -1,7 +1,5 @@
 """The public eigenbasis: one eigendecomposition of the public rows serves every k, because top-k bases are prefixes."""
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 from functools import cached_property
@@ -100,7 +98,7 @@ def public_basis(x: Array, *, standardise: bool, centre: bool) -> PublicBasis:
     return PublicBasis(values.numpy(), np.ascontiguousarray((vectors * signs).float().numpy()), mean, scale)
 
 
-def _directions(rows: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+def _directions(rows: "torch.Tensor") -> "tuple[torch.Tensor, torch.Tensor]":
     """(r,) positive eigenvalues of the second moment of rows (m, d), falling, and their (d, r) eigenvectors."""
     m, d = rows.shape
     if m < d:
@@ -112,7 +110,7 @@ def _directions(rows: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     return values, vectors[:, keep]
 
 
-def _positive(values: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+def _positive(values: "torch.Tensor") -> "tuple[torch.Tensor, torch.Tensor]":
     """The eigenvalues that count as positive, falling, and their positions."""
     order = torch.argsort(values, descending=True)
     keep = order[values[order] > RANK_TOLERANCE * values.max().clamp(min=0)]

@@ -5,8 +5,6 @@ An entry has a kind and a key (the fingerprint of what made it). "record", "impo
 wrong data. The checksum guards against damage, not against somebody who can write to the cache.
 """
 
-from __future__ import annotations
-
 import atexit
 import functools
 import os
@@ -38,7 +36,7 @@ MEMORY_BYTES = 100 * 10**6
 """What of `remember_json` is held in memory at most where the disk refuses; the oldest goes first."""
 
 
-def default() -> Store:
+def default() -> "Store":
     """The cache of this user: PILLAR_CACHE, else that of this copy, over the starter records that ship with it.
 
     PILLAR_CACHE_BYTES limits its size (20 GB unless set): features go before records.
@@ -54,7 +52,7 @@ def default() -> Store:
 
 
 @functools.lru_cache(maxsize=8)
-def _shared(root: Path, max_bytes: int) -> Store:
+def _shared(root: Path, max_bytes: int) -> "Store":
     store = Store(root, starter=installation.APP / "cache" / "starter", max_bytes=max_bytes)
     atexit.register(store.flush)
     return store

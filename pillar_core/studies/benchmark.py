@@ -6,8 +6,6 @@ until they are no better, so that picks are interior. The best are then re-run o
 which the last one is picked and reported: what luck is left favours the oracle.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import itertools
 from collections.abc import Mapping, Sequence
@@ -49,7 +47,7 @@ class Candidate:
         own = {name: getattr(self, name) for name in ("k", "steps", "l2_clip_norm", "standardise")}
         return own | {"learning_rate": rate}
 
-    def neighbours(self, rank: int) -> list[Candidate]:
+    def neighbours(self, rank: int) -> "list[Candidate]":
         """One setting moved, by a factor of two where it is a size."""
         clip = CLIPS.index(self.l2_clip_norm)
         moves: list[dict[str, Any]] = [{"noise": self.noise * 2}, {"noise": self.noise / 2}, {"standardise": not self.standardise}]

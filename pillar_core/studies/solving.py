@@ -5,8 +5,6 @@ The rows needed follow from the noise: with public size N and a Gaussian run of 
 through μ·N, so what μ* reaches at N rows, μ reaches at N·μ*/μ rows, as long as the rows are of the same kind.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import math
 from collections.abc import Sequence
@@ -83,7 +81,7 @@ def _runs(table: pd.DataFrame, method: str) -> pd.DataFrame:
     return runs
 
 
-def _first_reach(means: pd.Series[float], target: float, where: str) -> Answer:
+def _first_reach(means: "pd.Series[float]", target: float, where: str) -> Answer:
     """The first place, by log-linear interpolation, where `means` (index: place above 0, rising) reaches `target`."""
     places: Sequence[float] = [float(place) for place in means.index]
     values = [float(value) for value in means]

@@ -4,8 +4,6 @@ With G (m, p) the anchors and G Gᵀ = U Λ Uᵀ, the columns of V = Gᵀ A, A =
 right singular directions of G. For a linear head g_i = r_i ⊗ z_i, so (G Gᵀ)_ij = (r_i·r_j)(z_i·z_j): p never appears.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from pillar_core.arrays import Array
@@ -15,7 +13,7 @@ RANK_TOLERANCE = 1e-6
 """Directions whose eigenvalue is below this fraction of the largest are dropped: float32 gradients do not resolve them."""
 
 
-def rank_one_gram(residuals: torch.Tensor, row_products: Array) -> Array:
+def rank_one_gram(residuals: "torch.Tensor", row_products: Array) -> Array:
     """(m, m) float64 inner products of the gradients r_i ⊗ z_i. residuals: (C, m); row_products: (m, m) float64 z_i·z_j."""
     wide = residuals.double().numpy()
     gram: Array = (wide.T @ wide) * row_products

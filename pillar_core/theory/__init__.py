@@ -10,37 +10,4 @@ from pillar_core.theory.random_graphs import random_graph_rows
 from pillar_core.theory.rates import rate_curves
 from pillar_core.theory.shift import shift_curve, shifted_moment, shifted_rows
 
-__all__ = [
-    "CALCULATORS",
-    "MOST_COMPONENTS",
-    "Calculator",
-    "Choice",
-    "ComponentGraph",
-    "Form",
-    "Outcome",
-    "Range",
-    "Value",
-    "adamix",
-    "choice",
-    "component_graph",
-    "fewest_rows",
-    "gsd",
-    "lemmas",
-    "mixture",
-    "moment_bound",
-    "pillar_shift",
-    "pillar_theorems",
-    "predicted_error",
-    "projector_bound",
-    "random_graph_rows",
-    "rate_curves",
-    "rates",
-    "rows_needed",
-    "semi_private",
-    "shift",
-    "shift_curve",
-    "shifted_moment",
-    "shifted_rows",
-]
-
-guard(__name__)
+__all__ = guard(__name__)

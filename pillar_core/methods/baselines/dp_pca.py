@@ -10,8 +10,6 @@ uncentred: a private mean would cost too. Source: Dwork, Talwar, Thakurta & Zhan
 Cost: one pass over the rows for the d × d moment, shared by all runs, and one eigendecomposition a run.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import math
 from collections.abc import Sequence
@@ -103,7 +101,7 @@ def resolve_hyperparameters(settings: DpPcaSettings, facts: PublicFacts) -> Plan
     return Plan(plan.settings, (f"k = {k}: at least a quarter of the {facts.d} features.", *plan.why))
 
 
-def second_moment(view: View, transform: Transform) -> torch.Tensor:
+def second_moment(view: View, transform: Transform) -> "torch.Tensor":
     """(d, d) float64 Σ u uᵀ over private rows mapped by `transform` and clipped to norm 1, chunk by chunk."""
     ids = np.arange(len(view.x)) if view.rows is None else view.rows
     total = torch.zeros((view.facts.d, view.facts.d), dtype=torch.float64)
@@ -115,7 +113,7 @@ def second_moment(view: View, transform: Transform) -> torch.Tensor:
     return total
 
 
-def top_directions(moment: torch.Tensor, k: int) -> Array:
+def top_directions(moment: "torch.Tensor", k: int) -> Array:
     """(d, k) float32 eigenvectors of the symmetric part of `moment`, by falling eigenvalue, largest coordinate positive."""
     from scipy.linalg import eigh
 
@@ -139,7 +137,7 @@ def fit_many(settings: Sequence[DpPcaSettings], view: View, streams: Sequence[St
     return [results[position] for position in range(len(settings))]
 
 
-def _fit(settings: DpPcaSettings, view: View, moment: torch.Tensor, plain: Transform, streams: Streams, ledger: Ledger) -> TrainResult:
+def _fit(settings: DpPcaSettings, view: View, moment: "torch.Tensor", plain: Transform, streams: Streams, ledger: Ledger) -> TrainResult:
     noise = float(settings.pca_noise_multiplier or 0.0)
     mechanism = GaussianMechanism(noise, 1.0, streams.secret("second moment"), ledger, REPLACE_ONE_FACTOR, label="second moment")
     directions = top_directions(mechanism.release(moment), int(settings.k or 0))

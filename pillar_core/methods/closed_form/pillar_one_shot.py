@@ -11,8 +11,6 @@ Source: ours, after PILLAR (Pinto et al.) and empirical Bayes shrinkage (James &
 Cost: one projection and one sum over the rows; the eigendecomposition of the public rows is shared with PILLAR.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import math
 from collections.abc import Sequence
@@ -100,7 +98,7 @@ def project(settings: OneShotSettings, view: View) -> Prepared:
     return Prepared(unit_rows(prepared.z, scale), unit_rows(prepared.z_public, scale), transform)
 
 
-def class_sums(z: Array, y: Array, *, n_classes: int, count_weight: float) -> torch.Tensor:
+def class_sums(z: Array, y: Array, *, n_classes: int, count_weight: float) -> "torch.Tensor":
     """(C, k + 1) float64 sums over each class's rows of (u, c₀), without the last column where c₀ = 0."""
     sums = torch.zeros((n_classes, z.shape[1]), dtype=torch.float64)
     rows, labels = torch.from_numpy(z), torch.from_numpy(y)
@@ -177,7 +175,7 @@ def fit_many(settings: Sequence[OneShotSettings], view: View, streams: Sequence[
 
 
 def _release(
-    settings: OneShotSettings, sums: torch.Tensor, prepared: Prepared, facts: PublicFacts, streams: Streams, ledger: Ledger
+    settings: OneShotSettings, sums: "torch.Tensor", prepared: Prepared, facts: PublicFacts, streams: Streams, ledger: Ledger
 ) -> TrainResult:
     weight = settings.count_weight
     bound, noise = sensitivity(weight), _noise(settings)

@@ -9,8 +9,6 @@ by the accountant, exact composition. Source: Gu, Kamath & Wu, gsd, section 5, T
 Cost: that of private fine-tuning, and public_epochs passes over the public images.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Mapping
 from typing import Any
@@ -66,14 +64,14 @@ def fit(settings: SecondPhaseSettings, view: View, streams: Streams, ledger: Led
     return deep.fit_privately(settings, view, streams, ledger, design, module, taken)
 
 
-def _public_state(settings: SecondPhaseSettings, private_design: Design, view: View, streams: Streams) -> dict[str, torch.Tensor]:
+def _public_state(settings: SecondPhaseSettings, private_design: Design, view: View, streams: Streams) -> "dict[str, torch.Tensor]":
     """The state after the public phase, computed once a split and seed; without the head where the public classes are others."""
     where = training_device()
     public = (settings.public_epochs, settings.public_learning_rate, settings.public_batch_size, min(settings.copies, 1), settings.mirror)
     if view.public_classes and settings.trainable == "head":
         raise SettingError("trainable must be more than the head: the public classes are others, so the head starts again after them.")
 
-    def make() -> dict[str, torch.Tensor]:
+    def make() -> "dict[str, torch.Tensor]":
         design = dataclasses.replace(private_design, n_classes=len(view.public_classes)) if view.public_classes else private_design
         module, head, taken = design.built(seed=streams.seed)
         y = view.y_public if view.y_public is not None else np.empty(0, dtype=np.int64)

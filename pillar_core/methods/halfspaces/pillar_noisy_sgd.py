@@ -7,8 +7,6 @@ over candidates, whatever the data are. Variant "as_printed" takes n² steps on 
 theorem, never as Poisson. Source: PILLAR, Algorithm 1 with Algorithm 2. Cost: ⌈log 1/β⌉ times two matrix products a step.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import math
 from collections.abc import Sequence
@@ -134,7 +132,7 @@ def fit_many(
 
 def _runs(
     of_heads: Sequence[tuple[PillarNoisySgdSettings, Streams, Ledger]], prepared: Prepared, view: View, loss: Loss
-) -> list[torch.Tensor]:
+) -> "list[torch.Tensor]":
     """(runs, P, k) candidates of every head; each run draws noise and samples of its own."""
     heads = [
         HalfspaceHead(
@@ -153,7 +151,7 @@ def _runs(
 
 def _printed_runs(
     settings: PillarNoisySgdSettings, streams: Streams, ledger: Ledger, prepared: Prepared, view: View, loss: Loss
-) -> torch.Tensor:
+) -> "torch.Tensor":
     """(runs, P, k) candidates, one printed run for each halfspace of each candidate."""
     signs, rows = targets(view.y, view.facts.n_classes).numpy(), prepared.z.astype(np.float64)
 

@@ -1,7 +1,5 @@
 """What the halfspace learners share: projected unit rows, default k and step size, one head as a classifier."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 from typing import TypeVar
@@ -80,7 +78,7 @@ def resolve_hyperparameters(settings: H, facts: PublicFacts) -> Plan[H]:
     return Plan(settings, tuple(why))
 
 
-def result_of(halfspaces: torch.Tensor, prepared: Prepared, notes: tuple[str, ...] = ()) -> TrainResult:
+def result_of(halfspaces: "torch.Tensor", prepared: Prepared, notes: tuple[str, ...] = ()) -> TrainResult:
     """Halfspaces (P, k) as a linear classifier."""
     weights = class_weights(halfspaces.numpy())
     return TrainResult(LinearClassifier(prepared.transform, weights, np.zeros(weights.shape[1], dtype=np.float32)), notes=notes)

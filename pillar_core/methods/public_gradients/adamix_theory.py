@@ -7,8 +7,6 @@ Theorem 3's λ is √(2dL²/(ρ‖w* − w_ref‖²)). Source: Golatkar et al., 
 Cost: two matrix products over all rows a step.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import math
 from collections.abc import Sequence
@@ -68,7 +66,7 @@ class AdamixTheorySettings:
     noise_multiplier: float | None = params.setting(params.NOISE_MULTIPLIER)
 
 
-def averaged_descent(settings: Sequence[AdamixTheorySettings], together: descent.Together, state: torch.Tensor) -> Step:
+def averaged_descent(settings: Sequence[AdamixTheorySettings], together: descent.Together, state: "torch.Tensor") -> Step:
     """w ← Π(w − 2/(λ(t + 1)) · (released + G_pub + λ(w − w_ref))), w_ref the start; the last step returns Σ 2t/(T(T + 1)) w_t."""
     public, reference, average = mixed.PublicRows.of(together), state, torch.zeros_like(state)
     steps = int(settings[0].steps or 0)
@@ -76,7 +74,7 @@ def averaged_descent(settings: Sequence[AdamixTheorySettings], together: descent
     radius = per_head([one.radius for one in settings], state)
     clip = torch.full((len(settings),), LIPSCHITZ, device=state.device)
 
-    def step(number: int, state: torch.Tensor, noisy_sum: NoisySum) -> torch.Tensor:
+    def step(number: int, state: "torch.Tensor", noisy_sum: NoisySum) -> "torch.Tensor":
         nonlocal average
         average = average + 2.0 * (number + 1) / (steps * (steps + 1)) * state
         _, public_sum, _ = public.gradients(state)

@@ -7,8 +7,6 @@ private. Source: Nasr et al., Effectively Using Public Data in Privacy Preservin
 not its generative models). Cost: three matrix products over the batch a step, ‖r⊗z − G‖² = ‖r‖²‖z‖² − 2rᵀGz + ‖G‖².
 """
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Sequence
 
@@ -33,12 +31,12 @@ class DopeSgdSettings(PdaDpmdSettings):
     )
 
 
-def differences(settings: Sequence[DopeSgdSettings], together: descent.Together, state: torch.Tensor) -> Step:
+def differences(settings: Sequence[DopeSgdSettings], together: descent.Together, state: "torch.Tensor") -> Step:
     """w ← w − η (g_pub + released / (q·N)): how far rows lie from the public mean gradient is clipped and released."""
     public, facts = mixed.PublicRows.of(together), together.view.facts
     expected = mixed.plan_of(settings[0], facts).expected_rows
 
-    def step(number: int, state: torch.Tensor, noisy_sum: NoisySum) -> torch.Tensor:
+    def step(number: int, state: "torch.Tensor", noisy_sum: NoisySum) -> "torch.Tensor":
         norms, public_sum, residuals = public.gradients(state)
         mean = public_sum / public.count
         inner = (mean.reshape(-1, mean.shape[2]) @ public.z.T).view_as(residuals)

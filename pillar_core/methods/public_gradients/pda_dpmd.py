@@ -6,8 +6,6 @@ mean), α_t = cos(πt/2K). Source: Amid et al., ICML 2022, first-order approxima
 appendix D.3). Cost: two matrix products over the batch and over the public rows a step.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import math
 from collections.abc import Sequence
@@ -31,12 +29,12 @@ class PdaDpmdSettings(mixed.MixedSettings):
     clip_percentile: float = params.setting(mixed.CLIP_PERCENTILE)
 
 
-def mirror_descent(settings: Sequence[PdaDpmdSettings], together: descent.Together, state: torch.Tensor) -> Step:
+def mirror_descent(settings: Sequence[PdaDpmdSettings], together: descent.Together, state: "torch.Tensor") -> Step:
     """w ← w − η (α_t g_priv + (1 − α_t) g_pub), on means; rows are clipped at the public rows' percentile."""
     public, facts = mixed.PublicRows.of(together), together.view.facts
     expected, steps = mixed.plan_of(settings[0], facts).expected_rows, settings[0].steps
 
-    def step(number: int, state: torch.Tensor, noisy_sum: NoisySum) -> torch.Tensor:
+    def step(number: int, state: "torch.Tensor", noisy_sum: NoisySum) -> "torch.Tensor":
         norms, public_sum, _ = public.gradients(state)
         clip = mixed.clip_norms(norms, settings)
         alpha = math.cos(math.pi * number / (2 * steps)) if steps else 1.0

@@ -5,8 +5,6 @@ at released weights, and the last fit reads public rows and the released model a
 with full batches as in Golatkar et al., AdaMix, section 4. Cost: two matrix products over all rows a step.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Sequence
 from typing import ClassVar
@@ -46,11 +44,11 @@ class PpgdSettings(mixed.MixedSettings):
     reuse: float | None = params.setting(REUSE)
 
 
-def clipped_by_public(settings: Sequence[PpgdSettings], together: descent.Together, state: torch.Tensor) -> Step:
+def clipped_by_public(settings: Sequence[PpgdSettings], together: descent.Together, state: "torch.Tensor") -> Step:
     """w ← w − η · released / N, rows clipped at the public rows' mean gradient norm."""
     public, facts = mixed.PublicRows.of(together), together.view.facts
 
-    def step(number: int, state: torch.Tensor, noisy_sum: NoisySum) -> torch.Tensor:
+    def step(number: int, state: "torch.Tensor", noisy_sum: NoisySum) -> "torch.Tensor":
         norms, _, _ = public.gradients(state)
         clip = norms.mean(dim=1).clamp(min=SMALLEST_CLIP)
         return state - mixed.mean_rates(settings, facts, clip) / facts.n_private * noisy_sum(state, Clipping(clip))

@@ -7,8 +7,6 @@ of public rows and of what was released before. Source: Lowy, Li, Huang & Razavi
 code, whose β is set by hand). Cost: PDA-DPMD's.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Sequence
 
@@ -33,13 +31,13 @@ class WeightedGradientsSettings(PdaDpmdSettings):
     private_weight: float = params.setting(PRIVATE_WEIGHT)
 
 
-def mixture(settings: Sequence[WeightedGradientsSettings], together: descent.Together, state: torch.Tensor) -> Step:
+def mixture(settings: Sequence[WeightedGradientsSettings], together: descent.Together, state: "torch.Tensor") -> Step:
     """w ← w − η (β g_priv + (1 − β) g_pub), on means of gradients clipped at the public rows' percentile."""
     public, facts = mixed.PublicRows.of(together), together.view.facts
     expected = mixed.plan_of(settings[0], facts).expected_rows
     beta = per_head([one.private_weight for one in settings], state)
 
-    def step(number: int, state: torch.Tensor, noisy_sum: NoisySum) -> torch.Tensor:
+    def step(number: int, state: "torch.Tensor", noisy_sum: NoisySum) -> "torch.Tensor":
         norms, _, residuals = public.gradients(state)
         clip = mixed.clip_norms(norms, settings)
         factors = (clip[:, None] / norms.clamp(min=SMALLEST)).clamp(max=1.0)

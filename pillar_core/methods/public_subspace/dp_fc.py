@@ -10,8 +10,6 @@ Source: Mehta, Krichene, Thakurta, Kurakin & Cutkosky 2022 (arXiv 2211.13403: ab
 Cost: two matrix products over the rows and one in d × d a step, one d × d inverse.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Sequence
 from typing import ClassVar
@@ -79,10 +77,10 @@ def fit(settings: DpFcSettings, view: View, streams: Streams, ledger: Ledger) ->
     rate = settings.learning_rate or STEP_PER_CLASS * facts.n_classes
     divided = torch.from_numpy((rate * np.linalg.inv(moment + ridge * np.eye(len(moment)))).astype(np.float32))
 
-    def start(positions: Sequence[int], state: torch.Tensor) -> Step:
+    def start(positions: Sequence[int], state: "torch.Tensor") -> Step:
         inverse = divided.to(state.device)
 
-        def step(number: int, state: torch.Tensor, noisy_sum: NoisySum) -> torch.Tensor:
+        def step(number: int, state: "torch.Tensor", noisy_sum: NoisySum) -> "torch.Tensor":
             return state - noisy_sum(state) @ inverse
 
         return step

@@ -1,7 +1,5 @@
 """Every learner at one budget: which can run on a split, the grid that compares them, and one line per learner and ε."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -134,7 +132,7 @@ def _line(group: pd.DataFrame, score: str) -> dict[str, Any]:
     }
 
 
-def _boosts(lines: pd.DataFrame) -> pd.Series[float]:
+def _boosts(lines: pd.DataFrame) -> "pd.Series[float]":
     by_method = lines.drop_duplicates("method").set_index("method")["mean"]
     if CEILING not in by_method or FLOOR not in by_method:
         return pd.Series(math.nan, index=lines.index)

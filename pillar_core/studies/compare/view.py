@@ -4,8 +4,6 @@ A view is data: which runs it needs, and how a run's row is named (`series`) and
 like any others, so they are cached, resumed and shared with every other page.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -73,7 +71,7 @@ class CompareView:
     x_title: str
     grids: Callable[[Setup], list[Grid]]
     place: Callable[[pd.DataFrame, Setup], pd.DataFrame]
-    value: Callable[[pd.DataFrame], pd.Series[Any]] | None = None
+    value: "Callable[[pd.DataFrame], pd.Series[Any]] | None" = None
     is_share: bool = True
     y_title: str = "test accuracy, %"
     base: str | None = None
@@ -122,7 +120,7 @@ def _line(group: pd.DataFrame, view: CompareView) -> dict[str, Any]:
     return {**line, "error_message": failed.iloc[0] if len(failed) else ""}
 
 
-def _decrease(placed: pd.DataFrame, base: str) -> pd.Series[Any]:
+def _decrease(placed: pd.DataFrame, base: str) -> "pd.Series[Any]":
     """(err_base − err)/err_base of each run against the base's run at the same place, budget and seed."""
     keys = ["x", "epsilon", "seed"]
     error = (1.0 - placed.loc[placed["series"] == base].set_index(keys)["accuracy"]).to_dict()

@@ -1,7 +1,5 @@
 """Views that vary the rows: how many are private, how many public, and where the public ones come from."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 
@@ -73,10 +71,10 @@ def boost_places(runs: pd.DataFrame, setup: Setup) -> pd.DataFrame:
     return runs.assign(series=_by_budget(runs), x=runs["public_per_class"])
 
 
-def boosts(runs: pd.DataFrame) -> pd.Series[Any]:
+def boosts(runs: pd.DataFrame) -> "pd.Series[Any]":
     """(err_public − err_ceiling)/(err − err_ceiling) of each run, within its seed and public rows; empty for the ceiling."""
 
-    def level(name: str) -> pd.Series[Any]:
+    def level(name: str) -> "pd.Series[Any]":
         known = runs[runs["method"] == name].set_index(["x", "seed"])["accuracy"].to_dict()
         return pd.Series([known.get(key, math.nan) for key in runs[["x", "seed"]].itertuples(index=False, name=None)], index=runs.index)
 
@@ -112,7 +110,7 @@ def imbalance_places(runs: pd.DataFrame, setup: Setup) -> pd.DataFrame:
     return runs.assign(series=_by_budget(runs), x=runs["imbalance"])
 
 
-def rarest_accuracy(runs: pd.DataFrame) -> pd.Series[Any]:
+def rarest_accuracy(runs: pd.DataFrame) -> "pd.Series[Any]":
     """Accuracy on the rarest quarter of the classes, each of which counts alike."""
     return runs["rarest_accuracy"] if "rarest_accuracy" in runs else pd.Series(math.nan, index=runs.index)
 

@@ -4,8 +4,6 @@ Everything here reads private rows without noise: non-private diagnostics, exper
 full-batch descent only, where a run is a function of its releases; other learners are refused with the reason.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Sequence
 
@@ -245,7 +243,7 @@ def descent_run(asked: RunSpec, split: SemiPrivateSplit) -> Solved:
     return one
 
 
-def trained(one: Solved) -> tuple[torch.Tensor, LinearClassifier]:
+def trained(one: Solved) -> "tuple[torch.Tensor, LinearClassifier]":
     """The releases (T, C, k + bias) of the run with its own seed, and its classifier, which they must give back."""
     tape = ReleaseTape()
     classifier = one.method.fit(one.settings, one.view, one.streams(one.seed), Ledger(tape)).classifier
@@ -306,7 +304,7 @@ def _trials(one: Solved, without: View, world: View, canary: tuple[Array, Array]
     return scores, left_over[:NOISE_RUNS]
 
 
-def _scored(released: torch.Tensor, rows: HeadRows, canary: HeadRows, plan: HeadPlan) -> tuple[Array, Array]:
+def _scored(released: "torch.Tensor", rows: HeadRows, canary: HeadRows, plan: HeadPlan) -> tuple[Array, Array]:
     others = torch.stack([trajectory.clipped_gradient(rows, state, plan).double() for state in trajectory.states(released, plan)])
     known = iter(others)
     scores = trajectory.canary_scores(released, canary, plan, without=lambda state: next(known))

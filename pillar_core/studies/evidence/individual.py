@@ -5,8 +5,6 @@ with the τ² that print leaves out). No guarantee: the trajectory depends on th
 not cover it, and the numbers are computed from private rows: a non-private diagnostic that must not be released.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import math
 
@@ -86,7 +84,7 @@ def _mixed(one: Solved) -> tuple[Array, Array]:
     state = torch.from_numpy(np.ascontiguousarray(adamix.start(settings, together).T))[None]
     step, squares = adamix.both_kinds([settings], together, state), torch.zeros(len(view.y), dtype=torch.float64)
 
-    def replayed(state: torch.Tensor, clipping: Clipping = PLAIN, /) -> torch.Tensor:
+    def replayed(state: "torch.Tensor", clipping: Clipping = PLAIN, /) -> "torch.Tensor":
         call, released = next(pairs)
         basis = adamix.subspace(settings, public.gradients(state)[1][0], directions)
         squares.add_((trajectory.kept_norms(rows, state[0], clip=call.clip, basis=basis) / call.noise_std).square())

@@ -6,8 +6,6 @@ gradients along the released trajectory. How many coins are called is fixed befo
 those of `auditing.one_run`; they hold for any dependence between canaries. An experiment on simulated releases.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from typing import Any
 
@@ -92,7 +90,7 @@ def _estimates(one: Solved, coins: Array, stream: np.random.Generator) -> Array:
     return _regressed(torch.stack(tape.released)[:, None], rows, added, plan)
 
 
-def _regressed(released: torch.Tensor, rows: HeadRows, added: HeadRows, plan: HeadPlan) -> Array:
+def _regressed(released: "torch.Tensor", rows: HeadRows, added: HeadRows, plan: HeadPlan) -> Array:
     """The linear estimate of coins − ½ with the least mean square error, step by step: (AᵀA + 4)⁻¹Aᵀ(y − A/2)."""
     normal = torch.eye(len(added.y), dtype=torch.float64) / COIN_VARIANCE
     right = torch.zeros(len(added.y), dtype=torch.float64)

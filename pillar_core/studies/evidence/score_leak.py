@@ -1,7 +1,5 @@
 """The attack on a gradient subspace distance, wired: gradients from a screening model, attackers from `auditing.score_leak`."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import numpy as np
@@ -91,7 +89,7 @@ def batch_distance(private: Array, public: Array, *, model: str, k: int, rows: i
     return attacks.BatchDistance(gram, shared)
 
 
-def _gradients(model: GradientModel, rows: Array, count: int, start: Start) -> torch.Tensor:
+def _gradients(model: GradientModel, rows: Array, count: int, start: Start) -> "torch.Tensor":
     """(m, p) float32 gradients of at most `count` of the rows, each with a random label."""
     picked = chosen_rows(len(rows), count, seed=start.seed)
     labels = random_labels(len(picked), seed=start.seed)

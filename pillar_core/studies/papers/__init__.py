@@ -6,8 +6,6 @@ metric. A grid follows the paper's split, budgets and learners with our own defa
 generated features stand in at a reduced size: then only the order of the methods may be compared, and every result says so.
 """
 
-from __future__ import annotations
-
 import functools
 import itertools
 import re
@@ -265,7 +263,7 @@ def _data_axes(dataset: str, data: str | None) -> dict[str, Any]:
     return {"dataset": data}
 
 
-def _spends(rows: pd.DataFrame) -> pd.Series[bool]:
+def _spends(rows: pd.DataFrame) -> "pd.Series[bool]":
     """Whether each row's learner has a budget; learners that we have not, do."""
     return ~rows["method"].isin([name for name, learner in METHODS.items() if not learner.is_private])
 

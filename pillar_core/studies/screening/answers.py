@@ -4,8 +4,6 @@
 own other half, a yardstick: its rows are private, so it is refused where ε is spent. The private set is then what is left.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import math
 from collections.abc import Callable, Mapping
@@ -55,7 +53,7 @@ class Ask:
     method: str = "gep"
 
     @classmethod
-    def of(cls, payload: Mapping[str, Any]) -> Ask:
+    def of(cls, payload: Mapping[str, Any]) -> "Ask":
         """The question that `payload` wrote."""
         names = {field.name for field in dataclasses.fields(cls)}
         given: dict[str, Any] = {name: value for name, value in payload.items() if name in names}

@@ -1,7 +1,5 @@
 """Which parameters of a network are trained: all, the head, biases, named layers, or low-rank additions (LoRA, through peft)."""
 
-from __future__ import annotations
-
 import math
 import warnings
 from typing import Any
@@ -15,7 +13,7 @@ from pillar_core.rng import stream
 CHOICES = ("all", "head", "bias", "layers", "lora")
 
 
-def choose(built: Built, *, trainable: str, layers: str, lora_rank: int, seed: int | None) -> torch.nn.Module:
+def choose(built: Built, *, trainable: str, layers: str, lora_rank: int, seed: int | None) -> "torch.nn.Module":
     """The network with `requires_grad` on the chosen parameters alone; the head is always among them.
 
     `layers`: names of parts, separated by commas: those that train (layers), or that get low-rank additions (lora; none means
@@ -56,13 +54,13 @@ def _below(name: str, part: str) -> bool:
     return name == part or name.startswith(part + ".")
 
 
-def _parts(module: torch.nn.Module) -> str:
+def _parts(module: "torch.nn.Module") -> str:
     """Names of the parts one and two levels down, for messages."""
     names = [name for name, part in module.named_modules() if name and name.count(".") < 2 and any(True for _ in part.parameters())]
     return ", ".join(names[:24]) + (" …" if len(names) > 24 else "")
 
 
-def _add_low_rank(module: torch.nn.Module, head: str, named: tuple[str, ...], *, rank: int, seed: int | None) -> None:
+def _add_low_rank(module: "torch.nn.Module", head: str, named: tuple[str, ...], *, rank: int, seed: int | None) -> None:
     """Adds B·A of `rank` to the chosen layers (Hu et al. 2022, α = rank): A normal with variance 1/fan-in named by seed, B zero."""
     targets = [name for name, layer in module.named_modules() if _takes_low_rank(layer) and not _below(name, head)]
     if named:

@@ -1,7 +1,5 @@
 """A trained network on rows of pixels: its classifier rebuilds the network from names and arrays."""
 
-from __future__ import annotations
-
 import dataclasses
 from functools import cached_property
 from typing import Any
@@ -30,7 +28,7 @@ class Design:
     shape: tuple[int, ...]
     n_classes: int
 
-    def built(self, *, seed: int | None, is_filled: bool = True) -> tuple[torch.nn.Module, str, Input]:
+    def built(self, *, seed: int | None, is_filled: bool = True) -> "tuple[torch.nn.Module, str, Input]":
         """(the network at its start, the name of its head, how rows become its input); not `is_filled`: without the file of its weights."""
         channels = channels_of(self.shape)
         network = networks.build(self.network, channels=channels, n_classes=self.n_classes, seed=seed, is_filled=is_filled)
@@ -47,7 +45,7 @@ class NetworkClassifier:
     arrays: tuple[Array, ...]
 
     @classmethod
-    def of(cls, design: Design, module: torch.nn.Module) -> NetworkClassifier:
+    def of(cls, design: Design, module: "torch.nn.Module") -> "NetworkClassifier":
         """The classifier of a trained module."""
         state = module.state_dict()
         return cls(design, tuple(state), tuple(np.array(value.detach().cpu().numpy()) for value in state.values()))
@@ -80,7 +78,7 @@ class NetworkClassifier:
         return labels
 
     @cached_property
-    def _loaded(self) -> tuple[torch.nn.Module, Input, torch.device]:
+    def _loaded(self) -> "tuple[torch.nn.Module, Input, torch.device]":
         module, _, taken = self.design.built(seed=0, is_filled=False)
         module.load_state_dict({name: torch.from_numpy(array.copy()) for name, array in zip(self.names, self.arrays, strict=True)})
         where = training_device()
