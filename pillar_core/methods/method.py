@@ -2,10 +2,11 @@
 
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, Generic, TypeVar, final
 
 from pillar_core.ledger import DpEvent, Ledger
-from pillar_core.registry import Registry
+from pillar_core.registry import Registry, facts
 from pillar_core.rng import Streams
 from pillar_core.splits import View
 from pillar_core.types import PrivacyBudget, PublicFacts, PublicUse, SemiPrivateSplit, TrainResult
@@ -22,6 +23,10 @@ class Plan(Generic[S]):
     why: tuple[str, ...] = ()
 
 
+def _grid_of_one(settings: Any, view: View, streams: Streams, ledger: Ledger) -> TrainResult:
+    raise NotImplementedError("a learner has `fit` or `fit_many`.")
+
+
 @dataclasses.dataclass(frozen=True)
 class Method(Generic[S]):
     """One learner.
@@ -30,7 +35,7 @@ class Method(Generic[S]):
     resolve_hyperparameters: fills the rest (k, learning_rate) once the noise is known; nothing that `cost` reads may change.
     cost: the privacy event of `fit`, from settings and public facts alone.
     public_statistics: further public quantities for the facts (the rank of public rows …), from public data alone.
-    fit: trains on a view; every release passes the ledger, which must end equal to `cost`.
+    fit: trains on a view; every release passes the ledger, which must end equal to `cost`. Left out: `fit_many` of one.
     fit_many: the same for several settings on one view in one batched call, with the same results and events.
     budget_setting: the setting that a privacy budget is solved for; None where nothing is spent.
     presets: named settings, "paper" among them; they never change what a plain call does.
@@ -49,9 +54,9 @@ class Method(Generic[S]):
     public_use: PublicUse
     settings: type[S]
     cost: Callable[[S, PublicFacts], DpEvent]
-    fit: Callable[[S, View, Streams, Ledger], TrainResult]
-    resolve_schedule: Callable[[S, PublicFacts, PrivacyBudget | None], Plan[S]]
-    resolve_hyperparameters: Callable[[S, PublicFacts], Plan[S]]
+    fit: Callable[[S, View, Streams, Ledger], TrainResult] = _grid_of_one
+    resolve_schedule: Callable[[S, PublicFacts, PrivacyBudget | None], Plan[S]] = lambda settings, facts, budget: Plan(settings)
+    resolve_hyperparameters: Callable[[S, PublicFacts], Plan[S]] = lambda settings, facts: Plan(settings)
     public_statistics: Callable[[S, View], Mapping[str, int | float]] | None = None
     fit_many: Callable[[Sequence[S], View, Sequence[Streams], Sequence[Ledger]], list[TrainResult]] | None = None
     budget_setting: str | None = "noise_multiplier"
@@ -64,6 +69,11 @@ class Method(Generic[S]):
     is_head_descent: bool = False
     is_mixed_descent: bool = False
     version: int = 1
+
+    def __post_init__(self) -> None:
+        many = self.fit_many
+        if self.fit is _grid_of_one and many is not None:
+            object.__setattr__(self, "fit", lambda settings, view, streams, ledger: many([settings], view, [streams], [ledger])[0])
 
     @property
     def is_private(self) -> bool:
@@ -91,3 +101,8 @@ class MethodRegistry(Registry[Method[Any]]):
 
 
 METHODS = MethodRegistry("method", Method, home="pillar_core.methods")
+
+
+def said_of(name: str) -> dict[str, Any]:
+    """A learner's name with its words and presets in learners.toml."""
+    return {"name": name, **facts(Path(__file__).with_name("learners.toml"))[name]}

@@ -26,7 +26,7 @@ from pillar_core.engine.gradient import within_unit_ball
 from pillar_core.grouping import grouped
 from pillar_core.ledger import DpEvent, Ledger
 from pillar_core.mechanisms import GaussianMechanism
-from pillar_core.methods.method import METHODS, Method, Plan
+from pillar_core.methods.method import METHODS, Method, Plan, said_of
 from pillar_core.methods.parts import descent, rules
 from pillar_core.methods.public_subspace.pillar import PillarSettings
 from pillar_core.params import Param
@@ -150,18 +150,13 @@ def _fit(settings: DpPcaSettings, view: View, moment: "torch.Tensor", plain: Tra
 
 METHODS.register(
     Method(
-        name="dp_pca",
-        title="DP-PCA",
-        source="Dwork, Talwar, Thakurta & Zhang 2014 (Analyze Gauss); baseline of PILLAR",
-        idea="The projection is learnt from private rows, so it costs a share of the budget that public rows would have saved.",
+        **said_of("dp_pca"),
         public_use=PublicUse.NONE,
         settings=DpPcaSettings,
         cost=cost,
-        fit=descent.fit_with(fit_many),
         fit_many=fit_many,
         resolve_schedule=resolve_schedule,
         resolve_hyperparameters=resolve_hyperparameters,
-        presets={"paper": {**descent.PAPER, "bias": True, "k": 40, "share": 0.25}},
         version=2,
     )
 )

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from typing import Any, TypeVar
 
 from pillar_core import params
-from pillar_core.methods.method import METHODS, Method, Plan
+from pillar_core.methods.method import METHODS, Method, Plan, said_of
 from pillar_core.methods.parts import descent, rules
 from pillar_core.methods.parts.fields import filled
 from pillar_core.methods.public_subspace.pillar import PillarSettings, project
@@ -78,23 +78,17 @@ def prepare_rows(settings: DpRaftSettings, view: View, streams: Streams) -> Prep
 
 
 fit_many = descent.fit_many_with(prepare_rows, ("k", *descent.PREPROCESSING))
-PAPER = {"steps": 50, "learning_rate": 0.1, "l2_clip_norm": 1.0, "standardise": False, "centre": False, "normalise": False}
 
 METHODS.register(
     Method(
-        name="dp_raft",
-        title="DP-RAFT",
-        source="Panda et al. 2022; PILLAR, App. B-F",
-        idea="Full batches, momentum and a step size in proportion to the budget: what works at small budgets, without tuning.",
+        **said_of("dp_raft"),
         public_use=PublicUse.NONE,
         is_head_descent=True,
         settings=DpRaftSettings,
         cost=descent.cost,
-        fit=descent.fit_with(fit_many),
         fit_many=fit_many,
         resolve_schedule=rules.resolve_schedule,
         resolve_hyperparameters=resolve_hyperparameters,
-        presets={"paper": PAPER},
         version=2,
         uses=uses,
     )
@@ -102,20 +96,15 @@ METHODS.register(
 
 METHODS.register(
     Method(
-        name="dp_raft_pillar",
-        title="DP-RAFT + PILLAR",
-        source="Panda et al. 2022 on PILLAR's projection; PILLAR, App. B-F, Table IX",
-        idea="DP-RAFT on the public rows' top principal components.",
+        **said_of("dp_raft_pillar"),
         public_use=PublicUse.UNLABELLED,
         is_head_descent=True,
         settings=DpRaftPillarSettings,
         cost=descent.cost,
-        fit=descent.fit_with(fit_many),
         public_statistics=rules.public_statistics,
         fit_many=fit_many,
         resolve_schedule=rules.resolve_schedule,
         resolve_hyperparameters=resolve_projected_hyperparameters,
-        presets={"paper": {**PAPER, "k": 40}},
         version=2,
     )
 )

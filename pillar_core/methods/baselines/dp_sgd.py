@@ -5,7 +5,7 @@ q = batch_size / n_private, or each row in one random step of each pass (add/rem
 if any, only standardise and centre. Source: Abadi et al. 2016, Algorithm 1. Cost: two matrix products a step.
 """
 
-from pillar_core.methods.method import METHODS, Method
+from pillar_core.methods.method import METHODS, Method, said_of
 from pillar_core.methods.parts import descent, rules
 from pillar_core.types import PublicUse
 
@@ -13,19 +13,14 @@ fit_many: descent.FitMany[descent.DescentSettings] = descent.fit_many_with(desce
 
 METHODS.register(
     Method(
-        name="dp_sgd",
-        title="DP-SGD",
-        source="Abadi et al., CCS 2016",
-        idea="Train on all features with clipped, noised gradients: the baseline that uses no public data for learning.",
+        **said_of("dp_sgd"),
         public_use=PublicUse.NONE,
         is_head_descent=True,
         settings=descent.DescentSettings,
         cost=descent.cost,
-        fit=descent.fit_with(fit_many),
         fit_many=fit_many,
         resolve_schedule=rules.resolve_schedule,
         resolve_hyperparameters=rules.resolve_hyperparameters,
-        presets={"paper": {**descent.PAPER, "bias": True, "normalise": False}},
         version=2,
     )
 )

@@ -26,7 +26,7 @@ from pillar_core.engine import LinearClassifier, clipped_sum
 from pillar_core.engine.gradient import SUM_ROWS, squared_lengths
 from pillar_core.ledger import DpEvent, Ledger
 from pillar_core.mechanisms import GaussianMechanism
-from pillar_core.methods.method import METHODS, Method, Plan
+from pillar_core.methods.method import METHODS, Method, Plan, said_of
 from pillar_core.methods.parts import rules
 from pillar_core.methods.parts.fields import filled
 from pillar_core.params import Param
@@ -137,10 +137,7 @@ def fit(settings: HyFreeSettings, view: View, streams: Streams, ledger: Ledger) 
 
 METHODS.register(
     Method(
-        name="hyfree_dp",
-        title="HyFreeDP",
-        source="Liu & Bu, ICLR 2025",
-        idea="Noisy losses along each step tell how long it should be, so that no step size is tuned on private rows.",
+        **said_of("hyfree_dp"),
         public_use=PublicUse.NONE,
         settings=HyFreeSettings,
         cost=cost,

@@ -7,7 +7,7 @@ scaling N(0, 1/k)). Cost: one projection, then k-dimensional steps.
 
 import numpy as np
 
-from pillar_core.methods.method import METHODS, Method
+from pillar_core.methods.method import METHODS, Method, said_of
 from pillar_core.methods.parts import descent, rules
 from pillar_core.methods.public_subspace.pillar import PillarSettings
 from pillar_core.rng import Streams
@@ -27,19 +27,14 @@ fit_many = descent.fit_many_with(project, ("k", *descent.PREPROCESSING), per_see
 
 METHODS.register(
     Method(
-        name="jl",
-        title="JL (random projection)",
-        source="Nguyen, Ullman & Zakynthinou 2020; baseline of PILLAR",
-        idea="A random projection also has fewer places for noise, but keeps no more signal there than anywhere else.",
+        **said_of("jl"),
         public_use=PublicUse.NONE,
         is_head_descent=True,
         settings=PillarSettings,
         cost=descent.cost,
-        fit=descent.fit_with(fit_many),
         fit_many=fit_many,
         resolve_schedule=rules.resolve_schedule,
         resolve_hyperparameters=lambda settings, facts: rules.resolve_projection(settings, facts, k_ceiling=facts.d),
-        presets={"paper": {**descent.PAPER, "bias": True, "k": 40, "normalise": False}},
         version=2,
     )
 )

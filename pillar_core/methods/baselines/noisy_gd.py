@@ -8,7 +8,7 @@ import dataclasses
 from typing import ClassVar
 
 from pillar_core import params
-from pillar_core.methods.method import METHODS, Method
+from pillar_core.methods.method import METHODS, Method, said_of
 from pillar_core.methods.parts import descent, rules
 from pillar_core.types import PublicUse
 
@@ -38,19 +38,14 @@ fit_many: descent.FitMany[NoisyGdSettings] = descent.fit_many_with(descent.rows_
 
 METHODS.register(
     Method(
-        name="noisy_gd",
-        title="NoisyGD",
-        source="Golatkar et al., AdaMix, Algorithm 1",
-        idea="Every row in every step: no sampling to account for, and the exact Gaussian trade-off curve.",
+        **said_of("noisy_gd"),
         public_use=PublicUse.NONE,
         is_head_descent=True,
         settings=NoisyGdSettings,
         cost=descent.cost,
-        fit=descent.fit_with(fit_many),
         fit_many=fit_many,
         resolve_schedule=rules.resolve_schedule,
         resolve_hyperparameters=rules.resolve_hyperparameters,
-        presets={},
         version=2,
     )
 )

@@ -14,7 +14,7 @@ from pillar_core.arrays import Array
 from pillar_core.deferred import torch
 from pillar_core.engine import LinearClassifier
 from pillar_core.ledger import Call, DpEvent, Ledger, gaussian
-from pillar_core.methods.method import METHODS, Method, Plan
+from pillar_core.methods.method import METHODS, Method, Plan, said_of
 from pillar_core.methods.parts import rules
 from pillar_core.rng import Streams
 from pillar_core.splits import Prepared, View
@@ -98,16 +98,12 @@ def mean_loss(z: torch.Tensor, y: torch.Tensor, state: torch.Tensor) -> tuple[fl
 
 METHODS.register(
     Method(
-        name="non_private",
-        title="Non-private",
-        source="the papers' ceiling, ε = ∞",
-        idea="What the same head reaches when nobody's privacy is protected.",
+        **said_of("non_private"),
         public_use=PublicUse.NONE,
         protects=False,
         settings=NonPrivateSettings,
         cost=cost,
         fit=fit,
-        resolve_schedule=lambda settings, facts, budget: Plan(settings),
         resolve_hyperparameters=resolve_hyperparameters,
         public_statistics=public_statistics,
         budget_setting=None,

@@ -8,7 +8,7 @@ import dataclasses
 
 from pillar_core import params
 from pillar_core.ledger import DpEvent, Ledger, compose
-from pillar_core.methods.method import METHODS, Method, Plan
+from pillar_core.methods.method import METHODS, Method, said_of
 from pillar_core.methods.parts import mixed
 from pillar_core.rng import Streams
 from pillar_core.splits import Prepared, Transform, View
@@ -42,19 +42,11 @@ def fit(settings: OnlyPublicSettings, view: View, streams: Streams, ledger: Ledg
 
 METHODS.register(
     Method(
-        name="only_public",
-        title="Only public",
-        source="baseline of Golatkar et al., AdaMix",
-        idea="What the public rows reach alone: perfect privacy for the private rows, which nobody reads.",
+        **said_of("only_public"),
         public_use=PublicUse.LABELLED,
         settings=OnlyPublicSettings,
         cost=cost,
         fit=fit,
-        resolve_schedule=lambda settings, facts, budget: Plan(settings),
-        resolve_hyperparameters=lambda settings, facts: Plan(settings),
         budget_setting=None,
-        presets={
-            "paper": {"public_steps": 200, "public_learning_rate": 0.1, "public_weight_decay": 0.0, "standardise": False, "centre": False}
-        },
     )
 )

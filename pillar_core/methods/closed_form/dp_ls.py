@@ -24,8 +24,7 @@ from pillar_core.grouping import grouped
 from pillar_core.ledger import DpEvent, Ledger
 from pillar_core.mechanisms import GaussianMechanism
 from pillar_core.methods.closed_form.pillar_one_shot import class_sums
-from pillar_core.methods.method import METHODS, Method, Plan
-from pillar_core.methods.parts import descent
+from pillar_core.methods.method import METHODS, Method, said_of
 from pillar_core.params import Param
 from pillar_core.rng import Streams
 from pillar_core.splits import View
@@ -88,16 +87,10 @@ def fit_many(settings: Sequence[DpLsSettings], view: View, streams: Sequence[Str
 
 METHODS.register(
     Method(
-        name="dp_ls",
-        title="DP-LS (public second moment)",
-        source="Mehta et al. 2022; Cao & Zhang 2025",
-        idea="Least squares whose second moment comes from public rows, so that only noisy class sums have to be paid for.",
+        **said_of("dp_ls"),
         public_use=PublicUse.UNLABELLED,
         settings=DpLsSettings,
         cost=cost,
-        fit=descent.fit_with(fit_many),
         fit_many=fit_many,
-        resolve_schedule=lambda settings, facts, budget: Plan(settings),
-        resolve_hyperparameters=lambda settings, facts: Plan(settings),
     )
 )

@@ -39,8 +39,8 @@ from pillar_core.grouping import grouped
 from pillar_core.ledger import DpEvent, Ledger
 from pillar_core.mechanisms import GaussianMechanism
 from pillar_core.memo import Memo
-from pillar_core.methods.method import METHODS, Method, Plan
-from pillar_core.methods.parts import descent, rules
+from pillar_core.methods.method import METHODS, Method, Plan, said_of
+from pillar_core.methods.parts import rules
 from pillar_core.methods.parts.fields import filled
 from pillar_core.params import Param
 from pillar_core.rng import Stream, Streams
@@ -381,14 +381,10 @@ def resolve_hyperparameters(settings: KalmanSettings, facts: PublicFacts) -> Pla
 
 
 _KALMAN = Method(
-    name="pillar_kalman",
-    title="PILLAR Kalman",
-    source="ours, after Pinto, Hu, Yang & Sanyal, PILLAR",
-    idea="Ten noisy sums of what the model still gets wrong, each believed as far as its noise allows; no setting to choose.",
+    **said_of("pillar_kalman"),
     public_use=PublicUse.UNLABELLED,
     settings=KalmanSettings,
     cost=cost,
-    fit=descent.fit_with(fit_many),
     public_statistics=lambda settings, view: {"public_rank": view.basis(standardise=None, centre=True).rank},
     fit_many=fit_many,
     resolve_schedule=resolve_schedule,
@@ -399,9 +395,7 @@ METHODS.register(_KALMAN)
 METHODS.register(
     dataclasses.replace(
         _KALMAN,
-        name="pillar_kalman_labelled",
-        title="PILLAR Kalman, labelled",
-        idea="PILLAR Kalman that starts from what labelled public rows say, each direction trusted as far as they say it.",
+        **said_of("pillar_kalman_labelled"),
         public_use=PublicUse.LABELLED,
         settings=LabelledSettings,
     )

@@ -26,8 +26,8 @@ from pillar_core.engine.gradient import SUM_ROWS, within_unit_ball
 from pillar_core.grouping import grouped
 from pillar_core.ledger import DpEvent, Ledger
 from pillar_core.mechanisms import GaussianMechanism
-from pillar_core.methods.method import METHODS, Method, Plan
-from pillar_core.methods.parts import descent, rules
+from pillar_core.methods.method import METHODS, Method, Plan, said_of
+from pillar_core.methods.parts import rules
 from pillar_core.params import Param
 from pillar_core.rng import Streams
 from pillar_core.splits import Prepared, Transform, View
@@ -211,19 +211,14 @@ def _noise(settings: OneShotSettings) -> float:
 
 METHODS.register(
     Method(
-        name="pillar_one_shot",
-        title="PILLAR, one shot",
-        source="ours, after Pinto, Hu, Yang & Sanyal, PILLAR",
-        idea="One noisy release of class sums in the public eigenbasis; shrinkage turns it into a classifier, with nothing to tune.",
+        **said_of("pillar_one_shot"),
         public_use=PublicUse.UNLABELLED,
         settings=OneShotSettings,
         cost=cost,
-        fit=descent.fit_with(fit_many),
         public_statistics=rules.public_statistics,
         fit_many=fit_many,
         resolve_schedule=resolve_schedule,
         resolve_hyperparameters=resolve_hyperparameters,
-        presets={"paper": {"whitening": 0.25, "count_weight": 0.0, "k": 40}},
         assumptions=("with count_weight = 0 every class is taken to have N/C rows",),
     )
 )

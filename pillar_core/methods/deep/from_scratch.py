@@ -8,7 +8,7 @@ semi-private paper's Fig. 2. Cost: a forward and a backward pass of every copy i
 """
 
 from pillar_core.errors import SettingError
-from pillar_core.methods.method import METHODS, Method, Plan
+from pillar_core.methods.method import METHODS, Method, Plan, said_of
 from pillar_core.methods.parts.deep import settings as deep
 from pillar_core.methods.parts.deep.networks import TIMM
 from pillar_core.types import PrivacyBudget, PublicFacts, PublicUse
@@ -27,10 +27,7 @@ def resolve_schedule(settings: deep.DeepSettings, facts: PublicFacts, budget: Pr
 
 METHODS.register(
     Method(
-        name="from_scratch",
-        title="From scratch",
-        source="De et al. 2022; semi-private paper, Fig. 2",
-        idea="A whole network learns from private images alone: what public data and pre-training are compared with.",
+        **said_of("from_scratch"),
         public_use=PublicUse.NONE,
         settings=deep.DeepSettings,
         cost=deep.cost,
@@ -38,16 +35,5 @@ METHODS.register(
         resolve_schedule=resolve_schedule,
         resolve_hyperparameters=deep.resolve_hyperparameters,
         unsupported_reason=deep.unsupported_reason,
-        presets={
-            "paper": {
-                "network": "wrn_16_4",
-                "steps": 1000,
-                "batch_size": 1024,
-                "learning_rate": 2.0,
-                "copies": 8,
-                "mirror": True,
-                "ema_decay": 0.9999,
-            }
-        },
     )
 )

@@ -10,7 +10,7 @@ Cost: a forward pass, and a backward pass down to the lowest trained layer, of e
 import dataclasses
 
 from pillar_core.ledger import Ledger
-from pillar_core.methods.method import METHODS, Method
+from pillar_core.methods.method import METHODS, Method, said_of
 from pillar_core.methods.parts.deep import settings as deep
 from pillar_core.methods.parts.deep.networks import TIMM
 from pillar_core.rng import Streams
@@ -28,10 +28,7 @@ def fit(settings: deep.ChosenSettings, view: View, streams: Streams, ledger: Led
 
 METHODS.register(
     Method(
-        name="private_fine_tuning",
-        title="Private fine-tuning",
-        source="De et al. 2022; semi-private paper, Fig. 2",
-        idea="A pre-trained network goes on learning from private images, as a whole or in chosen layers.",
+        **said_of("private_fine_tuning"),
         public_use=PublicUse.NONE,
         settings=deep.ChosenSettings,
         cost=deep.cost,
@@ -39,10 +36,6 @@ METHODS.register(
         resolve_schedule=deep.resolve_schedule,
         resolve_hyperparameters=deep.resolve_hyperparameters,
         unsupported_reason=deep.unsupported_reason,
-        presets={
-            "paper": {"steps": 1000, "batch_size": 1024, "learning_rate": 1.0, "copies": 8, "mirror": True, "ema_decay": 0.9999},
-            "linear_probe": {"trainable": "head"},
-        },
         assumptions=(deep.PUBLIC_START,),
     )
 )

@@ -20,7 +20,7 @@ from pillar_core.deferred import torch
 from pillar_core.engine.device import training_device
 from pillar_core.errors import SettingError
 from pillar_core.ledger import Ledger
-from pillar_core.methods.method import METHODS, Method
+from pillar_core.methods.method import METHODS, Method, said_of
 from pillar_core.methods.parts.deep import settings as deep
 from pillar_core.methods.parts.deep.classifier import Design
 from pillar_core.methods.parts.deep.train import PixelRows, public_phase
@@ -93,10 +93,7 @@ def _public_state(settings: SecondPhaseSettings, private_design: Design, view: V
 
 METHODS.register(
     Method(
-        name="second_phase",
-        title="Second-phase pre-training",
-        source="Gu, Kamath & Wu, gsd, section 5",
-        idea="Labelled public images adapt chosen parameters first, so that fewer noisy private steps are needed.",
+        **said_of("second_phase"),
         public_use=PublicUse.OTHER_LABELS,
         uses=uses,
         settings=SecondPhaseSettings,
@@ -105,10 +102,6 @@ METHODS.register(
         resolve_schedule=deep.resolve_schedule,
         resolve_hyperparameters=deep.resolve_hyperparameters,
         unsupported_reason=deep.unsupported_reason,
-        presets={
-            "paper": {"trainable": "lora", "public_learning_rate": 3e-3, "learning_rate": 0.8, "l2_clip_norm": 0.1},
-            "paper_convolutions": {"public_learning_rate": 5e-5, "learning_rate": 0.8, "l2_clip_norm": 0.1},
-        },
         assumptions=(deep.PUBLIC_START,),
     )
 )

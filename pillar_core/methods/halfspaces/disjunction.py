@@ -17,7 +17,7 @@ from pillar_core.engine import LinearClassifier
 from pillar_core.errors import DataError
 from pillar_core.ledger import DpEvent, Ledger
 from pillar_core.mechanisms import ExponentialMechanism, exponential
-from pillar_core.methods.method import METHODS, Method, Plan
+from pillar_core.methods.method import METHODS, Method, said_of
 from pillar_core.rng import Streams
 from pillar_core.splits import Transform, View
 from pillar_core.types import PublicFacts, PublicUse, SemiPrivateSplit, TrainResult
@@ -131,18 +131,13 @@ def _epsilon(settings: DisjunctionSettings) -> float:
 
 METHODS.register(
     Method(
-        name="disjunction",
-        title="Disjunction",
-        source="Hu, Pinto, Sanyal & Yang, Semi-private learning, section 3.1",
-        idea="Public rows join variables into a few components, so that few candidates remain for one private choice.",
+        **said_of("disjunction"),
         public_use=PublicUse.UNLABELLED,
         settings=DisjunctionSettings,
         cost=cost,
         fit=fit,
         public_statistics=public_statistics,
         unsupported_reason=unsupported_reason,
-        resolve_schedule=lambda settings, facts, budget: Plan(settings),
-        resolve_hyperparameters=lambda settings, facts: Plan(settings),
         budget_setting="noise_scale",
     )
 )

@@ -23,8 +23,8 @@ from pillar_core.grouping import grouped
 from pillar_core.ledger import DpEvent, Ledger
 from pillar_core.mechanisms import ExponentialMechanism, exponential
 from pillar_core.mechanisms.printed_noisy_sgd import PrintedNoisySgd, printed_event
-from pillar_core.methods.method import METHODS, Method, Plan
-from pillar_core.methods.parts import descent, halfspaces, rules
+from pillar_core.methods.method import METHODS, Method, Plan, said_of
+from pillar_core.methods.parts import halfspaces, rules
 from pillar_core.rng import Streams
 from pillar_core.splits import Prepared, View
 from pillar_core.types import NeighboringRelation, PrivacyBudget, PublicFacts, PublicUse, TrainResult
@@ -214,19 +214,14 @@ def _notes(settings: PillarNoisySgdSettings) -> tuple[str, ...]:
 
 METHODS.register(
     Method(
-        name="pillar_noisy_sgd",
-        title="PILLAR (Noisy-SGD)",
-        source="Pinto, Hu, Yang & Sanyal, PILLAR, Algorithms 1 and 2",
-        idea="The algorithm that PILLAR's theorem is about: several noisy halfspaces in few dimensions, one chosen privately.",
+        **said_of("pillar_noisy_sgd"),
         public_use=PublicUse.UNLABELLED,
         settings=PillarNoisySgdSettings,
         cost=cost,
-        fit=descent.fit_with(fit_many),
         fit_many=fit_many,
         public_statistics=rules.public_statistics,
         resolve_schedule=resolve_schedule,
         resolve_hyperparameters=halfspaces.resolve_hyperparameters,
-        presets={"paper": {"variant": "as_printed"}},
         version=2,
     )
 )

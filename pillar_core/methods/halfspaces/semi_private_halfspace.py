@@ -17,8 +17,8 @@ from pillar_core.engine.device import training_device
 from pillar_core.engine.halfspaces import HalfspaceHead, HalfspacePlan, Loss, ramp, train_halfspaces
 from pillar_core.grouping import grouped
 from pillar_core.ledger import DpEvent, Ledger
-from pillar_core.methods.method import METHODS, Method
-from pillar_core.methods.parts import descent, halfspaces, rules
+from pillar_core.methods.method import METHODS, Method, said_of
+from pillar_core.methods.parts import halfspaces, rules
 from pillar_core.rng import Streams
 from pillar_core.splits import View
 from pillar_core.types import PublicFacts, PublicUse, TrainResult
@@ -75,19 +75,14 @@ def _plan(settings: SemiPrivateHalfspaceSettings, facts: PublicFacts, loss: Loss
 
 METHODS.register(
     Method(
-        name="semi_private_halfspace",
-        title="Semi-private halfspace",
-        source="Hu, Pinto, Sanyal & Yang, Semi-private learning, section 3.2",
-        idea="A large-margin halfspace survives projection on public principal components; learn it there with noise.",
+        **said_of("semi_private_halfspace"),
         public_use=PublicUse.UNLABELLED,
         settings=SemiPrivateHalfspaceSettings,
         cost=cost,
-        fit=descent.fit_with(fit_many),
         fit_many=fit_many,
         public_statistics=rules.public_statistics,
         resolve_schedule=halfspaces.resolve_schedule,
         resolve_hyperparameters=halfspaces.resolve_hyperparameters,
-        presets={},
         version=2,
     )
 )

@@ -43,8 +43,6 @@ FitMany = Callable[[Sequence[S], View, Sequence[Streams], Sequence[Ledger]], lis
 
 CLIP = 0.4
 """Default clip norm of descent on unit rows, measured in docs/defaults.md."""
-PAPER = {"steps": 1000, "batch_size": 1024, "learning_rate": 0.1, "l2_clip_norm": 1.0}
-"""What PILLAR's experiments set for every learner."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -137,11 +135,6 @@ def fit_many_by(
         return [results[position] for position in range(len(settings))]
 
     return fit_many
-
-
-def fit_with(fit_many: FitMany[S]) -> Callable[[S, View, Streams, Ledger], TrainResult]:
-    """`fit` as the grid of one."""
-    return lambda settings, view, streams, ledger: fit_many([settings], view, [streams], [ledger])[0]
 
 
 def rows_as_they_are(settings: HasPreprocessing, view: View, streams: Streams) -> Prepared:

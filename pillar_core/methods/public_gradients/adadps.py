@@ -22,7 +22,7 @@ from pillar_core import params
 from pillar_core.deferred import torch
 from pillar_core.engine import Clipping, NoisySum, Step, heavy_ball
 from pillar_core.engine.preconditioned import gradient_second_moment, head_residuals, preconditioned_norms
-from pillar_core.methods.method import METHODS, Method
+from pillar_core.methods.method import METHODS, Method, said_of
 from pillar_core.methods.parts import descent, rules
 from pillar_core.params import Param
 from pillar_core.types import PublicUse
@@ -104,18 +104,13 @@ fit_many: descent.FitMany[AdaDpsSettings] = descent.fit_many_with(
 
 METHODS.register(
     Method(
-        name="adadps",
-        title="AdaDPS",
-        source="Li, Zaheer, Reddi & Smith 2022; baseline of PILLAR",
-        idea="Labelled public rows tell which entries of the gradient are usually small; these are scaled up before the noise.",
+        **said_of("adadps"),
         public_use=PublicUse.LABELLED,
         settings=AdaDpsSettings,
         cost=descent.cost,
-        fit=descent.fit_with(fit_many),
         fit_many=fit_many,
         resolve_schedule=rules.resolve_schedule,
         resolve_hyperparameters=rules.resolve_hyperparameters,
-        presets={"paper": {**descent.PAPER, "conditioner": 0.001, "standardise": True, "normalise": False}},
         version=2,
     )
 )

@@ -24,7 +24,7 @@ from pillar_core.engine import Clipping, NoisySum, Step, per_head, training_devi
 from pillar_core.engine.gradient_subspace import gradient_subspace
 from pillar_core.engine.train import SMALLEST_CLIP
 from pillar_core.errors import DataError, SettingError
-from pillar_core.methods.method import METHODS, Method, Plan
+from pillar_core.methods.method import METHODS, Method, Plan, said_of
 from pillar_core.methods.parts import descent, mixed, rules
 from pillar_core.splits import View
 from pillar_core.types import PublicFacts, PublicUse
@@ -168,34 +168,18 @@ def uses(settings: Mapping[str, Any]) -> PublicUse:
 fit_many: descent.FitMany[AdamixSettings] = descent.fit_many_by(
     mixed.plan_of, descent.rows_as_they_are, (*mixed.SHARED, "text_scale"), start=start, optimiser=both_kinds
 )
-PAPER = {
-    "noise_multiplier": 20.0,
-    "learning_rate": 2.5e-3,
-    "weight_decay": 1e-2,
-    "public_steps": 200,
-    "public_learning_rate": 0.1,
-    "public_weight_decay": 0.0,
-    "standardise": False,
-    "centre": False,
-}
 
 METHODS.register(
     Method(
-        name="adamix",
-        title="AdaMix",
-        source="Golatkar et al., AdaMix, Algorithm 2",
-        idea="A few labelled public rows give the start, the clip norm and the subspace; private rows refine the head under noise.",
+        **said_of("adamix"),
         public_use=PublicUse.LABELLED,
         settings=AdamixSettings,
         cost=mixed.cost,
-        fit=descent.fit_with(fit_many),
         fit_many=fit_many,
         public_statistics=public_statistics,
         resolve_schedule=rules.resolve_schedule,
         resolve_hyperparameters=resolve_hyperparameters,
         uses=uses,
-        presets={"paper": PAPER, "ngd": {"adaptive_clip": False, "projection": False}, "fixed_noise": {"noise_multiplier": 20.0}},
-        preset_budget_settings={"paper": "steps", "fixed_noise": "steps"},
         is_mixed_descent=True,
         version=2,
     )

@@ -17,7 +17,7 @@ from pillar_core.arrays import Array
 from pillar_core.deferred import torch
 from pillar_core.engine import Clipping, NoisySum, Step, per_head
 from pillar_core.engine.one_pass import one_pass
-from pillar_core.methods.method import METHODS, Method, Plan
+from pillar_core.methods.method import METHODS, Method, Plan, said_of
 from pillar_core.methods.parts import descent, mixed, rules
 from pillar_core.methods.parts.fields import filled
 from pillar_core.rng import Streams
@@ -135,18 +135,12 @@ fit_many = descent.fit_many_by(
 
 METHODS.register(
     Method(
-        name="adamix_theory",
-        title="AdaMix (theory)",
-        source="Golatkar et al., AdaMix, Algorithm 3",
-        idea="The version that the convergence theorems speak of: a public pass, a pull back to it, shrinking steps, averaging.",
+        **said_of("adamix_theory"),
         public_use=PublicUse.LABELLED,
         settings=AdamixTheorySettings,
         cost=mixed.cost,
-        fit=descent.fit_with(fit_many),
         fit_many=fit_many,
         resolve_schedule=resolve_schedule,
         resolve_hyperparameters=resolve_hyperparameters,
-        presets={"paper": {"noise_multiplier": 20.0, "standardise": False, "centre": False}},
-        preset_budget_settings={"paper": "steps"},
     )
 )

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from pillar_core import params
 from pillar_core.deferred import torch
 from pillar_core.engine import Clipping, NoisySum, Step
-from pillar_core.methods.method import METHODS, Method
+from pillar_core.methods.method import METHODS, Method, said_of
 from pillar_core.methods.parts import descent, mixed
 from pillar_core.methods.public_gradients.pda_dpmd import PdaDpmdSettings
 from pillar_core.types import PublicUse
@@ -54,17 +54,12 @@ fit_many: descent.FitMany[DopeSgdSettings] = descent.fit_many_by(
 
 METHODS.register(
     Method(
-        name="dope_sgd",
-        title="DOPE-SGD",
-        source="Nasr et al., ICML 2023",
-        idea="Public rows say where gradients point on average; only what private rows add to that is clipped and noised.",
+        **said_of("dope_sgd"),
         public_use=PublicUse.LABELLED,
         settings=DopeSgdSettings,
         cost=mixed.cost,
-        fit=descent.fit_with(fit_many),
         fit_many=fit_many,
         resolve_schedule=mixed.resolve_short_schedule,
         resolve_hyperparameters=mixed.resolve_hyperparameters,
-        presets={},
     )
 )

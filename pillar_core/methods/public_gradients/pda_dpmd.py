@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from pillar_core import params
 from pillar_core.deferred import torch
 from pillar_core.engine import Clipping, NoisySum, Step
-from pillar_core.methods.method import METHODS, Method
+from pillar_core.methods.method import METHODS, Method, said_of
 from pillar_core.methods.parts import descent, mixed
 from pillar_core.types import PublicUse
 
@@ -50,17 +50,12 @@ fit_many: descent.FitMany[PdaDpmdSettings] = descent.fit_many_by(
 
 METHODS.register(
     Method(
-        name="pda_dpmd",
-        title="PDA-DPMD (mirror descent)",
-        source="Amid et al., ICML 2022; GSD, appendix D.3",
-        idea="Follow private gradients while they say most, and let public gradients take over as the noise adds up.",
+        **said_of("pda_dpmd"),
         public_use=PublicUse.LABELLED,
         settings=PdaDpmdSettings,
         cost=mixed.cost,
-        fit=descent.fit_with(fit_many),
         fit_many=fit_many,
         resolve_schedule=mixed.resolve_short_schedule,
         resolve_hyperparameters=mixed.resolve_hyperparameters,
-        presets={"paper": {"initialisation": "zero", "l2_clip_norm": 1.0, "learning_rate": 0.05, "steps": 1000, "batch_size": 256}},
     )
 )

@@ -15,7 +15,7 @@ from pillar_core.deferred import torch
 from pillar_core.engine import Clipping, NoisySum, Step
 from pillar_core.engine.logistic import public_head
 from pillar_core.engine.train import SMALLEST_CLIP
-from pillar_core.methods.method import METHODS, Method, Plan
+from pillar_core.methods.method import METHODS, Method, Plan, said_of
 from pillar_core.methods.parts import descent, mixed, rules
 from pillar_core.types import PublicFacts, PublicUse
 
@@ -83,18 +83,12 @@ fit_many: descent.FitMany[PpgdSettings] = descent.fit_many_by(
 
 METHODS.register(
     Method(
-        name="ppgd",
-        title="PPGD",
-        source="Wang & Zhou, AAAI 2020, as in AdaMix",
-        idea="Train privately with a clip norm that public rows decide, then fit the public rows without leaving that model.",
+        **said_of("ppgd"),
         public_use=PublicUse.LABELLED,
         settings=PpgdSettings,
         cost=mixed.cost,
-        fit=descent.fit_with(fit_many),
         fit_many=fit_many,
         resolve_schedule=rules.resolve_schedule,
         resolve_hyperparameters=resolve_hyperparameters,
-        presets={"paper": {"noise_multiplier": 20.0, "standardise": False, "centre": False}},
-        preset_budget_settings={"paper": "steps"},
     )
 )

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from pillar_core import params
 from pillar_core.deferred import torch
 from pillar_core.engine import Clipping, NoisySum, Step, per_head
-from pillar_core.methods.method import METHODS, Method
+from pillar_core.methods.method import METHODS, Method, said_of
 from pillar_core.methods.parts import descent, mixed
 from pillar_core.methods.public_gradients.pda_dpmd import PdaDpmdSettings
 from pillar_core.params import Param
@@ -54,26 +54,12 @@ fit_many: descent.FitMany[WeightedGradientsSettings] = descent.fit_many_by(
 
 METHODS.register(
     Method(
-        name="weighted_gradients",
-        title="Weighted gradients (semi-DP)",
-        source="Lowy, Li, Huang & Razaviyayn 2023",
-        idea="Steps along a mixture of noisy private and exact public gradients, in a fixed proportion.",
+        **said_of("weighted_gradients"),
         public_use=PublicUse.LABELLED,
         settings=WeightedGradientsSettings,
         cost=mixed.cost,
-        fit=descent.fit_with(fit_many),
         fit_many=fit_many,
         resolve_schedule=mixed.resolve_short_schedule,
         resolve_hyperparameters=mixed.resolve_hyperparameters,
-        presets={
-            "paper": {
-                "private_weight": 0.4,
-                "initialisation": "zero",
-                "l2_clip_norm": 1.0,
-                "learning_rate": 0.01,
-                "steps": 4000,
-                "batch_size": 256,
-            }
-        },
     )
 )

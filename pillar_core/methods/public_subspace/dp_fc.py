@@ -25,7 +25,7 @@ from pillar_core.ledger import DpEvent, Ledger
 from pillar_core.mechanisms import GaussianMechanism
 from pillar_core.methods.baselines import dp_pca
 from pillar_core.methods.closed_form import dp_ls
-from pillar_core.methods.method import METHODS, Method, Plan
+from pillar_core.methods.method import METHODS, Method, said_of
 from pillar_core.methods.parts import descent
 from pillar_core.params import Param
 from pillar_core.rng import Streams
@@ -105,16 +105,10 @@ def _moment(settings: DpFcSettings, view: View, prepared: Prepared, streams: Str
 
 METHODS.register(
     Method(
-        name="dp_fc",
-        title="DP-FC",
-        source="Mehta et al. 2022",
-        idea="Noisy steps divided by the features' covariance: far where rows hardly vary and little can go wrong.",
+        **said_of("dp_fc"),
         public_use=PublicUse.UNLABELLED,
         settings=DpFcSettings,
         cost=cost,
         fit=fit,
-        resolve_schedule=lambda settings, facts, budget: Plan(settings),
-        resolve_hyperparameters=lambda settings, facts: Plan(settings),
-        presets={"paper": {"covariance": "private", "ridge": 100.0, "learning_rate": 0.2, "l2_clip_norm": 1.0}},
     )
 )

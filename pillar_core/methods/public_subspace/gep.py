@@ -32,7 +32,7 @@ from pillar_core.errors import DataError
 from pillar_core.grouping import grouped
 from pillar_core.ledger import DpEvent, Ledger
 from pillar_core.mechanisms import GaussianMechanism, release_joint, sampled
-from pillar_core.methods.method import METHODS, Method, Plan
+from pillar_core.methods.method import METHODS, Method, Plan, said_of
 from pillar_core.methods.parts import descent, rules
 from pillar_core.params import Param
 from pillar_core.rng import Streams
@@ -191,31 +191,14 @@ def _basis(rows: _AnchoredRows, weights: torch.Tensor, k: int) -> AnchorBasis:
 
 
 _GEP = Method(
-    name="gep",
-    title="GEP",
-    source="Yu, Zhang, Chen & Liu 2021; baseline of PILLAR and of gsd",
-    idea="Public gradients with random labels span where private gradients live: little noise there, small clip elsewhere.",
+    **said_of("gep"),
     public_use=PublicUse.UNLABELLED,
     settings=GepSettings,
     assumptions=("with normalise off, no private row is so long (about 1e4) that its products with the anchors are rounding alone",),
     cost=cost,
-    fit=descent.fit_with(fit_many),
     fit_many=fit_many,
     resolve_schedule=rules.resolve_schedule,
     resolve_hyperparameters=resolve_hyperparameters,
-    presets={
-        "paper": {
-            "k": 120,
-            "residual_clip_ratio": 0.2,
-            "anchors": 2000,
-            "steps": 1000,
-            "batch_size": 1024,
-            "learning_rate": 0.1,
-            "momentum": 0.9,
-            "standardise": True,
-            "normalise": False,
-        }
-    },
     version=2,
 )
 
@@ -223,9 +206,7 @@ METHODS.register(_GEP)
 METHODS.register(
     dataclasses.replace(
         _GEP,
-        name="gep_labelled",
-        title="GEP, labelled anchors",
-        idea="GEP whose anchor gradients use the public rows' own labels.",
+        **said_of("gep_labelled"),
         public_use=PublicUse.LABELLED,
         settings=GepLabelledSettings,
     )

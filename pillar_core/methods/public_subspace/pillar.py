@@ -9,7 +9,7 @@ Source: Pinto, Hu, Yang & Sanyal, PILLAR, Algorithm 1. Cost: one eigendecomposit
 import dataclasses
 
 from pillar_core import params
-from pillar_core.methods.method import METHODS, Method
+from pillar_core.methods.method import METHODS, Method, said_of
 from pillar_core.methods.parts import descent, rules
 from pillar_core.rng import Streams
 from pillar_core.splits import Prepared, View
@@ -32,20 +32,15 @@ fit_many = descent.fit_many_with(project, ("k", *descent.PREPROCESSING))
 
 METHODS.register(
     Method(
-        name="pillar",
-        title="PILLAR",
-        source="Pinto, Hu, Yang & Sanyal, PILLAR, Algorithm 1",
-        idea="Public principal components keep the signal in few dimensions, so the noise has fewer places to go.",
+        **said_of("pillar"),
         public_use=PublicUse.UNLABELLED,
         is_head_descent=True,
         settings=PillarSettings,
         cost=descent.cost,
-        fit=descent.fit_with(fit_many),
         public_statistics=rules.public_statistics,
         fit_many=fit_many,
         resolve_schedule=rules.resolve_schedule,
         resolve_hyperparameters=rules.resolve_projection,
-        presets={"paper": {**descent.PAPER, "bias": True, "k": 40, "standardise": True, "normalise": False}},
         version=2,
     )
 )

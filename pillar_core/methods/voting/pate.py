@@ -28,8 +28,8 @@ from pillar_core.errors import SettingError
 from pillar_core.grouping import grouped
 from pillar_core.ledger import DpEvent, Ledger
 from pillar_core.mechanisms import GaussianMechanism
-from pillar_core.methods.method import METHODS, Method, Plan
-from pillar_core.methods.parts import descent, rules, voting
+from pillar_core.methods.method import METHODS, Method, Plan, said_of
+from pillar_core.methods.parts import rules, voting
 from pillar_core.methods.parts.pate_rdp import data_dependent_epsilon
 from pillar_core.params import Param
 from pillar_core.rng import Streams
@@ -171,19 +171,14 @@ def _annotation(votes: Array, std: float) -> dict[str, tuple[Any, Provenance]]:
 
 METHODS.register(
     Method(
-        name="pate",
-        title="PATE",
-        source="Papernot et al. 2017, 2018; PILLAR, App. B-D",
-        idea="Teachers on disjoint private parts vote on public rows; a student learns from the noisy votes.",
+        **said_of("pate"),
         public_use=PublicUse.UNLABELLED,
         settings=PateSettings,
         cost=cost,
-        fit=descent.fit_with(fit_many),
         public_statistics=rules.public_statistics,
         fit_many=fit_many,
         resolve_schedule=voting.resolve_schedule,
         resolve_hyperparameters=resolve_hyperparameters,
-        presets={"paper": {"teachers": 200, "student": "labels", "queries": 1000, "answers": 500}},
         version=3,
         assumptions=("a row keeps its own number, whatever other rows are present; its teacher follows from that number",),
     )

@@ -19,8 +19,8 @@ from pillar_core.arrays import Array
 from pillar_core.grouping import grouped
 from pillar_core.ledger import DpEvent, Ledger
 from pillar_core.mechanisms import sampled
-from pillar_core.methods.method import METHODS, Method, Plan
-from pillar_core.methods.parts import descent, rules, voting
+from pillar_core.methods.method import METHODS, Method, Plan, said_of
+from pillar_core.methods.parts import rules, voting
 from pillar_core.params import Param
 from pillar_core.rng import Streams
 from pillar_core.splits import Prepared, View
@@ -138,19 +138,14 @@ def neighbour_votes(z_asked: Array, z: Array, y: Array, ids: Array, *, neighbour
 
 METHODS.register(
     Method(
-        name="private_knn",
-        title="Private-kNN",
-        source="Zhu, Yu, Chandraker & Wang 2020; PILLAR, App. B-D",
-        idea="A public row takes the noisy vote of its nearest private rows; a student learns from the votes.",
+        **said_of("private_knn"),
         public_use=PublicUse.UNLABELLED,
         settings=PrivateKnnSettings,
         cost=cost,
-        fit=descent.fit_with(fit_many),
         public_statistics=rules.public_statistics,
         fit_many=fit_many,
         resolve_schedule=voting.resolve_schedule,
         resolve_hyperparameters=resolve_hyperparameters,
-        presets={"paper": {"student": "labels", "neighbours": 300, "batch_size": 9000}},
         version=3,
         assumptions=("a row keeps its own number, whatever other rows are present; ties in distance go to the smaller one",),
     )

@@ -26,7 +26,7 @@ from pillar_core.engine.gradient import SUM_ROWS, within_unit_ball
 from pillar_core.ledger import DpEvent, Ledger, repeated
 from pillar_core.mechanisms import ExponentialMechanism, exponential
 from pillar_core.methods.halfspaces.disjunction import NOISE_SCALE
-from pillar_core.methods.method import METHODS, Method, Plan
+from pillar_core.methods.method import METHODS, Method, Plan, said_of
 from pillar_core.methods.parts.fields import filled
 from pillar_core.params import Param
 from pillar_core.rng import Streams
@@ -136,16 +136,12 @@ def _epsilon_per_round(settings: PrototypesSettings) -> float:
 
 METHODS.register(
     Method(
-        name="prototypes",
-        title="Prototypes (DPPL)",
-        source="Wahdany, Jagielski, Dziedzic & Boenisch 2024, DPPL-Public",
-        idea="Each class privately picks the public rows that look most like it; rare classes are not drowned by large ones.",
+        **said_of("prototypes"),
         public_use=PublicUse.UNLABELLED,
         settings=PrototypesSettings,
         cost=cost,
         fit=fit,
         resolve_schedule=resolve_schedule,
-        resolve_hyperparameters=lambda settings, facts: Plan(settings),
         budget_setting="noise_scale",
     )
 )
