@@ -23,8 +23,13 @@ class Plan(Generic[S]):
     why: tuple[str, ...] = ()
 
 
-def _grid_of_one(settings: Any, view: View, streams: Streams, ledger: Ledger) -> TrainResult:
-    raise NotImplementedError("a learner has `fit` or `fit_many`.")
+@dataclasses.dataclass(frozen=True)
+class _GridOfOne:
+    fit_many: Any
+
+    def __call__(self, settings: Any, view: View, streams: Streams, ledger: Ledger) -> TrainResult:
+        result: TrainResult = self.fit_many([settings], view, [streams], [ledger])[0]
+        return result
 
 
 @dataclasses.dataclass(frozen=True)
@@ -54,7 +59,7 @@ class Method(Generic[S]):
     public_use: PublicUse
     settings: type[S]
     cost: Callable[[S, PublicFacts], DpEvent]
-    fit: Callable[[S, View, Streams, Ledger], TrainResult] = _grid_of_one
+    fit: Callable[[S, View, Streams, Ledger], TrainResult] = _GridOfOne(None)
     resolve_schedule: Callable[[S, PublicFacts, PrivacyBudget | None], Plan[S]] = lambda settings, facts, budget: Plan(settings)
     resolve_hyperparameters: Callable[[S, PublicFacts], Plan[S]] = lambda settings, facts: Plan(settings)
     public_statistics: Callable[[S, View], Mapping[str, int | float]] | None = None
@@ -71,9 +76,8 @@ class Method(Generic[S]):
     version: int = 1
 
     def __post_init__(self) -> None:
-        many = self.fit_many
-        if self.fit is _grid_of_one and many is not None:
-            object.__setattr__(self, "fit", lambda settings, view, streams, ledger: many([settings], view, [streams], [ledger])[0])
+        if isinstance(self.fit, _GridOfOne):
+            object.__setattr__(self, "fit", _GridOfOne(self.fit_many))
 
     @property
     def is_private(self) -> bool:

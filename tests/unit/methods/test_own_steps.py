@@ -34,7 +34,7 @@ def adam(settings, together, state):
 
 def dp_adam(optimiser=adam):
     fit_many = descent.fit_many_with(descent.rows_as_they_are, descent.PREPROCESSING, optimiser=optimiser)
-    return dataclasses.replace(METHODS["dp_sgd"], name="dp_adam", fit_many=fit_many, fit=descent.fit_with(fit_many))
+    return dataclasses.replace(METHODS["dp_sgd"], name="dp_adam", fit_many=fit_many)
 
 
 @pytest.mark.parametrize("sampled", [False, True])
