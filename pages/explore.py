@@ -24,7 +24,7 @@ with failures.shown("This run could not be trained."):
     view = views.choice(settings)
     measured = curves.read(settings)
     views.draw(view, measured, record, settings)
-    result.gain(odds_place, record)
+    result.gain(odds_place, record, settings)
     if view in views.NEEDS_CURVES:
         curves.panel(measured, record, settings)
     if record.guarantee.covers_choice:

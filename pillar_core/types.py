@@ -114,6 +114,21 @@ class Guarantee:
         return self.epsilon.is_bound and math.isfinite(self.epsilon.upper)
 
 
+@dataclasses.dataclass(frozen=True, eq=False)
+class Persons:
+    """Whose train rows are, where a person may have several: `of` (n,) int64 or words, and how many rows of one count at `most`.
+
+    `most` is declared, never counted: ε of every run on the rows is that of a person with up to so many.
+    """
+
+    of: Array
+    most: int
+
+    def at(self, rows: Array) -> "Persons":
+        """Whose those of the train rows are."""
+        return Persons(self.of[rows], self.most)
+
+
 @dataclasses.dataclass(frozen=True)
 class Dataset:
     """Train and test rows as loaded: images (n, h, w[, 3]) uint8 or numbers (n, d) float32, labels int64 or None."""
@@ -131,6 +146,7 @@ class Dataset:
     version: int = 1
     stored_rows: tuple[str, ...] = ()
     """Keys of the store's arrays that hold these rows decoded: they go when the data set is forgotten."""
+    persons: Persons | None = dataclasses.field(default=None, compare=False)
 
     def __repr__(self) -> str:
         """Name and shapes: no row, no label."""
@@ -144,8 +160,8 @@ class Dataset:
 
     @cached_property
     def fingerprint(self) -> str:
-        """Content hash of rows and labels."""
-        return fingerprint(self.x_train, self.y_train, self.x_test, self.y_test, self.classes)
+        """Content hash of rows and labels, and of whose they are where that is declared."""
+        return fingerprint(self.x_train, self.y_train, self.x_test, self.y_test, self.classes, *_declared(self.persons))
 
     @cached_property
     def rows_fingerprint(self) -> str:
@@ -172,6 +188,7 @@ class FeatureSet:
     notes: tuple[str, ...] = ()
     images: Dataset | None = dataclasses.field(default=None, compare=False)
     known: Mapping[str, Any] = dataclasses.field(default_factory=dict, compare=False)
+    persons: Persons | None = dataclasses.field(default=None, compare=False)
 
     def __repr__(self) -> str:
         """Name, backbone and shapes: no row, no label."""
@@ -197,8 +214,8 @@ class FeatureSet:
 
     @cached_property
     def fingerprint(self) -> str:
-        """Content hash of features and labels."""
-        return fingerprint(self.x_train, self.y_train, self.x_test, self.y_test, self.classes)
+        """Content hash of features and labels, and of whose they are where that is declared."""
+        return fingerprint(self.x_train, self.y_train, self.x_test, self.y_test, self.classes, *_declared(self.persons))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -360,6 +377,10 @@ class SemiPrivateSplit:
         other += () if self.rows_per_person is None else (self.rows_per_person,)
         parts = (self.private, self.validation, self.public_x, self.public_y, self.text_embeddings)
         return fingerprint(self.features.fingerprint, *parts, *other)
+
+
+def _declared(persons: Persons | None) -> tuple[Any, ...]:
+    return () if persons is None else (persons.of, persons.most)
 
 
 def _about(x: Array | None, y: Array | None) -> str:

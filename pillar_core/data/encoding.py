@@ -14,6 +14,7 @@ from pillar_core.data.parts import ALWAYS_UNPACKED, Parts
 from pillar_core.data.tables import is_text, labels_of, mostly_numbers, partition, taken
 from pillar_core.data.wording import listed
 from pillar_core.errors import DataError
+from pillar_core.types import Persons
 
 NUMBERS, WORDS, IDENTIFIER, DATE, COPY, CONSTANT = "numbers", "words", "an identifier", "dates", "a copy", "one value"
 LEFT_OUT = (IDENTIFIER, CONSTANT)
@@ -31,7 +32,8 @@ _IDENTIFYING = re.compile(
 
 _PERSON = re.compile(r"(person|patient|subject|participant|user|customer|client)[_\W]?(id|nr|no|number|name)?", re.I)
 OF_PERSONS = "Of each person the first row was kept and the others are used nowhere, so that ε protects a person."
-"""The note on rows that `one_row_a_person` left."""
+"""The note on rows of which `rows_of_persons` left one of each."""
+OF_SEVERAL = "Of each person the first {} rows were kept and the others are used nowhere. ε protects a person with all of them."
 
 
 @dataclasses.dataclass(frozen=True)
@@ -78,8 +80,9 @@ def person_column(frame: Any) -> str | None:
     return next((name for name in named if FEWEST_DISTINCT < frame[name].nunique() < len(frame)), None)
 
 
-def one_row_a_person(frame: Any, column: str) -> Any:
-    """The first row of each person that `column` names, in the frame's order: one person more or less is then one row more or less.
+def rows_of_persons(frame: Any, column: str, *, most: int) -> Any:
+    """The first `most` rows of each person that `column` names, in the frame's order, less those on another side (train or test) than the
+    person's first: one person more or less is then at most so many rows more or less, all of them on one side.
 
     Raises:
         DataError: a row that names nobody.
@@ -87,7 +90,12 @@ def one_row_a_person(frame: Any, column: str) -> Any:
     unnamed = np.flatnonzero(frame[column].isna())
     if len(unnamed):
         raise DataError(f"column {column!r} is empty in rows {listed(unnamed)}: say whose they are, or take them out.")
-    return frame[~frame[column].astype(str).str.strip().duplicated()].reset_index(drop=True)
+    named = frame.assign(**{column: frame[column].astype(str).str.strip()})
+    split = taken(frame, ("split",))
+    if split is not None:
+        sides = named[split].astype(str).str.strip().str.lower()
+        named = named[sides == sides.groupby(named[column]).transform("first")]
+    return named[named.groupby(column).cumcount() < most].reset_index(drop=True)
 
 
 def learnt(public: Any, columns: Sequence[Column], *, label: str, left_out: Sequence[str]) -> Recipe:
@@ -160,8 +168,10 @@ def encoded(frame: Any, columns: Sequence[Column], recipe: Recipe) -> tuple[Arra
     return np.ascontiguousarray(np.stack(parts, axis=1), dtype=np.float32), tuple(names)
 
 
-def private_parts(frame: Any, columns: Sequence[Column], recipe: Recipe) -> Parts:
+def private_parts(frame: Any, columns: Sequence[Column], recipe: Recipe, *, person: str | None = None, most: int = 1) -> Parts:
     """A private table through a recipe: train and test rows as its column split says, else a stratified fifth for the test.
+
+    person: the column that says whose the rows are, where `rows_of_persons` kept up to `most` of each. Names are replaced by numbers.
 
     Raises:
         DataError: as `encoded`; labels that are none, or too few rows of a class.
@@ -169,8 +179,11 @@ def private_parts(frame: Any, columns: Sequence[Column], recipe: Recipe) -> Part
     x, names = encoded(frame, columns, recipe)
     notes = [f"Labels come from column {recipe.label!r}. Features: {listed(names)}."]
     y = labels_of(frame[recipe.label])
-    train, test = partition(frame, taken(frame, ("split",)), y, notes)
-    return Parts(x[train], y[train], x[test] if len(test) else None, y[test] if len(test) else None, None, tuple(notes))
+    notes += [] if person is None else [OF_PERSONS if most == 1 else OF_SEVERAL.format(most)]
+    of = None if person is None else np.unique(frame[person], return_inverse=True)[1]
+    train, test = partition(frame, taken(frame, ("split",)), y, notes, persons=of)
+    persons = None if of is None or most == 1 else Persons(of[train], most)
+    return Parts(x[train], y[train], x[test] if len(test) else None, y[test] if len(test) else None, None, tuple(notes), persons=persons)
 
 
 def public_parts(frame: Any, columns: Sequence[Column], recipe: Recipe) -> Parts:
@@ -184,15 +197,18 @@ def public_parts(frame: Any, columns: Sequence[Column], recipe: Recipe) -> Parts
     return Parts(x, labels_of(frame[recipe.label]) if has_labels else None, notes=(f"Features: {listed(names)}.",))
 
 
-def divided(frame: Any, label: str, share: float) -> tuple[Any, Any]:
-    """(the private rows with all test rows, the public rows): a stratified share of the train rows, the same every time.
+def divided(frame: Any, label: str, share: float, *, person: str | None = None) -> tuple[Any, Any]:
+    """(the private rows with all test rows, the public rows): a stratified share of the train rows, the same every time; all rows of one
+    person that the column `person` names on one side.
 
     Raises:
         DataError: labels that are none.
     """
     y = labels_of(frame[label])
-    train, test = partition(frame, taken(frame, ("split",)), y, [])
-    private, public = stratified(np.unique(y[train], return_inverse=True)[1], seed=0, name="public share", share=share)
+    of = None if person is None else frame[person].to_numpy()
+    train, test = partition(frame, taken(frame, ("split",)), y, [], persons=of)
+    persons = None if of is None else of[train]
+    private, public = stratified(np.unique(y[train], return_inverse=True)[1], seed=0, name="public share", share=share, persons=persons)
     sides = np.full(len(frame), "train")
     sides[test] = "test"
     kept = np.sort(np.concatenate([train[private], test]))

@@ -12,14 +12,20 @@ from pillar_core.types import Dataset
 TEST_FRACTION = 0.2
 
 
-def stratified(labels: Array, *, seed: int, name: str, share: float = TEST_FRACTION) -> tuple[Array, Array]:
+def stratified(labels: Array, *, seed: int, name: str, share: float = TEST_FRACTION, persons: Array | None = None) -> tuple[Array, Array]:
     """Row numbers (train, test), each ascending int64: a share of every class is test, at least one row where it has two.
 
     Args:
         labels: (n,) int64 codes.
         seed: with `name`, names the random stream.
         name: what is divided; the same labels under another name are divided otherwise.
+        persons: (n,) whose the rows are; those of one person stay together and count for the label of the first.
     """
+    if persons is not None:
+        first = np.sort(np.unique(persons, return_index=True)[1])
+        _, chosen = stratified(labels[first], seed=seed, name=name, share=share)
+        is_theirs = np.isin(persons, persons[first[chosen]])
+        return np.flatnonzero(~is_theirs), np.flatnonzero(is_theirs)
     generator = rng.stream(seed, "train/test", name)
     in_test = np.zeros(len(labels), dtype=bool)
     for code in np.unique(labels):

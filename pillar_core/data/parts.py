@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from pillar_core.errors import DataError
+from pillar_core.types import Persons
 
 ALWAYS_UNPACKED, TIMES_UNPACKED = 2**30, 100
 """Bytes to which any file may unpack, and how many times its own size beyond that: few bytes never stand for any amount of work."""
@@ -21,7 +22,7 @@ MOST_COLUMNS = 20_000
 class Parts:
     """What a file holds, unchecked; `notes` say what was decided while reading.
 
-    `stored_rows` names entries of the store that hold decoded images: see `Dataset`.
+    `stored_rows` names entries of the store that hold decoded images, `persons` whose the train rows are: see `Dataset`.
     """
 
     x_train: Any
@@ -31,6 +32,7 @@ class Parts:
     classes: Sequence[Any] | None = None
     notes: tuple[str, ...] = ()
     stored_rows: tuple[str, ...] = ()
+    persons: Persons | None = None
 
     @property
     def holds_images(self) -> bool:

@@ -216,7 +216,7 @@ def labels_of(column: Any) -> Array:
     return vector.values
 
 
-def partition(frame: Any, split: str | None, y: Array | None, notes: list[str]) -> tuple[Array, Array]:
+def partition(frame: Any, split: str | None, y: Array | None, notes: list[str], *, persons: Array | None = None) -> tuple[Array, Array]:
     if split is not None:
         sides = frame[split].astype(str).fillna("nothing").str.strip().str.lower().to_numpy()
         unknown = np.flatnonzero(~np.isin(sides, ("train", "test")))
@@ -228,7 +228,7 @@ def partition(frame: Any, split: str | None, y: Array | None, notes: list[str]) 
     if y is None:
         return np.arange(len(frame)), np.arange(0)
     notes.append("No column says train or test: a stratified fifth of the rows became the test rows (the same fifth every time).")
-    return stratified(np.unique(y, return_inverse=True)[1], seed=0, name="table")
+    return stratified(np.unique(y, return_inverse=True)[1], seed=0, name="table", persons=persons)
 
 
 def read_arff(path: Path) -> tuple[Any, str]:

@@ -21,7 +21,7 @@ from pillar_core.data.arrays import features
 from pillar_core.data.cards import DATASETS
 from pillar_core.errors import StoreError
 from pillar_core.fingerprint import fingerprint
-from pillar_core.types import Dataset, FeatureSet
+from pillar_core.types import Dataset, FeatureSet, Persons
 
 PREFIX = "stored:"
 FORMER_PREFIX = "images:"
@@ -36,6 +36,7 @@ _CARD = "upload-"
 class Upload:
     """The card of a kept set. `kind` is images or features; `shape` is that of a row: (h, w[, 3]) pixels, or (d,).
 
+    `rows_per_person`: no person has more of its train rows; None where a row is an example of its own.
     `owner` is "" where everybody at this machine may use the rows. `kept_at` counts seconds since 1970. `is_shared`: whoever has the name
     may open the rows. `forgotten` says when and where; only owner and name of such a set are left.
     """
@@ -53,6 +54,7 @@ class Upload:
     kept_at: float = 0.0
     is_shared: bool = False
     forgotten: str = ""
+    rows_per_person: int | None = None
 
 
 def is_name(text: object) -> bool:
@@ -97,6 +99,8 @@ def keep(data: FeatureSet | Dataset, *, title: str = "", owner: str = "") -> str
         "notes": np.array(data.notes, dtype=str),
         "stored_rows": np.array(data.stored_rows if isinstance(data, Dataset) else (), dtype=str),
         "owner": np.array(owner) if owner else None,
+        "persons": data.persons and data.persons.of,
+        "rows_per_person": data.persons and np.array(data.persons.most),
     }
     cache.put_arrays(key, **{name: array for name, array in arrays.items() if array is not None})
     if isinstance(data, Dataset):
@@ -207,11 +211,13 @@ def load(name: str) -> Dataset | FeatureSet:
     x_train, y_train, x_test, y_test = (arrays.get(part) for part in ("x_train", "y_train", "x_test", "y_test"))
     own_title = upload.title if upload is not None else str(arrays.get("title", ""))
     own_name = str(arrays.get("name", own_title))
+    persons = Persons(arrays["persons"], int(arrays["rows_per_person"])) if "persons" in arrays else None
     if arrays["x_train"].ndim > 2:
         title = own_title or own_name
-        return Dataset(own_name, arrays["x_train"], y_train, x_test, y_test, classes, title=title, notes=notes, stored_rows=decoded)
+        rows = (arrays["x_train"], y_train, x_test, y_test, classes)
+        return Dataset(own_name, *rows, title=title, notes=notes, stored_rows=decoded, persons=persons)
     checked = features(x_train, y_train, x_test, y_test, classes)
-    return FeatureSet(checked.x_train, checked.y_train, checked.x_test, checked.y_test, classes, name=own_name, notes=notes)
+    return dataclasses.replace(checked, classes=classes, name=own_name, notes=notes, persons=persons)
 
 
 def forget(name: str) -> int:
@@ -253,6 +259,7 @@ def _described(key: str, data: FeatureSet | Dataset, title: str) -> Upload:
         tuple(int(size) for size in data.x_train.shape[1:]),
         data.y_train is not None,
         data.notes,
+        rows_per_person=data.persons.most if data.persons else None,
     )
 
 

@@ -84,6 +84,7 @@ def through_backbone(
         notes=dataset.notes + checked.notes + notes,
         images=dataset if dataset.is_images else None,
         known=dataset.known,
+        persons=dataset.persons,
     )
 
 

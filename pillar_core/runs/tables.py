@@ -28,6 +28,7 @@ def record_json(record: RunRecord, cell: RunSpec, *, features: str) -> dict[str,
             "accountant": guarantee.accountant,
             "assumptions": list(guarantee.assumptions),
             "events": list(guarantee.events),
+            **({} if guarantee.rows_per_person is None else {"rows_per_person": guarantee.rows_per_person}),
         },
         "accuracy": record.accuracy,
         "metrics": dict(record.metrics),
@@ -55,6 +56,7 @@ def record_of(stored: Mapping[str, Any], *, facts: PublicFacts, data: str) -> Ru
         told["accountant"],
         tuple(told["assumptions"]),
         tuple(told["events"]),
+        rows_per_person=told.get("rows_per_person"),
     )
     return RunRecord(
         method=stored["method"],
@@ -104,6 +106,7 @@ def row_of(record: Mapping[str, Any]) -> dict[str, Any]:
         row |= {
             "epsilon_upper": record["guarantee"]["epsilon"]["upper"],
             "accountant": record["guarantee"]["accountant"],
+            **{name: value for name, value in record["guarantee"].items() if name == "rows_per_person"},
             "n_private": record["facts"]["n_private"],
             "n_public": record["facts"]["n_public"],
             "public_use": METHODS[cell["method"]].public_words(record["settings"]),
@@ -158,7 +161,7 @@ _ASKED: Mapping[str, Any] = {
 _FOUND: Mapping[str, Any] = {
     "settings": Mapping,
     "metrics": Mapping,
-    "guarantee": {"epsilon": {"upper": _Number}, "accountant": str},
+    "guarantee": {"epsilon": {"upper": _Number}, "accountant": str, "rows_per_person?": int},
     "facts": {"n_private": int, "n_public": int},
     "seconds": _Number,
 }

@@ -24,7 +24,7 @@ import pandas as pd
 from pillar_core import accounting, params
 from pillar_core.arrays import Array
 from pillar_core.deferred import stats, torch
-from pillar_core.errors import DataError, SettingError
+from pillar_core.errors import DataError, SettingError, UnsupportedError
 from pillar_core.fingerprint import fingerprint
 from pillar_core.ledger import Ledger
 from pillar_core.mechanisms import GaussianMechanism
@@ -142,9 +142,11 @@ def ranking(
 
     Raises:
         DataError: private rows without labels, sets of other widths, candidates of less than two rows or of equal rows.
-        SettingError: no candidate, ε not in (0, ∞), δ out of range.
+        SettingError: no candidate, ε not in (0, ∞), δ out of range. UnsupportedError: ε for several rows of a person.
     """
     require(private, public)
+    if epsilon is not None:
+        refuse_persons(private)
     params.DELTA.check(delta)
     if epsilon is not None and not 0 < epsilon < math.inf:
         raise SettingError(f"epsilon must be above 0 and finite (leave it out for a non-private diagnostic); got {epsilon!r}.")
@@ -223,6 +225,18 @@ def require(private: FeatureSet, public: Mapping[str, FeatureSet]) -> None:
             raise DataError(f"public set {name!r} has fewer than two rows.")
 
 
+def refuse_persons(private: Dataset | FeatureSet) -> None:
+    """Refuses private rows of which one person has several, where a release is accounted for single rows.
+
+    Raises:
+        UnsupportedError: they declare persons.
+    """
+    if private.persons is not None:
+        raise UnsupportedError(
+            f"ε of this release is a row's, and {private.name!r} has up to {private.persons.most} rows of a person: keep one of each."
+        )
+
+
 def as_features(data: Dataset | FeatureSet) -> FeatureSet:
     """A data set of numbers as features.
 
@@ -235,7 +249,7 @@ def as_features(data: Dataset | FeatureSet) -> FeatureSet:
         raise DataError(f"{data.name!r} holds images: take features of every set first, as pc.load_features(data, backbone).")
     count = 0 if data.y_train is None else int(data.y_train.max()) + 1
     classes = data.classes or tuple(str(code) for code in range(count))
-    return FeatureSet(data.x_train, data.y_train, data.x_test, data.y_test, classes, name=data.name)
+    return FeatureSet(data.x_train, data.y_train, data.x_test, data.y_test, classes, name=data.name, persons=data.persons)
 
 
 def _candidate(name: str, x: Array, centre: Array) -> Candidate:

@@ -54,8 +54,10 @@ def screen(
     Raises:
         SettingError, UnknownNameError: settings. DataError: sets that cannot be compared, too few rows, public rows that are
         private rows (unless allow_overlap), the private set itself or no named classes under ε.
-        UnsupportedError: ε for a score without a private form.
+        UnsupportedError: ε for a score without a private form, or for several rows of one person.
     """
+    if epsilon is not None:
+        class_signal.refuse_persons(private)
     if epsilon is not None and not allow_overlap:
         refuse_private(private, public)
     if class_signal.NAME in scores:

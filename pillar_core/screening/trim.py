@@ -25,7 +25,7 @@ from pillar_core.fingerprint import fingerprint
 from pillar_core.ledger import Ledger
 from pillar_core.mechanisms import GaussianMechanism
 from pillar_core.rng import Stream, Streams, stream
-from pillar_core.screening.class_signal import as_features, guarantee, unit
+from pillar_core.screening.class_signal import as_features, guarantee, refuse_persons, unit
 from pillar_core.splits.transform import Transform
 from pillar_core.types import Dataset, FeatureSet, NeighboringRelation, PrivacyBudget
 
@@ -104,7 +104,9 @@ def trim(
 
     Raises:
         DataError: sets of other widths, images, fewer than two rows or equal ones. SettingError, BudgetError: settings out of range.
+        UnsupportedError: several private rows of one person.
     """
+    refuse_persons(private)
     budget = PrivacyBudget(epsilon, delta, NeighboringRelation.of(relation))
     if math.isinf(epsilon):
         raise SettingError("epsilon must be finite: votes without noise are not released.")

@@ -27,8 +27,9 @@ def split_features(
 
     public_fraction: in (0, 1), of the train rows, stratified, at least one row a class. public_per_class: exactly that
     many. public: another set's train rows. Validation rows are carved from the rest.
-    persons: (n,) the person of each train row. A person is public, validation or private as a whole, drawn and counted by their
-    first row; of each private person the first `rows_per_person` rows are kept and the others used nowhere.
+    persons: (n,) the person of each train row (default: the features' own, with their bound). A person is public, validation or private as
+    a whole, drawn and counted by their first row; of each private person the first `rows_per_person` rows are kept and the others used
+    nowhere.
 
     Raises:
         SettingError: more than one source, or a fraction out of range.
@@ -40,6 +41,8 @@ def split_features(
         raise SettingError(f"give one of public_fraction, public_per_class and public; got {' and '.join(given)}.")
     if not 0 <= validation_fraction < 1:
         raise SettingError(f"validation_fraction must be in [0, 1); got {validation_fraction!r}.")
+    if persons is None and features.persons is not None:
+        persons, rows_per_person = features.persons.of, features.persons.most
     generator = rng.stream(seed, "split")
     order = generator.permutation(len(features.x_train))
     first, place = _by_person(persons, rows_per_person, len(order))

@@ -10,8 +10,12 @@ import pytest
 import pillar_core as pc
 from page_reading import Start, linked, words
 from pages.frame.settings import Settings
+from pillar_core import accounting, store
 from pillar_core.data import encoding, uploads
+from pillar_core.ledger import of_person
+from pillar_core.methods import METHODS
 from pillar_core.rng import stream
+from pillar_core.types import PublicFacts
 
 SMALL = "m:linear_head;n:100;k:2;e:no;s:gsd;v:angles;c:drawn_noise"
 NUMBERS = "a,b,label\n" + "\n".join(f"{index % 2 + 0.01 * index:.2f},{(index % 2) * 2 - 1},{index % 2}" for index in range(60))
@@ -195,6 +199,36 @@ def test_of_a_person_one_row_is_kept_and_epsilon_is_a_persons(start: Start) -> N
     sidebar = " ".join(str(item.proto.body) for item in app.get("html"))
     assert "a given person took part" in sidebar
     assert "one person added or removed" in sidebar
+
+
+def test_several_rows_of_a_person_are_kept_and_every_epsilon_is_a_persons(start: Start) -> None:
+    rows = [f"p{index // 3},{index % 2 + 0.01 * index:.2f},{index % 2 * 3},{(index // 3) % 2}" for index in range(600)]
+    app = start("data", epsilon=2.0, method="noisy_gd")
+    app.file_uploader(key="upload").set_value([("visits.csv", "\n".join(["patient,a,b,label", *rows]).encode(), "text/csv")]).run()
+    next(item for item in app.number_input if "rows of a person" in item.label).set_value(2).run()
+    assert "600 rows of 200 persons: the first 2 of each, 400 rows, are used" in words(app)
+    app.radio(key="upload-public").set_value(app.radio(key="upload-public").options[0]).run()
+    app.button(key="use-upload").click().run()
+    assert not app.exception
+    name = str(linked(app)["data"])
+    card = uploads.card(name)
+    assert card is not None
+    assert card.rows_per_person == 2
+    assert card.n_train + card.n_test + len(uploads.load(str(linked(app)["public"])).x_train) == 400
+    sidebar = " ".join(str(item.proto.body) for item in app.get("html"))
+    assert "a given person with up to 2 rows took part" in sidebar
+    app.switch_page("pages/explore.py").run()
+    assert not app.exception
+    assert not app.error
+    assert "ε of a person with up to 2 rows" in words(app)
+    (entry,) = (one for key in store.default().keys("record") if name in str(one := store.default().get_json("record", key)))
+    record, n_private = entry["guarantee"], entry["facts"]["n_private"]
+    assert record["rows_per_person"] == 2
+    cost = METHODS["noisy_gd"].cost(METHODS["noisy_gd"].settings(**entry["settings"]), PublicFacts(n_private, 1, 2, 2))
+    of_row = accounting.epsilon(cost, delta=1e-5, relation="add_or_remove_one").upper
+    # what a person with two rows may lose is the budget, and a row alone loses less than that
+    assert accounting.epsilon(of_person(cost, 2), delta=1e-5, relation="add_or_remove_one").upper == record["epsilon"]["upper"] <= 2.0
+    assert of_row < 1.0
 
 
 def test_a_table_of_numbers_asks_for_persons_where_somebody_says_so(start: Start) -> None:

@@ -103,7 +103,7 @@ def _judge(private: File, public: list[File], settings: Settings) -> None:
     report, is_table = _report(private.key, None, private), Path(private.name).suffix.lower() in wizard.SUFFIXES
     asks = is_table and (not report.ok or bool(public) or wizard.has_questions(private))
     if is_table and not asks:
-        hint = "Say which column names them: one row of each is then used, and ε protects a person."
+        hint = "Say which column names them, and how many rows of each are used: ε then protects a person."
         asks = st.toggle("Somebody may have several of these rows", key=local.unlinked("upload-persons", FILE), help=hint)
     if not report.ok or not asks:
         brought.verdict(report)

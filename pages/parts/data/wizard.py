@@ -13,12 +13,13 @@ from pages.parts.data import brought
 from pages.parts.data.brought import FILE
 from pillar_core.data import encoding, files, reports
 from pillar_core.data.encoding import Column, Recipe
-from pillar_core.data.parts import opened
+from pillar_core.data.parts import Parts, opened
 from pillar_core.data.tables import frame_of, label_column, taken, without_row_numbers
 from pillar_core.errors import DataError
 from pillar_core.types import FeatureSet
 
 SUFFIXES = (".csv", ".parquet")
+MOST_OF_A_PERSON = 16
 
 
 @dataclasses.dataclass(frozen=True)
@@ -39,11 +40,12 @@ def panel(private: brought.File, public: list[brought.File], settings: Settings)
     label = _label(frame)
     if label is None:
         return
-    person = _person(frame, label)
+    person, most = _person(frame, label)
     if person is not None:
-        n_rows, frame = len(frame), encoding.one_row_a_person(frame, person).drop(columns=person)
-        st.caption(f"{n_rows:,} rows of {len(frame):,} persons: the first row of each is used, and ε protects a person.")
-    columns = encoding.columns_of(frame, label)
+        n_rows, frame = len(frame), encoding.rows_of_persons(frame, person, most=most)
+        used = "the first row of each is" if most == 1 else f"the first {most} of each, {len(frame):,} rows, are"
+        st.caption(f"{n_rows:,} rows of {frame[person].nunique():,} persons: {used} used, and ε protects a person.")
+    columns = encoding.columns_of(frame if person is None else frame.drop(columns=person), label)
     left_out = _left_out(columns, label)
     sources = [(_frame(file.key, file), file.name) for file in public]
     shares, other = None, None
@@ -52,17 +54,15 @@ def panel(private: brought.File, public: list[brought.File], settings: Settings)
         if shares is None:
             return
         if shares:
-            frame, carved = encoding.divided(frame, label, settings.public_fraction)
+            frame, carved = encoding.divided(frame, label, settings.public_fraction, person=person)
             sources = [(carved, f"public part of {Path(private.name).name}")]
     recipe = encoding.learnt(sources[0][0], columns, label=label, left_out=left_out) if sources else _declared(columns, label, left_out)
     problems = encoding.problems_of(columns, recipe, is_scaled=bool(sources))
     if problems:
         brought.refused(problems)
         return
-    ready = _encoded(frame, sources, columns, recipe, private.name)
-    if person is not None:
-        notes = (*ready.private.notes, encoding.OF_PERSONS)
-        ready = dataclasses.replace(ready, private=dataclasses.replace(ready.private, notes=notes))
+    parts = encoding.private_parts(frame, columns, recipe, person=person, most=most)
+    ready = _encoded(parts, sources, columns, recipe, private.name)
     report = reports.described(ready.private, (), None)
     brought.verdict(report)
     for rows, title in ready.public if public else ():
@@ -109,18 +109,27 @@ def _label(frame: Any) -> str | None:
     return st.selectbox("Which column is the label?", names, index=guess, key=local.unlinked("upload-label", FILE), help=hint)
 
 
-def _person(frame: Any, label: str) -> str | None:
+def _person(frame: Any, label: str) -> tuple[str | None, int]:
+    """The column of persons, if any, and how many rows of one are used at most."""
     names = [str(name) for name in frame.columns if name not in (label, taken(frame, ("split",)))]
     guess = encoding.person_column(frame[names])
-    hint = "Images of a patient, visits of a customer: ε is then a person's, and of each person the first row is used. A second one would "
-    return st.selectbox(
+    hint = "Images of a patient, visits of a customer: ε is then a person's, and of each person the first rows in the file are used."
+    person = st.selectbox(
         "Which column says whose row it is?",
         names,
         index=None if guess is None else names.index(guess),
         key=local.unlinked(f"upload-person-{label}", FILE),
         placeholder="none: every row is somebody else's",
-        help=hint + "need as much more noise as it tells more.",
+        help=hint,
     )
+    if person is None:
+        return None, 1
+    hint = (
+        "ε protects a person with all of these rows. Twice the rows need about twice the noise and sum up to twice as much: one a person "
+        "loses little where rows of a person are alike."
+    )
+    key = local.unlinked(f"upload-most-{label}", FILE)
+    return person, int(st.number_input("How many rows of a person are used, at most?", 1, MOST_OF_A_PERSON, 1, key=key, help=hint))
 
 
 def _left_out(columns: tuple[Column, ...], label: str) -> list[str]:
@@ -179,8 +188,8 @@ def _frame(fingerprint_: str, _file: brought.File) -> Any:
     return without_row_numbers(frame_of(content, ending), [])
 
 
-def _encoded(frame: Any, sources: list[tuple[Any, str]], columns: tuple[Column, ...], recipe: Recipe, name: str) -> Encoded:
-    private = files.checked_features(encoding.private_parts(frame, columns, recipe), name=Path(name).stem)
+def _encoded(parts: Parts, sources: list[tuple[Any, str]], columns: tuple[Column, ...], recipe: Recipe, name: str) -> Encoded:
+    private = files.checked_features(parts, name=Path(name).stem)
     public = tuple(
         (files.checked_features(encoding.public_parts(rows, columns, recipe), name=Path(title).stem), title) for rows, title in sources
     )

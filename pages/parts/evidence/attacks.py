@@ -9,6 +9,7 @@ from pages.frame import badges, core, figures, local, odds, plain, theme
 from pages.frame.settings import Settings
 from pages.parts.data import gallery
 from pillar_core import accounting, auditing, plots
+from pillar_core.ledger import of_person
 from pillar_core.methods import METHODS
 from pillar_core.studies import privacy_tables
 from pillar_core.studies.evidence import attacks as evidence
@@ -25,7 +26,7 @@ def attack(settings: Settings) -> None:
     record, found = core.run(settings), tried(settings)
     ceiling = ceiling_of(record)
     badges.provenance_row(Provenance.NON_PRIVATE, is_experiment=True)
-    _numbers(record, found, ceiling)
+    _numbers(record, found, ceiling, settings)
     roc = pd.concat([one.roc() for one in found], ignore_index=True)
     bound = privacy_tables.trade_off(ceiling, logarithmic=True)
     drawn = plots.membership_roc(
@@ -106,11 +107,11 @@ def exposed(settings: Settings) -> None:
 def ceiling_of(record: RunRecord) -> accounting.TradeOff:
     """The trade-off curve of what a finished run declared."""
     method = METHODS[record.method]
-    event = method.cost(method.settings(**record.settings), record.facts)
+    event = of_person(method.cost(method.settings(**record.settings), record.facts), record.guarantee.rows_per_person or 1)
     return accounting.trade_off(event, relation=str(record.guarantee.relation))
 
 
-def _numbers(record: RunRecord, attacks: list[Attack], ceiling: accounting.TradeOff) -> None:
+def _numbers(record: RunRecord, attacks: list[Attack], ceiling: accounting.TradeOff, settings: Settings) -> None:
     allowed = accounting.advantage(ceiling)
     best = max(attacks, key=lambda one: one.auc)
     error = "none" if record.accuracy is None else f"{100 * (1 - record.accuracy):.1f} %"
@@ -130,7 +131,7 @@ def _numbers(record: RunRecord, attacks: list[Attack], ceiling: accounting.Trade
         (
             "ε, upper bound",
             f"{record.guarantee.epsilon.upper:.4g}",
-            f"At δ = {record.guarantee.delta:g}, {odds.relation_words(str(record.guarantee.relation))}.",
+            f"At δ = {record.guarantee.delta:g}, {odds.relation_words(str(record.guarantee.relation), settings.data)}.",
         ),
     )
     for column, (label, value, hint) in zip(st.columns(4), numbers, strict=True):

@@ -45,9 +45,10 @@ def summary(record: RunRecord, settings: Settings) -> Any:
     return three
 
 
-def gain(place: Any, record: RunRecord) -> None:
+def gain(place: Any, record: RunRecord, settings: Settings) -> None:
     """The odds, drawn last: in a fresh process what they are read from takes longer to import than all else takes to draw."""
-    hint = "Guesses about one row's presence that the model turns from wrong to right, at most; the attacker starts at 50:50."
+    unit = odds.unit(settings.data)
+    hint = f"Guesses whether one {unit} is present that the model turns from wrong to right, at most; the attacker starts at 50:50."
     place.metric("Attacker's gain", _odds(record), help=hint)
 
 
@@ -72,6 +73,8 @@ def _badges(record: RunRecord, settings: Settings) -> None:
             hint = "What always saying the most frequent class of the test rows gets right. An accuracy below it has learnt nothing."
             st.badge(f"largest class alone: {100 * majority:.1f} %", icon=":material/horizontal_rule:", color="gray", help=hint)
         st.badge(f"{record.facts.n_private:,} private · {record.facts.n_public:,} public rows", color="gray")
+        if (unit := odds.unit(settings.data)) != "row":
+            st.badge(f"ε of a {unit}", icon=":material/person:", color="gray", help="All rows of one person count together.")
         if gallery.is_synthetic(settings.data):
             badges.synthetic()
 

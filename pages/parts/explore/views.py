@@ -130,7 +130,7 @@ def _odds(record: RunRecord, settings: Settings) -> None:
         reason = "Without a finite budget, with subsampled steps, or where settings were tuned, there is no closed curve to read odds from."
         st.info(reason, icon=":material/casino:")
         return
-    figure = plots.odds_dots(table, mode=theme.mode(), protected="one row")
+    figure = plots.odds_dots(table, mode=theme.mode(), protected=f"one {odds.unit(settings.data)}")
     figures.show(figure, table, name="odds", kinds=(Provenance.PRIVATE,), settings=settings, is_experiment=True)
     st.caption(
         f"From the trade-off curve of what really ran ({'; '.join(record.guarantee.events)}), "

@@ -40,23 +40,22 @@ def chosen_and_trained(
     the first directions of its unlabelled ones. What a set reaches less than it does on its own rows is taken off its prediction.
 
     Guarantee: (ε, δ) under add/remove for choice and training together: one Gaussian sum whose rows have norm at most √m over m sets, then
-    the training's own events, composed. Public size.
+    the training's own events, composed. Public size. Where the split counts persons, both count all rows of one.
 
     Raises:
-        BudgetError: the learner spends more than its share. DataError: other private rows. UnsupportedError: ε = ∞, or persons.
+        BudgetError: the learner spends more than its share. DataError: other private rows. UnsupportedError: ε = ∞.
     """
     if math.isinf(epsilon):
         raise UnsupportedError("without noise nothing is paid; lower ε.")
-    if any(rows.rows_per_person is not None for rows in sides.values()):
-        raise UnsupportedError("the paid choice counts single rows, not persons: choose a public set yourself.")
-    if len({fingerprint(rows.features.fingerprint, rows.private) for rows in sides.values()}) != 1:
+    if len({fingerprint(rows.features.fingerprint, rows.private, rows.rows_per_person) for rows in sides.values()}) != 1:
         raise DataError("the public sets must be weighed for the same private rows: split each with public=….")
     total, relation = accounting.mu_of(epsilon, delta), NeighboringRelation.ADD_OR_REMOVE_ONE
     after = accounting.epsilon_of_mu(total * math.sqrt(1 - SHARE), delta)
     advices = {name: advise(rows, epsilon=after, delta=delta, seed=seed or 0) for name, rows in sides.items()}
     scores, expected = zip(*(_scores(rows) for rows in sides.values()), strict=True)
     asked = fingerprint("choice", epsilon, delta, [rows.fingerprint for rows in sides.values()])
-    ledger, multiplier = Ledger(), 1 / (total * math.sqrt(SHARE))
+    most = next(iter(sides.values())).rows_per_person
+    ledger, multiplier = Ledger(), (most or 1) / (total * math.sqrt(SHARE))
     mechanism = GaussianMechanism(multiplier, math.sqrt(len(sides)), Streams(seed, asked).secret("choice"), ledger, label="choice of a set")
     sums = torch.from_numpy(np.stack(scores).sum(axis=1))
     seen = mechanism.release(sums).numpy() / next(iter(sides.values())).facts.n_private
@@ -65,12 +64,13 @@ def chosen_and_trained(
     place = int(np.argmax(middles))
     name = list(sides)[place]
     advice, rows = advices[name], sides[name]
-    one, spent = _within(advice.method, rows, events.gaussian(multiplier), epsilon=epsilon, after=after, delta=delta, seed=seed)
+    choice = events.of_person(events.gaussian(multiplier), most or 1)
+    one, spent = _within(advice.method, rows, choice, epsilon=epsilon, after=after, delta=delta, seed=seed)
     record = run_many([one], rows)[0]
     bounds = accounting.epsilon(spent, delta=delta, relation=relation, accountant="auto")
     accountant = accounting.resolve(spent, relation=relation, accountant="auto").name
     assumptions = (*record.guarantee.assumptions, CHOSEN_WITHIN)
-    guarantee = Guarantee(bounds, delta, relation, accountant, assumptions, describe(spent))
+    guarantee = Guarantee(bounds, delta, relation, accountant, assumptions, describe(spent), rows_per_person=most)
     half = min(middles[place], 1 - middles[place], (advice.expected_accuracy[1] - advice.expected_accuracy[0]) / 2)
     low, high = middles[place] - half, middles[place] + half
     found = dataclasses.replace(

@@ -45,8 +45,10 @@ def individuals(asked: RunSpec, split: SemiPrivateSplit) -> Individuals:
     keeps was released.
 
     Raises:
-        UnsupportedError: any other learner, batches, or a run without noise.
+        UnsupportedError: any other learner, batches, a run without noise, or several rows of one person.
     """
+    if split.rows_per_person is not None:
+        raise UnsupportedError("individual privacy is told of single rows, and here ε is that of a person with several.")
     reason = supports(asked.method)
     if reason:
         raise UnsupportedError(f"{reason}. Choose noisy_gd, dp_sgd, pillar or adamix.")

@@ -146,7 +146,12 @@ def _every(step: int, data: Rows) -> tuple[Rows, Rows]:
     """(the other rows with the test rows, every so manieth row)."""
     taken = np.arange(len(data.x_train)) % step == step - 1
     parts = [
-        dataclasses.replace(data, x_train=data.x_train[rows], y_train=None if data.y_train is None else data.y_train[rows])
+        dataclasses.replace(
+            data,
+            x_train=data.x_train[rows],
+            y_train=None if data.y_train is None else data.y_train[rows],
+            persons=data.persons and data.persons.at(rows),
+        )
         for rows in (~taken, taken)
     ]
     return parts[0], dataclasses.replace(parts[1], x_test=None, y_test=None)

@@ -1,5 +1,6 @@
 """Screening beside what it is for: candidates by name or file, the accuracy that each really gives, and how well scores agree."""
 
+import dataclasses
 import itertools
 import math
 from collections.abc import Mapping, Sequence
@@ -131,7 +132,8 @@ def without_public(
 def private_features(private: Dataset, model: str = "") -> FeatureSet:
     """The private set's rows as numbers that every set shares."""
     test = None if private.x_test is None else _numbers(private.x_test, model)
-    return data.features(_numbers(private.x_train, model), private.y_train, test, private.y_test, private.classes or None)
+    rows = data.features(_numbers(private.x_train, model), private.y_train, test, private.y_test, private.classes or None)
+    return dataclasses.replace(rows, persons=private.persons)
 
 
 def labelled_features(one: Dataset, private: FeatureSet, model: str = "") -> FeatureSet:

@@ -113,12 +113,53 @@ def test_words_that_would_become_gigabytes_are_refused_before_work() -> None:
 def test_the_first_row_of_each_person_is_kept() -> None:
     """Somebody who comes or leaves moves one row of the others' table, wherever theirs stand."""
     frame = pd.DataFrame({"patient": ["a ", "b", "a", "c", "b"], "x": range(5)})
-    kept = encoding.one_row_a_person(frame, "patient")
+    kept = encoding.rows_of_persons(frame, "patient", most=1)
     assert kept["x"].tolist() == [0, 1, 3]
-    without = encoding.one_row_a_person(frame[~frame["patient"].isin(["b"])], "patient")
+    without = encoding.rows_of_persons(frame[~frame["patient"].isin(["b"])], "patient", most=1)
     assert without["x"].tolist() == [0, 3]
     with pytest.raises(DataError, match="patient"):
-        encoding.one_row_a_person(frame.assign(patient=["a", None, "a", "c", "b"]), "patient")
+        encoding.rows_of_persons(frame.assign(patient=["a", None, "a", "c", "b"]), "patient", most=1)
+
+
+def test_more_rows_of_a_person_are_the_first_ones_on_one_side() -> None:
+    sides = ["train", "test", "test", " Train", "train", "train", "train"]
+    frame = pd.DataFrame({"who": ["a", "b", "a", "a ", "b", "a", "c"], "x": range(7), "split": sides})
+    assert encoding.rows_of_persons(frame, "who", most=2)["x"].tolist() == [0, 1, 3, 6]
+    assert encoding.rows_of_persons(frame.drop(columns="split"), "who", most=2)["x"].tolist() == [0, 1, 2, 4, 6]
+    other = frame.assign(x=-1, label="any")  # what a row holds decides nothing
+    assert len(encoding.rows_of_persons(other, "who", most=2)) == 4
+
+
+@pytest.mark.parametrize("most", [1, 2, 4])
+def test_a_person_is_train_test_or_public_as_a_whole(most: int) -> None:
+    rows = np.arange(240)
+    whole = pd.DataFrame({"who": [f"p{row % 60}" for row in rows], "x": rows / 7, "label": np.where(rows % 60 % 3, "yes", "no")})
+    frame = encoding.rows_of_persons(whole, "who", most=most)
+    private, public = encoding.divided(frame, "label", 0.2, person="who")
+    columns = encoding.columns_of(frame.drop(columns="who"), "label")
+    parts = encoding.private_parts(private, columns, Recipe("label"), person="who", most=most)
+    at = {round(float(x), 3): who for x, who in zip(whole["x"], whole["who"], strict=True)}
+    train, test = ({at[round(float(x), 3)] for x in side[:, 0]} for side in (parts.x_train, parts.x_test))
+    assert not train & test
+    assert not (train | test) & set(public["who"])
+    assert len(train | test | set(public["who"])) == 60
+    assert 5 < len(test) < 20
+    assert 5 < len(set(public["who"])) < 20
+    if most == 1:
+        assert parts.persons is None
+        alone = encoding.private_parts(*_alone(frame), Recipe("label"))
+        assert (alone.x_train == parts.x_train).all()
+        assert (alone.x_test == parts.x_test).all()
+    else:
+        assert parts.persons.most == most
+        named = [at[round(float(x), 3)] for x in parts.x_train[:, 0]]
+        assert (np.unique(named, return_inverse=True)[1] == np.unique(parts.persons.of, return_inverse=True)[1]).all()
+
+
+def _alone(frame: pd.DataFrame) -> tuple[pd.DataFrame, tuple[encoding.Column, ...]]:
+    """The same table where nobody says whose the rows are."""
+    rows, _ = encoding.divided(frame.drop(columns="who"), "label", 0.2)
+    return rows, encoding.columns_of(frame.drop(columns="who"), "label")
 
 
 @pytest.mark.parametrize(

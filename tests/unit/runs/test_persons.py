@@ -1,13 +1,20 @@
 """Persons with several rows: who is on which side, how many rows are kept, and that ε, noise and statement are a person's."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 
 import pillar_core as pc
-from pillar_core import accounting, ledger
+from pillar_core import accounting, ledger, store
+from pillar_core.data import uploads
 from pillar_core.errors import DataError, SettingError, UnsupportedError
 from pillar_core.methods import METHODS
+from pillar_core.runs import sweep
 from pillar_core.runs.statement import spent_event, statement
+from pillar_core.studies.advice.paid import chosen_and_trained
+from pillar_core.studies.screening.answers import _every
+from pillar_core.types import Dataset, Persons
 
 ROWS, PERSONS = 600, 150
 
@@ -88,3 +95,73 @@ def test_the_command_reads_a_file_of_persons(tmp_path, capsys):
     assert main([*asked, "--persons", str(tmp_path / "persons.txt"), "--rows-per-person", "2"]) == 0
     assert '"privacy_unit": "person, at most 2 rows each"' in capsys.readouterr().out
     assert main([*asked, "--persons", str(tmp_path / "nobody.txt")]) != 0
+
+
+def test_what_the_store_keeps_of_a_run_is_still_a_persons(monkeypatch, tmp_path):
+    monkeypatch.setenv("PILLAR_CACHE", str(tmp_path))
+    split, _ = _split(3)
+    (cell,) = sweep.cells({"dataset": "breast_cancer", "method": "noisy_gd", "epsilon": 2.0})
+    first, again = (sweep.run_cell(cell, split) for _ in range(2))
+    assert first.guarantee.rows_per_person == again.guarantee.rows_per_person == 3
+    assert "at most 3" in statement(again).fields["privacy_unit"]
+    assert spent_event(again) is not None
+    row = sweep.table([store.default().get_json("record", sweep.cell_key(cell))]).iloc[0]
+    assert row["rows_per_person"] == 3
+
+
+def _declared(most: int = 3):
+    data, persons = _brought()
+    return dataclasses.replace(data, persons=Persons(persons, most))
+
+
+def test_data_that_declare_persons_are_split_by_them():
+    data, persons = _brought()
+    told = pc.split(_declared(), public_fraction=0.2)
+    given = pc.split(data, public_fraction=0.2, persons=persons, rows_per_person=3)
+    assert told.rows_per_person == 3
+    assert told.private.tolist() == given.private.tolist()
+    assert pc.split(data, public_fraction=0.2).rows_per_person is None
+    assert _declared().fingerprint not in (data.fingerprint, _declared(2).fingerprint)
+
+
+@pytest.mark.parametrize("is_image", [False, True])
+def test_rows_that_are_kept_stay_their_persons(monkeypatch, tmp_path, is_image):
+    monkeypatch.setenv("PILLAR_CACHE", str(tmp_path))
+    data = _declared()
+    if is_image:
+        pixels = np.random.default_rng(0).integers(256, size=(ROWS, 4, 4)).astype(np.uint8)
+        data = Dataset("xrays", pixels, data.y_train, pixels[:60], data.y_test, data.classes, persons=data.persons)
+    name = uploads.keep(data)
+    card, kept = uploads.card(name), uploads.load(name)
+    assert card is not None
+    assert card.rows_per_person == 3
+    assert kept.fingerprint == data.fingerprint
+    split = pc.split(kept, public_fraction=0.2)
+    assert split.rows_per_person == 3
+    assert pc.run("noisy_gd", split, epsilon=1.0).guarantee.rows_per_person == 3
+    other = uploads.keep(dataclasses.replace(data, persons=None))
+    assert other != name
+    assert uploads.card(other).rows_per_person is None
+
+
+def test_a_part_of_the_rows_stays_their_persons():
+    data = _declared()
+    others, part = _every(10, data)
+    assert len(part.persons.of) == len(part.x_train) == ROWS // 10
+    assert (part.persons.of == data.persons.of[9::10]).all()
+    assert len(others.persons.of) == len(others.x_train)
+
+
+def test_what_counts_single_rows_is_refused_or_counts_persons():
+    data, public = _declared(), _brought()[0]
+    with pytest.raises(UnsupportedError, match="3 rows of a person"):
+        pc.screen(data, {"other": public}, scores=("class_signal",), epsilon=1.0, allow_overlap=True)
+    assert len(pc.screen(data, {"other": public}, scores=("class_signal",), allow_overlap=True))
+    sides = {name: pc.split(data, public=one, allow_overlap=True) for name, one in (("a", public), ("b", public))}
+    record = chosen_and_trained(sides, epsilon=2.0)[1]
+    assert record.guarantee.rows_per_person == 3
+    assert record.guarantee.epsilon.upper <= 2.0
+    # the noise of the choice is that of single rows three times over
+    alone = {name: pc.split(public, public=public, allow_overlap=True) for name in sides}
+    noise = [float(one.guarantee.events[0].split()[-1]) for one in (record, chosen_and_trained(alone, epsilon=2.0)[1])]
+    assert noise[0] >= noise[1] * (1 - 1e-6)
