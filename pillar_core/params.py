@@ -3,6 +3,7 @@
 import dataclasses
 import math
 import sys
+from collections.abc import Mapping
 from typing import Annotated, Any, TypeVar
 
 from pillar_core.errors import SettingError, shown
@@ -17,6 +18,7 @@ class Param:
 
     `kind` is bool, int, float or str. `none_means` is the text for None where None is allowed (a rule fills it in).
     `linkable` are the values that anybody may say, as in a link; the others are files of this machine (None: anybody may say any).
+    `label` is what a page writes beside its widget.
     `low` and `high` are inclusive unless `low_open` / `high_open`. NaN never passes.
     """
 
@@ -33,6 +35,7 @@ class Param:
     choices: tuple[str, ...] = ()
     none_means: str = ""
     linkable: tuple[str, ...] | None = None
+    label: str = ""
 
     def check(self, value: Any) -> Scalar:
         """`value` as this parameter's type.
@@ -88,6 +91,11 @@ class Param:
 
     def _refusal(self, value: Any) -> SettingError:
         return SettingError(f"{self.name} must be {self.range}; got {shown(value)}.")
+
+
+def told(name: str, said: Mapping[str, Any]) -> Param:
+    """The parameter of which a TOML file says the rest; its kind is that of its default."""
+    return Param(name=name, kind=type(said["default"]), **{**said, "choices": tuple(said.get("choices", ()))})
 
 
 def setting(param: Param, **changes: Any) -> Any:

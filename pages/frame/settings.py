@@ -37,7 +37,6 @@ EPSILONS = (0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 5.0, 8.0, math.inf)
 KS = (1, 2, 3, 5, 8, 10, 15, 20, 30, 40, 60, 80, 120, 160, 200, 280, 360, 440, 520, 768, 1028, 1284, 1540, 2048)
 BUDGETS = "budgets"
 """The view of Compare that lays every learner at every budget side by side; the others are `COMPARE_VIEWS`."""
-VIEWS = ("k", "plane", "noise", "classes", "odds", "solve", "why")
 _LONGEST_SHOWN = 40
 _LONGEST_NAME = 1000
 _UNSAFE_SCREEN, _LONGEST_SCREEN = re.compile(r"[^A-Za-z0-9_.:;,+~-]"), 2000
@@ -45,74 +44,36 @@ _UNSAFE_SCREEN, _LONGEST_SCREEN = re.compile(r"[^A-Za-z0-9_.:;,+~-]"), 2000
 Value = str | int | float
 
 
+def _said(name: str) -> Any:
+    return params.setting(params.told(name, facts(Path(__file__).with_suffix(".toml"))[name]))
+
+
 @dataclasses.dataclass(frozen=True)
 class Settings:
     """Everything that decides what a page shows. Field order is the order in the URL and in a pinned setting."""
 
-    data: str = params.setting(Param("data", str, "fashion_mnist_2k", "The data set whose rows are private: ε protects its train rows."))
-    public: str = params.setting(
-        Param("public", str, PART, "Where public rows come from: a part of the same data set, or another one of equal width.")
-    )
-    public_fraction: float = params.setting(
-        Param(
-            "public_fraction",
-            float,
-            0.1,
-            "Share of the train rows that is public (unprotected). PILLAR looks at no label of them.",
-            low=0.01,
-            high=0.9,
-        )
-    )
-    backbone: str = params.setting(
-        Param("backbone", str, AUTO, "The frozen map from raw rows to features; it must not have seen the private rows.")
-    )
-    method: str = params.setting(Param("method", str, "pillar", "The learner that is trained when a slider is released."))
-    k: int = params.setting(
-        Param(
-            "k",
-            int,
-            RULE,
-            "How many public directions the private model may use; 0 lets a rule choose from n and ε.",
-            low=RULE,
-            high=100_000,
-        )
-    )
-    epsilon: float = params.setting(
-        Param(
-            "epsilon",
-            float,
-            0.3,
-            "Privacy budget: what the model may reveal about any one row, at most. Smaller protects more. ▲: published deployments.",
-            low=0.01,
-        )
-    )
-    delta: float = params.setting(params.DELTA, low=1e-12, low_open=False, high=0.1, high_open=False)
-    seed: int = params.setting(
-        Param("seed", int, 0, "Names the random streams of the experiment: same seed, same split, same noise.", low=0, high=10**6)
-    )
-    seeds: int = params.setting(Param("seeds", int, 5, "Runs per point of a curve; the band is a 95 % interval over them.", low=1, high=20))
-    accountant: str = params.setting(
-        Param("accountant", str, "auto", "How the privacy of all steps is added up; auto takes the tightest sound bound.")
-    )
-    relation: str = params.setting(
-        Param(
-            "relation",
-            str,
-            "add_or_remove_one",
-            "Which two data sets must look alike: with and without one row, or with one row replaced.",
-            choices=("add_or_remove_one", "replace_one"),
-        )
-    )
-    target: int = params.setting(Param("target", int, 75, "Test accuracy to reach, when solving for ε, k or n.", low=1, high=100, unit="%"))
-    view: str = params.setting(Param("view", str, "k", "What Explore draws below the result.", choices=VIEWS))
-    compare: str = params.setting(Param("compare", str, BUDGETS, "What Compare varies: the budget, or one other thing."))
-    learners: str = params.setting(Param("learners", str, "", "Learners that Compare draws, separated by commas; none: a first choice."))
-    runs: str = params.setting(Param("runs", str, "", "What Runs keeps: column:value,value;column:value; none: everything."))
-    screen: str = params.setting(Param("screen", str, "", "What Screen compares, as the page writes it; none: a first choice."))
-    controls: str = params.setting(Param("controls", str, "", "Controls of single pages that were moved: name:value;name:value."))
-    a: str = params.setting(Param("a", str, "", "The settings pinned as A, to compare with."))
-    hide: str = params.setting(Param("hide", str, "", "Names of settings that the sidebar leaves out, separated by commas."))
-    lesson: int = params.setting(Param("lesson", int, 0, "The step of a lesson that the link opens.", low=0, high=99))
+    data: str = _said("data")
+    public: str = _said("public")
+    public_fraction: float = _said("public_fraction")
+    backbone: str = _said("backbone")
+    method: str = _said("method")
+    k: int = _said("k")
+    epsilon: float = _said("epsilon")
+    delta: float = _said("delta")
+    seed: int = _said("seed")
+    seeds: int = _said("seeds")
+    accountant: str = _said("accountant")
+    relation: str = _said("relation")
+    target: int = _said("target")
+    view: str = _said("view")
+    compare: str = _said("compare")
+    learners: str = _said("learners")
+    runs: str = _said("runs")
+    screen: str = _said("screen")
+    controls: str = _said("controls")
+    a: str = _said("a")
+    hide: str = _said("hide")
+    lesson: int = _said("lesson")
 
     @property
     def is_rule_k(self) -> bool:

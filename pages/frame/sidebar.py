@@ -13,22 +13,6 @@ from pages.frame.settings import EPSILONS, KS, PARAMS, PART, RULE, Settings, cho
 from pillar_core.data import uploads
 from pillar_core.errors import PillarError
 
-LABELS = {
-    "data": "Private data",
-    "public": "Public data",
-    "public_fraction": "Share that is public",
-    "backbone": "Backbone",
-    "method": "Learner",
-    "k": "k, directions kept",
-    "epsilon": "ε, privacy budget",
-    "delta": "δ, chance that ε fails",
-    "seed": "Seed",
-    "seeds": "Seeds per point",
-    "accountant": "Accountant",
-    "relation": "Adjacency",
-    "target": "Accuracy wanted, %",
-}
-
 
 def draw(*, knows_data: bool, are_near: bool) -> Settings:
     """Draws the controls and returns the settings, moved into what the data allow; k and ε are on the page itself if `are_near`.
@@ -62,7 +46,7 @@ def select(name: str, title: Callable[[str], str], *, brought: Sequence[str] = (
         now = str(getattr(settings, name))
         options = allowed if now in allowed else [*allowed, now]
         st.selectbox(
-            LABELS[name],
+            PARAMS[name].label,
             options,
             key=session.control(name),
             format_func=title,
@@ -75,7 +59,7 @@ def select(name: str, title: Callable[[str], str], *, brought: Sequence[str] = (
 def select_slider(name: str, options: Sequence[int | float], title: Callable[[Any], str], place: str) -> None:
     """A slider over the values worth trying."""
     st.select_slider(
-        LABELS[name],
+        PARAMS[name].label,
         options,
         key=session.control(name, place),
         format_func=title,
@@ -104,7 +88,7 @@ def number(name: str, **shape: Any) -> None:
         return
     param = PARAMS[name]
     st.number_input(
-        LABELS[name],
+        PARAMS[name].label,
         min_value=param.kind(param.low),
         max_value=param.kind(param.high),
         key=session.control(name),
@@ -123,7 +107,7 @@ def _data(settings: Settings) -> None:
     if settings.public == PART and "public_fraction" not in settings.hidden:
         param = PARAMS["public_fraction"]
         st.slider(
-            LABELS["public_fraction"],
+            param.label,
             param.low,
             param.high,
             step=0.01,

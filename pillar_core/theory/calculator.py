@@ -14,6 +14,9 @@ from pillar_core.registry import Registry, facts
 
 INF = math.inf
 STATEMENTS = Path(__file__).with_name("statements.toml")
+INPUTS = Path(__file__).with_name("inputs.toml")
+Inputs = Any
+"""A theorem's inputs by name, as inputs.toml and its own words declare them."""
 Numbers = Mapping[str, Mapping[str, float]]
 """By a value's name: the number as printed, corrected or derived."""
 
@@ -134,34 +137,28 @@ class Calculator:
 CALCULATORS: Registry[Calculator] = Registry("calculator", home="pillar_core.theory")
 
 
-def register(name: str, settings: type[Any], numbers: Callable[[Any], Numbers], *, ranges: Callable[[Any], tuple[Range, ...]]) -> None:
-    """Makes a theorem known: `numbers(settings)` are the values whose formulas, with what else is said of it, are in statements.toml."""
+def inputs_of(name: str) -> dict[str, Param]:
+    """A theorem's inputs by symbol: as inputs.toml has them, with what the theorem says of its own."""
+    said = facts(STATEMENTS)[name]
+    return {one: params.told(one, facts(INPUTS)[one] | said.get("own", {}).get(one, {})) for one in said["inputs"]}
+
+
+def register(name: str, numbers: Callable[[Inputs], Numbers], *, ranges: Callable[[Inputs], tuple[Range, ...]]) -> None:
+    """Makes a theorem known: `numbers(inputs)` are the values whose formulas, with what else is said of it, are in statements.toml."""
     said = dict(facts(STATEMENTS)[name])
     formulas = said.pop("values")
+    inputs = [(one.name, one.kind, params.setting(one)) for one in inputs_of(name).values()]
+    settings = dataclasses.make_dataclass(name, inputs, frozen=True)
 
     def compute(chosen: Any) -> tuple[Value, ...]:
         found = numbers(chosen)
         return tuple(Value(**{**one, "form": Form[one["form"].upper()], "value": found[one["name"]][one["form"]]}) for one in formulas)
 
     said["corrections"] = tuple(said.get("corrections", ()))
-    CALCULATORS.register(Calculator(name, settings=settings, compute=compute, ranges=ranges, **said))
+    words = {word: one for word, one in said.items() if word not in ("inputs", "own")}
+    CALCULATORS.register(Calculator(name, settings=settings, compute=compute, ranges=ranges, **words))
 
 
 def ratio(numerator: float, denominator: float) -> float:
     """numerator/denominator for numerator > 0; ∞ where the denominator is not above 0: no amount of data will do."""
     return numerator / denominator if denominator > 0 else INF
-
-
-ALPHA = Param("alpha", float, 0.1, "Largest error wanted, α.", low=0, low_open=True, high=1)
-BETA = Param("beta", float, 0.1, "Chance β that the result fails.", low=0, low_open=True, high=1, high_open=True, log=True)
-EPSILON = Param("epsilon", float, 0.1, "Privacy budget ε.", low=0, low_open=True, high=1e3, log=True)
-GAMMA = Param("gamma", float, 0.1, "Margin γ of the rows, as a cosine.", low=-1, high=1)
-XI = Param("xi", float, 0.3, "ξ_k: the share of the separator that k directions miss.", low=0, high=1)
-GAP = Param("gap", float, 0.1, "Eigengap Δ_k = λ_k − λ_{k+1}, for rows in the unit ball.", low=0, high=1, log=True)
-K = Param("k", int, 40, "Directions kept, k.", low=1, high=10**6, unit="directions", log=True)
-D = Param("d", int, 1280, "Dimension d of the rows.", low=2, high=10**7, unit="features", log=True)
-ETA = Param("eta", float, 0.001, "Total variation distance η between public and private rows.", low=0, high=1)
-RADIUS = Param("radius", float, 1.0, "Largest distance R of a row from the public mean.", low=0, low_open=True, high=2)
-RHO = Param("rho", float, 0.01, "Privacy parameter ρ = μ²/2 of the run.", low=0, low_open=True, high=1e4, log=True)
-LIPSCHITZ = Param("lipschitz", float, 1.0, "Lipschitz constant L of one row's loss.", low=0, low_open=True, high=1e6, log=True)
-LOSS = Param("loss", str, "hinge", "Loss: the scaled hinge, or cross-entropy.", choices=("hinge", "cross_entropy"))

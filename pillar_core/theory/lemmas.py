@@ -4,32 +4,11 @@ import dataclasses
 import math
 from typing import Annotated
 
-from pillar_core.params import Param, setting
-from pillar_core.theory.calculator import GAP, D, K, Numbers, Range, ratio, register
+from pillar_core.theory.calculator import Inputs, Numbers, Range, inputs_of, ratio, register
 
-N_PUBLIC = Param("n_public", int, 5_000, "Public rows n.", low=1, high=10**10, unit="rows", log=True)
-ROWS = dataclasses.replace(N_PUBLIC, name="n", kind=float)
-TAIL = Param("beta", float, 3.0, "β of the lemma: it fails with probability e^−β.", low=0, low_open=True, high=1e3)
-NORM = Param("frobenius", float, 0.01, "Frobenius norm of the perturbation B.", low=0, high=1e6, log=True)
-
-
-@dataclasses.dataclass(frozen=True)
-class Lemma4Settings:
-    """Inputs of Lemma 4."""
-
-    k: int = setting(K)
-    d: int = setting(D)
-    gap: float = setting(GAP)
-    n_public: int = setting(N_PUBLIC)
-    beta: float = setting(TAIL)
-
-
-@dataclasses.dataclass(frozen=True)
-class Lemma5Settings:
-    """Inputs of Lemma 5."""
-
-    gap: float = setting(GAP)
-    frobenius: float = setting(NORM)
+_INPUTS = inputs_of("pillar_lemma_4")
+GAP, TAIL = _INPUTS["gap"], _INPUTS["beta"]
+ROWS = dataclasses.replace(_INPUTS["n_public"], name="n", kind=float)
 
 
 def projector_bound(*, n: Annotated[float, ROWS], gap: Annotated[float, GAP], beta: Annotated[float, TAIL]) -> float:
@@ -50,7 +29,7 @@ def moment_bound(*, n: Annotated[float, ROWS], beta: Annotated[float, TAIL]) -> 
     return 2 * (1 + math.sqrt(beta / 2)) / math.sqrt(n)
 
 
-def _lemma_4(s: Lemma4Settings) -> Numbers:
+def _lemma_4(s: Inputs) -> Numbers:
     return {
         "projector distance, at most": {"printed": projector_bound(n=s.n_public, gap=s.gap, beta=s.beta)},
         "fewest public rows": {"printed": fewest_rows(gap=s.gap, beta=s.beta)},
@@ -59,13 +38,12 @@ def _lemma_4(s: Lemma4Settings) -> Numbers:
     }
 
 
-def _lemma_5(s: Lemma5Settings) -> Numbers:
+def _lemma_5(s: Inputs) -> Numbers:
     return {"projector distance, at most": {"printed": ratio(2 * s.frobenius, s.gap) if s.frobenius else 0.0}}
 
 
 register(
     "pillar_lemma_4",
-    Lemma4Settings,
     _lemma_4,
     ranges=lambda s: (
         Range("n ≥ 16(1 + √(β/2))²/Δ_k²", float(s.n_public), fewest_rows(gap=s.gap, beta=s.beta), low_open=False),
@@ -75,7 +53,6 @@ register(
 )
 register(
     "pillar_lemma_5",
-    Lemma5Settings,
     _lemma_5,
     ranges=lambda s: (Range("‖B‖_F < Δ_k/4", s.frobenius, 0, s.gap / 4, low_open=False),),
 )

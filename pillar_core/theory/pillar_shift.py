@@ -1,26 +1,9 @@
 """PILLAR's theorems under distribution shift: public rows at total variation η from the private ones."""
 
-import dataclasses
 import math
 
-from pillar_core.params import setting
-from pillar_core.theory.calculator import ALPHA, BETA, EPSILON, ETA, GAMMA, GAP, RADIUS, XI, Form, K, Numbers, Range, ratio, register
+from pillar_core.theory.calculator import Form, Inputs, Numbers, Range, ratio, register
 from pillar_core.theory.pillar_theorems import public_rows
-
-
-@dataclasses.dataclass(frozen=True)
-class ShiftSettings:
-    """Inputs of Theorems 2 and 4."""
-
-    k: int = setting(K)
-    gamma: float = setting(GAMMA)
-    xi: float = setting(XI)
-    gap: float = setting(GAP)
-    eta: float = setting(ETA)
-    radius: float = setting(RADIUS)
-    alpha: float = setting(ALPHA)
-    beta: float = setting(BETA)
-    epsilon: float = setting(EPSILON)
 
 
 def moment_shift(*, eta: float, radius: float, form: Form) -> float:
@@ -28,13 +11,13 @@ def moment_shift(*, eta: float, radius: float, form: Form) -> float:
     return 7 * eta if form is Form.PRINTED else radius**2 * eta
 
 
-def margin_left(s: ShiftSettings, form: Form) -> float:
+def margin_left(s: Inputs, form: Form) -> float:
     """ζ = γ(0.9(1 − ξ) − 2·shift/Δ): the margin that survives projection on the shifted public rows' directions."""
     shift = moment_shift(eta=s.eta, radius=s.radius, form=form)
-    return s.gamma * (0.9 * (1 - s.xi) - ratio(2 * shift, s.gap)) if shift else s.gamma * 0.9 * (1 - s.xi)
+    return float(s.gamma * (0.9 * (1 - s.xi) - (ratio(2 * shift, s.gap) if shift else 0.0)))
 
 
-def _theorem_2(s: ShiftSettings) -> Numbers:
+def _theorem_2(s: Inputs) -> Numbers:
     per_gap = ratio(s.eta, s.gap) if s.eta else 0.0
     inverse_printed = s.gamma * (1 - s.xi - 140 / 9 * per_gap)
     inverse = 0.9 * s.gamma * (1 - s.xi - 20 / 9 * s.radius**2 * per_gap)
@@ -46,7 +29,7 @@ def _theorem_2(s: ShiftSettings) -> Numbers:
     }
 
 
-def _theorem_4(s: ShiftSettings) -> Numbers:
+def _theorem_4(s: Inputs) -> Numbers:
     zeta_printed, zeta = margin_left(s, Form.PRINTED), margin_left(s, Form.CORRECTED)
     private = math.sqrt(s.k) / (s.alpha * s.epsilon)
     public_gap = s.gap - 2 * moment_shift(eta=s.eta, radius=s.radius, form=Form.CORRECTED)
@@ -58,7 +41,7 @@ def _theorem_4(s: ShiftSettings) -> Numbers:
     }
 
 
-def _shift_ranges(s: ShiftSettings) -> tuple[Range, ...]:
+def _shift_ranges(s: Inputs) -> tuple[Range, ...]:
     largest = 9 * (1 - s.xi) * s.gap
     return (
         Range("ε < 1/√k", s.epsilon, 0, 1 / math.sqrt(s.k)),
@@ -70,5 +53,5 @@ def _shift_ranges(s: ShiftSettings) -> tuple[Range, ...]:
     )
 
 
-register("pillar_theorem_2", ShiftSettings, _theorem_2, ranges=_shift_ranges)
-register("pillar_theorem_4", ShiftSettings, _theorem_4, ranges=_shift_ranges)
+register("pillar_theorem_2", _theorem_2, ranges=_shift_ranges)
+register("pillar_theorem_4", _theorem_4, ranges=_shift_ranges)

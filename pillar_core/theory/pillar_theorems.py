@@ -1,10 +1,8 @@
 """PILLAR's sample sizes: Theorem 1, and Corollary 2 for the Gaussian mixture."""
 
-import dataclasses
 import math
 
-from pillar_core.params import Param, setting
-from pillar_core.theory.calculator import ALPHA, BETA, EPSILON, GAMMA, GAP, LOSS, XI, D, Form, K, Numbers, Range, ratio, register
+from pillar_core.theory.calculator import Form, Inputs, Numbers, Range, ratio, register
 
 CROSS_ENTROPY_PRINTED = 2.0
 CROSS_ENTROPY_LIPSCHITZ = 1.0 / math.log(2.0)
@@ -16,28 +14,14 @@ def public_rows(*, beta: float, xi: float, gap: float, share: float = 2.0) -> fl
     return ratio(1600 * (1 + math.sqrt(math.log(share / beta) / 2)) ** 2, ((1 - xi) * gap) ** 2)
 
 
-@dataclasses.dataclass(frozen=True)
-class Theorem1Settings:
-    """Inputs of Theorem 1."""
-
-    k: int = setting(K)
-    gamma: float = setting(GAMMA)
-    xi: float = setting(XI)
-    gap: float = setting(GAP)
-    alpha: float = setting(ALPHA)
-    beta: float = setting(BETA)
-    epsilon: float = setting(EPSILON)
-    loss: str = setting(LOSS)
-
-
-def lipschitz(settings: Theorem1Settings, form: Form) -> float:
+def lipschitz(settings: Inputs, form: Form) -> float:
     """L of the loss: Table I's constant, or the exact one."""
     if settings.loss == "cross_entropy":
         return CROSS_ENTROPY_PRINTED if form is Form.PRINTED else CROSS_ENTROPY_LIPSCHITZ
     return ratio(1.0, 0.9 * settings.gamma * (1 - settings.xi))
 
 
-def _theorem_1(s: Theorem1Settings) -> Numbers:
+def _theorem_1(s: Inputs) -> Numbers:
     printed, exact = lipschitz(s, Form.PRINTED), lipschitz(s, Form.CORRECTED)
     private = math.sqrt(s.k) / (s.alpha * s.epsilon)
     return {
@@ -47,7 +31,7 @@ def _theorem_1(s: Theorem1Settings) -> Numbers:
     }
 
 
-def _theorem_1_ranges(s: Theorem1Settings) -> tuple[Range, ...]:
+def _theorem_1_ranges(s: Inputs) -> tuple[Range, ...]:
     return (
         Range("ε < 1/√k", s.epsilon, 0, 1 / math.sqrt(s.k)),
         Range("β < 1/4", s.beta, 0, 0.25),
@@ -58,24 +42,7 @@ def _theorem_1_ranges(s: Theorem1Settings) -> tuple[Range, ...]:
     )
 
 
-@dataclasses.dataclass(frozen=True)
-class Corollary2Settings:
-    """Inputs of Corollary 2; θ and σ² as the paper reads them, so that the corrected form takes their square roots' scale."""
-
-    d: int = setting(D, default=512)
-    theta: float = setting(
-        Param("theta", float, 0.005, "Spread θ along the nuisance direction.", low=0, low_open=True, high=1, high_open=True)
-    )
-    sigma: float = setting(
-        Param("sigma", float, 0.005, "Spread σ of the noise in every direction (σ² in print).", low=0, low_open=True, high=1)
-    )
-    n_private: int = setting(Param("n_private", int, 10_000, "Labelled private rows.", low=1, high=10**9, unit="rows", log=True))
-    alpha: float = setting(ALPHA)
-    beta: float = setting(BETA)
-    epsilon: float = setting(EPSILON)
-
-
-def _corollary_2(s: Corollary2Settings) -> Numbers:
+def _corollary_2(s: Inputs) -> Numbers:
     reach = 4 * math.sqrt(s.d) + 2 * math.sqrt(math.log(4 * s.n_private / s.beta))
     radius = reach * (s.sigma + s.theta)
     gamma, ball = 1 - radius, 1 + radius
@@ -96,7 +63,7 @@ def _corollary_2(s: Corollary2Settings) -> Numbers:
     }
 
 
-def _corollary_2_ranges(s: Corollary2Settings) -> tuple[Range, ...]:
+def _corollary_2_ranges(s: Inputs) -> tuple[Range, ...]:
     radius = (4 * math.sqrt(s.d) + 2 * math.sqrt(math.log(4 * s.n_private / s.beta))) * (s.sigma + s.theta)
     return (
         Range("γ > 0", 1 - radius, 0, 1),
@@ -106,5 +73,5 @@ def _corollary_2_ranges(s: Corollary2Settings) -> tuple[Range, ...]:
     )
 
 
-register("pillar_theorem_1", Theorem1Settings, _theorem_1, ranges=_theorem_1_ranges)
-register("pillar_corollary_2", Corollary2Settings, _corollary_2, ranges=_corollary_2_ranges)
+register("pillar_theorem_1", _theorem_1, ranges=_theorem_1_ranges)
+register("pillar_corollary_2", _corollary_2, ranges=_corollary_2_ranges)

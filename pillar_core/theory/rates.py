@@ -1,6 +1,5 @@
 """PILLAR's Table V: how many private rows competing methods need, as rates, so that only growth and crossings mean anything."""
 
-import dataclasses
 import math
 from collections.abc import Sequence
 
@@ -8,28 +7,10 @@ import pandas as pd
 
 from pillar_core import params
 from pillar_core.errors import SettingError
-from pillar_core.params import Param, setting
-from pillar_core.theory.calculator import ALPHA, CALCULATORS, EPSILON, GAMMA, XI, D, Form, K, Numbers, Range, ratio, register
-
-LOW_RANK = Param("low_rank", float, 0.05, "c₁, c₂: how far the gradients are from low rank (0 is exactly low rank).", low=0, high=1)
-N = Param("n", int, 45_000, "Private rows, for the JL target dimension log(n)/γ².", low=2, high=10**10, unit="rows", log=True)
+from pillar_core.theory.calculator import CALCULATORS, Form, Inputs, Numbers, Range, ratio, register
 
 
-@dataclasses.dataclass(frozen=True)
-class RateSettings:
-    """Inputs of Table V."""
-
-    d: int = setting(D)
-    k: int = setting(K)
-    gamma: float = setting(GAMMA)
-    xi: float = setting(XI)
-    alpha: float = setting(ALPHA)
-    epsilon: float = setting(EPSILON)
-    low_rank: float = setting(LOW_RANK)
-    n: int = setting(N)
-
-
-def _table_v(s: RateSettings) -> Numbers:
+def _table_v(s: Inputs) -> Numbers:
     unit, gamma = 1 / (s.alpha * s.epsilon), max(s.gamma, 0.0)
     jl = math.sqrt(math.log(s.n)) * ratio(unit, gamma**2)
     rlc = math.sqrt(s.k) * ratio(unit, gamma) + math.sqrt(s.low_rank * s.d / s.k)
@@ -60,9 +41,10 @@ def rate_curves(axis: str, values: Sequence[float], **inputs: float) -> pd.DataF
     Raises:
         SettingError: `axis` is no input, or a value lies outside its range.
     """
-    if axis not in params.params_of(RateSettings):
-        raise SettingError(f"axis must be one of {', '.join(params.params_of(RateSettings))}; got {axis!r}.")
     calculator, lines = CALCULATORS["pillar_table_v"], []
+    known = params.params_of(calculator.settings)
+    if axis not in known:
+        raise SettingError(f"axis must be one of {', '.join(known)}; got {axis!r}.")
     for x in values:
         outcome = calculator(**{**inputs, axis: x})
         lines += [(axis, float(x), name, str(form), outcome.value(name, form)) for name, form in CURVES]
@@ -71,7 +53,6 @@ def rate_curves(axis: str, values: Sequence[float], **inputs: float) -> pd.DataF
 
 register(
     "pillar_table_v",
-    RateSettings,
     _table_v,
     ranges=lambda s: (
         Range("ε < 1/√k", s.epsilon, 0, 1 / math.sqrt(s.k)),

@@ -1,53 +1,8 @@
 """Semi-private learning via low-dimensional structures: disjunctions (Theorems 1 and 2) and halfspaces (Theorem 3)."""
 
-import dataclasses
 import math
 
-from pillar_core.params import Param, setting
-from pillar_core.theory.calculator import ALPHA, BETA, EPSILON, GAMMA, INF, D, Form, K, Numbers, Range, ratio, register
-
-EDGE = Param("p", float, 0.05, "Edge probability p.", low=0, low_open=True, high=1, high_open=True)
-COMPONENTS = Param("components", int, 2, "Components Z of the graph.", low=1, high=10**6)
-TAIL_ENERGY = Param(
-    "eta", float, 0.001, "Energy η = Σ_{i>k} λ_i beyond k directions, rows in the unit ball.", low=0, low_open=True, high=1, log=True
-)
-
-
-@dataclasses.dataclass(frozen=True)
-class DisjunctionSettings:
-    """Inputs of Theorem 1."""
-
-    d: int = setting(D, default=40)
-    p: float = setting(EDGE)
-    components: int = setting(COMPONENTS)
-    alpha: float = setting(ALPHA)
-    beta: float = setting(BETA)
-    epsilon: float = setting(EPSILON, default=1.0)
-
-
-@dataclasses.dataclass(frozen=True)
-class RandomGraphSettings:
-    """Inputs of Theorem 2."""
-
-    d: int = setting(D, default=200)
-    k: int = setting(K, default=100)
-    p: float = setting(EDGE)
-    alpha: float = setting(ALPHA)
-    beta: float = setting(BETA, default=0.01)
-    epsilon: float = setting(EPSILON, default=1.0)
-
-
-@dataclasses.dataclass(frozen=True)
-class HalfspaceSettings:
-    """Inputs of Theorem 3."""
-
-    d: int = setting(D)
-    k: int = setting(K)
-    gamma: float = setting(GAMMA)
-    eta: float = setting(TAIL_ENERGY)
-    alpha: float = setting(ALPHA)
-    beta: float = setting(BETA)
-    epsilon: float = setting(EPSILON)
+from pillar_core.theory.calculator import INF, Form, Inputs, Numbers, Range, ratio, register
 
 
 def choice_rows(*, components: float, alpha: float, beta: float, epsilon: float) -> float:
@@ -73,13 +28,13 @@ def connecting_rows(*, vertices: int, p: float, beta: float) -> float:
     return math.log1p(-needed) / math.log1p(-p) if needed < 1 else INF
 
 
-def _theorem_1(s: DisjunctionSettings) -> Numbers:
+def _theorem_1(s: Inputs) -> Numbers:
     rows = (s.components + math.log(1 / s.beta)) / (s.alpha * s.epsilon)
     exact = choice_rows(components=s.components, alpha=s.alpha, beta=s.beta, epsilon=s.epsilon)
     return {"unlabelled rows": {"printed": graph_rows(d=s.d, p=s.p, beta=s.beta)}, "private rows": {"printed": rows, "derived": exact}}
 
 
-def _theorem_2(s: RandomGraphSettings) -> Numbers:
+def _theorem_2(s: Inputs) -> Numbers:
     floor = 8 * math.log(16 / s.beta)
     printed = max(connecting_rows(vertices=s.d, p=s.p, beta=s.beta), floor)
     corrected = max(4 * connecting_rows(vertices=min(s.k, s.d - s.k), p=s.p, beta=s.beta), floor)
@@ -88,7 +43,7 @@ def _theorem_2(s: RandomGraphSettings) -> Numbers:
     return {"unlabelled rows": {"printed": printed, "corrected": corrected}, "private rows": {"printed": private, "derived": exact}}
 
 
-def _theorem_3(s: HalfspaceSettings) -> Numbers:
+def _theorem_3(s: Inputs) -> Numbers:
     left_printed, left = s.gamma - math.sqrt(s.eta / s.beta), s.gamma - 2 * math.sqrt(2 * s.eta / s.beta)
     private = math.sqrt(s.k) / (s.alpha * s.epsilon)
     return {
@@ -104,7 +59,6 @@ def _theorem_3(s: HalfspaceSettings) -> Numbers:
 
 register(
     "semi_private_theorem_1",
-    DisjunctionSettings,
     _theorem_1,
     ranges=lambda s: (
         Range("α", s.alpha, 0, 1),
@@ -114,7 +68,6 @@ register(
 )
 register(
     "semi_private_theorem_2",
-    RandomGraphSettings,
     _theorem_2,
     ranges=lambda s: (
         Range("k > 35", float(s.k), 35),
@@ -126,7 +79,6 @@ register(
 )
 register(
     "semi_private_theorem_3",
-    HalfspaceSettings,
     _theorem_3,
     ranges=lambda s: (
         Range("γ > √(η/β)", s.gamma, math.sqrt(s.eta / s.beta)),

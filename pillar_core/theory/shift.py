@@ -13,10 +13,12 @@ import pandas as pd
 from pillar_core import rng
 from pillar_core.arrays import Array, Axes, Rows
 from pillar_core.errors import DataError, SettingError
-from pillar_core.theory.calculator import ETA, RADIUS, Form
-from pillar_core.theory.pillar_shift import ShiftSettings, margin_left
+from pillar_core.theory.calculator import Form, inputs_of, ratio
+from pillar_core.theory.pillar_shift import moment_shift
 
 PURPOSE = "shift"
+_INPUTS = inputs_of("pillar_theorem_4")
+ETA, RADIUS = _INPUTS["eta"], _INPUTS["radius"]
 Vector = Annotated[Array, Axes("d")]
 
 
@@ -91,5 +93,5 @@ def _unit(direction: Array) -> Array:
 
 def _bound(base: float, gap: float, eta: float, radius: float, form: Form) -> float:
     """What Theorem 4 leaves of w*, before its 0.9 for sampling: 1 − ξ − 2·shift/Δ, at least 0."""
-    settings = ShiftSettings(k=1, gamma=1.0, xi=0.0, gap=min(max(gap, 0.0), 1.0), eta=eta, radius=radius)
-    return max(base - (0.9 - margin_left(settings, form)), 0.0)
+    shift = moment_shift(eta=eta, radius=radius, form=form)
+    return max(base - ratio(2 * shift, min(gap, 1.0)), 0.0) if shift else base

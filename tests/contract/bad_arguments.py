@@ -21,7 +21,6 @@ from pillar_core.engine import HeadPlan
 from pillar_core.ledger import gaussian
 from pillar_core.screening.models import MODELS
 from pillar_core.studies.screening import public_rows
-from pillar_core.theory.lemmas import Lemma5Settings
 from pillar_core.types import Dataset, NeighboringRelation, PrivacyBudget, PublicFacts
 
 DEPTH = 3_000
@@ -455,7 +454,7 @@ def _theory(x: Any) -> dict[str, dict[str, Any]]:
     span = {"name": "n", "value": 1.0}
     return _under(
         "theory",
-        Calculator=_fields(pc.theory.CALCULATORS["pillar_lemma_5"]) | {"settings": Lemma5Settings},
+        Calculator=_fields(pc.theory.CALCULATORS["pillar_lemma_5"]),
         Choice=_fields(pc.theory.choice(**chosen)),
         ComponentGraph=_fields(graph),
         Outcome={"values": (pc.theory.Value(**value),), "ranges": (pc.theory.Range(**span),)},

@@ -8,7 +8,7 @@ import streamlit as st
 import pillar_core as pc
 from pages.frame import core, figures, history, navigation, odds, plain, session, theme
 from pages.frame import settings as codec
-from pages.frame.settings import VIEWS, Settings
+from pages.frame.settings import Settings
 from pages.parts.data import gallery
 from pages.parts.explore import classes, kalman, noise, result, solve
 from pages.parts.explore.curves import Curves, method_of, read
@@ -41,7 +41,7 @@ def choice(settings: Settings) -> str:
     with left:
         st.segmented_control(
             "View",
-            VIEWS,
+            list(_TITLES),
             format_func=_TITLES.__getitem__,
             key=session.control("view"),
             help=hint,

@@ -11,7 +11,7 @@ from urllib.parse import urlencode, urljoin
 import segno
 import streamlit as st
 
-from pages.frame import copying, local, plain, shares, sidebar
+from pages.frame import copying, local, plain, shares
 from pages.frame import settings as codec
 from pages.frame.settings import Settings
 from pages.parts.learn import classroom, lesson
@@ -58,7 +58,7 @@ def panel(settings: Settings) -> None:
                 list(_FEW),
                 name="teach-hide",
                 unlinked=_OWN_LINK,
-                title=lambda name: sidebar.LABELS[name],
+                title=lambda name: codec.PARAMS[name].label,
                 help="What is hidden keeps the value that the link carries.",
             )
         classroom.switch()

@@ -17,40 +17,6 @@ from pillar_core.types import Provenance
 
 _ACROSS = 4
 _COLOURS: dict[Form, Any] = {Form.PRINTED: "gray", Form.CORRECTED: "green", Form.DERIVED: "blue"}
-_LABELS = {
-    "alpha": "α, error wanted",
-    "beta": "β, chance of failure",
-    "epsilon": "ε, budget",
-    "gamma": "γ, margin",
-    "xi": "ξ, share missed",
-    "gap": "Δ, eigengap",
-    "k": "k, directions",
-    "d": "d, features",
-    "eta": "η, what is outside",
-    "rho": "ρ, privacy",
-    "theta": "θ, spread of the nuisance",
-    "sigma": "σ, spread of the noise",
-    "radius": "R, radius",
-    "n": "n, rows",
-    "n_private": "private rows",
-    "n_public": "public rows",
-    "low_rank": "c, distance from low rank",
-    "p": "p",
-    "lipschitz": "L, Lipschitz constant",
-    "distance": "‖w* − w_ref‖",
-    "ball": "B, ball of weights",
-    "curvature": "c, strong convexity",
-    "steps": "T, steps",
-    "components": "Z, components",
-    "frobenius": "‖B‖, perturbation",
-    "top": "λ₁, top eigenvalue",
-    "second": "λ₂, next eigenvalue",
-    "clip": "c, clip norm",
-    "squared_singular": "σ₁², singular value squared",
-    "closeness": "ρ, closeness",
-    "failure": "η, chance of failure",
-    "loss": "loss",
-}
 _AXES = {"k": "k", "d": "d", "gamma": "γ", "epsilon": "ε", "alpha": "α"}
 
 
@@ -126,7 +92,7 @@ def _inputs(calculator: Calculator, settings: Settings) -> dict[str, Any]:
     columns = st.columns(_ACROSS)
     for place, (name, param) in enumerate(known.items()):
         with columns[place % _ACROSS]:
-            inputs[name] = local.field(param, name=f"{calculator.name}.{name}", label=_LABELS[name])
+            inputs[name] = local.field(param, name=f"{calculator.name}.{name}", label=param.label)
     return inputs
 
 
