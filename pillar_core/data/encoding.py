@@ -80,22 +80,37 @@ def person_column(frame: Any) -> str | None:
     return next((name for name in named if FEWEST_DISTINCT < frame[name].nunique() < len(frame)), None)
 
 
-def rows_of_persons(frame: Any, column: str, *, most: int) -> Any:
+def rows_of_persons(frame: Any, column: str, *, most: int, public: Sequence[Any] = ()) -> Any:
     """The first `most` rows of each person that `column` names, in the frame's order, less those on another side (train or test) than the
-    person's first: one person more or less is then at most so many rows more or less, all of them on one side.
+    person's first: one person more or less is then at most so many rows more or less, all of them on one side. Whoever is named in that
+    column of a `public` table has no row left.
 
     Raises:
-        DataError: a row that names nobody.
+        DataError: a row that names nobody, names that could be one person's, or nobody is left.
     """
     unnamed = np.flatnonzero(frame[column].isna())
     if len(unnamed):
         raise DataError(f"column {column!r} is empty in rows {listed(unnamed)}: say whose they are, or take them out.")
     named = frame.assign(**{column: frame[column].astype(str).str.strip()})
+    persons, written = _alike(named[column]), named[column].drop_duplicates()
+    several = written[persons[written.index].duplicated(keep=False)]
+    if len(several):
+        ways = listed(sorted(several, key=str.casefold))
+        raise DataError(f"column {column!r} holds {ways}: write each person in one way, and two persons in different words.")
+    named = named[~persons.isin([one for table in public if column in table for one in _alike(table[column].dropna())])]
+    if not len(named):
+        raise DataError(f"every person of column {column!r} has public rows, too, and none is left whom ε could protect.")
     split = taken(frame, ("split",))
     if split is not None:
         sides = named[split].astype(str).str.strip().str.lower()
         named = named[sides == sides.groupby(named[column]).transform("first")]
     return named[named.groupby(column).cumcount() < most].reset_index(drop=True)
+
+
+def _alike(names: Any) -> Any:
+    """Names without what those of one person may differ in: blanks around, letters' case and width, 1 or 1.0 or 001."""
+    words = names.astype(str).str.normalize("NFKC").str.strip().str.casefold()
+    return words.str.replace(r"^0*(\d+)(\.0*)?$", r"\1", regex=True)
 
 
 def learnt(public: Any, columns: Sequence[Column], *, label: str, left_out: Sequence[str]) -> Recipe:

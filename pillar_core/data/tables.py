@@ -133,8 +133,9 @@ def _read_parquet(content: io.BytesIO | Path) -> Any:
 
     schema = pyarrow.parquet.read_schema(content)
     columns = [field.name for field in schema if pyarrow.types.is_string(field.type) or pyarrow.types.is_large_string(field.type)]
-    frame = pyarrow.parquet.read_table(content, read_dictionary=columns).to_pandas()
-    return frame.astype(dict.fromkeys(columns, object))
+    table = pyarrow.parquet.read_table(content, read_dictionary=columns)
+    table.validate(full=True)
+    return table.to_pandas().astype(dict.fromkeys(columns, object))
 
 
 def without_row_numbers(frame: Any, notes: list[str]) -> Any:

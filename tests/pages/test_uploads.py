@@ -231,6 +231,35 @@ def test_several_rows_of_a_person_are_kept_and_every_epsilon_is_a_persons(start:
     assert of_row < 1.0
 
 
+@pytest.mark.parametrize("is_named", [True, False])
+def test_persons_of_a_public_file_are_no_private_persons(start: Start, is_named: bool) -> None:
+    rows = [f"p{index // 3},{index % 2 + 0.01 * index:.2f},{(index // 3) % 2}" for index in range(180)]
+    others = [f"P{index // 2},{index % 2 + 0.02 * index:.2f},{(index // 2) % 2}" for index in range(20)]
+    app = start("data")
+    app.file_uploader(key="upload").set_value([("visits.csv", "\n".join(["patient,a,label", *rows]).encode(), "text/csv")]).run()
+    header = "patient,a,label" if is_named else "nobody,a,label"
+    app.file_uploader(key="upload-candidates").set_value([("open.csv", "\n".join([header, *others]).encode(), "text/csv")]).run()
+    said = words(app)
+    assert ("180 rows of 50 persons" in said) == is_named
+    assert ("does not name its persons" in said) != is_named
+    app.button(key="use-upload").click().run()
+    assert not app.exception
+    kept = uploads.load(str(linked(app)["data"]))
+    assert len(kept.x_train) + len(kept.x_test) == (50 if is_named else 60)
+    assert any("open.csv" in note for note in kept.notes) != is_named
+
+
+def test_a_table_whose_persons_are_written_in_two_ways_is_asked_for(start: Start) -> None:
+    rows = [f"{'Pp'[index % 2]}{index // 3},{index % 2 + 0.01 * index:.2f},{(index // 3) % 2}" for index in range(180)]
+    app = start("data")
+    app.file_uploader(key="upload").set_value([("visits.csv", "\n".join(["patient,a,label", *rows]).encode(), "text/csv")]).run()
+    assert not app.exception
+    assert "P0, p0" in words(app) + " ".join(item.value for item in app.error)
+    box(app, "Which column says whose row it is?").set_value("a").run()
+    assert "p0" not in words(app) + " ".join(item.value for item in app.error)
+    assert "180 rows of 180 persons" in words(app)
+
+
 def test_a_table_of_numbers_asks_for_persons_where_somebody_says_so(start: Start) -> None:
     rows = [f"{index // 3},{index % 2 + 0.01 * index:.2f},{(index // 3) % 2}" for index in range(180)]
     app = start("data")

@@ -41,13 +41,14 @@ def panel(private: brought.File, public: list[brought.File], settings: Settings)
     if label is None:
         return
     person, most = _person(frame, label)
+    sources, unnamed = [(_frame(file.key, file), file.name) for file in public], []
     if person is not None:
-        n_rows, frame = len(frame), encoding.rows_of_persons(frame, person, most=most)
+        n_rows, frame = len(frame), encoding.rows_of_persons(frame, person, most=most, public=[table for table, _ in sources])
+        unnamed = [Path(name).name for table, name in sources if person not in table or table[person].isna().any()]
         used = "the first row of each is" if most == 1 else f"the first {most} of each, {len(frame):,} rows, are"
         st.caption(f"{n_rows:,} rows of {frame[person].nunique():,} persons: {used} used, and ε protects a person.")
     columns = encoding.columns_of(frame if person is None else frame.drop(columns=person), label)
     left_out = _left_out(columns, label)
-    sources = [(_frame(file.key, file), file.name) for file in public]
     shares, other = None, None
     if not sources:
         shares = brought.share_or_none()
@@ -62,6 +63,8 @@ def panel(private: brought.File, public: list[brought.File], settings: Settings)
         brought.refused(problems)
         return
     parts = encoding.private_parts(frame, columns, recipe, person=person, most=most)
+    doubts = (f"{name} does not name its persons: ε assumes that none of them is private, too." for name in unnamed)
+    parts = dataclasses.replace(parts, notes=(*parts.notes, *doubts))
     ready = _encoded(parts, sources, columns, recipe, private.name)
     report = reports.described(ready.private, (), None)
     brought.verdict(report)
@@ -113,7 +116,7 @@ def _person(frame: Any, label: str) -> tuple[str | None, int]:
     """The column of persons, if any, and how many rows of one are used at most."""
     names = [str(name) for name in frame.columns if name not in (label, taken(frame, ("split",)))]
     guess = encoding.person_column(frame[names])
-    hint = "Images of a patient, visits of a customer: ε is then a person's, and of each person the first rows in the file are used."
+    hint = "Images of a patient, visits of a customer: ε is then a person's. The first rows of each are used, none of one in a public file."
     person = st.selectbox(
         "Which column says whose row it is?",
         names,

@@ -162,6 +162,26 @@ def _alone(frame: pd.DataFrame) -> tuple[pd.DataFrame, tuple[encoding.Column, ..
     return rows, encoding.columns_of(frame.drop(columns="who"), "label")
 
 
+@pytest.mark.parametrize("ways", [["1", "1.0"], ["7", "007"], ["A1", "a1"], ["Ａ1", "A1"], [1, "1 ", "1."]])
+def test_names_that_could_be_one_persons_are_asked_for(ways: list[object]) -> None:
+    """Told apart they would be two rows of one; taken together, one who leaves would bring in another's row."""
+    frame = pd.DataFrame({"patient": [*ways, "z"], "x": range(len(ways) + 1)})
+    with pytest.raises(DataError, match=r"'patient'.*in one way") as refused:
+        encoding.rows_of_persons(frame, "patient", most=1)
+    assert all(str(way).strip() in str(refused.value) for way in ways)
+    assert encoding.rows_of_persons(frame[~frame["patient"].isin(ways[1:])], "patient", most=1)["x"].tolist() == [0, len(ways)]
+
+
+def test_persons_of_a_public_table_are_not_private_too() -> None:
+    """Whose rows are public however they are written there, has none that ε claims to protect."""
+    frame = pd.DataFrame({"patient": ["a1", "7", "c", "a1", "7"], "x": range(5)})
+    public = [pd.DataFrame({"patient": ["A1 ", None]}), pd.DataFrame({"patient": [7.0]}), pd.DataFrame({"x": [2.0]})]
+    assert encoding.rows_of_persons(frame, "patient", most=1, public=public)["x"].tolist() == [2]
+    assert encoding.rows_of_persons(frame, "patient", most=1, public=public[2:])["x"].tolist() == [0, 1, 2]
+    with pytest.raises(DataError, match=r"every person .* public"):
+        encoding.rows_of_persons(frame[frame["x"] != 2], "patient", most=1, public=public)
+
+
 @pytest.mark.parametrize(
     ("name", "persons", "is_found"),
     [("patient", 40, True), ("user_id", 40, True), ("customer_age", 40, False), ("subject", 120, False), ("client", 2, False)],

@@ -460,6 +460,18 @@ def test_bytes_in_the_cells_of_a_parquet_table_are_refused(kind: str) -> None:
         frame_of(stream, ".parquet")
 
 
+@pytest.mark.parametrize("is_coded", [True, False])
+def test_words_that_are_no_utf8_are_refused(is_coded: bool) -> None:
+    import pyarrow
+    import pyarrow.parquet
+
+    stream, buffers = io.BytesIO(), pyarrow.array([b"\xff", b"b"] * 10).buffers()
+    columns = {"a": pyarrow.Array.from_buffers(pyarrow.string(), 20, buffers), "b": np.arange(20.0), "label": np.arange(20) % 2}
+    pyarrow.parquet.write_table(pyarrow.table(columns), stream, use_dictionary=is_coded)
+    with pytest.raises(DataError, match=r"cannot be read.*UTF8"):
+        frame_of(stream, ".parquet")
+
+
 def test_no_labels_beside_a_list_of_classes_are_refused() -> None:
     content = _npz(x_train=np.zeros((0, 2)), y_train=np.zeros(0, bool), classes=np.array(["a", "b"]))
     assert "x_train must have at least one row" in dry_run(content, "a.npz").problems[0]
