@@ -30,7 +30,7 @@ with st.expander("How this was computed", icon=":material/science:"):
         "ε is the upper end of this library's own accountant for the sampler and relation named; where no amplification is proven, none "
         "is claimed. Libraries' figures are their formulas for Poisson samples at these numbers. A script is parsed into a syntax tree: "
         "literals, names bound once, arithmetic and the defaults of command-line options are read, and nothing is run. Its numbers "
-        "count where each statement on the engine, model, optimiser and loader is of a known form; else every number is asked for. "
+        "count where each statement on the engine, model, optimiser and batches is of a known form; else every number is asked for. "
         "That the script is a run with these numbers is yours to confirm: reading finds much, not everything. They "
         "hold if every row's gradient is clipped by itself, n is public and the noise is secret. In Python: `pc.check_run`; in a "
         "terminal: `python -m pillar_core check`."

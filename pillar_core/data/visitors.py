@@ -23,7 +23,6 @@ OFF: Mapping[str, str] = {
     "release": "training a release",
     "job": "work of this kind",
     "name": "naming what is not in the lists",
-    "script": "reading scripts",
     "size": "generating more than 20 million numbers",
 }
 """What visitors cannot do, in words."""

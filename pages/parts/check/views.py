@@ -28,6 +28,8 @@ _EITHER = (
 
 def inputs(read: check.Reading, *, has_script: bool) -> dict[str, Any]:
     """The numbers that the script does not say, by name; beside a script none is filled in."""
+    if read.unfollowed:
+        _offer({name: value for name, value in read.values.items() if name in check.FIELDS})
     said = set() if read.unfollowed else set(read.values)
     hidden = {name for name in check.FIELDS if {name, check.ALTERNATIVES.get(name)} & said}
     for column, (label, names, help_) in zip(st.columns(2), _EITHER, strict=True):
@@ -43,6 +45,22 @@ def inputs(read: check.Reading, *, has_script: bool) -> dict[str, Any]:
             shown = dataclasses.replace(field, none_means=start[1])
             values[field.name] = local.field(shown, name=f"{start[0]}.{field.name}", label=_LABELS[field.name])
     return values
+
+
+def _offer(named: dict[str, Any]) -> None:
+    """The numbers that a script names and that do not count by themselves, to be taken over."""
+    if named:
+        words = ", ".join(f"{_LABELS[name]} = {value}" for name, value in named.items())
+        st.button(plain.text(f"Take the numbers that it names: {words}"), on_click=_take, args=(named,), key="check-take")
+
+
+def _take(named: dict[str, Any]) -> None:
+    for name, value in named.items():
+        local.link(f"check.script.{name}", value)
+    for _, names, _ in _EITHER:
+        for name in names:
+            if name in named:
+                local.link(f"check-{names[1]}", name)
 
 
 def sampler(*, has_script: bool) -> Any:

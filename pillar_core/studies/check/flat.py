@@ -2,7 +2,6 @@
 
 import ast
 import collections
-import copy
 import itertools
 from collections.abc import Iterator
 
@@ -16,16 +15,16 @@ _UNKNOWN = (
 def flat(tree: ast.Module) -> ast.Module:
     """The same run with the functions that are called once put in place; those that are called otherwise stay as they are."""
     loads = collections.Counter(node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load))
-    defined = [statement for statement in tree.body if isinstance(statement, ast.FunctionDef)]
+    names = bound(tree)
     once = {
         one.name: one
-        for one in defined
-        if loads[one.name] == 1 and _is_plain(one) and all(one.name not in bound(other) for other in tree.body if other is not one)
+        for one in tree.body
+        if isinstance(one, ast.FunctionDef) and loads[one.name] == names[one.name] == 1 and _is_plain(one)
     }
     waiting = dict(once)
     body = _placed(tree.body, waiting)
-    placed = [once[name] for name in once if name not in waiting]
-    return ast.Module([statement for statement in body if statement not in placed], [])
+    placed = {id(once[name]) for name in once if name not in waiting}
+    return ast.Module([statement for statement in body if id(statement) not in placed], [])
 
 
 def flow(node: ast.AST) -> Iterator[ast.AST]:
@@ -54,7 +53,9 @@ def bound(node: ast.AST) -> collections.Counter[str]:
 def _is_plain(function: ast.FunctionDef) -> bool:
     inner = [node for node in ast.walk(function) if node is not function]
     starred = function.args.vararg or function.args.kwarg or function.args.posonlyargs or function.decorator_list
-    return not starred and not any(isinstance(node, (*_UNKNOWN, ast.FunctionDef)) for node in inner)
+    returns = [node for node in inner if isinstance(node, ast.Return)]
+    ends = not returns or (len(returns) == 1 and returns[0] is function.body[-1])
+    return not starred and ends and not any(isinstance(node, (*_UNKNOWN, ast.FunctionDef)) for node in inner)
 
 
 def _placed(body: list[ast.stmt], waiting: dict[str, ast.FunctionDef]) -> list[ast.stmt]:
@@ -66,9 +67,10 @@ def _placed(body: list[ast.stmt], waiting: dict[str, ast.FunctionDef]) -> list[a
         match statement:
             case ast.If(test=test, body=inner, orelse=[]) if ast.unparse(test) == "__name__ == '__main__'":
                 found += inner
-            case ast.Expr(value=ast.Call(func=ast.Name(id=name)) as call) | ast.Assign(value=ast.Call(func=ast.Name(id=name)) as call) if (
-                name in waiting and (given := _given(waiting[name], call)) is not None
-            ):
+            case (
+                ast.Expr(value=ast.Call(func=ast.Name(id=name)) as call)
+                | ast.Assign(targets=[_], value=ast.Call(func=ast.Name(id=name)) as call)
+            ) if name in waiting and (given := _given(waiting[name], call)) is not None:
                 found += _placed(_own(waiting.pop(name), given, statement), waiting)
             case _:
                 found.append(statement)
@@ -94,31 +96,22 @@ def _own(function: ast.FunctionDef, given: dict[str, ast.expr], site: ast.Expr |
     names |= {name: value.id for name, value in given.items() if isinstance(value, ast.Name) and name not in stored}
     assigned = [(names[name], value) for name, value in given.items() if not isinstance(value, ast.Name) or name in stored]
     first: list[ast.stmt] = [ast.Assign([ast.Name(name, ast.Store())], value) for name, value in assigned]
-    last, rest = function.body[-1], _Renamed(names, site)
-    body = [part for statement in function.body for part in _listed(rest.visit(statement))]
-    if isinstance(last, ast.Return):
-        body.pop()  # the mark of a return that comes early
+    rest = _Renamed(names)
+    body = [rest.visit(statement) for statement in function.body]
+    if isinstance(last := body[-1], ast.Return):
+        value = last.value or ast.Constant(None)
+        body[-1] = ast.copy_location(ast.Assign(site.targets, value) if isinstance(site, ast.Assign) else ast.Expr(value), last)
     for node in itertools.chain(first, body):
         ast.copy_location(node, site if node in first else node)
         ast.fix_missing_locations(node)
     return [*first, *body]
 
 
-def _listed(found: ast.stmt | list[ast.stmt]) -> list[ast.stmt]:
-    return found if isinstance(found, list) else [found]
-
-
 class _Renamed(ast.NodeTransformer):
-    """A function's statements where they are called: its own names, and what it returns."""
+    """A function's statements where they are called, with its own names."""
 
-    def __init__(self, names: dict[str, str], site: ast.Expr | ast.Assign) -> None:
-        self._names, self._site = names, site
+    def __init__(self, names: dict[str, str]) -> None:
+        self._names = names
 
     def visit_Name(self, node: ast.Name) -> ast.Name:
         return ast.copy_location(ast.Name(self._names.get(node.id, node.id), node.ctx), node)
-
-    def visit_Return(self, node: ast.Return) -> list[ast.stmt]:
-        value = self.visit(node.value) if node.value else ast.Constant(None)
-        site = self._site
-        given = ast.Assign(copy.deepcopy(site.targets), value) if isinstance(site, ast.Assign) else ast.Expr(value)
-        return [ast.copy_location(given, node), ast.copy_location(ast.Return(), node)]

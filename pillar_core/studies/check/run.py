@@ -20,8 +20,8 @@ WEIGHTED = (
     "themselves: no bound is proven."
 )
 CONFIRM = (
-    "Confirm that these numbers are your run's: a script is read, never run, and a loss that couples rows, a batch that is reshaped, a "
-    "second optimiser or other code can make another run of it."
+    "Confirm that these numbers are your run's: a script is read, never run. Not seen are layers that couple rows, rows that occur several "
+    "times, what imported code does, and what is printed or saved besides the model."
 )
 FIELDS = {
     field.name: field

@@ -8,18 +8,23 @@ is everything where the script does what is of no known form.
 import ast
 import collections
 import dataclasses
+import itertools
 import operator
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from pillar_core.data import visitors
-from pillar_core.studies.check.forms import CALLS, Script, argument, named, training_loops, unfollowed
+from pillar_core.studies.check.forms import Forms
+from pillar_core.studies.check.source import CALLS, Script, argument, named, root
 
 Value = bool | int | float | str | None
 LONGEST = 50_000
 """Characters of a script that is read: Python's own parser takes time that grows with the square of a dotted name."""
+MOST_REASONS, MOST_NESTED = 20, 100
+"""Of a script: reasons that are told, and parts within parts, which cost all readers their square."""
 LARGEST, DEEPEST = 2.0**63, 20
 """Of a number, and of names within names: more would take time, and is no setting."""
+_PER_ROW = ("hooks", "ew", "functorch", "ghost")
+"""Opacus's own ways to the gradient of each row; with "no_op" the script makes them."""
 _OPERATIONS: Mapping[type, Any] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
@@ -45,18 +50,23 @@ class Reading:
 
 
 def read_script(text: str) -> Reading:
-    """The privacy settings of a Python script. Nothing of it is run, imported or looked up.
-
-    Raises:
-        UnsupportedError: a visitor of a public server asks: some kilobytes can take minutes and a gigabyte to follow.
-    """
-    visitors.refuse("script")
+    """The privacy settings of a Python script. Nothing of it is run, imported or looked up."""
     if len(text) > LONGEST:
         return _unread(f"The script has {len(text):,} characters; the part that sets up privacy, at most {LONGEST:,}, is enough.")
     try:
-        return _read(ast.parse(text))
+        tree = ast.parse(text)
+        if not _is_flat(tree):
+            return _unread(f"The script nests more than {MOST_NESTED} parts: the part that sets up privacy is enough.")
+        return _read(tree)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return _unread("The script cannot be read as Python: paste the part that sets up privacy, or give the numbers.")
+
+
+def _is_flat(tree: ast.AST) -> bool:
+    level = [tree]
+    for _ in range(MOST_NESTED):
+        level = [inner for node in level for inner in ast.iter_child_nodes(node)]
+    return not level
 
 
 def _unread(why: str) -> Reading:
@@ -65,14 +75,17 @@ def _unread(why: str) -> Reading:
 
 def _read(tree: ast.Module) -> Reading:
     script = Script(tree)
+    forms = Forms(tree, script)
     names, found, unread, hidden = _names(script), dict[str, Value](), list[str](), set[str]()
     library = script.library_of(script.set_ups[0]) if script.set_ups else ""
-    reasons = [f"Line {line}: {reason}." for line, reason in sorted(set(unfollowed(tree, script)))]
+    reasons = [f"Line {line}: {reason}." for line, reason in sorted(set(itertools.islice(forms.reasons(), MOST_REASONS)))]
     for call in script.read():
         name = script.called(call)
         spec = CALLS[name]
         for keyword, expression in _arguments(call, list(spec["fields"])[: spec.get("positional", 0)]):
             field = spec["fields"].get(keyword)
+            if keyword == "grad_sample_mode" and _value(expression, names) in _PER_ROW:
+                continue
             if isinstance(expression, ast.Constant) and expression.value is None:
                 continue
             if field is None and keyword not in spec.get("others", ()):
@@ -97,14 +110,13 @@ def _read(tree: ast.Module) -> Reading:
     is_planned = bool({"planned_epochs", "planned_steps"} & set(found))
     if "epsilon" in found and ("delta" in hidden or (library in ("opacus", "fastdp") and not is_planned)):
         hidden.add("epsilon")  # what the noise is solved for is not known
-    _add_length(script, names, found, hidden)
+    _add_length(forms.length(), names, found, hidden)
     values = {field: value for field, value in found.items() if field not in hidden}
     return Reading(library, values, tuple(dict.fromkeys(unread)), frozenset(hidden), tuple(dict.fromkeys(reasons)))
 
 
-def _add_length(script: Script, names: dict[str, ast.expr], found: dict[str, Value], hidden: set[str]) -> None:
+def _add_length(rounds: list[ast.expr] | None, names: dict[str, ast.expr], found: dict[str, Value], hidden: set[str]) -> None:
     """How long it trains: as its loops say, else as its noise was planned for."""
-    rounds = training_loops(script)
     if rounds is None:
         found |= {name: found[f"planned_{name}"] for name in ("epochs", "steps") if f"planned_{name}" in found}
         return
@@ -119,22 +131,31 @@ def _add_length(script: Script, names: dict[str, ast.expr], found: dict[str, Val
 def _names(script: Script) -> dict[str, ast.expr]:
     """Names bound once, with what they are bound to; command-line options under the name that they are read by, with their defaults."""
     names, options = dict(script.values), collections.defaultdict[str, list[ast.expr]](list)
-    parsed = {
-        name: value.func.value.id
-        for name, value in names.items()
-        if isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr == "parse_args"
-        and isinstance(value.func.value, ast.Name) and not value.args and not value.keywords
-    }  # fmt: skip
+    starts = collections.defaultdict[str, list[str]](list)
+    for name, value in script.values.items():
+        match value:
+            case ast.Call(func=ast.Attribute(value=ast.Name(id=parser), attr="parse_args"), args=[], keywords=[]):
+                if script.called_of(name) <= {""} and _is_parser(script, parser):
+                    starts[parser].append(name)
     for call in script.calls:
-        option = _option(call)
-        if option and named(call.func) == "add_argument":
-            for name, parser in parsed.items():
-                if ast.unparse(call.func) == f"{parser}.add_argument" and script.is_only_read(name) and script.is_parser(parser):
-                    options[f"{name}.{option[0]}"].append(option[1])
-        elif option:
-            for start in ("FLAGS", "flags.FLAGS"):
-                options[f"{start}.{option[0]}"].append(option[1])
+        if not (option := _option(call)):
+            continue
+        is_flag = named(call.func).startswith("DEFINE_")
+        for start in ("FLAGS", "flags.FLAGS") if is_flag else starts[root(call.func)]:
+            options[f"{start}.{option[0]}"].append(option[1])
     return names | {name: given[0] for name, given in options.items() if len(given) == 1 and name not in script.stored}
+
+
+def _is_parser(script: Script, name: str) -> bool:
+    """Whether options of plain kinds are added to a parser that has no others, each under a name of its own, and nothing else is done."""
+    made = script.values.get(name)
+    is_new = isinstance(made, ast.Call) and script.called(made) == "ArgumentParser" and argument(made, "parents") is None
+    added = [script.around[script.around[use]] for use in script.uses[name]]
+    return (
+        is_new
+        and script.called_of(name) <= {"add_argument", "parse_args"}
+        and not any(isinstance(call, ast.Call) and {keyword.arg for keyword in call.keywords} & {"dest", None} for call in added)
+    )
 
 
 def _option(call: ast.Call) -> tuple[str, ast.expr] | None:
@@ -145,8 +166,11 @@ def _option(call: ast.Call) -> tuple[str, ast.expr] | None:
     written = [one.value for one in call.args if isinstance(one, ast.Constant) and isinstance(one.value, str)]
     long = [one for one in written if one.startswith("--")] or written
     default = argument(call, "default") or (call.args[1] if is_flag and len(call.args) > 1 else None)
-    is_other = {keyword.arg for keyword in call.keywords} & {"dest", "action", "nargs", None}
-    return (long[0].lstrip("-").replace("-", "_"), default) if long and default is not None and not is_other else None
+    kind = argument(call, "type")
+    is_plain = not {keyword.arg for keyword in call.keywords} & {"action", "nargs"} and (
+        kind is None or (isinstance(kind, ast.Name) and kind.id in ("int", "float", "str"))
+    )
+    return (long[0].lstrip("-").replace("-", "_"), default) if long and default is not None and is_plain else None
 
 
 def _arguments(call: ast.Call, order: list[str]) -> Iterator[tuple[str, ast.expr]]:

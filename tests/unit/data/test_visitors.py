@@ -18,7 +18,6 @@ from pillar_core.jobs.kinds import extraction, fetch
 from pillar_core.runs import records
 from pillar_core.runs.models import model_bytes
 from pillar_core.studies import papers
-from pillar_core.studies.check import read_script
 from pillar_core.studies.screening import answers
 
 A, B = Asker("a" * 32), Asker("b" * 32)
@@ -49,7 +48,6 @@ def test_what_is_off_is_refused_to_visitors_and_to_nobody_else(become, rows, tmp
         "upload": lambda: uploads.keep(rows),
         "path": lambda: visitors.refuse_path(str(tmp_path)),
         "release": lambda: model_bytes(released, classes=("0", "1")),
-        "script": lambda: read_script("epochs = 3"),
         "job": lambda: jobs.submit(fetch.specification("cifar10_1")),
     }
     for what, ask in asks.items():

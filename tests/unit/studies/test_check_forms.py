@@ -120,7 +120,65 @@ UNKNOWN = {
     "own wrapper": "class T:\n    def make_private(self, noise_multiplier):\n        pass\nT().make_private(noise_multiplier=1.0)\n",
     "two libraries": JAX.format("train_steps=1000, train_size=50_000") + PLAIN + LOOP,
 }
-GROUPS = {"other": OTHERS, "joined": JOINED, "longer": LONGER, "hidden": HIDDEN, "unknown": UNKNOWN}
+# a part of what is set up, or rows coupled or changed on their way
+WHOLE = (
+    "import torch\nfrom torch import nn, optim\nfrom torch.utils.data import DataLoader, TensorDataset\n"
+    "X, t = torch.load('x'), torch.load('t')\n"
+    "body, head = nn.Linear(10, 5), nn.Linear(5, 2)\nnet = nn.Sequential(body, head)\nbase = optim.SGD(net.parameters(), lr=0.1)\n"
+    "plain = optim.SGD(body.parameters())\nrows = TensorDataset(X, t)\ncriterion = nn.CrossEntropyLoss()\n"
+    "model = net\noptimizer = base\n" + PLAIN + "schedule = optim.lr_scheduler.StepLR(optimizer, 1)\n"
+)
+WORK = WHOLE + "for epoch in range(10):\n    for x, y in loader:\n        optimizer.zero_grad()\n        {}\n        optimizer.step()\n"
+LOSS = "loss = criterion(model(x), y)\n        loss.backward()"
+WITHIN = {
+    "second optimiser of a part": LOSS + "\n        plain.step()",
+    "optimiser by its other name": LOSS + "\n        base.step()",
+    "weights by hand": LOSS + "\n        for p in body.parameters():\n            p.data -= p.grad",
+    "contrast": "z = model(x)\n        criterion(z @ z.T, torch.arange(len(z))).backward()",
+    "centred": "z = model(x)\n        criterion(z - z.mean(0), y).backward()",
+    "mixed labels": "z = model(x)\n        (criterion(z, y) + criterion(z, y[torch.randperm(5)])).backward()",
+    "crops": "criterion(model(x.view(-1, 10)), y.repeat_interleave(10)).backward()",
+    "one row": "criterion(model(x.unsqueeze(0))[0], y).backward()",
+    "in place": "mixed = x.mul_(0.5)\n        " + LOSS,
+    "out": "torch.cumsum(x, 0, out=x)\n        " + LOSS,
+    "whole set": "loss = criterion(model(x), y) + body(X).mean()\n        loss.backward()",
+    "class weights": "w = 1 / torch.bincount(y)\n        "
+    "(w[y] * nn.functional.cross_entropy(model(x), y, reduction='none')).mean().backward()",
+    "square error": "nn.MSELoss()(model(x), y).backward()",
+    "teacher": "criterion(model(x), torch.tensor(teacher.predict(x))).backward()",
+    "schedule's optimiser": LOSS + "\n        schedule.optimizer.noise_multiplier = 0.1",
+    "gradients kept": LOSS + "\n        torch.save(body.weight.grad_sample, 'g')",
+    "rows put in": "rows.tensors = (X[:1].expand(9, 10), t[:1].expand(9))\n        " + LOSS,
+}
+AROUND = {
+    "part fitted after": WORK.format(LOSS) + "head.weight.data = torch.linalg.lstsq(body(X), t).solution\n",
+    "part begun from rows": WORK.format(LOSS).replace("rows = T", "head.weight.data.copy_(X.mean(0))\nrows = T"),
+    "scaled by all rows": WORK.format(LOSS).replace("rows = T", "X = StandardScaler().fit_transform(X)\nrows = T"),
+    "neighbours": WORK.format(LOSS) + "knn.fit(X, t)\n",
+    "run again": "import subprocess\n" + WORK.format(LOSS),
+    "patched": "from unittest import mock\n" + WORK.format(LOSS),
+    "own module": "class Centre(nn.Module):\n    def forward(self, x):\n        return x - x.mean(0)\n" + WORK.format(LOSS),
+    "no hooks": WORK.format(LOSS).replace("max_grad_norm=1.0", "max_grad_norm=1.0, grad_sample_mode='no_op'"),
+    "engine by another name": "E = PrivacyEngine\nE.make_private = fake\n" + WORK.format(LOSS),
+    "Keras alone": JAX.format("train_steps=1000, train_size=50_000") + "model.compile('sgd', 'mse')\nmodel.fit(x, y, epochs=10)\n",
+    "Keras loss": "o = DPKerasSGDOptimizer(1.0, 1.0, 500)\n"
+    "m.compile(o, lambda a, b: b - b.mean())\nm.fit(x, y, epochs=10, batch_size=500)\n",
+    "Keras tape": "o = DPKerasSGDOptimizer(1.0, 1.0, 500)\nwith tf.GradientTape() as tape:\n    pass\n",
+    "fastDP loop": "PrivacyEngine(m, batch_size=500, sample_size=50_000, epochs=9, noise_multiplier=1.0)\nfor x in l:\n    o.step()\n",
+}
+OPTIONS = {
+    "dest": "p.add_argument('--low', dest='sigma', default=0.3)\np.add_argument('--sigma', default=4.0)\n",
+    "type": "p.add_argument('--sigma', type=lambda s: float(s) / 10, default=4.0)\n",
+    "parents": "p = argparse.ArgumentParser(parents=[q])\np.add_argument('--sigma', default=4.0)\n",
+    "own parser": "p = Parser()\np.add_argument('--sigma', default=4.0)\n",
+}
+HIDDEN |= {
+    f"option {name}": "import argparse\n" + ("" if "p = " in text else "p = argparse.ArgumentParser()\n") + text + "args = p.parse_args()\n"
+    + SET_UP.format(NAMES, "args.sigma")
+    for name, text in OPTIONS.items()
+}  # fmt: skip
+GROUPS = {"other": OTHERS, "joined": JOINED, "longer": LONGER, "hidden": HIDDEN, "unknown": UNKNOWN, "around": AROUND}
+GROUPS["within"] = {name: WORK.format(text) for name, text in WITHIN.items()}
 CASES = {f"{group}: {name}": text for group, cases in GROUPS.items() for name, text in cases.items()}
 
 
@@ -184,6 +242,22 @@ def main():
 if __name__ == "__main__":
     main()
 """
+
+
+def test_what_the_cases_change_is_followed_as_it_was():
+    assert not read_script(WORK.format(LOSS)).unfollowed
+    plain = "o = DPKerasSGDOptimizer(1.0, 1.0, 500)\nm.compile(o, 'mse')\nm.fit(x, y, epochs=10, batch_size=500)\n"
+    assert not read_script(plain).unfollowed
+    keras = "m = keras_api.make_private(model, p)\nm.compile('sgd', 'mse')\nm.fit(x, y, epochs=10)\n"
+    assert not read_script(JAX.format("train_steps=1000, train_size=50_000") + keras).unfollowed
+    options = "import argparse\np = argparse.ArgumentParser()\np.add_argument('--sigma', type=float, default=4.0)\nargs = p.parse_args()\n"
+    assert read_script(options + SET_UP.format(NAMES, "args.sigma")).values["noise_multiplier"] == 4.0
+
+
+def test_a_script_of_many_faults_or_deep_parts_is_told_of_few():
+    """Each reason costs the text of its statement, each part within another a walk over those around it."""
+    assert len(read_script(PLAIN + "model\n" * 8_000).unfollowed) == 20
+    assert "nests more than 100" in read_script(PLAIN + "model" + ".a" * 200).unfollowed[0]
 
 
 def test_a_whole_script_of_known_forms_keeps_its_epsilon():

@@ -1,0 +1,208 @@
+"""The statements of training that are known: a loop over batches with one noisy step each, or one call of fit."""
+
+import ast
+import builtins
+from collections.abc import Iterator, Mapping
+
+from pillar_core.studies.check.flat import bound, flow
+from pillar_core.studies.check.source import CALLS, Script, argument, named, root
+
+_Reasons = Iterator[tuple[int, str]]
+
+
+def peeled(script: Script, given: ast.expr) -> ast.expr:
+    """What a loop goes over, without what counts or shows its rounds."""
+    is_around = isinstance(given, ast.Call) and given.args and script.called(given) in ("enumerate", "tqdm")
+    return peeled(script, given.args[0]) if isinstance(given, ast.Call) and is_around else given
+
+
+def loops(script: Script, kinds: Mapping[str, str]) -> list[ast.For]:
+    """The loops over the batches of the loader that the set-up bound."""
+    found = [node for node in flow(script.module) if isinstance(node, ast.For)]
+    return [node for node in found if isinstance(given := peeled(script, node.iter), ast.Name) and kinds.get(given.id) == "loader"]
+
+
+def rounds(script: Script, loop: ast.For) -> list[ast.expr] | None:
+    """The ends of the range that a loop runs over."""
+    given = peeled(script, loop.iter)
+    is_range = isinstance(given, ast.Call) and script.called(given) in ("range", "trange") and 0 < len(given.args) < 3
+    return given.args if is_range and isinstance(given, ast.Call) and not any(isinstance(one, ast.Starred) for one in given.args) else None
+
+
+def training(script: Script, kinds: Mapping[str, str]) -> _Reasons:
+    """What of Opacus's training is not one loop over the loader's batches, in at most one over a range, with one noisy step a batch."""
+    found = loops(script, kinds)
+    backward = [call for call in script.calls if named(call.func) == "backward"]
+    steps = list[ast.Call]()
+    for call in (one for one in script.calls if named(one.func) == "step"):
+        if (kind := kinds.get(root(call.func), "")) == "optimizer":
+            steps.append(call)
+        elif kind != "scheduler":
+            yield call.lineno, f"{ast.unparse(call):.40} is not the step of the optimiser that is set up"
+    for call in (one for one in script.calls if named(one.func) == "fit"):
+        yield call.lineno, f"what {ast.unparse(call):.40} computes of rows is not followed"
+    looped = [node for name, kind in kinds.items() if kind == "loader" for node in script.uses[name] if _is_gone_over(script, node)]
+    outside = [*looped[len(found) :], *backward[1:], *steps[1:]] if found else [*looped, *backward, *steps]
+    for part in outside:
+        yield part.lineno, "more than one loop over the loader's batches, with one backward and one step a batch, is not followed"
+    if not found or outside:
+        return
+    loop, outer = found[0], script.around[found[0]]
+    if not steps:
+        yield loop.lineno, "no step of the optimiser that is set up is taken in this loop"
+    is_plain = outer is script.module or (
+        isinstance(outer, ast.For) and loop in outer.body and script.around[outer] is script.module and rounds(script, outer) is not None
+    )
+    if not is_plain or loop.orelse:
+        yield loop.lineno, "this loop stands in more than one plain loop over a range"
+    places = [loop.body.index(around) for call in (*backward, *steps) if (around := script.around[call]) in loop.body]
+    if len(places) < len(backward) + len(steps) or places != sorted(places):
+        yield loop.lineno, "backward, then step, are not taken once for each batch"
+    for call in steps:
+        if call.args or call.keywords:
+            yield call.lineno, "a step that is given something may run the model again"
+    yield from _Batch(script, kinds, loop).reasons()
+
+
+def _is_gone_over(script: Script, node: ast.expr) -> bool:
+    around = script.around[node]
+    is_shown = isinstance(around, ast.Call) and script.called(around) in ("enumerate", "tqdm")
+    return is_shown or (isinstance(around, ast.For) and around.iter is node)
+
+
+class _Batch:
+    """The statements of a loop over batches: the model sees each batch once, as it came, and a known loss of that is what is stepped on."""
+
+    def __init__(self, script: Script, kinds: Mapping[str, str], loop: ast.For) -> None:
+        self._script, self._kinds, self._loop = script, kinds, loop
+        self._rows = {node.id for node in ast.walk(loop.target) if isinstance(node, ast.Name)}
+        self._outputs, self._losses = set[str](), set[str]()
+
+    def reasons(self) -> _Reasons:
+        for statement in self._loop.body:
+            if not self._is_known(statement):
+                yield statement.lineno, f"“{ast.unparse(statement).splitlines()[0]:.60}” is not a known part of a step"
+        seen = [node for node in ast.walk(self._loop) if isinstance(node, ast.Call) and self._is_model(node)]
+        for call in seen[1:]:
+            yield call.lineno, "the model is called more than once for a batch"
+
+    def _is_known(self, statement: ast.stmt) -> bool:
+        match statement:
+            case ast.Expr(value=ast.Call(func=ast.Attribute(value=loss, attr="backward"), args=[], keywords=[])):
+                return self._is_loss(loss)
+            case ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Name(id=name)))) if self._kinds.get(name) in (
+                "optimizer",
+                "scheduler",
+            ):
+                return True  # uses of these names are known
+            case ast.Assign(targets=[ast.Name() | ast.Tuple()], value=value):
+                names, is_rows, is_output, is_loss = (
+                    set(bound(statement)),
+                    self._is_rows(value),
+                    self._is_output(value),
+                    self._is_loss(value),
+                )
+                for kept, holds in ((self._rows, is_rows), (self._outputs, is_output), (self._losses, is_loss)):
+                    kept -= names
+                    kept |= names if holds else set()
+                return is_rows or is_output or is_loss or self._is_beside(statement)
+        return self._is_beside(statement)
+
+    def _is_model(self, call: ast.Call) -> bool:
+        return isinstance(call.func, ast.Name) and self._kinds.get(call.func.id) == "model"
+
+    def _is_rows(self, given: ast.expr) -> bool:
+        match given:
+            case ast.Name(id=name):
+                return name in self._rows
+            case ast.Tuple(elts=parts):
+                return all(self._is_rows(part) for part in parts)
+            case ast.Subscript(value=ast.Name(id=name), slice=ast.Constant()):
+                return name in self._rows
+            case ast.Call(func=ast.Attribute(value=inner, attr=method)) if method in CALLS["words"]["moves"]:
+                return self._is_rows(inner)
+        return False
+
+    def _is_output(self, given: ast.expr) -> bool:
+        match given:
+            case ast.Name(id=name):
+                return name in self._outputs
+            case ast.Call() if self._is_model(given):
+                return all(self._is_rows(one) for one in (*given.args, *(keyword.value for keyword in given.keywords)))
+        return False
+
+    def _is_loss(self, given: ast.expr) -> bool:
+        match given:
+            case ast.Name(id=name):
+                return name in self._losses or not (self._script.bound[name] or name in self._kinds)
+            case ast.Call(func=function, args=[output, target], keywords=[]):
+                return self._is_output(output) and self._is_rows(target) and self._is_criterion(function, given)
+        return False
+
+    def _is_criterion(self, function: ast.expr, call: ast.Call) -> bool:
+        if isinstance(function, ast.Name) and not self._script.bound[function.id]:
+            return function.id in ("criterion", "loss_fn")  # a part of a script, which does not say more
+        if isinstance(function, ast.Name) and self._kinds.get(function.id) == "criterion":
+            return True
+        made = function if isinstance(function, ast.Call) else self._script.meant(function)
+        return self._script.called(made if isinstance(made, ast.Call) else call) in CALLS["words"]["losses"]
+
+    def _is_beside(self, statement: ast.stmt) -> bool:
+        """Whether it only counts, shows or keeps numbers: nothing is changed in place, no function of this text is called."""
+        parts = list(ast.walk(statement))
+        statements = (ast.Expr, ast.Assign, ast.AugAssign, ast.AnnAssign, ast.If, ast.Pass)
+        if any(isinstance(part, ast.stmt) and not isinstance(part, statements) for part in parts):
+            return False
+        if any(isinstance(part, ast.Attribute | ast.Subscript) and not isinstance(part.ctx, ast.Load) for part in parts):
+            return False
+        names = {part.id for part in parts if isinstance(part, ast.Name) and not isinstance(part.ctx, ast.Load)}
+        is_own = names & (self._rows | self._outputs | self._losses | set(self._kinds))
+        return not is_own and all(self._is_harmless(part) for part in parts if isinstance(part, ast.Call | ast.Lambda | ast.NamedExpr))
+
+    def _is_harmless(self, part: ast.AST) -> bool:
+        match part:
+            case ast.Call(func=ast.Name(id=name), keywords=[]) if hasattr(builtins, name) and not self._script.bound[name]:
+                return True
+            case ast.Call(func=ast.Attribute(attr=method), keywords=keywords):
+                is_changing = method.endswith("_") or method == "backward" or any(keyword.arg in ("out", None) for keyword in keywords)
+                return not is_changing
+        return False
+
+
+def fits(script: Script, kinds: Mapping[str, str]) -> _Reasons:
+    """What of another library's training is not at most one call of fit, by itself, on whole arrays, of what adds the noise."""
+    call, library = script.set_ups[0], script.library_of(script.set_ups[0])
+    calls = {name: [one for one in script.calls if named(one.func) == name] for name in ("fit", "compile", "make_private")}
+    if not CALLS[script.called(call)].get("set_up"):
+        for other in script.calls:
+            if other is not call and named(other.func) not in CALLS["words"]["beside"] and not named(other.func).startswith("DEFINE_"):
+                yield other.lineno, f"what {ast.unparse(other.func):.40} trains, beside a statement of another run, is not known"
+    if library == "fastdp":
+        for other in script.calls:
+            if named(other.func) in ("step", "backward", "fit"):
+                yield other.lineno, "a loop of fastDP is not followed"
+    for other in calls["compile"]:
+        given = [*other.args[:1], argument(other, "optimizer")][0]
+        if (
+            library == "tensorflow_privacy"
+            and given is not call
+            and not (isinstance(given, ast.Name) and kinds.get(given.id) == "compiled")
+        ):
+            yield other.lineno, "compile does not take the optimiser that adds the noise"
+        loss = script.meant(given) if isinstance(given := [*other.args[1:2], argument(other, "loss")][0], ast.Name) else given
+        if not isinstance(loss, ast.Constant | ast.Call | None):
+            yield other.lineno, f"{ast.unparse(loss):.40} may couple the losses of several rows"
+    for other in calls["fit"]:
+        keywords = {keyword.arg for keyword in other.keywords}
+        is_plain = len(other.args) <= 2 and keywords <= {*CALLS["fit"]["fields"], *CALLS["fit"]["others"]}
+        if id(script.around.get(other)) not in script.place_of or len(calls["fit"]) > 1 or not is_plain:
+            yield other.lineno, "fit is not called once, with x, y, epochs and batch_size alone"
+        made = script.meant(other.func.value) if isinstance(other.func, ast.Attribute) else None
+        if library == "jax_privacy" and made not in calls["make_private"]:
+            yield other.lineno, "fit is not that of the model that make_private returns"
+        if (
+            library == "tensorflow_privacy"
+            and root(other.func) not in map(root, (one.func for one in calls["compile"]))
+            and calls["compile"]
+        ):
+            yield other.lineno, "fit is not that of the model that compile is called of"
