@@ -29,7 +29,7 @@ _EITHER = (
 def inputs(read: check.Reading, *, has_script: bool) -> dict[str, Any]:
     """The numbers that the script does not say, by name; beside a script none is filled in."""
     if read.unfollowed:
-        _offer({name: value for name, value in read.values.items() if name in check.FIELDS})
+        _offer({name: value for name, value in read.values.items() if name in check.FIELDS}, check.sampler_of(read) if read.library else "")
     said = set() if read.unfollowed else set(read.values)
     hidden = {name for name in check.FIELDS if {name, check.ALTERNATIVES.get(name)} & said}
     for column, (label, names, help_) in zip(st.columns(2), _EITHER, strict=True):
@@ -47,14 +47,17 @@ def inputs(read: check.Reading, *, has_script: bool) -> dict[str, Any]:
     return values
 
 
-def _offer(named: dict[str, Any]) -> None:
+def _offer(named: dict[str, Any], drawn: str) -> None:
     """The numbers that a script names and that do not count by themselves, to be taken over."""
     if named:
-        words = ", ".join(f"{_LABELS[name]} = {value}" for name, value in named.items())
-        st.button(plain.text(f"Take the numbers that it names: {words}"), on_click=_take, args=(named,), key="check-take")
+        words = ", ".join(
+            [*(f"{_LABELS[name]} = {value}" for name, value in named.items()), *([check.SAMPLERS[drawn].lower()] if drawn else [])]
+        )
+        st.button(plain.text(f"Take what it names: {words}"), on_click=_take, args=(named, drawn), key="check-take")
 
 
-def _take(named: dict[str, Any]) -> None:
+def _take(named: dict[str, Any], drawn: str) -> None:
+    local.link("check-sampler", drawn)
     for name, value in named.items():
         local.link(f"check.script.{name}", value)
     for _, names, _ in _EITHER:
@@ -83,14 +86,13 @@ def checked(script: str, sampler: Any, **numbers: Any) -> check.RunCheck:
 def answer(found: check.RunCheck) -> None:
     """Certified ε by relation, what the library says, what is wrong and what to change."""
     for column, (relation, bounds) in zip(st.columns(2), found.epsilon.items(), strict=True):
-        shown = "none proven" if bounds is None else f"≤ {bounds.upper:.4g}" if math.isfinite(bounds.upper) else "∞"
-        column.metric(f"Proven ε, {odds.relation_words(relation)}", shown, help=found.known[relation], border=True)
+        value = "none proven" if bounds is None else f"≤ {bounds.upper:.4g}" if math.isfinite(bounds.upper) else "∞"
+        column.metric(f"Proven ε, {odds.relation_words(relation)}", value, help=found.known[relation], border=True)
     for column, one in zip(st.columns(max(len(found.reported), 1)), found.reported, strict=False):
         column.metric(f"{one.library} says", f"{one.epsilon:.4g}", help=one.why, border=True)
-    for words in found.problems:
-        st.warning(plain.text(words), icon=":material/warning:")
-    for words in found.advice:
-        st.info(plain.text(words), icon=":material/lightbulb:")
+    for told, shown, icon in ((found.problems, st.warning, ":material/warning:"), (found.advice, st.info, ":material/lightbulb:")):
+        if told:
+            shown("\n".join(f"- {plain.text(words)}" for words in told), icon=icon)
     rows = [
         (f"certified, {odds.relation_words(name)}", bounds and bounds.upper, found.known[name]) for name, bounds in found.epsilon.items()
     ]

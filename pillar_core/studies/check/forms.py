@@ -263,7 +263,7 @@ class Forms:
                 is_own = script.bound[start] and start not in script.origins
                 made = script.values.get(start)
                 is_kept = isinstance(node, ast.Subscript) or (isinstance(made, ast.Call) and named(made.func) == "parse_args")
-                if not (is_own and is_kept) and not text.startswith(("torch.backends.", "os.environ[")):
+                if start != "self" and not (is_own and is_kept) and not text.startswith(("torch.backends.", "os.environ[")):
                     yield node.lineno, f"{text:.40} is changed"
         for node in flow(script.module):
             if not isinstance(node, ast.Call):
@@ -324,7 +324,7 @@ def _hiding(tree: ast.Module) -> _Reasons:
                 yield node.lineno, f"{name} may let one step sum over the batches of several processes"
             case ast.Match() | ast.Global() | ast.Nonlocal():
                 yield node.lineno, f"{type(node).__name__.lower()} may give a name another value"
-            case ast.Name(id=name, ctx=ast.Store()) | ast.FunctionDef(name=name) if hasattr(builtins, name):
+            case ast.Name(id=name, ctx=ast.Store()) | ast.FunctionDef(name=name) if hasattr(builtins, name) and name != "__init__":
                 yield node.lineno, f"{name} is given another meaning"
             case ast.alias() if hasattr(builtins, node.asname or node.name) and node.name != "tqdm":
                 yield node.lineno, f"{node.asname or node.name} is given another meaning"

@@ -107,7 +107,7 @@ def check_run(
     else:
         values, problems = _merged(given, reading)
         missing = _missing(values, reading)
-    drawn, own = _sampler(reading, sampler), _sampler(reading, None)
+    drawn, own = sampler_of(reading, sampler), sampler_of(reading)
     if reading.library and drawn != own:
         problems.append(f"The script's batches are {own}, you said {drawn}: yours was counted.")
     if missing:
@@ -170,7 +170,7 @@ def _is_answered(name: str, values: Mapping[str, Any]) -> bool:
     return name in values or ALTERNATIVES.get(name) in values
 
 
-def _sampler(reading: Reading, asked: str | None) -> str:
+def sampler_of(reading: Reading, asked: str | None = None) -> str:
     """What draws the batches: as asked, else as the script's library does."""
     if asked is not None or not reading.library:
         return asked or "poisson"
