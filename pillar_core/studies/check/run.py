@@ -311,6 +311,10 @@ def _problems(counted: Mapping[str, Any], passes: float, factor: float, reading:
         found.append(
             f"n is no multiple of the batch: a loop over incomplete batches takes {whole:,} steps; {counted['steps']:,} were counted."
         )
+    if reading.values.get("is_seeded"):
+        found.append(
+            "The script seeds its random numbers: whoever knows the seed can take the noise away. Its ε holds if the seed is secret."
+        )
     if "layer" in str(reading.values.get("clipping", "")):
         found.append("Clipping per layer: the layers' clip norms must add up, as squares, to max_grad_norm squared.")
     if reading.values.get("clipping") == "automatic":

@@ -101,6 +101,8 @@ def _read(tree: ast.Module) -> Reading:
                 hidden.add(field)
             else:
                 found[field] = value
+    if any(named(call.func) in CALLS["words"]["seeds"] for call in script.calls):
+        found["is_seeded"] = True
     if script.is_weighted():
         found["sampler"] = "weighted"
     if library == "tensorflow_privacy" and not CALLS[script.called(script.set_ups[0])].get("set_up"):

@@ -351,3 +351,11 @@ def test_batches_that_an_optimiser_accumulates_are_one_batch():
     assert check.epsilon == pc.check_run(**given, batch_size=200, epochs=10, noise_multiplier=1.0).epsilon
     halved = pc.check_run(**given, batch_size=None, script=text.format(10))
     assert halved.epsilon == pc.check_run(**given, batch_size=200, epochs=10, noise_multiplier=0.5).epsilon
+
+
+def test_noise_from_a_seed_is_told():
+    given = {"n": 60_000, "batch_size": None, "epochs": 10, "delta": 1e-6}
+    plain, seeded = (pc.check_run(**given, script=text + OPACUS.format("", "1.0", "")) for text in ("", "torch.manual_seed(0)\n"))
+    assert seeded.epsilon == plain.epsilon
+    assert "seed is secret" in " ".join(seeded.problems)
+    assert "seed is secret" not in " ".join(plain.problems)
