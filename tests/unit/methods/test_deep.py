@@ -182,6 +182,29 @@ def test_micro_batches_change_nothing_but_rounding(monkeypatch):
         np.testing.assert_allclose(one, other, atol=1e-4)
 
 
+@pytest.mark.parametrize(("name", "most"), [("small_cnn", 1e-5), ("wrn_16_4", 3e-4)])
+def test_one_row_more_moves_the_others_by_rounding_alone(name, most):
+    """Grey images, whose maps are almost constant, so that normalisation enlarges rounding: three times what docs/pitfalls.md measured."""
+    module, generator = networks.build(name, channels=1, n_classes=10, seed=0).module, rng_torch()
+    for parameter in module.parameters():
+        parameter.requires_grad_(True)
+        if not parameter.any():
+            parameter.data.normal_(0, 0.05, generator=generator)
+    size = gradients.micro_rows(sum(parameter.numel() for parameter in module.parameters()), 1, torch.device("cpu"))
+    assert size == (12 if name == "wrn_16_4" else 128)
+    parameters = list(module.parameters())
+    with gradients.per_row(module) as wrapped:
+        sums = [
+            gradients.clipped_gradient_sum(
+                wrapped, parameters, torch.zeros(n, 1, 8, 8), torch.zeros(n, dtype=torch.int64), copies=1, clip=1.0
+            )
+            for n in (1, 2, 3, 4, 11, 12)
+        ]
+    for n, one, other in ((1, 0, 1), (2, 1, 2), (3, 2, 3), (11, 4, 5)):
+        assert float((sums[one] - n / (n + 1) * sums[other]).norm()) <= most
+        assert float((sums[other] - sums[one]).norm()) <= 1 + most
+
+
 def test_a_gpu_without_memory_halves_the_micro_batch_and_says_so(monkeypatch):
     case = case_for(METHODS["from_scratch"])
     whole, _ = case.fit(case.view)

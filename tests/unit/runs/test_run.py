@@ -111,6 +111,12 @@ def test_seeds_repeat_and_releases_do_not(split):
     assert not any("not for release" in note for note in release.notes)
 
 
+def test_every_epsilon_assumes_that_no_scale_was_taken_from_private_rows(split):
+    """A scaler fitted on all rows before they were brought is not seen here, and one row moves the features of all others through it."""
+    (form,) = (line for line in pc.run("pillar", split, epsilon=1.0, seed=0).guarantee.assumptions if "features" in line)
+    assert all(word in form for word in ("scaling", "without looking at private rows"))
+
+
 def test_a_method_that_spends_otherwise_than_declared_is_refused(split, monkeypatch):
     one = running.solve("pillar", split, epsilon=1.0)
     one_step = running.dataclasses.replace(one.settings, steps=1)
