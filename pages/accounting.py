@@ -27,7 +27,7 @@ with failures.shown("This cannot be accounted for."):
     setting = accounting_views.controls(settings)
     if setting is not None:
         accounting_views.numbers(setting)
-        view = local.one("View", list(VIEWS), "steps", name="accounting-view", title=VIEWS.__getitem__, help="Five looks at one run.")
+        view = local.one("View", VIEWS, "steps", name="accounting-view", help="Five looks at one run.")
         match view:
             case "steps":
                 accounting_views.against_steps(setting, settings)

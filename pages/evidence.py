@@ -34,7 +34,7 @@ VIEWS = {
 with contextlib.suppress(PillarError):  # the view says what is wrong
     evidence_verdict.line(settings)
 with failures.shown("This evidence could not be gathered."):
-    view = local.one("View", list(VIEWS), "attack", name="evidence-view", title=VIEWS.__getitem__, help="Six kinds of evidence.")
+    view = local.one("View", VIEWS, "attack", name="evidence-view", help="Six kinds of evidence.")
     match view:
         case "attack":
             evidence_attacks.attack(settings)

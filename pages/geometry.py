@@ -53,12 +53,7 @@ with failures.shown("The geometry of these rows could not be drawn."):
     for column, (label, value, words) in zip(st.columns(4), numbers, strict=True):
         column.metric(label, value, help=words, border=True)
     chosen = local.one(
-        "View",
-        list(geometry_views.VIEWS),
-        "xi",
-        name="geometry-view",
-        title=geometry_views.VIEWS.__getitem__,
-        help="Looks at the same rows; the sidebar's k and ε are marked in each.",
+        "View", geometry_views.VIEWS, "xi", name="geometry-view", help="Looks at the same rows; the sidebar's k and ε are marked in each."
     )
     geometry_views.draw(chosen, settings)
 

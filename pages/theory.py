@@ -22,10 +22,9 @@ theme.title(
 )
 chosen = local.one(
     "Laboratory",
-    list(_VIEWS),
+    _VIEWS,
     "mixture",
     name="theory-view",
-    title=_VIEWS.__getitem__,
     help="Three playgrounds and every theorem of the papers; ε and the seed come from the sidebar.",
 )
 with failures.shown("This could not be computed."):

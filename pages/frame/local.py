@@ -3,7 +3,7 @@
 Links carry each of them, unless it says why not where it is made (`unlinked`).
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import streamlit as st
@@ -11,6 +11,9 @@ import streamlit as st
 from pages.frame import controls, plain, session
 from pillar_core.params import Param
 
+Options = Sequence[Any] | Mapping[Any, str]
+"""What is offered, perhaps with the words of each."""
+Title = Callable[[Any], Any]
 _WIDGET, _UNLINKED, _SEPARATOR = "local-widget.", "unlinked.", ","
 
 
@@ -43,31 +46,43 @@ def unlinked(key: str, why: str) -> str:
     return key
 
 
-def one(label: str, options: list[Any], default: Any, *, name: str, title: Any, help: str, unlinked: str = "") -> Any:
+def one(label: str, options: Options, default: Any, *, name: str, title: Title = str, help: str, unlinked: str = "") -> Any:
     """A choice of one among a few."""
+    options, title = _titled(options, title)
     shown = _offered(name, options, default, unlinked)
     st.segmented_control(label, options, format_func=_plainly(title), help=help, **_widget(name, unlinked))
     return shown
 
 
-def select(label: str, options: list[Any], default: Any, *, name: str, title: Any, help: str, unlinked: str = "") -> Any:
+def select(label: str, options: Options, default: Any, *, name: str, title: Title = str, help: str, unlinked: str = "") -> Any:
     """A choice of one among many."""
+    options, title = _titled(options, title)
     shown = _offered(name, options, default, unlinked)
     st.selectbox(label, options, format_func=title, help=help, **_widget(name, unlinked))
     return shown
 
 
-def slider(label: str, options: list[Any], default: Any, *, name: str, title: Any = str, help: str, unlinked: str = "") -> Any:
+def slider(label: str, options: Options, default: Any, *, name: str, title: Title = str, help: str, unlinked: str = "") -> Any:
     """A slider over values worth trying."""
+    options, title = _titled(options, title)
     shown = _offered(name, options, default, unlinked)
     st.select_slider(label, options, format_func=title, help=help, **_widget(name, unlinked))
     return shown
 
 
 def several(
-    label: str, options: list[str], default: list[str], *, name: str, title: Any, help: str, unlinked: str = "", are_many: bool = False
+    label: str,
+    options: Options,
+    default: list[str],
+    *,
+    name: str,
+    title: Title = str,
+    help: str,
+    unlinked: str = "",
+    are_many: bool = False,
 ) -> list[str]:
     """A choice of one or more names, kept as text; `are_many` offers them in a list that opens."""
+    options, title = _titled(options, title)
     codes = str(_read(name, _SEPARATOR.join(default), unlinked)).split(_SEPARATOR)
     shown = [option for item in codes for option in options if item in (option, controls.code(option))]
     session.fill(_WIDGET + name, shown or default)
@@ -98,7 +113,7 @@ def field(param: Param, *, name: str, label: str, unlinked: str = "") -> Any:
     """An input made from a parameter: a choice, a whole number or a number; one that may be none starts empty."""
     allowed = f"{param.help} Allowed: {param.range}."
     if param.choices:
-        return select(label, list(param.choices), param.default, name=name, title=str, help=allowed, unlinked=unlinked)
+        return select(label, list(param.choices), param.default, name=name, help=allowed, unlinked=unlinked)
     kept = _read(name, "" if param.none_means else param.kind(param.default), unlinked)
     shown = None if kept == "" else controls.typed(kept, param.kind(param.default))
     session.fill(_WIDGET + name, shown)
@@ -107,7 +122,11 @@ def field(param: Param, *, name: str, label: str, unlinked: str = "") -> Any:
     return shown
 
 
-def _plainly(title: Callable[[Any], Any]) -> Callable[[Any], str]:
+def _titled(options: Options, title: Title) -> tuple[list[Any], Title]:
+    return list(options), options.__getitem__ if isinstance(options, Mapping) else title
+
+
+def _plainly(title: Title) -> Callable[[Any], str]:
     """The words of an option, for the elements that would read them as Markdown."""
     return lambda option: plain.text(title(option))
 

@@ -25,7 +25,7 @@ def controls(settings: Settings) -> GaussianSetting | None:
     with one:
         labels = {"epsilon": "Sidebar's ε", "noise": "Noise", "risk": "A risk"}
         help_ = "What is given: ε, σ, or the most that any attack may reach."
-        how = local.one("Start from", list(labels), "epsilon", name="accounting-from", title=labels.__getitem__, help=help_)
+        how = local.one("Start from", labels, "epsilon", name="accounting-from", help=help_)
     with two:
         steps = local.slider("Steps", list(_STEPS), 1000, name="accounting-steps", title=lambda n: f"{n:,}", help="Noisy steps taken.")
     with three:
@@ -52,7 +52,7 @@ def _risk() -> tuple[float, float | None]:
     kinds = {"guess": "Bets turned right", "found": "Members found at 1 % false alarms"}
     with left:
         help_ = "Even bets on whether a row took part, turned from wrong to right by the model; or members that a careful accuser finds."
-        kind = local.one("Prevent", list(kinds), "guess", name="accounting-risk", title=kinds.__getitem__, help=help_)
+        kind = local.one("Prevent", kinds, "guess", name="accounting-risk", help=help_)
     with right:
         if kind == "guess":
             help_ = "At most one bet in so many is turned. A coin wins half of them anyway."

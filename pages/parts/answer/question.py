@@ -50,7 +50,7 @@ def title(name: str) -> str:
 def target(settings: Settings) -> float | None:
     """The accuracy that is wanted, in [0, 1]; None where the budget is given instead."""
     hint = "With an accuracy, the smallest ε that should reach it is looked for, and the sidebar's is not used."
-    by = local.one("What is given", list(_GIVEN), "budget", name="answer-given", title=_GIVEN.__getitem__, help=hint)
+    by = local.one("What is given", _GIVEN, "budget", name="answer-given", help=hint)
     if by == "budget":
         return None
     sidebar.number("target", step=1)

@@ -36,7 +36,6 @@ def draw(settings: Settings) -> None:
         names,
         names[: plots.MOST_SETS],
         name="sets",
-        title=str,
         help="Data sets and backbones with measured curves at the sidebar's ε, δ and adjacency.",
     )
     shown = table[table["set"].isin(chosen[: plots.MOST_SETS])]

@@ -95,10 +95,9 @@ def _margins(settings: Settings) -> None:
     with one:
         convention = local.one(
             "Margin as",
-            list(_CONVENTIONS),
+            _CONVENTIONS,
             "cosine_margin",
             name="convention",
-            title=_CONVENTIONS.__getitem__,
             help="PILLAR divides by the row's length, the earlier paper measures the distance. Both are 0 on the hyperplane.",
         )
     with two:
@@ -222,7 +221,7 @@ def _name(settings: Settings) -> str:
 
 def _which() -> str:
     hint = "PILLAR separates pairs of classes; the earlier paper separates each class from the rest."
-    return str(local.one("Separators of", list(_WHICH), "pairs", name="which", title=_WHICH.__getitem__, help=hint))
+    return str(local.one("Separators of", _WHICH, "pairs", name="which", help=hint))
 
 
 def _standardise() -> bool:

@@ -33,15 +33,7 @@ def panel(settings: Settings) -> None:
     with opened:
         left, right = st.columns(2)
         with left:
-            page = local.one(
-                "Opens",
-                list(_PAGES),
-                "learn",
-                name="teach-page",
-                unlinked=_OWN_LINK,
-                title=_PAGES.__getitem__,
-                help="What the class sees first.",
-            )
+            page = local.one("Opens", _PAGES, "learn", name="teach-page", unlinked=_OWN_LINK, help="What the class sees first.")
             step = local.slider(
                 "Step",
                 list(of.numbers),

@@ -30,9 +30,7 @@ def panel(settings: Settings, runs: pd.DataFrame) -> None:
     items = papers.catalogue()
     left, right = st.columns([1, 3])
     with left:
-        paper = local.select(
-            "Paper", list(_PAPERS), "pillar", name="papers-paper", title=_PAPERS.__getitem__, help="Whose tables and figures."
-        )
+        paper = local.select("Paper", _PAPERS, "pillar", name="papers-paper", help="Whose tables and figures.")
     mine = items[items["paper"] == paper].set_index("item").to_dict("index")
     with right:
         item = local.select(
@@ -59,7 +57,7 @@ def _runnable(name: str, settings: Settings, runs: pd.DataFrame) -> None:
     left, right = st.columns(2)
     with left:
         names = list(papers.TABLES[name].datasets)
-        dataset = local.select("Its private data", names, names[0], name=f"papers-data-{name}", title=str, help="One part of the table.")
+        dataset = local.select("Its private data", names, names[0], name=f"papers-data-{name}", help="One part of the table.")
     with right:
         private_name = settings.data
         data = local.select(

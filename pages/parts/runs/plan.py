@@ -84,22 +84,10 @@ def _builder(settings: Settings) -> dict[str, Any]:
             fraction = local.slider("Share that is public", [0.01, 0.05, 0.1, 0.2, 0.5], 0.1, name="plan-share", help="Of the train rows.")
         with right:
             ks = local.several(
-                "k",
-                [str(k) for k in KS],
-                ["10", "40"],
-                name="plan-k",
-                are_many=True,
-                title=str,
-                help="Directions kept, for learners that project.",
+                "k", [str(k) for k in KS], ["10", "40"], name="plan-k", are_many=True, help="Directions kept, for learners that project."
             )
             budgets = local.several(
-                "ε",
-                list(_EPSILON_WORDS),
-                ["0.1", "0.7", "2"],
-                name="plan-epsilon",
-                are_many=True,
-                title=str,
-                help="Budgets; inf is no noise.",
+                "ε", list(_EPSILON_WORDS), ["0.1", "0.7", "2"], name="plan-epsilon", are_many=True, help="Budgets; inf is no noise."
             )
             seeds = local.slider(
                 "Seeds",

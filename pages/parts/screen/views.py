@@ -131,9 +131,7 @@ def enough(choice: Choice, settings: Settings) -> None:
 def more(choice: Choice, table: pd.DataFrame, settings: Settings) -> None:
     """One of the views behind the ranking."""
     hint = "What lies behind a ranking by gradients. All of these read private rows without noise."
-    view = local.one(
-        "Look closer", list(VIEWS), "accuracy", name="screen-view", unlinked=screening.IN_SCREEN, title=VIEWS.__getitem__, help=hint
-    )
+    view = local.one("Look closer", VIEWS, "accuracy", name="screen-view", unlinked=screening.IN_SCREEN, help=hint)
     if view == "accuracy":
         _accuracy(choice, table, settings)
         return

@@ -24,7 +24,7 @@ def draw(settings: Settings) -> None:
     """The chosen theorem."""
     hint = "Each shows its formula as printed and, where the print is wrong, corrected."
     titles = {name: calculator.title for name, calculator in CALCULATORS.items()}
-    chosen = local.select("Theorem", list(titles), "pillar_theorem_1", name="theorem", title=titles.__getitem__, help=hint)
+    chosen = local.select("Theorem", titles, "pillar_theorem_1", name="theorem", help=hint)
     calculator = CALCULATORS[chosen]
     st.markdown(f"**{calculator.says}**")
     st.caption(calculator.source)
@@ -158,14 +158,7 @@ def shown(value: float) -> str:
 
 
 def _curves(inputs: dict[str, Any], settings: Settings) -> None:
-    axis = local.one(
-        "Along",
-        list(_AXES),
-        "k",
-        name="rate-axis",
-        title=_AXES.__getitem__,
-        help="The input on the horizontal axis; all others as set above.",
-    )
+    axis = local.one("Along", _AXES, "k", name="rate-axis", help="The input on the horizontal axis; all others as set above.")
     spans = {"k": (1, 2000), "d": (10, 10_000), "gamma": (0.01, 0.9), "epsilon": (0.05, 8), "alpha": (0.01, 0.5)}
     grid = geometric_grid(*spans[axis], 40)
     xs = sorted({round(x) for x in grid}) if axis in ("k", "d") else [float(x) for x in grid]
