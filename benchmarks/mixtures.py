@@ -16,6 +16,7 @@ import pandas as pd
 import torch
 from scipy.optimize import nnls
 
+from judged import DELTA
 from pillar_core import metrics
 from pillar_core.accounting import mu_of
 from pillar_core.arrays import Array
@@ -24,9 +25,8 @@ from pillar_core.rng import stream
 from pillar_core.runs.run import run_many, solve
 from pillar_core.runs.splitting import split
 from pillar_core.screening.class_signal import ROWS, Candidate, ClassSums, public_centre, released, signal, unit
-from pillar_core.studies.screening.judged import DELTA
-from pillar_core.studies.screening.yardstick import DRAWN, LENT, Yardstick
 from pillar_core.types import FeatureSet
+from yardstick import DRAWN, LENT, Yardstick
 
 SCREENED, EPSILONS, SEEDS = 0.3, (0.3, 1.0), range(5)
 OTHERS = ("fashion_mnist", "mnist", "pneumonia_mnist", *LENT, *DRAWN)

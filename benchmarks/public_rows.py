@@ -16,8 +16,8 @@ import torch
 from pillar_core.rng import stream
 from pillar_core.runs.run import run_many, solve
 from pillar_core.runs.splitting import split
-from pillar_core.studies.screening.yardstick import Yardstick
 from pillar_core.types import FeatureSet
+from yardstick import Yardstick
 
 FOREIGN = {"fashion_mnist": "mnist", "mnist": "fashion_mnist", "pneumonia_mnist": "fashion_mnist"}
 SIZES = (5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000)

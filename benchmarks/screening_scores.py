@@ -22,6 +22,7 @@ import numpy as np
 import pandas as pd
 import torch
 
+import judged
 import pillar_core as pc
 from pillar_core.accounting import mu_of
 from pillar_core.arrays import Array
@@ -34,10 +35,9 @@ from pillar_core.screening.leep import label_shares, negative_leep
 from pillar_core.screening.logme import best_evidence
 from pillar_core.screening.models import model_of
 from pillar_core.screening.otdd import otdd
-from pillar_core.studies.screening import judged
-from pillar_core.studies.screening.yardstick import Yardstick
 from pillar_core.subspace import projection_distance
 from pillar_core.types import Dataset, FeatureSet
+from yardstick import Yardstick
 
 EPSILONS = (0.1, 0.3, 1.0, 3.0, None)
 DRAWS = 4

@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from judged import DELTA
 from pillar_core import metrics
 from pillar_core.accounting import epsilon_of_mu, mu_of
 from pillar_core.arrays import Array
@@ -20,9 +21,8 @@ from pillar_core.rng import stream
 from pillar_core.runs.run import run_many, solve
 from pillar_core.runs.splitting import split
 from pillar_core.screening.trim import trim
-from pillar_core.studies.screening.judged import DELTA
-from pillar_core.studies.screening.yardstick import LENT, MOST, TASKS, Yardstick
 from pillar_core.types import FeatureSet
+from yardstick import LENT, MOST, TASKS, Yardstick
 
 OWN = {"Fashion, 10 classes": 1000, "MNIST, 10 classes": 250, "X-rays, pneumonia or not": 150, "CIFAR-10, animal or vehicle": 100}
 """By task its source's own public rows: a tenth."""

@@ -44,7 +44,7 @@ with st.expander("How this was computed", icon=":material/science:"):
         "directions keep, against how far the private rows lie from its mean. 1 is no signal. A first is *clear* where its signal is "
         "twice that of any other beyond the noise.\n"
         "- **Is it any good?** On twelve private tasks with 22 candidates each, its pick was held against what PILLAR reaches with "
-        "every candidate: `docs/screening.md` has the table, and `python -m pillar_core bench screening` makes it again.\n"
+        "every candidate: `docs/screening.md` has the table, and `python benchmarks/judged.py` makes it again.\n"
         "- **Scores by gradients** (folded away above): gradients of each row's loss under random labels at the model's start, the "
         "first k right singular directions of each set, the projection metric of the two spaces over √k. With ε a sketch of 64 numbers is "
         "clipped and its second moment released once. “Pure ε” draws directions with the exact Bingham sampler and no chance δ of "

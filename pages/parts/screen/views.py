@@ -2,6 +2,7 @@
 
 import dataclasses
 import math
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -15,8 +16,9 @@ from pages.parts.screen import question as screening
 from pages.parts.screen import sets as screening_sets
 from pages.parts.screen.question import Choice
 from pillar_core import plots
+from pillar_core.registry import facts
 from pillar_core.studies.screening import benefit as experiments
-from pillar_core.studies.screening import judged, public_rows
+from pillar_core.studies.screening import public_rows
 from pillar_core.studies.screening.answers import OWN_HALF
 from pillar_core.types import Provenance
 
@@ -163,6 +165,20 @@ def more(choice: Choice, table: pd.DataFrame, settings: Settings) -> None:
         st.caption(f"Without labels, so left out: {plain.text(', '.join(absent))}.")
 
 
+def placed(rows_per_noise: float, epsilon: float) -> str:
+    """A sentence on where a question with this μN/C lies in the yardstick, and what the first of five lost there at the nearest ε."""
+    yardstick: dict[str, Any] = facts(Path(__file__).with_name("yardstick.toml"))
+    least, lost = yardstick["least_signal"], yardstick["points_lost"]
+    if rows_per_noise < least:
+        said = f"Below {least:.0f} nothing was tested: bring more rows, or spend more."
+        return f"What a class weighs against noise, μN/C, is {rows_per_noise:.1f} here. {said}"
+    nearest = min(lost.keys() - {"blind"}, key=lambda one: abs(math.log(float(one) / epsilon)))
+    return (
+        f"What a class weighs against noise, μN/C, is {rows_per_noise:.0f} here. On the yardstick's confirming tasks the first of five "
+        f"candidates lost {lost[nearest]} points of PILLAR's accuracy at ε = {nearest}, a blind choice {lost['blind']}."
+    )
+
+
 def _accuracy(choice: Choice, table: pd.DataFrame, settings: Settings) -> None:
     """A private learner trained with every candidate, beside the score."""
     hint = "The learner that is trained with each candidate as its public data. GEP needs no public labels."
@@ -214,7 +230,7 @@ def _nulls(choice: Choice, table: pd.DataFrame) -> None:
     if "noise_floor" in table.attrs:
         lines.append(f"**Noise** alone reaches {table.attrs['noise_floor']:.2f} at this ε and size: scores above it cannot be told apart.")
     if "rows_per_noise" in table.attrs:
-        lines.append(judged.placed(table.attrs["rows_per_noise"], float(choice.epsilon or 1.0)))
+        lines.append(placed(table.attrs["rows_per_noise"], float(choice.epsilon or 1.0)))
     if lines:
         st.markdown(" ".join(lines))
 

@@ -6,11 +6,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import judged
+import yardstick
+from pages.parts.screen import views
 from pillar_core.rng import stream
 from pillar_core.screening import class_signal
-from pillar_core.studies.screening import judged, yardstick
-from pillar_core.studies.screening.yardstick import PUBLIC, TASKS, Task, Yardstick
 from pillar_core.types import FeatureSet
+from yardstick import PUBLIC, TASKS, Task, Yardstick
 
 HERE = [task for task in TASKS if task.source not in yardstick.LENT]
 
@@ -95,9 +97,9 @@ def test_cells_without_signal_are_left_out() -> None:
 
 
 def test_a_question_is_placed_in_the_yardstick() -> None:
-    assert "at ε = 0.3, a blind choice 9" in judged.placed(40.0, 0.4)
-    assert "at ε = 3," in judged.placed(40.0, 8.0)
-    assert "nothing was tested" in judged.placed(9.0, 0.1)
+    assert "at ε = 0.3, a blind choice 9" in views.placed(40.0, 0.4)
+    assert "at ε = 3," in views.placed(40.0, 8.0)
+    assert "nothing was tested" in views.placed(9.0, 0.1)
 
 
 def test_the_ceiling_falls_with_the_noise_of_seeds() -> None:

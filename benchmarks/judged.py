@@ -1,11 +1,16 @@
 """Scores of public data on the yardstick: what taking a score's first costs in accuracy, and how well it orders the candidates.
 
+`python benchmarks/judged.py` prints each score's regret and rank correlation on both sides of the yardstick, from the accuracies in
+yardstick.csv: the tables of docs/screening.md. `--help` names the folder of images that do not come with the library, and more.
+
 Every score is a function of one release: the class sums Σ u e_yᵀ, the second moment Σ u uᵀ or a mean of random features, of rows u in
 coordinates that the candidates decide (`class_signal.public_centre`), each with sensitivity 1; two together get noise √2 as large.
 """
 
+import argparse
 import itertools
 import math
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -17,13 +22,14 @@ import pandas as pd
 from pillar_core import metrics
 from pillar_core.accounting import epsilon_of_mu, mu_of
 from pillar_core.arrays import Array
+from pillar_core.commands.options import show_progress
 from pillar_core.deferred import stats, torch
-from pillar_core.registry import facts
 from pillar_core.rng import stream
 from pillar_core.screening import class_signal
 from pillar_core.screening.class_signal import Candidate, ClassSums
-from pillar_core.studies.screening.yardstick import NONE, TASKS, Task, Yardstick, measured
+from pillar_core.spreadsheets import without_formulas
 from pillar_core.subspace import projection_distance
+from yardstick import LENT, NONE, TASKS, Task, Yardstick, measured
 
 KEPT = Path(__file__).with_name("yardstick.csv")
 """Measured accuracies: task, candidate, learner, epsilon and one accuracy a seed."""
@@ -243,7 +249,7 @@ def sides(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def kept() -> pd.DataFrame:
-    """The accuracies that come with the library, a row a cell: task, candidate, learner, epsilon, seed0 …, accuracy (their mean)."""
+    """The accuracies that were measured, a row a cell: task, candidate, learner, epsilon, seed0 …, accuracy (their mean)."""
     table = pd.read_csv(KEPT)
     return table.assign(accuracy=table.filter(regex=SEEDS).mean(axis=1))
 
@@ -258,19 +264,6 @@ def ceiling(accuracies: pd.DataFrame, *, learner: str = "pillar") -> pd.DataFram
         single, count = float(np.mean(pairs)), seeds.shape[1]
         rows.append({"task": task, "epsilon": epsilon, "ceiling": math.sqrt(max(count * single / (1 + (count - 1) * single), 0.0))})
     return pd.DataFrame(rows)
-
-
-def placed(rows_per_noise: float, epsilon: float) -> str:
-    """A sentence on where a question with this μN/C lies in the yardstick, and what the first of five lost there at the nearest ε."""
-    if rows_per_noise < LEAST_SIGNAL:
-        said = f"Below {LEAST_SIGNAL:.0f} nothing was tested: bring more rows, or spend more."
-        return f"What a class weighs against noise, μN/C, is {rows_per_noise:.1f} here. {said}"
-    lost = facts(Path(__file__).with_suffix(".toml"))["points_lost"]
-    nearest = min(lost.keys() - {"blind"}, key=lambda one: abs(math.log(float(one) / epsilon)))
-    return (
-        f"What a class weighs against noise, μN/C, is {rows_per_noise:.0f} here. On the yardstick's confirming tasks the first of five "
-        f"candidates lost {lost[nearest]} points of PILLAR's accuracy at ε = {nearest}, a blind choice {lost['blind']}."
-    )
 
 
 def has_signal(task: str, epsilon: float) -> bool:
@@ -299,3 +292,39 @@ def _words(values: pd.Series) -> str:
 def _waved(rows: Array, waves: Array) -> Array:
     turned = rows @ waves
     return np.concatenate([np.cos(turned), np.sin(turned)], axis=1).astype(np.float64) / math.sqrt(waves.shape[1])
+
+
+def main() -> None:
+    """Prints the tables, or measures accuracies anew."""
+    parser = argparse.ArgumentParser(description="scores of public data against the accuracy that each candidate gives")
+    parser.add_argument("--images", type=Path, help=f"a folder with {' and '.join(LENT.values())}, which do not come with the library")
+    parser.add_argument("--epsilon", default="0.1,0.3,1,3,inf", help="comma-separated budgets of screening; inf: without noise")
+    parser.add_argument("--train", help="comma-separated learners: measure accuracies anew, into --output, in place of judging scores")
+    parser.add_argument("--total", type=float, help="screen at 0.3 and train PILLAR on what is left of this ε (1 or 3), and no more tables")
+    parser.add_argument("--seeds", type=int, default=3, help="runs a cell, where accuracies are measured")
+    parser.add_argument("--output", default="yardstick.csv", help="CSV file of accuracies that were measured")
+    options = parser.parse_args()
+    made = Yardstick(options.images, progress=show_progress)
+    absent = [task.name for task in TASKS if task not in made.tasks]
+    if absent:
+        print(f"without {', '.join(absent)}, and without candidates from {', '.join(LENT)}: give --images", file=sys.stderr)
+    if options.train:
+        runs = pd.DataFrame(measured(made, made.tasks, learners=options.train.split(","), seeds=range(options.seeds)))
+        cells = ["task", "candidate", "learner", "epsilon"]
+        wide = runs.pivot(index=cells, columns="seed", values="accuracy").rename(columns="seed{}".format).reset_index()
+        without_formulas(wide).to_csv(options.output, index=False)
+        return
+    accuracies = kept()
+    if options.total:
+        print(pd.DataFrame(in_one_budget(made, made.tasks, total=options.total, spent=0.3, accuracies=accuracies)).to_string(index=False))
+        return
+    epsilons = [None if text == "inf" else float(text) for text in options.epsilon.split(",")]
+    table = judged(pd.DataFrame(scored(made, made.tasks, epsilons=epsilons)), accuracies)
+    print(sides(table).to_string(index=False))
+    print(ceiling(accuracies).to_string(index=False))
+    said = pd.DataFrame(verdicts(made, made.tasks, epsilons=[one for one in epsilons if one is not None], accuracies=accuracies))
+    print(said.groupby(["confirms", "spent"])[["is_clear", "is_wrong", "lost", "covered"]].mean().to_string())
+
+
+if __name__ == "__main__":
+    main()
