@@ -10,7 +10,6 @@ from pillar_core.commands import (
     compare,
     data,
     doctor,
-    documents,
     epsilon,
     extract,
     jobs,
@@ -41,7 +40,6 @@ COMMANDS = (
     jobs,
     cache,
     doctor,
-    documents,
 )
 
 

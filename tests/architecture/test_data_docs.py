@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from docs.generated import DATA, datasets_table
 from pillar_core.commands import parser
-from pillar_core.studies.documents import DATA, datasets_table
 
 TEXT = Path(DATA).read_text(encoding="utf-8")
 
@@ -14,7 +14,7 @@ TEXT = Path(DATA).read_text(encoding="utf-8")
 def test_the_table_of_data_sets_is_generated():
     table = re.search(r"<!-- datasets -->\n(.*?)<!-- /datasets -->", TEXT, flags=re.DOTALL)
     assert table is not None
-    assert table[1] == datasets_table(), "run `python -m pillar_core documents` to write it again"
+    assert table[1] == datasets_table(), "run `python -m docs.generated` to write it again"
 
 
 def test_commands_parse():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from pillar_core.studies.documents import methods_table
+from docs.generated import methods_table
 
 README = Path(__file__).resolve().parents[2] / "README.md"
 
@@ -30,4 +30,4 @@ def test_commands_parse():
 def test_the_table_of_methods_is_generated():
     table = re.search(r"<!-- methods -->\n(.*?)<!-- /methods -->", README.read_text(encoding="utf-8"), flags=re.DOTALL)
     assert table is not None
-    assert table[1] == methods_table(), "run `python -m pillar_core documents` to write it again"
+    assert table[1] == methods_table(), "run `python -m docs.generated` to write it again"

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from docs.generated import SCREENING, scores_table
 from pillar_core.commands.listing import WHAT
 from pillar_core.registry import PLUGIN_GROUPS
-from pillar_core.studies.documents import SCREENING, scores_table
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 DECLARED = re.compile(r"^\w+(?:: Registry\[\w+\])? = \w*Registry\(\"([^\"]+)\"", flags=re.MULTILINE)
@@ -43,4 +43,4 @@ def test_the_documentation_names_every_registry_its_module_and_its_group() -> No
 def test_the_table_of_scores_is_generated() -> None:
     table = re.search(r"<!-- scores -->\n(.*?)<!-- /scores -->", SCREENING.read_text(encoding="utf-8"), flags=re.DOTALL)
     assert table is not None
-    assert table[1] == scores_table(), "run `python -m pillar_core documents` to write it again"
+    assert table[1] == scores_table(), "run `python -m docs.generated` to write it again"

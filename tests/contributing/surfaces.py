@@ -14,7 +14,6 @@ from streamlit.testing.v1 import AppTest
 
 import pillar_core as pc
 from page_reading import metric, offered
-from pillar_core.__main__ import main
 from pillar_core.studies.compare.view import COMPARE_VIEWS
 from pillar_core.theory import CALCULATORS
 
@@ -61,7 +60,7 @@ def test_surfaces_of_the_command_line(name, listed):
 
 
 def test_surfaces_of_the_documents():
-    assert main(["documents"]) == 0
+    subprocess.run([sys.executable, "-m", "docs.generated"], cwd=COPY, check=True)
     assert "`noisy_means` | Noisy means" in (COPY / "README.md").read_text(encoding="utf-8")
 
 

@@ -6,6 +6,7 @@ import dataclasses
 
 import pytest
 
+from docs.generated import scores_table
 from page_reading import Start, words
 from pages.parts.screen.question import EPSILON, SCORE, Choice
 from pages.parts.screen.sets import USUAL
@@ -15,7 +16,6 @@ from pillar_core.backbones import efficientnet_lite0
 from pillar_core.data import uploads
 from pillar_core.rng import stream
 from pillar_core.screening import SCORES
-from pillar_core.studies.documents import scores_table
 from pillar_core.studies.screening import answers
 from pillar_core.types import Dataset
 

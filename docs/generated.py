@@ -1,14 +1,13 @@
-"""Tables of the documentation that come from the registries."""
+"""Tables of README and documentation that come from the registries; `python -m docs.generated` writes them again."""
 
 import re
 from pathlib import Path
 
 from pillar_core.data import DATASETS
-from pillar_core.installation import ROOT
 from pillar_core.methods import METHODS
 from pillar_core.screening import SCORES
 
-README = ROOT / "README.md"
+README = Path(__file__).parents[1] / "README.md"
 DATA = README.parent / "docs" / "data.md"
 SCREENING = DATA.with_name("screening.md")
 
@@ -44,14 +43,13 @@ def scores_table() -> str:
     return head + "| --- | --- | --- | --- | --- | --- |\n" + "".join(rows)
 
 
-def write_readme() -> None:
-    """Writes the tables into the README and the documentation."""
-    _write(README, "methods", methods_table())
-    _write(DATA, "datasets", datasets_table())
-    _write(SCREENING, "scores", scores_table())
-
-
 def _write(path: Path, mark: str, table: str) -> None:
     block = f"<!-- {mark} -->\n{table}<!-- /{mark} -->"
     text = path.read_text(encoding="utf-8")
     path.write_text(re.sub(f"<!-- {mark} -->.*<!-- /{mark} -->", lambda _: block, text, flags=re.DOTALL), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    _write(README, "methods", methods_table())
+    _write(DATA, "datasets", datasets_table())
+    _write(SCREENING, "scores", scores_table())
