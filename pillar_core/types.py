@@ -7,6 +7,8 @@ from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import Annotated, Any, Protocol, runtime_checkable
 
+import numpy as np
+
 from pillar_core.arrays import Array
 from pillar_core.errors import BudgetError, DataError, SettingError
 from pillar_core.fingerprint import fingerprint
@@ -116,13 +118,18 @@ class Guarantee:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Persons:
-    """Whose train rows are, where a person may have several: `of` (n,) int64 or words, and how many rows of one count at `most`.
+    """Whose train rows are, where a person may have several: `of` (n,) int64 numbers, and how many rows of one count at `most`.
 
     `most` is declared, never counted: ε of every run on the rows is that of a person with up to so many.
     """
 
     of: Array
     most: int
+
+    @classmethod
+    def named(cls, names: Array, most: int) -> "Persons":
+        """With numbers in place of names, which nothing needs."""
+        return cls(np.unique(names, return_inverse=True)[1], int(most))
 
     def at(self, rows: Array) -> "Persons":
         """Whose those of the train rows are."""

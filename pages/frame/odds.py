@@ -43,9 +43,8 @@ def sentence(settings: Settings) -> str:
 def unit(data: str) -> str:
     """What ε protects in a set: a row, or a person."""
     its_card = uploads.card(data) if uploads.is_name(data) else None
-    if its_card is not None and its_card.rows_per_person is not None:
-        return f"person with up to {its_card.rows_per_person} rows"
-    return "person" if its_card is not None and OF_PERSONS in its_card.notes else "row"
+    most = 1 if its_card is not None and OF_PERSONS in its_card.notes else its_card and its_card.rows_per_person
+    return "row" if most is None else "person" if most == 1 else f"person with up to {most} rows"
 
 
 def relation_words(relation: str, data: str = "") -> str:

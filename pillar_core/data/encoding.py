@@ -33,7 +33,6 @@ _IDENTIFYING = re.compile(
 _PERSON = re.compile(r"(person|patient|subject|participant|user|customer|client)[_\W]?(id|nr|no|number|name)?", re.I)
 OF_PERSONS = "Of each person the first row was kept and the others are used nowhere, so that ε protects a person."
 """The note on rows of which `rows_of_persons` left one of each."""
-OF_SEVERAL = "Of each person the first {} rows were kept and the others are used nowhere. ε protects a person with all of them."
 
 
 @dataclasses.dataclass(frozen=True)
@@ -194,10 +193,10 @@ def private_parts(frame: Any, columns: Sequence[Column], recipe: Recipe, *, pers
     x, names = encoded(frame, columns, recipe)
     notes = [f"Labels come from column {recipe.label!r}. Features: {listed(names)}."]
     y = labels_of(frame[recipe.label])
-    notes += [] if person is None else [OF_PERSONS if most == 1 else OF_SEVERAL.format(most)]
-    of = None if person is None else np.unique(frame[person], return_inverse=True)[1]
+    notes += [OF_PERSONS] if person is not None and most == 1 else []
+    of = None if person is None else frame[person].to_numpy()
     train, test = partition(frame, taken(frame, ("split",)), y, notes, persons=of)
-    persons = None if of is None or most == 1 else Persons(of[train], most)
+    persons = None if of is None or most == 1 else Persons.named(of[train], most)
     return Parts(x[train], y[train], x[test] if len(test) else None, y[test] if len(test) else None, None, tuple(notes), persons=persons)
 
 

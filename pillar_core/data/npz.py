@@ -16,8 +16,9 @@ from pillar_core.data import scratch
 from pillar_core.data.parts import Parts, check_unpacked
 from pillar_core.data.wording import listed
 from pillar_core.errors import DataError
+from pillar_core.types import Persons
 
-KEYS = ("x_train", "y_train", "x_test", "y_test", "classes")
+KEYS = ("x_train", "y_train", "x_test", "y_test", "classes", "persons", "rows_per_person")
 IMAGE_KEYS = {"train_images": "x_train", "train_labels": "y_train", "test_images": "x_test", "test_labels": "y_test"}
 LARGEST = 16 * 2**30
 PIECE = 2**24
@@ -38,10 +39,11 @@ UNREADABLE = (
 
 
 def read_npz(content: io.BytesIO | Path) -> Parts:
-    """The arrays of a npz, by the names of `KEYS` (or medmnist's), without ever unpickling.
+    """The arrays of a npz, by the names of `KEYS` (or medmnist's), without ever unpickling. Of the persons of the train rows, where the
+    file names them, `rows_per_person` rows count, or one.
 
     Raises:
-        DataError: not a npz, pickled, truncated, too large, or without x_train.
+        DataError: not a npz, pickled, truncated, too large, without x_train, or other persons than train rows.
     """
     arrays, others = arrays_of(content)
     arrays = {IMAGE_KEYS.get(key, key): value for key, value in arrays.items()}
@@ -52,7 +54,9 @@ def read_npz(content: io.BytesIO | Path) -> Parts:
     if "meta" in arrays:
         notes.append(f"Made by: {_meta(arrays['meta'])}")
     classes = None if "classes" not in arrays else np.atleast_1d(arrays["classes"]).tolist()
-    return Parts(arrays["x_train"], arrays.get("y_train"), arrays.get("x_test"), arrays.get("y_test"), classes, tuple(notes))
+    persons = _persons(arrays.get("persons"), arrays.get("rows_per_person"), arrays["x_train"].shape[:1])
+    rows = (arrays["x_train"], arrays.get("y_train"), arrays.get("x_test"), arrays.get("y_test"))
+    return Parts(*rows, classes, tuple(notes), persons=persons)
 
 
 def arrays_of(content: io.BytesIO | Path, *, also: tuple[str, ...] = ()) -> tuple[dict[str, Array], list[str]]:
@@ -96,6 +100,16 @@ def _array(archive: zipfile.ZipFile, member: zipfile.ZipInfo, content: io.BytesI
             return np.asarray(np.lib.format.read_array(stream, allow_pickle=False))
         pieces = iter(lambda: stream.read(PIECE), b"")
         return scratch.on_disk(pieces, dtype, shape, order="F" if is_fortran else "C")
+
+
+def _persons(named: Array | None, most: Array | None, shape: tuple[int, ...]) -> Persons | None:
+    if named is None and most is None:
+        return None
+    if named is None or named.shape != shape or named.dtype.kind not in "iuSU":
+        raise DataError("persons must hold a number or a word for each train row: whose it is.")
+    if most is not None and (most.size != 1 or most.dtype.kind not in "iu" or most.item() < 1):
+        raise DataError("rows_per_person must be one whole number from 1 on.")
+    return Persons.named(named, 1 if most is None else most.item())
 
 
 def _refuse_other_formats(content: io.BytesIO | Path) -> None:

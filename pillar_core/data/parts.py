@@ -14,6 +14,7 @@ from pillar_core.types import Persons
 ALWAYS_UNPACKED, TIMES_UNPACKED = 2**30, 100
 """Bytes to which any file may unpack, and how many times its own size beyond that: few bytes never stand for any amount of work."""
 
+OF_SEVERAL = "Of each private person at most {} train rows are used, the first ones. ε protects a person with all of them."
 MOST_COLUMNS = 20_000
 """Columns of a csv or parquet table: each costs time, an empty one too."""
 
@@ -33,6 +34,11 @@ class Parts:
     notes: tuple[str, ...] = ()
     stored_rows: tuple[str, ...] = ()
     persons: Persons | None = None
+
+    @property
+    def said(self) -> tuple[str, ...]:
+        """The notes, and how many rows of a person count, where persons are declared."""
+        return self.notes if self.persons is None else (*self.notes, OF_SEVERAL.format(self.persons.most))
 
     @property
     def holds_images(self) -> bool:

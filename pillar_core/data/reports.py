@@ -99,9 +99,9 @@ def public_rows(labels: Array | None, n_train: int, public_fraction: float) -> i
 
 def _of_parts(parts: Parts, public_fraction: float | None) -> Report:
     outcome = arrays.check(parts.x_train, parts.y_train, parts.x_test, parts.y_test, parts.classes)
-    notes = parts.notes + outcome.notes
+    notes = parts.said + outcome.notes
     if outcome.features is not None:
-        return described(outcome.features, notes, public_fraction)
+        return described(dataclasses.replace(outcome.features, persons=parts.persons), notes, public_fraction)
     shape = np.shape(parts.x_train)
     n_train, n_test = len(parts.x_train) if shape else 0, 0 if parts.x_test is None or not np.ndim(parts.x_test) else len(parts.x_test)
     return Report(False, n_train + n_test, shape[1:], outcome.classes, outcome.problems, notes, (), n_train, n_test)
@@ -116,21 +116,25 @@ def described(data: Dataset | FeatureSet, notes: tuple[str, ...], public_fractio
     n_train, n_test = len(data.x_train), 0 if data.x_test is None else len(data.x_test)
     shape = tuple(int(size) for size in data.x_train.shape[1:])
     preview = tuple(_row(data, number) for number in range(min(PREVIEW_ROWS, n_train)))
-    n_public = 0 if public_fraction is None else public_rows(data.y_train, n_train, public_fraction)
-    problems = _too_few(n_train, n_public, public_fraction)
+    counted, labels, unit = n_train, data.y_train, "train rows"
+    if data.persons is not None:  # who is public is so as a whole
+        first = np.unique(data.persons.of, return_index=True)[1]
+        counted, labels, unit = len(first), labels if labels is None else labels[first], "persons with train rows"
+    n_public = 0 if public_fraction is None else public_rows(labels, counted, public_fraction)
+    problems = _too_few(counted, n_public, public_fraction)
     if not problems:
-        notes = (_said(n_train, n_public), *_single(data), *notes)
+        notes = (_said(counted, n_public, unit), *_single(data), *notes)
     return Report(
         not problems, n_train + n_test, shape, data.classes, problems, notes, preview, n_train, n_test, data.x_train.ndim > 2, n_public
     )
 
 
-def _said(n_train: int, n_public: int) -> str:
+def _said(count: int, n_public: int, unit: str) -> str:
     if not n_public:
-        return f"All {n_train:,} train rows are private: public rows come from elsewhere."
+        return f"All {count:,} {unit} are private: public rows come from elsewhere."
     return (
-        f"{n_public:,} of these {n_train:,} train rows become public: ε does not protect them, and what is released may show them. "
-        f"The other {n_train - n_public:,} are private."
+        f"{n_public:,} of these {count:,} {unit} become public: ε does not protect them, and what is released may show them. "
+        f"The other {count - n_public:,} are private."
     )
 
 

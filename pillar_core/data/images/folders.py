@@ -33,7 +33,7 @@ MOST_AHEAD = 50_000
 class Member:
     """One file: its path for people, what opens its bytes, and a stamp that changes with them ("" where there is none).
 
-    `label` and `in_test` follow from the layout. `packed`: the bytes that it takes in a zip.
+    `label`, `in_test` and `person` follow from the layout. `packed`: the bytes that it takes in a zip.
     """
 
     path: PurePosixPath
@@ -42,6 +42,7 @@ class Member:
     label: str = ""
     in_test: bool = False
     packed: float = math.inf
+    person: str = ""
 
     @property
     def is_image(self) -> bool:
@@ -71,11 +72,13 @@ class Layout:
     """Image files with their classes, and notes on what was decided.
 
     `classes` gives the order of the codes (empty: sorted). Without test images of their own a fifth becomes the test rows.
+    `rows_per_person`: how many images of one person count at most; None where every image is an example of its own.
     """
 
     members: tuple[Member, ...]
     notes: tuple[str, ...] = ()
     classes: tuple[str, ...] = ()
+    rows_per_person: int | None = None
 
 
 @contextlib.contextmanager

@@ -14,7 +14,7 @@ from pillar_core.data.partition import stratified
 from pillar_core.data.parts import Parts, opened, place_of
 from pillar_core.data.wording import listed
 from pillar_core.errors import DataError
-from pillar_core.types import Dataset
+from pillar_core.types import Dataset, Persons
 
 SET_APART = "There are no test images of their own: a stratified fifth became the test rows (the same fifth every time)."
 
@@ -71,10 +71,12 @@ def assembled(layout: Layout, *, name: str, seed: int = 0) -> Dataset:
     skipped = sorted([*bad, *done.skipped])
     if skipped:
         notes = (*notes, f"{len(skipped)} files do not decode and were skipped: {listed(skipped)}.")
-    y_train, y_test = (_labels_of(part, keep) for part, keep in zip((train, test), done.keep, strict=True))
+    y_train, y_test = (_told(part, keep, "label") for part, keep in zip((train, test), done.keep, strict=True))
+    most, of = layout.rows_per_person, _told(train, done.keep[0], "person")
+    persons = None if most is None else Persons.named(of, most)
     x_test = done.rows[1] if len(y_test) else None
     said = (*layout.notes, *notes, *more)
-    parts = Parts(done.rows[0], y_train, x_test, y_test if len(y_test) else None, layout.classes or None, said, done.stored)
+    parts = Parts(done.rows[0], y_train, x_test, y_test if len(y_test) else None, layout.classes or None, said, done.stored, persons)
     return checked_images(parts, name=name, divide=False)
 
 
@@ -84,7 +86,7 @@ def checked_images(parts: Parts, *, name: str, seed: int = 0, divide: bool = Tru
     Raises:
         DataError: shapes or types that are no images, or labels that `features` would refuse.
     """
-    train, test, notes = parts.x_train, parts.x_test, list(parts.notes)
+    train, test, notes = parts.x_train, parts.x_test, list(parts.said)
     for title, rows in (("x_train", train), ("x_test", test)):
         if rows is not None:
             _check_shape(rows, title)
@@ -94,20 +96,20 @@ def checked_images(parts: Parts, *, name: str, seed: int = 0, divide: bool = Tru
     stand_in = [None if rows is None else np.zeros((len(rows), 1), dtype=np.float32) for rows in (train, test)]
     divides = divide and test is None and parts.y_train is not None
     labels = arrays.check(stand_in[0], parts.y_train, stand_in[1], parts.y_test, parts.classes, is_divided_later=divides).required()
-    y_train, y_test = labels.y_train, labels.y_test
+    y_train, y_test, persons = labels.y_train, labels.y_test, parts.persons
     if divides and y_train is not None:
-        rest, held_out = stratified(y_train, seed=seed, name="images")
+        rest, held_out = stratified(y_train, seed=seed, name="images", persons=None if persons is None else persons.of)
         train, test, y_train, y_test = scratch.taken(train, rest), scratch.taken(train, held_out), y_train[rest], y_train[held_out]
+        persons = persons and persons.at(rest)
         notes.append(SET_APART)
     notes += labels.notes
     x_test = None if test is None else _tidy(test)
-    return Dataset(
-        name, _tidy(train), y_train, x_test, y_test, labels.classes, title=name, notes=tuple(notes), stored_rows=parts.stored_rows
-    )
+    rows = (_tidy(train), y_train, x_test, y_test)
+    return Dataset(name, *rows, labels.classes, title=name, notes=tuple(notes), stored_rows=parts.stored_rows, persons=persons)
 
 
-def _labels_of(part: list[folders.Member], keep: Array) -> Array:
-    return np.array([member.label for member, is_good in zip(part, keep, strict=True) if is_good], dtype=str)
+def _told(part: list[folders.Member], keep: Array, field: str) -> Array:
+    return np.array([getattr(member, field) for member, is_good in zip(part, keep, strict=True) if is_good], dtype=str)
 
 
 def _sides(members: list[folders.Member], seed: int) -> tuple[list[folders.Member], list[folders.Member], tuple[str, ...]]:

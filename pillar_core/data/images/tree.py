@@ -15,11 +15,12 @@ from pillar_core.errors import DataError
 
 @dataclasses.dataclass(frozen=True)
 class Entry:
-    """One line of a source's list: an image, its label, and whether it is a test image."""
+    """One line of a source's list: an image, its label, whether it is a test image, and whose it is where that is told."""
 
     path: str
     label: str
     in_test: bool = False
+    person: str = ""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -113,6 +114,8 @@ def opened(place: Path) -> Iterator[Tree]:
 
 def _gathered(by_entry: dict[Entry, Member | None], classes: tuple[str, ...], notes: tuple[str, ...]) -> Layout:
     members = [
-        dataclasses.replace(member, label=entry.label, in_test=entry.in_test) for entry, member in by_entry.items() if member is not None
+        dataclasses.replace(member, label=entry.label, in_test=entry.in_test, person=entry.person)
+        for entry, member in by_entry.items()
+        if member is not None
     ]
     return folders.complete(members, [entry.path for entry, member in by_entry.items() if member is None], classes=classes, notes=notes)

@@ -2,9 +2,9 @@
 
 HAM10000: 10,015 dermatoscopic images of 7,470 lesions; images of one lesion stay on one side of the test split. The source has no test
 rows with it: lesions are drawn by class until a fifth of the images is set apart, by the seed. A lesion may have several private images:
-ε protects one image. ChestX-ray14: 112,120 frontal x-rays with up to 14 findings each, with the source's lists of train and test images.
-CheXpert: x-rays of Stanford Hospital; frontal views, with a finding or without; its 234 validation images are test rows. SPR X-ray:
-x-rays of the Paulista Society of Radiology with age and gender; the label here is the gender.
+ε protects one image, and the source tells no patients. ChestX-ray14: 112,120 frontal x-rays with up to 14 findings each, with the source's
+lists of train and test images. CheXpert: x-rays of Stanford Hospital; frontal views, with a finding or without; its 234 validation images
+are test rows. SPR X-ray: x-rays of the Paulista Society of Radiology with age and gender; the label here is the gender.
 """
 
 import dataclasses
@@ -24,7 +24,7 @@ from pillar_core.data.places import RootSettings
 from pillar_core.data.sets.findings import LABELS, Findings
 from pillar_core.data.sets.listed_sets import register
 from pillar_core.errors import DataError
-from pillar_core.params import setting
+from pillar_core.params import Param, setting
 from pillar_core.types import Dataset
 
 DIAGNOSES = {
@@ -80,11 +80,29 @@ CHEST_FINDINGS = (
     "Pneumothorax",
 )
 CHEST_TABLES = ("Data_Entry_2017_v2020.csv", "Data_Entry_2017.csv")
-PATIENTS = "Most patients have several images. ε protects one image; a patient with several is protected less."
+PATIENTS = (
+    "Many patients have several images. ε protects one image; a patient with several is protected less, unless rows_per_person is set."
+)
 
 
 @dataclasses.dataclass(frozen=True)
-class ChestSettings(RootSettings):
+class PatientSettings(RootSettings):
+    """Where the files are, and whether ε is that of a patient."""
+
+    rows_per_person: int | None = setting(
+        Param(
+            "rows_per_person",
+            int,
+            None,
+            "Private images of a patient that are used at most, the first ones: ε of every run is then a patient's.",
+            low=1,
+            none_means="every image is an example of its own",
+        )
+    )
+
+
+@dataclasses.dataclass(frozen=True)
+class ChestSettings(PatientSettings):
     """Where the files are, and how several findings of one image become one label."""
 
     labels: str = setting(LABELS)
@@ -92,7 +110,7 @@ class ChestSettings(RootSettings):
 
 def _chest_xray14(files: Tree, settings: ChestSettings) -> Layout:
     name = next((name for name in CHEST_TABLES if files.find(name) is not None), CHEST_TABLES[0])
-    rows = files.table(name, ("Image Index", "Finding Labels"))
+    rows = files.table(name, ("Image Index", "Finding Labels", "Patient ID"))
     sides = {path: in_test for in_test, part in ((False, "train_val_list.txt"), (True, "test_list.txt")) for path in files.lines(part)}
     row_findings = [set(row["Finding Labels"].split("|")) for row in rows]
     unknown = set().union(*row_findings) - {*CHEST_FINDINGS, "No Finding"}
@@ -100,37 +118,45 @@ def _chest_xray14(files: Tree, settings: ChestSettings) -> Layout:
         raise DataError(f"{name} names findings that ChestX-ray14 does not have: {', '.join(sorted(unknown)[:5])}.")
     findings = Findings([finding.replace("_", " ").lower() for finding in CHEST_FINDINGS], settings.labels)
     codes, keep = findings.of(np.array([[finding in marked for finding in CHEST_FINDINGS] for marked in row_findings]))
-    paths = [row["Image Index"] for row, good in zip(rows, keep, strict=True) if good]
-    entries = [Entry(path, findings.classes[code], sides[path]) for path, code in zip(paths, codes.tolist(), strict=True) if path in sides]
-    unlisted = len(paths) - len(entries)
+    named = [(row["Image Index"], row["Patient ID"]) for row, good in zip(rows, keep, strict=True) if good]
+    found = zip(named, codes.tolist(), strict=True)
+    entries = [Entry(path, findings.classes[code], sides[path], patient) for (path, patient), code in found if path in sides]
+    unlisted = len(named) - len(entries)
     left_out = (f"{unlisted:,} images are in neither list of the source and were left out.",) if unlisted else ()
-    notes = (*findings.notes(int((~keep).sum())), *left_out, PATIENTS)
-    return files.layout_by_name(entries, classes=tuple(findings.classes), notes=notes)
+    notes = (*findings.notes(int((~keep).sum())), *left_out, *_of_images(settings))
+    layout = files.layout_by_name(entries, classes=tuple(findings.classes), notes=notes)
+    return dataclasses.replace(layout, rows_per_person=settings.rows_per_person)
+
+
+def _of_images(settings: PatientSettings) -> tuple[str, ...]:
+    return (PATIENTS,) if settings.rows_per_person is None else ()
 
 
 register("chest_xray14", _chest_xray14, settings=ChestSettings)
 
 
 CHEXPERT_CLASSES = ("no finding", "finding")
-CHEXPERT_NOTES = (
-    "Frontal views only. The label is the source's “No Finding”: uncertain and blank findings count as a finding unless that is marked.",
-    "Many patients have several images. ε protects one image; a patient with several is protected less.",
+CHEXPERT_NOTE = (
+    "Frontal views only. The label is the source's “No Finding”: uncertain and blank findings count as a finding unless that is marked."
 )
 
 
-def _chexpert(files: Tree, _: RootSettings) -> Layout:
+def _chexpert(files: Tree, settings: PatientSettings) -> Layout:
     entries = []
     for in_test, name in ((False, "train.csv"), (True, "valid.csv")):
         for row in files.table(name, ("Path", "Frontal/Lateral", "No Finding")):
             if row["Frontal/Lateral"] == "Frontal":
                 # Paths start with the release's folder (CheXpert-v1.0-small/train/patient00001/…), which may have another name here.
-                path = str(PurePosixPath(*PurePosixPath(row["Path"]).parts[1:]))
-                entries.append(Entry(path, CHEXPERT_CLASSES[row["No Finding"].strip() not in ("1.0", "1")], in_test))
+                path = PurePosixPath(*PurePosixPath(row["Path"]).parts[1:])
+                label = CHEXPERT_CLASSES[row["No Finding"].strip() not in ("1.0", "1")]
+                entries.append(Entry(str(path), label, in_test, path.parts[1]))
     table = files.find("train.csv")
-    return files.layout(entries, below="" if table is None else str(table.path.parent), classes=CHEXPERT_CLASSES, notes=CHEXPERT_NOTES)
+    below, notes = "" if table is None else str(table.path.parent), (CHEXPERT_NOTE, *_of_images(settings))
+    layout = files.layout(entries, below=below, classes=CHEXPERT_CLASSES, notes=notes)
+    return dataclasses.replace(layout, rows_per_person=settings.rows_per_person)
 
 
-register("chexpert", _chexpert)
+register("chexpert", _chexpert, settings=PatientSettings)
 
 
 GENDERS = {"0": "female", "1": "male"}

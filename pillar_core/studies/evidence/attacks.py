@@ -193,7 +193,7 @@ def canary_worlds(one: Solved, *, runs: int, seed: int | None) -> tuple[list[Arr
     Raises:
         UnsupportedError: a learner that cannot be repeated, or returns no linear head.
     """
-    view, canary = audit_rows(one.view)
+    view, canary = audit_rows(one.view, copies=one.guarantee.rows_per_person or 1)
     worlds: list[Array] = []
     added: list[list[Array]] = []
     for place, has_canary in enumerate((True, False)):
@@ -268,14 +268,18 @@ def _pool(split: SemiPrivateSplit, size: int, seed: int | None) -> tuple[Array, 
     return np.concatenate([data.x_train[private], data.x_test[test]]), np.concatenate([data.y_train[private], data.y_test[test]])
 
 
-def audit_rows(view: View) -> tuple[View, tuple[Array, Array]]:
-    """The first private rows, and a canary opposite to its class's mean: never learnt, so its gradient stays at the clip norm."""
+def audit_rows(view: View, *, copies: int = 1) -> tuple[View, tuple[Array, Array]]:
+    """The first private rows, and a canary opposite to its class's mean: never learnt, so its gradient stays at the clip norm.
+
+    copies: how many rows the canary has, all alike: nothing that a person with so many could bring moves the sums further.
+    """
     rows = view.rows[:AUDIT_ROWS] if view.rows is not None else np.arange(min(AUDIT_ROWS, len(view.x)))
     x, y = np.ascontiguousarray(view.x[rows]), view.y[: len(rows)]
     label = int(np.bincount(y).argmax())
     centre = view.x_public.mean(axis=0) if len(view.x_public) else x.mean(axis=0)
     canary = centre - CANARY_LENGTH * (x[y == label].mean(axis=0) - centre)
-    return dataclasses.replace(view, x=x, y=y, rows=None, memo=Memo()), (canary[None].astype(np.float32), np.array([label]))
+    added = np.repeat(canary[None].astype(np.float32), copies, axis=0), np.full(copies, label)
+    return dataclasses.replace(view, x=x, y=y, rows=None, memo=Memo()), added
 
 
 def _floats_of_a_run(one: Solved) -> int:

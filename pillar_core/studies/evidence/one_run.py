@@ -81,21 +81,23 @@ def _estimates(one: Solved, coins: Array, stream: np.random.Generator) -> Array:
     directions = stream.standard_normal((len(coins), view.x.shape[1]))
     x = (centre + spread * directions / np.linalg.norm(directions, axis=1, keepdims=True)).astype(np.float32)
     y = stream.integers(one.view.facts.n_classes, size=len(coins))
-    world = dataclasses.replace(view, x=np.concatenate([view.x, x[coins]]), y=np.concatenate([view.y, y[coins]]), memo=Memo())
+    copies = one.guarantee.rows_per_person or 1  # a canary is a person with as many rows as are counted, all alike
+    entering = np.repeat(np.flatnonzero(coins), copies)
+    world = dataclasses.replace(view, x=np.concatenate([view.x, x[entering]]), y=np.concatenate([view.y, y[entering]]), memo=Memo())
     tape, plan = ReleaseTape(), evidence.plan_of(one)
     classifier = one.method.fit(one.settings, world, one.streams(one.seed), Ledger(tape)).classifier
     if not isinstance(classifier, LinearClassifier):
         raise UnsupportedError(f"{one.method.title} does not return a linear head.")
     rows, added = HeadRows.of(classifier.transform(view.x), view.y), HeadRows.of(classifier.transform(x), y)
-    return _regressed(torch.stack(tape.released)[:, None], rows, added, plan)
+    return _regressed(torch.stack(tape.released)[:, None], rows, added, plan, copies)
 
 
-def _regressed(released: "torch.Tensor", rows: HeadRows, added: HeadRows, plan: HeadPlan) -> Array:
+def _regressed(released: "torch.Tensor", rows: HeadRows, added: HeadRows, plan: HeadPlan, copies: int) -> Array:
     """The linear estimate of coins − ½ with the least mean square error, step by step: (AᵀA + 4)⁻¹Aᵀ(y − A/2)."""
     normal = torch.eye(len(added.y), dtype=torch.float64) / COIN_VARIANCE
     right = torch.zeros(len(added.y), dtype=torch.float64)
     for state, step in zip(trajectory.states(released, plan), released, strict=True):
-        gradients = trajectory.clipped_rows(added, state[0], plan) / (plan.noise_multiplier * plan.l2_clip_norm)
+        gradients = copies * trajectory.clipped_rows(added, state[0], plan) / (plan.noise_multiplier * plan.l2_clip_norm)
         left_over = (step.double() - trajectory.clipped_gradient(rows, state, plan).double()).flatten()
         left_over = left_over / (plan.noise_multiplier * plan.l2_clip_norm)
         normal += gradients @ gradients.T

@@ -17,6 +17,7 @@ from pillar_core import data
 from pillar_core.data import dry_run, read_features
 from pillar_core.data.tables import frame_of
 from pillar_core.errors import DataError, PillarError
+from pillar_core.runs import loading
 
 X = np.arange(40, dtype=np.float32).reshape(20, 2)
 Y = np.arange(20) % 2
@@ -204,6 +205,39 @@ def test_dry_run_counts_the_public_rows_of_the_split(sizes: tuple[int, ...], fra
     if report.ok:
         assert report.notes[0].startswith(f"{len(made.public_x)} of these {len(labels)} train rows become public: ε does not protect them")
         assert f"The other {len(made.private)} are private." in report.notes[0]
+
+
+@pytest.mark.parametrize("is_image", [False, True])
+def test_an_archive_may_say_whose_its_rows_are(is_image: bool) -> None:
+    who = np.array([f"p{row // 4}" for row in range(200)])
+    x = np.random.default_rng(0).integers(256, size=(200, 5, 5) if is_image else (200, 5)).astype(np.uint8)
+    whole = {"x_train": x, "y_train": (np.arange(200) // 4) % 2, "persons": who}
+    read = loading.read(_npz(**whole, rows_per_person=3), filename="mine.npz")
+    assert read.persons is not None
+    assert read.persons.most == 3
+    assert len(read.persons.of) == len(read.x_train)
+    # a fifth of images that bring no test rows: whole persons of four rows each
+    assert np.bincount(read.persons.of, minlength=50).tolist().count(4) == (40 if is_image else 50)
+    split = pc.split(read, public_fraction=0.2)
+    assert split.rows_per_person == 3
+    report = dry_run(_npz(**whole, rows_per_person=3), "mine.npz", public_fraction=0.2)
+    persons = 40 if is_image else 50
+    assert report.notes[0].startswith(f"{report.n_public} of these {persons} persons with train rows become public")
+    assert len(split.public_x) == 4 * report.n_public
+    assert len(split.private) == 3 * (persons - report.n_public)
+    assert any("at most 3 train rows are used" in note for note in report.notes)
+    alone = loading.read(_npz(**whole), filename="mine.npz").persons
+    assert alone is not None
+    assert alone.most == 1
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"persons": np.arange(3)}, {"persons": np.zeros(20)}, {"rows_per_person": 2}, {"persons": np.arange(20), "rows_per_person": 0}],
+)
+def test_persons_that_fit_no_row_are_refused(wrong: dict[str, Any]) -> None:
+    with pytest.raises(DataError, match="person"):
+        read_features(_npz(x_train=X, y_train=Y, **wrong), filename="mine.npz")
 
 
 def test_dry_run_refuses_three_rows_with_the_reason() -> None:

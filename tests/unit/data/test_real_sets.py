@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from scipy.io import savemat
 
+import pillar_core as pc
 from pillar_core.data import DATASETS, load_dataset, places
 from pillar_core.errors import DataError, SettingError, UnknownNameError
 from unit.image_files import images_of, picture, written, zipped
@@ -288,7 +289,8 @@ def test_chest_xray14_findings_become_one_label(tmp_path: Path, table: str) -> N
     names = [f"{i:08d}_000.png" for i in range(12)]
     files = {f"images_{1 + i % 2:03d}/images/{name}": picture(0, i, colour=False) for i, name in enumerate(names)}
     files[table] = (
-        "Image Index,Finding Labels,Patient ID\n" + "\n".join(f"{n},{f},1" for n, f in zip(names, findings, strict=True))
+        "Image Index,Finding Labels,Patient ID\n"
+        + "\n".join(f"{n},{f},{17 if i < 3 else 4}" for i, (n, f) in enumerate(zip(names, findings, strict=True)))
     ).encode()
     files |= {"train_val_list.txt": "\n".join(names[:8]).encode(), "test_list.txt": "\n".join(names[8:]).encode()}
     written(tmp_path, files)
@@ -299,6 +301,15 @@ def test_chest_xray14_findings_become_one_label(tmp_path: Path, table: str) -> N
     assert len(single.classes) == 14
     assert [single.classes[code] for code in single.y_test] == ["mass", "hernia"]
     assert any("6 with none or several were left out" in note for note in single.notes)
+    assert dataset.persons is None
+    assert any("rows_per_person" in note for note in dataset.notes)
+    of_patients = load_dataset("chest_xray14", root=tmp_path, rows_per_person=3)
+    assert of_patients.persons.of.tolist() == [0, 0, 0, 1, 1, 1, 1, 1]
+    assert of_patients.persons.most == 3
+    assert any("at most 3 train rows" in note for note in of_patients.notes)
+    split = pc.split(of_patients)
+    assert split.private.tolist() == [0, 1, 2, 3, 4, 5]
+    assert split.rows_per_person == 3
     (tmp_path / "test_list.txt").write_text("\n".join(names[8:11]))
     assert any("1 images are in neither list" in note for note in load_dataset("chest_xray14", root=tmp_path).notes)
     (tmp_path / table).write_text((tmp_path / table).read_text().replace("Hernia", "Broken leg"))
@@ -319,6 +330,9 @@ def test_chexpert_frontal_views(tmp_path: Path) -> None:
     dataset = load_dataset("chexpert", root=written(tmp_path, files))
     np.testing.assert_array_equal(dataset.y_train, [1, 0, 1, 0, 1])
     assert len(dataset.x_test) == 5
+    of_patients = load_dataset("chexpert", root=tmp_path, rows_per_person=2)
+    assert len(set(of_patients.persons.of.tolist())) == 5
+    assert pc.split(of_patients).rows_per_person == 2
 
 
 def test_sprxray_takes_gender_from_the_table(tmp_path: Path) -> None:
