@@ -11,13 +11,17 @@ import itertools
 import math
 import re
 import textwrap
+import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from string import Template
 from typing import Annotated, Any, Literal
 
 import plotly.graph_objects as go
 
 from pillar_core.errors import SettingError
 from pillar_core.params import Param
+from pillar_core.registry import facts
 
 Mode = Literal["light", "dark"]
 Height = Annotated[int, Param("height", int, 440, "Of a figure.", low=10, high=10**5, unit="pixels")]
@@ -51,20 +55,13 @@ class MethodStyle:
         return self.dark if mode == "dark" else self.light
 
 
-INK: dict[Mode, Ink] = {
-    "light": Ink(text="#23233A", muted="#62637A", grid="#E4E5EE", surface="#FFFFFF", accent="#4C3FB1"),
-    "dark": Ink(text="#ECECF4", muted="#A3A5BA", grid="#2E3144", surface="#12131C", accent="#A99CF5"),
-}
-
-_HUES: dict[str, tuple[str, str]] = {
-    "blue": ("#0072B2", "#4FB3F0"),
-    "vermilion": ("#D55E00", "#FF9152"),
-    "green": ("#008F68", "#3BD1A4"),
-    "orange": ("#C98A00", "#F6BE4A"),
-    "pink": ("#B85A92", "#EBA3CF"),
-    "sky": ("#3A94CC", "#9BDBFF"),
-    "violet": ("#6A4FB3", "#B7A6FF"),
-    "grey": ("#5F6577", "#A9AEBF"),
+_LOOKS: dict[str, Any] = facts(Path(__file__).with_suffix(".toml"))
+_TEMPLATE = Template(Path(__file__).with_name("template.toml").read_text(encoding="utf-8"))
+_HUES: dict[str, tuple[str, str]] = _LOOKS["hues"]
+_EPSILON_ANCHORS: dict[Mode, list[str]] = _LOOKS["epsilon"]
+INK: dict[Mode, Ink] = {mode: Ink(**inks) for mode, inks in _LOOKS["ink"].items()}
+METHOD_STYLES: dict[str, MethodStyle] = {
+    name: MethodStyle(*_HUES[hue], dash, symbol, order) for order, (name, (hue, dash, symbol)) in enumerate(_LOOKS["methods"].items())
 }
 _NOTE = 15
 """Letters of a note that a phone shows in one line."""
@@ -73,57 +70,8 @@ _FOREIGN = re.compile(r"<(?!/?(?:b|i|extra)>|br>)(?=[a-zA-Z/!])")
 """The start of a tag that no figure of ours writes."""
 _SYMBOLS = ("circle", "square", "diamond", "triangle-up", "triangle-down", "pentagon", "hexagon", "star-triangle-up")
 
-_METHODS: tuple[tuple[str, str, str, str], ...] = (
-    ("non_private", "grey", "dash", "line-ew"),
-    ("only_public", "grey", "dot", "x"),
-    ("pillar", "blue", "solid", "circle"),
-    ("dp_raft", "sky", "solid", "hexagon2"),
-    ("dp_raft_pillar", "blue", "longdash", "star-triangle-up"),
-    ("pillar_one_shot", "violet", "solid", "diamond-wide"),
-    ("pillar_kalman", "violet", "longdash", "hexagram"),
-    ("pillar_kalman_labelled", "violet", "longdashdot", "hexagram-open"),
-    ("pillar_noisy_sgd", "blue", "dot", "circle-open"),
-    ("semi_private_halfspace", "sky", "dot", "square-open"),
-    ("dp_sgd", "vermilion", "dash", "square"),
-    ("noisy_gd", "orange", "longdash", "diamond"),
-    ("jl", "green", "dashdot", "triangle-up"),
-    ("dp_pca", "pink", "dashdot", "triangle-down"),
-    ("gep", "green", "solid", "pentagon"),
-    ("gep_labelled", "green", "longdash", "pentagon-open"),
-    ("adadps", "pink", "solid", "hexagon"),
-    ("adamix", "vermilion", "solid", "star"),
-    ("adamix_theory", "vermilion", "dot", "star-open"),
-    ("ppgd", "orange", "dot", "diamond-open"),
-    ("pda_dpmd", "violet", "dash", "cross"),
-    ("dope_sgd", "orange", "solid", "cross-open"),
-    ("pate", "green", "dot", "hourglass"),
-    ("private_knn", "sky", "dash", "bowtie"),
-    ("dp_ls", "orange", "dash", "triangle-left"),
-    ("dp_fc", "orange", "dashdot", "triangle-right"),
-    ("prototypes", "pink", "longdash", "circle-cross"),
-    ("weighted_gradients", "green", "dash", "square-cross"),
-    ("hyfree_dp", "sky", "dashdot", "diamond-cross"),
-    ("second_phase", "violet", "dot", "star-square"),
-    ("private_fine_tuning", "blue", "dash", "star-diamond"),
-    ("from_scratch", "grey", "dashdot", "circle-x"),
-    ("disjunction", "pink", "dot", "square-x"),
-)
-METHOD_STYLES: dict[str, MethodStyle] = {
-    name: MethodStyle(*_HUES[hue], dash, symbol, order) for order, (name, hue, dash, symbol) in enumerate(_METHODS)
-}
-
 EPSILON_RANGE = (0.1, 8.0)
-_EPSILON_ANCHORS: dict[Mode, tuple[str, ...]] = {
-    "light": ("#4B2A8C", "#2F5FB3", "#16889B", "#3D9A57"),
-    "dark": ("#A48FF5", "#6AA8FA", "#3FCBD0", "#A6E37F"),
-}
-ACCURACY_SCALE: list[list[float | str]] = [
-    [0.0, "#2A1A54"],
-    [0.25, "#3B3F92"],
-    [0.5, "#2A7AA6"],
-    [0.75, "#3DB08C"],
-    [1.0, "#E9E36B"],
-]
+ACCURACY_SCALE: list[list[float | str]] = _LOOKS["accuracy"]["scale"]
 
 
 def method_style(name: str) -> MethodStyle:
@@ -182,51 +130,10 @@ def epsilon_value(epsilon: float) -> str:
 @functools.cache
 def template(mode: Mode) -> Any:
     """The plotly template of `mode`: transparent, light grid, no boxes, room for a title and a subtitle."""
-    ink = INK[mode]
-    axis = {
-        "gridcolor": ink.grid,
-        "gridwidth": 1,
-        "zeroline": False,
-        "showline": False,
-        "ticks": "",
-        "tickfont": {"size": 13, "color": ink.muted},
-        "automargin": True,
-        "title": {"font": {"size": 14, "color": ink.muted}, "standoff": 12},
-    }
-    layout = go.Layout(
-        font={"family": FONT, "size": 14, "color": ink.text},
-        title={
-            "font": {"family": HEADING_FONT, "size": 19, "color": ink.text, "weight": 600},
-            "subtitle": {"font": {"family": FONT, "size": 13, "color": ink.muted}},
-            "x": 0,
-            "xref": "container",
-            "xanchor": "left",
-            "yref": "container",
-            "y": 1,
-            "yanchor": "top",
-            "pad": {"t": 6, "l": 4},
-        },
-        paper_bgcolor="rgba(0,0,0,0)",
-        plot_bgcolor="rgba(0,0,0,0)",
-        colorway=categorical(7, mode),
-        xaxis=axis,
-        yaxis=axis,
-        hovermode="closest",
-        separators=". ",
-        hoverlabel={"bgcolor": ink.surface, "bordercolor": ink.grid, "font": {"family": FONT, "size": 13, "color": ink.text}},
-        legend={
-            "orientation": "h",
-            "y": -0.2,
-            "yanchor": "top",
-            "x": 0,
-            "font": {"size": 13, "color": ink.text},
-            "bgcolor": "rgba(0,0,0,0)",
-        },
-        margin={"l": 8, "r": 16, "t": 84, "b": 8},
-        uniformtext={"minsize": 10, "mode": "hide"},
-        modebar={"remove": ["sendChartToCloud"]},
-    )
-    return go.layout.Template(layout=layout)
+    words = {**dataclasses.asdict(INK[mode]), "font": FONT, "heading": HEADING_FONT}
+    layout = tomllib.loads(_TEMPLATE.substitute(words))
+    axis = layout.pop("axis")
+    return go.layout.Template(layout={**layout, "colorway": categorical(7, mode), "xaxis": axis, "yaxis": axis})
 
 
 def finished(figure: Any, *, title: str, caption: str, alt: str, mode: Mode, height: int = 440, line: int = 112) -> Any:
