@@ -19,9 +19,9 @@ CIFAR, TAR = "torchvision:cifar10", "cifar-10-python.tar.gz"
 MODULE = """
 import json, os
 from torchvision.datasets import CIFAR10
-from pillar_core.data.images.cifar import CIFAR10 as batches
+from pillar_core.data.images.cifar import VERSIONS
 CIFAR10.url, CIFAR10.tgz_md5, sums = json.loads(os.environ["SERVED_SETS"])
-batches.md5.update(sums)
+VERSIONS["cifar-10-batches-py"].md5.update(sums)
 """
 
 

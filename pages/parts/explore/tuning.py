@@ -11,7 +11,7 @@ from pillar_core.errors import UnsupportedError
 from pillar_core.runs.models import in_sight
 from pillar_core.studies.tuning import ways as tuned
 from pillar_core.studies.tuning.selection import Tuned
-from pillar_core.studies.tuning.ways import CHOOSING_WORDS, PRICES, Choosing
+from pillar_core.studies.tuning.ways import SAID, Choosing
 from pillar_core.types import RunRecord
 
 
@@ -34,7 +34,8 @@ def switch() -> None:
     """How the step size is chosen, closed while it is by the rules."""
     hint = "Settings that were tried out on private rows are paid for, or the number is not differentially private."
     with st.expander("Advanced: the step size", icon=":material/tune:", expanded=chosen_by() is not Choosing.RULES):
-        local.one("Step size chosen by", [str(one) for one in Choosing], str(Choosing.RULES), name="tuning", title=_words, help=hint)
+        words = {name: said["words"] for name, said in SAID.items()}
+        local.one("Step size chosen by", words, str(Choosing.RULES), name="tuning", help=hint)
 
 
 def chosen_by() -> Choosing:
@@ -53,10 +54,6 @@ def released(settings: Settings, choosing: Choosing) -> RunRecord:
     return in_sight(chosen)
 
 
-def _words(name: str) -> str:
-    return CHOOSING_WORDS[Choosing(name)]
-
-
 def _reason(settings: Settings, choosing: Choosing) -> str:
     if math.isinf(settings.epsilon):
         return "without noise nothing is promised, so nothing is paid; lower ε"
@@ -71,7 +68,7 @@ def _price(choosing: Choosing, outcome: Tuned, plain: RunRecord) -> None:
     if outcome.record is not None and outcome.record.accuracy is not None and plain.accuracy is not None:
         change = f" Test accuracy against the rules at the same ε: {100 * (outcome.record.accuracy - plain.accuracy):+.1f} points."
     show = st.warning if choosing is Choosing.PAPERS else st.info
-    show(f"{PRICES[choosing]}{each}{chosen}{change}", icon=":material/tune:")
+    show(f"{SAID[choosing]['price']}{each}{chosen}{change}", icon=":material/tune:")
 
 
 @st.cache_resource(max_entries=32, show_spinner="Choosing the step size …")

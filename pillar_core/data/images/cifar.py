@@ -9,6 +9,7 @@ comparison followed by a reading could be raced; and MD5, all that the source pu
 import dataclasses
 import hashlib
 import pickle
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ import numpy as np
 from pillar_core.arrays import Array
 from pillar_core.data.parts import Parts
 from pillar_core.errors import DataError
+from pillar_core.registry import facts
 
 PIXELS = 32 * 32 * 3
 LARGEST_FILE = 2**30
@@ -27,12 +29,12 @@ class Version:
     """Where the rows of one version lie: folder, train and test files, label key, file of class names and its key, and MD5 sums."""
 
     folder: str
-    train: tuple[str, ...]
-    test: tuple[str, ...]
+    train: Sequence[str]
+    test: Sequence[str]
     labels: str
     names: str
     names_key: str
-    md5: dict[str, str]
+    md5: dict[str, str] = dataclasses.field(default_factory=dict)
 
     @property
     def is_binary(self) -> bool:
@@ -40,41 +42,7 @@ class Version:
         return self.names.endswith(".txt")
 
 
-BATCHES = tuple(f"data_batch_{number}" for number in range(1, 6))
-CIFAR10 = Version(
-    "cifar-10-batches-py",
-    BATCHES,
-    ("test_batch",),
-    "labels",
-    "batches.meta",
-    "label_names",
-    {
-        "data_batch_1": "c99cafc152244af753f735de768cd75f",
-        "data_batch_2": "d4bba439e000b95fd0a9bffe97cbabec",
-        "data_batch_3": "54ebc095f3ab1f0389bbae665268c751",
-        "data_batch_4": "634d18415352ddfa80567beed471001a",
-        "data_batch_5": "482c414d41f54cd18b22e5b47cb7c3cb",
-        "test_batch": "40351d587109b95175f43aff81a1287e",
-        "batches.meta": "5ff9c542aee3614f3951f8cda6e48888",
-    },
-)
-CIFAR100 = Version(
-    "cifar-100-python",
-    ("train",),
-    ("test",),
-    "fine_labels",
-    "meta",
-    "fine_label_names",
-    {
-        "train": "16019d7e3df5f24257cddd939b257f8d",
-        "test": "f0ef6b0ae62326f3e7ffdfab6717acfc",
-        "meta": "7973b15100ade9c7d40fb424638fde48",
-    },
-)
-CIFAR10_BINARY = Version(
-    "cifar-10-batches-bin", tuple(f"{name}.bin" for name in BATCHES), ("test_batch.bin",), "", "batches.meta.txt", "", {}
-)
-CIFAR100_BINARY = Version("cifar-100-binary", ("train.bin",), ("test.bin",), "", "fine_label_names.txt", "", {})
+VERSIONS = {folder: Version(folder, **said) for folder, said in facts(Path(__file__).with_suffix(".toml")).items()}
 
 
 def read_cifar(place: Path, version: Version, *, official: bool = False) -> Parts:
@@ -99,7 +67,7 @@ def read_cifar(place: Path, version: Version, *, official: bool = False) -> Part
     return Parts(x_train, y_train, x_test, y_test, classes)
 
 
-def _rows(place: Path, files: tuple[str, ...], version: Version) -> tuple[Array, Array]:
+def _rows(place: Path, files: Sequence[str], version: Version) -> tuple[Array, Array]:
     present = [place / name for name in files if (place / name).is_file()]
     if not present:
         raise DataError(f"{place} holds none of {', '.join(files)}.")
@@ -117,7 +85,7 @@ def _batch(path: Path, version: Version) -> tuple[Array, Array]:
 
 
 def _binary(path: Path, version: Version) -> tuple[Array, Array]:
-    head = 1 if version is CIFAR10_BINARY else 2
+    head = 1 if version.folder == "cifar-10-batches-bin" else 2
     content = np.frombuffer(path.read_bytes(), dtype=np.uint8)
     if not len(content) or len(content) % (head + PIXELS):
         raise ValueError(f"{path.name} has {len(content)} bytes, no multiple of {head + PIXELS}")

@@ -5,7 +5,7 @@ torchvision parses the sources' own lists and formats; image files are decoded h
 
 import dataclasses
 import importlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,11 +19,9 @@ from pillar_core.data.images.folders import Layout, Member
 from pillar_core.data.parts import Parts
 from pillar_core.data.places import readable
 from pillar_core.errors import DataError, MissingDependencyError
+from pillar_core.registry import facts
 
 Split = Mapping[str, Any]
-TRAIN, TEST = ({"train": True},), ({"train": False},)
-BY_NAME, HELD_OUT = ({"split": "train"},), ({"split": "test"},)
-BOTH = ({"split": "train"}, {"split": "val"})
 
 
 @dataclasses.dataclass(frozen=True)
@@ -37,8 +35,8 @@ class TorchvisionLayout:
     name: str
     torchvision_class: str
     marker: str
-    train: tuple[Split, ...] = ()
-    test: tuple[Split, ...] = ()
+    train: Sequence[Split] = ()
+    test: Sequence[Split] = ()
     files: str = ""
     labels: str = ""
     version: Version | None = None
@@ -46,35 +44,11 @@ class TorchvisionLayout:
 
 
 LAYOUTS = {
-    layout.name: layout
-    for layout in (
-        TorchvisionLayout("cifar10", "CIFAR10", "cifar-10-batches-py", version=cifar.CIFAR10),
-        TorchvisionLayout("cifar100", "CIFAR100", "cifar-100-python", version=cifar.CIFAR100),
-        TorchvisionLayout("mnist", "MNIST", "MNIST/raw", TRAIN, TEST),
-        TorchvisionLayout("fashionmnist", "FashionMNIST", "FashionMNIST/raw", TRAIN, TEST),
-        TorchvisionLayout("kmnist", "KMNIST", "KMNIST/raw", TRAIN, TEST),
-        TorchvisionLayout("svhn", "SVHN", "train_32x32.mat", BY_NAME, HELD_OUT),
-        TorchvisionLayout("stl10", "STL10", "stl10_binary", BY_NAME, HELD_OUT),
-        TorchvisionLayout("usps", "USPS", "usps.bz2", TRAIN, TEST),
-        TorchvisionLayout("gtsrb", "GTSRB", "gtsrb/GTSRB", BY_NAME, HELD_OUT, "_samples"),
-        TorchvisionLayout("flowers102", "Flowers102", "flowers-102/setid.mat", BOTH, HELD_OUT, "_image_files", "_labels"),
-        TorchvisionLayout(
-            "oxfordiiitpet", "OxfordIIITPet", "oxford-iiit-pet/annotations", ({"split": "trainval"},), HELD_OUT, "_images", "_labels"
-        ),
-        TorchvisionLayout("dtd", "DTD", "dtd/dtd/labels", BOTH, HELD_OUT, "_image_files", "_labels"),
-        TorchvisionLayout("food101", "Food101", "food-101/meta", BY_NAME, HELD_OUT, "_image_files", "_labels"),
-        TorchvisionLayout(
-            "fgvcaircraft", "FGVCAircraft", "fgvc-aircraft-2013b/data", ({"split": "trainval"},), HELD_OUT, "_image_files", "_labels"
-        ),
-        TorchvisionLayout("stanfordcars", "StanfordCars", "stanford_cars/devkit", BY_NAME, HELD_OUT, "_samples", package="scipy"),
-        TorchvisionLayout("pcam", "PCAM", "pcam/camelyonpatch_level_2_split_train_x.h5", BY_NAME, HELD_OUT, package="h5py"),
-        TorchvisionLayout("caltech101", "Caltech101", "caltech101/101_ObjectCategories"),
-        TorchvisionLayout("caltech256", "Caltech256", "caltech256/256_ObjectCategories"),
-        TorchvisionLayout("eurosat", "EuroSAT", "eurosat/2750"),
-    )
+    name: TorchvisionLayout(name, version=cifar.VERSIONS.get(said["marker"]), **said)
+    for name, said in facts(Path(__file__).with_suffix(".toml")).items()
 }
 NO_CLASS = frozenset({"BACKGROUND_Google", "257.clutter"})
-OTHER_CIFAR = {version.folder: version for version in (cifar.CIFAR10_BINARY, cifar.CIFAR100_BINARY)}
+OTHER_CIFAR = {folder: version for folder, version in cifar.VERSIONS.items() if version.is_binary}
 
 
 def recognised(path: Path) -> tuple[TorchvisionLayout, Path] | None:

@@ -6,8 +6,10 @@ promise: it picks on test rows, as published tables do, and its ε covers one ru
 
 import dataclasses
 import enum
+from pathlib import Path
 
 from pillar_core.errors import DataError, UnsupportedError
+from pillar_core.registry import facts
 from pillar_core.runs.models import UNPAID
 from pillar_core.runs.run import run_many, run_spec, solve_spec
 from pillar_core.studies.evidence import attacks as evidence
@@ -28,23 +30,8 @@ class Choosing(enum.StrEnum):
     SIMULATION = "simulation"
 
 
-CHOOSING_WORDS = {
-    Choosing.RULES: "rules",
-    Choosing.PAPERS: "for free, as the papers do",
-    Choosing.STOPPING: "random stopping",
-    Choosing.SCALING: "linear scaling",
-    Choosing.SIMULATION: "simulation on public rows",
-}
-PRICES = {
-    Choosing.PAPERS: "Three step sizes are tried, the best **on test rows** is kept, and nothing is paid. Published tables are made so. "
-    "ε covers one run and not the choice: this number is **not** differentially private.",
-    Choosing.STOPPING: "The best of a random number of runs, ten on average, scored on public labels (Papernot & Steinke 2022). ε covers "
-    "all of them, so each run may spend less; how many there were is not told.",
-    Choosing.SCALING: "Step size × steps is found at two small budgets and extrapolated (Panda et al. 2022). Six small runs cost 15 % of "
-    "μ², the final run has the rest.",
-    Choosing.SIMULATION: "Public rows play private and public ones at the same signal against noise; the winner is run once. Free, "
-    "because no private row is read before that run; it needs many labelled public rows.",
-}
+SAID = facts(Path(__file__).with_suffix(".toml"))
+"""By the way's name: its `words` and, where something is tried, its `price`."""
 
 
 def supports(asked: RunSpec, split: SemiPrivateSplit, *, choosing: Choosing) -> str:

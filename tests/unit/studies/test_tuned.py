@@ -26,8 +26,8 @@ def test_every_way_stays_within_the_budget_and_names_its_price(split: SemiPrivat
     assert found.guarantee.epsilon.upper <= 1.0
     assert found.record.guarantee.epsilon == found.guarantee.epsilon
     assert found.record.settings["k"] == 10
-    assert set(tuned.CHOOSING_WORDS) == set(Choosing)
-    assert set(tuned.PRICES) == set(Choosing) - {Choosing.RULES}
+    assert set(tuned.SAID) == set(Choosing)
+    assert {name for name, said in tuned.SAID.items() if "price" in said} == set(Choosing) - {Choosing.RULES}
     assert found.record.guarantee.covers_choice == (choosing is not Choosing.PAPERS)
     assert (tuned.UNPAID in found.record.guarantee.assumptions) == (choosing is Choosing.PAPERS)
 
