@@ -10,6 +10,7 @@ from pillar_core.errors import SettingError, shown
 
 Scalar = bool | int | float | str | None
 S = TypeVar("S")
+_KINDS: dict[str, type] = {"bool": bool, "int": int, "float": float, "str": str}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -94,8 +95,10 @@ class Param:
 
 
 def told(name: str, said: Mapping[str, Any]) -> Param:
-    """The parameter of which a TOML file says the rest; its kind is that of its default."""
-    return Param(name=name, kind=type(said["default"]), **{**said, "choices": tuple(said.get("choices", ()))})
+    """The parameter of which a TOML file says the rest; its kind is that of its default where it is not said."""
+    kind = _KINDS[said["kind"]] if "kind" in said else type(said["default"])
+    words: dict[str, Any] = {word: tuple(one) if isinstance(one, list) else one for word, one in said.items()}
+    return Param(**{"name": name, "default": None, **words, "kind": kind})
 
 
 def setting(param: Param, **changes: Any) -> Any:

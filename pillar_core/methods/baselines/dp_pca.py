@@ -28,8 +28,8 @@ from pillar_core.ledger import DpEvent, Ledger
 from pillar_core.mechanisms import GaussianMechanism
 from pillar_core.methods.method import METHODS, Method, Plan, said_of
 from pillar_core.methods.parts import descent, rules
+from pillar_core.methods.parts.fields import own
 from pillar_core.methods.public_subspace.pillar import PillarSettings
-from pillar_core.params import Param
 from pillar_core.rng import Streams
 from pillar_core.splits import Transform, View
 from pillar_core.threads import threads_for
@@ -41,25 +41,14 @@ CHUNK_ROWS = 4096
 K_PER_FEATURE = 0.25
 """At small budgets the moment's noise hides most directions, so few components lose signal: k is at least d/4."""
 
-SHARE = Param("share", float, 0.01, "Share of ε that buys the components.", low=0, high=1, low_open=True, high_open=True)
-PCA_NOISE = Param(
-    "pca_noise_multiplier",
-    float,
-    None,
-    "Noise standard deviation on the second moment.",
-    low=0,
-    log=True,
-    none_means="solved from the share",
-)
-
 
 @dataclasses.dataclass(frozen=True)
 class DpPcaSettings(PillarSettings):
     """PILLAR's settings, and how the budget is shared."""
 
     standardise: bool | None = params.setting(params.STANDARDISE, default=False)
-    share: float = params.setting(SHARE)
-    pca_noise_multiplier: float | None = params.setting(PCA_NOISE)
+    share: float = own("dp_pca", "share")
+    pca_noise_multiplier: float | None = own("dp_pca", "pca_noise_multiplier")
 
 
 def cost(settings: DpPcaSettings, facts: PublicFacts) -> DpEvent:

@@ -28,8 +28,7 @@ from pillar_core.ledger import DpEvent, Ledger
 from pillar_core.mechanisms import GaussianMechanism
 from pillar_core.methods.method import METHODS, Method, Plan, said_of
 from pillar_core.methods.parts import rules
-from pillar_core.methods.parts.fields import filled
-from pillar_core.params import Param
+from pillar_core.methods.parts.fields import filled, own
 from pillar_core.rng import Streams
 from pillar_core.splits import View
 from pillar_core.types import PublicFacts, PublicUse, TrainResult
@@ -40,17 +39,14 @@ LOSS_FACTOR = 1.0
 SMALLEST_BOUND = 0.05
 ROUNDING_GUARD = 1e-9
 
-LOSS_SHARE = Param("loss_share", float, 0.05, "Share of μ² that the losses spend.", low=0.001, high=0.9)
-REFRESH = Param("refresh", int, 5, "Steps between two looks at the losses.", low=1, unit="steps", log=True)
-
 
 @dataclasses.dataclass(frozen=True)
 class HyFreeSettings:
     """Noisy full-batch descent; `noise_multiplier` is what all releases together are worth."""
 
     steps: int | None = params.setting(params.STEPS)
-    refresh: int = params.setting(REFRESH)
-    loss_share: float = params.setting(LOSS_SHARE)
+    refresh: int = own("hyfree_dp", "refresh")
+    loss_share: float = own("hyfree_dp", "loss_share")
     learning_rate: float | None = params.setting(params.LEARNING_RATE, help="Step size on the mean gradient at first.")
     l2_clip_norm: float = params.setting(params.L2_CLIP_NORM)
     standardise: bool | None = params.setting(params.STANDARDISE, default=False)

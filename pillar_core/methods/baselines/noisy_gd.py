@@ -10,11 +10,8 @@ from typing import ClassVar
 from pillar_core import params
 from pillar_core.methods.method import METHODS, Method, said_of
 from pillar_core.methods.parts import descent, rules
+from pillar_core.methods.parts.fields import own
 from pillar_core.types import PublicUse
-
-WEIGHT_DECAY = params.Param(
-    "weight_decay", float, 0.0, "L2 penalty λ on weights and bias, on the mean gradient's scale.", low=0, high=1e3, log=True
-)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -26,7 +23,7 @@ class NoisyGdSettings:
     learning_rate: float | None = params.setting(params.LEARNING_RATE)
     l2_clip_norm: float = params.setting(params.L2_CLIP_NORM, default=descent.CLIP)
     momentum: float = params.setting(params.MOMENTUM)
-    weight_decay: float = params.setting(WEIGHT_DECAY)
+    weight_decay: float = own("noisy_gd", "weight_decay")
     bias: bool = params.setting(params.BIAS, default=False)
     standardise: bool | None = params.setting(params.STANDARDISE)
     centre: bool | None = params.setting(params.CENTRE)

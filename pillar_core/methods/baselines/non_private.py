@@ -16,13 +16,13 @@ from pillar_core.engine import LinearClassifier
 from pillar_core.ledger import Call, DpEvent, Ledger, gaussian
 from pillar_core.methods.method import METHODS, Method, Plan, said_of
 from pillar_core.methods.parts import rules
+from pillar_core.methods.parts.fields import own
 from pillar_core.rng import Streams
 from pillar_core.splits import Prepared, View
 from pillar_core.threads import threads_for
 from pillar_core.types import PublicFacts, PublicUse, TrainResult
 
 CHUNK_ROWS = 4096
-WEIGHT_DECAY = params.Param("weight_decay", float, 1e-4, "L2 penalty on the weights.", low=0, high=1e3, log=True)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -31,7 +31,7 @@ class NonPrivateSettings:
 
     k: int | None = params.setting(params.K, none_means="all features")
     steps: int = params.setting(params.STEPS, default=100, none_means="", help="Largest number of L-BFGS iterations.")
-    weight_decay: float = params.setting(WEIGHT_DECAY)
+    weight_decay: float = own("non_private", "weight_decay")
     standardise: bool | None = params.setting(params.STANDARDISE)
     centre: bool | None = params.setting(params.CENTRE)
     normalise: bool = params.setting(params.NORMALISE)

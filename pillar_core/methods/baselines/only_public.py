@@ -10,6 +10,7 @@ from pillar_core import params
 from pillar_core.ledger import DpEvent, Ledger, compose
 from pillar_core.methods.method import METHODS, Method, said_of
 from pillar_core.methods.parts import mixed
+from pillar_core.methods.parts.fields import own
 from pillar_core.rng import Streams
 from pillar_core.splits import Prepared, Transform, View
 from pillar_core.types import PublicFacts, PublicUse, TrainResult
@@ -19,9 +20,9 @@ from pillar_core.types import PublicFacts, PublicUse, TrainResult
 class OnlyPublicSettings:
     """Settings of the public rows' head."""
 
-    public_weight_decay: float = params.setting(mixed.PUBLIC_WEIGHT_DECAY)
-    public_steps: int = params.setting(mixed.PUBLIC_STEPS)
-    public_learning_rate: float | None = params.setting(mixed.PUBLIC_LEARNING_RATE)
+    public_weight_decay: float = own("mixed", "public_weight_decay")
+    public_steps: int = own("mixed", "public_steps")
+    public_learning_rate: float | None = own("mixed", "public_learning_rate")
     standardise: bool | None = params.setting(params.STANDARDISE, default=False)
     centre: bool | None = params.setting(params.CENTRE)
     normalise: bool = params.setting(params.NORMALISE)

@@ -25,7 +25,7 @@ from pillar_core.ledger import DpEvent, Ledger
 from pillar_core.mechanisms import GaussianMechanism
 from pillar_core.methods.closed_form.pillar_one_shot import class_sums
 from pillar_core.methods.method import METHODS, Method, said_of
-from pillar_core.params import Param
+from pillar_core.methods.parts.fields import own
 from pillar_core.rng import Streams
 from pillar_core.splits import View
 from pillar_core.types import PublicFacts, PublicUse, TrainResult
@@ -35,16 +35,12 @@ RIDGE_PER_NOISE = 10.0
 SMALLEST_RIDGE = 1e-4
 """Least penalty per private row: few public rows leave S singular."""
 
-RIDGE = Param(
-    "ridge", float, None, "Penalty λ on ‖θ‖².", low=0, low_open=True, log=True, none_means="ten times the noise's standard deviation"
-)
-
 
 @dataclasses.dataclass(frozen=True)
 class DpLsSettings:
     """What one release and one solve need."""
 
-    ridge: float | None = params.setting(RIDGE)
+    ridge: float | None = own("dp_ls", "ridge")
     standardise: bool | None = params.setting(params.STANDARDISE, default=False)
     centre: bool | None = params.setting(params.CENTRE)
     noise_multiplier: float | None = params.setting(params.NOISE_MULTIPLIER)

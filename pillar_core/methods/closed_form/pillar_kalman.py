@@ -41,8 +41,7 @@ from pillar_core.mechanisms import GaussianMechanism
 from pillar_core.memo import Memo
 from pillar_core.methods.method import METHODS, Method, Plan, said_of
 from pillar_core.methods.parts import rules
-from pillar_core.methods.parts.fields import filled
-from pillar_core.params import Param
+from pillar_core.methods.parts.fields import filled, own
 from pillar_core.rng import Stream, Streams
 from pillar_core.splits import Transform, View, has_units, public_basis
 from pillar_core.types import PrivacyBudget, Provenance, PublicFacts, PublicUse, TrainResult
@@ -69,13 +68,6 @@ LOGITS_AT_ONCE = 1 << 22
 KNOWN = "share of each direction's precision that is not the prior's, after the first sum and after all"
 ELSEWHERE = "The check says that the private rows spread elsewhere than the public ones: all features are used, without a projection."
 
-FIRST_SHARE = Param("first_share", float, 0.3, "Share of μ² that the first release spends.", low=0.01, high=0.99)
-WHITENING = Param(
-    "whitening", float, 0.125, "Power g of the public variances that coordinates are divided by: 0.5 whitens.", low=0, high=0.5
-)
-DISTILLATION = Param("distillation", float, 0.3, "Weight of the head that the public rows are fitted with at the end.", low=0, high=1)
-CHECK = Param("check", bool, True, "Buy a noisy number that tells whether public directions fit the private rows; else use all features.")
-
 
 @dataclasses.dataclass(frozen=True)
 class KalmanSettings:
@@ -83,11 +75,11 @@ class KalmanSettings:
 
     k: int | None = params.setting(params.K, none_means="all, weighted")
     steps: int = params.setting(params.STEPS, default=10, high=1_000, none_means="", help="Noisy residual sums.")
-    first_share: float = params.setting(FIRST_SHARE)
+    first_share: float = own("pillar_kalman", "first_share")
     l2_clip_norm: float = params.setting(params.L2_CLIP_NORM, default=0.4, help="Clip norm after the first sum, times √(C/(C − 1)).")
-    whitening: float = params.setting(WHITENING)
-    distillation: float = params.setting(DISTILLATION)
-    check: bool = params.setting(CHECK)
+    whitening: float = own("pillar_kalman", "whitening")
+    distillation: float = own("pillar_kalman", "distillation")
+    check: bool = own("pillar_kalman", "check")
     noise_multiplier: float | None = params.setting(params.NOISE_MULTIPLIER)
 
 
@@ -95,7 +87,7 @@ class KalmanSettings:
 class LabelledSettings(KalmanSettings):
     """The same where public rows have labels: a few rows do not tell what spread to expect."""
 
-    check: bool = params.setting(CHECK, default=False)
+    check: bool = own("pillar_kalman", "check", default=False)
 
 
 @dataclasses.dataclass(frozen=True)

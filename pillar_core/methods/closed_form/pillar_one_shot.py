@@ -28,7 +28,7 @@ from pillar_core.ledger import DpEvent, Ledger
 from pillar_core.mechanisms import GaussianMechanism
 from pillar_core.methods.method import METHODS, Method, Plan, said_of
 from pillar_core.methods.parts import rules
-from pillar_core.params import Param
+from pillar_core.methods.parts.fields import own
 from pillar_core.rng import Streams
 from pillar_core.splits import Prepared, Transform, View
 from pillar_core.splits.transform import unit_rows
@@ -43,31 +43,14 @@ SMALLEST_VARIANCE = 1e-12
 K_FACTOR = 0.75
 """k = ¾(μN)^(2/3): somewhat above descent's k, because shrinkage drops what a coordinate does not say."""
 
-WHITENING = Param(
-    "whitening",
-    float,
-    0.25,
-    "Power g of the eigenvalues that coordinates are divided by: 0 keeps their scale, 0.5 whitens.",
-    low=0,
-    high=0.5,
-)
-COUNT_WEIGHT = Param(
-    "count_weight",
-    float,
-    0.2,
-    "Constant feature c₀ that buys noisy class counts with a share of the release; 0 takes every class as N/C.",
-    low=0,
-    high=10,
-)
-
 
 @dataclasses.dataclass(frozen=True)
 class OneShotSettings:
     """What one release needs: a dimension, a power of the eigenvalues, and the weight of the class counts."""
 
     k: int | None = params.setting(params.K)
-    whitening: float = params.setting(WHITENING)
-    count_weight: float = params.setting(COUNT_WEIGHT)
+    whitening: float = own("pillar_one_shot", "whitening")
+    count_weight: float = own("pillar_one_shot", "count_weight")
     standardise: bool | None = params.setting(params.STANDARDISE, default=False)
     centre: bool | None = params.setting(params.CENTRE)
     noise_multiplier: float | None = params.setting(params.NOISE_MULTIPLIER)

@@ -24,16 +24,13 @@ from pillar_core.methods.method import METHODS, Method, said_of
 from pillar_core.methods.parts.deep import settings as deep
 from pillar_core.methods.parts.deep.classifier import Design
 from pillar_core.methods.parts.deep.train import PixelRows, public_phase
-from pillar_core.params import Param
+from pillar_core.methods.parts.fields import own
 from pillar_core.rng import Streams
 from pillar_core.splits import View
 from pillar_core.types import PublicUse, TrainResult
 
 SHORT_STEPS = 0.1
 """Measured on three real sets: longer private steps add more noise than they learn after a good start (docs/methods/second_phase.md)."""
-PUBLIC_EPOCHS = Param("public_epochs", int, 10, "Passes of Adam over the public images; 0 leaves the public phase out.", low=0, high=10_000)
-PUBLIC_RATE = Param("public_learning_rate", float, 1e-3, "Adam's step size on public images.", low=0, low_open=True, high=1, log=True)
-PUBLIC_BATCH = Param("public_batch_size", int, 64, "Public images in a minibatch.", low=1, unit="rows", log=True)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -41,9 +38,9 @@ class SecondPhaseSettings(deep.ChosenSettings):
     """Private fine-tuning's settings and those of the public phase."""
 
     learning_rate: float = params.setting(params.LEARNING_RATE, default=SHORT_STEPS, none_means="")
-    public_epochs: int = params.setting(PUBLIC_EPOCHS)
-    public_learning_rate: float = params.setting(PUBLIC_RATE)
-    public_batch_size: int = params.setting(PUBLIC_BATCH)
+    public_epochs: int = own("second_phase", "public_epochs")
+    public_learning_rate: float = own("second_phase", "public_learning_rate")
+    public_batch_size: int = own("second_phase", "public_batch_size")
 
 
 def uses(settings: Mapping[str, Any]) -> PublicUse:

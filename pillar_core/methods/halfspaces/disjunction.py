@@ -11,13 +11,13 @@ import math
 
 import numpy as np
 
-from pillar_core import params
 from pillar_core.arrays import Array
 from pillar_core.engine import LinearClassifier
 from pillar_core.errors import DataError
 from pillar_core.ledger import DpEvent, Ledger
 from pillar_core.mechanisms import ExponentialMechanism, exponential
 from pillar_core.methods.method import METHODS, Method, said_of
+from pillar_core.methods.parts.fields import own
 from pillar_core.rng import Streams
 from pillar_core.splits import Transform, View
 from pillar_core.types import PublicFacts, PublicUse, SemiPrivateSplit, TrainResult
@@ -26,22 +26,12 @@ MOST_COMPONENTS = 14
 ACTIVE = 0.5
 """A feature above this counts as active: every private row then has a label under every candidate."""
 
-NOISE_SCALE = params.Param(
-    "noise_scale",
-    float,
-    None,
-    "Scale of the choice's noise in rows: ε = 1/scale under add/remove.",
-    low=0,
-    log=True,
-    none_means="solved from the budget",
-)
-
 
 @dataclasses.dataclass(frozen=True)
 class DisjunctionSettings:
     """The noise of the choice; there is nothing else to set."""
 
-    noise_scale: float | None = params.setting(NOISE_SCALE)
+    noise_scale: float | None = own("disjunction", "noise_scale")
 
 
 def cost(settings: DisjunctionSettings, facts: PublicFacts) -> DpEvent:

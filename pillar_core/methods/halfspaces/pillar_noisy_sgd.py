@@ -14,7 +14,6 @@ from collections.abc import Sequence
 import numpy as np
 
 from pillar_core import ledger as events
-from pillar_core import params
 from pillar_core.deferred import torch
 from pillar_core.engine.device import training_device
 from pillar_core.engine.halfspaces import HalfspaceHead, HalfspacePlan, Loss, hinge, logistic, losses, problems, targets, train_halfspaces
@@ -25,6 +24,7 @@ from pillar_core.mechanisms import ExponentialMechanism, exponential
 from pillar_core.mechanisms.printed_noisy_sgd import PrintedNoisySgd, printed_event
 from pillar_core.methods.method import METHODS, Method, Plan, said_of
 from pillar_core.methods.parts import halfspaces, rules
+from pillar_core.methods.parts.fields import own
 from pillar_core.rng import Streams
 from pillar_core.splits import Prepared, View
 from pillar_core.types import NeighboringRelation, PrivacyBudget, PublicFacts, PublicUse, TrainResult
@@ -34,34 +34,18 @@ PRINTED_STEPS = 3_000_000
 ROUNDING = 1e-6
 """Unit rows and weights have norm 1 to a few 1e-7, which widens the range of losses by no more than this fraction."""
 
-VARIANT = params.Param(
-    "variant", str, "poisson", "Base runs on Poisson samples (or all rows), or n² single-row steps.", choices=("poisson", "as_printed")
-)
-LOSS = params.Param("loss", str, "cross_entropy", "Loss of a margin on the unit ball.", choices=("cross_entropy", "scaled_hinge"))
-FAILURE = params.Param("failure_probability", float, 0.1, "β: ⌈log 1/β⌉ base runs are made.", low=1e-6, high=1, high_open=True, log=True)
-MARGIN = params.Param(
-    "margin", float, 0.1, "γ₀ of the scaled hinge: an assumption about the private rows.", low=0, low_open=True, high=1, high_open=True
-)
-XI = params.Param("xi", float, 0.0, "ξ₀ of the scaled hinge: an assumption about the private rows.", low=0, high=1, high_open=True)
-CHOICE = params.Param(
-    "choice_epsilon", float, None, "ε of the choice (add/remove).", low=0, low_open=True, log=True, none_means="half of the budget"
-)
-RUNS_DELTA = params.Param(
-    "runs_delta", float, None, "δ of all runs as printed.", low=0, low_open=True, high=1, high_open=True, none_means="half of the budget's"
-)
-
 
 @dataclasses.dataclass(frozen=True)
 class PillarNoisySgdSettings(halfspaces.HalfspaceSettings):
     """Noisy halfspaces and the choice among them."""
 
-    variant: str = params.setting(VARIANT)
-    loss: str = params.setting(LOSS)
-    failure_probability: float = params.setting(FAILURE)
-    margin: float = params.setting(MARGIN)
-    xi: float = params.setting(XI)
-    choice_epsilon: float | None = params.setting(CHOICE)
-    runs_delta: float | None = params.setting(RUNS_DELTA)
+    variant: str = own("pillar_noisy_sgd", "variant")
+    loss: str = own("pillar_noisy_sgd", "loss")
+    failure_probability: float = own("pillar_noisy_sgd", "failure_probability")
+    margin: float = own("pillar_noisy_sgd", "margin")
+    xi: float = own("pillar_noisy_sgd", "xi")
+    choice_epsilon: float | None = own("pillar_noisy_sgd", "choice_epsilon")
+    runs_delta: float | None = own("pillar_noisy_sgd", "runs_delta")
 
 
 def runs(settings: PillarNoisySgdSettings) -> int:

@@ -12,27 +12,23 @@ from collections.abc import Sequence
 from typing import Any
 
 from pillar_core import ledger as events
-from pillar_core import params
 from pillar_core.engine.device import training_device
 from pillar_core.engine.halfspaces import HalfspaceHead, HalfspacePlan, Loss, ramp, train_halfspaces
 from pillar_core.grouping import grouped
 from pillar_core.ledger import DpEvent, Ledger
 from pillar_core.methods.method import METHODS, Method, said_of
 from pillar_core.methods.parts import halfspaces, rules
+from pillar_core.methods.parts.fields import own
 from pillar_core.rng import Streams
 from pillar_core.splits import View
 from pillar_core.types import PublicFacts, PublicUse, TrainResult
-
-MARGIN = params.Param(
-    "margin", float, 0.3, "Margin γ at which the loss is 0; at −γ it stops to rise.", low=0, low_open=True, high=1, log=True
-)
 
 
 @dataclasses.dataclass(frozen=True)
 class SemiPrivateHalfspaceSettings(halfspaces.HalfspaceSettings):
     """Noisy descent with the ramp loss."""
 
-    margin: float = params.setting(MARGIN)
+    margin: float = own("semi_private_halfspace", "margin")
 
 
 def cost(settings: SemiPrivateHalfspaceSettings, facts: PublicFacts) -> DpEvent:

@@ -1,11 +1,20 @@
 """What a shared rule reads of a learner's settings. A learner that leaves something out says so by a class variable
 (`batch_size: ClassVar[None] = None`: every step takes all rows), which is no setting and enters no key."""
 
-from typing import Protocol, TypeVar, runtime_checkable
+from pathlib import Path
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
+from pillar_core import params
 from pillar_core.errors import SettingError
+from pillar_core.registry import facts
 
 V = TypeVar("V")
+DECLARED = Path(__file__).parents[1] / "settings.toml"
+
+
+def own(group: str, name: str, **changes: Any) -> Any:
+    """The field of a setting that settings.toml declares for one learner or for what several share, with `changes` for this owner."""
+    return params.setting(params.told(name, facts(DECLARED)[group][name]), **changes)
 
 
 @runtime_checkable

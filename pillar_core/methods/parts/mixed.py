@@ -27,35 +27,13 @@ from pillar_core.errors import DataError
 from pillar_core.ledger import DpEvent
 from pillar_core.methods.method import Plan
 from pillar_core.methods.parts import descent, rules
-from pillar_core.methods.parts.fields import HasBatch, HasPublicHead, HasRate, HasSteps, filled
+from pillar_core.methods.parts.fields import HasBatch, HasPublicHead, HasRate, HasSteps, filled, own
 from pillar_core.splits import Prepared, View
 from pillar_core.types import PrivacyBudget, PublicFacts, TrainResult
 
 STEPS_OF_PUBLIC_MEAN = 40
 """Steps of the learners that move by the public rows' mean gradient: fewer make it overshoot."""
 
-INITIALISATION = params.Param(
-    "initialisation", str, "public", "Where training starts: the head of the public rows, or zero.", choices=("public", "zero")
-)
-PUBLIC_WEIGHT_DECAY = params.Param(
-    "public_weight_decay", float, 1e-4, "L2 penalty of the head of the public rows.", low=0, high=1e3, log=True
-)
-PUBLIC_STEPS = params.Param(
-    "public_steps", int, 200, "Most iterations for the head of the public rows.", low=1, high=100_000, unit="steps", log=True
-)
-PUBLIC_LEARNING_RATE = params.Param(
-    "public_learning_rate",
-    float,
-    None,
-    "Step size of plain gradient descent on the public rows.",
-    low=0,
-    low_open=True,
-    log=True,
-    none_means="L-BFGS instead",
-)
-CLIP_PERCENTILE = params.Param(
-    "clip_percentile", float, 90.0, "Clip norm: this percentile of the public rows' gradient norms.", low=0, low_open=True, high=100
-)
 RATE_RULE = "each step the rule of path length over steps and clip norm"
 
 Steps = TypeVar("Steps", bound=HasSteps)
@@ -77,10 +55,10 @@ class MixedSettings:
 
     steps: int | None = params.setting(params.STEPS)
     learning_rate: float | None = params.setting(params.LEARNING_RATE, none_means=RATE_RULE)
-    initialisation: str = params.setting(INITIALISATION)
-    public_weight_decay: float = params.setting(PUBLIC_WEIGHT_DECAY)
-    public_steps: int = params.setting(PUBLIC_STEPS)
-    public_learning_rate: float | None = params.setting(PUBLIC_LEARNING_RATE)
+    initialisation: str = own("mixed", "initialisation")
+    public_weight_decay: float = own("mixed", "public_weight_decay")
+    public_steps: int = own("mixed", "public_steps")
+    public_learning_rate: float | None = own("mixed", "public_learning_rate")
     standardise: bool | None = params.setting(params.STANDARDISE, default=False)
     centre: bool | None = params.setting(params.CENTRE)
     normalise: bool = params.setting(params.NORMALISE)

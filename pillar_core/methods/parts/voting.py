@@ -20,7 +20,7 @@ from pillar_core.ledger import DpEvent, Ledger
 from pillar_core.mechanisms import GaussianMechanism
 from pillar_core.methods.method import Plan
 from pillar_core.methods.parts.exact_rows import exact_rows
-from pillar_core.params import Param
+from pillar_core.methods.parts.fields import own
 from pillar_core.rng import Stream, Streams
 from pillar_core.splits import Prepared, View
 from pillar_core.types import PrivacyBudget, PublicFacts, TrainResult
@@ -28,23 +28,6 @@ from pillar_core.types import PrivacyBudget, PublicFacts, TrainResult
 VOTE_SENSITIVITY = math.sqrt(2.0)
 REPLACE_ONE_FACTOR = 1.0
 
-QUERIES = Param(
-    "queries",
-    int,
-    None,
-    "Public rows that are labelled by vote.",
-    low=1,
-    unit="rows",
-    log=True,
-    none_means="all public rows, at most 1,000",
-)
-STUDENT = Param(
-    "student",
-    str,
-    "votes",
-    "What the student learns: the noisy votes themselves (released anyway), or their argmax as in the papers.",
-    choices=("votes", "labels"),
-)
 MOST_QUERIES = 1000
 
 
@@ -52,9 +35,9 @@ MOST_QUERIES = 1000
 class VotingSettings:
     """How many public rows are voted on, in how many dimensions, and what the student learns."""
 
-    queries: int | None = params.setting(QUERIES)
+    queries: int | None = own("voting", "queries")
     k: int | None = params.setting(params.K)
-    student: str = params.setting(STUDENT)
+    student: str = own("voting", "student")
     standardise: bool | None = params.setting(params.STANDARDISE)
     centre: bool | None = params.setting(params.CENTRE)
     normalise: bool = params.setting(params.NORMALISE)

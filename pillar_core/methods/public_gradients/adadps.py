@@ -24,25 +24,12 @@ from pillar_core.engine import Clipping, NoisySum, Step, heavy_ball
 from pillar_core.engine.preconditioned import gradient_second_moment, head_residuals, preconditioned_norms
 from pillar_core.methods.method import METHODS, Method, said_of
 from pillar_core.methods.parts import descent, rules
-from pillar_core.params import Param
+from pillar_core.methods.parts.fields import own
 from pillar_core.types import PublicUse
 
 SMALLEST = 1e-30
 CONDITIONER_FACTOR = 10.0
 """Measured on four real sets: no scaling beat plain DP-SGD there, mild scaling loses least (docs/methods/adadps.md)."""
-
-CONDITIONER = Param(
-    "conditioner",
-    float,
-    None,
-    "ε_c, added to ν before the root: large turns the scaling off.",
-    low=0,
-    low_open=True,
-    log=True,
-    none_means="ten times the mean of ν",
-)
-PUBLIC_BATCH = Param("public_batch_size", int, 32, "Public rows in a minibatch whose gradient is squared.", low=1, unit="rows", log=True)
-REFRESH = Param("refresh", int, 1, "Steps between two estimates of ν.", low=1, unit="steps", log=True)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -56,9 +43,9 @@ class AdaDpsSettings:
     learning_rate: float | None = params.setting(params.LEARNING_RATE)
     l2_clip_norm: float = params.setting(params.L2_CLIP_NORM, default=descent.CLIP)
     momentum: float = params.setting(params.MOMENTUM)
-    conditioner: float | None = params.setting(CONDITIONER)
-    public_batch_size: int = params.setting(PUBLIC_BATCH)
-    refresh: int = params.setting(REFRESH)
+    conditioner: float | None = own("adadps", "conditioner")
+    public_batch_size: int = own("adadps", "public_batch_size")
+    refresh: int = own("adadps", "refresh")
     standardise: bool | None = params.setting(params.STANDARDISE)
     centre: bool | None = params.setting(params.CENTRE)
     normalise: bool = params.setting(params.NORMALISE)

@@ -26,18 +26,12 @@ from pillar_core.engine.train import SMALLEST_CLIP
 from pillar_core.errors import DataError, SettingError
 from pillar_core.methods.method import METHODS, Method, Plan, said_of
 from pillar_core.methods.parts import descent, mixed, rules
+from pillar_core.methods.parts.fields import own
 from pillar_core.splits import View
 from pillar_core.types import PublicFacts, PublicUse
 
 ROOM = 4
 """Projected only where public rows span at least this many times the dimensions that the noise allows: fewer lose signal."""
-
-ADAPTIVE_CLIP = params.Param("adaptive_clip", bool, True, "Clip at the percentile of public gradient norms; off: at l2_clip_norm.")
-PROJECTION = params.Param("projection", bool, True, "Project the released sum on the public gradient's subspace; off: all dimensions.")
-TEXT_SCALE = params.Param(
-    "text_scale", float, 100.0, "Length of the weights that start from class names.", low=0, low_open=True, high=1e6, log=True
-)
-WEIGHT_DECAY = params.Param("weight_decay", float, 0.0, "L2 penalty λ on the scale of the summed loss.", low=0, high=1e6, log=True)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -48,16 +42,19 @@ class AdamixSettings(mixed.MixedSettings):
     learning_rate: float | None = params.setting(
         params.LEARNING_RATE, help="Step size on the summed gradient of public and private rows.", none_means=mixed.RATE_RULE
     )
-    initialisation: str = params.setting(
-        mixed.INITIALISATION, choices=("public", "text", "zero"), help="Where training starts: public rows' head, class names, or zero."
+    initialisation: str = own(
+        "mixed",
+        "initialisation",
+        choices=("public", "text", "zero"),
+        help="Where training starts: public rows' head, class names, or zero.",
     )
     k: int | None = params.setting(params.K)
-    adaptive_clip: bool = params.setting(ADAPTIVE_CLIP)
-    clip_percentile: float = params.setting(mixed.CLIP_PERCENTILE)
+    adaptive_clip: bool = own("adamix", "adaptive_clip")
+    clip_percentile: float = own("mixed", "clip_percentile")
     l2_clip_norm: float = params.setting(params.L2_CLIP_NORM, help="Clip norm where adaptive_clip is off.")
-    projection: bool = params.setting(PROJECTION)
-    weight_decay: float = params.setting(WEIGHT_DECAY)
-    text_scale: float = params.setting(TEXT_SCALE)
+    projection: bool = own("adamix", "projection")
+    weight_decay: float = own("adamix", "weight_decay")
+    text_scale: float = own("adamix", "text_scale")
 
 
 def both_kinds(settings: Sequence[AdamixSettings], together: descent.Together, state: torch.Tensor) -> Step:

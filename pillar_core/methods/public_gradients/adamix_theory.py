@@ -19,37 +19,13 @@ from pillar_core.engine import Clipping, NoisySum, Step, per_head
 from pillar_core.engine.one_pass import one_pass
 from pillar_core.methods.method import METHODS, Method, Plan, said_of
 from pillar_core.methods.parts import descent, mixed, rules
-from pillar_core.methods.parts.fields import filled
+from pillar_core.methods.parts.fields import filled, own
 from pillar_core.rng import Streams
 from pillar_core.splits import Prepared, View
 from pillar_core.types import PrivacyBudget, PublicFacts, PublicUse
 
 LIPSCHITZ = math.sqrt(2.0)
 STEPS = 40
-
-STRONG_CONVEXITY = params.Param(
-    "strong_convexity",
-    float,
-    None,
-    "c of the population risk: sets the public pass's steps 2/(c(t + 1)).",
-    low=0,
-    low_open=True,
-    high=1e6,
-    log=True,
-    none_means="1 / public rows",
-)
-RADIUS = params.Param("radius", float, 100.0, "Radius of the ball that holds the weights.", low=0, low_open=True, high=1e6, log=True)
-REGULARISATION = params.Param(
-    "regularisation",
-    float,
-    None,
-    "λ of λ/2·‖w − w_ref‖² beside the summed loss; steps are 2/(λ(t + 1)).",
-    low=0,
-    low_open=True,
-    high=1e12,
-    log=True,
-    none_means="Theorem 3's, for ‖w* − w_ref‖ = 2 · radius",
-)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -58,9 +34,9 @@ class AdamixTheorySettings:
 
     batch_size: ClassVar[None] = None
     steps: int | None = params.setting(params.STEPS)
-    strong_convexity: float | None = params.setting(STRONG_CONVEXITY)
-    radius: float = params.setting(RADIUS)
-    regularisation: float | None = params.setting(REGULARISATION)
+    strong_convexity: float | None = own("adamix_theory", "strong_convexity")
+    radius: float = own("adamix_theory", "radius")
+    regularisation: float | None = own("adamix_theory", "regularisation")
     standardise: bool | None = params.setting(params.STANDARDISE, default=False)
     centre: bool | None = params.setting(params.CENTRE)
     noise_multiplier: float | None = params.setting(params.NOISE_MULTIPLIER)

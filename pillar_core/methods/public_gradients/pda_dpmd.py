@@ -15,6 +15,7 @@ from pillar_core.deferred import torch
 from pillar_core.engine import Clipping, NoisySum, Step
 from pillar_core.methods.method import METHODS, Method, said_of
 from pillar_core.methods.parts import descent, mixed
+from pillar_core.methods.parts.fields import own
 from pillar_core.types import PublicUse
 
 
@@ -26,7 +27,7 @@ class PdaDpmdSettings(mixed.MixedSettings):
     l2_clip_norm: float | None = params.setting(
         params.L2_CLIP_NORM, default=None, none_means="clip_percentile of public gradient norms, each step"
     )
-    clip_percentile: float = params.setting(mixed.CLIP_PERCENTILE)
+    clip_percentile: float = own("mixed", "clip_percentile")
 
 
 def mirror_descent(settings: Sequence[PdaDpmdSettings], together: descent.Together, state: "torch.Tensor") -> Step:

@@ -9,7 +9,6 @@ import dataclasses
 from collections.abc import Sequence
 from typing import ClassVar
 
-from pillar_core import params
 from pillar_core.arrays import Array
 from pillar_core.deferred import torch
 from pillar_core.engine import Clipping, NoisySum, Step
@@ -17,22 +16,11 @@ from pillar_core.engine.logistic import public_head
 from pillar_core.engine.train import SMALLEST_CLIP
 from pillar_core.methods.method import METHODS, Method, Plan, said_of
 from pillar_core.methods.parts import descent, mixed, rules
+from pillar_core.methods.parts.fields import own
 from pillar_core.types import PublicFacts, PublicUse
 
 REUSE_ROWS = 0.1
 """How many public rows the private model counts for in the last fit, by default."""
-
-REUSE = params.Param(
-    "reuse",
-    float,
-    None,
-    "L2 pull of the last public fit towards the private model, on the mean loss.",
-    low=0,
-    low_open=True,
-    high=1e6,
-    log=True,
-    none_means="0.1 / public rows",
-)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -40,8 +28,8 @@ class PpgdSettings(mixed.MixedSettings):
     """Noisy descent from zero, then model reuse on the public rows."""
 
     batch_size: ClassVar[None] = None
-    initialisation: str = params.setting(mixed.INITIALISATION, default="zero")
-    reuse: float | None = params.setting(REUSE)
+    initialisation: str = own("mixed", "initialisation", default="zero")
+    reuse: float | None = own("ppgd", "reuse")
 
 
 def clipped_by_public(settings: Sequence[PpgdSettings], together: descent.Together, state: "torch.Tensor") -> Step:

@@ -10,25 +10,22 @@ code, whose β is set by hand). Cost: PDA-DPMD's.
 import dataclasses
 from collections.abc import Sequence
 
-from pillar_core import params
 from pillar_core.deferred import torch
 from pillar_core.engine import Clipping, NoisySum, Step, per_head
 from pillar_core.methods.method import METHODS, Method, said_of
 from pillar_core.methods.parts import descent, mixed
+from pillar_core.methods.parts.fields import own
 from pillar_core.methods.public_gradients.pda_dpmd import PdaDpmdSettings
-from pillar_core.params import Param
 from pillar_core.types import PublicUse
 
 SMALLEST = 1e-30
-
-PRIVATE_WEIGHT = Param("private_weight", float, 0.7, "β: share of a step that follows private rows.", low=0, high=1)
 
 
 @dataclasses.dataclass(frozen=True)
 class WeightedGradientsSettings(PdaDpmdSettings):
     """Noisy descent on a mixture of mean gradients."""
 
-    private_weight: float = params.setting(PRIVATE_WEIGHT)
+    private_weight: float = own("weighted_gradients", "private_weight")
 
 
 def mixture(settings: Sequence[WeightedGradientsSettings], together: descent.Together, state: "torch.Tensor") -> Step:

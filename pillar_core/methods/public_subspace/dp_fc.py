@@ -27,21 +27,13 @@ from pillar_core.methods.baselines import dp_pca
 from pillar_core.methods.closed_form import dp_ls
 from pillar_core.methods.method import METHODS, Method, said_of
 from pillar_core.methods.parts import descent
-from pillar_core.params import Param
+from pillar_core.methods.parts.fields import own
 from pillar_core.rng import Streams
 from pillar_core.splits import Prepared, View
 from pillar_core.types import PublicFacts, PublicUse, TrainResult
 
 STEP_PER_CLASS = 0.25
 """At a head of zeros the loss curves by at most 1/C in each direction, so C would be Newton's step: a quarter of it was measured best."""
-
-COVARIANCE = Param(
-    "covariance",
-    str,
-    "public",
-    "Whose second moment divides the steps: that of public rows, or a noisy one of private rows.",
-    choices=("public", "private"),
-)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -52,8 +44,8 @@ class DpFcSettings:
     momentum: ClassVar[float] = 0.0
     weight_decay: ClassVar[float] = 0.0
     bias: ClassVar[bool] = False
-    covariance: str = params.setting(COVARIANCE)
-    ridge: float | None = params.setting(dp_ls.RIDGE)
+    covariance: str = own("dp_fc", "covariance")
+    ridge: float | None = own("dp_ls", "ridge")
     steps: int = params.setting(params.STEPS, default=10, high=1_000, none_means="")
     learning_rate: float | None = params.setting(params.LEARNING_RATE, none_means="a quarter of the number of classes")
     l2_clip_norm: float = params.setting(params.L2_CLIP_NORM, default=0.5)

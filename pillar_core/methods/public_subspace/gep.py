@@ -34,20 +34,12 @@ from pillar_core.ledger import DpEvent, Ledger
 from pillar_core.mechanisms import GaussianMechanism, release_joint, sampled
 from pillar_core.methods.method import METHODS, Method, Plan, said_of
 from pillar_core.methods.parts import descent, rules
-from pillar_core.params import Param
+from pillar_core.methods.parts.fields import own
 from pillar_core.rng import Streams
 from pillar_core.splits import Prepared, View
 from pillar_core.subspace import anchor_coefficients, rank_one_gram
 from pillar_core.threads import threads_for
 from pillar_core.types import PublicFacts, PublicUse, TrainResult
-
-ANCHORS = Param(
-    "anchors", int, 500, "Public rows whose gradients span the basis (all of them where there are fewer).", low=1, unit="rows", log=True
-)
-RESIDUAL_CLIP = Param("residual_clip_ratio", float, 0.4, "Clip norm of the residual, as a share of the embedding's.", low=1e-3, high=10)
-EMBEDDING_SHARE = Param(
-    "embedding_share", float, 0.5, "Share of each step's 1/σ² that the embedding gets.", low=0, high=1, low_open=True, high_open=True
-)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -57,9 +49,9 @@ class GepSettings:
     bias: ClassVar[bool] = False
     weight_decay: ClassVar[float] = 0.0
     k: int | None = params.setting(params.K, help="Directions of the basis.")
-    anchors: int = params.setting(ANCHORS)
-    residual_clip_ratio: float = params.setting(RESIDUAL_CLIP)
-    embedding_share: float = params.setting(EMBEDDING_SHARE)
+    anchors: int = own("gep", "anchors")
+    residual_clip_ratio: float = own("gep", "residual_clip_ratio")
+    embedding_share: float = own("gep", "embedding_share")
     steps: int | None = params.setting(params.STEPS)
     batch_size: int | None = params.setting(params.BATCH_SIZE)
     learning_rate: float | None = params.setting(params.LEARNING_RATE)
@@ -75,7 +67,7 @@ class GepSettings:
 class GepLabelledSettings(GepSettings):
     """Anchors with their own labels say more about private gradients, so less needs to be kept outside the basis."""
 
-    residual_clip_ratio: float = params.setting(RESIDUAL_CLIP, default=0.1)
+    residual_clip_ratio: float = own("gep", "residual_clip_ratio", default=0.1)
 
 
 def noise_multipliers(settings: GepSettings) -> tuple[float, float]:

@@ -20,7 +20,6 @@ from typing import Any
 import numpy as np
 
 from pillar_core import ledger as events
-from pillar_core import params
 from pillar_core.arrays import Array
 from pillar_core.deferred import torch
 from pillar_core.engine.ridge import grouped_ridge
@@ -30,8 +29,8 @@ from pillar_core.ledger import DpEvent, Ledger
 from pillar_core.mechanisms import GaussianMechanism
 from pillar_core.methods.method import METHODS, Method, Plan, said_of
 from pillar_core.methods.parts import rules, voting
+from pillar_core.methods.parts.fields import own
 from pillar_core.methods.parts.pate_rdp import data_dependent_epsilon
-from pillar_core.params import Param
 from pillar_core.rng import Streams
 from pillar_core.splits import Prepared, View
 from pillar_core.types import Provenance, PublicFacts, PublicUse, TrainResult
@@ -43,38 +42,15 @@ ROWS_PER_TEACHER = 8
 MOST_TEACHERS = 2000
 ANNOTATION_DELTA = 1e-5
 
-TEACHERS = Param(
-    "teachers",
-    int,
-    None,
-    "Disjoint parts of the private rows, one teacher each.",
-    low=2,
-    high=10**6,
-    log=True,
-    none_means="n/8, at most 2,000",
-)
-ANSWERS = Param(
-    "answers",
-    int,
-    None,
-    "Confident-GNMax: rows answered, of those asked.",
-    low=1,
-    unit="rows",
-    log=True,
-    none_means="GNMax: all that are asked",
-)
-THRESHOLD = Param("threshold", float, 0.0, "Confident-GNMax: noisy top counts below this share of the teachers are dropped.", low=0, high=1)
-TOP_NOISE = Param("top_noise_ratio", float, 2.0, "Confident-GNMax: noise of a top count, in noise multipliers.", low=0, low_open=True)
-
 
 @dataclasses.dataclass(frozen=True)
 class PateSettings(voting.VotingSettings):
     """How many teachers, and whether only confident rows are answered."""
 
-    teachers: int | None = params.setting(TEACHERS)
-    answers: int | None = params.setting(ANSWERS)
-    threshold: float = params.setting(THRESHOLD)
-    top_noise_ratio: float = params.setting(TOP_NOISE)
+    teachers: int | None = own("pate", "teachers")
+    answers: int | None = own("pate", "answers")
+    threshold: float = own("pate", "threshold")
+    top_noise_ratio: float = own("pate", "top_noise_ratio")
 
 
 def cost(settings: PateSettings, facts: PublicFacts) -> DpEvent:

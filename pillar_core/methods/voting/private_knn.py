@@ -21,7 +21,7 @@ from pillar_core.ledger import DpEvent, Ledger
 from pillar_core.mechanisms import sampled
 from pillar_core.methods.method import METHODS, Method, Plan, said_of
 from pillar_core.methods.parts import rules, voting
-from pillar_core.params import Param
+from pillar_core.methods.parts.fields import own
 from pillar_core.rng import Streams
 from pillar_core.splits import Prepared, View
 from pillar_core.types import PublicFacts, PublicUse, TrainResult
@@ -31,16 +31,12 @@ MOST_K = 32
 MOST_SHARE = 0.25
 """Neighbours are n/C, so that a class can fill them, and at most a quarter of all rows, or a large class always wins."""
 
-NEIGHBOURS = Param(
-    "neighbours", int, None, "Private rows that vote on a public row.", low=1, unit="rows", log=True, none_means="n/C, at most n/4"
-)
-
 
 @dataclasses.dataclass(frozen=True)
 class PrivateKnnSettings(voting.VotingSettings):
     """Votes of the nearest rows, among all of them or in a Poisson sample for each query."""
 
-    neighbours: int | None = params.setting(NEIGHBOURS)
+    neighbours: int | None = own("private_knn", "neighbours")
     batch_size: int | None = params.setting(
         params.BATCH_SIZE, help="Expected private rows in a query's Poisson sample.", none_means="all rows"
     )

@@ -25,10 +25,8 @@ from pillar_core.engine import LinearClassifier
 from pillar_core.engine.gradient import SUM_ROWS, within_unit_ball
 from pillar_core.ledger import DpEvent, Ledger, repeated
 from pillar_core.mechanisms import ExponentialMechanism, exponential
-from pillar_core.methods.halfspaces.disjunction import NOISE_SCALE
 from pillar_core.methods.method import METHODS, Method, Plan, said_of
-from pillar_core.methods.parts.fields import filled
-from pillar_core.params import Param
+from pillar_core.methods.parts.fields import filled, own
 from pillar_core.rng import Streams
 from pillar_core.splits import View
 from pillar_core.splits.transform import unit_rows
@@ -41,25 +39,17 @@ ROUNDING_GUARD = 1e-9
 """Of the range, for what `rounding` leaves out: the public ends' own rounding."""
 UNIT_ROUNDOFF = 2.0**-53
 
-PROTOTYPES = Param(
-    "prototypes", int, None, "Public rows picked for each class.", low=1, high=1_000, unit="rows", log=True, none_means="εN/(20·C), 1 to 10"
-)
-LOW_PERCENTILE = Param(
-    "low_percentile", float, 50.0, "Similarities are clipped below at this percentile of those among public rows.", low=0, high=90
-)
-HIGH_PERCENTILE = Param("high_percentile", float, 95.0, "And above at this one.", low=91, high=100)
-
 
 @dataclasses.dataclass(frozen=True)
 class PrototypesSettings:
     """How many public rows stand for a class, and how similarities are clipped."""
 
-    prototypes: int | None = params.setting(PROTOTYPES)
-    low_percentile: float = params.setting(LOW_PERCENTILE)
-    high_percentile: float = params.setting(HIGH_PERCENTILE)
+    prototypes: int | None = own("prototypes", "prototypes")
+    low_percentile: float = own("prototypes", "low_percentile")
+    high_percentile: float = own("prototypes", "high_percentile")
     standardise: bool | None = params.setting(params.STANDARDISE, default=False)
     centre: bool | None = params.setting(params.CENTRE)
-    noise_scale: float | None = params.setting(NOISE_SCALE)
+    noise_scale: float | None = own("disjunction", "noise_scale")
 
 
 def cost(settings: PrototypesSettings, facts: PublicFacts) -> DpEvent:

@@ -16,7 +16,7 @@ from pillar_core.methods.parts.deep import choice
 from pillar_core.methods.parts.deep.classifier import Design, NetworkClassifier
 from pillar_core.methods.parts.deep.pixels import Input
 from pillar_core.methods.parts.deep.train import PixelRows, PrivatePhase, private_phase
-from pillar_core.methods.parts.fields import filled
+from pillar_core.methods.parts.fields import filled, own
 from pillar_core.params import Param
 from pillar_core.rng import Streams
 from pillar_core.splits import View
@@ -26,29 +26,8 @@ NO_PIXELS = (
     "trains a network on images and these rows are no pixels: take a data set of images with the backbone raw_pixels, "
     "such as digits, or a folder, zip or npz of images"
 )
-NETWORK = Param(
-    "network",
-    str,
-    "small_cnn",
-    "small_cnn, wrn_16_4, or timm:<name>?weights=<safetensors file>[&size=<side>].",
-    linkable=("small_cnn", "wrn_16_4"),
-)
 TRAINABLE = Param("trainable", str, "all", "Which parameters are trained, besides the head.", choices=choice.CHOICES)
-LAYERS = Param("layers", str, "", "Names of the network's parts, by commas: trained (layers) or given low-rank additions (lora).")
 LORA_RANK = Param("lora_rank", int, 8, "Rank of the additions.", low=1, high=256, log=True)
-COPIES = Param(
-    "copies", int, 0, "Moved copies of a row whose gradients are averaged before clipping; 0 takes the row as it is.", low=0, high=64
-)
-MIRROR = Param("mirror", bool, False, "Copies may be mirrored: right for photographs, wrong for digits and signs.")
-EMA_DECAY = Param(
-    "ema_decay",
-    float,
-    0.0,
-    "Decay of the moving average of the weights that is returned; 0 returns the last.",
-    low=0,
-    high=1,
-    high_open=True,
-)
 
 PUBLIC_START = "the weights that the network starts from were made without the private rows"
 """What a guarantee of a pre-trained network assumes."""
@@ -59,7 +38,7 @@ S = TypeVar("S")
 class DeepSettings:
     """Settings of DP-SGD on a network of images."""
 
-    network: str = params.setting(NETWORK)
+    network: str = own("deep", "network")
     steps: int = params.setting(params.STEPS, default=100, none_means="")
     batch_size: int | None = params.setting(params.BATCH_SIZE, default=256)
     learning_rate: float = params.setting(params.LEARNING_RATE, default=0.5, none_means="")
@@ -67,9 +46,9 @@ class DeepSettings:
         params.L2_CLIP_NORM, help="Largest L2 norm of one row's gradient, all trained parameters together."
     )
     momentum: float = params.setting(params.MOMENTUM)
-    copies: int = params.setting(COPIES)
-    mirror: bool = params.setting(MIRROR)
-    ema_decay: float = params.setting(EMA_DECAY)
+    copies: int = own("deep", "copies")
+    mirror: bool = own("deep", "mirror")
+    ema_decay: float = own("deep", "ema_decay")
     noise_multiplier: float | None = params.setting(params.NOISE_MULTIPLIER)
 
     @property
@@ -83,7 +62,7 @@ class ChosenSettings(DeepSettings):
     """And which parameters are trained."""
 
     trainable: str = params.setting(TRAINABLE)
-    layers: str = params.setting(LAYERS)
+    layers: str = own("deep", "layers")
     lora_rank: int = params.setting(LORA_RANK)
 
     @property
