@@ -15,6 +15,7 @@ _RELATIONS = {
     NeighboringRelation.ADD_OR_REMOVE_ONE: "one example added to or removed from the training rows",
     NeighboringRelation.REPLACE_ONE: "one example of the training rows replaced by any other",
 }
+COUNTED = ", noise measured against all rows of one person"
 LESS = " Who has k examples is protected less: ε is k times as large, and δ grows."
 
 
@@ -50,7 +51,7 @@ def statement(record: RunRecord) -> Statement:
         f"Model: {learner.title}, from {record.facts.n_private:,} private examples of {record.facts.n_classes} classes.",
         f"Privacy loss: {loss}. Neighbouring data differ in {_neighbours(own)}.",
         f"Unit of protection: {unit}.{'' if own.rows_per_person else LESS}",
-        f"Released: {'; '.join(own.events) or 'nothing from private rows'}.",
+        f"Released: {'; '.join(own.events) or 'nothing from private rows'}{COUNTED if most is not None and most > 1 else ''}.",
         f"Sampling: {_sampling(record)}.",
         f"Accountant: {own.accountant}; ε is its upper end." if upper > 0 else "Accountant: none needed, no private row was read.",
         *([_meaning(curve, summary)] if curve is not None and summary is not None and math.isfinite(summary.mu) else []),

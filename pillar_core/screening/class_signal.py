@@ -17,6 +17,7 @@ Source: ours; chosen on one half of the yardstick's sources and confirmed on the
 import dataclasses
 import math
 from collections.abc import Mapping, Sequence
+from typing import TypeVar
 
 import numpy as np
 import pandas as pd
@@ -24,7 +25,7 @@ import pandas as pd
 from pillar_core import accounting, params
 from pillar_core.arrays import Array
 from pillar_core.deferred import stats, torch
-from pillar_core.errors import DataError, SettingError, UnsupportedError
+from pillar_core.errors import DataError, SettingError
 from pillar_core.fingerprint import fingerprint
 from pillar_core.ledger import Ledger
 from pillar_core.mechanisms import GaussianMechanism
@@ -44,6 +45,8 @@ MARGIN = 0.5
 """A clear first has twice the signal of any other: chosen on the yardstick, where the score's own error exceeds the noise's."""
 SENSITIVITY = 1.0
 COVERS = "This covers the table as a whole: every candidate is scored from one noised release of the private rows' class sums."
+ONE_EACH = " Of each person one row, the first, was used: a row is a person."
+Rows = TypeVar("Rows", bound=Dataset | FeatureSet)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -142,11 +145,11 @@ def ranking(
 
     Raises:
         DataError: private rows without labels, sets of other widths, candidates of less than two rows or of equal rows.
-        SettingError: no candidate, ε not in (0, ∞), δ out of range. UnsupportedError: ε for several rows of a person.
+        SettingError: no candidate, ε not in (0, ∞), δ out of range.
     """
     require(private, public)
-    if epsilon is not None:
-        refuse_persons(private)
+    whose = ONE_EACH if private.persons else ""
+    private = private if epsilon is None else one_each(private)
     params.DELTA.check(delta)
     if epsilon is not None and not 0 < epsilon < math.inf:
         raise SettingError(f"epsilon must be above 0 and finite (leave it out for a non-private diagnostic); got {epsilon!r}.")
@@ -176,7 +179,7 @@ def ranking(
     if epsilon is not None:
         table.attrs["rows_per_noise"] = n / (private.n_classes * made.noise_std)
         table.attrs["noise_floor"] = noise_floor(n, private.n_classes, made.noise_std, candidates)
-        table.attrs["guarantee"] = guarantee(ledger, COVERS, delta, n, seed)
+        table.attrs["guarantee"] = guarantee(ledger, COVERS, delta, n, seed) + whose
     return table
 
 
@@ -225,16 +228,13 @@ def require(private: FeatureSet, public: Mapping[str, FeatureSet]) -> None:
             raise DataError(f"public set {name!r} has fewer than two rows.")
 
 
-def refuse_persons(private: Dataset | FeatureSet) -> None:
-    """Refuses private rows of which one person has several, where a release is accounted for single rows.
-
-    Raises:
-        UnsupportedError: they declare persons.
-    """
-    if private.persons is not None:
-        raise UnsupportedError(
-            f"ε of this release is a row's, and {private.name!r} has up to {private.persons.most} rows of a person: keep one of each."
-        )
+def one_each(private: Rows) -> Rows:
+    """The rows that a release is made of: where one person may have several, the first of each, so that a row is a person."""
+    if private.persons is None:
+        return private
+    first = np.sort(np.unique(private.persons.of, return_index=True)[1])
+    labels = None if private.y_train is None else private.y_train[first]
+    return dataclasses.replace(private, x_train=private.x_train[first], y_train=labels, persons=None)
 
 
 def as_features(data: Dataset | FeatureSet) -> FeatureSet:

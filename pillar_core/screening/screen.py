@@ -54,15 +54,14 @@ def screen(
     Raises:
         SettingError, UnknownNameError: settings. DataError: sets that cannot be compared, too few rows, public rows that are
         private rows (unless allow_overlap), the private set itself or no named classes under ε.
-        UnsupportedError: ε for a score without a private form, or for several rows of one person.
+        UnsupportedError: ε for a score without a private form.
     """
-    if epsilon is not None:
-        class_signal.refuse_persons(private)
     if epsilon is not None and not allow_overlap:
         refuse_private(private, public)
     if class_signal.NAME in scores:
         return _of_features(private, public, scores, epsilon=epsilon, delta=delta, seed=seed, allow_overlap=allow_overlap)
-    rows, others = _as_dataset(private), {name: _as_dataset(one) for name, one in public.items()}
+    rows = _as_dataset(private if epsilon is None else class_signal.one_each(private))
+    others = {name: _as_dataset(one) for name, one in public.items()}
     chosen = model_of(model)
     names = tuple(SCORES[name].name for name in scores)
     if not others or not names:
@@ -83,6 +82,7 @@ def screen(
     else:
         require_kind(rows, chosen)
         table = with_noise(task, sides, epsilon, delta)
+        table.attrs["guarantee"] += class_signal.ONE_EACH if private.persons else ""
     prepared = preparation_notes([rows, *others.values()], chosen.input_size)
     table.attrs["notes"] = (*prepared, *_count_notes(task), *_pure_notes(task), *_pass_notes(int(table.attrs["width"])))
     return table

@@ -25,7 +25,7 @@ from pillar_core.fingerprint import fingerprint
 from pillar_core.ledger import Ledger
 from pillar_core.mechanisms import GaussianMechanism
 from pillar_core.rng import Stream, Streams, stream
-from pillar_core.screening.class_signal import as_features, guarantee, refuse_persons, unit
+from pillar_core.screening.class_signal import ONE_EACH, as_features, guarantee, one_each, unit
 from pillar_core.splits.transform import Transform
 from pillar_core.types import Dataset, FeatureSet, NeighboringRelation, PrivacyBudget
 
@@ -104,13 +104,11 @@ def trim(
 
     Raises:
         DataError: sets of other widths, images, fewer than two rows or equal ones. SettingError, BudgetError: settings out of range.
-        UnsupportedError: several private rows of one person.
     """
-    refuse_persons(private)
     budget = PrivacyBudget(epsilon, delta, NeighboringRelation.of(relation))
     if math.isinf(epsilon):
         raise SettingError("epsilon must be finite: votes without noise are not released.")
-    rows, x = as_features(private), as_features(public).x_train
+    rows, x = as_features(one_each(private)), as_features(public).x_train
     if x.shape[1] != rows.d:
         raise DataError(f"the public set has {x.shape[1]} features and the private rows {rows.d}; one backbone for both is needed.")
     if len(x) < 2 or (x == x[0]).all():
@@ -125,7 +123,7 @@ def trim(
     table = table[table["rows"] > 0].sort_values("per_row", ascending=False, kind="stable", ignore_index=True)
     place = np.zeros(len(votes), dtype=np.int64)
     place[table["cluster"]] = np.arange(len(table))
-    promise = guarantee(ledger, COVERS, delta, len(rows.x_train), seed)
+    promise = guarantee(ledger, COVERS, delta, len(rows.x_train), seed) + (ONE_EACH if private.persons else "")
     return Trimmed(np.argsort(place[clusters.codes], kind="stable"), table, share, promise, ledger)
 
 

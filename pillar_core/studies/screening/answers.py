@@ -7,7 +7,7 @@ own other half, a yardstick: its rows are private, so it is refused where ε is 
 import dataclasses
 import math
 from collections.abc import Callable, Mapping
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -19,11 +19,11 @@ from pillar_core.errors import DataError
 from pillar_core.fingerprint import fingerprint
 from pillar_core.runs.loading import through_backbone
 from pillar_core.screening import class_signal
+from pillar_core.screening.class_signal import Rows
 from pillar_core.studies.screening import benefit as by_name
 from pillar_core.studies.screening.gradient_energy import captured
 from pillar_core.types import Dataset, FeatureSet, Progress, unwatched
 
-Rows = TypeVar("Rows", Dataset, FeatureSet)
 OWN_PART, OWN_HALF = "part", "own_half"
 BACKBONE = "efficientnet_lite0"
 """Through which images go where a score compares features."""
@@ -143,8 +143,8 @@ def _drawn_rows(ask: Ask) -> int:
 
 
 def _every(step: int, data: Rows) -> tuple[Rows, Rows]:
-    """(the other rows with the test rows, every so manieth row)."""
-    taken = np.arange(len(data.x_train)) % step == step - 1
+    """(the other rows with the test rows, every so manieth row, or all rows of every so manieth person)."""
+    taken = (np.arange(len(data.x_train)) if data.persons is None else data.persons.of) % step == step - 1
     parts = [
         dataclasses.replace(
             data,

@@ -12,6 +12,7 @@ from pillar_core.errors import DataError, SettingError, UnsupportedError
 from pillar_core.methods import METHODS
 from pillar_core.runs import sweep
 from pillar_core.runs.statement import spent_event, statement
+from pillar_core.screening import trim
 from pillar_core.studies.advice.paid import chosen_and_trained
 from pillar_core.studies.screening.answers import _every
 from pillar_core.types import Dataset, Persons
@@ -70,6 +71,7 @@ def test_the_statement_names_the_person():
     found = statement(pc.run("noisy_gd", split, epsilon=1.0))
     assert "Unit of protection: one person" in found.text
     assert "at most 3" in found.fields["privacy_unit"]
+    assert "noise measured against all rows of one person" in found.text
     assert "every row names its person rightly" in found.text
     assert "example (a row)" in statement(pc.run("noisy_gd", pc.split(_brought()[0]), epsilon=1.0)).fields["privacy_unit"]
 
@@ -144,19 +146,34 @@ def test_rows_that_are_kept_stay_their_persons(monkeypatch, tmp_path, is_image):
     assert uploads.card(other).rows_per_person is None
 
 
-def test_a_part_of_the_rows_stays_their_persons():
+def test_a_part_of_the_rows_is_of_other_persons():
     data = _declared()
     others, part = _every(10, data)
-    assert len(part.persons.of) == len(part.x_train) == ROWS // 10
-    assert (part.persons.of == data.persons.of[9::10]).all()
-    assert len(others.persons.of) == len(others.x_train)
+    assert len(part.persons.of) == len(part.x_train)
+    assert len(part.x_train) + len(others.x_train) == ROWS
+    assert not set(part.persons.of) & set(others.persons.of)
+    assert 5 < len(set(part.persons.of)) < 25
 
 
-def test_what_counts_single_rows_is_refused_or_counts_persons():
+_MODEL = {"class_signal": {}, "gsd": {"n_examples": 100, "k": 4, "model": "linear_head"}}
+
+
+@pytest.mark.parametrize("score", list(_MODEL))
+def test_a_private_screening_reads_one_row_of_each_person(score):
     data, public = _declared(), _brought()[0]
-    with pytest.raises(UnsupportedError, match="3 rows of a person"):
-        pc.screen(data, {"other": public}, scores=("class_signal",), epsilon=1.0, allow_overlap=True)
-    assert len(pc.screen(data, {"other": public}, scores=("class_signal",), allow_overlap=True))
+    settings = {"scores": (score,), "epsilon": 1.0, "allow_overlap": True, **_MODEL[score]}
+    found = pc.screen(data, {"other": public}, **settings)
+    first = np.sort(np.unique(data.persons.of, return_index=True)[1])
+    alone = dataclasses.replace(data, x_train=data.x_train[first], y_train=data.y_train[first], persons=None)
+    expected = pc.screen(alone, {"other": public}, **settings)
+    assert found["value"].tolist() == expected["value"].tolist()
+    assert found.attrs["guarantee"].startswith(expected.attrs["guarantee"])
+    assert "a row is a person" in found.attrs["guarantee"]
+    assert "a row is a person" in trim(data, public, share=0.5, epsilon=1.0).guarantee
+
+
+def test_the_paid_choice_counts_persons():
+    data, public = _declared(), _brought()[0]
     sides = {name: pc.split(data, public=one, allow_overlap=True) for name, one in (("a", public), ("b", public))}
     record = chosen_and_trained(sides, epsilon=2.0)[1]
     assert record.guarantee.rows_per_person == 3
