@@ -13,7 +13,7 @@ import pandas as pd
 import streamlit as st
 
 import pillar_core as pc
-from pages.frame import shares
+from pages.frame import memory, shares
 from pages.frame.settings import AUTO, PART, RULE, Settings
 from pillar_core import store
 from pillar_core.backbones import is_ready
@@ -215,12 +215,12 @@ def hero_table() -> pd.DataFrame | None:
     return table if len(table) else None
 
 
-@st.cache_resource(max_entries=3, show_spinner="Reading the data set …")
+@memory.of_rows(max_entries=3, show_spinner="Reading the data set …")
 def _raw(name: str) -> Dataset | FeatureSet:
     return splitting.named_data(name)
 
 
-@st.cache_resource(max_entries=3, show_spinner="Reading features …")
+@memory.of_rows(max_entries=3, show_spinner="Reading features …")
 def _features(data: str, name: str | None) -> FeatureSet:
     source = _raw(data)
     if isinstance(source, FeatureSet):
@@ -230,7 +230,7 @@ def _features(data: str, name: str | None) -> FeatureSet:
     return pc.load_features(source, name)
 
 
-@st.cache_resource(max_entries=6, show_spinner="Setting public rows apart and finding their directions …")
+@memory.of_rows(max_entries=6, show_spinner="Setting public rows apart and finding their directions …")
 def _split(fingerprint_: str, _settings: Settings) -> SemiPrivateSplit:
     data = features(_settings)
     if _settings.public == PART:
@@ -268,13 +268,13 @@ def _shipped(settings: Settings) -> RunRecord | None:
     return None if key(settings, _SPLIT) in _LOADED else starter.record(spec(settings))
 
 
-@st.cache_resource(max_entries=8, show_spinner=False)
+@memory.of_rows(max_entries=8, show_spinner=False)
 def _spectrum(fingerprint_: str, _settings: Settings) -> pd.DataFrame:
     values = _basis(_settings).eigenvalues
     return pd.DataFrame({"component": range(1, len(values) + 1), "eigenvalue": values})
 
 
-@st.cache_resource(max_entries=8, show_spinner=False)
+@memory.of_rows(max_entries=8, show_spinner=False)
 def _public_map(fingerprint_: str, _settings: Settings) -> pd.DataFrame:
     parts = split(_settings)
     shown = parts.public_x[:2000]
@@ -284,7 +284,7 @@ def _public_map(fingerprint_: str, _settings: Settings) -> pd.DataFrame:
     return pd.DataFrame({"x": places[:, 0], "y": places[:, 1], "class": labels})
 
 
-@st.cache_resource(max_entries=8, show_spinner=False)
+@memory.of_rows(max_entries=8, show_spinner=False)
 def _class_counts(fingerprint_: str, _settings: Settings) -> pd.DataFrame:
     parts = split(_settings)
     names, data = parts.features.classes, parts.features
@@ -298,7 +298,7 @@ def _class_counts(fingerprint_: str, _settings: Settings) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["class", "part", "rows"])
 
 
-@st.cache_resource(max_entries=8, show_spinner=False)
+@memory.of_rows(max_entries=8, show_spinner=False)
 def _test_counts(fingerprint_: str, _settings: Settings) -> list[int]:
     counts = class_counts(_settings)
     return counts[counts["part"] == "test"]["rows"].tolist()

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import io
+import weakref
 
 import numpy as np
 import pytest
@@ -10,11 +12,14 @@ import pytest
 import pillar_core as pc
 from page_reading import Start, linked, words
 from pages.frame.settings import Settings
+from pages.parts.data import wizard
 from pillar_core import accounting, store
 from pillar_core.data import encoding, uploads
+from pillar_core.jobs import process
 from pillar_core.ledger import of_person
 from pillar_core.methods import METHODS
 from pillar_core.rng import stream
+from pillar_core.runs import splitting
 from pillar_core.types import PublicFacts
 
 SMALL = "m:linear_head;n:100;k:2;e:no;s:gsd;v:angles;c:drawn_noise"
@@ -116,6 +121,55 @@ def test_several_sets_live_side_by_side_and_one_is_forgotten_everywhere(start: S
     assert linked(app)["data"] == Settings().data
     assert pc.store.default().has("arrays", second.removeprefix("stored:"))
     assert not pc.store.default().has("arrays", numbers.removeprefix("stored:"))
+
+
+def test_forgetting_takes_what_was_made_of_one_set_out_of_memory_and_nothing_of_others(
+    start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[tuple[str, weakref.ref[object]]] = []
+
+    def watched(read, name_of):
+        def reading(*given, **named):
+            found = read(*given, **named)
+            made.append((name_of(*given), weakref.ref(found)))
+            return found
+
+        return reading
+
+    monkeypatch.setattr(splitting, "named_data", watched(splitting.named_data, lambda name: name))
+    monkeypatch.setattr(wizard, "frame_of", watched(wizard.frame_of, lambda *_: "a table"))
+    start("geometry", browser="b")
+    app = start("data")
+    rows = [f"p{index // 2},{index % 4},{index % 2 + 0.01 * index:.2f},{(index // 2) % 2}" for index in range(240)]
+    own = bring_on_data(app, "\n".join(["patient,a,b,label", *rows]).encode(), "cells.csv")
+    app.switch_page("pages/geometry.py").run()
+    assert not app.exception
+    public = str(linked(app)["public"])
+    assert {name for name, _ in made} == {own, public, "digits", "a table"}
+    app.switch_page("pages/data.py").run()
+    app.button(key="forget").click().run()
+    gc.collect()
+    assert {name for name, kept in made if kept() is not None} - {Settings().data} == {public, "digits"}
+    start("geometry", browser="b")
+    assert [name for name, _ in made].count("digits") == 1
+
+
+def test_a_forgotten_sets_title_is_on_no_page(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(process, "ensure", lambda _: None)
+    app = start("data")
+    name = bring_on_data(app, NUMBERS.encode(), "cells.csv")
+    app.switch_page("pages/explore.py").run()
+    pc.jobs.submit({"kind": "sweep", "grid": {"dataset": name, "method": "dp_fc", "epsilon": [1.0], "public_fraction": 0.1}})
+
+    def everything_on_runs() -> str:
+        app.switch_page("pages/runs.py").run()
+        assert not app.exception
+        return words(app) + "".join(str(table.value.to_dict()) for table in app.dataframe)
+
+    assert "cells.csv" in everything_on_runs()
+    app.switch_page("pages/data.py").run()
+    app.button(key="forget").click().run()
+    assert "cells.csv" not in everything_on_runs()
 
 
 @pytest.mark.parametrize("prefix", ["stored:", "images:"])

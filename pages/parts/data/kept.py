@@ -2,9 +2,9 @@
 
 import streamlit as st
 
-from pages.frame import core, failures, local, session
+from pages.frame import core, failures, local, memory, session
 from pages.frame.settings import AUTO, PART, Settings
-from pillar_core.data import uploads
+from pillar_core.data import owners, uploads
 from pillar_core.data.uploads import Upload
 from pillar_core.runs import splitting
 
@@ -69,8 +69,7 @@ def _share(name: str, key: str) -> None:
 def forget(name: str) -> None:
     """A callback: the rows leave the disk and the memory, and no setting names them any more."""
     splitting.forget_data(name)
-    st.cache_data.clear()
-    st.cache_resource.clear()
+    memory.forget(uploads.key_of(name), owners.own_id())
     settings = session.current()
     if settings.data == name:
         session.change(data=Settings().data, public=PART, backbone=AUTO)

@@ -5,13 +5,13 @@ from pathlib import Path
 import streamlit as st
 
 import pillar_core as pc
-from pages.frame import exports, failures, local, plain, session
+from pages.frame import exports, failures, local, memory, plain, session
 from pages.frame import settings as codec
 from pages.frame.settings import PART, Settings
 from pages.parts.data import brought, kept, wizard
 from pages.parts.data.brought import FILE, File
 from pillar_core import data
-from pillar_core.data import Report, reports, uploads, visitors
+from pillar_core.data import Report, owners, reports, uploads, visitors
 from pillar_core.data.parts import MOST_COLUMNS, TIMES_UNPACKED
 from pillar_core.errors import PillarError
 
@@ -109,7 +109,7 @@ def _judge(private: File, public: list[File], settings: Settings) -> None:
         brought.verdict(report)
     if not report.ok:
         hint = "After a change far down in a large folder: the page itself looks at the first files alone."
-        st.button("Check again", icon=":material/replay:", key="upload-check", on_click=_report.clear, help=hint)
+        st.button("Check again", icon=":material/replay:", key="upload-check", on_click=memory.forget, args=(owners.own_id(),), help=hint)
     if asks:
         wizard.panel(private, public, settings)
     if asks or not report.ok:
@@ -172,7 +172,7 @@ def _public_rows(is_images: bool, dims: tuple[int, ...]) -> str | None:
     return brought.other_public(is_images=is_images, dims=dims)
 
 
-@st.cache_data(max_entries=16, show_spinner="Checking the file …")
+@memory.of_rows(max_entries=16, show_spinner="Checking the file …", of_files=True)
 def _report(fingerprint_: str, public_fraction: float | None, _file: File) -> Report:
     if _file.content is None and _file.name in pc.DATASETS:
         try:

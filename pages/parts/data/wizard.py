@@ -7,7 +7,7 @@ from typing import Any
 
 import streamlit as st
 
-from pages.frame import failures, local, plain
+from pages.frame import failures, local, memory, plain
 from pages.frame.settings import PART, Settings
 from pages.parts.data import brought
 from pages.parts.data.brought import FILE
@@ -182,7 +182,7 @@ def _numbers(text: str) -> list[float]:
         return []
 
 
-@st.cache_resource(max_entries=8, show_spinner="Reading the table …")
+@memory.of_rows(max_entries=8, show_spinner="Reading the table …", of_files=True)
 def _frame(fingerprint_: str, _file: brought.File) -> Any:
     ending = Path(_file.name).suffix.lower()
     if ending not in SUFFIXES:

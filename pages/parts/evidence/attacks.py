@@ -5,7 +5,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from pages.frame import badges, core, figures, local, odds, plain, theme
+from pages.frame import badges, core, figures, local, memory, odds, plain, theme
 from pages.frame.settings import Settings
 from pages.parts.data import gallery
 from pillar_core import accounting, auditing, plots
@@ -178,17 +178,17 @@ def _percent_columns() -> dict[str, Any]:
     return {column: st.column_config.NumberColumn(label, format="%.2f") for column, label in names.items()}
 
 
-@st.cache_resource(max_entries=16, show_spinner=False)
+@memory.of_rows(max_entries=16, show_spinner=False)
 def _loss(key_: str, _settings: Settings) -> Attack:
     return evidence.loss_attack(core.trained(_settings), core.split(_settings))
 
 
-@st.cache_resource(max_entries=8, show_spinner="Training shadow heads …")
+@memory.of_rows(max_entries=8, show_spinner="Training shadow heads …")
 def _shadows(key_: str, _settings: Settings) -> tuple[Attack, ...]:
     attacks = evidence.shadow_attacks(core.spec(_settings), core.split(_settings))
     return tuple(one for one in attacks if one.uses_shadows)
 
 
-@st.cache_resource(max_entries=8, show_spinner="Following every row along the trajectory …")
+@memory.of_rows(max_entries=8, show_spinner="Following every row along the trajectory …")
 def _individuals(key_: str, _settings: Settings) -> Individuals:
     return individual.individuals(core.spec(_settings), core.split(_settings))

@@ -5,7 +5,7 @@ import math
 import pandas as pd
 import streamlit as st
 
-from pages.frame import core, figures, local, session, theme
+from pages.frame import core, figures, local, memory, session, theme
 from pages.frame.settings import Settings
 from pages.parts.evidence import attacks as evidence_attacks
 from pillar_core import accounting, auditing, plots
@@ -200,11 +200,11 @@ def _reach(delta: float) -> pd.DataFrame:
     return privacy_tables.one_run_reach(canaries=_CANARIES, delta=delta)
 
 
-@st.cache_resource(max_entries=8, show_spinner="Training once, with canaries …")
+@memory.of_rows(max_entries=8, show_spinner="Training once, with canaries …")
 def _audited_once(key_: str, _settings: Settings) -> OneRunAudit:
     return one_run_audit(core.spec(_settings), core.split(_settings))
 
 
-@st.cache_resource(max_entries=8, show_spinner="Training with the canary and without …")
+@memory.of_rows(max_entries=8, show_spinner="Training with the canary and without …")
 def _audited(key_: str, trials: int, _settings: Settings) -> CanaryAudit:
     return evidence.canary_audit(core.spec(_settings), core.split(_settings), trials=trials)

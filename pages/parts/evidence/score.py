@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from pages.frame import badges, core, figures, navigation, theme
+from pages.frame import badges, core, figures, memory, navigation, theme
 from pages.frame.settings import Settings
 from pillar_core import plots
 from pillar_core.studies.evidence import score_leak
@@ -45,7 +45,7 @@ def leak(settings: Settings) -> None:
         navigation.link("screen", "Screen with a paid score")
 
 
-@st.cache_resource(max_entries=8, show_spinner="Attacking the score …")
+@memory.of_rows(max_entries=8, show_spinner="Attacking the score …")
 def _found(key_: str, _settings: Settings) -> ScoreLeak:
     split = core.split(_settings)
     return score_leak.score_leak(split.features.x_train[split.private], split.public_x, seed=_settings.seed)

@@ -6,7 +6,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from pages.frame import badges, core, failures, figures, theme
+from pages.frame import badges, core, failures, figures, memory, theme
 from pages.frame.settings import Settings
 from pages.parts.data import gallery, samples
 from pages.parts.explore.curves import reference
@@ -57,7 +57,7 @@ def panel(record: RunRecord, settings: Settings) -> None:
             samples.rows(tested, list(wrong.index[:_MOST]), words)
 
 
-@st.cache_resource(max_entries=16, show_spinner="Training the run again, for what it says of each test row …")
+@memory.of_rows(max_entries=16, show_spinner="Training the run again, for what it says of each test row …")
 def _read(fingerprint_: str, _settings: Settings) -> tuple[Array, Array, Array]:
     """(the test rows as they are, their labels, what the run says of each): records hold no classifier."""
     classifier, data, tested = core.trained(_settings).classifier, core.features(_settings), core.raw(_settings).x_test

@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from pages.frame import core, figures, theme
+from pages.frame import core, figures, memory, theme
 from pages.frame.settings import Settings
 from pillar_core import plots
 from pillar_core.studies import kalman_reasons
@@ -56,6 +56,6 @@ def panel(settings: Settings) -> None:
     )
 
 
-@st.cache_resource(max_entries=8, show_spinner="Reading the run's own figures …")
+@memory.of_rows(max_entries=8, show_spinner="Reading the run's own figures …")
 def _reasons(run_key: str, _settings: Settings) -> kalman_reasons.Reasons | None:
     return kalman_reasons.reasons(core.spec(_settings), core.split(_settings))

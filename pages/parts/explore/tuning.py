@@ -5,7 +5,7 @@ import math
 
 import streamlit as st
 
-from pages.frame import core, local
+from pages.frame import core, local, memory
 from pages.frame.settings import Settings
 from pillar_core.errors import UnsupportedError
 from pillar_core.runs.models import in_sight
@@ -71,6 +71,6 @@ def _price(choosing: Choosing, outcome: Tuned, plain: RunRecord) -> None:
     show(f"{SAID[choosing]['price']}{each}{chosen}{change}", icon=":material/tune:")
 
 
-@st.cache_resource(max_entries=32, show_spinner="Choosing the step size …")
+@memory.of_rows(max_entries=32, show_spinner="Choosing the step size …")
 def _tuned(key_: str, choosing: Choosing, _settings: Settings) -> Tuned:
     return tuned.tuned(core.spec(_settings), core.split(_settings), choosing=choosing)

@@ -8,7 +8,7 @@ import pandas as pd
 import streamlit as st
 
 import pillar_core as pc
-from pages.frame import core
+from pages.frame import core, memory
 from pages.frame.settings import Settings
 from pillar_core import geometry as geo
 from pillar_core.fingerprint import fingerprint
@@ -113,19 +113,19 @@ class _MissingError(Exception):
     """Separators are not in the cache; keeps st.cache from remembering that."""
 
 
-@st.cache_resource(max_entries=4, show_spinner="Picking rows of every class …")
+@memory.of_rows(max_entries=4, show_spinner="Picking rows of every class …")
 def _rows(key: str, _settings: Settings) -> geo.Rows:
     return geo.thinned(geo.rows_of(core.split(_settings)), ROWS_PER_CLASS)
 
 
-@st.cache_resource(max_entries=24, show_spinner="Finding directions …")
+@memory.of_rows(max_entries=24, show_spinner="Finding directions …")
 def _basis(key: str, _separation: Separation, _kind: str, _n_public: int | None, _noise: float | None) -> geo.Basis:
     given = rows(_separation.settings)
     space = given.space(standardise=_separation.standardise)
     return geo.basis_of(given, kind=_kind, space=space, n_public=_n_public, noise_multiplier=_noise, seed=_separation.settings.seed)
 
 
-@st.cache_resource(max_entries=8, show_spinner=False)
+@memory.of_rows(max_entries=8, show_spinner=False)
 def _complete(key: str, _separation: Separation) -> geo.Separators:
     hyperplanes = geometry.cached_separators(_separation.payload, rows(_separation.settings))
     if hyperplanes is None:
@@ -133,7 +133,7 @@ def _complete(key: str, _separation: Separation) -> geo.Separators:
     return hyperplanes
 
 
-@st.cache_resource(max_entries=8, show_spinner="Separating a few classes …")
+@memory.of_rows(max_entries=8, show_spinner="Separating a few classes …")
 def _preview(key: str, _separation: Separation) -> geo.Separators:
     few = geo.thinned(rows(_separation.settings), _PREVIEW_ROWS)
     present = sorted(set(few.y.tolist()))[:_PREVIEW_CLASSES]
@@ -142,7 +142,7 @@ def _preview(key: str, _separation: Separation) -> geo.Separators:
     return geo.separators(few, pairs, space=rows(_separation.settings).space(standardise=_separation.standardise))
 
 
-@st.cache_resource(max_entries=4, show_spinner=False)
+@memory.of_rows(max_entries=4, show_spinner=False)
 def _coordinates(key: str, _separation: Separation) -> geo.Coordinates:
     given = rows(_separation.settings)
     return geo.coordinates(given, basis(_separation, geo.BasisKind.PUBLIC_PCA), space=given.space(standardise=_separation.standardise))

@@ -77,8 +77,11 @@ def _do(what: str, job_id: str) -> None:
 
 
 @st.cache_data(max_entries=500, show_spinner=False)
-def _titled(job_id: str) -> str:
-    spec = pc.jobs.spec(job_id)
+def _spec(job_id: str) -> dict[str, Any]:
+    return pc.jobs.spec(job_id)
+
+
+def _titled(spec: dict[str, Any]) -> str:
     grid = spec.get("grid")
     if not isinstance(grid, dict):
         return str(pc.jobs.JOB_KINDS[spec["kind"]].title)
@@ -94,6 +97,6 @@ def _names(grid: dict[str, Any], axis: str) -> list[str]:
 
 def _title(status: Any) -> str:
     try:
-        return _titled(status.job_id)
+        return _titled(_spec(status.job_id))
     except PillarError:
         return str(status.kind)

@@ -108,7 +108,7 @@ def _rewrite() -> None:
 
 
 def _lines(shown: pd.DataFrame) -> pd.DataFrame:
-    return _grouped(",".join(shown["origin"] + shown["key"]), shown)
+    return _grouped(",".join(shown["origin"] + shown["key"] + shown["data"]), shown)
 
 
 @st.cache_data(max_entries=8, show_spinner=False)

@@ -3,7 +3,7 @@
 import pandas as pd
 import streamlit as st
 
-from pages.frame import local, plain, session
+from pages.frame import local, memory, plain, session
 from pages.parts.screen import sets as screening_sets
 from pages.parts.screen.question import SEEN, Choice
 from pillar_core.arrays import Array
@@ -14,7 +14,7 @@ from pillar_core.studies.screening import trimming
 
 SHARES, SHARE = (5, 10, 25, 50, 75), 10
 SAMPLES = 8
-_voted = st.cache_resource(max_entries=4, show_spinner="Taking votes …")(trimming.voted)
+_voted = memory.of_rows(max_entries=4, show_spinner="Taking votes …")(trimming.voted)
 
 
 def panel(choice: Choice) -> None:
