@@ -186,7 +186,8 @@ def backbone(settings: Settings) -> str | None:
 
 def test_counts(settings: Settings) -> list[int]:
     """Test rows of each class; none where there are no test labels. A non-private diagnostic."""
-    return _test_counts(key(settings, _SPLIT), settings)
+    counts = class_counts(settings)
+    return [int(rows) for rows in counts.loc[counts["part"] == "test", "rows"]]
 
 
 def majority(settings: Settings) -> float | None:
@@ -296,12 +297,6 @@ def _class_counts(fingerprint_: str, _settings: Settings) -> pd.DataFrame:
         for index, name in enumerate(names)
     ]
     return pd.DataFrame(rows, columns=["class", "part", "rows"])
-
-
-@memory.of_rows(max_entries=8, show_spinner=False)
-def _test_counts(fingerprint_: str, _settings: Settings) -> list[int]:
-    counts = class_counts(_settings)
-    return counts[counts["part"] == "test"]["rows"].tolist()
 
 
 def _basis(settings: Settings) -> Any:

@@ -97,7 +97,7 @@ def test_learners_without_a_trajectory_are_told_why(start: Start) -> None:
 
 def test_the_page_gives_the_librarys_epsilon(start: Start) -> None:
     app = start("accounting", epsilon="2")
-    noise = accounting_views._noise(2.0, 1000, 0.0228, 1e-5, "add_or_remove_one")
+    noise = accounting_views._noise(2.0, delta=1e-5, sampling_probability=0.0228, steps=1000, relation="add_or_remove_one")
     upper = pc.epsilon(noise, sampling_probability=0.0228, steps=1000, delta=1e-5).upper
     assert metric(app, "ε, upper bound") == f"{upper:.4g}"
     assert upper <= 2.0

@@ -1,8 +1,8 @@
 """The Accounting page's views of one run of noisy steps."""
 
+import dataclasses
 import math
 
-import pandas as pd
 import streamlit as st
 
 from pages.frame import figures, local, odds, theme
@@ -17,6 +17,15 @@ _SHARES = (0.001, 0.002, 0.005, 0.01, 0.0228, 0.05, 0.1, 0.2, 0.5, 1.0)
 _TRIALS = (1, 2, 5, 10, 20, 50)
 _SELECTIONS = (0.0, 0.1, 0.2, 0.5, 1.0)
 _LINES = ("pillar", "rdp", "gdp")
+_noise = st.cache_data(max_entries=256, show_spinner=False)(accounting.noise_multiplier)
+_noise_for_risk = st.cache_data(max_entries=256, show_spinner="Solving the noise …")(accounting.noise_for_risk)
+_lines = st.cache_data(max_entries=64, show_spinner="Counting by every accountant …")(privacy_tables.against_steps)
+_side_by_side = st.cache_data(max_entries=64, show_spinner="Asking every accountant …")(privacy_tables.by_accountant)
+_profile = st.cache_data(max_entries=64, show_spinner=False)(privacy_tables.profile)
+_noise_curve = st.cache_data(max_entries=64, show_spinner="Solving the noise …")(privacy_tables.noise_curve)
+_samplers = st.cache_data(max_entries=64, show_spinner=False)(privacy_tables.samplers)
+_composed = st.cache_data(max_entries=64, show_spinner=False)(privacy_tables.composed)
+_price = st.cache_data(max_entries=64, show_spinner=False)(privacy_tables.tuning_price)
 
 
 def controls(settings: Settings) -> GaussianSetting | None:
@@ -37,13 +46,14 @@ def controls(settings: Settings) -> GaussianSetting | None:
             chosen = local.slider("Noise multiplier σ", list(_ladder()), 1.0, name="accounting-noise", title=lambda x: f"{x:g}", help=help_)
         return GaussianSetting(chosen, share, steps, settings.delta, settings.relation)
     if how == "risk":
-        return GaussianSetting(_noise_for_risk(*_risk(), steps, share, settings.relation), share, steps, settings.delta, settings.relation)
+        most, rate = _risk()
+        solved = _noise_for_risk(most, false_positive_rate=rate, sampling_probability=share, steps=steps, relation=settings.relation)
+        return GaussianSetting(solved, share, steps, settings.delta, settings.relation)
     if math.isinf(settings.epsilon):
         st.info("ε = ∞ needs no noise, and promises nothing. Lower ε in the sidebar, or set the noise here.", icon=":material/info:")
         return None
-    return GaussianSetting(
-        _noise(settings.epsilon, steps, share, settings.delta, settings.relation), share, steps, settings.delta, settings.relation
-    )
+    solved = _noise(settings.epsilon, delta=settings.delta, sampling_probability=share, steps=steps, relation=settings.relation)
+    return GaussianSetting(solved, share, steps, settings.delta, settings.relation)
 
 
 def _risk() -> tuple[float, float | None]:
@@ -140,7 +150,7 @@ def meaning(setting: GaussianSetting, settings: Settings) -> None:
 
 def noise(setting: GaussianSetting, settings: Settings) -> None:
     """σ for every ε."""
-    table = _noise_curve(setting.sampling_probability, setting.steps, setting.delta, setting.relation)
+    table = _noise_curve(dataclasses.replace(setting, noise_multiplier=1.0))
     drawn = plots.noise_against_epsilon(table, mode=theme.mode(), here=(_epsilon(setting).upper, setting.noise_multiplier))
     figures.show(drawn, table, name="noise", kinds=(), settings=settings, is_theory=True)
 
@@ -172,7 +182,7 @@ def composition(setting: GaussianSetting, settings: Settings) -> None:
     with right:
         hint = "Mean number of runs that settings are tuned over, drawn at random and never told; 1 is no tuning."
         trials = local.slider("Runs that settings are tuned over", list(_TRIALS), 10, name="trials", help=hint)
-    table = _composed(setting, chosen, trials)
+    table = _composed(setting, selection=chosen, trials=trials)
     known = table.dropna(subset=["epsilon"])
     for row in table[table["epsilon"].isna()].itertuples():
         st.info(f"**{row.label}**: {row.event}", icon=":material/info:")
@@ -181,7 +191,7 @@ def composition(setting: GaussianSetting, settings: Settings) -> None:
     )
     figures.show(drawn, table, name="composition", kinds=(), settings=settings, is_theory=True)
     budget = _epsilon(setting).upper
-    price = _price(budget, setting.delta)
+    price = _price(budget, delta=setting.delta, means=(3.0, 10.0, 30.0))
     title = f"If ε = {budget:.3g} must cover the tuning, one run may spend"
     caption = "Best of a random number of runs (Papernot & Steinke 2022, logarithmic law), each a full-batch Gaussian run."
     drawn = plots.bars_of_epsilon(price, mode=theme.mode(), title=title, caption=caption)
@@ -215,53 +225,6 @@ def _epsilon(setting: GaussianSetting) -> EpsilonBounds:
     return accounting.epsilon(setting.event, delta=setting.delta, relation=setting.relation)
 
 
-@st.cache_data(max_entries=256, show_spinner=False)
-def _noise(epsilon: float, steps: int, share: float, delta: float, relation: str) -> float:
-    return accounting.noise_multiplier(epsilon, delta=delta, sampling_probability=share, steps=steps, relation=relation)
-
-
-@st.cache_data(max_entries=256, show_spinner="Solving the noise …")
-def _noise_for_risk(most: float, false_positive_rate: float | None, steps: int, share: float, relation: str) -> float:
-    return accounting.noise_for_risk(
-        most, false_positive_rate=false_positive_rate, sampling_probability=share, steps=steps, relation=relation
-    )
-
-
-@st.cache_data(max_entries=64, show_spinner="Counting by every accountant …")
-def _lines(setting: GaussianSetting, names: tuple[str, ...]) -> pd.DataFrame:
-    return privacy_tables.against_steps(setting, names)
-
-
-@st.cache_data(max_entries=64, show_spinner="Asking every accountant …")
-def _side_by_side(setting: GaussianSetting, names: tuple[str, ...]) -> pd.DataFrame:
-    return privacy_tables.by_accountant(setting, names)
-
-
 @st.cache_resource(max_entries=64, show_spinner=False)
 def _curve(setting: GaussianSetting) -> accounting.TradeOff:
     return accounting.trade_off(setting.event, relation=setting.relation)
-
-
-@st.cache_data(max_entries=64, show_spinner=False)
-def _profile(setting: GaussianSetting) -> pd.DataFrame:
-    return privacy_tables.profile(setting)
-
-
-@st.cache_data(max_entries=64, show_spinner="Solving the noise …")
-def _noise_curve(share: float, steps: int, delta: float, relation: str) -> pd.DataFrame:
-    return privacy_tables.noise_curve(GaussianSetting(1.0, share, steps, delta, relation))
-
-
-@st.cache_data(max_entries=64, show_spinner=False)
-def _samplers(setting: GaussianSetting) -> pd.DataFrame:
-    return privacy_tables.samplers(setting)
-
-
-@st.cache_data(max_entries=64, show_spinner=False)
-def _composed(setting: GaussianSetting, selection: float, trials: int) -> pd.DataFrame:
-    return privacy_tables.composed(setting, selection=selection, trials=trials)
-
-
-@st.cache_data(max_entries=64, show_spinner=False)
-def _price(epsilon: float, delta: float) -> pd.DataFrame:
-    return privacy_tables.tuning_price(epsilon, delta=delta, means=(3.0, 10.0, 30.0))

@@ -11,7 +11,7 @@ from pillar_core.errors import DataError
 from pillar_core.methods import METHODS, Method
 from pillar_core.types import PublicUse, SemiPrivateSplit
 
-CEILING, FLOOR, BASELINE = "non_private", "only_public", "dp_sgd"
+CEILING, FLOOR = "non_private", "only_public"
 
 
 def applicable(split: SemiPrivateSplit) -> dict[str, str]:
