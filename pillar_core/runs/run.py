@@ -159,9 +159,14 @@ def run_many(solved: Sequence[Solved], split: SemiPrivateSplit) -> list[RunRecor
         results = [one.method.fit(one.settings, one.view, stream, ledger) for one, stream, ledger in triples]
     seconds = (time.perf_counter() - began) / len(solved)
     for one, ledger in zip(solved, ledgers, strict=True):
-        if of_person(ledger.spent, split.rows_per_person or 1) != compose(one.cost):
-            raise LedgerError(f"{one.method.name} declared {describe(one.cost)} and spent {describe(ledger.spent)}.")
+        charged_as_declared(one, ledger, split)
     return [_record(one, result, split, seconds) for one, result in zip(solved, results, strict=True)]
+
+
+def charged_as_declared(one: Solved, ledger: Ledger, split: SemiPrivateSplit) -> None:
+    """Raises a LedgerError where a run spent something else than its declared cost."""
+    if of_person(ledger.spent, split.rows_per_person or 1) != compose(one.cost):
+        raise LedgerError(f"{one.method.name} declared {describe(one.cost)} and spent {describe(ledger.spent)}.")
 
 
 def _budget(learner: Method[Any], epsilon: float | None, delta: float, relation: str) -> PrivacyBudget | None:

@@ -29,7 +29,7 @@ from pillar_core.mechanisms import GaussianMechanism
 from pillar_core.methods.method import METHODS, Method, Plan, said_of
 from pillar_core.methods.parts import rules
 from pillar_core.methods.parts.fields import own
-from pillar_core.rng import Streams
+from pillar_core.rng import Stream, Streams
 from pillar_core.splits import Prepared, Transform, View
 from pillar_core.splits.transform import unit_rows
 from pillar_core.types import PrivacyBudget, PublicFacts, PublicUse, TrainResult
@@ -153,22 +153,26 @@ def fit_many(settings: Sequence[OneShotSettings], view: View, streams: Sequence[
         prepared = project(first, view)
         sums = class_sums(prepared.z, view.y, n_classes=view.facts.n_classes, count_weight=first.count_weight)
         for position in positions:
-            results[position] = _release(settings[position], sums, prepared, view.facts, streams[position], ledgers[position])
+            one, stream = settings[position], streams[position].secret("noise")
+            released = mechanism(one, stream, ledgers[position]).release(sums).double().numpy()
+            results[position] = TrainResult(head(one, released, prepared, view.facts))
     return [results[position] for position in range(len(settings))]
 
 
-def _release(
-    settings: OneShotSettings, sums: "torch.Tensor", prepared: Prepared, facts: PublicFacts, streams: Streams, ledger: Ledger
-) -> TrainResult:
+def mechanism(settings: OneShotSettings, stream: Stream, ledger: Ledger) -> GaussianMechanism:
+    """What releases the class sums."""
     weight = settings.count_weight
-    bound, noise = sensitivity(weight), _noise(settings)
-    mechanism = GaussianMechanism(noise, bound, streams.secret("noise"), ledger, replace_one_factor(weight), label="class sums")
-    released = mechanism.release(sums).double().numpy()
-    std, k = noise * bound, prepared.z.shape[1]
-    noisy = released[:, k] / weight if weight > 0 else None
+    return GaussianMechanism(_noise(settings), sensitivity(weight), stream, ledger, replace_one_factor(weight), label="class sums")
+
+
+def head(settings: OneShotSettings, released: Array, prepared: Prepared, facts: PublicFacts) -> LinearClassifier:
+    """The classifier from released sums (C, width + 1), of whose `width` directions it reads the first `settings.k`."""
+    width, weight, std = prepared.z.shape[1], settings.count_weight, _noise(settings) * sensitivity(settings.count_weight)
+    k = width if settings.k is None else min(settings.k, width)
+    noisy = released[:, width] / weight if weight > 0 else None
     counts = class_counts(noisy, std=std / weight if weight > 0 else 0.0, n_private=facts.n_private, n_classes=facts.n_classes)
-    weights, bias = classifier_of(released[:, :k], counts, std=std, z_public=prepared.z_public)
-    return TrainResult(LinearClassifier(prepared.transform, weights, bias))
+    weights, bias = classifier_of(released[:, :k], counts, std=std, z_public=prepared.z_public[:, :k])
+    return LinearClassifier(prepared.transform, np.pad(weights, ((0, width - k), (0, 0))), bias)
 
 
 def resolve_schedule(settings: OneShotSettings, facts: PublicFacts, budget: PrivacyBudget | None) -> Plan[OneShotSettings]:
