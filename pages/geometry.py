@@ -26,7 +26,8 @@ with failures.shown("The geometry of these rows could not be drawn."):
     best = geo.best_k(shapes.predicted(settings, (settings.epsilon,)))
     k = int(best["k"].iloc[0]) if settings.is_rule_k else min(settings.k, basis.rank)
     missed = geo.xi_of(found.weights, basis.vectors)[:, k - 1].mean()
-    numbers = (
+    badges.provenance_row(Provenance.NON_PRIVATE)
+    theme.metrics(
         (
             f"Energy at k = {k}",
             f"{100 * spectrum['cumulative'].iloc[k - 1]:.1f} %",
@@ -49,9 +50,6 @@ with failures.shown("The geometry of these rows could not be drawn."):
             f"Predicted accuracy {100 * best['accuracy'].iloc[0]:.0f} %. From class means without noise: non-private.",
         ),
     )
-    badges.provenance_row(Provenance.NON_PRIVATE)
-    for column, (label, value, words) in zip(st.columns(4), numbers, strict=True):
-        column.metric(label, value, help=words, border=True)
     chosen = local.one(
         "View", geometry_views.VIEWS, "xi", name="geometry-view", help="Looks at the same rows; the sidebar's k and ε are marked in each."
     )

@@ -44,6 +44,12 @@ def mode() -> Mode:
     return "dark" if st.context.theme.type == "dark" else "light"
 
 
+def metrics(*numbers: tuple[str, str, str]) -> None:
+    """Numbers side by side, each with its label and a hint."""
+    for column, (label, value, hint) in zip(st.columns(len(numbers)), numbers, strict=True):
+        column.metric(label, value, help=hint, border=True)
+
+
 def title(text: str, lede: str) -> None:
     """The page's title with its one-sentence answer to “what can I do here?”."""
     with st.container(key="page-title", gap=None):

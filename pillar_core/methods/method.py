@@ -1,10 +1,11 @@
 """What a learner is: one frozen record a file, registered once, found by every page, command, sweep and contract test."""
 
 import dataclasses
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Generic, TypeVar, final
 
+from pillar_core.grouping import grouped
 from pillar_core.ledger import DpEvent, Ledger
 from pillar_core.registry import Registry, facts
 from pillar_core.rng import Streams
@@ -13,6 +14,9 @@ from pillar_core.types import PrivacyBudget, PublicFacts, PublicUse, SemiPrivate
 
 S = TypeVar("S")
 """A method's own settings dataclass, its fields made by `params.setting`."""
+Run = tuple[S, Streams, Ledger]
+FitMany = Callable[[Sequence[S], View, Sequence[Streams], Sequence[Ledger]], list[TrainResult]]
+"""`Method.fit_many`."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -63,7 +67,7 @@ class Method(Generic[S]):
     resolve_schedule: Callable[[S, PublicFacts, PrivacyBudget | None], Plan[S]] = lambda settings, facts, budget: Plan(settings)
     resolve_hyperparameters: Callable[[S, PublicFacts], Plan[S]] = lambda settings, facts: Plan(settings)
     public_statistics: Callable[[S, View], Mapping[str, int | float]] | None = None
-    fit_many: Callable[[Sequence[S], View, Sequence[Streams], Sequence[Ledger]], list[TrainResult]] | None = None
+    fit_many: FitMany[S] | None = None
     budget_setting: str | None = "noise_multiplier"
     presets: Mapping[str, Mapping[str, Any]] = dataclasses.field(default_factory=dict)
     preset_budget_settings: Mapping[str, str] = dataclasses.field(default_factory=dict)
@@ -94,6 +98,22 @@ class Method(Generic[S]):
         if use is PublicUse.NONE and (settings.get("standardise") or settings.get("centre")):
             return f"{PublicUse.UNLABELLED} (preprocessing only)"
         return f"{PublicUse.LABELLED} and class names" if use is PublicUse.TEXT else str(use)
+
+
+def together(agreed: Callable[[Any, Streams], Hashable]) -> Callable[[Callable[[View, list[Run[S]]], Iterable[TrainResult]]], FitMany[S]]:
+    """Makes `fit_many` of what trains runs for which `agreed` is equal, and gives their results in order."""
+
+    def decorated(fit_together: Callable[[View, list[Run[S]]], Iterable[TrainResult]]) -> FitMany[S]:
+        def fit_many(settings: Sequence[S], view: View, streams: Sequence[Streams], ledgers: Sequence[Ledger]) -> list[TrainResult]:
+            runs = list(zip(settings, streams, ledgers, strict=True))
+            results: dict[int, TrainResult] = {}
+            for positions in grouped(agreed(one, stream) for one, stream, _ in runs):
+                results.update(zip(positions, fit_together(view, [runs[p] for p in positions]), strict=True))
+            return [results[position] for position in range(len(runs))]
+
+        return fit_many
+
+    return decorated
 
 
 @final

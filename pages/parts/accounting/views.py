@@ -77,7 +77,7 @@ def numbers(setting: GaussianSetting) -> None:
     """Noise, certified ends, advantage and one sentence of odds."""
     bounds, curve = _epsilon(setting), _curve(setting)
     gain = accounting.advantage(curve)
-    facts = (
+    theme.metrics(
         (
             "Noise multiplier σ",
             f"{setting.noise_multiplier:.4g}",
@@ -92,8 +92,6 @@ def numbers(setting: GaussianSetting) -> None:
             f"Of 100 such guesses a coin wins 50, the best attacker {50 + 50 * gain:.1f}.",
         ),
     )
-    for column, (label, value, hint) in zip(st.columns(4), facts, strict=True):
-        column.metric(label, value, help=hint, border=True)
 
 
 def against_steps(setting: GaussianSetting, settings: Settings) -> None:

@@ -15,17 +15,12 @@ def panel(settings: Settings) -> None:
     split = core.split(settings)
     facts = split.facts
     st.header(plain.text(uploads.title_of(settings.data)), anchor=False)
-    for column, (label, value, hint) in zip(
-        st.columns(4),
-        (
-            ("Private rows", f"{facts.n_private:,}", "Protected by ε. Their number is public and the same for neighbouring data sets."),
-            ("Public rows", f"{facts.n_public:,}", "Not protected. They decide centre, scale and directions."),
-            ("Features", f"{facts.d:,}", "Numbers per row after the backbone."),
-            ("Classes", f"{facts.n_classes:,}", "Labels 0 … C − 1, named as in the source."),
-        ),
-        strict=True,
-    ):
-        column.metric(label, value, help=hint, border=True)
+    theme.metrics(
+        ("Private rows", f"{facts.n_private:,}", "Protected by ε. Their number is public and the same for neighbouring data sets."),
+        ("Public rows", f"{facts.n_public:,}", "Not protected. They decide centre, scale and directions."),
+        ("Features", f"{facts.d:,}", "Numbers per row after the backbone."),
+        ("Classes", f"{facts.n_classes:,}", "Labels 0 … C − 1, named as in the source."),
+    )
     for line in dict.fromkeys([*split.features.notes, *split.notes]):
         st.caption(plain.text(line))
 

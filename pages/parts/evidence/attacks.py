@@ -72,7 +72,7 @@ def exposed(settings: Settings) -> None:
             help="It holds for this trajectory and these rows alone.",
         )
     share = float((losses.table["epsilon"] <= losses.stated_epsilon / 2).mean())
-    numbers = (
+    theme.metrics(
         (
             "Stated for every row",
             f"ε = {losses.stated_epsilon:.3g}",
@@ -86,8 +86,6 @@ def exposed(settings: Settings) -> None:
         ),
         ("Most exposed row", f"ε = {losses.table['epsilon'].max():.3g}", "Rows that the model never gets right keep their full gradient."),
     )
-    for column, (label, value, hint) in zip(st.columns(4), numbers, strict=True):
-        column.metric(label, value, help=hint, border=True)
     shared: dict[str, Any] = {
         "settings": settings,
         "kinds": (Provenance.NON_PRIVATE,),
@@ -115,7 +113,7 @@ def _numbers(record: RunRecord, attacks: list[Attack], ceiling: accounting.Trade
     allowed = accounting.advantage(ceiling)
     best = max(attacks, key=lambda one: one.auc)
     error = "none" if record.accuracy is None else f"{100 * (1 - record.accuracy):.1f} %"
-    numbers = (
+    theme.metrics(
         (
             "Attack's AUC",
             f"{best.auc:.3f}",
@@ -134,8 +132,6 @@ def _numbers(record: RunRecord, attacks: list[Attack], ceiling: accounting.Trade
             f"At δ = {record.guarantee.delta:g}, {odds.relation_words(str(record.guarantee.relation), settings.data)}.",
         ),
     )
-    for column, (label, value, hint) in zip(st.columns(4), numbers, strict=True):
-        column.metric(label, value, help=hint, border=True)
 
 
 def _lira_button(settings: Settings, *, is_done: bool) -> None:

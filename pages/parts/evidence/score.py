@@ -24,15 +24,13 @@ def leak(settings: Settings) -> None:
         return
     study = _found(core.key(settings, _SCORE), settings)
     sure, table = study.table.iloc[0], study.table.set_index(["attacker", "sees"])["success"]
-    numbers = (
+    badges.provenance_row(Provenance.NON_PRIVATE, is_experiment=True)
+    theme.metrics(
         ("Distance of the batch", f"{study.distance:.4f}", f"Gradient subspace distance, k = {score_leak.K}, {study.rows:,} private rows."),
         ("One row moves it by", f"{study.largest_movement:.2g}", "At most, over the rows tried: there is no bound for all rows."),
         ("Right, with all digits", f"{100 * sure['success']:.0f} %", "The attacker knows all other rows, labels and the model."),
         ("Right, paper's attack", f"{100 * table.iloc[-1]:.1f} %", "The attacker knows nine tenths of the batch; a coin has 50 %."),
     )
-    badges.provenance_row(Provenance.NON_PRIVATE, is_experiment=True)
-    for column, (label, value, hint) in zip(st.columns(4), numbers, strict=True):
-        column.metric(label, value, help=hint, border=True)
     title = "A score without noise tells about one row to whom knows the others"
     drawn = plots.right_guesses(study.table, mode=theme.mode(), published=score_leak.PUBLISHED, title=title)
     figures.show(drawn, study.table, name="score_leak", kinds=(Provenance.NON_PRIVATE,), settings=settings, is_experiment=True)

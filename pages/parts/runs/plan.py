@@ -8,7 +8,7 @@ import streamlit as st
 import yaml
 
 import pillar_core as pc
-from pages.frame import core, jobs, local
+from pages.frame import core, jobs, local, theme
 from pages.frame.settings import EPSILONS, KS, Settings
 from pillar_core.data import uploads, visitors
 from pillar_core.errors import SettingError
@@ -27,7 +27,7 @@ def panel(settings: Settings, runs: pd.DataFrame) -> None:
     estimate = records.estimate(grid, runs)
     missing = int(estimate["cells"] - estimate["cached"])
     seconds = estimate["seconds"] / _WORKERS
-    numbers = (
+    theme.metrics(
         ("Runs", f"{estimate['cells']:,.0f}", "Combinations of everything chosen; a learner without k is not multiplied by k."),
         ("In the cache", f"{estimate['cached']:,.0f}", "Runs that were trained before and are not trained again."),
         (
@@ -37,8 +37,6 @@ def panel(settings: Settings, runs: pd.DataFrame) -> None:
         ),
         ("Disk", f"{estimate['bytes'] / 1000:,.0f} kB", "Records of the missing runs; features are not counted."),
     )
-    for column, (label, value, hint) in zip(st.columns(4), numbers, strict=True):
-        column.metric(label, value, help=hint, border=True)
     if missing:
         jobs.panel(
             [{"kind": "sweep", "grid": grid}],

@@ -12,7 +12,7 @@ Cost: one pass over the rows for the d × d moment, shared by all runs, and one 
 
 import dataclasses
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -23,10 +23,9 @@ from pillar_core.arrays import Array
 from pillar_core.deferred import torch
 from pillar_core.engine import Head, LinearClassifier, train_heads
 from pillar_core.engine.gradient import within_unit_ball
-from pillar_core.grouping import grouped
 from pillar_core.ledger import DpEvent, Ledger
 from pillar_core.mechanisms import GaussianMechanism
-from pillar_core.methods.method import METHODS, Method, Plan, said_of
+from pillar_core.methods.method import METHODS, Method, Plan, Run, said_of, together
 from pillar_core.methods.parts import descent, rules
 from pillar_core.methods.parts.fields import own
 from pillar_core.methods.public_subspace.pillar import PillarSettings
@@ -114,16 +113,14 @@ def top_directions(moment: "torch.Tensor", k: int) -> Array:
     return np.ascontiguousarray(vectors * signs, dtype=np.float32)
 
 
-def fit_many(settings: Sequence[DpPcaSettings], view: View, streams: Sequence[Streams], ledgers: Sequence[Ledger]) -> list[TrainResult]:
+@together(lambda one, _: (one.standardise, one.centre, one.normalise))
+def fit_many(view: View, runs: list[Run[DpPcaSettings]]) -> Iterator[TrainResult]:
     """Runs share the second moment; each has its own noise, so its own directions."""
-    results: dict[int, TrainResult] = {}
-    for positions in grouped((one.standardise, one.centre, one.normalise) for one in settings):
-        first = settings[positions[0]]
-        plain = Transform(*view.moments(standardise=first.standardise, centre=first.centre))
-        moment = second_moment(view, dataclasses.replace(plain, normalise=first.normalise))
-        for p in positions:
-            results[p] = _fit(settings[p], view, moment, plain, streams[p], ledgers[p])
-    return [results[position] for position in range(len(settings))]
+    first = runs[0][0]
+    plain = Transform(*view.moments(standardise=first.standardise, centre=first.centre))
+    moment = second_moment(view, dataclasses.replace(plain, normalise=first.normalise))
+    for one, stream, ledger in runs:
+        yield _fit(one, view, moment, plain, stream, ledger)
 
 
 def _fit(settings: DpPcaSettings, view: View, moment: "torch.Tensor", plain: Transform, streams: Streams, ledger: Ledger) -> TrainResult:

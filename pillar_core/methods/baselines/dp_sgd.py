@@ -5,11 +5,11 @@ q = batch_size / n_private, or each row in one random step of each pass (add/rem
 if any, only standardise and centre. Source: Abadi et al. 2016, Algorithm 1. Cost: two matrix products a step.
 """
 
-from pillar_core.methods.method import METHODS, Method, said_of
+from pillar_core.methods.method import METHODS, FitMany, Method, said_of
 from pillar_core.methods.parts import descent, rules
 from pillar_core.types import PublicUse
 
-fit_many: descent.FitMany[descent.DescentSettings] = descent.fit_many_with(descent.rows_as_they_are, descent.PREPROCESSING)
+fit_many: FitMany[descent.DescentSettings] = descent.fit_many_with(descent.rows_as_they_are, descent.PREPROCESSING)
 
 METHODS.register(
     Method(

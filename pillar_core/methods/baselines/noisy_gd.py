@@ -8,7 +8,7 @@ import dataclasses
 from typing import ClassVar
 
 from pillar_core import params
-from pillar_core.methods.method import METHODS, Method, said_of
+from pillar_core.methods.method import METHODS, FitMany, Method, said_of
 from pillar_core.methods.parts import descent, rules
 from pillar_core.methods.parts.fields import own
 from pillar_core.types import PublicUse
@@ -31,7 +31,7 @@ class NoisyGdSettings:
     noise_multiplier: float | None = params.setting(params.NOISE_MULTIPLIER)
 
 
-fit_many: descent.FitMany[NoisyGdSettings] = descent.fit_many_with(descent.rows_as_they_are, descent.PREPROCESSING)
+fit_many: FitMany[NoisyGdSettings] = descent.fit_many_with(descent.rows_as_they_are, descent.PREPROCESSING)
 
 METHODS.register(
     Method(

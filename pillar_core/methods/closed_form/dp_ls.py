@@ -12,7 +12,7 @@ moments: Cao & Zhang 2025 (arXiv 2508.18037: abstract). Cost: one sum over the r
 """
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -20,13 +20,11 @@ from pillar_core import ledger as events
 from pillar_core import params
 from pillar_core.arrays import Array
 from pillar_core.engine import LinearClassifier
-from pillar_core.grouping import grouped
-from pillar_core.ledger import DpEvent, Ledger
+from pillar_core.ledger import DpEvent
 from pillar_core.mechanisms import GaussianMechanism
 from pillar_core.methods.closed_form.pillar_one_shot import class_sums
-from pillar_core.methods.method import METHODS, Method, said_of
+from pillar_core.methods.method import METHODS, Method, Run, said_of, together
 from pillar_core.methods.parts.fields import own
-from pillar_core.rng import Streams
 from pillar_core.splits import View
 from pillar_core.types import PublicFacts, PublicUse, TrainResult
 
@@ -63,22 +61,20 @@ def ridge_of(settings: DpLsSettings, n_private: int) -> float:
     return settings.ridge or max(RIDGE_PER_NOISE * (settings.noise_multiplier or 0.0), SMALLEST_RIDGE * n_private)
 
 
-def fit_many(settings: Sequence[DpLsSettings], view: View, streams: Sequence[Streams], ledgers: Sequence[Ledger]) -> list[TrainResult]:
+@together(lambda one, _: (one.standardise, one.centre))
+def fit_many(view: View, runs: list[Run[DpLsSettings]]) -> Iterator[TrainResult]:
     """Runs that agree on preprocessing share the sums and S; each has its own noise."""
-    results: dict[int, TrainResult] = {}
     facts = view.facts
-    for positions in grouped((one.standardise, one.centre) for one in settings):
-        first = settings[positions[0]]
-        prepared = view.prepare(standardise=first.standardise, centre=first.centre, normalise=True)
-        sums = class_sums(prepared.z, view.y, n_classes=facts.n_classes, count_weight=0.0)
-        moment = second_moment(prepared.z_public, facts.n_private)
-        for p in positions:
-            noise = settings[p].noise_multiplier or 0.0
-            released = GaussianMechanism(noise, 1.0, streams[p].secret("noise"), ledgers[p], label="class sums").release(sums)
-            weights = np.linalg.solve(moment + ridge_of(settings[p], facts.n_private) * np.eye(len(moment)), released.numpy().T)
-            classifier = LinearClassifier(prepared.transform, weights.astype(np.float32), np.zeros(facts.n_classes, dtype=np.float32))
-            results[p] = TrainResult(classifier)
-    return [results[position] for position in range(len(settings))]
+    first = runs[0][0]
+    prepared = view.prepare(standardise=first.standardise, centre=first.centre, normalise=True)
+    sums = class_sums(prepared.z, view.y, n_classes=facts.n_classes, count_weight=0.0)
+    moment = second_moment(prepared.z_public, facts.n_private)
+    for one, stream, ledger in runs:
+        noise = one.noise_multiplier or 0.0
+        released = GaussianMechanism(noise, 1.0, stream.secret("noise"), ledger, label="class sums").release(sums)
+        weights = np.linalg.solve(moment + ridge_of(one, facts.n_private) * np.eye(len(moment)), released.numpy().T)
+        classifier = LinearClassifier(prepared.transform, weights.astype(np.float32), np.zeros(facts.n_classes, dtype=np.float32))
+        yield TrainResult(classifier)
 
 
 METHODS.register(

@@ -24,7 +24,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator
 from functools import partial
 
 import numpy as np
@@ -35,14 +35,13 @@ from pillar_core.arrays import Array
 from pillar_core.deferred import torch
 from pillar_core.engine import LinearClassifier, cross_entropy_residuals
 from pillar_core.engine.gradient import bounded_logits, clipped_residuals, row_sum, squared_lengths, squared_residuals
-from pillar_core.grouping import grouped
 from pillar_core.ledger import DpEvent, Ledger
 from pillar_core.mechanisms import GaussianMechanism
 from pillar_core.memo import Memo
-from pillar_core.methods.method import METHODS, Method, Plan, said_of
+from pillar_core.methods.method import METHODS, Method, Plan, Run, said_of, together
 from pillar_core.methods.parts import rules
 from pillar_core.methods.parts.fields import filled, own
-from pillar_core.rng import Stream, Streams
+from pillar_core.rng import Stream
 from pillar_core.splits import Transform, View, has_units, public_basis
 from pillar_core.types import PrivacyBudget, Provenance, PublicFacts, PublicUse, TrainResult
 
@@ -335,20 +334,18 @@ def descend(settings: KalmanSettings, view: View, stream: Stream, ledger: Ledger
     return TrainResult(classifier, notes=(ELSEWHERE,))
 
 
-def fit_many(settings: Sequence[KalmanSettings], view: View, streams: Sequence[Streams], ledgers: Sequence[Ledger]) -> list[TrainResult]:
+@together(lambda one, _: (one.k, one.whitening))
+def fit_many(view: View, runs: list[Run[KalmanSettings]]) -> Iterator[TrainResult]:
     """One after the other; runs that agree on the features share them."""
-    results: dict[int, TrainResult] = {}
-    for positions in grouped((one.k, one.whitening) for one in settings):
-        shared = Memo(1)
-        for position in positions:
-            one, stream, ledger = settings[position], streams[position].secret("noise"), ledgers[position]
-            fit, informative = directions_fit(one, view, stream, ledger)
-            if fit:
-                features = shared.get("features", partial(features_of, one, view))
-                results[position] = learn(one, features, view, stream, ledger)
-            else:
-                results[position] = descend(one, view, stream, ledger, centre=informative)
-    return [results[position] for position in range(len(settings))]
+    shared = Memo(1)
+    for one, streams, ledger in runs:
+        stream = streams.secret("noise")
+        fit, informative = directions_fit(one, view, stream, ledger)
+        if fit:
+            features = shared.get("features", partial(features_of, one, view))
+            yield learn(one, features, view, stream, ledger)
+        else:
+            yield descend(one, view, stream, ledger, centre=informative)
 
 
 def resolve_schedule(settings: KalmanSettings, facts: PublicFacts, budget: PrivacyBudget | None) -> Plan[KalmanSettings]:

@@ -13,7 +13,7 @@ Cost: one projection and one sum over the rows; the eigendecomposition of the pu
 
 import dataclasses
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -23,13 +23,12 @@ from pillar_core.arrays import Array
 from pillar_core.deferred import torch
 from pillar_core.engine import LinearClassifier
 from pillar_core.engine.gradient import SUM_ROWS, within_unit_ball
-from pillar_core.grouping import grouped
 from pillar_core.ledger import DpEvent, Ledger
 from pillar_core.mechanisms import GaussianMechanism
-from pillar_core.methods.method import METHODS, Method, Plan, said_of
+from pillar_core.methods.method import METHODS, Method, Plan, Run, said_of, together
 from pillar_core.methods.parts import rules
 from pillar_core.methods.parts.fields import own
-from pillar_core.rng import Stream, Streams
+from pillar_core.rng import Stream
 from pillar_core.splits import Prepared, Transform, View
 from pillar_core.splits.transform import unit_rows
 from pillar_core.types import PrivacyBudget, PublicFacts, PublicUse, TrainResult
@@ -145,18 +144,15 @@ def _between(means: Array, noise: Array, share_of_class: Array) -> Array:
     return between
 
 
-def fit_many(settings: Sequence[OneShotSettings], view: View, streams: Sequence[Streams], ledgers: Sequence[Ledger]) -> list[TrainResult]:
+@together(lambda one, _: (one.k, one.whitening, one.count_weight, one.standardise, one.centre))
+def fit_many(view: View, runs: list[Run[OneShotSettings]]) -> Iterator[TrainResult]:
     """Every run releases the same sums with its own noise; runs that agree on the projection share it."""
-    results: dict[int, TrainResult] = {}
-    for positions in grouped((one.k, one.whitening, one.count_weight, one.standardise, one.centre) for one in settings):
-        first = settings[positions[0]]
-        prepared = project(first, view)
-        sums = class_sums(prepared.z, view.y, n_classes=view.facts.n_classes, count_weight=first.count_weight)
-        for position in positions:
-            one, stream = settings[position], streams[position].secret("noise")
-            released = mechanism(one, stream, ledgers[position]).release(sums).double().numpy()
-            results[position] = TrainResult(head(one, released, prepared, view.facts))
-    return [results[position] for position in range(len(settings))]
+    first = runs[0][0]
+    prepared = project(first, view)
+    sums = class_sums(prepared.z, view.y, n_classes=view.facts.n_classes, count_weight=first.count_weight)
+    for one, stream, ledger in runs:
+        released = mechanism(one, stream.secret("noise"), ledger).release(sums).double().numpy()
+        yield TrainResult(head(one, released, prepared, view.facts))
 
 
 def mechanism(settings: OneShotSettings, stream: Stream, ledger: Ledger) -> GaussianMechanism:

@@ -9,20 +9,19 @@ theorem, never as Poisson. Source: PILLAR, Algorithm 1 with Algorithm 2. Cost: â
 
 import dataclasses
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator
 
 import numpy as np
 
 from pillar_core import ledger as events
 from pillar_core.deferred import torch
 from pillar_core.engine.device import training_device
-from pillar_core.engine.halfspaces import HalfspaceHead, HalfspacePlan, Loss, hinge, logistic, losses, problems, targets, train_halfspaces
+from pillar_core.engine.halfspaces import HalfspaceHead, Loss, hinge, logistic, losses, problems, targets, train_halfspaces
 from pillar_core.errors import SettingError
-from pillar_core.grouping import grouped
 from pillar_core.ledger import DpEvent, Ledger
 from pillar_core.mechanisms import ExponentialMechanism, exponential
 from pillar_core.mechanisms.printed_noisy_sgd import PrintedNoisySgd, printed_event
-from pillar_core.methods.method import METHODS, Method, Plan, said_of
+from pillar_core.methods.method import METHODS, Method, Plan, Run, said_of, together
 from pillar_core.methods.parts import halfspaces, rules
 from pillar_core.methods.parts.fields import own
 from pillar_core.rng import Streams
@@ -90,37 +89,30 @@ def cost(settings: PillarNoisySgdSettings, facts: PublicFacts) -> DpEvent:
     choice = exponential(float(settings.choice_epsilon or math.nan))
     if settings.variant == "as_printed":
         return events.compose(events.repeated(_printed_event(settings, facts), runs(settings) * problems(facts.n_classes)), choice)
-    plan = _plan(settings, facts, loss_of(settings))
+    plan = halfspaces.plan_of(settings, facts, loss_of(settings))
     step = events.subsampled(events.gaussian(plan.noise_multiplier), plan.sampling_probability)
     return events.compose(events.repeated(step, runs(settings) * plan.steps), choice)
 
 
-def fit_many(
-    settings: Sequence[PillarNoisySgdSettings], view: View, streams: Sequence[Streams], ledgers: Sequence[Ledger]
-) -> list[TrainResult]:
+@together(lambda one, _: (one.k, one.standardise, one.centre, one.variant, one.loss, one.margin, one.xi))
+def fit_many(view: View, heads: list[Run[PillarNoisySgdSettings]]) -> Iterator[TrainResult]:
     """The chosen halfspaces of every head; heads that agree on rows and loss are trained together."""
-    results: dict[int, TrainResult] = {}
-    for positions in grouped((one.k, one.standardise, one.centre, one.variant, one.loss, one.margin, one.xi) for one in settings):
-        first = settings[positions[0]]
-        prepared, loss = halfspaces.project(first, view), loss_of(first)
-        heads = [(settings[p], streams[p], ledgers[p]) for p in positions]
-        printed = first.variant == "as_printed"
-        candidates = [_printed_runs(*one, prepared, view, loss) for one in heads] if printed else _runs(heads, prepared, view, loss)
-        for position, (one, stream, ledger), weights in zip(positions, heads, candidates, strict=True):
-            scores = -losses(prepared.z, view.y, weights, loss, n_classes=view.facts.n_classes)
-            spread = loss.spread * (1 + ROUNDING)
-            choice = ExponentialMechanism(float(one.choice_epsilon or math.nan), spread, stream.secret("choice"), ledger)
-            results[position] = halfspaces.result_of(weights[choice.choose(scores)], prepared, _notes(one))
-    return [results[position] for position in range(len(settings))]
+    first = heads[0][0]
+    prepared, loss = halfspaces.project(first, view), loss_of(first)
+    printed = first.variant == "as_printed"
+    candidates = [_printed_runs(*one, prepared, view, loss) for one in heads] if printed else _runs(heads, prepared, view, loss)
+    for (one, stream, ledger), weights in zip(heads, candidates, strict=True):
+        scores = -losses(prepared.z, view.y, weights, loss, n_classes=view.facts.n_classes)
+        spread = loss.spread * (1 + ROUNDING)
+        choice = ExponentialMechanism(float(one.choice_epsilon or math.nan), spread, stream.secret("choice"), ledger)
+        yield halfspaces.result_of(weights[choice.choose(scores)], prepared, _notes(one))
 
 
-def _runs(
-    of_heads: Sequence[tuple[PillarNoisySgdSettings, Streams, Ledger]], prepared: Prepared, view: View, loss: Loss
-) -> "list[torch.Tensor]":
+def _runs(of_heads: list[Run[PillarNoisySgdSettings]], prepared: Prepared, view: View, loss: Loss) -> "list[torch.Tensor]":
     """(runs, P, k) candidates of every head; each run draws noise and samples of its own."""
     heads = [
         HalfspaceHead(
-            _plan(one, view.facts, loss),
+            halfspaces.plan_of(one, view.facts, loss),
             stream.secret(f"noise/{run}", device=str(training_device())),
             stream.sampling(f"sampling/{run}"),
             ledger,
@@ -176,18 +168,6 @@ def _printed_event(settings: PillarNoisySgdSettings, facts: PublicFacts) -> DpEv
 
 def _run_delta(settings: PillarNoisySgdSettings, facts: PublicFacts) -> float:
     return float(settings.runs_delta or math.nan) / (runs(settings) * problems(facts.n_classes))
-
-
-def _plan(settings: PillarNoisySgdSettings, facts: PublicFacts, loss: Loss) -> HalfspacePlan:
-    return HalfspacePlan(
-        int(settings.steps or 0),
-        settings.learning_rate or 0.0,
-        settings.noise_multiplier or 0.0,
-        settings.l2_clip_norm,
-        facts.n_private,
-        loss,
-        settings.batch_size,
-    )
 
 
 def _notes(settings: PillarNoisySgdSettings) -> tuple[str, ...]:

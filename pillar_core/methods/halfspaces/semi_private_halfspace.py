@@ -8,18 +8,14 @@ products over the batch a step.
 """
 
 import dataclasses
-from collections.abc import Sequence
-from typing import Any
 
 from pillar_core import ledger as events
 from pillar_core.engine.device import training_device
-from pillar_core.engine.halfspaces import HalfspaceHead, HalfspacePlan, Loss, ramp, train_halfspaces
-from pillar_core.grouping import grouped
-from pillar_core.ledger import DpEvent, Ledger
-from pillar_core.methods.method import METHODS, Method, said_of
+from pillar_core.engine.halfspaces import HalfspaceHead, ramp, train_halfspaces
+from pillar_core.ledger import DpEvent
+from pillar_core.methods.method import METHODS, Method, Run, said_of, together
 from pillar_core.methods.parts import halfspaces, rules
 from pillar_core.methods.parts.fields import own
-from pillar_core.rng import Streams
 from pillar_core.splits import View
 from pillar_core.types import PublicFacts, PublicUse, TrainResult
 
@@ -33,40 +29,26 @@ class SemiPrivateHalfspaceSettings(halfspaces.HalfspaceSettings):
 
 def cost(settings: SemiPrivateHalfspaceSettings, facts: PublicFacts) -> DpEvent:
     """T Gaussian releases, each on a Poisson sample where batch_size is set."""
-    plan = _plan(settings, facts, ramp(settings.margin))
+    plan = halfspaces.plan_of(settings, facts, ramp(settings.margin))
     return events.repeated(events.subsampled(events.gaussian(plan.noise_multiplier), plan.sampling_probability), plan.steps)
 
 
-def fit_many(
-    settings: Sequence[SemiPrivateHalfspaceSettings], view: View, streams: Sequence[Streams], ledgers: Sequence[Ledger]
-) -> list[TrainResult]:
+@together(lambda one, _: (one.k, one.standardise, one.centre, one.margin))
+def fit_many(view: View, runs: list[Run[SemiPrivateHalfspaceSettings]]) -> list[TrainResult]:
     """The halfspaces of every head; heads that agree on rows and margin are trained together."""
-    results: dict[int, TrainResult] = {}
-    for positions in grouped((one.k, one.standardise, one.centre, one.margin) for one in settings):
-        prepared = halfspaces.project(settings[positions[0]], view)
-        loss = ramp(settings[positions[0]].margin)
-        heads = [
-            HalfspaceHead(_plan(settings[p], view.facts, loss), *_streams(streams[p]), ledgers[p], streams[p].identity) for p in positions
-        ]
-        trained = train_halfspaces(prepared.z, view.y, heads, n_classes=view.facts.n_classes)
-        results.update((p, halfspaces.result_of(weights, prepared)) for p, weights in zip(positions, trained, strict=True))
-    return [results[position] for position in range(len(settings))]
-
-
-def _streams(streams: Streams) -> tuple[Any, Any]:
-    return streams.secret("noise", device=str(training_device())), streams.sampling()
-
-
-def _plan(settings: SemiPrivateHalfspaceSettings, facts: PublicFacts, loss: Loss) -> HalfspacePlan:
-    return HalfspacePlan(
-        int(settings.steps or 0),
-        settings.learning_rate or 0.0,
-        settings.noise_multiplier or 0.0,
-        settings.l2_clip_norm,
-        facts.n_private,
-        loss,
-        settings.batch_size,
-    )
+    prepared, loss = halfspaces.project(runs[0][0], view), ramp(runs[0][0].margin)
+    heads = [
+        HalfspaceHead(
+            halfspaces.plan_of(one, view.facts, loss),
+            stream.secret("noise", device=str(training_device())),
+            stream.sampling(),
+            ledger,
+            stream.identity,
+        )
+        for one, stream, ledger in runs
+    ]
+    trained = train_halfspaces(prepared.z, view.y, heads, n_classes=view.facts.n_classes)
+    return [halfspaces.result_of(weights, prepared) for weights in trained]
 
 
 METHODS.register(

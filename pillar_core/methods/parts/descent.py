@@ -12,8 +12,8 @@ from pillar_core import params
 from pillar_core.arrays import Array
 from pillar_core.deferred import torch
 from pillar_core.engine import Head, HeadPlan, LinearClassifier, Step, train_heads
-from pillar_core.grouping import grouped
-from pillar_core.ledger import DpEvent, Ledger
+from pillar_core.ledger import DpEvent
+from pillar_core.methods.method import FitMany, Run, together
 from pillar_core.methods.parts.fields import HasDescent, HasPreprocessing, HasSampling, filled
 from pillar_core.rng import Streams
 from pillar_core.splits import Prepared, View
@@ -37,8 +37,6 @@ Start = Callable[[S, Together], Array]
 """(k, C) float32 starting weights."""
 OptimiserOf = Callable[[Sequence[S], Together, "torch.Tensor"], Step]
 """The step of heads with these settings, from their starting weights (H, C, k)."""
-FitMany = Callable[[Sequence[S], View, Sequence[Streams], Sequence[Ledger]], list[TrainResult]]
-"""`Method.fit_many`."""
 
 
 CLIP = 0.4
@@ -113,26 +111,18 @@ def fit_many_by(
     `heavy_ball` unless given. finishing(weights, settings, together) → weights: what public rows do to the released head in the end.
     """
 
-    def fit_together(view: View, triples: Sequence[tuple[S, Streams, Ledger]]) -> Iterator[TrainResult]:
-        settings, streams = [one for one, _, _ in triples], triples[0][1]
-        together = Together(view, prepare(settings[0], view, streams), streams)
+    @together(lambda one, stream: (stream.identity if per_seed else None, *(getattr(one, name) for name in shared)))
+    def fit_many(view: View, runs: list[Run[S]]) -> Iterator[TrainResult]:
+        settings, streams = [one for one, _, _ in runs], runs[0][1]
+        rows = Together(view, prepare(settings[0], view, streams), streams)
         n_classes = view.facts.n_classes
-        initial = None if start is None else (start(settings[0], together), np.zeros(n_classes, dtype=np.float32))
-        heads = [Head(plan(one, view.facts), stream, ledger, initial) for one, stream, ledger in triples]
-        of_positions = None if optimiser is None else lambda positions, state: optimiser([settings[p] for p in positions], together, state)
-        trained = train_heads(together.prepared.z, view.y, heads, n_classes=n_classes, optimiser=of_positions)
+        initial = None if start is None else (start(settings[0], rows), np.zeros(n_classes, dtype=np.float32))
+        heads = [Head(plan(one, view.facts), stream, ledger, initial) for one, stream, ledger in runs]
+        of_positions = None if optimiser is None else lambda positions, state: optimiser([settings[p] for p in positions], rows, state)
+        trained = train_heads(rows.prepared.z, view.y, heads, n_classes=n_classes, optimiser=of_positions)
         for one, (weights, bias) in zip(settings, trained, strict=True):
-            final = weights if finishing is None else finishing(weights, one, together)
-            yield TrainResult(LinearClassifier(together.prepared.transform, final, bias))
-
-    def fit_many(settings: Sequence[S], view: View, streams: Sequence[Streams], ledgers: Sequence[Ledger]) -> list[TrainResult]:
-        draws = (stream.identity if per_seed else None for stream in streams)
-        agreed = (tuple(getattr(one, name) for name in shared) for one in settings)
-        results: dict[int, TrainResult] = {}
-        for positions in grouped(zip(draws, agreed, strict=True)):
-            triples = [(settings[p], streams[p], ledgers[p]) for p in positions]
-            results.update(zip(positions, fit_together(view, triples), strict=True))
-        return [results[position] for position in range(len(settings))]
+            final = weights if finishing is None else finishing(weights, one, rows)
+            yield TrainResult(LinearClassifier(rows.prepared.transform, final, bias))
 
     return fit_many
 

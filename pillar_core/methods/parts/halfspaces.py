@@ -9,7 +9,7 @@ import numpy as np
 from pillar_core import params
 from pillar_core.deferred import torch
 from pillar_core.engine import LinearClassifier
-from pillar_core.engine.halfspaces import class_weights, problems
+from pillar_core.engine.halfspaces import HalfspacePlan, Loss, class_weights, problems
 from pillar_core.methods.method import Plan
 from pillar_core.methods.parts import rules
 from pillar_core.methods.parts.fields import filled
@@ -76,6 +76,19 @@ def resolve_hyperparameters(settings: H, facts: PublicFacts) -> Plan[H]:
         why.append(f"learning_rate = {rate:.4g}: {STEP:g} over the norm of one noisy mean gradient at most; step t takes it over √t.")
         settings = dataclasses.replace(settings, learning_rate=rate)
     return Plan(settings, tuple(why))
+
+
+def plan_of(settings: HalfspaceSettings, facts: PublicFacts, loss: Loss) -> HalfspacePlan:
+    """The engine's plan for settings whose rules have been applied."""
+    return HalfspacePlan(
+        int(settings.steps or 0),
+        settings.learning_rate or 0.0,
+        settings.noise_multiplier or 0.0,
+        settings.l2_clip_norm,
+        facts.n_private,
+        loss,
+        settings.batch_size,
+    )
 
 
 def result_of(halfspaces: "torch.Tensor", prepared: Prepared, notes: tuple[str, ...] = ()) -> TrainResult:

@@ -22,7 +22,7 @@ from pillar_core import params
 from pillar_core.deferred import torch
 from pillar_core.engine import Clipping, NoisySum, Step, heavy_ball
 from pillar_core.engine.preconditioned import gradient_second_moment, head_residuals, preconditioned_norms
-from pillar_core.methods.method import METHODS, Method, said_of
+from pillar_core.methods.method import METHODS, FitMany, Method, said_of
 from pillar_core.methods.parts import descent, rules
 from pillar_core.methods.parts.fields import own
 from pillar_core.types import PublicUse
@@ -85,7 +85,7 @@ def _public_rows(together: descent.Together) -> tuple[torch.Tensor, torch.Tensor
     return torch.from_numpy(together.prepared.z_public[order]), torch.from_numpy(labels[order])
 
 
-fit_many: descent.FitMany[AdaDpsSettings] = descent.fit_many_with(
+fit_many: FitMany[AdaDpsSettings] = descent.fit_many_with(
     descent.rows_as_they_are, descent.PREPROCESSING, per_seed=True, optimiser=preconditioned
 )
 

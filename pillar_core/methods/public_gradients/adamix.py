@@ -24,7 +24,7 @@ from pillar_core.engine import Clipping, NoisySum, Step, per_head, training_devi
 from pillar_core.engine.gradient_subspace import gradient_subspace
 from pillar_core.engine.train import SMALLEST_CLIP
 from pillar_core.errors import DataError, SettingError
-from pillar_core.methods.method import METHODS, Method, Plan, said_of
+from pillar_core.methods.method import METHODS, FitMany, Method, Plan, said_of
 from pillar_core.methods.parts import descent, mixed, rules
 from pillar_core.methods.parts.fields import own
 from pillar_core.splits import View
@@ -162,7 +162,7 @@ def uses(settings: Mapping[str, Any]) -> PublicUse:
     return PublicUse.TEXT if settings["initialisation"] == "text" else PublicUse.LABELLED
 
 
-fit_many: descent.FitMany[AdamixSettings] = descent.fit_many_by(
+fit_many: FitMany[AdamixSettings] = descent.fit_many_by(
     mixed.plan_of, descent.rows_as_they_are, (*mixed.SHARED, "text_scale"), start=start, optimiser=both_kinds
 )
 

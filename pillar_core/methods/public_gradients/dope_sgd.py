@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from pillar_core import params
 from pillar_core.deferred import torch
 from pillar_core.engine import Clipping, NoisySum, Step
-from pillar_core.methods.method import METHODS, Method, said_of
+from pillar_core.methods.method import METHODS, FitMany, Method, said_of
 from pillar_core.methods.parts import descent, mixed
 from pillar_core.methods.public_gradients.pda_dpmd import PdaDpmdSettings
 from pillar_core.types import PublicUse
@@ -48,7 +48,7 @@ def differences(settings: Sequence[DopeSgdSettings], together: descent.Together,
     return step
 
 
-fit_many: descent.FitMany[DopeSgdSettings] = descent.fit_many_by(
+fit_many: FitMany[DopeSgdSettings] = descent.fit_many_by(
     mixed.plan_of, descent.rows_as_they_are, mixed.SHARED, start=mixed.public_start, optimiser=differences
 )
 

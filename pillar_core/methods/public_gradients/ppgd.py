@@ -14,7 +14,7 @@ from pillar_core.deferred import torch
 from pillar_core.engine import Clipping, NoisySum, Step
 from pillar_core.engine.logistic import public_head
 from pillar_core.engine.train import SMALLEST_CLIP
-from pillar_core.methods.method import METHODS, Method, Plan, said_of
+from pillar_core.methods.method import METHODS, FitMany, Method, Plan, said_of
 from pillar_core.methods.parts import descent, mixed, rules
 from pillar_core.methods.parts.fields import own
 from pillar_core.types import PublicFacts, PublicUse
@@ -65,7 +65,7 @@ def resolve_hyperparameters(settings: PpgdSettings, facts: PublicFacts) -> Plan[
     return Plan(settings, why)
 
 
-fit_many: descent.FitMany[PpgdSettings] = descent.fit_many_by(
+fit_many: FitMany[PpgdSettings] = descent.fit_many_by(
     mixed.plan_of, descent.rows_as_they_are, mixed.SHARED, start=mixed.public_start, optimiser=clipped_by_public, finishing=reuse
 )
 

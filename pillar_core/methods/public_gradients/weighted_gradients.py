@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from pillar_core.deferred import torch
 from pillar_core.engine import Clipping, NoisySum, Step, per_head
-from pillar_core.methods.method import METHODS, Method, said_of
+from pillar_core.methods.method import METHODS, FitMany, Method, said_of
 from pillar_core.methods.parts import descent, mixed
 from pillar_core.methods.parts.fields import own
 from pillar_core.methods.public_gradients.pda_dpmd import PdaDpmdSettings
@@ -45,7 +45,7 @@ def mixture(settings: Sequence[WeightedGradientsSettings], together: descent.Tog
     return step
 
 
-fit_many: descent.FitMany[WeightedGradientsSettings] = descent.fit_many_by(
+fit_many: FitMany[WeightedGradientsSettings] = descent.fit_many_by(
     mixed.plan_of, descent.rows_as_they_are, mixed.SHARED, start=mixed.public_start, optimiser=mixture
 )
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator
 from typing import Any, ClassVar
 
 import numpy as np
@@ -29,10 +29,9 @@ from pillar_core.engine.embedding import AnchorBasis, embedded_sums
 from pillar_core.engine.gradient import squared_lengths
 from pillar_core.engine.preconditioned import head_residuals
 from pillar_core.errors import DataError
-from pillar_core.grouping import grouped
 from pillar_core.ledger import DpEvent, Ledger
 from pillar_core.mechanisms import GaussianMechanism, release_joint, sampled
-from pillar_core.methods.method import METHODS, Method, Plan, said_of
+from pillar_core.methods.method import METHODS, Method, Plan, Run, said_of, together
 from pillar_core.methods.parts import descent, rules
 from pillar_core.methods.parts.fields import own
 from pillar_core.rng import Streams
@@ -108,19 +107,17 @@ class _AnchoredRows:
     anchor_products: Array
 
 
-def fit_many(settings: Sequence[GepSettings], view: View, streams: Sequence[Streams], ledgers: Sequence[Ledger]) -> list[TrainResult]:
+@together(lambda one, _: (one.standardise, one.centre, one.normalise))
+def fit_many(view: View, runs: list[Run[GepSettings]]) -> Iterator[TrainResult]:
     """Runs of one seed share anchors and products; runs that agree on the preprocessing share the rows."""
-    results: dict[int, TrainResult] = {}
-    for positions in grouped((one.standardise, one.centre, one.normalise) for one in settings):
-        prepared = descent.rows_as_they_are(settings[positions[0]], view, streams[0])
-        shared: dict[tuple[Any, ...], _AnchoredRows] = {}
-        for p in positions:
-            key = (streams[p].identity, settings[p].anchors)
-            if key not in shared:
-                shared.clear()
-                shared[key] = _with_anchors(settings[p], prepared, view, streams[p])
-            results[p] = _fit(settings[p], prepared, shared[key], view.facts, streams[p], ledgers[p])
-    return [results[position] for position in range(len(settings))]
+    prepared = descent.rows_as_they_are(runs[0][0], view, runs[0][1])
+    shared: dict[tuple[Any, ...], _AnchoredRows] = {}
+    for one, stream, ledger in runs:
+        key = (stream.identity, one.anchors)
+        if key not in shared:
+            shared.clear()
+            shared[key] = _with_anchors(one, prepared, view, stream)
+        yield _fit(one, prepared, shared[key], view.facts, stream, ledger)
 
 
 def _with_anchors(settings: GepSettings, prepared: Prepared, view: View, streams: Streams) -> _AnchoredRows:

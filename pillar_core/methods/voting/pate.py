@@ -14,7 +14,7 @@ Source: Papernot et al. 2017, 2018. Cost: one small ridge regression a teacher, 
 
 import dataclasses
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -24,10 +24,9 @@ from pillar_core.arrays import Array
 from pillar_core.deferred import torch
 from pillar_core.engine.ridge import grouped_ridge
 from pillar_core.errors import SettingError
-from pillar_core.grouping import grouped
 from pillar_core.ledger import DpEvent, Ledger
 from pillar_core.mechanisms import GaussianMechanism
-from pillar_core.methods.method import METHODS, Method, Plan, said_of
+from pillar_core.methods.method import METHODS, Method, Plan, Run, said_of, together
 from pillar_core.methods.parts import rules, voting
 from pillar_core.methods.parts.fields import own
 from pillar_core.methods.parts.pate_rdp import data_dependent_epsilon
@@ -100,22 +99,20 @@ def teacher_votes(z_asked: Array, z: Array, y: Array, teacher: Array, *, teacher
     return counts
 
 
-def fit_many(settings: Sequence[PateSettings], view: View, streams: Sequence[Streams], ledgers: Sequence[Ledger]) -> list[TrainResult]:
+@together(lambda one, _: (*voting.rows_of(one).values(), one.teachers))
+def fit_many(view: View, runs: list[Run[PateSettings]]) -> Iterator[TrainResult]:
     """Runs that agree on teachers and rows share the teachers' votes."""
-    results: dict[int, TrainResult] = {}
-    for positions in grouped((*voting.rows_of(one).values(), one.teachers) for one in settings):
-        first = settings[positions[0]]
-        prepared = voting.project(first, view)
-        teachers = int(first.teachers or 2)
-        teacher = teacher_of(voting.stable_ids(view), teachers)
-        asked = {p: voting.asked_rows(settings[p], view.facts, streams[p]) for p in positions}
-        union = np.unique(np.concatenate(list(asked.values())))
-        votes = np.zeros((view.facts.n_public, view.facts.n_classes))
-        z_asked = np.ascontiguousarray(prepared.z_public[union])
-        votes[union] = teacher_votes(z_asked, prepared.z, view.y, teacher, teachers=teachers, n_classes=view.facts.n_classes)
-        for p in positions:
-            results[p] = _fit(settings[p], prepared, votes, asked[p], streams[p], ledgers[p])
-    return [results[position] for position in range(len(settings))]
+    first = runs[0][0]
+    prepared = voting.project(first, view)
+    teachers = int(first.teachers or 2)
+    teacher = teacher_of(voting.stable_ids(view), teachers)
+    asked = [voting.asked_rows(one, view.facts, stream) for one, stream, _ in runs]
+    union = np.unique(np.concatenate(asked))
+    votes = np.zeros((view.facts.n_public, view.facts.n_classes))
+    z_asked = np.ascontiguousarray(prepared.z_public[union])
+    votes[union] = teacher_votes(z_asked, prepared.z, view.y, teacher, teachers=teachers, n_classes=view.facts.n_classes)
+    for (one, stream, ledger), rows in zip(runs, asked, strict=True):
+        yield _fit(one, prepared, votes, rows, stream, ledger)
 
 
 def _fit(settings: PateSettings, prepared: Prepared, votes: Array, asked: Array, streams: Streams, ledger: Ledger) -> TrainResult:

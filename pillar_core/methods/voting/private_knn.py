@@ -9,17 +9,16 @@ rows with private rows in k dimensions. The paper releases the argmax; its bound
 """
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Iterator
 
 import numpy as np
 
 from pillar_core import ledger as events
 from pillar_core import params
 from pillar_core.arrays import Array
-from pillar_core.grouping import grouped
 from pillar_core.ledger import DpEvent, Ledger
 from pillar_core.mechanisms import sampled
-from pillar_core.methods.method import METHODS, Method, Plan, said_of
+from pillar_core.methods.method import METHODS, Method, Plan, Run, said_of, together
 from pillar_core.methods.parts import rules, voting
 from pillar_core.methods.parts.fields import own
 from pillar_core.rng import Streams
@@ -68,17 +67,13 @@ def resolve_hyperparameters(settings: PrivateKnnSettings, facts: PublicFacts) ->
     return Plan(settings, tuple(why))
 
 
-def fit_many(
-    settings: Sequence[PrivateKnnSettings], view: View, streams: Sequence[Streams], ledgers: Sequence[Ledger]
-) -> list[TrainResult]:
+@together(lambda one, _: (*voting.rows_of(one).values(), one.neighbours))
+def fit_many(view: View, runs: list[Run[PrivateKnnSettings]]) -> Iterator[TrainResult]:
     """Runs that agree on everything but noise and seed share the rows and, where all rows vote, the votes of all public rows."""
-    results: dict[int, TrainResult] = {}
-    for positions in grouped((*voting.rows_of(one).values(), one.neighbours) for one in settings):
-        prepared = voting.project(settings[positions[0]], view)
-        votes: dict[int, Array] = {}
-        for p in positions:
-            results[p] = _fit(settings[p], prepared, view, streams[p], ledgers[p], votes)
-    return [results[position] for position in range(len(settings))]
+    prepared = voting.project(runs[0][0], view)
+    votes: dict[int, Array] = {}
+    for one, stream, ledger in runs:
+        yield _fit(one, prepared, view, stream, ledger, votes)
 
 
 def _fit(
