@@ -33,15 +33,13 @@ def _bounds(events: ElementaryEvents, delta: float) -> EpsilonBounds:
         return EpsilonBounds(0.0, 0.0, 0.0)
     lower = estimate = upper = 0.0
     allocated = [(event, count) for event, count in events.unsupported if _is_allocation(event)]
-    if not all(allocation.is_covered(1 / event.noise_multiplier) for event, _ in allocated):
-        return EpsilonBounds(0.0, ceiling, ceiling)
     slack = allocation.MASS_ERROR * sum(event.steps * count for event, count in allocated)
     for direction in _directions(events):
         ends = direction_bounds(direction, delta * math.exp(-slack), known=upper)
         lower, estimate, upper = max(lower, ends[0]), max(estimate, ends[1]), max(upper, ends[2])
     if allocated:
         better = _directions(events, is_upper=False)
-        lower = max(direction_bounds(direction, delta * math.exp(slack), known=0.0)[0] for direction in better)
+        lower = max(direction_bounds(direction, delta * math.exp(slack), known=0.0)[0] if direction else 0.0 for direction in better)
     upper = min(upper, ceiling)
     lower = min(lower, upper)
     return EpsilonBounds(lower, min(max(estimate, lower), upper), upper)
@@ -52,15 +50,15 @@ def _directions(events: ElementaryEvents, *, is_upper: bool = True) -> tuple[Dir
     every = directions(events)
     if not events.unsupported:
         return every
-    extra = [(_pairs(event, is_upper=is_upper), count) for event, count in events.unsupported]
+    extra = [(_pairs(event, is_upper=is_upper), count) for event, count in events.unsupported if is_upper or not _is_full(event)]
     return tuple((*every[-side], *((pair[side], count) for pair, count in extra)) for side in (0, 1))
 
 
 def _pairs(event: DpEvent, *, is_upper: bool) -> tuple[Pair, Pair]:
     """(removal, addition) of an event that is no release of `elementary`."""
     loss = 1 / event.noise_multiplier
-    if _is_allocation(event) and not allocation.is_covered(loss):
-        return GaussianPair(loss), GaussianPair(loss)  # one full release a pass, without amplification
+    if _is_full(event):
+        return GaussianPair(loss), GaussianPair(loss)
     if _is_allocation(event):
         return allocation.pairs(loss, event.steps, is_upper=is_upper)
     pair = PersonPair(loss, event.sampling_probability, event.rows)
@@ -71,6 +69,11 @@ def _is_allocation(event: DpEvent) -> bool:
     from pillar_core.events import RandomAllocationEvent
 
     return isinstance(event, RandomAllocationEvent)
+
+
+def _is_full(event: DpEvent) -> bool:
+    """A pass whose amplification is not computed."""
+    return _is_allocation(event) and not allocation.is_covered(1 / event.noise_multiplier)
 
 
 def _without_sampling(events: ElementaryEvents, delta: float) -> float:

@@ -70,6 +70,22 @@ def test_ends_are_close_and_below_the_bounds_without_allocation(noise, steps, co
     assert found.upper < poisson.lower
 
 
+@pytest.mark.parametrize("noise", [0.1, 2000.0])
+def test_a_pass_whose_amplification_is_not_computed_leaves_the_others_theirs(noise):
+    """It costs at most one full release, and at least nothing."""
+    others = passes(1.0, 100, 10)
+    found = accounting.epsilon(ledger.compose(others, passes(noise, 100, 1)), delta=1e-5, relation=ADD_REMOVE)
+    full = accounting.epsilon(ledger.compose(others, ledger.gaussian(noise)), delta=1e-5, relation=ADD_REMOVE)
+    none = accounting.epsilon(
+        ledger.compose(ledger.repeated(ledger.gaussian(1.0), 10), ledger.gaussian(noise)), delta=1e-5, relation=ADD_REMOVE
+    )
+    # every step of a pass adds 1e-11 of relative mass to what the ends are moved by
+    assert bounds(1.0, 100, 10).lower * (1 - 1e-8) <= found.lower <= found.upper <= full.upper * (1 + 1e-9)
+    assert found.upper < 0.95 * none.lower
+    alone = bounds(noise, 100)
+    assert (alone.lower, alone.upper) == (0.0, pytest.approx(accounting.epsilon_of_gaussian(noise, steps=1).upper, rel=1e-9))
+
+
 def release(spent: ledger.Ledger, noise: float, *, kind=ledger.gaussian):
     return spent.release(kind(noise), ledger.Call("gaussian", (1,), noise, 1.0, 1.0), None, lambda: 0.0)
 
