@@ -30,7 +30,7 @@ def draw(*, knows_data: bool, are_near: bool) -> Settings:
             _k(settings, [RULE, *_ladder(KS, settings.k, limit)], None if limit is None else core.rule_k(settings), place)
         if "epsilon" not in settings.hidden:
             offered = _ladder(EPSILONS, settings.epsilon, math.inf)
-            select_slider("epsilon", offered, _epsilon_words, place)
+            select_slider("epsilon", offered, lambda value: "∞" if math.isinf(value) else f"{value:g}", place)
             st.html(marks(offered, odds.PUBLISHED))
             st.html('<div class="pillar-ends"><span>◀ more privacy</span><span>more accuracy ▶</span></div>')
     with st.sidebar:
@@ -101,9 +101,9 @@ def number(name: str, **shape: Any) -> None:
 
 def _data(settings: Settings) -> None:
     uploaded = uploads.listed()
-    select("data", _dataset_title, brought=[one.name for one in uploaded if one.is_labelled])
+    select("data", uploads.title_of, brought=[one.name for one in uploaded if one.is_labelled])
     public = [one.name for one in uploaded if one.name != settings.data and core.may_be_public(one, settings)]
-    select("public", lambda name: "A part of the private data set" if name == PART else _dataset_title(name), brought=public)
+    select("public", lambda name: "A part of the private data set" if name == PART else uploads.title_of(name), brought=public)
     if settings.public == PART and "public_fraction" not in settings.hidden:
         param = PARAMS["public_fraction"]
         st.slider(
@@ -164,11 +164,3 @@ def _ladder(values: Sequence[Any], now: Any, limit: float | None) -> list[Any]:
     top = math.inf if limit is None else limit
     ends = [] if math.isinf(top) else [int(top)]
     return sorted({value for value in [*values, now, *ends] if 0 < value <= top})
-
-
-def _dataset_title(name: str) -> str:
-    return uploads.title_of(name)
-
-
-def _epsilon_words(epsilon: float) -> str:
-    return "∞" if math.isinf(epsilon) else f"{epsilon:g}"

@@ -16,6 +16,7 @@ _STEPS = (1, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 3000, 6000, 10_000)
 _SHARES = (0.001, 0.002, 0.005, 0.01, 0.0228, 0.05, 0.1, 0.2, 0.5, 1.0)
 _TRIALS = (1, 2, 5, 10, 20, 50)
 _SELECTIONS = (0.0, 0.1, 0.2, 0.5, 1.0)
+_NOISES = (0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.2, 1.5, 2.0, 3.0, 5.0, 8.0, 12.0, 20.0, 40.0, 80.0)
 _LINES = ("pillar", "rdp", "gdp")
 _noise = st.cache_data(max_entries=256, show_spinner=False)(accounting.noise_multiplier)
 _noise_for_risk = st.cache_data(max_entries=256, show_spinner="Solving the noise …")(accounting.noise_for_risk)
@@ -43,7 +44,7 @@ def controls(settings: Settings) -> GaussianSetting | None:
     if how == "noise":
         with one:
             help_ = "σ, the noise's standard deviation over the clip norm."
-            chosen = local.slider("Noise multiplier σ", list(_ladder()), 1.0, name="accounting-noise", title=lambda x: f"{x:g}", help=help_)
+            chosen = local.slider("Noise multiplier σ", list(_NOISES), 1.0, name="accounting-noise", title=lambda x: f"{x:g}", help=help_)
         return GaussianSetting(chosen, share, steps, settings.delta, settings.relation)
     if how == "risk":
         most, rate = _risk()
@@ -213,10 +214,6 @@ def code(setting: GaussianSetting) -> None:
     )
     with st.expander("The same numbers in Python", icon=":material/code:"):
         st.code(text, language="python", wrap_lines=True)
-
-
-def _ladder() -> list[float]:
-    return [0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.2, 1.5, 2.0, 3.0, 5.0, 8.0, 12.0, 20.0, 40.0, 80.0]
 
 
 def _epsilon(setting: GaussianSetting) -> EpsilonBounds:

@@ -81,15 +81,6 @@ def _spec(job_id: str) -> dict[str, Any]:
     return pc.jobs.spec(job_id)
 
 
-def _titled(spec: dict[str, Any]) -> str:
-    grid = spec.get("grid")
-    if not isinstance(grid, dict):
-        return str(pc.jobs.JOB_KINDS[spec["kind"]].title)
-    learners = ", ".join(pc.METHODS[name].title for name in _names(grid, "method") if name in pc.METHODS)
-    data = ", ".join(records.data_words(name) for name in _names(grid, "dataset"))
-    return f"Sweep: {learners} on {data}"[:120]
-
-
 def _names(grid: dict[str, Any], axis: str) -> list[str]:
     value = grid.get(axis, "")
     return [str(item) for item in (value if isinstance(value, list) else [value])]
@@ -97,6 +88,12 @@ def _names(grid: dict[str, Any], axis: str) -> list[str]:
 
 def _title(status: Any) -> str:
     try:
-        return _titled(_spec(status.job_id))
+        spec = _spec(status.job_id)
+        grid = spec.get("grid")
+        if not isinstance(grid, dict):
+            return str(pc.jobs.JOB_KINDS[spec["kind"]].title)
+        learners = ", ".join(pc.METHODS[name].title for name in _names(grid, "method") if name in pc.METHODS)
+        data = ", ".join(records.data_words(name) for name in _names(grid, "dataset"))
+        return f"Sweep: {learners} on {data}"[:120]
     except PillarError:
         return str(status.kind)
