@@ -56,7 +56,7 @@ class DatasetCard:
     use the set. `backbone` is what pages, commands and sweeps take for its images where none is named (None: pixels as
     they are). Where `by_hand` says how to get the files, the set does not come with the library: its settings hold `root`,
     `size` is what the files take up, and `can_fetch` says whether download=True gets them; `ask` asks the source for bytes and licence
-    where the card does not know them.
+    where the card does not know them. `rows_per_person`: how many train rows of one person count; None where a row is an example.
     """
 
     name: str
@@ -78,6 +78,7 @@ class DatasetCard:
     by_hand: str = ""
     can_fetch: bool = False
     ask: Callable[[], tuple[int, str]] | None = None
+    rows_per_person: int | None = None
 
     @property
     def short_title(self) -> str:
@@ -97,14 +98,18 @@ class DatasetCard:
 
     def is_here(self, root: str | None = None) -> bool:
         """Whether its files seem to be on this machine; looks at one folder, reads no file."""
-        return not self.needs_files or places.is_filled(places.home(self.name, root))
+        return not self.needs_files or places.is_filled(self.home(root))
+
+    def home(self, root: str | None = None) -> Path:
+        """Where its files are looked for; a set that counts persons has those of the set that it names."""
+        return places.home(self.name if self.rows_per_person is None else self.name.partition(":")[0], root)
 
     def how_to_get(self, root: str | None = None) -> str:
         """What to do to have the rows, in words."""
         if not self.needs_files:
             return "Nothing: it comes with the library."
         fetch = f"Fetch it ({self.size}): `{places.FETCH_COMMAND.format(name=self.name)}`. " if self.can_fetch else ""
-        place = places.home(self.name, root)
+        place = self.home(root)
         return f"{fetch}By hand: {self.by_hand} Put it into {place}, or say where it lies with the setting root."
 
     def load(self, settings: Any = None, *, seed: int = 0, download: bool = False) -> Dataset:
@@ -117,7 +122,7 @@ class DatasetCard:
         chosen = checked(self.settings() if settings is None else settings)
         number = _checked_seed(seed)
         if self.needs_files and not (download and self.can_fetch) and not self.is_here(chosen.root):
-            place = places.home(self.name, chosen.root)
+            place = self.home(chosen.root)
             raise DataError(f"{self.title} is not on this machine ({place}). {places.unfinished(place)}{self.how_to_get(chosen.root)}")
         dataset = self.read(chosen, number, download)
         notes = (*dataset.notes, *self._shortfall(dataset))

@@ -1,27 +1,47 @@
 """Data sets whose files are arranged by the source's own lists: what their modules share."""
 
+import dataclasses
+import functools
+import re
 from collections.abc import Callable, Iterable
 from typing import Any
 
 from pillar_core.data import places
-from pillar_core.data.cards import DATASETS, card_of
+from pillar_core.data.cards import DATASETS, DatasetCard, card_of
 from pillar_core.data.images import folders, tree
 from pillar_core.data.images.folders import Layout
 from pillar_core.data.images.loading import assembled
 from pillar_core.data.images.tree import Entry, Tree
+from pillar_core.errors import UnknownNameError
 from pillar_core.types import Dataset
 
 NO_LISTS = "The source's lists of train and test images are not there; classes are those of the folders."
 
 
-def register(name: str, arrange: Callable[[Tree, Any], Layout], *, settings: type = places.RootSettings) -> None:
-    """Makes the data set `name` known: the files at its place, arranged by `arrange(tree, settings)`, decoded."""
+def register(
+    name: str, arrange: Callable[[Tree, Any], Layout], *, settings: type = places.RootSettings, names_persons: bool = False
+) -> None:
+    """Makes the data set `name` known: the files at its place, arranged by `arrange(tree, settings)`, decoded.
 
-    def read(chosen: Any, seed: int, download: bool) -> Dataset:
+    names_persons: the layout says whose the images are; `<name>:<m>` is then the set of which m images of a person count, and ε a person's.
+    """
+
+    def read(chosen: Any, seed: int, download: bool, most: int | None = None) -> Dataset:
         with tree.opened(places.home(name, chosen.root)) as files:
-            return assembled(arrange(files, chosen), name=name, seed=seed)
+            return assembled(dataclasses.replace(arrange(files, chosen), rows_per_person=most), name=name, seed=seed)
 
-    DATASETS.register(card_of(name, read, settings=settings))
+    def of_persons(asked: str) -> DatasetCard:
+        most = asked.partition(":")[2]
+        if not re.fullmatch("[1-9][0-9]?", most):
+            raise UnknownNameError(f"{name}:<m> takes m of 1 to 99 images a person; got {asked!r}.")
+        title = f"{card.title}, {most} images a person"
+        read_some = functools.partial(read, most=int(most))
+        return dataclasses.replace(card, name=asked, title=title, read=read_some, rows_per_person=int(most))
+
+    card = card_of(name, read, settings=settings)
+    DATASETS.register(card)
+    if names_persons:
+        DATASETS.register_family(name, of_persons)
 
 
 def by_lists(

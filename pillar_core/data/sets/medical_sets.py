@@ -24,7 +24,7 @@ from pillar_core.data.places import RootSettings
 from pillar_core.data.sets.findings import LABELS, Findings
 from pillar_core.data.sets.listed_sets import register
 from pillar_core.errors import DataError
-from pillar_core.params import Param, setting
+from pillar_core.params import setting
 from pillar_core.types import Dataset
 
 DIAGNOSES = {
@@ -80,29 +80,11 @@ CHEST_FINDINGS = (
     "Pneumothorax",
 )
 CHEST_TABLES = ("Data_Entry_2017_v2020.csv", "Data_Entry_2017.csv")
-PATIENTS = (
-    "Many patients have several images. ε protects one image; a patient with several is protected less, unless rows_per_person is set."
-)
+PATIENTS = "Many patients have several images. ε protects one image; in {0}:3, say, it protects a patient, of whom up to 3 are used."
 
 
 @dataclasses.dataclass(frozen=True)
-class PatientSettings(RootSettings):
-    """Where the files are, and whether ε is that of a patient."""
-
-    rows_per_person: int | None = setting(
-        Param(
-            "rows_per_person",
-            int,
-            None,
-            "Private images of a patient that are used at most, the first ones: ε of every run is then a patient's.",
-            low=1,
-            none_means="every image is an example of its own",
-        )
-    )
-
-
-@dataclasses.dataclass(frozen=True)
-class ChestSettings(PatientSettings):
+class ChestSettings(RootSettings):
     """Where the files are, and how several findings of one image become one label."""
 
     labels: str = setting(LABELS)
@@ -123,25 +105,21 @@ def _chest_xray14(files: Tree, settings: ChestSettings) -> Layout:
     entries = [Entry(path, findings.classes[code], sides[path], patient) for (path, patient), code in found if path in sides]
     unlisted = len(named) - len(entries)
     left_out = (f"{unlisted:,} images are in neither list of the source and were left out.",) if unlisted else ()
-    notes = (*findings.notes(int((~keep).sum())), *left_out, *_of_images(settings))
-    layout = files.layout_by_name(entries, classes=tuple(findings.classes), notes=notes)
-    return dataclasses.replace(layout, rows_per_person=settings.rows_per_person)
+    notes = (*findings.notes(int((~keep).sum())), *left_out, PATIENTS.format("chest_xray14"))
+    return files.layout_by_name(entries, classes=tuple(findings.classes), notes=notes)
 
 
-def _of_images(settings: PatientSettings) -> tuple[str, ...]:
-    return (PATIENTS,) if settings.rows_per_person is None else ()
-
-
-register("chest_xray14", _chest_xray14, settings=ChestSettings)
+register("chest_xray14", _chest_xray14, settings=ChestSettings, names_persons=True)
 
 
 CHEXPERT_CLASSES = ("no finding", "finding")
-CHEXPERT_NOTE = (
-    "Frontal views only. The label is the source's “No Finding”: uncertain and blank findings count as a finding unless that is marked."
+CHEXPERT_NOTES = (
+    "Frontal views only. The label is the source's “No Finding”: uncertain and blank findings count as a finding unless that is marked.",
+    PATIENTS.format("chexpert"),
 )
 
 
-def _chexpert(files: Tree, settings: PatientSettings) -> Layout:
+def _chexpert(files: Tree, _: RootSettings) -> Layout:
     entries = []
     for in_test, name in ((False, "train.csv"), (True, "valid.csv")):
         for row in files.table(name, ("Path", "Frontal/Lateral", "No Finding")):
@@ -151,12 +129,10 @@ def _chexpert(files: Tree, settings: PatientSettings) -> Layout:
                 label = CHEXPERT_CLASSES[row["No Finding"].strip() not in ("1.0", "1")]
                 entries.append(Entry(str(path), label, in_test, path.parts[1]))
     table = files.find("train.csv")
-    below, notes = "" if table is None else str(table.path.parent), (CHEXPERT_NOTE, *_of_images(settings))
-    layout = files.layout(entries, below=below, classes=CHEXPERT_CLASSES, notes=notes)
-    return dataclasses.replace(layout, rows_per_person=settings.rows_per_person)
+    return files.layout(entries, below="" if table is None else str(table.path.parent), classes=CHEXPERT_CLASSES, notes=CHEXPERT_NOTES)
 
 
-register("chexpert", _chexpert, settings=PatientSettings)
+register("chexpert", _chexpert, names_persons=True)
 
 
 GENDERS = {"0": "female", "1": "male"}

@@ -9,6 +9,7 @@ import pytest
 from scipy.io import savemat
 
 import pillar_core as pc
+from pages.frame import odds
 from pillar_core.data import DATASETS, load_dataset, places
 from pillar_core.errors import DataError, SettingError, UnknownNameError
 from unit.image_files import images_of, picture, written, zipped
@@ -302,8 +303,13 @@ def test_chest_xray14_findings_become_one_label(tmp_path: Path, table: str) -> N
     assert [single.classes[code] for code in single.y_test] == ["mass", "hernia"]
     assert any("6 with none or several were left out" in note for note in single.notes)
     assert dataset.persons is None
-    assert any("rows_per_person" in note for note in dataset.notes)
-    of_patients = load_dataset("chest_xray14", root=tmp_path, rows_per_person=3)
+    assert any("chest_xray14:3" in note for note in dataset.notes)
+    assert DATASETS["chest_xray14:3"].home() == DATASETS["chest_xray14"].home()
+    assert odds.unit("chest_xray14:3") == "person with up to 3 rows"
+    assert odds.unit("chest_xray14") == "row"
+    for wrong in ("chest_xray14:0", "chest_xray14:100", "chest_xray14:few"):
+        assert wrong not in DATASETS
+    of_patients = load_dataset("chest_xray14:3", root=tmp_path)
     assert of_patients.persons.of.tolist() == [0, 0, 0, 1, 1, 1, 1, 1]
     assert of_patients.persons.most == 3
     assert any("at most 3 train rows" in note for note in of_patients.notes)
@@ -330,7 +336,7 @@ def test_chexpert_frontal_views(tmp_path: Path) -> None:
     dataset = load_dataset("chexpert", root=written(tmp_path, files))
     np.testing.assert_array_equal(dataset.y_train, [1, 0, 1, 0, 1])
     assert len(dataset.x_test) == 5
-    of_patients = load_dataset("chexpert", root=tmp_path, rows_per_person=2)
+    of_patients = load_dataset("chexpert:2", root=tmp_path)
     assert len(set(of_patients.persons.of.tolist())) == 5
     assert pc.split(of_patients).rows_per_person == 2
 
