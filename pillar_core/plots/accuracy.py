@@ -12,7 +12,6 @@ from pillar_core.plots import k_curves, marks
 from pillar_core.plots.intervals import best, over_seeds, unprojected
 from pillar_core.plots.theme import (
     INK,
-    Height,
     Mode,
     as_text,
     end_labels,
@@ -52,8 +51,6 @@ def accuracy_against_k(
     pinned: pd.DataFrame | None = None,
     history: pd.DataFrame | None = None,
     k_max: int | None = None,
-    title: str = "Accuracy against the number of directions kept",
-    height: Height = 480,
 ) -> Any:
     """Lines of mean test accuracy (percent) over k (log axis), one per ε, from runs.
 
@@ -64,7 +61,7 @@ def accuracy_against_k(
     it should not end at the largest k measured.
     """
     reach = None if here is None else here.k
-    looks: dict[str, Any] = {"mode": mode, "method": method, "pinned": pinned, "k_max": k_max, "title": title, "height": height}
+    looks: dict[str, Any] = {"mode": mode, "method": method, "pinned": pinned, "k_max": k_max}
     looks |= {"ceiling": ceiling, "floor": floor, "budget": None if here is None else here.epsilon}
     figure = measured(table, reach=reach, **looks)
     return with_runs(figure, runs(figure, here=here, history=history, mode=mode))
@@ -82,8 +79,6 @@ def measured(
     majority: float | None = None,
     ceiling: str = "non_private",
     floor: str = "dp_sgd",
-    title: str = "Accuracy against the number of directions kept",
-    height: Height = 480,
 ) -> Any:
     """The figure of `accuracy_against_k` without single runs; `budget` is the floor's ε, `reach` a k that lines go on to.
 
@@ -110,15 +105,16 @@ def measured(
     if majority is not None and 100 * majority > min(drawn, default=100.0) - _NEAR_LEVEL:
         drawn.append(100 * majority)
         ends += _line(figure, 100 * majority, name="largest class", colour=INK[mode].muted, dash="longdash", span=span)
-    end_labels(figure, ends, low=min(drawn, default=0.0), high=max(drawn, default=1.0), height=height - 150)
+    end_labels(figure, ends, low=min(drawn, default=0.0), high=max(drawn, default=1.0), height=330)
     k_curves.k_axis(figure, [float(k) for k in points["k"]], title="k, directions kept (log scale)", largest=k_max or span[1])
     if not curves:
         figure.update_xaxes(range=[-0.05, math.log10(k_max or span[1]) + 0.05])
         figure.update_yaxes(range=[0, 102])
     figure.update_yaxes(title_text="test accuracy, %", ticksuffix=" ")
     figure.update_layout(margin_r=136, showlegend=False)
+    title = "Accuracy against the number of directions kept"
     caption = f"{seeds_phrase(points['seeds'])}. Rings: best k, chosen on test rows (a non-private diagnostic)."
-    return finished(figure, title=title, caption=caption, alt=_alt(len(curves), bests, roof), mode=mode, height=height)
+    return finished(figure, title=title, caption=caption, alt=_alt(len(curves), bests, roof), mode=mode, height=480)
 
 
 def runs(figure: Any, *, here: Here | None = None, history: pd.DataFrame | None = None, mode: Mode = "light") -> dict[str, Any]:

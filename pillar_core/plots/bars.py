@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 
 from pillar_core.plots import marks
 from pillar_core.plots.intervals import over_seeds
-from pillar_core.plots.theme import INK, Height, Mode, faded, finished, in_order, method_style, seeds_phrase
+from pillar_core.plots.theme import INK, Mode, faded, finished, in_order, method_style, seeds_phrase
 
 
 def comparison(
@@ -19,7 +19,6 @@ def comparison(
     titles: dict[str, str] | None = None,
     title: str = "Methods at one budget",
     levels: Mapping[str, float] | None = None,
-    height: Height | None = None,
 ) -> Any:
     """Mean test accuracy (percent) of each method with its interval and number of seeds, best first, each with its own marker.
 
@@ -86,7 +85,7 @@ def comparison(
         caption=caption,
         alt=f"Bar chart of test accuracy: {summary}.",
         mode=mode,
-        height=height or 170 + 46 * len(names),
+        height=170 + 46 * len(names),
     ).update_layout(margin_t=84 + 16 * len(levels or {}))
 
 

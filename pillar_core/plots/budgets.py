@@ -7,14 +7,12 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from pillar_core.plots import marks
-from pillar_core.plots.theme import INK, Height, Mode, epsilon_label, faded, finished, in_order, method_style, seeds_phrase
+from pillar_core.plots.theme import INK, Mode, epsilon_label, faded, finished, in_order, method_style, seeds_phrase
 
 REFERENCES = {"non_private": "no privacy", "only_public": "public rows alone"}
 
 
-def error_against_epsilon(
-    lines: pd.DataFrame, *, mode: Mode = "light", title: str = "Test error against ε", height: Height | None = None
-) -> Any:
+def error_against_epsilon(lines: pd.DataFrame, *, mode: Mode = "light") -> Any:
     """Mean test error (percent) of each learner over ε, with intervals over seeds; references as horizontal lines.
 
     lines: one row per (title, epsilon) with columns method, title, epsilon, mean, low, high (accuracy in [0, 1]), seeds, and
@@ -39,11 +37,11 @@ def error_against_epsilon(
     summary = "; ".join(f"{label} {100 - 100 * mean:.1f} percent at ε = {epsilon:g}" for label, mean, epsilon in points)
     return finished(
         figure,
-        title=title,
+        title="Test error against ε",
         caption=f"{seeds_phrase(known['seeds'])}. Lower is better.",
         alt=f"Line chart of test error against ε: {summary}.",
         mode=mode,
-        height=height or 520,
+        height=520,
     )
 
 

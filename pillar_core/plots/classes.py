@@ -8,12 +8,12 @@ import plotly.graph_objects as go
 
 from pillar_core.numerics import wilson
 from pillar_core.plots import marks
-from pillar_core.plots.theme import INK, Height, Mode, faded, finished
+from pillar_core.plots.theme import INK, Mode, faded, finished
 
 _MANY = 24
 
 
-def class_balance(table: pd.DataFrame, *, mode: Mode = "light", height: Height | None = None) -> Any:
+def class_balance(table: pd.DataFrame, *, mode: Mode = "light") -> Any:
     """Rows per class and part of the split, as bars.
 
     table: columns class, part (for instance private, public, test), rows. Counts are exact, so no interval is drawn.
@@ -40,10 +40,10 @@ def class_balance(table: pd.DataFrame, *, mode: Mode = "light", height: Height |
     totals = table.groupby("class")["rows"].sum()
     caption = f"n = {int(table['rows'].sum()):,} rows, {len(order)} classes: exact counts, no interval. Non-private diagnostic."
     alt = f"Bar chart of rows per class: from {int(totals.min())} to {int(totals.max())} rows over {len(order)} classes."
-    return finished(figure, title="Rows per class", caption=caption, alt=alt, mode=mode, height=height or 360, line=60)
+    return finished(figure, title="Rows per class", caption=caption, alt=alt, mode=mode, height=420, line=60)
 
 
-def per_class(table: pd.DataFrame, *, mode: Mode = "light", height: Height | None = None) -> Any:
+def per_class(table: pd.DataFrame, *, mode: Mode = "light") -> Any:
     """Recall of each class with its 95 % Wilson interval, worst first; a reference where given.
 
     table: columns class, accuracy in [0, 1], rows (test rows of the class), and optionally reference in [0, 1] (for
@@ -84,12 +84,10 @@ def per_class(table: pd.DataFrame, *, mode: Mode = "light", height: Height | Non
         f"Recall of {len(names)} classes: worst {worst['class']} with {100 * worst['accuracy']:.1f} percent, "
         f"best {best['class']} with {100 * best['accuracy']:.1f} percent."
     )
-    return finished(
-        figure, title="Who pays for privacy? Recall by class", caption=caption, alt=alt, mode=mode, height=height or _tall(len(names))
-    )
+    return finished(figure, title="Who pays for privacy? Recall by class", caption=caption, alt=alt, mode=mode, height=_tall(len(names)))
 
 
-def confusion(table: pd.DataFrame, *, classes: Sequence[str], mode: Mode = "light", height: Height | None = None) -> Any:
+def confusion(table: pd.DataFrame, *, classes: Sequence[str], mode: Mode = "light") -> Any:
     """Test rows by class and by the class that a model says, coloured by the share of their class.
 
     table: columns class, taken for, rows; pairs without a row may be absent.
@@ -123,7 +121,7 @@ def confusion(table: pd.DataFrame, *, classes: Sequence[str], mode: Mode = "ligh
     caption = f"n = {int(sizes.sum()):,} test rows, one run: exact counts, coloured by the share of their class."
     alt = f"Confusion matrix of {len(names)} classes; most often misread: {'; '.join(worst) or 'no row'}."
     tall = 230 + 34 * len(names) if is_few else 700
-    return finished(figure, title="Which class is taken for which?", caption=caption, alt=alt, mode=mode, height=height or tall)
+    return finished(figure, title="Which class is taken for which?", caption=caption, alt=alt, mode=mode, height=tall)
 
 
 def _tall(count: int) -> int:

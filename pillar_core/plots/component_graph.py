@@ -8,7 +8,7 @@ import plotly.graph_objects as go
 
 from pillar_core.arrays import Array, Axes
 from pillar_core.plots import marks
-from pillar_core.plots.theme import INK, Height, Mode, categorical, class_symbols, faded, finished
+from pillar_core.plots.theme import INK, Mode, categorical, class_symbols, faded, finished
 from pillar_core.plots.theory import circle
 
 Components = Annotated[Array, Axes("d", is_whole=True)]
@@ -23,7 +23,6 @@ def component_graph(
     k: int,
     n_unlabelled: int,
     mode: Mode = "light",
-    height: Height = 460,
 ) -> Any:
     """Variables 0 … k − 1 (in the disjunction) on the left ring, the others on the right.
 
@@ -65,7 +64,7 @@ def component_graph(
     title = f"{count} component{'s' if count != 1 else ''}: {count} bit{'s' if count != 1 else ''} left to learn in private"
     first_sizes = ", ".join(map(str, sizes[:8])) + (" …" if count > 8 else "")
     alt = f"Graph of {len(component_of)} variables in {count} components of sizes {first_sizes}."
-    return finished(figure, title=title, caption=caption, alt=alt, mode=mode, height=height)
+    return finished(figure, title=title, caption=caption, alt=alt, mode=mode, height=460)
 
 
 def _raised(number: int) -> str:

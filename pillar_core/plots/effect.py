@@ -8,7 +8,6 @@ import plotly.graph_objects as go
 from pillar_core.plots import marks
 from pillar_core.plots.theme import (
     INK,
-    Height,
     Mode,
     categorical,
     class_symbols,
@@ -33,7 +32,6 @@ def effect(
     x_log: bool = False,
     percent: bool = True,
     asked: int | None = None,
-    height: Height = 520,
 ) -> Any:
     """Mean of each series over `x`, with its interval; numbers make lines, words make groups of bars.
 
@@ -60,7 +58,7 @@ def effect(
     few = asked is not None and bool((known["seeds"] < asked).any())
     caption = f"{seeds_phrase(known['seeds'])}." + (f" Open marks: fewer than {asked} seeds so far." if few else "")
     summary = "; ".join(f"{row.series} at {row.x}: {scale * float(row.mean):.3g}" for row in known.itertuples(index=False))  # type: ignore[arg-type]  # a column of numbers
-    return finished(figure, title=title, caption=caption, alt=f"{title}. {y_title}: {summary}.", mode=mode, height=height)
+    return finished(figure, title=title, caption=caption, alt=f"{title}. {y_title}: {summary}.", mode=mode, height=520)
 
 
 def _series(known: pd.DataFrame) -> list[str]:

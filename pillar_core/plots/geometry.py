@@ -9,7 +9,7 @@ from plotly.subplots import make_subplots
 
 from pillar_core.params import K
 from pillar_core.plots import marks
-from pillar_core.plots.theme import INK, Height, Mode, end_labels, faded, finished, log_ticks, method_style
+from pillar_core.plots.theme import INK, Mode, end_labels, faded, finished, log_ticks, method_style
 
 BASES: dict[str, tuple[str, str, str]] = {
     "public_pca": ("pillar", "solid", "public directions"),
@@ -23,9 +23,7 @@ BASES: dict[str, tuple[str, str, str]] = {
 """Basis → the method whose colour it wears, its dash, its name on the figure."""
 
 
-def xi_against_k(
-    table: pd.DataFrame, *, mode: Mode = "light", k: Annotated[int, K] | None = None, subject: str = "", height: Height = 480
-) -> Any:
+def xi_against_k(table: pd.DataFrame, *, mode: Mode = "light", k: Annotated[int, K] | None = None, subject: str = "") -> Any:
     """Mean ξ_k over pairs of classes with the range over pairs as a band, one line per basis; `k` is marked.
 
     table: columns basis (a key of BASES), k, mean, low, high, pairs, in [0, 1]. The band is no interval of uncertainty: it
@@ -43,7 +41,7 @@ def xi_against_k(
         _line(figure, rows, colour=colour, dash=dash, name=label)
         ends.append((float(table["k"].max()), float(rows["mean"].iloc[-1]), label, colour))
         summary.append(f"{label}: " + ", ".join(f"{row['mean']:.2f} at k = {row['k']:g}" for row in _picked(rows)))
-    end_labels(figure, ends, low=0.0, high=1.0, height=height - 130)
+    end_labels(figure, ends, low=0.0, high=1.0, height=350)
     _beyond(figure, table, names[0], mode)
     _mark(figure, k, mode, top=1.02)
     _k_axis(figure, table["k"])
@@ -53,7 +51,7 @@ def xi_against_k(
     caption = f"{subject}Mean over {pairs} separator{'s' if pairs > 1 else ''}, the band spans all of them; one set of rows."
     alt = f"Line chart of xi against k. {'; '.join(summary)}."
     return finished(
-        figure, title="How much of the classes' separator do k directions miss?", caption=caption, alt=alt, mode=mode, height=height
+        figure, title="How much of the classes' separator do k directions miss?", caption=caption, alt=alt, mode=mode, height=480
     )
 
 
@@ -64,7 +62,6 @@ def margins_against_k(
     convention: Literal["cosine_margin", "distance_margin"] = "cosine_margin",
     k: Annotated[int, K] | None = None,
     subject: str = "",
-    height: Height = 480,
 ) -> Any:
     """The margin of every class against the rest over k, and their minimum in bold; what lies below 0 is shaded.
 
@@ -111,12 +108,10 @@ def margins_against_k(
     caption = f"{how}Reached by {100 * share:.4g} % of the rows."
     summary = ", ".join(f"{value:.3f} at k = {k_:g}" for k_, value in zip(lowest["k"], lowest[convention], strict=True))
     alt = f"Line chart of margins against k. Minimum over classes: {summary}."
-    return finished(figure, title="Do the classes keep a margin in few directions?", caption=caption, alt=alt, mode=mode, height=height)
+    return finished(figure, title="Do the classes keep a margin in few directions?", caption=caption, alt=alt, mode=mode, height=480)
 
 
-def spectrum_and_gaps(
-    table: pd.DataFrame, *, mode: Mode = "light", k: Annotated[int, K] | None = None, rows: int = 0, height: Height = 420
-) -> Any:
+def spectrum_and_gaps(table: pd.DataFrame, *, mode: Mode = "light", k: Annotated[int, K] | None = None, rows: int = 0) -> Any:
     """Three panels over k: eigenvalues, cumulative energy, gaps Δ_k; `k` is marked. table: see `geometry.spectrum`."""
     ink = INK[mode]
     figure = make_subplots(cols=3, horizontal_spacing=0.09)
@@ -148,7 +143,7 @@ def spectrum_and_gaps(
         held = f" At k = {k}: {100 * line['cumulative']:.1f} % of the energy, gap {line['gap']:.2g}."
     caption = f"{rows:,} rows, {len(table)} directions; one set, so no interval.{held}"
     alt = f"Eigenvalues, cumulative energy and eigengaps over {len(table)} directions.{held}"
-    return finished(figure, title="The spectrum, and the gaps that theory asks for", caption=caption, alt=alt, mode=mode, height=height)
+    return finished(figure, title="The spectrum, and the gaps that theory asks for", caption=caption, alt=alt, mode=mode, height=420)
 
 
 def _beyond(figure: Any, table: pd.DataFrame, name: str, mode: Mode) -> None:

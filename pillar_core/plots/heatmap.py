@@ -7,14 +7,12 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from pillar_core.plots.intervals import best, over_seeds
-from pillar_core.plots.theme import ACCURACY_SCALE, Height, Mode, finished, seeds_phrase
+from pillar_core.plots.theme import ACCURACY_SCALE, Mode, finished, seeds_phrase
 
 _MOST_LABELLED_CELLS = 120
 
 
-def accuracy_heatmap(
-    table: pd.DataFrame, *, mode: Mode = "light", method: str = "pillar", here: tuple[int, float] | None = None, height: Height = 460
-) -> Any:
+def accuracy_heatmap(table: pd.DataFrame, *, mode: Mode = "light", method: str = "pillar", here: tuple[int, float] | None = None) -> Any:
     """Mean test accuracy (percent) by k and ε; each cell tells its half-width, frames mark the ridge k*(ε).
 
     table: one row per run with columns method, k, epsilon, seed, accuracy in [0, 1]. `here` outlines one (k, ε) cell, dotted.
@@ -53,7 +51,7 @@ def accuracy_heatmap(
     )
     summary = "; ".join(f"epsilon {epsilon:g}: best k {k:g}, {100 * mean:.1f} percent" for epsilon, k, mean in ridge)
     alt = f"Heatmap of test accuracy over {len(ks)} values of k and {len(budgets)} budgets. {summary}."
-    return finished(figure, title="Where accuracy lives: every k at every ε", caption=caption, alt=alt, mode=mode, height=height)
+    return finished(figure, title="Where accuracy lives: every k at every ε", caption=caption, alt=alt, mode=mode, height=460)
 
 
 def _ridge(cells: pd.DataFrame, budgets: list[float]) -> list[tuple[float, float, float]]:

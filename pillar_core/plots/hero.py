@@ -10,7 +10,7 @@ from pillar_core.errors import DataError
 from pillar_core.params import EPSILON, K
 from pillar_core.plots import k_curves, marks
 from pillar_core.plots.intervals import best, unprojected
-from pillar_core.plots.theme import INK, Height, Mode, end_labels, epsilon_colour, epsilon_label, faded, finished, seeds_phrase
+from pillar_core.plots.theme import INK, Mode, end_labels, epsilon_colour, epsilon_label, faded, finished, seeds_phrase
 
 
 def learning_hero(
@@ -23,7 +23,6 @@ def learning_hero(
     epsilon: Annotated[float, EPSILON] | None = None,
     k: Annotated[int, K] | None = None,
     data: str = "",
-    height: Height = 460,
 ) -> Any:
     """Accuracy over k at one budget, bold, others faint; ceiling, floor, and the gain of projecting.
 
@@ -52,7 +51,7 @@ def learning_hero(
     ends += _rule(figure, low_level, span=span, text="without projection", mode=mode, dash="dot")
     ends += _rule(figure, top_level, span=span, text="no privacy", mode=mode, dash="dash")
     heights = [100 * points["mean"].min(), *(y for _, y, _, _ in ends)]
-    end_labels(figure, ends, low=min(heights), high=max(heights), bold=epsilon_label(tight), height=height - 200)
+    end_labels(figure, ends, low=min(heights), high=max(heights), bold=epsilon_label(tight), height=260)
     _story(figure, main, top=top, low_level=low_level, mode=mode)
     if k:
         _here(figure, main.iloc[(main["k"].astype(float).apply(math.log) - math.log(k)).abs().argmin()], mode=mode)
@@ -67,7 +66,7 @@ def learning_hero(
         "too few directions lose signal, too many add noise."
     )
     caption = f"{data + '. ' if data else ''}Test accuracy, {seeds_phrase(points['seeds'])}."
-    return finished(figure, title="The sweet spot between signal and noise", caption=caption, alt=alt, mode=mode, height=height)
+    return finished(figure, title="The sweet spot between signal and noise", caption=caption, alt=alt, mode=mode, height=460)
 
 
 def _line(figure: Any, curve: pd.DataFrame, *, epsilon: float, bold: bool, mode: Mode) -> None:

@@ -5,13 +5,13 @@ from typing import Any
 import pandas as pd
 import plotly.graph_objects as go
 
-from pillar_core.plots.theme import INK, Height, Mode, categorical, class_symbols, finished
+from pillar_core.plots.theme import INK, Mode, categorical, class_symbols, finished
 
 _MOST_CLASSES = 12
 _COLOURED_OF_MANY = 6
 
 
-def map_2d(table: pd.DataFrame, *, mode: Mode = "light", title: str = "A map of the public rows", height: Height = 460) -> Any:
+def map_2d(table: pd.DataFrame, *, mode: Mode = "light") -> Any:
     """Points in the plane, one per public row.
 
     table: columns x, y and class (text; empty where there is no label). Beyond twelve classes only the six most
@@ -32,7 +32,7 @@ def map_2d(table: pd.DataFrame, *, mode: Mode = "light", title: str = "A map of 
     figure.update_layout(legend={"itemsizing": "constant", "y": -0.12})
     caption = f"n = {len(table):,} public rows, each a point: no averages, so no interval. Public only."
     alt = f"Scatter plot of {len(table)} public rows in their first two principal directions, {labels.nunique()} classes."
-    return finished(figure, title=title, caption=caption, alt=alt, mode=mode, height=height, line=60)
+    return finished(figure, title="A map of the public rows", caption=caption, alt=alt, mode=mode, height=420, line=60)
 
 
 def _points(figure: Any, rows: pd.DataFrame, *, name: str, colour: str, symbol: str) -> None:

@@ -8,12 +8,12 @@ import plotly.graph_objects as go
 
 from pillar_core.errors import DataError, SettingError
 from pillar_core.plots import marks
-from pillar_core.plots.theme import INK, Height, Mode, finished
+from pillar_core.plots.theme import INK, Mode, finished
 
 ROWS, COLUMNS = 10, 40
 
 
-def odds_dots(table: pd.DataFrame, *, mode: Mode = "light", protected: str = "one row", height: Height = 300) -> Any:
+def odds_dots(table: pd.DataFrame, *, mode: Mode = "light", protected: str = "one row") -> Any:
     """An array of 400 guesses: right by luck, right because of the training, wrong.
 
     table: one row with column advantage in [0, 1], the largest membership advantage that the guarantee allows an
@@ -49,7 +49,7 @@ def odds_dots(table: pd.DataFrame, *, mode: Mode = "light", protected: str = "on
     title = f"Of {total} guesses whether {protected} took part, {learned} become right by seeing the model"
     caption = "The strongest attacker the guarantee allows, prior 50:50. " + one_in(advantage / 2)
     alt = f"Array of {total} dots: {total // 2} right by luck, {learned} right because of the training, the rest wrong."
-    return finished(figure, title=title, caption=caption, alt=alt, mode=mode, height=height)
+    return finished(figure, title=title, caption=caption, alt=alt, mode=mode, height=300)
 
 
 def one_in(share: float, *, end: str = ".") -> str:

@@ -11,7 +11,6 @@ from pillar_core.plots import marks
 from pillar_core.plots.intervals import over_seeds
 from pillar_core.plots.theme import (
     INK,
-    Height,
     Mode,
     categorical,
     class_symbols,
@@ -30,7 +29,7 @@ _NOISE = {"light": "#6A4FB3", "dark": "#B7A6FF"}
 _LOSS = {"light": "#C98A00", "dark": "#F6BE4A"}
 
 
-def projection_gains(table: pd.DataFrame, *, spearman: float, mode: Mode = "light", here: _Ratio = None, height: Height = 520) -> Any:
+def projection_gains(table: pd.DataFrame, *, spearman: float, mode: Mode = "light", here: _Ratio = None) -> Any:
     """Points that projecting gained on each set and budget, against the noise over the rows of a class; `here` is the present ratio.
 
     table: columns set, epsilon, ratio, gain.
@@ -58,12 +57,10 @@ def projection_gains(table: pd.DataFrame, *, spearman: float, mode: Mode = "ligh
         f"Rank correlation {spearman:.2f} over {len(table)} cells: a guide, no prediction."
     )
     alt = f"Points of accuracy gained by projecting against noise over rows of a class. {caption}"
-    return finished(figure, title="Projecting pays where noise outweighs the rows", caption=caption, alt=alt, mode=mode, height=height)
+    return finished(figure, title="Projecting pays where noise outweighs the rows", caption=caption, alt=alt, mode=mode, height=520)
 
 
-def predicted_accuracy(
-    predicted: pd.DataFrame, measured: pd.DataFrame | None = None, *, mode: Mode = "light", k: int | None = None, height: Height = 500
-) -> Any:
+def predicted_accuracy(predicted: pd.DataFrame, measured: pd.DataFrame | None = None, *, mode: Mode = "light", k: int | None = None) -> Any:
     """Where 100 % goes at one ε: an area lost to the projection, one lost to the noise, the rest predicted right.
 
     predicted: columns k, accuracy, lost_to_projection, lost_to_noise for one ε, with that column. measured: runs at that ε
@@ -113,12 +110,10 @@ def predicted_accuracy(
     figure.update_yaxes(title_text="accuracy, %", range=[floor, 100])
     alt = f"Predicted accuracy against k at {epsilon_label(epsilon)}, split into what the projection and what the noise loses. {summary}"
     title = "What the projection loses, what the noise adds"
-    return finished(figure, title=title, caption=caption, alt=alt, mode=mode, height=height)
+    return finished(figure, title=title, caption=caption, alt=alt, mode=mode, height=500)
 
 
-def best_k_against_epsilon(
-    predicted: pd.DataFrame, measured: pd.DataFrame | None = None, *, mode: Mode = "light", height: Height = 420
-) -> Any:
+def best_k_against_epsilon(predicted: pd.DataFrame, measured: pd.DataFrame | None = None, *, mode: Mode = "light") -> Any:
     """The best k of each ε, predicted as a line and measured as points, with all k within one point of accuracy.
 
     predicted, measured: columns epsilon, k, low, high; finite ε only are drawn.
@@ -159,10 +154,10 @@ def best_k_against_epsilon(
     figure.update_xaxes(marks.log_axis([0.1, 0.3, 1, 3, 8], "ε (log scale), more privacy to the left"))
     figure.update_yaxes(marks.log_axis(marks.round_ticks(1, 2 * float(line["k"].max())), "best k (log scale)"))
     title = "A larger budget pays for more directions"
-    return finished(figure, title=title, caption=caption, alt=f"Best k against epsilon. Predicted: {summary}.", mode=mode, height=height)
+    return finished(figure, title=title, caption=caption, alt=f"Best k against epsilon. Predicted: {summary}.", mode=mode, height=420)
 
 
-def accuracy_drops(table: pd.DataFrame, *, mode: Mode = "light", height: Height = 400) -> Any:
+def accuracy_drops(table: pd.DataFrame, *, mode: Mode = "light") -> Any:
     """The fraction of its own accuracy without privacy that each side loses, as bars by ε. Columns side, epsilon, drop, seeds."""
     figure = go.Figure()
     sides = list(dict.fromkeys(table["side"]))
@@ -192,7 +187,7 @@ def accuracy_drops(table: pd.DataFrame, *, mode: Mode = "light", height: Height 
         caption=caption,
         alt=f"Bar chart of drops: {summary}.",
         mode=mode,
-        height=height,
+        height=400,
     )
 
 

@@ -12,7 +12,6 @@ from pillar_core.plots.intervals import over_seeds
 from pillar_core.plots.theme import (
     ACCURACY_SCALE,
     INK,
-    Height,
     Mode,
     categorical,
     class_symbols,
@@ -55,7 +54,6 @@ def ranking(
     random_subspaces: float | None = None,
     noise_images: str = "",
     yardstick: str = "",
-    height: Height | None = None,
 ) -> Any:
     """One score's candidates, nearest on top: value, interval, and the values that tell nothing (dotted lines).
 
@@ -121,11 +119,11 @@ def ranking(
         caption=caption,
         alt=f"Distances of {len(names)} public sets, nearest first: {summary}. Nearest at {best:.2f}.",
         mode=mode,
-        height=height or 190 + 44 * len(names),
+        height=190 + 44 * len(names),
     )
 
 
-def angles(table: pd.DataFrame, *, mode: Mode = "light", titles: Mapping[str, str] | None = None, height: Height = 420) -> Any:
+def angles(table: pd.DataFrame, *, mode: Mode = "light", titles: Mapping[str, str] | None = None) -> Any:
     """Principal angles with the private directions, one line a set. table: columns public, index, degrees."""
     figure = lines_of_sets(table, by="public", x="index", y="degrees", mode=mode, titles=titles, hover="direction %{x}: %{y:.0f}°")
     figure.update_yaxes(title_text="angle, degrees", range=[0, 93], dtick=30)
@@ -138,14 +136,12 @@ def angles(table: pd.DataFrame, *, mode: Mode = "light", titles: Mapping[str, st
         caption="Near 0° a direction is shared, at 90° it is lost. One draw of rows: no interval.",
         alt=f"Principal angles between public and private gradient directions; mean degrees: {summary}.",
         mode=mode,
-        height=height,
+        height=420,
         line=70,
     )
 
 
-def gradient_spectra(
-    table: pd.DataFrame, *, mode: Mode = "light", titles: Mapping[str, str] | None = None, k: int | None = None, height: Height = 420
-) -> Any:
+def gradient_spectra(table: pd.DataFrame, *, mode: Mode = "light", titles: Mapping[str, str] | None = None, k: int | None = None) -> Any:
     """Singular values of the gradients as shares of the largest, logarithmic. table: columns set, index, value."""
     words, positive = "direction %{x}: %{y:.3g} of the largest", table[table["value"] > 0]
     figure = lines_of_sets(positive, by="set", x="index", y="value", mode=mode, titles=titles, hover=words)
@@ -159,12 +155,12 @@ def gradient_spectra(
         caption=f"Singular values of per-example gradients at the start{f'; dotted: k = {k}' if k else ''}. One draw: no interval.",
         alt=f"Singular values of gradients of {table['set'].nunique()} sets, falling over {int(table['index'].max())} directions.",
         mode=mode,
-        height=height,
+        height=420,
         line=70,
     )
 
 
-def distance_map(table: pd.DataFrame, *, mode: Mode = "light", titles: Mapping[str, str] | None = None, height: Height = 480) -> Any:
+def distance_map(table: pd.DataFrame, *, mode: Mode = "light", titles: Mapping[str, str] | None = None) -> Any:
     """All pairs of sets as a heatmap, similar sets side by side. table: columns first, second, value in [0, 1]."""
     from scipy.cluster.hierarchy import leaves_list, linkage
     from scipy.spatial.distance import squareform
@@ -202,7 +198,7 @@ def distance_map(table: pd.DataFrame, *, mode: Mode = "light", titles: Mapping[s
         caption="Gradient subspace distance of every pair, similar sets side by side. One draw of rows: no interval.",
         alt=f"Heatmap of distances between {len(names)} sets, in the order {', '.join(labels)}.",
         mode=mode,
-        height=height,
+        height=480,
         line=70,
     )
 
@@ -217,7 +213,6 @@ def score_against_accuracy(
     titles: Mapping[str, str] | None = None,
     baseline: float | None = None,
     learner: str = "",
-    height: Height = 440,
 ) -> Any:
     """Measured accuracy (percent) against one score, a point a public set; `agreement`: its row with spearman, p_value,
     sets; baseline: the mean accuracy without public data; learner: what was trained, for people."""
@@ -255,12 +250,11 @@ def score_against_accuracy(
         caption=caption,
         alt=f"Scatter of accuracy against score for {len(rows)} public sets. {verdict}.",
         mode=mode,
-        height=height,
         line=90,
     )
 
 
-def public_rows(table: pd.DataFrame, *, titles: Mapping[str, str] | None = None, mode: Mode = "light", height: Height = 480) -> Any:
+def public_rows(table: pd.DataFrame, *, titles: Mapping[str, str] | None = None, mode: Mode = "light") -> Any:
     """Accuracy against the number of public rows, near and foreign ones, each ε in its colour, with theory's n·ε as dashes.
 
     table: columns private, n_private, public, n_public, epsilon, seed, accuracy of one private set. titles: of the sets.
@@ -293,7 +287,7 @@ def public_rows(table: pd.DataFrame, *, titles: Mapping[str, str] | None = None,
     figure.update_layout(legend={"orientation": "h", "y": -0.22})
     title = f"PILLAR on {n_private:,} private rows of {words.get(private, private)}"
     caption = f"{seeds_phrase(means['seeds'])}. Dashes: n·ε of theory, where more public rows help no further."
-    return finished(figure, title=title, caption=caption, alt=f"{title}. {'; '.join(said)}.", mode=mode, height=height)
+    return finished(figure, title=title, caption=caption, alt=f"{title}. {'; '.join(said)}.", mode=mode, height=480)
 
 
 def _unit(score: ScoreAxis | None, table: pd.DataFrame) -> str:

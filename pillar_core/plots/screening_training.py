@@ -8,14 +8,14 @@ import plotly.graph_objects as go
 
 from pillar_core.plots import marks
 from pillar_core.plots.screening import lines_of_sets
-from pillar_core.plots.theme import INK, Height, Mode, finished
+from pillar_core.plots.theme import INK, Mode, finished
 
 RANDOM = "random directions"
 _LOWERED = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
 
 
 def order_over_training(
-    table: pd.DataFrame, *, mode: Mode = "light", titles: Mapping[str, str] | None = None, kept: float | None = None, height: Height = 420
+    table: pd.DataFrame, *, mode: Mode = "light", titles: Mapping[str, str] | None = None, kept: float | None = None
 ) -> Any:
     """Distances while a model is trained on the private rows. table: columns public, step, value, accuracy; kept: share of pairs of
     sets that stay in order."""
@@ -31,12 +31,12 @@ def order_over_training(
         caption=f"{words}{learned} One draw of rows: no interval.",
         alt=f"Distances of {table['public'].nunique()} public sets over {int(table['step'].max())} training steps. {words}",
         mode=mode,
-        height=height,
+        height=420,
         line=70,
     )
 
 
-def captured_gradients(table: pd.DataFrame, *, mode: Mode = "light", titles: Mapping[str, str] | None = None, height: Height = 420) -> Any:
+def captured_gradients(table: pd.DataFrame, *, mode: Mode = "light", titles: Mapping[str, str] | None = None) -> Any:
     """Relative reconstruction error of the private gradient at each step of AdaMix. table: columns public, step, error."""
     figure = _by_step(table, "error", mode, titles)
     figure.update_yaxes(title_text="share of the private gradient missed", range=[0, 1.02])
@@ -49,14 +49,12 @@ def captured_gradients(table: pd.DataFrame, *, mode: Mode = "light", titles: Map
         caption="‖G − GUUᵀ‖/‖G‖ of the private rows' summed gradient, U from public rows or at random. One run: no interval.",
         alt=f"Relative reconstruction errors over {int(table['step'].max()) + 1} steps; means: {words}.",
         mode=mode,
-        height=height,
+        height=420,
         line=70,
     )
 
 
-def reconstruction_bound(
-    table: pd.DataFrame, *, mode: Mode = "light", titles: Mapping[str, str] | None = None, height: Height | None = None
-) -> Any:
+def reconstruction_bound(table: pd.DataFrame, *, mode: Mode = "light", titles: Mapping[str, str] | None = None) -> Any:
     """Lemma 4.1 beside what it bounds. table: columns public, k, error, bound, in units of the largest singular value."""
     ink, rows = INK[mode], table.sort_values("error")
     labels = [(titles or {}).get(name, name) for name in rows["public"]]
@@ -90,7 +88,7 @@ def reconstruction_bound(
         alt=f"Measured reconstruction errors of {len(rows)} public sets, {rows['error'].min():.2f} to {rows['error'].max():.2f}, "
         f"and their bounds, {rows['bound'].min():.2f} to {rows['bound'].max():.2f}.",
         mode=mode,
-        height=height or 200 + 40 * len(rows),
+        height=200 + 40 * len(rows),
         line=90,
     )
 

@@ -7,13 +7,13 @@ import plotly.graph_objects as go
 
 from pillar_core.plots import marks
 from pillar_core.plots.intervals import over_seeds
-from pillar_core.plots.theme import Height, Mode, categorical, epsilon_label, finished, seeds_phrase
+from pillar_core.plots.theme import Mode, categorical, epsilon_label, finished, seeds_phrase
 
 MOST_SETS = 7
 _DASHES = ("solid", "dash", "dot", "dashdot")
 
 
-def accuracy_of_sets(table: pd.DataFrame, *, epsilon: float, mode: Mode = "light", k: int | None = None, height: Height = 480) -> Any:
+def accuracy_of_sets(table: pd.DataFrame, *, epsilon: float, mode: Mode = "light", k: int | None = None) -> Any:
     """One line per set with its interval over seeds, its best k ringed, and its accuracy without privacy at the right edge.
 
     table: runs with columns set, private (False for runs without noise), k, seed, accuracy in [0, 1].
@@ -66,5 +66,5 @@ def accuracy_of_sets(table: pd.DataFrame, *, epsilon: float, mode: Mode = "light
         caption=caption,
         alt=f"Accuracy against k for several feature sets; best: {'; '.join(summary)}.",
         mode=mode,
-        height=height,
+        height=480,
     )

@@ -8,10 +8,10 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from pillar_core.plots import marks
-from pillar_core.plots.theme import INK, Height, Mode, finished
+from pillar_core.plots.theme import INK, Mode, finished
 
 
-def spectrum(table: pd.DataFrame, *, mode: Mode = "light", k: int | None = None, n_public: int | None = None, height: Height = 380) -> Any:
+def spectrum(table: pd.DataFrame, *, mode: Mode = "light", k: int | None = None, n_public: int | None = None) -> Any:
     """Two panels: eigenvalues on log axes, and the cumulative share of energy; `k` is marked.
 
     table: columns component (1, 2, …) and eigenvalue ≥ 0, in falling order. Public only.
@@ -54,7 +54,7 @@ def spectrum(table: pd.DataFrame, *, mode: Mode = "light", k: int | None = None,
     rows = f"n = {n_public:,} public rows, " if n_public else ""
     caption = f"{rows}{len(table)} directions; one set, so no interval. {held}"
     alt = f"Spectrum of the public features over {len(table)} directions, largest variance {float(table['eigenvalue'].max()):.3g}. {held}"
-    return finished(figure, title="How quickly the directions run out of signal", caption=caption, alt=alt, mode=mode, height=height)
+    return finished(figure, title="How quickly the directions run out of signal", caption=caption, alt=alt, mode=mode, height=380)
 
 
 def by_direction(

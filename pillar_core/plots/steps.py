@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 
 from pillar_core.arrays import Array
 from pillar_core.plots import marks
-from pillar_core.plots.theme import INK, Height, Ink, Mode, categorical, class_symbols, faded, finished
+from pillar_core.plots.theme import INK, Ink, Mode, categorical, class_symbols, faded, finished
 
 _GRID, _REACH, _CIRCLE = 64, 0.85, 40
 _FASTEST, _SLOWEST, _WHOLE = 100, 700, 4000
@@ -28,7 +28,6 @@ def training_in_steps(
     classes: Sequence[str],
     strip: bool = False,
     mode: Mode = "light",
-    height: Height = 560,
 ) -> Any:
     """Frames, one a step, with buttons to play and a slider; `strip` draws four of the steps beside each other instead.
 
@@ -82,7 +81,7 @@ def training_in_steps(
         f"Over all that is summed, the noise is {ratio:.2g} times as long as what the rows say. Shaded: the class by these two directions."
     )
     alt = f"{len(heads)} steps of a private training in two directions; the noise is {ratio:.2g} times as long as the sum of the rows."
-    return finished(figure, title="Watch the noise", caption=caption, alt=alt, mode=mode, height=height)
+    return finished(figure, title="Watch the noise", caption=caption, alt=alt, mode=mode, height=560)
 
 
 def _rows(points: pd.DataFrame, classes: Sequence[str], mode: Mode) -> go.Scatter:

@@ -15,16 +15,14 @@ import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from string import Template
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
 import plotly.graph_objects as go
 
 from pillar_core.errors import SettingError
-from pillar_core.params import Param
 from pillar_core.registry import facts
 
 Mode = Literal["light", "dark"]
-Height = Annotated[int, Param("height", int, 440, "Of a figure.", low=10, high=10**5, unit="pixels")]
 FONT = '"Source Sans", "Source Sans Pro", system-ui, sans-serif'
 HEADING_FONT = '"Source Serif", "Source Serif Pro", Georgia, serif'
 

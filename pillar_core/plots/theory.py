@@ -12,7 +12,6 @@ from pillar_core.plots import marks
 from pillar_core.plots.intervals import over_seeds
 from pillar_core.plots.theme import (
     INK,
-    Height,
     Mode,
     end_labels,
     epsilon_colour,
@@ -45,7 +44,7 @@ _AXES = {
 }
 
 
-def rates(table: pd.DataFrame, *, mode: Mode = "light", here: float | None = None, height: Height = 500) -> Any:
+def rates(table: pd.DataFrame, *, mode: Mode = "light", here: float | None = None) -> Any:
     """Private rows that each approach needs along one input, on log axes. table: columns axis, x, method, form, rows."""
     figure, ends, summary = go.Figure(), [], []
     axis = str(table["axis"].iloc[0])
@@ -69,7 +68,7 @@ def rates(table: pd.DataFrame, *, mode: Mode = "light", here: float | None = Non
         ends.append((float(last["x"]), math.log10(float(last["rows"])), name, colour))
         summary.append(f"{name} {float(last['rows']):.2g} at {float(last['x']):g}")
     low, high = (math.log10(float(value)) for value in (finite["rows"].min(), finite["rows"].max())) if len(finite) else (0.0, 1.0)
-    end_labels(figure, ends, low=low, high=high, height=height - 140)
+    end_labels(figure, ends, low=low, high=high, height=360)
     if here is not None:
         figure.add_vline(x=here, line={"color": INK[mode].muted, "width": 1.4, "dash": "dot"})
     figure.update_xaxes(type="log", title_text=f"{_AXES.get(axis, axis)} (log scale)", nticks=8)
@@ -82,13 +81,11 @@ def rates(table: pd.DataFrame, *, mode: Mode = "light", here: float | None = Non
         caption=caption,
         alt=f"Rates: {'; '.join(summary)}.",
         mode=mode,
-        height=height,
+        height=500,
     )
 
 
-def mixture_errors(
-    table: pd.DataFrame, curve: pd.DataFrame | None = None, *, mode: Mode = "light", floor: float | None = None, height: Height = 470
-) -> Any:
+def mixture_errors(table: pd.DataFrame, curve: pd.DataFrame | None = None, *, mode: Mode = "light", floor: float | None = None) -> Any:
     """Error against private rows, predicted as lines and measured as points with intervals, with and without projection.
 
     table: columns projection, n_private, seed, error, predicted. curve: columns projection, n_private, predicted, for smooth lines
@@ -138,7 +135,7 @@ def mixture_errors(
             xshift=8,
             yanchor="top",
         )
-    end_labels(figure, ends, low=-4, high=60, height=height - 130)
+    end_labels(figure, ends, low=-4, high=60, height=340)
     figure.update_xaxes(marks.log_axis(sorted(set(table["n_private"])), "private rows (log scale)", form=","))
     figure.update_yaxes(title_text="error on new rows, %", rangemode="tozero", range=[-4, 60])
     figure.update_layout(margin_r=150, showlegend=False)
@@ -146,11 +143,11 @@ def mixture_errors(
     caption = f"Lines: closed form. Points: one noisy step that really ran, {seeds_phrase(seeds)}."
     alt = f"Error against private rows, with and without projection. {'; '.join(summary)}."
     return finished(
-        figure, title="Measured and predicted error, with and without projection", caption=caption, alt=alt, mode=mode, height=height
+        figure, title="Measured and predicted error, with and without projection", caption=caption, alt=alt, mode=mode, height=470
     )
 
 
-def rows_against_dimension(table: pd.DataFrame, *, mode: Mode = "light", here: int | None = None, height: Height = 420) -> Any:
+def rows_against_dimension(table: pd.DataFrame, *, mode: Mode = "light", here: int | None = None) -> Any:
     """Private rows needed for one error against d, log-log. table: columns d, projection, rows; infinite rows are left out."""
     figure, summary = go.Figure(), []
     finite = table[table["rows"].map(math.isfinite)]
@@ -165,9 +162,7 @@ def rows_against_dimension(table: pd.DataFrame, *, mode: Mode = "light", here: i
         ends.append((float(rows["d"].iloc[-1]), math.log10(last), _SIDE_WORDS[name], colour))
         summary.append(f"{_SIDE_WORDS[name]}: {first:.0f} rows at d = {rows['d'].iloc[0]:g}, {last:.0f} at {rows['d'].iloc[-1]:g}")
     if len(finite):
-        end_labels(
-            figure, ends, low=math.log10(float(finite["rows"].min())), high=math.log10(float(finite["rows"].max())), height=height - 130
-        )
+        end_labels(figure, ends, low=math.log10(float(finite["rows"].min())), high=math.log10(float(finite["rows"].max())), height=290)
     if here is not None:
         figure.add_vline(x=here, line={"color": INK[mode].muted, "width": 1.4, "dash": "dot"})
     figure.update_xaxes(marks.log_axis([8, 32, 128, 512, 2048], "d, dimension of the rows (log scale)", form="d"))
@@ -183,11 +178,11 @@ def rows_against_dimension(table: pd.DataFrame, *, mode: Mode = "light", here: i
         caption=caption,
         alt=f"Rows needed against dimension. {'; '.join(summary)}.",
         mode=mode,
-        height=height,
+        height=420,
     )
 
 
-def shift(table: pd.DataFrame, *, mode: Mode = "light", eta: float | None = None, height: Height = 460) -> Any:
+def shift(table: pd.DataFrame, *, mode: Mode = "light", eta: float | None = None) -> Any:
     """How much of w* shifted public directions hold, against η: population, a sample, and both bounds.
 
     table: columns eta, population, sampled, bound, bound_printed, in [0, 1].
@@ -222,10 +217,10 @@ def shift(table: pd.DataFrame, *, mode: Mode = "light", eta: float | None = None
     caption = "Lines: exact second moments. Points: one draw of public rows. Bounds hold below the lines, where they say anything at all."
     start, end, last = (float(value) for value in (table["population"].iloc[0], table["population"].iloc[-1], table["eta"].iloc[-1]))
     alt = f"Share of the separator held against the shift: {start:.2f} without shift, {end:.2f} at η = {last:g}."
-    return finished(figure, title="Public rows from elsewhere turn the directions", caption=caption, alt=alt, mode=mode, height=height)
+    return finished(figure, title="Public rows from elsewhere turn the directions", caption=caption, alt=alt, mode=mode, height=460)
 
 
-def choice_errors(table: pd.DataFrame, *, mode: Mode = "light", height: Height = 420) -> Any:
+def choice_errors(table: pd.DataFrame, *, mode: Mode = "light") -> Any:
     """Expected error of the exponential mechanism's choice against labelled rows, one line per ε.
 
     table: columns epsilon, n_private, seed, error. NaN errors (too many components) are left out.
@@ -261,7 +256,7 @@ def choice_errors(table: pd.DataFrame, *, mode: Mode = "light", height: Height =
     caption = f"Exact average over the mechanism's choice; {seeds_phrase(means['seeds'])}."
     title = "Few components leave little to learn in private"
     return finished(
-        figure, title=title, caption=caption, alt=f"Expected error against labelled rows. {'; '.join(summary)}.", mode=mode, height=height
+        figure, title=title, caption=caption, alt=f"Expected error against labelled rows. {'; '.join(summary)}.", mode=mode, height=420
     )
 
 

@@ -33,10 +33,10 @@ def panel(settings: Settings) -> None:
     left, right = st.columns(2)
     with left:
         counts = core.class_counts(settings)
-        drawn = plots.class_balance(counts, mode=theme.mode(), height=420)
+        drawn = plots.class_balance(counts, mode=theme.mode())
         figures.show(drawn, counts, name="class_balance", kinds=(Provenance.NON_PRIVATE,), settings=settings, is_synthetic=is_synthetic)
     with right:
         places = core.public_map(settings)
-        drawn = plots.map_2d(places, mode=theme.mode(), height=420)
+        drawn = plots.map_2d(places, mode=theme.mode())
         figures.show(drawn, places, name="public_map", kinds=(Provenance.PUBLIC,), settings=settings, is_synthetic=is_synthetic)
     samples.panel(settings)
