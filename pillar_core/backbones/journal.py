@@ -41,11 +41,12 @@ class Journal:
         Raises:
             StoreError: the disk is full or refuses; what was kept before stays good.
         """
-        content = np.ascontiguousarray(rows)
-        line = {"stop": self.done + len(rows), "width": rows.shape[1], "dtype": rows.dtype.str, "sha256": _digest(content)}
+        content = np.ascontiguousarray(rows).view(np.uint8).data
+        checksum = hashlib.sha256(content).hexdigest()
+        line = {"stop": self.done + len(rows), "width": rows.shape[1], "dtype": rows.dtype.str, "sha256": checksum}
         try:
             with self._rows.open("ab") as file:
-                file.write(content.view(np.uint8).data)
+                file.write(content)
             with self._lines.open("ab") as file:
                 file.write(json.dumps(line).encode() + b"\n")
         except OSError as error:
@@ -137,7 +138,3 @@ def _rows_kept(lines: Path) -> int:
     with contextlib.suppress(OSError, ValueError, KeyError, IndexError):
         return int(json.loads(lines.read_bytes().splitlines()[-1])["stop"])
     return 0
-
-
-def _digest(content: Array) -> str:
-    return hashlib.sha256(content.view(np.uint8).data).hexdigest()

@@ -13,6 +13,7 @@ from pillar_core.runs import records
 
 _ICONS = {"queued": "schedule", "running": "sync", "done": "check_circle", "failed": "error", "cancelled": "stop_circle"}
 _SHOWN = 8
+_spec = st.cache_data(max_entries=500, show_spinner=False)(pc.jobs.spec)
 
 
 def panel() -> None:
@@ -74,11 +75,6 @@ def _action(status: Any) -> None:
 def _do(what: str, job_id: str) -> None:
     with failures.noted("The job stays as it is"):
         pc.jobs.cancel(job_id) if what == "cancel" else pc.jobs.retry(job_id)
-
-
-@st.cache_data(max_entries=500, show_spinner=False)
-def _spec(job_id: str) -> dict[str, Any]:
-    return pc.jobs.spec(job_id)
 
 
 def _names(grid: dict[str, Any], axis: str) -> list[str]:
