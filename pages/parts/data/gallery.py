@@ -40,7 +40,7 @@ def papers(settings: Settings) -> None:
         help="Their rows do not come with the app: they are read from files on the machine that runs it.",
     )
     if name == _OWN:
-        words = "hub:<owner>/<name>, openml:<table>, torchvision:<name> or medmnist:<name>."
+        words = "hub:<owner>/<name>, openml:<table>, torchvision:<name> or medmnist:<name>; chest_xray14:3: ε of a patient, up to 3 images."
         name = local.text(
             "Its name", name="paper-name", help=words, placeholder="hub:ylecun/mnist", unlinked="What is here is in the list."
         )
