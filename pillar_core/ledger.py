@@ -61,7 +61,7 @@ class Ledger:
 
     def release(self, event: DpEvent, call: Call, value: Any, draw: Callable[[], Any], *, label: str = "") -> Any:
         """The output of `draw`, after charging `event` as the enclosing block's sample of rows has it."""
-        probability, charged = self._samples[-1] if self._samples else (1.0, _as_it_is)
+        probability, charged = self._samples[-1] if self._samples else (1.0, lambda event: event)
         self._events.append(charged(event))
         self._labels.append(label or call.kind)
         if self._tape is None:
@@ -214,10 +214,6 @@ def counted(event: DpEvent) -> dict[DpEvent, int]:
 def describe(event: DpEvent) -> tuple[str, ...]:
     """One line of plain words for each kind of elementary event."""
     return tuple(f"{times} × {_words(part)}" for part, times in counted(event).items())
-
-
-def _as_it_is(event: DpEvent) -> DpEvent:
-    return event
 
 
 def _of_group(event: DpEvent, rows: int) -> DpEvent:

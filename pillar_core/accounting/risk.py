@@ -80,7 +80,7 @@ def trade_off(event: DpEvent, *, relation: str = "add_or_remove_one", accountant
         return TradeOff("gaussian", mu=math.inf)
     if not events.unsupported and all(release.is_full_gaussian for release in releases):
         return TradeOff("gaussian", mu=events.gaussian_mu)
-    if not events.unsupported and len(releases) == 1 and _is_pure(releases[0].kind) and releases[0].count == 1:
+    if not events.unsupported and len(releases) == 1 and releases[0].kind in (Kind.PURE, Kind.EXPONENTIAL) and releases[0].count == 1:
         only = releases[0]
         if only.delta == 0 and only.sampling_probability == 1:
             return TradeOff("pure", epsilon=only.loss)
@@ -236,10 +236,6 @@ def _one_in(chance: float) -> str:
     if chance >= 0.1:
         return f"{_per(chance, 100)} in 100"
     return f"1 in {math.floor(1 / chance):,}" if chance > 0 else "none"
-
-
-def _is_pure(kind: Kind) -> bool:
-    return kind in (Kind.PURE, Kind.EXPONENTIAL)
 
 
 def _pairs(curve: TradeOff) -> list[tuple[float, float]]:

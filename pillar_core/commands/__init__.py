@@ -1,46 +1,11 @@
 """Commands of `python -m pillar_core`, one file each: `add(subparsers)` declares it, `command(options)` does it."""
 
 import argparse
+import importlib
 
-from pillar_core.commands import (
-    advise,
-    bench,
-    cache,
-    check,
-    compare,
-    data,
-    doctor,
-    epsilon,
-    extract,
-    jobs,
-    listing,
-    papers,
-    predict,
-    run,
-    screen,
-    starter,
-    sweep,
-)
-
-COMMANDS = (
-    run,
-    compare,
-    sweep,
-    papers,
-    bench,
-    data,
-    extract,
-    screen,
-    advise,
-    listing,
-    epsilon,
-    check,
-    predict,
-    starter,
-    jobs,
-    cache,
-    doctor,
-)
+_NAMES = "run compare sweep papers bench data extract screen advise listing epsilon check predict starter jobs cache doctor"
+"""The commands' modules, in the order of the help."""
+COMMANDS = tuple(importlib.import_module(f"{__name__}.{name}") for name in _NAMES.split())
 
 
 def parser() -> argparse.ArgumentParser:

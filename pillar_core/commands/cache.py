@@ -92,7 +92,7 @@ def _prune(options: argparse.Namespace) -> int:
 
 
 def _export(options: argparse.Namespace) -> int:
-    count = store.default().export(options.file, kinds=_kinds(options))
+    count = store.default().export(options.file, kinds=("record", "arrays") if options.features else ("record",))
     print(f"{count} entries written to {options.file}")
     return 0
 
@@ -105,7 +105,3 @@ def _import(options: argparse.Namespace) -> int:
     mark = "" if options.trust else f" as “{imported.MARK}”"
     print(f"{report.added} added{mark}, {report.present} were there{left}, {len(report.refused)} refused")
     return 1 if report.refused else 0
-
-
-def _kinds(options: argparse.Namespace) -> tuple[str, ...]:
-    return ("record", "arrays") if options.features else ("record",)

@@ -69,7 +69,8 @@ def columns_of(frame: Any, label: str) -> tuple[Column, ...]:
         digest = hashlib.sha256(pd.util.hash_pandas_object(column, index=False).to_numpy().tobytes()).digest()
         other = first.setdefault(digest, name)
         kind = COPY if other != name and column.equals(frame[other]) else _kind(name, column)
-        found.append(Column(name, kind, int(_gaps(column, kind).sum())))
+        gaps = column.isna() if kind != NUMBERS else ~np.isfinite(_numbers(column))
+        found.append(Column(name, kind, int(np.asarray(gaps).sum())))
     return tuple(found)
 
 
@@ -248,10 +249,6 @@ def _kind(name: str, column: Any) -> str:
     numbers = numbers[np.isfinite(numbers)]
     is_counted = distinct == len(values) and bool((numbers == np.rint(numbers)).all())
     return IDENTIFIER if is_counted and _IDENTIFYING.search(name) else NUMBERS
-
-
-def _gaps(column: Any, kind: str) -> Array:
-    return np.asarray(column.isna()) if kind != NUMBERS else ~np.isfinite(_numbers(column))
 
 
 def _numbers(column: Any) -> Array:

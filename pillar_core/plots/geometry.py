@@ -38,7 +38,8 @@ def xi_against_k(table: pd.DataFrame, *, mode: Mode = "light", k: Annotated[int,
         rows = table[table["basis"] == name].sort_values("k")
         if (rows["high"] > rows["low"]).any() and name == names[0]:
             marks.band(figure, rows["k"], rows["low"], rows["high"], colour, opacity=0.14)
-        _line(figure, rows, colour=colour, dash=dash, name=label)
+        said = f"{label}: ξ = %{{y:.3f}} at k = %{{x}}"
+        marks.line(figure, rows["k"], rows["mean"], colour, width=2.8, dash=dash, name=label, hover=said)
         ends.append((float(table["k"].max()), float(rows["mean"].iloc[-1]), label, colour))
         summary.append(f"{label}: " + ", ".join(f"{row['mean']:.2f} at k = {row['k']:g}" for row in _picked(rows)))
     end_labels(figure, ends, low=0.0, high=1.0, height=350)
@@ -156,10 +157,6 @@ def _beyond(figure: Any, table: pd.DataFrame, name: str, mode: Mode) -> None:
     marks.note(
         figure, math.log10(math.sqrt(last * top)), 0.99, f"beyond {last:g}:<br>no {BASES[name][2]} left", ink.muted, size=12, yanchor="top"
     )
-
-
-def _line(figure: Any, rows: pd.DataFrame, *, colour: str, dash: str, name: str) -> None:
-    marks.line(figure, rows["k"], rows["mean"], colour, width=2.8, dash=dash, name=name, hover=f"{name}: ξ = %{{y:.3f}} at k = %{{x}}")
 
 
 def _mark(figure: Any, k: int | None, mode: Mode, *, top: float) -> None:

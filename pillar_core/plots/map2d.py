@@ -20,7 +20,7 @@ def map_2d(table: pd.DataFrame, *, mode: Mode = "light") -> Any:
     labels = table["class"].astype(str)
     kept = _MOST_CLASSES if labels.nunique() <= _MOST_CLASSES else _COLOURED_OF_MANY
     frequent = list(labels.value_counts().index[:kept])
-    shown = sorted(frequent, key=_natural)
+    shown = sorted(frequent, key=lambda name: (int(name), "") if name.isdigit() else (10**9, name))
     figure = go.Figure()
     rest = table[~labels.isin(frequent)]
     if len(rest):
@@ -44,7 +44,3 @@ def _points(figure: Any, rows: pd.DataFrame, *, name: str, colour: str, symbol: 
         marker={"size": 6, "opacity": 0.75, "color": colour, "symbol": symbol},
         hovertemplate=f"{name}<extra></extra>",
     )
-
-
-def _natural(name: str) -> tuple[int, str]:
-    return (int(name), "") if name.isdigit() else (10**9, name)

@@ -51,7 +51,7 @@ def training_in_steps(
             **side,
             "domain": [left, left + width],
             "anchor": axes["yaxis"],
-            "title_text": _title(pushes, step, strip),
+            "title_text": f"step {int(pushes['step'].iloc[step])}" if strip else "first public direction",
         }
         figure.layout[f"yaxis{panel + 1}"] = {
             **side,
@@ -134,10 +134,6 @@ def _lengths(pushes: pd.DataFrame, step: int, mode: Mode) -> go.Bar:
     return go.Bar(
         x=_BARS, y=values, text=[f"{value:.3g}" for value in values], marker={"color": colours}, cliponaxis=False, hoverinfo="skip"
     )
-
-
-def _title(pushes: pd.DataFrame, step: int, strip: bool) -> str:
-    return f"step {int(pushes['step'].iloc[step])}" if strip else "first public direction"
 
 
 def _controls(figure: Any, ink: Ink) -> None:

@@ -2,7 +2,7 @@
 
 import dataclasses
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -64,7 +64,8 @@ def keys() -> list[str]:
 def missing() -> list[RunSpec]:
     """The starter cells that no shipped record answers."""
     folder = _folder()
-    return [cell for cell in _cells() if not store.entry.entry_path(folder, "record", cell_key(cell)).exists()]
+    asked = [cell for grid in (*GRIDS, COMPARISON) for cell in cells(grid)]
+    return [cell for cell in asked if not store.entry.entry_path(folder, "record", cell_key(cell)).exists()]
 
 
 def rebuild(*, progress: Progress | None = None) -> int:
@@ -107,11 +108,6 @@ def rebuild_features(*, progress: Progress | None = None) -> int:
 
 def _drawn(name: str) -> Dataset:
     return dataclasses.replace(load_dataset(name, seed=1, n=DRAWN_IMAGES), x_test=None, y_test=None)
-
-
-def _cells() -> Iterator[RunSpec]:
-    for grid in (*GRIDS, COMPARISON):
-        yield from cells(grid)
 
 
 def _folder() -> Path:

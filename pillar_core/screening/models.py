@@ -48,10 +48,6 @@ class Network:
     at_once: int = LARGEST_CHUNK
 
 
-def _as_they_are(rows: Array) -> Array:
-    return rows
-
-
 @dataclasses.dataclass(frozen=True)
 class GradientModel:
     """A model: `network(prepared rows, start)` is its module, whose per-example gradients are compared.
@@ -67,7 +63,7 @@ class GradientModel:
     input_size: int | None
     network: Callable[[Array, Start], Network]
     rows: Callable[[Array, torch.Tensor, Start], Chunks] | None = None
-    prepare: Callable[[Array], Array] = _as_they_are
+    prepare: Callable[[Array], Array] = lambda rows: rows
     takes_numbers: bool = False
     is_frozen_network: bool = False
     seconds_per_row: float = 0.04

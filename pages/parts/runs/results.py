@@ -32,7 +32,7 @@ def panel(settings: Settings, runs: pd.DataFrame) -> None:
         st.info("No run fits these filters.", icon=":material/filter_alt_off:")
         return
     _refused(shown)
-    lines = _lines(shown)
+    lines = _grouped(",".join(shown["origin"] + shown["key"] + shown["data"]), shown)
     if lines.empty:
         return
     shown = shown[shown["error_message"].isna()]
@@ -105,10 +105,6 @@ def _rewrite() -> None:
     parts = [f"{name}:{','.join(values)}" for name, values in chosen.items() if values]
     shown = st.session_state["runs-view"]
     session.change(runs=";".join([f"view:{shown}", *parts] if shown else parts))
-
-
-def _lines(shown: pd.DataFrame) -> pd.DataFrame:
-    return _grouped(",".join(shown["origin"] + shown["key"] + shown["data"]), shown)
 
 
 @st.cache_data(max_entries=8, show_spinner=False)

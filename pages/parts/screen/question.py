@@ -122,7 +122,7 @@ def controls(settings: Settings) -> Choice:
             EPSILON,
             name="screen-epsilon",
             unlinked=IN_SCREEN,
-            title=_budget,
+            title=lambda value: "none: diagnostic" if value == "no" else f"ε = {value}",
             help="One release ranks all sets. Without ε the private rows are read as they are: a diagnostic for your eyes.",
         )
     _remark(settings, private)
@@ -269,7 +269,3 @@ def _model() -> str:
         st.caption(f":orange[{plain.text(problem) if text else 'Name a network; until then the linear head on pixels is used.'}]")
         return "linear_head"
     return text
-
-
-def _budget(value: str) -> str:
-    return "none: diagnostic" if value == "no" else f"ε = {value}"

@@ -37,14 +37,6 @@ class DrawnSettings:
     shift: float = params.setting(SHIFT)
 
 
-def _digit(generator: np.random.Generator, code: int, shift: float) -> Array:
-    return _shifted(generator, _glyph(generator, str(code), shift), shift)
-
-
-def _letter(generator: np.random.Generator, code: int, shift: float) -> Array:
-    return _shifted(generator, _glyph(generator, LETTERS[code], shift), shift)
-
-
 def _shape(generator: np.random.Generator, code: int, shift: float) -> Array:
     """A filled form of random size, place and rotation."""
     angle = generator.normal(0, 0.15 + shift)
@@ -65,10 +57,6 @@ def _shape(generator: np.random.Generator, code: int, shift: float) -> Array:
         "dots": np.hypot(abs(u) - 0.55, abs(v) - 0.55) - 0.33,
     }
     return _shifted(generator, np.clip(0.5 - forms[SHAPES[code]] * radius, 0, 1) * generator.uniform(0.75, 1), shift)
-
-
-def _texture(generator: np.random.Generator, code: int, shift: float) -> Array:
-    return _shifted(generator, _pattern(generator, TEXTURES[code]), shift)
 
 
 def _digit_on_texture(generator: np.random.Generator, code: int, shift: float) -> Array:
@@ -154,10 +142,10 @@ def _reader(name: str, painter: Painter, classes: tuple[str, ...]) -> Callable[[
 
 DIGITS = tuple(str(code) for code in range(10))
 for _name, _painter, _classes in (
-    ("drawn_digits", _digit, DIGITS),
-    ("drawn_letters", _letter, tuple(LETTERS)),
+    ("drawn_digits", lambda generator, code, shift: _shifted(generator, _glyph(generator, str(code), shift), shift), DIGITS),
+    ("drawn_letters", lambda generator, code, shift: _shifted(generator, _glyph(generator, LETTERS[code], shift), shift), tuple(LETTERS)),
     ("drawn_shapes", _shape, SHAPES),
-    ("drawn_textures", _texture, TEXTURES),
+    ("drawn_textures", lambda generator, code, shift: _shifted(generator, _pattern(generator, TEXTURES[code]), shift), TEXTURES),
     ("drawn_digits_on_textures", _digit_on_texture, DIGITS),
     ("drawn_noise", _noise, DIGITS),
 ):

@@ -90,7 +90,8 @@ def read(layout: TorchvisionLayout, root: Path, *, official: bool = False) -> Pa
         return cifar.read_cifar(place, layout.version, official=official)
     with readable(place):
         if not layout.train:
-            return _class_folders(place)
+            with folders.listing(place, filename="") as members:
+                return folders.arranged([member for member in members if member.path.parts[0] not in NO_CLASS])
         dataset_class = class_of(layout)
         train, test = ([dataset_class(str(root), **split) for split in splits] for splits in (layout.train, layout.test))
         if layout.files:
@@ -127,11 +128,6 @@ def _private(source: Any, name: str) -> Any:
     except AttributeError as error:
         what = f"torchvision {torchvision.__version__} has no {type(source).__name__}.{name}, which reading its files needs"
         raise MissingDependencyError(f"{what}: install the version in requirements.txt, or arrange the images in class folders.") from error
-
-
-def _class_folders(place: Path) -> Layout:
-    with folders.listing(place, filename="") as members:
-        return folders.arranged([member for member in members if member.path.parts[0] not in NO_CLASS])
 
 
 def _listed(layout: TorchvisionLayout, root: Path, train: list[Any], test: list[Any]) -> Layout:

@@ -88,7 +88,8 @@ def cost(settings: PillarNoisySgdSettings, facts: PublicFacts) -> DpEvent:
     """The base runs and one choice."""
     choice = exponential(float(settings.choice_epsilon or math.nan))
     if settings.variant == "as_printed":
-        return events.compose(events.repeated(_printed_event(settings, facts), runs(settings) * problems(facts.n_classes)), choice)
+        run = printed_event(settings.noise_multiplier or 0.0, n_private=facts.n_private, delta=_run_delta(settings, facts))
+        return events.compose(events.repeated(run, runs(settings) * problems(facts.n_classes)), choice)
     plan = halfspaces.plan_of(settings, facts, loss_of(settings))
     step = events.subsampled(events.gaussian(plan.noise_multiplier), plan.sampling_probability)
     return events.compose(events.repeated(step, runs(settings) * plan.steps), choice)
@@ -160,10 +161,6 @@ def _printed(settings: PillarNoisySgdSettings, facts: PublicFacts) -> PillarNois
         given = f"got {settings.steps}, {settings.batch_size}"
         raise SettingError(f"steps and batch_size are fixed at n² and one row by variant 'as_printed': leave them out; {given}.")
     return dataclasses.replace(settings, steps=facts.n_private**2)
-
-
-def _printed_event(settings: PillarNoisySgdSettings, facts: PublicFacts) -> DpEvent:
-    return printed_event(settings.noise_multiplier or 0.0, n_private=facts.n_private, delta=_run_delta(settings, facts))
 
 
 def _run_delta(settings: PillarNoisySgdSettings, facts: PublicFacts) -> float:

@@ -70,7 +70,8 @@ def both_kinds(settings: Sequence[AdamixSettings], together: descent.Together, s
         norms, public_sum, _ = public.gradients(state)
         clip = torch.where(fixed > 0, fixed, mixed.percentiles(norms, percentiles)).clamp(min=SMALLEST_CLIP)
         released = noisy_sum(state, Clipping(clip))
-        parts = [_projected(part, subspace(one, own, directions)) for one, part, own in zip(settings, released, public_sum, strict=True)]
+        bases = [subspace(one, own, directions) for one, own in zip(settings, public_sum, strict=True)]
+        parts = [part if basis is None else (part @ basis) @ basis.T for part, basis in zip(released, bases, strict=True)]
         rates = mixed.mean_rates(settings, facts, clip)
         stable = torch.where(by_rule, (longest / rates).clamp(max=1.0), 1.0)
         moved = stable * public_sum + torch.stack(parts) + decays * state
@@ -102,10 +103,6 @@ def subspace(settings: AdamixSettings, public_sum: torch.Tensor, directions: tor
     if not settings.projection or settings.k is None or settings.k >= public_sum.shape[1] or directions is None:
         return None
     return gradient_subspace(public_sum, directions, settings.k)
-
-
-def _projected(released: torch.Tensor, basis: torch.Tensor | None) -> torch.Tensor:
-    return released if basis is None else (released @ basis) @ basis.T
 
 
 def start(settings: AdamixSettings, together: descent.Together) -> Array:

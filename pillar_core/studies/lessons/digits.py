@@ -102,10 +102,6 @@ def _labels(data: FeatureSet) -> Array:
     return data.y_train
 
 
-def _same(x: Array, seed: int) -> Array:
-    return x
-
-
 def _scrambled(x: Array, seed: int) -> Array:
     """The same images, pixels in another order: every value is right and nothing is where it was."""
     return x[:, rng.stream(seed, "lesson", "pixels").permutation(x.shape[1])]
@@ -117,5 +113,5 @@ def _noise(x: Array, seed: int) -> Array:
     return np.asarray(drawn, dtype=np.float32)
 
 
-SOURCES: dict[str, Callable[[Array, int], Array]] = {"same": _same, "scrambled": _scrambled, "noise": _noise}
+SOURCES: dict[str, Callable[[Array, int], Array]] = {"same": lambda x, seed: x, "scrambled": _scrambled, "noise": _noise}
 """Public rows to learn directions from, by name."""

@@ -85,7 +85,8 @@ def published(name: str, *, dataset: str | None = None) -> pd.DataFrame:
     rows = rows[(rows["paper"] == table.paper) & (rows["table"] == table.table)]
     if dataset is None:
         return rows.reset_index(drop=True)
-    _check_dataset(table, dataset)
+    if dataset not in table.datasets:
+        raise SettingError(f"{table.name} has the data sets {', '.join(table.datasets)}; got {dataset!r}.")
     return rows[rows["dataset"] == dataset].reset_index(drop=True)
 
 
@@ -247,11 +248,6 @@ def _facts() -> pd.DataFrame:
     unread = [name for name, learner in METHODS.items() if learner.protects and not learner.is_private]
     rows["epsilon"] = rows["epsilon"].where(~rows["method"].isin(unread), 0.0)
     return rows
-
-
-def _check_dataset(table: PaperTable, dataset: str) -> None:
-    if dataset not in table.datasets:
-        raise SettingError(f"{table.name} has the data sets {', '.join(table.datasets)}; got {dataset!r}.")
 
 
 def _data_axes(dataset: str, data: str | None) -> dict[str, Any]:
