@@ -8,7 +8,7 @@ import time
 import pandas as pd
 import streamlit as st
 
-from pages.frame import local, plain, session
+from pages.frame import local, plain
 from pages.parts.learn.steps import Lesson, Step
 from pillar_core.data import owners
 
@@ -33,6 +33,8 @@ def switch() -> None:
     hint = "Counts for a day, without names, what all who open the class's link answer; each step shows it once revealed."
     key = local.unlinked("lesson-class-switch", "The link names the class instead.")
     st.toggle("Count the guesses of the class", value=is_open(), key=key, help=hint, on_change=_switched, args=(key,))
+    if st.session_state.pop("lesson-class-refused", False):
+        st.warning(f"This server counts for {_MOST} classes, the most that it can: open one tomorrow, or go on without the counts.")
 
 
 def is_open() -> bool:
@@ -92,7 +94,7 @@ def _switched(key: str) -> None:
         _CLASSES.pop(min(own, key=own.__getitem__), None)
     elif len(_CLASSES) >= _MOST:
         st.session_state[key] = False
-        session.note(f"This server counts for {_MOST} classes, the most that it can: open one tomorrow, or go on without the counts.")
+        st.session_state["lesson-class-refused"] = True
         return
     code = secrets.token_hex(4)
     _CLASSES[code] = _Class(owners.own_id(), time.time(), {})
