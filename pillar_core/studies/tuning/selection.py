@@ -105,7 +105,7 @@ def tune(
         score = _public_accuracy(record, split)
         if best is None or score > best[0]:
             best, chosen = (score, record), dict(candidate)
-    guarantee = _guarantee(event, delta, "rdp", (SCORED_PUBLICLY, LOSERS))
+    guarantee = _guarantee(event, delta, "rdp", (SCORED_PUBLICLY, LOSERS), split.rows_per_person)
     winner = None if best is None else dataclasses.replace(best[1], guarantee=_joined(guarantee, best[1].guarantee))
     return Tuned(winner, chosen, guarantee, each)
 
@@ -146,7 +146,7 @@ def linear_scaling(asked: RunSpec, split: SemiPrivateSplit) -> Tuned:
     steps = solve_spec(asked, split).settings.steps
     chosen = {"learning_rate": path_length / steps, "steps": steps}
     one = solve_spec(with_settings(asked, chosen), split)
-    guarantee = _guarantee(compose(*events, one.cost), delta, "auto", (SCORED_PUBLICLY,))
+    guarantee = _guarantee(compose(*events, one.cost), delta, "auto", (SCORED_PUBLICLY,), split.rows_per_person)
     if not guarantee.epsilon.upper <= epsilon:
         raise BudgetError(
             f"the rounds and the final run cost ε = {guarantee.epsilon.upper:.6g}, above {epsilon:g}; use a full-batch learner."
@@ -273,14 +273,13 @@ def _refuse_more_than(mu: float, one: Solved) -> None:
         )
 
 
-def _guarantee(event: DpEvent, delta: float, accountant: str, assumptions: tuple[str, ...]) -> Guarantee:
+def _guarantee(event: DpEvent, delta: float, accountant: str, assumptions: tuple[str, ...], rows_per_person: int | None) -> Guarantee:
     relation = NeighboringRelation.ADD_OR_REMOVE_ONE
     bounds = accounting.epsilon(event, delta=delta, relation=relation, accountant=accountant)
     chosen = accounting.resolve(event, relation=relation, accountant=accountant)
-    return Guarantee(bounds, delta, relation, chosen.name, assumptions, describe(event))
+    return Guarantee(bounds, delta, relation, chosen.name, assumptions, describe(event), rows_per_person=rows_per_person)
 
 
 def _joined(guarantee: Guarantee, of_run: Guarantee) -> Guarantee:
     """The guarantee of the choice with the run's own assumptions too."""
-    assumptions = (*of_run.assumptions, *guarantee.assumptions)
-    return dataclasses.replace(guarantee, assumptions=assumptions, rows_per_person=of_run.rows_per_person)
+    return dataclasses.replace(guarantee, assumptions=(*of_run.assumptions, *guarantee.assumptions))

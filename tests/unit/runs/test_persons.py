@@ -15,7 +15,8 @@ from pillar_core.runs.statement import spent_event, statement
 from pillar_core.screening import trim
 from pillar_core.studies.advice.paid import chosen_and_trained
 from pillar_core.studies.screening.answers import _every
-from pillar_core.types import Dataset, Persons
+from pillar_core.studies.tuning import selection
+from pillar_core.types import Dataset, Persons, RunSpec
 
 ROWS, PERSONS = 600, 150
 
@@ -182,3 +183,12 @@ def test_the_paid_choice_counts_persons():
     alone = {name: pc.split(public, public=public, allow_overlap=True) for name in sides}
     noise = [float(one.guarantee.events[0].split()[-1]) for one in (record, chosen_and_trained(alone, epsilon=2.0)[1])]
     assert noise[0] >= noise[1] * (1 - 1e-6)
+
+
+@pytest.mark.parametrize("way", ["tune", "linear_scaling"])
+def test_what_tuning_promises_is_a_persons(way):
+    asked, split = RunSpec.asked("noisy_gd", epsilon=2.0), pc.split(_declared(), public_fraction=0.3)
+    grid = ([{"learning_rate": 1.0}, {"learning_rate": 2.0}],) if way == "tune" else ()
+    found = getattr(selection, way)(asked, split, *grid)
+    assert found.guarantee.epsilon.upper <= 2.0
+    assert found.guarantee.rows_per_person == found.record.guarantee.rows_per_person == 3
