@@ -3,7 +3,9 @@
 import dataclasses
 import math
 import sys
+import tomllib
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
 from pillar_core.errors import SettingError, shown
@@ -126,68 +128,24 @@ def replaced(settings: S, **values: Any) -> S:
     return dataclasses.replace(settings, **values)  # type: ignore[type-var]
 
 
-EPSILON = Param(
-    "epsilon", float, None, "Privacy budget: smaller protects more.", low=0, low_open=True, log=True, none_means="set the noise instead"
-)
-DELTA = Param(
-    "delta", float, 1e-5, "Probability that the ε guarantee may fail; below 1/n.", low=0, low_open=True, high=1, high_open=True, log=True
-)
-SEED = Param(
-    "seed",
-    int,
-    0,
-    "Names the random streams of an experiment; none draws from the operating system.",
-    low=0,
-    high=2**63 - 1,
-    none_means="release",
-)
+_SHARED = {name: told(name, said) for name, said in tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8")).items()}
+EPSILON = _SHARED["epsilon"]
+DELTA = _SHARED["delta"]
+SEED = _SHARED["seed"]
 Seed = Annotated[int, dataclasses.replace(SEED, none_means="")]
-NOISE_MULTIPLIER = Param(
-    "noise_multiplier",
-    float,
-    None,
-    "Noise standard deviation divided by the clip norm.",
-    low=0,
-    log=True,
-    none_means="solved from the budget",
-)
-SHARE = Param("share", float, 0.0, "A share of a whole.", low=0, high=1)
-CHANCE = Param("chance", float, 0.5, "A chance of neither 0 nor 1.", low=0, low_open=True, high=1, high_open=True)
-COUNT = Param("count", int, 1, "How many.", low=1)
-MODERATE = Param("number", float, 1.0, "A number whose square a float holds.", low=-1e100, high=1e100)
-K = Param("k", int, None, "Dimension of the projection.", low=1, unit="components", log=True, none_means="rule from the budget and n")
-STEPS = Param("steps", int, None, "Noisy gradient steps.", low=1, high=10**7, unit="steps", log=True, none_means="rule from the budget")
-BATCH_SIZE = Param("batch_size", int, None, "Expected rows in a batch.", low=1, unit="rows", log=True, none_means="all rows, every step")
-SAMPLING = Param(
-    "sampling",
-    str,
-    "poisson",
-    "How batches are drawn: each row by its own coin in every step, or in one random step of each pass over the rows, where a pass begun "
-    "counts whole and no ε is known under replace-one.",
-    choices=("poisson", "random_allocation"),
-)
-LEARNING_RATE = Param(
-    "learning_rate", float, None, "Step size on the mean gradient.", low=0, low_open=True, log=True, none_means="rule from the noise and n"
-)
-L2_CLIP_NORM = Param(
-    "l2_clip_norm",
-    float,
-    1.0,
-    "Largest L2 norm of one row's gradient (weights and bias together).",
-    low=1e-6,
-    high=1e6,
-    log=True,
-)
-MOMENTUM = Param("momentum", float, 0.0, "Heavy-ball momentum on the noised gradient.", low=0, high=1, high_open=True)
-BIAS = Param(
-    "bias", bool, True, "Learn an intercept per class; clipped and noised with the weights, so it takes its share of the clip norm."
-)
-STANDARDISE = Param(
-    "standardise",
-    bool,
-    None,
-    "Divide each feature by its standard deviation over public rows.",
-    none_means="on where columns of public rows have units of their own",
-)
-CENTRE = Param("centre", bool, None, "Subtract the mean of the public rows.", none_means="on where there are public rows")
-NORMALISE = Param("normalise", bool, True, "Scale every row to unit L2 norm, after the projection.")
+NOISE_MULTIPLIER = _SHARED["noise_multiplier"]
+SHARE = _SHARED["share"]
+CHANCE = _SHARED["chance"]
+COUNT = _SHARED["count"]
+MODERATE = _SHARED["number"]
+K = _SHARED["k"]
+STEPS = _SHARED["steps"]
+BATCH_SIZE = _SHARED["batch_size"]
+SAMPLING = _SHARED["sampling"]
+LEARNING_RATE = _SHARED["learning_rate"]
+L2_CLIP_NORM = _SHARED["l2_clip_norm"]
+MOMENTUM = _SHARED["momentum"]
+BIAS = _SHARED["bias"]
+STANDARDISE = _SHARED["standardise"]
+CENTRE = _SHARED["centre"]
+NORMALISE = _SHARED["normalise"]
