@@ -7,7 +7,7 @@ order they have exactly the shapes of timm's `tf_efficientnet_lite0`, which is c
 import importlib.util
 from pathlib import Path
 
-from pillar_core.backbones.cards import BACKBONES, Encoder, Work, card_of
+from pillar_core.backbones.cards import BACKBONES, card_of
 from pillar_core.backbones.devices import encoder
 from pillar_core.backbones.preparing import Preparing
 from pillar_core.backbones.timm_models import built
@@ -54,8 +54,4 @@ def _weights() -> Path:
     return path
 
 
-def _open(name: str, work: Work) -> Encoder:
-    return encoder(network(_weights()), PREPARING, device=work.device)
-
-
-BACKBONES.register(card_of("efficientnet_lite0", open=_open))
+BACKBONES.register(card_of("efficientnet_lite0", open=lambda name, work: encoder(network(_weights()), PREPARING, device=work.device)))

@@ -3,7 +3,7 @@
 import numpy as np
 
 from pillar_core.arrays import Array
-from pillar_core.backbones.cards import BACKBONES, Encoder, Work, card_of
+from pillar_core.backbones.cards import BACKBONES, Encoder, card_of
 
 
 def _flat(images: Array) -> Array:
@@ -13,8 +13,4 @@ def _flat(images: Array) -> Array:
     return rows
 
 
-def _open(name: str, work: Work) -> Encoder:
-    return Encoder(_flat)
-
-
-BACKBONES.register(card_of("raw_pixels", open=_open))
+BACKBONES.register(card_of("raw_pixels", open=lambda name, work: Encoder(_flat)))

@@ -14,7 +14,7 @@ import math
 import numpy as np
 
 from pillar_core.arrays import Array
-from pillar_core.backbones.cards import BACKBONES, Encoder, Work, card_of
+from pillar_core.backbones.cards import BACKBONES, Encoder, card_of
 from pillar_core.deferred import torch
 
 SCALES, ANGLES = 2, 8
@@ -106,8 +106,4 @@ def _encoder(device: str) -> Encoder:
     return Encoder(encode)
 
 
-def _open(name: str, work: Work) -> Encoder:
-    return _encoder(work.device)
-
-
-BACKBONES.register(card_of("scattering", open=_open))
+BACKBONES.register(card_of("scattering", open=lambda name, work: _encoder(work.device)))

@@ -127,7 +127,8 @@ def _compare(wanted: Tensors, given: Tensors, *, path: Path, what: str) -> None:
         if name in given and given[name].shape != wanted[name].shape
     ]
     parts = {name.split(".")[0] for name in wanted}
-    foreign = [name for name in given if name not in wanted and name.split(".")[0] in parts and not _may_be_left_out(name)]
+    may_lack = {name for name in given if name.endswith(COUNTER) or HEAD.search(name)}
+    foreign = [name for name in given if name not in wanted and name.split(".")[0] in parts and name not in may_lack]
     problems = [
         f"{len(names)} {title}: {', '.join(names[:_SHOWN])}{' …' if len(names) > _SHOWN else ''}"
         for title, names in (("missing", absent), ("of another shape", shapes), ("that it does not know", foreign))
@@ -137,10 +138,6 @@ def _compare(wanted: Tensors, given: Tensors, *, path: Path, what: str) -> None:
         problems.append(f"it holds {', '.join(list(given)[:_SHOWN])}{' …' if len(given) > _SHOWN else ''}")
     if problems:
         raise DataError(f"{path} does not hold the weights of {what}, which has {len(wanted)} tensors; {'; '.join(problems)}.")
-
-
-def _may_be_left_out(name: str) -> bool:
-    return name.endswith(COUNTER) or HEAD.search(name) is not None
 
 
 def _best_prefix(available: Iterable[str], wanted: list[str]) -> str:

@@ -78,7 +78,7 @@ def problem_of(value: object) -> str:
     scores = {name: score for name, score in found["metrics"].items() if name != "per_class"}
     parts = [cell, *(cell[name] for name in ("settings", "split", "data")), found["settings"], found["facts"], scores]
     parts += [one for part in parts for name, one in part.items() if name == "dataset_settings" and isinstance(one, Mapping)]
-    if not all(_is_plain(one) or name in _MAPPINGS for part in parts for name, one in part.items()):
+    if not all(one is None or isinstance(one, str) or _is_number(one) or name in _MAPPINGS for part in parts for name, one in part.items()):
         return "a value of it is no number, word or truth value, or too large"
     said = sweep.local_names({**cell["data"], **cell["settings"]})
     if said:
@@ -91,11 +91,6 @@ def problem_of(value: object) -> str:
         return "an accuracy or another metric of it lies outside [0, 1]"
     spent = (row["epsilon"], row.get("epsilon_upper", 0.0), row["delta"], row.get("seconds", 0.0))
     return "" if all(_is_number(one) and one >= 0 for one in spent) else "an ε, δ or time of it is no number from 0"
-
-
-def _is_plain(value: object) -> bool:
-    """Whether a value is one that a setting can have."""
-    return value is None or isinstance(value, str) or _is_number(value)
 
 
 def _is_number(value: object) -> bool:

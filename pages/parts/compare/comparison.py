@@ -48,7 +48,7 @@ def choose(settings: Settings) -> list[str]:
         able,
         format_func=lambda name: pc.METHODS[name].title,
         key="compare-learners",
-        on_change=_chosen,
+        on_change=lambda: session.change(learners=",".join(st.session_state["compare-learners"])),
         help="Every learner gets the same rows, the same split and the same preprocessing, and its own default settings.",
     )
     unable: dict[str, list[str]] = {}
@@ -208,7 +208,3 @@ def _at_budget(comparison: Comparison, settings: Settings) -> pd.DataFrame:
     """Runs at the sidebar's ε, and those that spend nothing."""
     runs = comparison.runs.dropna(subset=["accuracy"])
     return runs[(runs["epsilon"] == settings.epsilon) | ~runs["method"].map(lambda name: pc.METHODS[name].is_private).astype(bool)]
-
-
-def _chosen() -> None:
-    session.change(learners=",".join(st.session_state["compare-learners"]))

@@ -44,7 +44,9 @@ def _answered(lesson: Lesson, when: str) -> None:
     for place, question in enumerate(lesson.questions):
         mark = "check" if _given(lesson, when, place) == question.answer else "lightbulb"
         st.markdown(f":material/{mark}: {question.ask} **{question.options[question.answer]}**")
-    before, after = (_right(lesson, one) for one in classroom.WHEN)
+    before, after = (
+        sum(_given(lesson, when, place) == question.answer for place, question in enumerate(lesson.questions)) for when in classroom.WHEN
+    )
     asked_first = local.value(_done(lesson, "before"), 0)
     st.markdown(f"**{after} of {len(lesson.questions)} right**" + (f", {before} before the lesson." if asked_first else "."))
 
@@ -56,10 +58,6 @@ def _keep(lesson: Lesson, when: str) -> None:
         local.put(name, _NONE if chosen is None else chosen)
         classroom.count(name, local.value(name, _NONE))
     local.put(_done(lesson, when), 1)
-
-
-def _right(lesson: Lesson, when: str) -> int:
-    return sum(_given(lesson, when, place) == question.answer for place, question in enumerate(lesson.questions))
 
 
 def _given(lesson: Lesson, when: str, place: int) -> int:
