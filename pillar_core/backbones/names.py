@@ -57,7 +57,7 @@ class Address:
     @property
     def arguments(self) -> dict[str, bool | int | float | str]:
         """The options that are the model's own arguments, as values."""
-        return {name: _literal(text) for name, text in self.options.items() if name not in _COMMON}
+        return {name: literal(text) for name, text in self.options.items() if name not in _COMMON}
 
 
 def address(name: str) -> Address:
@@ -99,7 +99,8 @@ def with_options(base: str, options: Mapping[str, str | int | float], *, weights
 _SAFE = "/,:+-_.@()[]= "
 
 
-def _literal(text: str) -> bool | int | float | str:
+def literal(text: str) -> bool | int | float | str:
+    """Text as the number or truth that it says, else as it is."""
     if text.lower() in ("true", "false"):
         return text.lower() == "true"
     for kind in (int, float):

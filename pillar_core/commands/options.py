@@ -1,7 +1,6 @@
 """Options that commands share: data, split, budget, and a method's own settings, made from its parameters."""
 
 import argparse
-import math
 import sys
 import time
 from collections.abc import Mapping
@@ -9,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from pillar_core import params
+from pillar_core.backbones.names import literal
 from pillar_core.backbones.text import text_embeddings
 from pillar_core.data import DATASETS
 from pillar_core.data.cards import default_backbone
@@ -137,7 +137,7 @@ def assignments(given: list[str]) -> dict[str, Any]:
         name, equals, text = pair.partition("=")
         if not equals or not name:
             raise SettingError(f"settings are written NAME=VALUE; got {pair!r}.")
-        values[name.strip().replace("-", "_")] = _value(text.strip())
+        values[name.strip().replace("-", "_")] = None if text.strip().lower() == "none" else literal(text.strip())
     return values
 
 
@@ -157,15 +157,3 @@ def features_of(name: str, backbone: str | None, settings: Mapping[str, Any]) ->
     if name not in DATASETS and Path(name).exists():
         return load_features(name, backbone)
     return named_features(name, backbone, settings)
-
-
-def _value(text: str) -> Any:
-    constants = {"true": True, "false": False, "none": None, "inf": math.inf}
-    if text.lower() in constants:
-        return constants[text.lower()]
-    for kind in (int, float):
-        try:
-            return kind(text)
-        except ValueError:
-            continue
-    return text
