@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from pillar_core import accounting, ledger, rng
-from pillar_core.errors import BudgetError, DataError, SettingError, UnsupportedError
+from pillar_core.errors import BudgetError, DataError, LedgerError, SettingError, UnsupportedError
 from pillar_core.fingerprint import fingerprint
 from pillar_core.ledger import DpEvent, compose, describe
 from pillar_core.rng import Stream, Streams
@@ -86,7 +86,7 @@ def tune(
 
     Raises:
         DataError: no public labels to score on. SettingError: an empty grid, or no budget.
-        UnsupportedError: a candidate that is no full Gaussian run, or another relation.
+        UnsupportedError: a candidate that is no full Gaussian run, or another relation. LedgerError: a bug, more trials than were drawn.
     """
     epsilon, delta = _budget(asked, split), asked.delta
     if not grid:
@@ -97,14 +97,17 @@ def tune(
     best, chosen = None, dict(grid[0])
     name = fingerprint(asked.form, [dict(one) for one in grid], mean_trials, law, split.fingerprint)
     secret = Streams(asked.seed, name).secret("tuning")
-    for place in range(_trials(mean_trials, law, secret)):
+    drawn, scores = _trials(mean_trials, law, secret), list[float]()
+    for place in range(drawn):
         candidate = grid[min(int(secret.random(1)[0] * len(grid)), len(grid) - 1)]
         one = solve_spec(_trial(asked, each, place, candidate), split)
         _refuse_more_than(1 / noise, one)
         record = run_many([one], split)[0]
-        score = _public_accuracy(record, split)
-        if best is None or score > best[0]:
-            best, chosen = (score, record), dict(candidate)
+        scores.append(_public_accuracy(record, split))
+        if best is None or scores[-1] > best[0]:
+            best, chosen = (scores[-1], record), dict(candidate)
+    if len(scores) != drawn:
+        raise LedgerError("tuning scored another number of trials than it drew and prices.")
     guarantee = _guarantee(event, delta, "rdp", (SCORED_PUBLICLY, LOSERS), split.rows_per_person)
     winner = None if best is None else dataclasses.replace(best[1], guarantee=_joined(guarantee, best[1].guarantee))
     return Tuned(winner, chosen, guarantee, each)

@@ -12,7 +12,7 @@ import torch
 import pillar_core as pc
 from pillar_core import accounting, rng
 from pillar_core.auditing import Rows, trajectory
-from pillar_core.errors import DataError, SettingError, UnsupportedError
+from pillar_core.errors import DataError, LedgerError, SettingError, UnsupportedError
 from pillar_core.runs.run import solve
 from pillar_core.studies.evidence import attacks as evidence
 from pillar_core.studies.evidence import individual
@@ -122,6 +122,37 @@ def test_random_stopping_stays_within_the_budget_and_costs_accuracy_of_each_tria
     assert tuned.record is not None
     assert tuned.record.guarantee.epsilon == tuned.guarantee.epsilon
     assert tuning.LOSERS in tuned.record.guarantee.assumptions
+
+
+@pytest.mark.parametrize("law", list(Law))
+def test_as_many_trials_run_as_were_drawn_from_the_law_that_is_priced(split: SemiPrivateSplit, monkeypatch, law: Law) -> None:
+    drawn, ran, priced = [], [], []
+
+    def kept(found: list, name: str, owner, told) -> None:
+        original = getattr(owner, name)
+
+        def asked(*given, **more):
+            result = original(*given, **more)
+            found.append(told(result, *given, **more))
+            return result
+
+        monkeypatch.setattr(owner, name, asked)
+
+    kept(drawn, "_trials", tuning, lambda count, mean, its_law, _: (count, mean, its_law.shape))
+    kept(ran, "run_many", tuning, lambda records, *_: len(records))
+    kept(priced, "selected", tuning.ledger, lambda _, base, mean_trials, shape: (mean_trials, shape))
+    for seed in range(3):
+        tuning.tune(RunSpec.asked("noisy_gd", epsilon=2.0, seed=seed), split, GRID, mean_trials=3.0, law=law)
+        assert len(drawn) == 1
+        assert sum(ran) == drawn[0][0]
+        assert set(priced) == {drawn[0][1:]} == {(3.0, law.shape)}
+        drawn.clear(), ran.clear(), priced.clear()
+
+
+def test_more_trials_than_were_drawn_give_no_guarantee(split: SemiPrivateSplit, monkeypatch) -> None:
+    monkeypatch.setattr(tuning, "range", lambda count: list(range(2 * count)), raising=False)
+    with pytest.raises(LedgerError, match="another number of trials"):
+        tuning.tune(RunSpec.asked("noisy_gd", epsilon=2.0), split, GRID, mean_trials=3.0)
 
 
 def test_more_trials_cost_more() -> None:
