@@ -48,7 +48,7 @@ def add_persons(parser: argparse.ArgumentParser) -> None:
     """Options that say whose rows are whose."""
     group = parser.add_argument_group("several rows of one person")
     group.add_argument("--persons", metavar="FILE", help="text that names the person of each train row, a line each: ε is then a person's")
-    group.add_argument("--rows-per-person", type=int, default=1, help="private rows of a person that are kept (default: the first one)")
+    group.add_argument("--rows-per-person", type=int, default=1, help="rows of a person that are kept (1: the first, or as declared)")
 
 
 def add_class_names(parser: argparse.ArgumentParser) -> None:
@@ -88,22 +88,22 @@ def load_split(options: argparse.Namespace, *, seed: int) -> SemiPrivateSplit:
         public_per_class=options.public_per_class,
         public=None if options.public is None else features_of(options.public, options.backbone, {}),
         text_embeddings=_class_names(options, features),
-        **_persons(options),
+        persons=_persons(options),
+        rows_per_person=getattr(options, "rows_per_person", 1),
         allow_overlap=options.allow_overlap,
         seed=seed if options.split_seed is None else options.split_seed,
     )
 
 
-def _persons(options: argparse.Namespace) -> dict[str, Any]:
+def _persons(options: argparse.Namespace) -> list[str] | None:
     """Who the rows belong to, where the command has such options and they are given."""
     path = getattr(options, "persons", None)
     if path is None:
-        return {}
+        return None
     try:
-        persons = place_of(path).read_text(encoding="utf-8").splitlines()
+        return place_of(path).read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise DataError(f"the persons could not be read from {path} ({error}); name a text file with a line for each train row.") from error
-    return {"persons": persons, "rows_per_person": options.rows_per_person}
 
 
 def _class_names(options: argparse.Namespace, features: FeatureSet) -> Any:

@@ -40,9 +40,9 @@ def split(
     its train rows); without any, methods that need public data say so. A Dataset of images is taken as raw pixels; public
     images of another size or colour are brought to that of the private ones, and the notes say so.
 
-    persons: the person of each train row, where one may have several (default: as the data declare, with their bound). Each is then public,
-    validation or private as a whole, at most `rows_per_person` of their private rows are kept (the first ones), and ε of every run on the
-    split is that of a person.
+    persons: the person of each train row, where one may have several (default: as the data declare). Each is then public, validation or
+    private as a whole, at most `rows_per_person` of their private rows are kept (the first ones; where the data declare persons, 1 keeps
+    as many as they declare), and ε of every run on the split is that of a person.
 
     Raises:
         SettingError, DataError: see `split_features`; also where a public row that is not boolean is, bit by bit, a private one.

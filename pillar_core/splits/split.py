@@ -29,10 +29,10 @@ def split_features(
     many. public: another set's train rows. Validation rows are carved from the rest.
     persons: (n,) the person of each train row (default: the features' own, with their bound). A person is public, validation or private as
     a whole, drawn and counted by their first row; of each private person the first `rows_per_person` rows are kept and the others used
-    nowhere.
+    nowhere. Of the features' own persons, 1 (the default) keeps as many as they declare.
 
     Raises:
-        SettingError: more than one source, or a fraction out of range.
+        SettingError: more than one source, a fraction out of range, or rows_per_person without persons or above the declared bound.
         DataError: too few rows of a class, another dimension, nothing left private.
     """
     chosen = {"public_fraction": public_fraction, "public_per_class": public_per_class, "public": public}
@@ -42,7 +42,12 @@ def split_features(
     if not 0 <= validation_fraction < 1:
         raise SettingError(f"validation_fraction must be in [0, 1); got {validation_fraction!r}.")
     if persons is None and features.persons is not None:
-        persons, rows_per_person = features.persons.of, features.persons.most
+        persons, declared = features.persons.of, features.persons.most
+        rows_per_person = declared if rows_per_person == 1 else rows_per_person
+        if rows_per_person > declared:
+            raise SettingError(f"rows_per_person must be at most {declared}, as the data declare; got {rows_per_person}.")
+    if persons is None and rows_per_person != 1:
+        raise SettingError(f"rows_per_person is {rows_per_person} and no row has a person: pass persons (--persons FILE), or leave it out.")
     generator = rng.stream(seed, "split")
     order = generator.permutation(len(features.x_train))
     first, place = _by_person(persons, rows_per_person, len(order))

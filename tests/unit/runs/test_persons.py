@@ -98,6 +98,8 @@ def test_the_command_reads_a_file_of_persons(tmp_path, capsys):
     assert main([*asked, "--persons", str(tmp_path / "persons.txt"), "--rows-per-person", "2"]) == 0
     assert '"privacy_unit": "person, at most 2 rows each"' in capsys.readouterr().out
     assert main([*asked, "--persons", str(tmp_path / "nobody.txt")]) != 0
+    assert main([*asked, "--rows-per-person", "3"]) != 0
+    assert "--persons" in capsys.readouterr().err
 
 
 def test_what_the_store_keeps_of_a_run_is_still_a_persons(monkeypatch, tmp_path):
@@ -125,6 +127,24 @@ def test_data_that_declare_persons_are_split_by_them():
     assert told.private.tolist() == given.private.tolist()
     assert pc.split(data, public_fraction=0.2).rows_per_person is None
     assert _declared().fingerprint not in (data.fingerprint, _declared(2).fingerprint)
+
+
+def test_a_bound_without_persons_is_refused():
+    with pytest.raises(SettingError, match="pass persons"):
+        pc.split(_brought()[0], public_fraction=0.2, rows_per_person=3)
+
+
+def test_fewer_rows_than_the_data_declare_may_be_asked_for():
+    data, persons = _brought()
+    asked = pc.split(_declared(5), public_fraction=0.2, rows_per_person=2)
+    given = pc.split(data, public_fraction=0.2, persons=persons, rows_per_person=2)
+    assert asked.rows_per_person == 2
+    assert asked.private.tolist() == given.private.tolist()
+    assert np.bincount(persons[asked.private]).max() == 2
+    assert pc.run("noisy_gd", asked, epsilon=1.0).guarantee.rows_per_person == 2
+    for wrong, says in ((0, "from 1 to 100"), (6, "at most 5")):
+        with pytest.raises(SettingError, match=says):
+            pc.split(_declared(5), public_fraction=0.2, rows_per_person=wrong)
 
 
 @pytest.mark.parametrize("is_image", [False, True])
