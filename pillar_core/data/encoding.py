@@ -3,6 +3,7 @@
 import dataclasses
 import hashlib
 import re
+import unicodedata
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -31,6 +32,15 @@ _IDENTIFYING = re.compile(
 )
 
 _PERSON = re.compile(r"(person|patient|subject|participant|user|customer|client)[_\W]?(id|nr|no|number|name)?", re.I)
+LONGEST_NAME = 200
+"""Of a person, in letters: some letters stand for 18 others."""
+_HIDDEN = re.compile("[\u0307\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\ufe00-\ufe0f\U000e0100-\U000e01ef]")
+_LOOKS = str.maketrans(
+    "\u0430\u0432\u0435\u043a\u043c\u043d\u043e\u0440\u0441\u0442\u0443\u0445\u0456\u0458\u0455\u0131\u2018\u2019\u02bc\u2212"
+    "\u03b1\u03b2\u03b5\u03b6\u03b7\u03b9\u03ba\u03bc\u03bd\u03bf\u03c1\u03c4\u03c5\u03c7",
+    "abekmhopctyxijsi'''-abezhikmnoptyx",
+)
+"""Cyrillic and Greek letters, small or large, and signs that look like others."""
 OF_PERSONS = "Of each person the first row was kept and the others are used nowhere, so that ε protects a person."
 """The note on rows of which `rows_of_persons` left one of each."""
 
@@ -86,18 +96,21 @@ def rows_of_persons(frame: Any, column: str, *, most: int, public: Sequence[Any]
     column of a `public` table has no row left.
 
     Raises:
-        DataError: a row that names nobody, names that could be one person's, or nobody is left.
+        DataError: a row that names nobody, names that could be one person's or cannot be told apart, or nobody is left.
     """
-    unnamed = np.flatnonzero(frame[column].isna())
+    persons = _alike(frame[column])
+    unnamed = np.flatnonzero(persons == "")
     if len(unnamed):
         raise DataError(f"column {column!r} is empty in rows {listed(unnamed)}: say whose they are, or take them out.")
     named = frame.assign(**{column: frame[column].astype(str).str.strip()})
-    persons, written = _alike(named[column]), named[column].drop_duplicates()
+    written = named[column].drop_duplicates()
     several = written[persons[written.index].duplicated(keep=False)]
     if len(several):
-        ways = listed(sorted(several, key=str.casefold))
-        raise DataError(f"column {column!r} holds {ways}: write each person in one way, and two persons in different words.")
-    named = named[~persons.isin([one for table in public if column in table for one in _alike(table[column].dropna())])]
+        ways = listed(map(repr, sorted(several, key=str.casefold)))
+        raise DataError(
+            f"column {column!r} holds {ways}: write each person in one way, unseen signs too, and two persons in different words."
+        )
+    named = named[~persons.isin([one for table in public if column in table for one in _alike(table[column])])]
     if not len(named):
         raise DataError(f"every person of column {column!r} has public rows, too, and none is left whom ε could protect.")
     split = taken(frame, ("split",))
@@ -108,9 +121,33 @@ def rows_of_persons(frame: Any, column: str, *, most: int, public: Sequence[Any]
 
 
 def _alike(names: Any) -> Any:
-    """Names without what those of one person may differ in: blanks around, letters' case and width, 1 or 1.0 or 001."""
-    words = names.astype(str).str.normalize("NFKC").str.strip().str.casefold()
-    return words.str.replace(r"^0*(\d+)(\.0*)?$", r"\1", regex=True)
+    """Names without what those of one person may differ in: letters' case, width and alphabet, blanks, signs that nobody sees, 1 or 1.0 or
+    001. Empty where nobody is named.
+
+    Raises:
+        DataError: whole numbers that were rounded as they were read, or a name that is too long.
+    """
+    if names.dtype.kind == "f" and (names.abs() >= 2**53).any():
+        why = "has a gap or a fraction: its numbers from 2**53 on were rounded"
+        raise DataError(f"column {names.name!r} {why}; fill the gap, or write a letter before each number.")
+    words = names.astype(str).where(names.notna(), "").str.strip()
+    long = words[words.str.len() > LONGEST_NAME]
+    if len(long):
+        name = long.iloc[0]
+        raise DataError(f"column {names.name!r}: a person's name has at most {LONGEST_NAME} letters; {name[:20]!r}… has {len(name):,}.")
+    words = words.str.normalize("NFKC").str.casefold().str.translate(_LOOKS)
+    words = words.str.translate({ord(sign): _seen(sign) for sign in set("".join(words))}).str.normalize("NFKC")
+    return words.str.split().str.join(" ").str.replace(r"^(?:\+ )?0*(\d+)(?: \.(?: 0*)?)?$", r"\1", regex=True)
+
+
+def _seen(sign: str) -> str:
+    """What is seen of a sign: nothing, a blank, a plain digit or dash; punctuation has blanks around it."""
+    kind = unicodedata.category(sign)
+    if kind in ("Cc", "Cf", "Cn") or _HIDDEN.match(sign):
+        return " " if sign.isspace() else ""
+    if kind == "Nd":
+        return str(unicodedata.decimal(sign))
+    return f" {'-' if kind == 'Pd' else sign} " if kind[0] in "PS" else sign
 
 
 def learnt(public: Any, columns: Sequence[Column], *, label: str, left_out: Sequence[str]) -> Recipe:

@@ -1,12 +1,14 @@
 """Tables with words, gaps, identifiers: what is learnt comes from public rows or the person, and what cannot be read is refused."""
 
+import io
+
 import numpy as np
 import pandas as pd
 import pytest
 
 from pillar_core.data import encoding
 from pillar_core.data.encoding import Recipe
-from pillar_core.data.tables import labels_of
+from pillar_core.data.tables import frame_of, labels_of
 from pillar_core.errors import DataError
 
 
@@ -170,6 +172,72 @@ def test_names_that_could_be_one_persons_are_asked_for(ways: list[object]) -> No
         encoding.rows_of_persons(frame, "patient", most=1)
     assert all(str(way).strip() in str(refused.value) for way in ways)
     assert encoding.rows_of_persons(frame[~frame["patient"].isin(ways[1:])], "patient", most=1)["x"].tolist() == [0, len(ways)]
+
+
+@pytest.mark.parametrize(
+    "other",
+    ["an\u200bna", "an\u00adna", "\ufeffanna", "anna\ufe0f", "\u202eanna", "anna\x7f", "anna\u034f", "\N{CYRILLIC SMALL LETTER A}nna"],
+)
+def test_names_that_look_like_one_are_asked_for(other: str) -> None:
+    """Signs that nobody sees, and letters of another alphabet that look the same; the message shows what is hidden."""
+    frame = pd.DataFrame({"patient": ["anna", other, "z"], "x": range(3)})
+    with pytest.raises(DataError, match="in one way") as refused:
+        encoding.rows_of_persons(frame, "patient", most=1)
+    assert all(sign.isprintable() for sign in str(refused.value))
+    public = [pd.DataFrame({"patient": [other]})]
+    assert encoding.rows_of_persons(frame[frame["patient"] != other], "patient", most=1, public=public)["x"].tolist() == [2]
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("anna b", "anna  b"),
+        ("anna b", "anna\tb"),
+        ("Doe, John", "Doe,John"),
+        ("a-1", "a \N{EN DASH} 1"),
+        ("O'Neil", "O\N{RIGHT SINGLE QUOTATION MARK}Neil"),
+        ("i", "\N{LATIN CAPITAL LETTER I WITH DOT ABOVE}"),
+        ("7", "+7"),
+        ("7", "\N{ARABIC-INDIC DIGIT SEVEN}"),
+        ("\N{CYRILLIC CAPITAL LETTER VE}12", "B12"),
+        ("e\u200b\u0301", "\u00e9"),
+    ],
+)
+def test_names_that_differ_in_blanks_or_signs_are_asked_for(one: str, other: str) -> None:
+    with pytest.raises(DataError, match="in one way"):
+        encoding.rows_of_persons(pd.DataFrame({"patient": [one, other, "z"], "x": range(3)}), "patient", most=1)
+
+
+def test_other_names_stay_apart() -> None:
+    names = ["1-23", "12-3", "1.23", "12.3", "Anna", "\u0410\u043d\u043d\u0430", "Jos\u00e9", "Jose", "a b", "ab", "100", "1"]
+    frame = pd.DataFrame({"patient": names, "x": range(len(names))})
+    assert len(encoding.rows_of_persons(frame, "patient", most=1)) == len(names)
+
+
+@pytest.mark.parametrize("name", [" ", "\u200b", None])
+def test_a_name_of_nothing_names_nobody(name: str | None) -> None:
+    with pytest.raises(DataError, match="empty in rows 1"):
+        encoding.rows_of_persons(pd.DataFrame({"patient": ["a", name], "x": range(2)}), "patient", most=1)
+
+
+def test_a_long_name_is_refused_in_few_words_before_it_is_read() -> None:
+    """U+FDFA alone becomes 18 letters."""
+    frame = pd.DataFrame({"patient": ["\ufdfa" * 201, "a"], "x": range(2)})
+    for private, public in ((frame, []), (frame[1:], [frame])):
+        with pytest.raises(DataError, match=r"at most 200 .* has 201") as refused:
+            encoding.rows_of_persons(private, "patient", most=1, public=public)
+        assert len(str(refused.value)) < 400
+    assert len(encoding.rows_of_persons(frame.assign(patient=["x" * 200, "a"]), "patient", most=1)) == 2
+
+
+def test_numbers_that_reading_rounded_name_nobody() -> None:
+    """A gap makes a column of whole numbers one of floats, which tell 10**16 from 10**16 + 1 no more."""
+    private = frame_of(io.BytesIO(b"patient,x\n" + b"".join(b"%d,1\n" % (10**16 + row) for row in range(9))), ".csv")
+    named = b"patient,x\n" + b"".join(b"%d,1\n" % (10**16 + row) for row in range(4))
+    public = [frame_of(io.BytesIO(named + gap), ".csv") for gap in (b"", b",1\n")]
+    with pytest.raises(DataError, match=r"'patient'.*gap"):
+        encoding.rows_of_persons(private, "patient", most=1, public=public)
+    assert len(encoding.rows_of_persons(private, "patient", most=1, public=public[:1])) == 5
 
 
 def test_persons_of_a_public_table_are_not_private_too() -> None:
