@@ -10,11 +10,13 @@ from typing import Annotated, Any, Protocol, runtime_checkable
 import numpy as np
 
 from pillar_core.arrays import Array
-from pillar_core.errors import BudgetError, DataError, SettingError
+from pillar_core.errors import BudgetError, DataError, SettingError, shown
 from pillar_core.fingerprint import fingerprint
 from pillar_core.memo import Memo
 from pillar_core.params import DELTA
 
+MOST_ROWS = 100
+"""Of one person: beyond, ε for a person promises nothing at any useful noise."""
 Epsilon = Annotated[float, BudgetError, "above 0 (math.inf for no noise)"]
 
 
@@ -126,10 +128,16 @@ class Persons:
     of: Array
     most: int
 
+    def __post_init__(self) -> None:
+        if not isinstance(self.of, np.ndarray) or self.of.ndim != 1 or self.of.dtype.kind not in "iu":
+            raise DataError(f"persons must be an array of one whole number a row; got {shown(self.of)}.")
+        if type(self.most) is not int or not 1 <= self.most <= MOST_ROWS:
+            raise DataError(f"rows_per_person must be a whole number from 1 to {MOST_ROWS}; got {shown(self.most)}.")
+
     @classmethod
     def named(cls, names: Array, most: int) -> "Persons":
         """With numbers in place of names, which nothing needs."""
-        return cls(np.unique(names, return_inverse=True)[1], int(most))
+        return cls(np.unique(names, return_inverse=True)[1], most)
 
     def at(self, rows: Array) -> "Persons":
         """Whose those of the train rows are."""

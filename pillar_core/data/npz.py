@@ -107,9 +107,7 @@ def _persons(named: Array | None, most: Array | None, shape: tuple[int, ...]) ->
         return None
     if named is None or named.shape != shape or named.dtype.kind not in "iuSU":
         raise DataError("persons must hold a number or a word for each train row: whose it is.")
-    if most is not None and (most.size != 1 or most.dtype.kind not in "iu" or most.item() < 1):
-        raise DataError("rows_per_person must be one whole number from 1 on.")
-    return Persons.named(named, 1 if most is None else most.item())
+    return Persons.named(named, 1 if most is None else most.tolist())
 
 
 def _refuse_other_formats(content: io.BytesIO | Path) -> None:

@@ -16,10 +16,11 @@ from typing import Any
 import numpy as np
 
 from pillar_core import store
+from pillar_core.arguments import check_fields
 from pillar_core.data import owners, places, visitors
 from pillar_core.data.arrays import features
 from pillar_core.data.cards import DATASETS
-from pillar_core.errors import StoreError
+from pillar_core.errors import DataError, StoreError
 from pillar_core.fingerprint import fingerprint
 from pillar_core.types import Dataset, FeatureSet, Persons
 
@@ -211,7 +212,10 @@ def load(name: str) -> Dataset | FeatureSet:
     x_train, y_train, x_test, y_test = (arrays.get(part) for part in ("x_train", "y_train", "x_test", "y_test"))
     own_title = upload.title if upload is not None else str(arrays.get("title", ""))
     own_name = str(arrays.get("name", own_title))
-    persons = Persons(arrays["persons"], int(arrays["rows_per_person"])) if "persons" in arrays else None
+    try:
+        persons = Persons(arrays["persons"], arrays["rows_per_person"].tolist()) if {"persons", "rows_per_person"} & set(arrays) else None
+    except (KeyError, DataError) as error:
+        raise StoreError(f"the persons of {name} are damaged: forget it, and upload it again.") from error
     if arrays["x_train"].ndim > 2:
         title = own_title or own_name
         rows = (arrays["x_train"], y_train, x_test, y_test, classes)
@@ -230,10 +234,8 @@ def forget(name: str) -> int:
     if not is_own(name):
         return 0
     owner = _owner(key)
-    if cache.has("arrays", key):
-        rows = load(name)
-        if isinstance(rows, Dataset):
-            places.forget(rows)
+    for decoded in (cache.get_arrays(key, mmap=True) or {}).get("stored_rows", ()):
+        cache.delete("arrays", str(decoded))
     entries = [(kind, one) for kind in ("arrays", "record", "blob") for one in cache.keys(kind) if key in one.split("-")]
     count = sum(cache.delete(kind, one) for kind, one in entries)
     if owner:
@@ -276,9 +278,11 @@ def _written(key: str) -> Upload | None:
         return None
     try:
         facts: dict[str, Any] = json.loads(content)
-        return Upload(**facts | {"name": PREFIX + key, "shape": tuple(facts["shape"]), "notes": tuple(facts["notes"])})
+        card_ = Upload(**facts | {"name": PREFIX + key, "shape": tuple(facts["shape"]), "notes": tuple(facts["notes"])})
+        check_fields(card_)
     except (ValueError, TypeError, KeyError):
         return None
+    return card_
 
 
 def _write(card_: Upload) -> None:

@@ -5,10 +5,7 @@ import numpy as np
 from pillar_core import rng
 from pillar_core.arrays import Array
 from pillar_core.errors import DataError, SettingError
-from pillar_core.types import FeatureSet, SemiPrivateSplit
-
-MOST_ROWS = 100
-"""Of one person: beyond, ε for a person promises nothing at any useful noise."""
+from pillar_core.types import MOST_ROWS, FeatureSet, SemiPrivateSplit
 
 
 def split_features(

@@ -243,6 +243,13 @@ def test_persons_that_fit_no_row_are_refused(wrong: dict[str, Any]) -> None:
         read_features(_npz(x_train=X, y_train=Y, **wrong), filename="mine.npz")
 
 
+@pytest.mark.parametrize("most", [np.array(101), np.array(2**64 - 1, dtype=np.uint64), np.array(0), np.array(3.0), np.array([3, 4])])
+def test_more_rows_of_a_person_than_any_run_takes_are_refused_before_they_are_kept(most: np.ndarray) -> None:
+    report = dry_run(_npz(x_train=X, y_train=Y, persons=np.arange(len(X)), rows_per_person=most), "mine.npz")
+    assert not report.ok
+    assert any("rows_per_person must be a whole number from 1 to 100" in problem for problem in report.problems)
+
+
 def test_dry_run_refuses_three_rows_with_the_reason() -> None:
     report = dry_run(_npz(x_train=X[:3], y_train=[0, 1, 0]), "mine.npz")
     assert not report.ok

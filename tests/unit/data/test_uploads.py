@@ -13,7 +13,7 @@ from pillar_core import store
 from pillar_core.data import uploads
 from pillar_core.errors import StoreError
 from pillar_core.runs import splitting
-from pillar_core.types import Dataset
+from pillar_core.types import Dataset, Persons
 
 
 @pytest.fixture(autouse=True)
@@ -116,3 +116,43 @@ def test_a_damaged_card_costs_the_title_and_not_the_rows(content: bytes) -> None
     assert uploads.listed() == ()
     assert uploads.card(name).title == "cells"
     assert uploads.load(name).fingerprint == numbers().fingerprint
+
+
+@pytest.mark.parametrize(
+    "damage", [{"kept_at": None}, {"kept_at": "x"}, {"title": ["x"]}, {"title": {}}, {"n_train": "many"}, {"owner": 3}, {"shape": ["x"]}]
+)
+def test_a_card_of_wrong_types_is_skipped_and_breaks_no_list(damage: dict[str, object]) -> None:
+    name, other = uploads.keep(numbers(), title="cells.csv"), uploads.keep(images(), title="x-rays.zip")
+    key = f"upload-{uploads.key_of(name)}"
+    facts = json.loads(store.default().get_bytes(key)) | damage
+    store.default().delete("blob", key)
+    store.default().put_bytes(key, json.dumps(facts).encode())
+    assert [one.name for one in uploads.listed()] == [other]
+    assert uploads.title_of(name) == "cells"
+    assert uploads.keep(numbers(2.0), title="more.csv") in {one.name for one in uploads.listed()}
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        {"rows_per_person": None},
+        {"persons": None},
+        {"rows_per_person": np.array("x")},
+        {"rows_per_person": np.arange(3)},
+        {"rows_per_person": np.array(0)},
+        {"persons": np.array(["a"] * 8)},
+        {"persons": np.zeros((8, 2))},
+    ],
+)
+def test_damaged_persons_are_refused_in_our_words_and_their_rows_never_taken_for_single_ones(damage: dict[str, np.ndarray | None]) -> None:
+    name = uploads.keep(dataclasses.replace(numbers(), persons=Persons(np.arange(8) // 2, 2)))
+    assert uploads.load(name).persons.most == 2
+    key = uploads.key_of(name)
+    arrays = dict(store.default().get_arrays(key)) | damage
+    store.default().delete("arrays", key)
+    store.default().put_arrays(key, **{part: array for part, array in arrays.items() if array is not None})
+    with pytest.raises(StoreError, match=r"persons of .* are damaged"):
+        uploads.load(name)
+    assert [one.name for one in uploads.listed()] == [name]
+    assert uploads.forget(name)
+    assert uploads.listed() == ()

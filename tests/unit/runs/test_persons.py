@@ -212,3 +212,18 @@ def test_what_tuning_promises_is_a_persons(way):
     found = getattr(selection, way)(asked, split, *grid)
     assert found.guarantee.epsilon.upper <= 2.0
     assert found.guarantee.rows_per_person == found.record.guarantee.rows_per_person == 3
+
+
+@pytest.mark.parametrize(
+    "of", [None, "x", [0, 1], np.zeros((ROWS, 2), dtype=int), np.full(ROWS, np.nan), np.array(["a"] * ROWS), np.arange(3)]
+)
+def test_persons_that_are_no_numbers_of_rows_are_refused(of):
+    data, _ = _brought()
+    with pytest.raises(DataError, match="persons"):
+        pc.split(dataclasses.replace(data, persons=Persons(of, 2)), public_fraction=0.2)
+
+
+@pytest.mark.parametrize("most", [None, "x", 1.5, np.nan, True, 0, 101, np.zeros(3), {}])
+def test_persons_count_from_one_to_a_hundred_rows(most):
+    with pytest.raises(DataError, match=r"rows_per_person must be .* 1 to 100"):
+        Persons(np.arange(ROWS), most)
