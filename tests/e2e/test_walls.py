@@ -24,6 +24,8 @@ def own_tab(tab: Any) -> Any:
 def bring(tab: Any) -> str:
     """The key of rows that were sent and are private from now on."""
     own_tab(tab).locator('input[type="file"]').first.set_input_files({"name": TITLE, "mimeType": "text/csv", "buffer": NUMBERS.encode()})
+    tab.get_by_text("A random share of them is public").wait_for()
+    browser.settled(tab)  # a press on what is drawn anew is lost
     tab.get_by_text("A random share of them is public").click()
     tab.get_by_role("button", name="Use these rows as private data").click()
     browser.expect_in_link(tab, "v=2")

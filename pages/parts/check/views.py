@@ -29,7 +29,7 @@ _EITHER = (
 def inputs(read: check.Reading, *, has_script: bool) -> dict[str, Any]:
     """The numbers that the script does not say, by name; beside a script none is filled in."""
     if read.unfollowed:
-        _offer({name: value for name, value in read.values.items() if name in check.FIELDS}, check.sampler_of(read) if read.library else "")
+        _offer(check.offered(read), check.sampler_of(read) if read.library else "")
     said = set() if read.unfollowed else set(read.values)
     hidden = {name for name in check.FIELDS if {name, check.ALTERNATIVES.get(name)} & said}
     for column, (label, names, help_) in zip(st.columns(2), _EITHER, strict=True):
@@ -89,7 +89,7 @@ def answer(found: check.RunCheck) -> None:
         value = "none proven" if bounds is None else f"≤ {bounds.upper:.4g}" if math.isfinite(bounds.upper) else "∞"
         column.metric(f"Proven ε, {odds.relation_words(relation)}", value, help=found.known[relation], border=True)
     for column, one in zip(st.columns(max(len(found.reported), 1)), found.reported, strict=False):
-        column.metric(f"{one.library} says", f"{one.epsilon:.4g}", help=one.why, border=True)
+        column.metric(plain.text(f"{one.library} says"), f"{one.epsilon:.4g}", help=one.why, border=True)
     for told, shown, icon in ((found.problems, st.warning, ":material/warning:"), (found.advice, st.info, ":material/lightbulb:")):
         if told:
             shown("\n".join(f"- {plain.text(words)}" for words in told), icon=icon)

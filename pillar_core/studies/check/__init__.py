@@ -1,7 +1,8 @@
 """Check my run: the certified ε of somebody's training with another library, what that library says, and what to change."""
 
+from pillar_core.arguments import guard
 from pillar_core.studies.check.formulas import LIBRARIES, SAMPLERS, Reported
-from pillar_core.studies.check.run import ALTERNATIVES, FIELDS, RunCheck, check_run, sampler_of
+from pillar_core.studies.check.run import ALTERNATIVES, FIELDS, RunCheck, check_run, offered, sampler_of
 from pillar_core.studies.check.script import Reading, read_script
 
-__all__ = ["ALTERNATIVES", "FIELDS", "LIBRARIES", "SAMPLERS", "Reading", "Reported", "RunCheck", "check_run", "read_script", "sampler_of"]
+__all__ = guard(__name__)

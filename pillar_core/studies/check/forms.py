@@ -6,7 +6,8 @@ import collections
 from collections.abc import Iterator, Mapping
 
 from pillar_core.studies.check.flat import Scope, flow
-from pillar_core.studies.check.source import CALLS, Script, argument, named, root
+from pillar_core.studies.check.rows import Rows
+from pillar_core.studies.check.source import CALLS, Script, argument, bindings, named, root
 from pillar_core.studies.check.training import fits, loops, rounds, training
 
 _WORDS: Mapping[str, list[str]] = CALLS["words"]
@@ -22,6 +23,7 @@ class Forms:
     def __init__(self, tree: ast.Module, script: Script) -> None:
         self.tree, self.script = tree, script
         self.kinds: dict[str, str] = {}
+        self._settings: dict[str, bool] = {}
 
     def reasons(self) -> _Reasons:
         """(line, why) of each statement by which the run may be another than the set-up's numbers say."""
@@ -121,21 +123,25 @@ class Forms:
         rows = [*loader.args[:1], argument(loader, "dataset")][0]
         made = script.made(rows)
         is_named = isinstance(rows, ast.Name) and (not script.bound[rows.id] or rows.id in script.origins)
-        if not is_named and not (isinstance(made, ast.Call) and script.called(made) in _WORDS["sets"]):
-            yield loader.lineno, f"which rows {ast.unparse(loader):.60} draws is not known"
+        if not is_named and not (isinstance(made, ast.Call) and script.called(made) in _WORDS["sets"] and self._are_known(made)):
+            yield loader.lineno, f"which rows {ast.unparse(loader):.60} draws is not known, or what they were worked out from"
         if (drawn := argument(loader, "sampler") or next(iter(loader.args[3:4]), None)) is not None and not script.is_weighted():
             yield loader.lineno, f"which rows {ast.unparse(drawn):.60} draws is not known"
+
+    def _are_known(self, made: ast.Call) -> bool:
+        """Whether a set holds rows as they were loaded, changed by constants alone."""
+        rows, given = Rows(self.script), [*made.args, *(keyword.value for keyword in made.keywords)]
+        return all(map(rows.are_loaded if self.script.called(made) == "TensorDataset" else rows.are_fixed, given))
 
     def _uses(self) -> _Reasons:
         """Each use of a tracked name against those that are known of its kind."""
         stored = dict[str, int]()
-        nodes = [node for node in ast.walk(self.script.module) if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load)]
+        nodes = [node for node in ast.walk(self.script.module) if isinstance(node, ast.Name)]
+        stores = collections.Counter(node.id for node in nodes if not isinstance(node.ctx, ast.Load))
         for name in self.kinds:
-            if self.script.bound[name] > sum(node.id == name for node in nodes):
+            if self.script.bound[name] > stores[name]:
                 yield self.call.lineno, f"an import or a definition may give {name} another meaning"
-        for node in ast.walk(self.script.module):
-            if not isinstance(node, ast.Name) or node.id not in self.kinds:
-                continue
+        for node in (one for one in nodes if one.id in self.kinds):
             kind, place = self.kinds[node.id], self.script.statement_of(node)
             if place is self.place:
                 continue
@@ -149,7 +155,7 @@ class Forms:
             else:
                 is_known = use in (CALLS["uses"][kind] if not is_before else ("to()", "cuda()", "train()", "eval()", "in print", "in len"))
             stored[node.id] = stored.get(node.id, 0) + (use == "=")
-            if not is_known:
+            if not is_known or (not is_before and kind != "engine" and self._is_conditional(node)):
                 yield node.lineno, f"“{ast.unparse(self._shown(node)).splitlines()[0]:.60}” is not a known use of {node.id.split('@')[0]}"
 
     def _is_optimised(self, node: ast.Name, place: ast.Assign) -> bool:
@@ -158,6 +164,14 @@ class Forms:
         made = place.value
         is_known = isinstance(made, ast.Call) and bool(self.script.called(made)) and call in made.args
         return is_known and self._use(node) == "parameters()"
+
+    def _is_conditional(self, node: ast.AST) -> bool:
+        """Whether it hangs on a condition: what is done to the model would then tell more than its noisy steps do."""
+        while node is not self.script.module:
+            node = self.script.around[node]
+            if isinstance(node, ast.If | ast.IfExp | ast.BoolOp | ast.While | ast.Try | ast.Assert):
+                return True
+        return False
 
     def _is_loader(self, name: str) -> bool:
         given = argument(self.call, "data_loader"), argument(self.call, "optimizer")
@@ -197,7 +211,7 @@ class Forms:
         """Parts of the model and optimiser, and what holds them, once these are set up."""
         tied, place_of = collections.defaultdict[str, set[str]](set), self.script.place_of
         for node in (part for statement in self.script.module.body[: place_of[id(self.place)]] for part in flow(statement)):
-            for target, value in _bindings(node):
+            for target, value in bindings(node):
                 for name in (part.id for part in self._held(value)):
                     tied[target].add(name)
                     tied[name].add(target)
@@ -232,26 +246,25 @@ class Forms:
                 self._held(inner.value if isinstance(inner, ast.keyword) else inner) if isinstance(inner, ast.expr | ast.keyword) else ()
             )
 
-    def _is_setting(self, value: ast.expr, depth: int = 0) -> bool:
+    def _is_setting(self, value: ast.expr) -> bool:
         script = self.script
         match value:
             case ast.Constant():
                 return True
             case ast.Name(id=name):
-                is_free = name in script.origins or not script.bound[name]
-                return is_free or (depth < 20 and name in script.values and self._is_setting(script.values[name], depth + 1))
+                if name not in self._settings:
+                    self._settings[name] = False  # of itself
+                    is_free = name in script.origins or not script.bound[name]
+                    self._settings[name] = is_free or (name in script.values and self._is_setting(script.values[name]))
+                return self._settings[name]
             case ast.Attribute(value=inner, attr=attribute):
-                return attribute == "shape" or self._is_setting(inner, depth)
-            case ast.Subscript(value=inner):
-                return self._is_setting(inner, depth)
+                return attribute == "shape" or self._is_setting(inner)
             case ast.Call(func=function):
                 return named(function) in _WORDS["settings"]
-            case ast.BinOp(left=left, right=right):
-                return self._is_setting(left, depth) and self._is_setting(right, depth)
-            case ast.UnaryOp(operand=one):
-                return self._is_setting(one, depth)
-            case ast.IfExp(body=one, orelse=other):
-                return self._is_setting(one, depth) and self._is_setting(other, depth)
+            case ast.Subscript(value=one) | ast.UnaryOp(operand=one):
+                return self._is_setting(one)
+            case ast.BinOp(left=one, right=other) | ast.IfExp(body=one, orelse=other):
+                return self._is_setting(one) and self._is_setting(other)
         return False
 
     def _changes(self) -> _Reasons:
@@ -277,22 +290,6 @@ class Forms:
             )
             if is_free and not is_known:
                 yield node.lineno, f"{ast.unparse(node.func):.40} is not defined in this text"
-
-
-def _bindings(node: ast.AST) -> Iterator[tuple[str, ast.expr]]:
-    """Names that a part of a statement binds, each with the expression that it is bound to a part of."""
-    match node:
-        case ast.Assign(targets=targets, value=value):
-            pass
-        case ast.AnnAssign(target=target, value=ast.expr() as value) | ast.AugAssign(target=target, value=value):
-            targets = [target]
-        case ast.NamedExpr(target=target, value=value) | ast.For(target=target, iter=value) | ast.comprehension(target=target, iter=value):
-            targets = [target]
-        case ast.withitem(context_expr=value, optional_vars=ast.expr() as target):
-            targets = [target]
-        case _:
-            return
-    yield from ((part.id, value) for target in targets for part in ast.walk(target) if isinstance(part, ast.Name))
 
 
 def _hiding(tree: ast.Module) -> _Reasons:

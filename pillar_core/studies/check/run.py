@@ -1,5 +1,6 @@
 """One run of noisy steps checked: what is certified under both relations, what the usual formulas say of it, and what to change."""
 
+import contextlib
 import dataclasses
 import math
 from collections.abc import Mapping
@@ -39,7 +40,7 @@ FIELDS = {
             high=MOST_NOISE,
         ),
         Param("epsilon", float, 3.0, "The ε that the library solves σ for.", low=0, low_open=True, high=1e6),
-        Param("delta", float, 1e-6, "Chance that ε may fail; far below 1/n.", low=0, low_open=True, high=1, high_open=True),
+        Param("delta", float, 1e-6, "Chance that ε may fail; far below 1/n.", low=1e-30, high=1, high_open=True),
         Param("l2_clip_norm", float, 1.0, "Largest norm of one row's gradient. ε hangs on there being one, not on its size.", low=0),
     )
 }
@@ -168,6 +169,16 @@ def _accumulated(reading: Reading) -> int:
 def _is_answered(name: str, values: Mapping[str, Any]) -> bool:
     """Whether a number, or another that stands for it, is known."""
     return name in values or ALTERNATIVES.get(name) in values
+
+
+def offered(reading: Reading) -> dict[str, Value]:
+    """The numbers that a script names and that a run can have, whether or not they count by themselves."""
+    found = dict[str, Value]()
+    for name, limit in _LIMITS.items():
+        with contextlib.suppress(SettingError):
+            if reading.values.get(name) is not None:
+                found[name] = limit.check(reading.values[name])
+    return found
 
 
 def sampler_of(reading: Reading, asked: str | None = None) -> str:

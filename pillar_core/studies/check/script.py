@@ -108,7 +108,10 @@ def _read(tree: ast.Module) -> Reading:
     if library == "tensorflow_privacy" and not CALLS[script.called(script.set_ups[0])].get("set_up"):
         found.setdefault("used_microbatching", True)  # the library's default
     if library == "opacus" and found.get("clipping", "flat") not in ("flat", "per_layer"):
-        reasons.append(f"Line {script.set_ups[0].lineno}: clipping = {found['clipping']!r} is not known.")
+        reasons.append(f"Line {script.set_ups[0].lineno}: clipping = {found['clipping']!r:.60} is not known.")
+    known = {"opacus": ("prv", "rdp", "gdp"), "fastdp": ("rdp", "glw", "all")}.get(library)
+    if known and "accountant" in found and found["accountant"] not in known:
+        reasons.append(f"Line {script.set_ups[0].lineno}: accountant = {found['accountant']!r:.60} is not known.")
     is_planned = bool({"planned_epochs", "planned_steps"} & set(found))
     if "epsilon" in found and ("delta" in hidden or (library in ("opacus", "fastdp") and not is_planned)):
         hidden.add("epsilon")  # what the noise is solved for is not known

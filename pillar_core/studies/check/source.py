@@ -30,6 +30,22 @@ def root(node: ast.AST) -> str:
     return node.id if isinstance(node, ast.Name) else ""
 
 
+def bindings(node: ast.AST) -> Iterator[tuple[str, ast.expr]]:
+    """Names that a part of a statement binds, each with the expression that it is bound to a part of."""
+    match node:
+        case ast.Assign(targets=targets, value=value):
+            pass
+        case ast.AnnAssign(target=target, value=ast.expr() as value) | ast.AugAssign(target=target, value=value):
+            targets = [target]
+        case ast.NamedExpr(target=target, value=value) | ast.For(target=target, iter=value) | ast.comprehension(target=target, iter=value):
+            targets = [target]
+        case ast.withitem(context_expr=value, optional_vars=ast.expr() as target):
+            targets = [target]
+        case _:
+            return
+    yield from ((part.id, value) for target in targets for part in ast.walk(target) if isinstance(part, ast.Name))
+
+
 class Script:
     """A script as a row of statements, what each name comes from, and the one call that sets privacy up."""
 
@@ -58,6 +74,14 @@ class Script:
             ast.unparse(node) for node in ast.walk(self.module) if isinstance(node, ast.Attribute) and not isinstance(node.ctx, ast.Load)
         }
         self.values = dict(self._bound_once())
+        self.bindings = collections.defaultdict[str, list[ast.expr]](list)
+        for node in flow(self.module):
+            for name, value in bindings(node):
+                self.bindings[name].append(value)
+        self.assigned = collections.defaultdict[str, list[ast.expr]](list)
+        for one in self.module.body:
+            if isinstance(one, ast.Assign) and len(one.targets) == 1:
+                self.assigned[named(one.targets[0])].append(one.value)
         self.is_mixed = bool(set_ups and statements) and self.statement is None
 
     def called(self, call: ast.Call) -> str:
@@ -67,7 +91,8 @@ class Script:
             whole = f"{self.origins[start]}{ast.unparse(call.func).removeprefix(start)}".split(".")
             if whole[0] not in CALLS["words"]["known"] or self.bound[start] > 1:
                 return ""
-            name = "scheduler" if whole[:3] == ["torch", "optim", "lr_scheduler"] else whole[-1]
+            is_schedule = whole[:3] == ["torch", "optim", "lr_scheduler"] and whole[-1] in CALLS["words"]["schedules"]
+            name = "scheduler" if is_schedule else whole[-1]
             if name == "PrivacyEngine" and whole[0] in ("fastDP", "private_transformers"):
                 return "FastPrivacyEngine"
         elif isinstance(call.func, ast.Name) and self.bound[name]:
@@ -107,12 +132,8 @@ class Script:
     def made(self, node: ast.expr | None) -> ast.expr | None:
         """A call, or the one that a name was first bound to, which the set-up may bind anew."""
         if isinstance(node, ast.Name):
-            bindings = [
-                one.value
-                for one in self.module.body
-                if isinstance(one, ast.Assign) and [named(target) for target in one.targets] == [node.id]
-            ]
-            return bindings[0] if len(bindings) == 1 else None
+            found = self.assigned[node.id]
+            return found[0] if len(found) == 1 else None
         return node
 
     def is_weighted(self) -> bool:

@@ -1,10 +1,10 @@
 """The statements of training that are known: a loop over batches with one noisy step each, or one call of fit."""
 
 import ast
-import builtins
 from collections.abc import Iterator, Mapping
 
 from pillar_core.studies.check.flat import bound, flow
+from pillar_core.studies.check.rows import Rows
 from pillar_core.studies.check.source import CALLS, Script, argument, named, root
 
 _Reasons = Iterator[tuple[int, str]]
@@ -56,11 +56,18 @@ def training(script: Script, kinds: Mapping[str, str]) -> _Reasons:
     if not is_plain or loop.orelse:
         yield loop.lineno, "this loop stands in more than one plain loop over a range"
     places = [loop.body.index(around) for call in (*backward, *steps) if (around := script.around[call]) in loop.body]
+    ending = (ast.Break, ast.Continue, ast.Return, ast.Raise, ast.Assert, ast.While)
+    for inner in ast.walk(outer if isinstance(outer, ast.For) else loop):
+        if isinstance(inner, ending):
+            yield inner.lineno, f"{type(inner).__name__.lower()} may end or join steps by what the private rows are"
+    for call in (one for one in script.calls if named(one.func) == "step"):
+        around = script.around[call]
+        if call.args or call.keywords:
+            yield call.lineno, "a step that is given something may run the model again, or follow the private rows"
+        if not isinstance(around, ast.Expr) or script.around[around] not in (loop, outer):
+            yield call.lineno, f"{ast.unparse(call):.40} is not taken in each round"
     if len(places) < len(backward) + len(steps) or places != sorted(places):
         yield loop.lineno, "backward, then step, are not taken once for each batch"
-    for call in steps:
-        if call.args or call.keywords:
-            yield call.lineno, "a step that is given something may run the model again"
     yield from _Batch(script, kinds, loop).reasons()
 
 
@@ -76,7 +83,7 @@ class _Batch:
     def __init__(self, script: Script, kinds: Mapping[str, str], loop: ast.For) -> None:
         self._script, self._kinds, self._loop = script, kinds, loop
         self._rows = {node.id for node in ast.walk(loop.target) if isinstance(node, ast.Name)}
-        self._outputs, self._losses = set[str](), set[str]()
+        self._targets, self._outputs, self._losses = set(self._rows), set[str](), set[str]()
 
     def reasons(self) -> _Reasons:
         for statement in self._loop.body:
@@ -102,7 +109,8 @@ class _Batch:
                     self._is_output(value),
                     self._is_loss(value),
                 )
-                for kept, holds in ((self._rows, is_rows), (self._outputs, is_output), (self._losses, is_loss)):
+                sorts = (self._rows, is_rows), (self._targets, self._is_target(value)), (self._outputs, is_output), (self._losses, is_loss)
+                for kept, holds in sorts:
                     kept -= names
                     kept |= names if holds else set()
                 return is_rows or is_output or is_loss or self._is_beside(statement)
@@ -112,15 +120,23 @@ class _Batch:
         return isinstance(call.func, ast.Name) and self._kinds.get(call.func.id) == "model"
 
     def _is_rows(self, given: ast.expr) -> bool:
+        """The batch in another place, type or shape."""
+        return self._is_moved(given, self._rows, [*CALLS["words"]["moves"], *CALLS["words"]["shapes"]])
+
+    def _is_target(self, given: ast.expr) -> bool:
+        """Labels in their own shape: several of one row would be several rows of the loss."""
+        return self._is_moved(given, self._targets, CALLS["words"]["moves"])
+
+    def _is_moved(self, given: ast.expr, names: set[str], methods: list[str]) -> bool:
         match given:
             case ast.Name(id=name):
-                return name in self._rows
+                return name in names
             case ast.Tuple(elts=parts):
-                return all(self._is_rows(part) for part in parts)
+                return all(self._is_moved(part, names, methods) for part in parts)
             case ast.Subscript(value=ast.Name(id=name), slice=ast.Constant()):
-                return name in self._rows
-            case ast.Call(func=ast.Attribute(value=inner, attr=method)) if method in CALLS["words"]["moves"]:
-                return self._is_rows(inner)
+                return name in names
+            case ast.Call(func=ast.Attribute(value=inner, attr=method)) if method in methods:
+                return self._is_moved(inner, names, methods)
         return False
 
     def _is_output(self, given: ast.expr) -> bool:
@@ -136,16 +152,20 @@ class _Batch:
             case ast.Name(id=name):
                 return name in self._losses or not (self._script.bound[name] or name in self._kinds)
             case ast.Call(func=function, args=[output, target], keywords=[]):
-                return self._is_output(output) and self._is_rows(target) and self._is_criterion(function, given)
+                return self._is_output(output) and self._is_target(target) and self._is_criterion(function, given)
         return False
 
     def _is_criterion(self, function: ast.expr, call: ast.Call) -> bool:
         if isinstance(function, ast.Name) and not self._script.bound[function.id]:
             return function.id in ("criterion", "loss_fn")  # a part of a script, which does not say more
-        if isinstance(function, ast.Name) and self._kinds.get(function.id) == "criterion":
-            return True
         made = function if isinstance(function, ast.Call) else self._script.meant(function)
-        return self._script.called(made if isinstance(made, ast.Call) else call) in CALLS["words"]["losses"]
+        if isinstance(function, ast.Name) and self._kinds.get(function.id) == "criterion":
+            made = self._script.made(argument(self._script.set_ups[0], "criterion"))
+        if made is None:
+            return isinstance(function, ast.Attribute | ast.Name) and self._script.called(call) in CALLS["words"]["losses"]
+        keywords = {keyword.arg for keyword in made.keywords} if isinstance(made, ast.Call) else set()
+        is_plain = isinstance(made, ast.Call) and not made.args and keywords <= {"reduction", "label_smoothing"}  # weights are shared out
+        return is_plain and isinstance(made, ast.Call) and self._script.called(made) in CALLS["words"]["losses"]
 
     def _is_beside(self, statement: ast.stmt) -> bool:
         """Whether it only counts, shows or keeps numbers: nothing is changed in place, no function of this text is called."""
@@ -161,7 +181,7 @@ class _Batch:
 
     def _is_harmless(self, part: ast.AST) -> bool:
         match part:
-            case ast.Call(func=ast.Name(id=name), keywords=[]) if hasattr(builtins, name) and not self._script.bound[name]:
+            case ast.Call(func=ast.Name(id=name), keywords=[]) if name in CALLS["words"]["plain_calls"] and not self._script.bound[name]:
                 return True
             case ast.Call(func=ast.Attribute(attr=method), keywords=keywords):
                 is_changing = method.endswith("_") or method == "backward" or any(keyword.arg in ("out", None) for keyword in keywords)
@@ -192,13 +212,15 @@ def fits(script: Script, kinds: Mapping[str, str]) -> _Reasons:
         loss = script.meant(given) if isinstance(given := [*other.args[1:2], argument(other, "loss")][0], ast.Name) else given
         if not isinstance(loss, ast.Constant | ast.Call | None):
             yield other.lineno, f"{ast.unparse(loss):.40} may couple the losses of several rows"
+    rows = Rows(script)
     for other in calls["fit"]:
+        if not all(rows.are_loaded(given) for given in (*other.args[:2], argument(other, "x"), argument(other, "y")) if given is not None):
+            yield other.lineno, "what the rows of fit were worked out from is not known"
         keywords = {keyword.arg for keyword in other.keywords}
         is_plain = len(other.args) <= 2 and keywords <= {*CALLS["fit"]["fields"], *CALLS["fit"]["others"]}
         if id(script.around.get(other)) not in script.place_of or len(calls["fit"]) > 1 or not is_plain:
             yield other.lineno, "fit is not called once, with x, y, epochs and batch_size alone"
-        made = script.meant(other.func.value) if isinstance(other.func, ast.Attribute) else None
-        if library == "jax_privacy" and made not in calls["make_private"]:
+        if library == "jax_privacy" and not any(made in calls["make_private"] for made in script.assigned[root(other.func)][-1:]):
             yield other.lineno, "fit is not that of the model that make_private returns"
         if (
             library == "tensorflow_privacy"

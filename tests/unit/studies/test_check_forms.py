@@ -3,7 +3,8 @@
 import pytest
 
 import pillar_core as pc
-from pillar_core.studies.check import read_script
+from pillar_core.errors import SettingError
+from pillar_core.studies.check import check_run, read_script
 
 HEAD = "from opacus import PrivacyEngine\nloader = DataLoader(rows, batch_size=500)\n"
 CALL = "module=model, optimizer=optimizer, data_loader=loader, noise_multiplier={}, max_grad_norm=1.0)\n"
@@ -148,12 +149,29 @@ WITHIN = {
     "teacher": "criterion(model(x), torch.tensor(teacher.predict(x))).backward()",
     "schedule's optimiser": LOSS + "\n        schedule.optimizer.noise_multiplier = 0.1",
     "gradients kept": LOSS + "\n        torch.save(body.weight.grad_sample, 'g')",
+    "weights shared out": "nn.CrossEntropyLoss(weight=w)(model(x), y).backward()",
+    "labels left out": "nn.CrossEntropyLoss(ignore_index=0)(model(x), y).backward()",
+    "several views of a row": "x, y = x.view(-1, 10), y.view(-1)\n        " + LOSS,
+    "loss ends it": LOSS + "\n        if loss.item() < 0.1:\n            exit()",
+    "loss schedules it": LOSS + "\n        schedule.step(loss)",
+    "loss schedules at times": LOSS + "\n        if loss.item() < 0.1:\n            schedule.step()",
+    "loss ends the epochs": LOSS + "\n        total = loss.item()\n    if total < 0.1:\n        break\n    for _ in ():",
+    "loss keeps the best": LOSS
+    + "\n        total = loss.item()\n    if total < 0.1:\n        torch.save(model.state_dict(), 'best')\n    for _ in ():",
     "rows put in": "rows.tensors = (X[:1].expand(9, 10), t[:1].expand(9))\n        " + LOSS,
 }
 AROUND = {
     "part fitted after": WORK.format(LOSS) + "head.weight.data = torch.linalg.lstsq(body(X), t).solution\n",
     "part begun from rows": WORK.format(LOSS).replace("rows = T", "head.weight.data.copy_(X.mean(0))\nrows = T"),
     "scaled by all rows": WORK.format(LOSS).replace("rows = T", "X = StandardScaler().fit_transform(X)\nrows = T"),
+    "schedule that looks": WORK.format(LOSS).replace("lr_scheduler.StepLR(optimizer, 1)", "lr_scheduler.ReduceLROnPlateau(optimizer)"),
+    "schedule of its own": WORK.format(LOSS).replace("StepLR(optimizer, 1)", "LambdaLR(optimizer, lambda e: 1 / total)"),
+    "centred by all rows": WORK.format(LOSS).replace("rows = T", "X = (X - X.mean(0)) / X.std(0)\nrows = T"),
+    "centred under another name": WORK.format(LOSS).replace("rows = T", "m = X.mean(0)\nZ = X - m\nrows = T").replace("set(X", "set(Z"),
+    "turned by all rows": WORK.format(LOSS).replace("set(X, t", "set(X @ torch.linalg.svd(X)[2].T, t"),
+    "rows joined": WORK.format(LOSS).replace("set(X, t", "set(torch.cat([X, X]), torch.cat([t, t])"),
+    "Keras centred": "x = load(1)\nx = x - x.mean()\no = DPKerasSGDOptimizer(1.0, 1.0, 500)\nm.fit(x, y, epochs=10, batch_size=500)\n",
+    "Keras adapted": "n.adapt(x)\no = DPKerasSGDOptimizer(1.0, 1.0, 500)\nm.fit(x, y, epochs=10, batch_size=500)\n",
     "neighbours": WORK.format(LOSS) + "knn.fit(X, t)\n",
     "run again": "import subprocess\n" + WORK.format(LOSS),
     "patched": "from unittest import mock\n" + WORK.format(LOSS),
@@ -250,6 +268,8 @@ def test_what_the_cases_change_is_followed_as_it_was():
     assert not read_script(plain).unfollowed
     keras = "m = keras_api.make_private(model, p)\nm.compile('sgd', 'mse')\nm.fit(x, y, epochs=10)\n"
     assert not read_script(JAX.format("train_steps=1000, train_size=50_000") + keras).unfollowed
+    scaled = WORK.format(LOSS).replace("rows = T", "X = X.float() / 255\nrows = T").replace("StepLR", "CosineAnnealingLR")
+    assert not read_script(scaled).unfollowed
     options = "import argparse\np = argparse.ArgumentParser()\np.add_argument('--sigma', type=float, default=4.0)\nargs = p.parse_args()\n"
     assert read_script(options + SET_UP.format(NAMES, "args.sigma")).values["noise_multiplier"] == 4.0
 
@@ -258,6 +278,28 @@ def test_a_script_of_many_faults_or_deep_parts_is_told_of_few():
     """Each reason costs the text of its statement, each part within another a walk over those around it."""
     assert len(read_script(PLAIN + "model\n" * 8_000).unfollowed) == 20
     assert "nests more than 100" in read_script(PLAIN + "model" + ".a" * 200).unfollowed[0]
+
+
+def test_names_of_names_are_followed_once():
+    """Forty names in each of eight levels were some 10^12 visits."""
+    lines = ["a0 = 1", *(f"a{level + 1} = " + " + ".join([f"a{level}"] * 40) for level in range(8)), "model = Net(a8)"]
+    assert "what is set up" not in " ".join(read_script("\n".join(lines) + "\n" + PLAIN).unfollowed)
+    assert read_script("x = 1\n" * 400 + "PrivacyEngine().make_private(data_loader=x, noise_multiplier=1.0)\n" * 500).unfollowed
+
+
+def test_an_accountant_that_its_library_lacks_is_asked_about():
+    text = PLAIN.replace("PrivacyEngine()", "PrivacyEngine(accountant='![m](http://host/x.png)')")
+    assert "accountant" in " ".join(read_script(text).unfollowed)
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"noise_multiplier": float("inf")}, {"steps": 0}, {"n": 0}, {"batch_size": 0}, {"delta": 1e-199}, {"epochs": float("nan")}]
+)
+def test_the_function_that_pages_call_checks_its_numbers(wrong):
+    """Links reach it past `pc.check_run`: an infinite σ kept a server busy without end."""
+    run = {"n": 50_000, "batch_size": 500, "delta": 1e-5, "noise_multiplier": 1.0} | ({} if "steps" in wrong else {"epochs": 10})
+    with pytest.raises(SettingError):
+        check_run(**(run | wrong))
 
 
 def test_a_whole_script_of_known_forms_keeps_its_epsilon():

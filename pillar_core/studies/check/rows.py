@@ -1,0 +1,70 @@
+"""Where the rows of a script come from: loaded, and changed by constants alone, or worked out from one another."""
+
+import ast
+
+from pillar_core.studies.check.source import CALLS, Script, named
+
+_WORDS = CALLS["words"]
+
+
+class Rows:
+    """Whether expressions are rows as they were loaded; each name is looked at once."""
+
+    def __init__(self, script: Script) -> None:
+        self._script = script
+        self._loaded: dict[str, bool] = {}
+        self._fixed: dict[str, bool] = {}
+
+    def are_loaded(self, given: ast.expr) -> bool:
+        """Rows that were read somewhere, at most cut out, converted or scaled by constants."""
+        match given:
+            case ast.Name(id=name):
+                if name not in self._loaded:
+                    self._loaded[name] = True  # of itself, changed
+                    self._loaded[name] = self._is_foreign(name) or (
+                        bool(values := self._script.bindings[name]) and all(map(self.are_loaded, values))
+                    )
+                return self._loaded[name]
+            case ast.Tuple(elts=parts) | ast.List(elts=parts):
+                return all(map(self.are_loaded, parts))
+            case ast.BinOp(left=left, right=right):
+                return self.are_loaded(left) and self.are_fixed(right)
+            case ast.Subscript(value=inner, slice=place):
+                return self.are_loaded(inner) and self.are_fixed(place)
+            case ast.Attribute(value=inner, attr=name):
+                return name in _WORDS["parts_of_rows"] and self.are_loaded(inner)
+            case ast.Call(func=function, args=args, keywords=keywords):
+                is_own = isinstance(function, ast.Name) and not self._is_foreign(function.id)
+                if is_own or not all(self.are_fixed(keyword.value) for keyword in keywords):
+                    return False
+                if named(function) in _WORDS["conversions"]:
+                    is_method = isinstance(function, ast.Attribute) and not self.are_fixed(function.value)
+                    given, *rest = [function.value, *args] if is_method and isinstance(function, ast.Attribute) else args or [function]
+                    return self.are_loaded(given) and all(map(self.are_fixed, rest))
+                return named(function).startswith(("load", "read", "fetch")) and all(map(self.are_fixed, args))
+        return False
+
+    def are_fixed(self, given: ast.AST) -> bool:
+        """Constants, imports and what is made of them, no statistic among it."""
+        for part in ast.walk(given):
+            if isinstance(part, ast.Attribute | ast.Name) and named(part) in _WORDS["statistics"]:
+                return False
+            if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load) and not self._is_fixed_name(part.id):
+                return False
+        return True
+
+    def _is_fixed_name(self, name: str) -> bool:
+        if name not in self._fixed:
+            self._fixed[name] = False
+            self._fixed[name] = self._is_foreign(name) or (
+                bool(values := self._script.bindings[name])
+                and all(self.are_fixed(value) and not any(map(self._is_read, ast.walk(value))) for value in values)
+            )
+        return self._fixed[name]
+
+    def _is_read(self, part: ast.AST) -> bool:
+        is_set = isinstance(part, ast.Call) and self._script.called(part) in _WORDS["sets"]
+        return is_set or (isinstance(part, ast.Call) and named(part.func).startswith(("load", "read", "fetch")))
+
+    def _is_foreign(self, name: str) -> bool:
+        return name in self._script.origins or not self._script.bound[name]
