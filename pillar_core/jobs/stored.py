@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+import re
 import shutil
 import tempfile
 from typing import Any
@@ -42,8 +43,10 @@ def put(features: FeatureSet, store: str) -> Stored:
     """Keeps the features' arrays below `store`, unless they are there. They stay until somebody removes them there.
 
     Raises:
-        JobError: the address cannot be written.
+        JobError: the address cannot be written, or names no place below its protocol.
     """
+    if not isinstance(store, str) or not _told(store).rpartition("://")[2].strip("/:…@ "):
+        raise JobError(_told(f"{VARIABLE} must name a place, such as s3://bucket/folder; got {store!r}."))
     images = {} if features.images is None else {f"images_{name}": getattr(features.images, name) for name in _ROWS}
     arrays = {name: value for name, value in ({name: getattr(features, name) for name in _ROWS} | images).items() if value is not None}
     address = f"{store.rstrip('/')}/{_content(arrays)}.npz"
@@ -54,7 +57,7 @@ def put(features: FeatureSet, store: str) -> Stored:
             with files.transaction, files.open(path, "wb") as file:
                 codec.write_npz(arrays, file)
     except _WRONG as error:
-        raise JobError(f"features cannot be kept at {store}, which {VARIABLE} names: {error}.") from error
+        raise JobError(_told(f"features cannot be kept at {store}, which {VARIABLE} names: {error}.")) from error
     return Stored(address, _with(features, {}))
 
 
@@ -68,6 +71,11 @@ def _content(arrays: dict[str, Array]) -> str:
     return fingerprint(dict(sorted(arrays.items())))
 
 
+def _told(message: str) -> str:
+    """The message without the credentials that its addresses hold."""
+    return re.sub(r"://\S*@", "://…@", message)
+
+
 @functools.lru_cache(maxsize=2)
 def _read(address: str) -> dict[str, Array]:
     root = store.default().root
@@ -79,9 +87,9 @@ def _read(address: str) -> dict[str, Array]:
             arrays = codec.map_npz(copy.name)
         is_whole = address.rpartition("/")[2] == f"{_content(arrays)}.npz"
     except _WRONG as error:
-        raise JobError(f"features cannot be read at {address}: {error}.") from error
+        raise JobError(_told(f"features cannot be read at {address}: {error}.")) from error
     if not is_whole:
-        raise JobError(f"what lies at {address} is not what was put there; remove it, then retry.")
+        raise JobError(_told(f"what lies at {address} is not what was put there; remove it, then retry."))
     for array in arrays.values():  # the next task takes the same ones
         array.flags.writeable = False
     return arrays

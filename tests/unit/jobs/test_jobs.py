@@ -915,6 +915,30 @@ def test_stored_features_come_back_whole_or_not_at_all(tmp_path: Path, monkeypat
             stored.put(features, nowhere)
 
 
+@pytest.mark.parametrize(
+    "address",
+    ["", None, 3, " ", "/", "//", "::", "s3://", "github://", "reference://", "file:///", "simplecache::s3://", "s3://me:secret@"],
+)
+def test_an_address_without_a_place_is_refused(address: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(JobError, match=r"PILLAR_FEATURES.*s3://bucket/folder") as refused:
+        stored.put(pc.features(np.ones((4, 2)), np.arange(4) % 2), address)
+    assert "secret" not in str(refused.value)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    "address", ["nosuch://me:secret@host/x", "http://me:s@ecret@127.0.0.1:1/x", "simplecache::nosuch://me:secret@host/x"]
+)
+def test_no_message_repeats_the_credentials_of_an_address(address: str) -> None:
+    rows = pc.features(np.ones((4, 2)), np.arange(4) % 2)
+    for call in (lambda: stored.put(rows, address), stored.Stored(f"{address}/a.npz", rows).read):
+        with pytest.raises(JobError, match=r"://…@") as refused:
+            call()
+        assert "ecret" not in str(refused.value)
+        assert "me:" not in str(refused.value)
+
+
 def an_npz(compression: int = zipfile.ZIP_STORED, **members: bytes) -> bytes:
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w", compression) as archive:
