@@ -249,3 +249,26 @@ def test_nobody_closes_the_classes_of_others(start: Start, monkeypatch: pytest.M
     monkeypatch.setattr("time.time", lambda: now + 25 * 3600)
     assert "lesson-class" in switched_on("e").query_params["controls"]
     assert open_now() == [False, False, False]
+
+
+def test_classes_that_nobody_uses_for_an_hour_make_room(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many browsers somebody invents; the fewest answers first, and no class that somebody has open."""
+    monkeypatch.setattr(classroom, "_CLASSES", {})
+    monkeypatch.setattr(classroom, "_MOST", 3)
+    now = time.time()
+
+    def switched_on(browser: str) -> AppTest:
+        return opened(start("learn", lesson="1", browser=browser)).toggle(key="lesson-class-switch").set_value(True).run()
+
+    answered, joined, _ = (switched_on(browser).query_params["controls"] for browser in "abc")
+    student = start("learn", lesson="1", controls=answered, v="2", browser="s")
+    student.radio(key="lesson-radio-1").set_value(0).run()
+    student.button(key="lesson-reveal").click().run()
+    monkeypatch.setattr("time.time", lambda: now + 3000)
+    assert "3 classes" in words(switched_on("d"))
+    start("learn", lesson="1", controls=joined, v="2", browser="s")
+    monkeypatch.setattr("time.time", lambda: now + 4000)
+    assert "lesson-class" in switched_on("d").query_params["controls"]
+    is_open = [opened(start("learn", lesson="1", controls=one, v="2", browser="s")) for one in (answered, joined)]
+    assert [bool(one.toggle(key="lesson-class-switch").value) for one in is_open] == [True, True]
+    assert "3 classes" in words(switched_on("e"))

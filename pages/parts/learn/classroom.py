@@ -15,17 +15,23 @@ from pillar_core.data import owners
 _Answers = dict[str, list[int]]
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass
 class _Class:
+    code: str
     owner: str
     opened_at: float
+    used_at: float
     answers: _Answers
 
+    def count(self) -> int:
+        return sum(map(len, list(self.answers.values())))
 
-_NAME, _MOST, _MOST_EACH, _LASTS = "lesson-class", 100, 3, 24 * 3600
+
+_NAME, _MOST, _MOST_EACH, _LASTS, _IDLE = "lesson-class", 100, 3, 24 * 3600, 3600
 WHEN = ("before", "after")
 _CLASSES: dict[str, _Class] = {}
-"""The open classes by code, oldest first. One browser closes its own alone, and those that have lasted for a day."""
+"""The open classes by code, oldest first. One browser closes its own alone, those that have lasted for a day, and where there is no room
+one whose link nobody used for an hour."""
 
 
 def switch() -> None:
@@ -34,7 +40,7 @@ def switch() -> None:
     key = local.unlinked("lesson-class-switch", "The link names the class instead.")
     st.toggle("Count the guesses of the class", value=is_open(), key=key, help=hint, on_change=_switched, args=(key,))
     if st.session_state.pop("lesson-class-refused", False):
-        st.warning(f"This server counts for {_MOST} classes, the most that it can: open one tomorrow, or go on without the counts.")
+        st.warning(f"This server counts for {_MOST} classes, the most that it can: open one in an hour, or go on without the counts.")
 
 
 def is_open() -> bool:
@@ -79,23 +85,30 @@ def asked(lesson: Lesson, when: str, place: int) -> str:
 
 def _answers() -> _Answers | None:
     found = _CLASSES.get(str(local.linked(_NAME, "")))
-    return None if found is None else found.answers
+    if found is None:
+        return None
+    found.used_at = time.time()
+    return found.answers
 
 
 def _switched(key: str) -> None:
     if not st.session_state[key]:
         local.link(_NAME, "")
         return
-    for code, one in list(_CLASSES.items()):
-        if one.opened_at < time.time() - _LASTS:
-            _CLASSES.pop(code, None)
-    own = {code: sum(map(len, list(one.answers.values()))) for code, one in list(_CLASSES.items()) if one.owner == owners.own_id()}
-    if len(own) >= _MOST_EACH:  # the one of the fewest answers goes: whoever opens many closes no lively one
-        _CLASSES.pop(min(own, key=own.__getitem__), None)
-    elif len(_CLASSES) >= _MOST:
-        st.session_state[key] = False
-        st.session_state["lesson-class-refused"] = True
-        return
+    now, owner = time.time(), owners.own_id()
+    for one in list(_CLASSES.values()):
+        if one.opened_at < now - _LASTS:
+            _CLASSES.pop(one.code, None)
+    own = [one for one in list(_CLASSES.values()) if one.owner == owner]
+    idle = [one for one in list(_CLASSES.values()) if one.used_at < now - _IDLE]
+    if len(own) >= _MOST_EACH or len(_CLASSES) >= _MOST:
+        leaving = own if len(own) >= _MOST_EACH else idle
+        if not leaving:
+            st.session_state[key] = False
+            st.session_state["lesson-class-refused"] = True
+            return
+        # the one of the fewest answers: whoever opens many closes no lively one
+        _CLASSES.pop(min(leaving, key=_Class.count).code, None)
     code = secrets.token_hex(4)
-    _CLASSES[code] = _Class(owners.own_id(), time.time(), {})
+    _CLASSES[code] = _Class(code, owner, now, now, {})
     local.link(_NAME, code)
