@@ -17,7 +17,7 @@ from unittest.mock import patch
 import numpy as np
 import torch
 
-from contract import checks, test_screening_releases
+from contract import checks, test_persons_and_tuning, test_screening_releases
 from contract.cases import case_for, small_split
 from pillar_core import ledger, rng
 from pillar_core.engine import gradient
@@ -34,16 +34,20 @@ from pillar_core.methods.parts.deep import gradients as deep_gradients
 from pillar_core.methods.parts.deep import settings as deep_settings
 from pillar_core.methods.voting import prototypes
 from pillar_core.rng import Streams
+from pillar_core.runs import run as runs
 from pillar_core.screening import release as screening_release
 from pillar_core.splits import View
+from pillar_core.splits import split as splits
 from pillar_core.studies.evidence import attacks
-from pillar_core.types import RunSpec
+from pillar_core.studies.tuning import selection
+from pillar_core.types import Persons, RunSpec
 
 EXPONENTIAL = importlib.import_module("pillar_core.mechanisms.exponential")
 """The module: its package has a function of that name."""
 SCREENING = "screening"
 PRINTED = "pillar_noisy_sgd, printed"
 DEEP = "private_fine_tuning"
+SPLIT, TUNE = test_persons_and_tuning.CHECKS
 
 
 @dataclasses.dataclass(frozen=True)
@@ -255,6 +259,25 @@ def normal_choice(original: Any) -> Any:
     )
 
 
+def of_first_rows(original: Any) -> Any:
+    """Rows that are taken out keep the persons of as many first rows."""
+    return lambda self, rows: original(self, np.arange(len(rows)))
+
+
+def in_pairs_of_one(original: Any) -> Any:
+    """Two rows of a person count as one where they are kept."""
+
+    def by_person(*given: Any) -> Any:
+        first, place = original(*given)
+        return first, (place + 1) // 2
+
+    return by_person
+
+
+def twice_as_many(original: Any) -> Any:
+    return lambda *law: 2 * original(*law)
+
+
 def double_charge(original: Any) -> Any:
     return lambda noise_multiplier, **more: original(2 * noise_multiplier, **more)
 
@@ -406,6 +429,18 @@ FAULTS = (
     Fault("clip", "losses count four times", hyfree_dp, "loss_sums", counted_four_times, ("hyfree_dp",)),
     Fault("clip", "losses cut four times as high", hyfree_dp, "loss_sums", cut_higher, ("hyfree_dp",), settings={"learning_rate": 500.0}),
     Fault("ledger", "the larger of two joint charges", ledger, "joint_noise_multiplier", lambda _: max, ("gep",)),
+    Fault("persons", "rows set apart leave others their persons", Persons, "at", of_first_rows, (SPLIT,)),
+    Fault("persons", "two rows kept for one counted", splits, "_by_person", in_pairs_of_one, (SPLIT,)),
+    Fault("persons", "a person priced as one row", runs, "of_person", lambda _: lambda event, rows: event, (SPLIT,)),
+    Fault(
+        "selection",
+        "half of the trials are priced",
+        ledger,
+        "selected",
+        lambda original: lambda event, mean_trials, shape: original(event, mean_trials=mean_trials / 2, shape=shape),
+        (TUNE,),
+    ),
+    Fault("selection", "twice as many trials as the law draws", selection, "_trials", twice_as_many, (TUNE,)),
 )
 
 
@@ -442,6 +477,8 @@ def caught_by_the_page(fault: Fault) -> bool:
 
 
 def _checks(fault: Fault, learner: str) -> list[tuple[str, Callable[[], None]]]:
+    if learner in test_persons_and_tuning.CHECKS:
+        return [(check.__name__, check) for check in test_persons_and_tuning.CHECKS[learner]]
     if learner == SCREENING:
         return [
             ("noise_is_as_charged", test_screening_releases.test_the_noise_of_the_moment_is_as_charged),

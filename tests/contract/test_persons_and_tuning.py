@@ -1,0 +1,87 @@
+"""What no single learner promises: ε of a person counts all of their rows, and tuning runs as many trials as it prices."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from unittest.mock import patch
+
+import numpy as np
+from scipy.stats import norm
+
+import pillar_core as pc
+from pillar_core.data.images import loading
+from pillar_core.data.parts import Parts
+from pillar_core.studies.tuning import selection
+from pillar_core.types import Persons, RunSpec
+
+MOST, EPSILON, DELTA, MEAN_TRIALS = 3, 2.0, 1e-5, 3.0
+TUNED = 100
+"""Choices whose trials are counted; one standard error of their mean is a quarter of a trial."""
+
+
+def images() -> pc.Dataset:
+    """Persons of five images each, with the person's number and the image's own in its pixels, and no test images."""
+    who = np.repeat(np.arange(100), 5)
+    pixels = np.zeros((500, 4, 4), dtype=np.uint8)
+    pixels[:, 0, 0], pixels[:, 0, 1] = who, np.arange(500) % 5
+    return loading.checked_images(Parts(pixels, who % 2, None, None, None, (), persons=Persons(who, MOST)), name="images")
+
+
+def test_each_row_keeps_its_person() -> None:
+    found = images()
+    assert found.persons is not None
+    assert (found.persons.of == found.x_train[:, 0, 0]).all()
+
+
+def test_a_person_has_no_more_private_rows_than_are_priced() -> None:
+    data = images()
+    split = pc.split(data, public_fraction=0.2)
+    assert np.bincount(data.x_train[split.private, 0, 0]).max() == split.rows_per_person == MOST
+
+
+def test_the_noise_is_that_of_all_rows_of_a_person() -> None:
+    """Full Gaussian runs of a person with m rows have μ = m√T/σ; δ of μ in closed form (Dong, Roth & Su 2022, Corollary 2.13)."""
+    settings = pc.run("noisy_gd", pc.split(images(), public_fraction=0.2), epsilon=EPSILON, delta=DELTA).settings
+    mu = MOST * math.sqrt(settings["steps"]) / settings["noise_multiplier"]
+    delta = norm.cdf(-EPSILON / mu + mu / 2) - math.exp(EPSILON) * norm.cdf(-EPSILON / mu - mu / 2)
+    # the noise is solved for to a relative 1e-6 or better
+    assert delta <= DELTA * (1 + 1e-4)
+
+
+def tuned(seed: int | None = 0) -> selection.Tuned:
+    split = pc.split(pc.load_dataset("breast_cancer"), public_fraction=0.3)
+    asked = RunSpec.asked("noisy_gd", epsilon=EPSILON, delta=DELTA, steps=2, seed=seed)
+    return selection.tune(asked, split, [{"learning_rate": 1.0}], mean_trials=MEAN_TRIALS, law=selection.Law.GEOMETRIC)
+
+
+def test_the_price_is_that_of_the_declared_number_of_trials() -> None:
+    """Papernot & Steinke 2022, Theorem 2 for the geometric law (η = 1, γ = 1/mean), a Gaussian of RDP λμ²/2, at the best of many orders."""
+    settings = tuned().record.settings
+    mu = math.sqrt(settings["steps"]) / settings["noise_multiplier"]
+    orders = np.exp(np.linspace(math.log(1.01), math.log(1000), 400))
+    inner = (2 * (1 - 1 / orders) * orders * mu**2 / 2 + 2 * math.log(MEAN_TRIALS) / orders).min()
+    rdp = orders * mu**2 / 2 + inner + math.log(MEAN_TRIALS) / (orders - 1)
+    found = (rdp + np.log1p(-1 / orders) - np.log(DELTA * orders) / (orders - 1)).min()
+    # grids of orders differ by some tenths of a percent
+    assert found <= EPSILON * 1.01
+
+
+def test_as_many_trials_run_as_are_declared() -> None:
+    record, ran = tuned().record, []
+    with patch.object(selection, "run_many", lambda solved, split: ran.extend(solved) or [record] * len(solved)):
+        for seed in range(TUNED):
+            tuned(seed)
+    # the geometric law of mean m has variance m² − m
+    assert abs(len(ran) / TUNED - MEAN_TRIALS) <= 5 * math.sqrt((MEAN_TRIALS**2 - MEAN_TRIALS) / TUNED)
+
+
+CHECKS: dict[str, tuple[Callable[[], None], ...]] = {
+    "split": (
+        test_each_row_keeps_its_person,
+        test_a_person_has_no_more_private_rows_than_are_priced,
+        test_the_noise_is_that_of_all_rows_of_a_person,
+    ),
+    "tune": (test_the_price_is_that_of_the_declared_number_of_trials, test_as_many_trials_run_as_are_declared),
+}
+"""By where a fault is planted."""
