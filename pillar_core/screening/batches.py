@@ -10,11 +10,13 @@ from pillar_core.deferred import torch
 from pillar_core.errors import DataError
 from pillar_core.params import Param
 from pillar_core.rng import stream
-from pillar_core.types import Dataset
+from pillar_core.types import Dataset, FeatureSet
 
 SIZE = Param("size", int, 32, "Side of the images.", low=1, high=1024, unit="pixels")
 LABEL_CLASSES = 10
 """Random labels are drawn over ten classes of the model, whatever the data's own classes (gsd, section 4.2)."""
+MIXTURE = "mixture"
+"""Known of sets that `mixture` made. ε protects no row of them: how many rows are drawn of each set hangs on the sizes of all."""
 
 
 def chosen_rows(n_rows: int, m: int, *, seed: int, repeat: int = 0) -> Array:
@@ -68,10 +70,11 @@ def mixture(sets: Sequence[Dataset], *, name: str, size: Annotated[int, SIZE] = 
     """The rows of several image sets, equally many of each, shuffled, as colour images of one size; without labels.
 
     Raises:
-        DataError: a set that holds no images.
+        DataError: a set that holds no images, or several rows of a person.
     """
     if not sets:
         raise DataError("a mixture needs at least one set.")
+    refuse_persons(sets)
     for data in sets:
         require_images(data, "mixture")
     share = min(len(data.x_train) for data in sets)
@@ -81,4 +84,16 @@ def mixture(sets: Sequence[Dataset], *, name: str, size: Annotated[int, SIZE] = 
         pixels = torch.cat(list(image_batches(rows, size))) * 127.5 + 127.5
         parts.append(pixels.permute(0, 2, 3, 1).round().clamp(0, 255).byte().numpy())
     rows = np.concatenate(parts)[stream(seed, "mixture order").permutation(share * len(sets))]
-    return Dataset(name, np.ascontiguousarray(rows), None, title=name, synthetic=all(data.synthetic for data in sets))
+    is_synthetic = all(data.synthetic for data in sets)
+    return Dataset(name, np.ascontiguousarray(rows), None, title=name, synthetic=is_synthetic, known={MIXTURE: len(sets)})
+
+
+def refuse_persons(sets: Sequence[Dataset | FeatureSet]) -> None:
+    """Refuses parts of a mixture that declare persons, of whom one may have rows in several.
+
+    Raises:
+        DataError: naming the set.
+    """
+    for one in sets:
+        if one.persons is not None:
+            raise DataError(f"{one.name!r} has several rows of a person, and a mixture does not know whose rows are whose: name it alone.")

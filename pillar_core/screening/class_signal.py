@@ -30,6 +30,7 @@ from pillar_core.fingerprint import fingerprint
 from pillar_core.ledger import Ledger
 from pillar_core.mechanisms import GaussianMechanism
 from pillar_core.rng import Stream, Streams, stream
+from pillar_core.screening.batches import MIXTURE
 from pillar_core.screening.ranking import LEVEL, ranked, row_of
 from pillar_core.splits.transform import Transform
 from pillar_core.types import Dataset, FeatureSet, NeighboringRelation, Provenance
@@ -147,9 +148,9 @@ def ranking(
         DataError: private rows without labels, sets of other widths, candidates of less than two rows or of equal rows.
         SettingError: no candidate, ε not in (0, ∞), δ out of range.
     """
-    require(private, public)
     whose = ONE_EACH if private.persons else ""
     private = private if epsilon is None else one_each(private)
+    require(private, public)
     params.DELTA.check(delta)
     if epsilon is not None and not 0 < epsilon < math.inf:
         raise SettingError(f"epsilon must be above 0 and finite (leave it out for a non-private diagnostic); got {epsilon!r}.")
@@ -229,7 +230,13 @@ def require(private: FeatureSet, public: Mapping[str, FeatureSet]) -> None:
 
 
 def one_each(private: Rows) -> Rows:
-    """The rows that a release is made of: where one person may have several, the first of each, so that a row is a person."""
+    """The rows that a release is made of: where one person may have several, the first of each, so that a row is a person.
+
+    Raises:
+        DataError: a mixture.
+    """
+    if MIXTURE in private.known:
+        raise DataError(f"{private.name!r} mixes several sets, and how many rows it has of each hangs on all rows. Name one private set.")
     if private.persons is None:
         return private
     first = np.sort(np.unique(private.persons.of, return_index=True)[1])

@@ -19,6 +19,7 @@ from pillar_core.errors import DataError
 from pillar_core.fingerprint import fingerprint
 from pillar_core.runs.loading import through_backbone
 from pillar_core.screening import class_signal
+from pillar_core.screening.batches import MIXTURE, refuse_persons
 from pillar_core.screening.class_signal import Rows
 from pillar_core.studies.screening import benefit as by_name
 from pillar_core.studies.screening.gradient_energy import captured
@@ -194,9 +195,11 @@ def features_of(name: str, *, n: int | None = None, seed: int = 0, progress: Pro
     parts = [through_backbone(extracted(part, n=n, seed=seed), BACKBONE, progress=progress) for part in name.split("+")]
     if len(parts) == 1:
         return parts[0]
+    refuse_persons(parts)
     least = min(len(part.x_train) for part in parts)
     rows = np.concatenate([part.x_train[:least] for part in parts])
-    return dataclasses.replace(parts[0], x_train=rows, y_train=None, x_test=None, y_test=None, name=name, images=None)
+    known = {MIXTURE: len(parts)}
+    return dataclasses.replace(parts[0], x_train=rows, y_train=None, x_test=None, y_test=None, name=name, images=None, known=known)
 
 
 def extracted(name: str, *, n: int | None = None, seed: int = 0) -> Dataset:

@@ -12,9 +12,10 @@ from pillar_core.errors import DataError, SettingError, UnsupportedError
 from pillar_core.methods import METHODS
 from pillar_core.runs import sweep
 from pillar_core.runs.statement import spent_event, statement
-from pillar_core.screening import trim
+from pillar_core.screening import mixture, trim
 from pillar_core.studies.advice.paid import chosen_and_trained
-from pillar_core.studies.screening.answers import _every
+from pillar_core.studies.screening import answers
+from pillar_core.studies.screening.answers import Ask, _every, computed
 from pillar_core.studies.tuning import selection
 from pillar_core.types import Dataset, Persons, RunSpec
 
@@ -184,13 +185,69 @@ def test_a_private_screening_reads_one_row_of_each_person(score):
     data, public = _declared(), _brought()[0]
     settings = {"scores": (score,), "epsilon": 1.0, "allow_overlap": True, **_MODEL[score]}
     found = pc.screen(data, {"other": public}, **settings)
-    first = np.sort(np.unique(data.persons.of, return_index=True)[1])
-    alone = dataclasses.replace(data, x_train=data.x_train[first], y_train=data.y_train[first], persons=None)
-    expected = pc.screen(alone, {"other": public}, **settings)
+    expected = pc.screen(_first_of_each(data), {"other": public}, **settings)
     assert found["value"].tolist() == expected["value"].tolist()
     assert found.attrs["guarantee"].startswith(expected.attrs["guarantee"])
     assert "a row is a person" in found.attrs["guarantee"]
-    assert "a row is a person" in trim(data, public, share=0.5, epsilon=1.0).guarantee
+
+
+def _first_of_each(data):
+    first = np.sort(np.unique(data.persons.of, return_index=True)[1])
+    return dataclasses.replace(data, x_train=data.x_train[first], y_train=data.y_train[first], persons=None)
+
+
+def test_a_trim_counts_one_vote_of_each_person():
+    data, public = _declared(), _brought()[0]
+    found, expected = (trim(one, public, share=0.5, epsilon=1.0) for one in (data, _first_of_each(data)))
+    assert found.votes["votes"].tolist() == expected.votes["votes"].tolist()
+    assert "a row is a person" in found.guarantee
+
+
+def test_a_ranking_by_name_reads_one_row_of_each_person(monkeypatch, tmp_path):
+    monkeypatch.setenv("PILLAR_CACHE", str(tmp_path))
+    data, public = _declared(), {"other": _brought()[0]}
+    asked = Ask("ranking", "own", ("other",), score="class_signal", epsilon=1.0)
+    found, expected = (
+        computed(dataclasses.replace(asked, private=name), sets=(one, public))
+        for name, one in (("own", data), ("first", _first_of_each(data)))
+    )
+    assert found["value"].tolist() == expected["value"].tolist()
+    assert "a row is a person" in found.attrs["guarantee"]
+
+
+def _images(seed: int, persons: Persons | None = None) -> Dataset:
+    pixels, labels = np.random.default_rng(seed).integers(256, size=(120, 8, 8)).astype(np.uint8), np.arange(120) % 3
+    return Dataset(f"images {seed}", pixels, labels, pixels[:9], labels[:9], ("a", "b", "c"), persons=persons)
+
+
+@pytest.mark.parametrize("way", ["screen", "trim", "gsd by name", "class_signal by name"])
+def test_under_epsilon_a_mixture_is_no_private_set(monkeypatch, tmp_path, way):
+    """How many of its rows are drawn of each set hangs on the sizes of all: one row less changes several."""
+    monkeypatch.setenv("PILLAR_CACHE", str(tmp_path))
+    monkeypatch.setattr(answers, "BACKBONE", "raw_pixels")
+    mixed, public = mixture([_images(0), _images(1)], name="both", size=8), mixture([_images(2)], name="other", size=8)
+    names = [uploads.keep(_images(seed)) for seed in range(3)]
+    asked = Ask("ranking", "+".join(names[:2]), (names[2],), n_examples=60, k=4, repeats=1)
+    ways = {
+        "screen": lambda epsilon: pc.screen(mixed, {"other": public}, epsilon=epsilon, model="probe", n_examples=60, k=4),
+        "trim": lambda epsilon: trim(pc.load_features(mixed), pc.load_features(public), share=0.5, epsilon=epsilon),
+        "gsd by name": lambda epsilon: computed(dataclasses.replace(asked, epsilon=epsilon)),
+        "class_signal by name": lambda epsilon: computed(dataclasses.replace(asked, score="class_signal", epsilon=epsilon)),
+    }
+    with pytest.raises(DataError, match="Name one private set"):
+        ways[way](2.0)
+    if way == "gsd by name":
+        assert len(computed(asked)) == 1
+
+
+@pytest.mark.parametrize("score", ["gsd", "class_signal"])
+def test_a_mixture_does_not_drop_persons(monkeypatch, tmp_path, score):
+    monkeypatch.setenv("PILLAR_CACHE", str(tmp_path))
+    monkeypatch.setattr(answers, "BACKBONE", "raw_pixels")
+    plain, of_persons = (uploads.keep(_images(seed, persons)) for seed, persons in ((0, None), (1, Persons(np.arange(120) // 5, 5))))
+    for names in ((plain, of_persons), (of_persons, plain)):
+        with pytest.raises(DataError, match="whose rows are whose"):
+            computed(Ask("ranking", "+".join(names), (plain,), score=score, n_examples=60, k=4, repeats=1))
 
 
 def test_the_paid_choice_counts_persons():
