@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from pillar_core import accounting, metrics, params, store
+from pillar_core.data.encoding import OF_PERSONS
 from pillar_core.engine import training_device
 from pillar_core.errors import BudgetError, DataError, LedgerError, SettingError, StoreError, UnsupportedError
 from pillar_core.fingerprint import fingerprint
@@ -36,6 +37,7 @@ NOISE_SYSTEM = "noise and sampling came from the operating system and were recor
 CLASSES_PUBLIC = "the list of classes is public and fixed beforehand"
 FORM_PUBLIC = "how rows became features (columns, scaling, image size, colour, backbone) is public, fixed without looking at private rows"
 PERSON_NAMED = "every row names its person rightly, and no person has two names"
+PERSON_APART = "no person of the private rows has public rows"
 FOREIGN = "the learner, from the package {}, charges all that it releases: no test of this library has held it to that"
 SPLIT_GIVEN = "the split is taken as given; validation and test rows are not protected, and scores on them are non-private releases"
 
@@ -129,7 +131,7 @@ def solve_spec(asked: RunSpec, split: SemiPrivateSplit) -> Solved:
         solved, budget = _solve_noise(asked, prepared.settings, cost, budget)
     finished = learner.resolve_hyperparameters(solved, facts)
     spent = cost(finished.settings)
-    guarantee = _guarantee(asked, spent, budget, split.rows_per_person)
+    guarantee = _guarantee(asked, spent, budget, split)
     return Solved(
         learner, params.checked(finished.settings), view, spent, guarantee, prepared.why + finished.why, asked.seed, split.fingerprint
     )
@@ -250,16 +252,19 @@ def calibrated(cost: Callable[[float], DpEvent], budget: PrivacyBudget, accounta
     return value
 
 
-def _guarantee(asked: RunSpec, cost: DpEvent, budget: PrivacyBudget | None, rows_per_person: int | None) -> Guarantee:
+def _guarantee(asked: RunSpec, cost: DpEvent, budget: PrivacyBudget | None, split: SemiPrivateSplit) -> Guarantee:
     learner, delta, neighbours = METHODS[asked.method], asked.delta, NeighboringRelation.of(asked.relation)
     chosen = accounting.resolve_bound(cost, relation=neighbours, accountant=asked.accountant)
     bounds = accounting.epsilon(cost, delta=delta, relation=neighbours, accountant=asked.accountant)
+    rows_per_person = split.rows_per_person
     if budget is not None and learner.is_private and not bounds.upper <= budget.epsilon:
         raise BudgetError(
             f"the settings cost ε = {bounds.upper:.6g}, above the budget {budget.epsilon:g}; lower steps or raise the budget."
         )
     secrecy = NOISE_SYSTEM if asked.seed is None else NOISE_SECRET
     own = ((PERSON_NAMED,) if rows_per_person is not None else ()) + ((secrecy,) if learner.is_private else ())
+    is_of_persons = rows_per_person is not None or OF_PERSONS in split.features.notes
+    own += (PERSON_APART,) if is_of_persons and split.settings.get("public") is not None else ()
     own += (FOREIGN.format(METHODS.packages[learner.name]),) if learner.name in METHODS.packages else ()
     assumptions = (SIZE_PUBLIC, CLASSES_PUBLIC, FORM_PUBLIC, SPLIT_GIVEN, *own, *learner.assumptions)
     return Guarantee(bounds, delta, neighbours, chosen.name, assumptions, describe(cost), rows_per_person=rows_per_person)

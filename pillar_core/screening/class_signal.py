@@ -46,7 +46,7 @@ MARGIN = 0.5
 """A clear first has twice the signal of any other: chosen on the yardstick, where the score's own error exceeds the noise's."""
 SENSITIVITY = 1.0
 COVERS = "This covers the table as a whole: every candidate is scored from one noised release of the private rows' class sums."
-ONE_EACH = " Of each person one row, the first, was used: a row is a person."
+ONE_EACH = " Of each person one row, the first, was used: a row is a person, if no person has public rows, too."
 Rows = TypeVar("Rows", bound=Dataset | FeatureSet)
 
 

@@ -303,6 +303,17 @@ def test_persons_of_a_public_file_are_no_private_persons(start: Start, is_named:
     assert any("open.csv" in note for note in kept.notes) != is_named
 
 
+def test_a_public_set_beside_persons_is_said_to_hold_none_of_them(start: Start) -> None:
+    rows = [f"p{index // 3},{index % 2 + 0.01 * index:.2f},{(index // 3) % 2}" for index in range(180)]
+    app = start("data")
+    app.file_uploader(key="upload").set_value([("visits.csv", "\n".join(["patient,a,label", *rows]).encode(), "text/csv")]).run()
+    app.radio(key="upload-public").set_value(app.radio(key="upload-public").options[1]).run()
+    app.text_input(key="upload-declared-a").set_value("0, 3").run()
+    app.selectbox(key="upload-other").set_value("breast_cancer").run()
+    assert not app.exception
+    assert "Breast cancer does not name its persons" in words(app)
+
+
 def test_a_table_whose_persons_are_written_in_two_ways_is_asked_for(start: Start) -> None:
     rows = [f"{'Pp'[index % 2]}{index // 3},{index % 2 + 0.01 * index:.2f},{(index // 3) % 2}" for index in range(180)]
     app = start("data")

@@ -11,7 +11,7 @@ from pages.frame import failures, local, memory, plain
 from pages.frame.settings import PART, Settings
 from pages.parts.data import brought
 from pages.parts.data.brought import FILE
-from pillar_core.data import encoding, files, reports
+from pillar_core.data import encoding, files, reports, uploads
 from pillar_core.data.encoding import Column, Recipe
 from pillar_core.data.parts import Parts, opened
 from pillar_core.data.tables import frame_of, label_column, taken, without_row_numbers
@@ -20,6 +20,7 @@ from pillar_core.types import FeatureSet
 
 SUFFIXES = (".csv", ".parquet")
 MOST_OF_A_PERSON = 16
+_UNNAMED = "{} does not name its persons: ε assumes that none of them is private, too."
 
 
 @dataclasses.dataclass(frozen=True)
@@ -63,8 +64,7 @@ def panel(private: brought.File, public: list[brought.File], settings: Settings)
         brought.refused(problems)
         return
     parts = encoding.private_parts(frame, columns, recipe, person=person, most=most)
-    doubts = (f"{name} does not name its persons: ε assumes that none of them is private, too." for name in unnamed)
-    parts = dataclasses.replace(parts, notes=(*parts.notes, *doubts))
+    parts = dataclasses.replace(parts, notes=(*parts.notes, *map(_UNNAMED.format, unnamed)))
     ready = _encoded(parts, sources, columns, recipe, private.name)
     report = reports.described(ready.private, (), None)
     brought.verdict(report)
@@ -72,6 +72,8 @@ def panel(private: brought.File, public: list[brought.File], settings: Settings)
         brought.doubt_roles(report, reports.described(rows, (), None), title)
     if not sources:
         other = brought.other_public(is_images=False, dims=report.dims)
+        if other and person is not None:
+            st.caption(plain.text(_UNNAMED.format(uploads.title_of(other))))
     elif shares:
         n_public, n_private = len(ready.public[0][0].x_train), report.n_train
         brought.consequence(

@@ -8,6 +8,7 @@ import pytest
 import pillar_core as pc
 from pillar_core import accounting, ledger, store
 from pillar_core.data import uploads
+from pillar_core.data.encoding import OF_PERSONS
 from pillar_core.errors import DataError, SettingError, UnsupportedError
 from pillar_core.methods import METHODS
 from pillar_core.runs import sweep
@@ -189,6 +190,7 @@ def test_a_private_screening_reads_one_row_of_each_person(score):
     assert found["value"].tolist() == expected["value"].tolist()
     assert found.attrs["guarantee"].startswith(expected.attrs["guarantee"])
     assert "a row is a person" in found.attrs["guarantee"]
+    assert "if no person has public rows" in found.attrs["guarantee"]
 
 
 def _first_of_each(data):
@@ -248,6 +250,20 @@ def test_a_mixture_does_not_drop_persons(monkeypatch, tmp_path, score):
     for names in ((plain, of_persons), (of_persons, plain)):
         with pytest.raises(DataError, match="whose rows are whose"):
             computed(Ask("ranking", "+".join(names), (plain,), score=score, n_examples=60, k=4, repeats=1))
+
+
+@pytest.mark.parametrize("names", [True, False])
+def test_that_no_person_has_public_rows_is_assumed_of_every_public_set(names):
+    data, (public, persons) = _declared(), _brought()
+    public = dataclasses.replace(public, x_train=public.x_train + 1, persons=Persons(persons, 3) if names else None)
+    assumed = "no person of the private rows has public rows"
+    record = pc.run("pillar_one_shot", pc.split(data, public=public), epsilon=2.0)
+    assert assumed in record.guarantee.assumptions
+    assert assumed in statement(record).text
+    one_each = dataclasses.replace(_first_of_each(data), notes=(OF_PERSONS,))
+    assert assumed in pc.run("pillar_one_shot", pc.split(one_each, public=public), epsilon=2.0).guarantee.assumptions
+    for split in (pc.split(data, public_fraction=0.2), pc.split(_brought()[0], public=public)):
+        assert assumed not in pc.run("pillar_one_shot", split, epsilon=2.0).guarantee.assumptions
 
 
 def test_the_paid_choice_counts_persons():
