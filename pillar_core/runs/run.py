@@ -256,18 +256,17 @@ def _guarantee(asked: RunSpec, cost: DpEvent, budget: PrivacyBudget | None, spli
     learner, delta, neighbours = METHODS[asked.method], asked.delta, NeighboringRelation.of(asked.relation)
     chosen = accounting.resolve_bound(cost, relation=neighbours, accountant=asked.accountant)
     bounds = accounting.epsilon(cost, delta=delta, relation=neighbours, accountant=asked.accountant)
-    rows_per_person = split.rows_per_person
     if budget is not None and learner.is_private and not bounds.upper <= budget.epsilon:
         raise BudgetError(
             f"the settings cost ε = {bounds.upper:.6g}, above the budget {budget.epsilon:g}; lower steps or raise the budget."
         )
     secrecy = NOISE_SYSTEM if asked.seed is None else NOISE_SECRET
-    own = ((PERSON_NAMED,) if rows_per_person is not None else ()) + ((secrecy,) if learner.is_private else ())
-    is_of_persons = rows_per_person is not None or OF_PERSONS in split.features.notes
+    own = ((PERSON_NAMED,) if split.rows_per_person is not None else ()) + ((secrecy,) if learner.is_private else ())
+    is_of_persons = split.rows_per_person is not None or OF_PERSONS in split.features.notes
     own += (PERSON_APART,) if is_of_persons and split.settings.get("public") is not None else ()
     own += (FOREIGN.format(METHODS.packages[learner.name]),) if learner.name in METHODS.packages else ()
     assumptions = (SIZE_PUBLIC, CLASSES_PUBLIC, FORM_PUBLIC, SPLIT_GIVEN, *own, *learner.assumptions)
-    return Guarantee(bounds, delta, neighbours, chosen.name, assumptions, describe(cost), rows_per_person=rows_per_person)
+    return Guarantee(bounds, delta, neighbours, chosen.name, assumptions, describe(cost), rows_per_person=split.rows_per_person)
 
 
 def _record(one: Solved, result: TrainResult, split: SemiPrivateSplit, seconds: float) -> RunRecord:
