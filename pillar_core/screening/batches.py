@@ -84,8 +84,7 @@ def mixture(sets: Sequence[Dataset], *, name: str, size: Annotated[int, SIZE] = 
         pixels = torch.cat(list(image_batches(rows, size))) * 127.5 + 127.5
         parts.append(pixels.permute(0, 2, 3, 1).round().clamp(0, 255).byte().numpy())
     rows = np.concatenate(parts)[stream(seed, "mixture order").permutation(share * len(sets))]
-    is_synthetic = all(data.synthetic for data in sets)
-    return Dataset(name, np.ascontiguousarray(rows), None, title=name, synthetic=is_synthetic, known={MIXTURE: True})
+    return Dataset(name, rows, None, title=name, synthetic=all(data.synthetic for data in sets), known={MIXTURE: True})
 
 
 def refuse_persons(sets: Sequence[Dataset | FeatureSet]) -> None:

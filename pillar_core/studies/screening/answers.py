@@ -198,9 +198,8 @@ def features_of(name: str, *, n: int | None = None, seed: int = 0, progress: Pro
     refuse_persons(parts)
     least = min(len(part.x_train) for part in parts)
     rows = np.concatenate([part.x_train[:least] for part in parts])
-    return dataclasses.replace(
-        parts[0], x_train=rows, y_train=None, x_test=None, y_test=None, name=name, images=None, known={MIXTURE: True}
-    )
+    known = {MIXTURE: True}
+    return dataclasses.replace(parts[0], x_train=rows, y_train=None, x_test=None, y_test=None, name=name, images=None, known=known)
 
 
 def extracted(name: str, *, n: int | None = None, seed: int = 0) -> Dataset:
