@@ -319,7 +319,7 @@ def test_a_table_whose_persons_are_written_in_two_ways_is_asked_for(start: Start
     app = start("data")
     app.file_uploader(key="upload").set_value([("visits.csv", "\n".join(["patient,a,label", *rows]).encode(), "text/csv")]).run()
     assert not app.exception
-    assert "P0, p0" in words(app) + " ".join(item.value for item in app.error)
+    assert "'P0', 'p0'" in words(app) + " ".join(item.value for item in app.error)
     box(app, "Which column says whose row it is?").set_value("a").run()
     assert "p0" not in words(app) + " ".join(item.value for item in app.error)
     assert "180 rows of 180 persons" in words(app)
