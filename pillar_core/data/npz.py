@@ -16,25 +16,14 @@ from pillar_core.data import scratch
 from pillar_core.data.parts import Parts, check_unpacked
 from pillar_core.data.wording import listed
 from pillar_core.errors import DataError
+from pillar_core.store import codec
 from pillar_core.types import Persons
 
 KEYS = ("x_train", "y_train", "x_test", "y_test", "classes", "persons", "rows_per_person")
 IMAGE_KEYS = {"train_images": "x_train", "train_labels": "y_train", "test_images": "x_test", "test_labels": "y_test"}
 LARGEST = 16 * 2**30
 PIECE = 2**24
-UNREADABLE = (
-    ValueError,
-    TypeError,
-    OSError,
-    EOFError,
-    KeyError,
-    RuntimeError,
-    zipfile.BadZipFile,
-    zlib.error,
-    lzma.LZMAError,
-    MemoryError,
-    tokenize.TokenError,
-)
+UNREADABLE = (*codec.UNREADABLE, TypeError, KeyError, RuntimeError, zlib.error, lzma.LZMAError, MemoryError, tokenize.TokenError)
 """What zipfile and numpy raise on damaged files and on headers that somebody made up."""
 
 

@@ -58,12 +58,11 @@ def dry_run(path_or_bytes: str | Path | bytes, filename: str = "", *, public_fra
     """
     name = filename or ("" if isinstance(path_or_bytes, bytes) else str(path_or_bytes))
     try:
-        if Path(name).suffix.lower() not in files.SUFFIXES:
-            return _of_images(images.read_images(path_or_bytes, filename=name), public_fraction)
-        parts = files.read_parts(path_or_bytes, filename=name)
-        if parts.holds_images:
-            return _of_images(images.checked_images(parts, name=Path(name).stem), public_fraction)
-        return _of_parts(parts, public_fraction)
+        parts = files.read_parts(path_or_bytes, filename=name) if Path(name).suffix.lower() in files.SUFFIXES else None
+        if parts is not None and not parts.holds_images:
+            return _of_parts(parts, public_fraction)
+        data = images.checked_images(parts, name=Path(name).stem) if parts else images.read_images(path_or_bytes, filename=name)
+        return described(data, data.notes, public_fraction)
     except DataError as error:
         return Report(ok=False, problems=error.problems)
     except StoreError as error:
@@ -105,10 +104,6 @@ def _of_parts(parts: Parts, public_fraction: float | None) -> Report:
     shape = np.shape(parts.x_train)
     n_train, n_test = len(parts.x_train) if shape else 0, 0 if parts.x_test is None or not np.ndim(parts.x_test) else len(parts.x_test)
     return Report(False, n_train + n_test, shape[1:], outcome.classes, outcome.problems, notes, (), n_train, n_test)
-
-
-def _of_images(dataset: Dataset, public_fraction: float | None) -> Report:
-    return described(dataset, dataset.notes, public_fraction)
 
 
 def described(data: Dataset | FeatureSet, notes: tuple[str, ...], public_fraction: float | None) -> Report:

@@ -61,16 +61,8 @@ def frame_of(content: io.BytesIO | Path, ending: str) -> Any:
         frame = _short(pd.read_csv(content, low_memory=False, skipinitialspace=True)) if ending == ".csv" else _read_parquet(content)
     except DataError:
         raise
-    except (
-        ValueError,
-        OSError,
-        KeyError,
-        TypeError,
-        AttributeError,
-        RecursionError,
-        NotImplementedError,
-        csv.Error,
-    ) as error:  # of what a parquet file says of itself, too; pandas and pyarrow derive theirs from these
+    # of what a parquet file says of itself, too; pandas and pyarrow derive theirs from these
+    except (ValueError, OSError, KeyError, TypeError, AttributeError, RecursionError, NotImplementedError, csv.Error) as error:
         raise DataError(f"the {ending[1:]} table cannot be read ({error}): it is damaged, empty or another format.") from error
     frame.columns = [str(column) for column in frame.columns]
     repeated = frame.columns[frame.columns.duplicated()]

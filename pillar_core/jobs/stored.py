@@ -19,7 +19,7 @@ from pillar_core.types import FeatureSet
 
 VARIABLE = "PILLAR_FEATURES"
 _ROWS = ("x_train", "y_train", "x_test", "y_test")
-_WRONG = (*UNREADABLE, *codec.UNREADABLE, ImportError)
+_WRONG = (*UNREADABLE, ImportError)
 """What fsspec, its protocols and numpy raise over an address, a file or a protocol that is not installed."""
 
 

@@ -61,7 +61,7 @@ class Engine:
         dask.config.set(_CONFIG)
         address = os.environ.get(jobs_kinds.SCHEDULER_VARIABLE, "")
         try:
-            self._client = self._join(address) if address else self._start()
+            self._client = Client(address, timeout=_CONNECT_SECONDS, set_as_default=False) if address else self._start()
         except (OSError, TimeoutError, ValueError) as error:
             raise JobError(
                 f"the scheduler at {address} did not answer ({error}); start it, or unset {jobs_kinds.SCHEDULER_VARIABLE}."
@@ -187,9 +187,6 @@ class Engine:
             for worker in self._cluster.scheduler_info["workers"]
         ]
         return client
-
-    def _join(self, address: str) -> Client:
-        return Client(address, timeout=_CONNECT_SECONDS, set_as_default=False)
 
     def _workers(self) -> dict[str, dict[str, Any]]:
         try:

@@ -189,8 +189,6 @@ def _state(settings: Settings, beside: Sequence[str]) -> bool:
             what=f"Weights of {title}",
             seconds=seconds,
             cost=f"{speed}; licence: {plain.text(card.licence)}. The features follow by themselves.",
-            found=0,
-            total=1,
             unit=("download", "downloads"),
             button="Get it",
         )
@@ -205,8 +203,6 @@ def _state(settings: Settings, beside: Sequence[str]) -> bool:
         [specification(one, name, trust_program=card.is_program) for one, _ in missing],
         what=f"Features through {title}",
         seconds=images * (_SECONDS_PER_IMAGE if card.weights else _SECONDS_WITHOUT_WEIGHTS),
-        cost="",
-        found=0,
         total=images,
         unit=("image", "images"),
         button="Extract",

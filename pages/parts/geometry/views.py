@@ -123,7 +123,6 @@ def _margins(settings: Settings) -> None:
             what=f"Train separators of {classes} classes at {len(ks)} values of k",
             seconds=_SECONDS_PER_COEFFICIENT * len(shapes.rows(settings).y) * classes * sum(ks),
             cost=_FREE,
-            found=0,
             total=len(ks) * classes,
         )
 
@@ -258,7 +257,6 @@ def _separators_job(separation: shapes.Separation) -> None:
         what=f"Separate all {_WHICH[separation.which]}",
         seconds=total * _SECONDS_PER_SEPARATOR[separation.which] / 2,
         cost=_FREE,
-        found=0,
         total=total,
     )
 

@@ -78,7 +78,6 @@ def _runnable(name: str, settings: Settings, runs: pd.DataFrame) -> None:
             [{"kind": "sweep", "grid": grid}],
             what=papers.TABLES[name].title,
             seconds=estimate["seconds"] / 2,
-            cost="",
             found=int(estimate["cached"]),
             total=int(estimate["cells"]),
         )

@@ -168,7 +168,7 @@ def answer(ask: Ask, what: str, *, cost: str = "Spends no ε: a non-private diag
     if seconds <= QUICK:
         with st.spinner(f"{what} …"):
             return screening_kept.computed(ask)
-    jobs.panel([ask.payload], what=what, seconds=seconds, cost=cost, found=0, total=_parts(ask), unit=("part", "parts"))
+    jobs.panel([ask.payload], what=what, seconds=seconds, cost=cost, total=_parts(ask), unit=("part", "parts"))
     return None
 
 
