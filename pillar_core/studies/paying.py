@@ -70,7 +70,8 @@ def pay_for(split: SemiPrivateSplit, *, target: float, epsilons: Sequence[float]
         raise DataError(f"{NO_TEST}; split with public_fraction or public_per_class.")
     if not 0 <= target <= 1:
         raise SettingError(f"target must be a share in [0, 1]; got {target!r}.")
-    if not epsilons or not epsilons[0] > 0 or not epsilons[-1] < math.inf or not all(a < b for a, b in itertools.pairwise(epsilons)):
+    are_numbers = len(epsilons) > 0 and all(isinstance(one, int | float) for one in epsilons)
+    if not are_numbers or not epsilons[0] > 0 or not epsilons[-1] < math.inf or not all(a < b for a, b in itertools.pairwise(epsilons)):
         raise BudgetError(f"epsilons must rise from above 0 to a finite cap; got {list(epsilons)}.")
     test, rest = np.array_split(stream(0, "public test rows").permutation(len(split.public_x)), 2)
     kept = dataclasses.replace(split, public_x=split.public_x[rest], public_y=split.public_y[rest], memo=Memo())

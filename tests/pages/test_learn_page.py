@@ -252,7 +252,7 @@ def test_nobody_closes_the_classes_of_others(start: Start, monkeypatch: pytest.M
 
 
 def test_classes_that_nobody_uses_for_an_hour_make_room(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
-    """However many browsers somebody invents; the fewest answers first, and no class that somebody has open."""
+    """However many browsers somebody invents; no class with answers, and none that somebody has open."""
     monkeypatch.setattr(classroom, "_CLASSES", {})
     monkeypatch.setattr(classroom, "_MOST", 3)
     now = time.time()
@@ -272,3 +272,7 @@ def test_classes_that_nobody_uses_for_an_hour_make_room(start: Start, monkeypatc
     is_open = [opened(start("learn", lesson="1", controls=one, v="2", browser="s")) for one in (answered, joined)]
     assert [bool(one.toggle(key="lesson-class-switch").value) for one in is_open] == [True, True]
     assert "3 classes" in words(switched_on("e"))
+    monkeypatch.setattr("time.time", lambda: now + 9000)
+    refused = ["3 classes" in words(switched_on(browser)) for browser in "efg"]
+    assert refused == [False, False, True]  # a class with answers makes room for nobody
+    assert opened(start("learn", lesson="1", controls=answered, v="2", browser="s")).toggle(key="lesson-class-switch").value

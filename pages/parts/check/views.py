@@ -30,7 +30,7 @@ def inputs(read: check.Reading, *, has_script: bool) -> dict[str, Any]:
     """The numbers that the script does not say, by name; beside a script none is filled in."""
     if read.unfollowed:
         _offer(check.offered(read), check.sampler_of(read) if read.library else "")
-    said = set() if read.unfollowed else set(read.values)
+    said = set() if read.unfollowed else set(check.offered(read))
     hidden = {name for name in check.FIELDS if {name, check.ALTERNATIVES.get(name)} & said}
     for column, (label, names, help_) in zip(st.columns(2), _EITHER, strict=True):
         if names[0] not in hidden:

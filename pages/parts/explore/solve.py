@@ -102,7 +102,8 @@ def _pay(settings: Settings) -> None:
     st.dataframe(shown, hide_index=True, key="table-paid", width="content")
     st.caption(
         "Ex post means in hindsight: the Rényi divergences are those of a run at the ε where it stopped. They are no (ε, δ) guarantee; "
-        "what was promised beforehand is. With secret noise (`studies.paying.pay_for`, `seed=None`), each further target is charged again."
+        "what was promised beforehand is, if target and budget were fixed before test accuracies on this page were in sight. With secret "
+        "noise (`studies.paying.pay_for`, `seed=None`), each further target is charged again."
     )
 
 

@@ -31,7 +31,7 @@ _NAME, _MOST, _MOST_EACH, _LASTS, _IDLE = "lesson-class", 100, 3, 24 * 3600, 360
 WHEN = ("before", "after")
 _CLASSES: dict[str, _Class] = {}
 """The open classes by code, oldest first. One browser closes its own alone, those that have lasted for a day, and where there is no room
-one whose link nobody used for an hour."""
+one without answers whose link nobody used for an hour."""
 
 
 def switch() -> None:
@@ -100,7 +100,7 @@ def _switched(key: str) -> None:
         if one.opened_at < now - _LASTS:
             _CLASSES.pop(one.code, None)
     own = [one for one in list(_CLASSES.values()) if one.owner == owner]
-    idle = [one for one in list(_CLASSES.values()) if one.used_at < now - _IDLE]
+    idle = [one for one in list(_CLASSES.values()) if one.used_at < now - _IDLE and not one.count()]
     if len(own) >= _MOST_EACH or len(_CLASSES) >= _MOST:
         leaving = own if len(own) >= _MOST_EACH else idle
         if not leaving:

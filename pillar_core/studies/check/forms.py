@@ -42,6 +42,7 @@ class Forms:
         yield from self._uses()
         yield from self._aliases()
         yield from self._changes()
+        yield from self._statistics()
         yield from training(script, self.kinds) if script.library_of(self.call) == "opacus" else fits(script, self.kinds)
 
     def length(self) -> list[ast.expr] | None:
@@ -228,11 +229,28 @@ class Forms:
             if isinstance(one, ast.Assign)
             and not any(isinstance(part, ast.Call) and named(part.func).endswith("_") for part in ast.walk(one))
         }
+        loader = self.script.loader(self.call)
+        made = self.script.made([*loader.args[:1], argument(loader, "dataset")][0]) if loader is not None else None
+        fed = [made] if isinstance(made, ast.Call) and self.script.called(made) == "TensorDataset" else self.script.fits
+        rows = {part.id for one in fed for part in ast.walk(one) if isinstance(part, ast.Name)} - set(self.kinds)
+        for name in seen & rows:
+            yield self.call.lineno, f"the model or the optimiser is made from {name}, which holds rows"
         for name in seen - set(self.kinds):
             for node in self.script.uses[name]:
                 place = self.script.statement_of(node)
                 if place is not self.place and id(place) not in making and not self._is_setting(node):
                     yield node.lineno, f"{name.split('@')[0]} is a part of what is set up, or holds one: its use here is not followed"
+
+    def _statistics(self) -> _Reasons:
+        """What is worked out from several rows before training: it may enter rows, first weights or the step size."""
+        last = max((self.script.place_of.get(id(self.script.statement_of(one)), 0) for one in self.script.fits), default=0)
+        for statement in self.script.module.body[: max(last + 1, self.script.place_of[id(self.place)])]:
+            for part in ast.walk(statement):
+                is_shown = (
+                    isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call) and named(statement.value.func) == "print"
+                )
+                if isinstance(part, ast.Attribute) and part.attr in _WORDS["statistics"] and not is_shown:
+                    yield part.lineno, f"{ast.unparse(part):.40} may carry what many rows are into one, or into the model"
 
     def _held(self, value: ast.expr) -> Iterator[ast.Name]:
         """The names that a value may hold a part of: those of this text that are no numbers, sizes, devices or options."""
@@ -281,6 +299,9 @@ class Forms:
         for node in flow(script.module):
             if not isinstance(node, ast.Call):
                 continue
+            in_place = {keyword.arg for keyword in node.keywords} & {"inplace", "out"}
+            if in_place or (named(node.func).endswith("_") and not named(node.func).endswith("__")):
+                yield node.lineno, f"{ast.unparse(node):.40} changes something in place"
             start, name = root(node.func), named(node.func)
             is_free = start and not script.bound[start] and start not in self.kinds and not hasattr(builtins, start)
             is_known = (

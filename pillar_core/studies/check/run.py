@@ -1,9 +1,8 @@
 """One run of noisy steps checked: what is certified under both relations, what the usual formulas say of it, and what to change."""
 
-import contextlib
 import dataclasses
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -21,8 +20,10 @@ WEIGHTED = (
     "themselves: no bound is proven."
 )
 CONFIRM = (
-    "Confirm that these numbers are your run's: a script is read, never run. Not seen are layers that couple rows, rows that occur several "
-    "times, what imported code does, and what is printed or saved besides the model."
+    "This ε is of a run with the numbers below; that the script is that run is yours to confirm, for it is read as text, never run. "
+    "Not seen: rows that were filled, scaled, cut in several or drawn twice by what other rows are; a learning rate, first weights or a "
+    "number of classes taken from rows; masked labels (−100), losses and layers that couple rows; imported code; what is printed, saved or "
+    "chosen besides the model."
 )
 FIELDS = {
     field.name: field
@@ -103,7 +104,9 @@ def check_run(
         "l2_clip_norm": l2_clip_norm,
     }
     reading = read_script(script) if script and script.strip() else Reading()
-    if reading.unfollowed:
+    refused = [f"The script's value cannot be: {refusal}" for _, refusal in _unusable(reading)]
+    if reading.unfollowed or refused:
+        reading = dataclasses.replace(reading, unfollowed=(*reading.unfollowed, *refused))
         reading, values, problems, missing = Reading(), *_told(given, sampler, reading)
     else:
         values, problems = _merged(given, reading)
@@ -120,7 +123,8 @@ def check_run(
         raise
     except (ArithmeticError, ValueError):
         return _nothing(values | {"sampler": drawn}, ("These numbers lie beyond what can be computed: check σ, δ and steps.", *problems))
-    return dataclasses.replace(found, advice=(CONFIRM, *found.advice)) if script and any(found.epsilon.values()) else found
+    is_read = bool(reading.library) and any(found.epsilon.values())
+    return dataclasses.replace(found, problems=(CONFIRM, *found.problems)) if is_read else found
 
 
 def _told(given: Mapping[str, Value], sampler: str | None, reading: Reading) -> tuple[dict[str, Any], list[str], list[str]]:
@@ -141,17 +145,14 @@ def _merged(given: Mapping[str, Value], reading: Reading) -> tuple[dict[str, Any
     problems = [f"{words} Please say it yourself." for words in reading.unread]
     if "epsilon" in values and {"noise_multiplier", "epsilon"} & set(reading.values):
         problems.append(f"Your ε = {values.pop('epsilon'):g} was not counted: the script says its noise itself.")
-    for name, limit in _LIMITS.items():
+    for name in _LIMITS:
         value = reading.values.get(name)
         if value is None or _is_answered(name, values):
             own = value * _accumulated(reading) if name == "batch_size" and isinstance(value, int) else value
             if own is not None and name in values and values[name] != own:
                 problems.append(f"The script says {name} = {own}, you said {values[name]}: yours was counted.")
             continue
-        try:
-            values[name] = limit.check(value)
-        except SettingError as refusal:
-            problems.append(f"The script's value cannot be: {refusal}")
+        values[name] = value
     if reading.library == "fastdp" and "delta" not in values and "n" in values:
         values["delta"] = 1 / (2 * values["n"])
         problems.append(f"No δ is said: fastDP takes 1/(2n) = {values['delta']:.3g}.")
@@ -173,12 +174,19 @@ def _is_answered(name: str, values: Mapping[str, Any]) -> bool:
 
 def offered(reading: Reading) -> dict[str, Value]:
     """The numbers that a script names and that a run can have, whether or not they count by themselves."""
-    found = dict[str, Value]()
-    for name, limit in _LIMITS.items():
-        with contextlib.suppress(SettingError):
-            if reading.values.get(name) is not None:
-                found[name] = limit.check(reading.values[name])
-    return found
+    refused = {name for name, _ in _unusable(reading)}
+    return {name: value for name, value in reading.values.items() if name in _LIMITS and name not in refused}
+
+
+def _unusable(reading: Reading) -> Iterator[tuple[str, SettingError]]:
+    """Numbers of a script that no run can have, with the reason."""
+    for name, value in reading.values.items():
+        limit = _LIMITS.get(name.removeprefix("planned_"))
+        try:
+            if limit is not None:
+                limit.check(value)
+        except SettingError as refusal:
+            yield name, refusal
 
 
 def sampler_of(reading: Reading, asked: str | None = None) -> str:

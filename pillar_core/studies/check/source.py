@@ -66,6 +66,7 @@ class Script:
                     alias.name if alias.asname or module else alias.name.split(".")[0]
                 )
         self.calls = [node for node in ast.walk(self.module) if isinstance(node, ast.Call)]
+        self.fits = [call for call in self.calls if named(call.func) == "fit"]
         set_ups = [call for call in self.calls if CALLS.get(self.called(call), {}).get("set_up") and not self._wraps(call)]
         statements = [call for call in self.calls if self.called(call).startswith("compute_dp_sgd_privacy")]
         self.set_ups = set_ups or statements

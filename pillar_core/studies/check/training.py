@@ -47,6 +47,10 @@ def training(script: Script, kinds: Mapping[str, str]) -> _Reasons:
         yield part.lineno, "more than one loop over the loader's batches, with one backward and one step a batch, is not followed"
     if not found or outside:
         return
+    for name in (name for name, kind in kinds.items() if kind == "scheduler"):
+        made = script.values[name]
+        if isinstance(made, ast.Call) and not all(map(Rows(script).are_fixed, (*made.args[1:], *made.keywords))):
+            yield made.lineno, f"{ast.unparse(made):.40} may follow what the rows are"
     loop, outer = found[0], script.around[found[0]]
     if not steps:
         yield loop.lineno, "no step of the optimiser that is set up is taken in this loop"
@@ -158,11 +162,11 @@ class _Batch:
     def _is_criterion(self, function: ast.expr, call: ast.Call) -> bool:
         if isinstance(function, ast.Name) and not self._script.bound[function.id]:
             return function.id in ("criterion", "loss_fn")  # a part of a script, which does not say more
-        made = function if isinstance(function, ast.Call) else self._script.meant(function)
+        made = function if isinstance(function, ast.Call) else self._script.meant(function) if isinstance(function, ast.Name) else None
         if isinstance(function, ast.Name) and self._kinds.get(function.id) == "criterion":
             made = self._script.made(argument(self._script.set_ups[0], "criterion"))
         if made is None:
-            return isinstance(function, ast.Attribute | ast.Name) and self._script.called(call) in CALLS["words"]["losses"]
+            return self._script.called(call) in CALLS["words"]["losses"]
         keywords = {keyword.arg for keyword in made.keywords} if isinstance(made, ast.Call) else set()
         is_plain = isinstance(made, ast.Call) and not made.args and keywords <= {"reduction", "label_smoothing"}  # weights are shared out
         return is_plain and isinstance(made, ast.Call) and self._script.called(made) in CALLS["words"]["losses"]

@@ -219,7 +219,7 @@ def _trials(mean_trials: float, law: Law, secret: Stream) -> int:
         return 1 if gamma == 1 else 1 + math.floor(math.log(1 - uniform) / math.log1p(-gamma))
     count, mass = (0, gamma) if law is Law.POISSON else (1, (1 - gamma) / -math.log(gamma))
     below = mass
-    while uniform > below and mass > 1e-18:
+    while uniform > below and (mass > 1e-18 or count < mean_trials):
         count += 1
         mass *= mean_trials / count if law is Law.POISSON else (1 - gamma) * (count - 1) / count
         below += mass

@@ -172,6 +172,13 @@ AROUND = {
     "rows joined": WORK.format(LOSS).replace("set(X, t", "set(torch.cat([X, X]), torch.cat([t, t])"),
     "Keras centred": "x = load(1)\nx = x - x.mean()\no = DPKerasSGDOptimizer(1.0, 1.0, 500)\nm.fit(x, y, epochs=10, batch_size=500)\n",
     "Keras adapted": "n.adapt(x)\no = DPKerasSGDOptimizer(1.0, 1.0, 500)\nm.fit(x, y, epochs=10, batch_size=500)\n",
+    "gaps filled": "df = pd.read_csv('f')\ndf.fillna(df.mean(), inplace=True)\n" + WORK.format(LOSS),
+    "changed in place": WORK.format(LOSS).replace("rows = T", "X.sub_(Y)\nrows = T"),
+    "changed by name": WORK.format(LOSS).replace("rows = T", "for a in (X, Y):\n    a -= a.mean(0)\nrows = T"),
+    "step size from rows": WORK.format(LOSS).replace("lr=0.1", "lr=float(1 / X.norm())"),
+    "schedule from rows": WORK.format(LOSS).replace("StepLR(optimizer, 1)", "StepLR(optimizer, 1, gamma=float(X[0, 0]))"),
+    "weights from rows": WORK.format(LOSS).replace("nn.Sequential(body, head)", "nn.Sequential(body, head, Rbf(X[:100]))"),
+    "classes from rows": WORK.format(LOSS).replace("nn.Linear(5, 2)", "nn.Linear(5, int(t.max()) + 1)"),
     "neighbours": WORK.format(LOSS) + "knn.fit(X, t)\n",
     "run again": "import subprocess\n" + WORK.format(LOSS),
     "patched": "from unittest import mock\n" + WORK.format(LOSS),
@@ -287,6 +294,21 @@ def test_names_of_names_are_followed_once():
     assert read_script("x = 1\n" * 400 + "PrivacyEngine().make_private(data_loader=x, noise_multiplier=1.0)\n" * 500).unfollowed
 
 
+def test_a_function_of_the_library_is_a_known_loss():
+    text = "from torch.nn import functional as F\n" + WORK.format("F.cross_entropy(model(x), y).backward()")
+    assert not read_script(text).unfollowed
+
+
+@pytest.mark.parametrize("field", ["sample_size", "epochs", "batch_size", "target_delta"])
+@pytest.mark.parametrize("value", ['"x"', "-5", "1e400"])
+def test_a_number_of_a_script_that_no_run_can_have_is_told(field, value):
+    """Each went past the limits into the search for the noise: a foreign error, with places of the disk in a terminal."""
+    said = {"batch_size": "500", "sample_size": "50_000", "epochs": "3", "target_epsilon": "8.0", "target_delta": "1e-6"} | {field: value}
+    text = "from fastDP import PrivacyEngine\ne = PrivacyEngine(m, " + ", ".join(f"{name}={one}" for name, one in said.items()) + ")"
+    check = pc.check_run(n=50_000, batch_size=500, steps=10, delta=1e-6, script=text)
+    assert set(check.epsilon.values()) == {None}
+
+
 def test_an_accountant_that_its_library_lacks_is_asked_about():
     text = PLAIN.replace("PrivacyEngine()", "PrivacyEngine(accountant='![m](http://host/x.png)')")
     assert "accountant" in " ".join(read_script(text).unfollowed)
@@ -306,6 +328,7 @@ def test_a_whole_script_of_known_forms_keeps_its_epsilon():
     check = pc.check_run(n=50_000, batch_size=None, delta=1e-5, script=PARTS)
     assert check.epsilon == pc.check_run(n=50_000, batch_size=500, epochs=10, noise_multiplier=0.5, delta=1e-5).epsilon
     assert check.reported[0].library == "Opacus (GDP)"
+    assert "yours to confirm" in check.problems[0]
 
 
 @pytest.mark.parametrize(
