@@ -84,6 +84,17 @@ def test_a_record_from_the_store_is_the_record_of_the_run(method):
     assert stored.classifier is None
 
 
+def test_a_record_that_was_kept_of_other_rows_says_nothing_of_these():
+    """A table's file of 3,000 rows that became one of 300 under its name kept ε ≤ 0.372 where 4.611 is spent."""
+    grid = {"dataset": "digits", "method": "dp_sgd", "noise_multiplier": 2.0, "batch_size": 40, "steps": 50, "delta": 1e-5, "seed": 0}
+    (cell,) = sweeping.cells(grid)
+    many = pc.load_dataset("digits")
+    few = dataclasses.replace(many, x_train=many.x_train[:200], y_train=many.y_train[:200])
+    before, after = (sweeping.run_cell(cell, pc.split(rows, public_fraction=0.1, seed=0)) for rows in (many, few))
+    assert (after.facts.n_private, before.facts.n_private) == (180, 1295)
+    assert after.guarantee.epsilon.lower > before.guarantee.epsilon.upper
+
+
 def test_a_cell_that_cannot_run_is_refused_in_the_words_of_a_run_each_time():
     (cell,) = sweeping.cells({**GRID, "method": "pillar", "k": 400, "epsilon": 0.5, "seed": 0})
     split = pc.split(pc.load_dataset("digits"), public_fraction=0.1, seed=0)
