@@ -123,7 +123,7 @@ class Script:
         if self.statement is not None:
             yield self.statement
         if library in ("tensorflow_privacy", "jax_privacy"):
-            yield from (call for call in self.calls if named(call.func) == "fit" and isinstance(call.func, ast.Attribute))
+            yield from (call for call in self.fits if isinstance(call.func, ast.Attribute))
 
     def loader(self, call: ast.Call) -> ast.Call | None:
         """The loader that a set-up takes."""

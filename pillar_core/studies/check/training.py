@@ -39,7 +39,7 @@ def training(script: Script, kinds: Mapping[str, str]) -> _Reasons:
             steps.append(call)
         elif kind != "scheduler":
             yield call.lineno, f"{ast.unparse(call):.40} is not the step of the optimiser that is set up"
-    for call in (one for one in script.calls if named(one.func) == "fit"):
+    for call in script.fits:
         yield call.lineno, f"what {ast.unparse(call):.40} computes of rows is not followed"
     looped = [node for name, kind in kinds.items() if kind == "loader" for node in script.uses[name] if _is_gone_over(script, node)]
     outside = [*looped[len(found) :], *backward[1:], *steps[1:]] if found else [*looped, *backward, *steps]
@@ -196,7 +196,7 @@ class _Batch:
 def fits(script: Script, kinds: Mapping[str, str]) -> _Reasons:
     """What of another library's training is not at most one call of fit, by itself, on whole arrays, of what adds the noise."""
     call, library = script.set_ups[0], script.library_of(script.set_ups[0])
-    calls = {name: [one for one in script.calls if named(one.func) == name] for name in ("fit", "compile", "make_private")}
+    calls = {name: [one for one in script.calls if named(one.func) == name] for name in ("compile", "make_private")}
     if not CALLS[script.called(call)].get("set_up"):
         for other in script.calls:
             if other is not call and named(other.func) not in CALLS["words"]["beside"] and not named(other.func).startswith("DEFINE_"):
@@ -217,12 +217,12 @@ def fits(script: Script, kinds: Mapping[str, str]) -> _Reasons:
         if not isinstance(loss, ast.Constant | ast.Call | None):
             yield other.lineno, f"{ast.unparse(loss):.40} may couple the losses of several rows"
     rows = Rows(script)
-    for other in calls["fit"]:
+    for other in script.fits:
         if not all(rows.are_loaded(given) for given in (*other.args[:2], argument(other, "x"), argument(other, "y")) if given is not None):
             yield other.lineno, "what the rows of fit were worked out from is not known"
         keywords = {keyword.arg for keyword in other.keywords}
         is_plain = len(other.args) <= 2 and keywords <= {*CALLS["fit"]["fields"], *CALLS["fit"]["others"]}
-        if id(script.around.get(other)) not in script.place_of or len(calls["fit"]) > 1 or not is_plain:
+        if id(script.around.get(other)) not in script.place_of or len(script.fits) > 1 or not is_plain:
             yield other.lineno, "fit is not called once, with x, y, epochs and batch_size alone"
         if library == "jax_privacy" and not any(made in calls["make_private"] for made in script.assigned[root(other.func)][-1:]):
             yield other.lineno, "fit is not that of the model that make_private returns"
