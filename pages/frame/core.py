@@ -37,24 +37,25 @@ _LOADED: set[str] = set()
 
 
 def key(settings: Settings, fields: tuple[str, ...]) -> str:
-    """The fingerprint of some of the settings, by name."""
-    return fingerprint({name: getattr(settings, name) for name in fields})
+    """The fingerprint of some of the settings, by name, and of which edition of their rows is meant."""
+    editions = [splitting.edition(settings.data), 0 if settings.public == PART else splitting.edition(settings.public)]
+    return fingerprint({name: getattr(settings, name) for name in fields}, *(editions if any(editions) else ()))
 
 
 def raw(settings: Settings) -> Dataset | FeatureSet:
     """The rows of the private data set before any backbone; features where a user brought features."""
-    return _raw(settings.data)
+    return _raw(settings.data, splitting.edition(settings.data))
 
 
 def features(settings: Settings) -> FeatureSet:
     """The features of the private data set."""
-    return _features(settings.data, backbone(settings))
+    return _features(settings.data, backbone(settings), splitting.edition(settings.data))
 
 
 def candidate(name: str, settings: Settings) -> FeatureSet:
     """Another set's features through the private data's backbone; the settings' own public part by the name PART."""
     if name != PART:
-        return _features(name, backbone(settings))
+        return _features(name, backbone(settings), splitting.edition(name))
     own = split(dataclasses.replace(settings, public=PART))
     return FeatureSet(own.public_x, own.public_y, None, None, own.features.classes)
 
@@ -217,13 +218,13 @@ def hero_table() -> pd.DataFrame | None:
 
 
 @memory.of_rows(max_entries=3, show_spinner="Reading the data set …")
-def _raw(name: str) -> Dataset | FeatureSet:
+def _raw(name: str, edition: int) -> Dataset | FeatureSet:
     return splitting.named_data(name)
 
 
 @memory.of_rows(max_entries=3, show_spinner="Reading features …")
-def _features(data: str, name: str | None) -> FeatureSet:
-    source = _raw(data)
+def _features(data: str, name: str | None, edition: int) -> FeatureSet:
+    source = _raw(data, edition)
     if isinstance(source, FeatureSet):
         return source
     if name is not None and not is_ready(source, backbone=name):
@@ -237,7 +238,7 @@ def _split(fingerprint_: str, _settings: Settings) -> SemiPrivateSplit:
     if _settings.public == PART:
         parts = pc.split(data, public_fraction=_settings.public_fraction, seed=_settings.seed)
     else:
-        parts = pc.split(data, public=_features(_settings.public, backbone(_settings)), seed=_settings.seed)
+        parts = pc.split(data, public=candidate(_settings.public, _settings), seed=_settings.seed)
     _LOADED.add(fingerprint_)
     return parts
 

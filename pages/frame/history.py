@@ -9,6 +9,7 @@ from pages.frame import core
 from pages.frame.settings import PINNED, Settings
 from pillar_core import store
 from pillar_core.fingerprint import fingerprint
+from pillar_core.runs import records
 from pillar_core.types import RunRecord
 
 _KEY, _SEEN = "history", "history.seen"
@@ -45,8 +46,10 @@ def look(settings: Settings) -> None:
 
 
 def was_looked_at(settings: Settings) -> bool:
-    """Whether they were, on any page, with any learner, in any visit that this cache knows of."""
-    return settings.data in _seen() or store.default().get_json("record", _seen_key(settings)) is not None
+    """Whether they were, on any page, with any learner, in any visit that this cache knows of; what sweeps left there can be seen, too."""
+    if settings.data in _seen() or store.default().get_json("record", _seen_key(settings)) is not None:
+        return True
+    return any(settings.data in set(runs["dataset"]) for runs in (records.all_runs(), records.all_runs(shipped=True)) if len(runs))
 
 
 def _seen() -> list[str]:

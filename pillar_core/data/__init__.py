@@ -12,6 +12,6 @@ from pillar_core.data.files import checked_features, read_features, read_parts
 from pillar_core.data.images.candidates import load_candidate
 from pillar_core.data.images.loading import checked_images, load_images, read_images
 from pillar_core.data.matching import duplicates
-from pillar_core.data.places import forget
-from pillar_core.data.reports import Report, dry_run, state_of
+from pillar_core.data.places import forget, state_of
+from pillar_core.data.reports import Report, dry_run
 from pillar_core.data.rows import read_rows

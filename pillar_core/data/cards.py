@@ -104,6 +104,13 @@ class DatasetCard:
         """Where its files are looked for; a set that counts persons has those of the set that it names."""
         return places.home(self.name if self.rows_per_person is None else self.name.partition(":")[0], root)
 
+    def state(self, root: str | None = None) -> str:
+        """Text that changes when its files do; "" where it needs none, or none can be looked at."""
+        try:
+            return places.state_of(self.home(root)) if self.needs_files else ""
+        except (RuntimeError, TypeError, ValueError):  # a root that is no path, which an imported record may name
+            return ""
+
     def how_to_get(self, root: str | None = None) -> str:
         """What to do to have the rows, in words."""
         if not self.needs_files:

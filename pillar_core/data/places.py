@@ -4,9 +4,11 @@
 another place: a folder, or the file that the source hands out.
 """
 
+import collections
 import contextlib
 import dataclasses
 import http.client
+import itertools
 import os
 import shutil
 import struct
@@ -18,6 +20,7 @@ from pathlib import Path
 
 from pillar_core import store
 from pillar_core.data import downloading
+from pillar_core.data.parts import place_of
 from pillar_core.errors import DataError, MissingDependencyError, PillarError
 from pillar_core.extras import how_to_get
 from pillar_core.fingerprint import fingerprint
@@ -28,6 +31,8 @@ from pillar_core.types import Dataset
 ROOT = Param(
     "root", str, None, "Folder or file that holds the data set, as its source hands it out.", none_means="its place in the data folder"
 )
+LOOKED_AT = 1_000
+"""Files and folders of a folder that are looked at for a change: pages and runs ask again and again."""
 UNFINISHED = ".download-unfinished"
 FOREIGN = (("scipy.io.matlab", "MatReadError"), ("datasets.exceptions", "DatasetsError"), ("httpx", "HTTPError"), ("httpx2", "HTTPError"))
 FETCHING_FAILS: tuple[type[Exception], ...] = (OSError, RuntimeError, ValueError, EOFError, http.client.HTTPException, zlib.error)
@@ -59,6 +64,27 @@ def is_filled(place: Path) -> bool:
     if place.is_dir():
         return not (place / UNFINISHED).exists() and any(path.is_file() for path in place.rglob("*"))
     return place.is_file()
+
+
+def state_of(path: str | Path) -> str:
+    """Text that changes when the file does, or one of the first LOOKED_AT files of the folder; "" where nothing can be looked at."""
+    try:
+        place = place_of(path)
+        looked = [place.stat(), *itertools.islice(_stamps(place), LOOKED_AT)]
+    except (DataError, OSError):
+        return ""
+    return f"{len(looked)} {fingerprint(sorted([one.st_mtime_ns, one.st_size] for one in looked))}"
+
+
+def _stamps(folder: Path) -> Iterator[os.stat_result]:
+    """The status of what lies in a folder, level by level; the folders' own show what was added or removed."""
+    levels = collections.deque([folder] if folder.is_dir() else [])
+    while levels:
+        with os.scandir(levels.popleft()) as members:
+            for member in members:
+                if member.is_dir(follow_symlinks=False):
+                    levels.append(Path(member.path))
+                yield member.stat(follow_symlinks=os.path.exists(member))  # a link to nowhere is looked at itself
 
 
 def forget(dataset: Dataset) -> None:

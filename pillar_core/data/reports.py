@@ -1,10 +1,7 @@
 """What an upload holds and what is wrong with it, without raising: the text of the app's upload panel."""
 
-import collections
 import dataclasses
-import itertools
-import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,14 +10,12 @@ import numpy as np
 from pillar_core.arrays import Array
 from pillar_core.data import arrays, files
 from pillar_core.data.images import loading as images
-from pillar_core.data.parts import Parts, place_of
+from pillar_core.data.parts import Parts
 from pillar_core.data.wording import listed
 from pillar_core.errors import DataError, StoreError
 from pillar_core.types import Dataset, FeatureSet
 
 PREVIEW_ROWS, PREVIEW_COLUMNS = 5, 6
-LOOKED_AT = 1_000
-"""Files and folders of a folder that are looked at for a change: the page asks at every turn while a path stands there."""
 FEWEST_PUBLIC = 3
 """Two directions, and so the map of the public rows, need three of them."""
 
@@ -67,27 +62,6 @@ def dry_run(path_or_bytes: str | Path | bytes, filename: str = "", *, public_fra
         return Report(ok=False, problems=error.problems)
     except StoreError as error:
         return Report(ok=False, problems=(str(error),))
-
-
-def state_of(path: str) -> str:
-    """Text that changes when the file does, or one of the first LOOKED_AT files of the folder; "" where nothing can be looked at."""
-    try:
-        place = place_of(path)
-        looked = [place.stat(), *itertools.islice(_stamps(place), LOOKED_AT)]
-    except (DataError, OSError):
-        return ""
-    return f"{len(looked)} {max(one.st_mtime_ns for one in looked)} {sum(one.st_size for one in looked)}"
-
-
-def _stamps(folder: Path) -> Iterator[os.stat_result]:
-    """The status of what lies in a folder, level by level; the folders' own show what was added or removed."""
-    levels = collections.deque([folder] if folder.is_dir() else [])
-    while levels:
-        with os.scandir(levels.popleft()) as members:
-            for member in members:
-                if member.is_dir(follow_symlinks=False):
-                    levels.append(Path(member.path))
-                yield member.stat(follow_symlinks=False)
 
 
 def public_rows(labels: Array | None, n_train: int, public_fraction: float) -> int:

@@ -38,6 +38,7 @@ CLASSES_PUBLIC = "the list of classes is public and fixed beforehand"
 FORM_PUBLIC = "how rows became features (columns, scaling, image size, colour, backbone) is public, fixed without looking at private rows"
 PERSON_NAMED = "every row names its person rightly, and no person has two names"
 PERSON_APART = "no person of the private rows has public rows"
+ROW_APART = "no private row is among the public ones too: ε protects none that is"
 FOREIGN = "the learner, from the package {}, charges all that it releases: no test of this library has held it to that"
 SPLIT_GIVEN = "the split is taken as given; validation and test rows are not protected, and scores on them are non-private releases"
 
@@ -263,7 +264,7 @@ def _guarantee(asked: RunSpec, cost: DpEvent, budget: PrivacyBudget | None, spli
     secrecy = NOISE_SYSTEM if asked.seed is None else NOISE_SECRET
     own = ((PERSON_NAMED,) if split.rows_per_person is not None else ()) + ((secrecy,) if learner.is_private else ())
     is_of_persons = split.rows_per_person is not None or OF_PERSONS in split.features.notes
-    own += (PERSON_APART,) if is_of_persons and split.settings.get("public") is not None else ()
+    own += () if split.settings.get("public") is None else (PERSON_APART if is_of_persons else ROW_APART,)
     own += (FOREIGN.format(METHODS.packages[learner.name]),) if learner.name in METHODS.packages else ()
     assumptions = (SIZE_PUBLIC, CLASSES_PUBLIC, FORM_PUBLIC, SPLIT_GIVEN, *own, *learner.assumptions)
     return Guarantee(bounds, delta, neighbours, chosen.name, assumptions, describe(cost), rows_per_person=split.rows_per_person)

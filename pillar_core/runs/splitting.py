@@ -1,11 +1,13 @@
 """Data by name, and the public face's `split`: any data set or feature set into rows by role, duplicates refused."""
 
 import dataclasses
+import itertools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from pillar_core import store
 from pillar_core.arrays import Array
 from pillar_core.backbones import extraction
 from pillar_core.data import DATASETS, duplicates, load_dataset, uploads
@@ -85,6 +87,23 @@ def named_data(name: str, settings: Mapping[str, Any] | None = None) -> Dataset 
         UnknownNameError, StoreError, DataError, SettingError.
     """
     return uploads.load(name) if uploads.is_name(name) else load_dataset(name, **dict(settings or {}))
+
+
+def edition(name: str, backbone: str | None = None, settings: Mapping[str, Any] | None = None) -> int:
+    """Which of the rows that this cache has met under a name it stands for now: 0 the first, and where no file can change them.
+
+    What is kept of rows in files is kept for their edition, never for the name alone: another file's ε is not theirs.
+    """
+    given = dict(settings or {})
+    sent = SENT.get(fingerprint(name, backbone, given))
+    state = sent.fingerprint if sent is not None else DATASETS[name].state(given.get("root")) if name in DATASETS else ""
+    for number in itertools.count() if state else ():
+        key, now = fingerprint("edition", name, given.get("root"), number), {"state": state}
+        if store.default().get_json("record", key) is None:
+            store.default().remember_json("record", key, now)
+        if store.default().get_json("record", key) == now:
+            return number
+    return 0
 
 
 def is_known(name: str) -> bool:

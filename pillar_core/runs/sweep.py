@@ -120,7 +120,7 @@ def local_names(grid: Mapping[str, Any]) -> list[str]:
 
 
 def cell_key(cell: RunSpec) -> str:
-    """The cache key of a cell: its content and the version of each part that makes its result."""
+    """The cache key of a cell: its content, the version of each part that makes its result, and which edition of its rows."""
     dataset, backbone = str(cell.data["dataset"]), cell.data["backbone"]
     versions = {
         "engine": ENGINE_VERSION,
@@ -129,7 +129,7 @@ def cell_key(cell: RunSpec) -> str:
         "backbone": revision(backbone),
         "accountant": accounting.ACCOUNTANTS[cell.accountant].version,
     }
-    return fingerprint("record", cell.form, versions)
+    return fingerprint("record", cell.form, versions | _editions(cell.data, cell.split))
 
 
 def cached(group: Sequence[RunSpec]) -> list[dict[str, Any] | None]:
@@ -168,8 +168,6 @@ def run_cell(cell: RunSpec, split: SemiPrivateSplit) -> RunRecord:
         return run.run_spec(cell, split)
     learner = METHODS[cell.method]
     facts = run.public_facts(learner, learner.settings(**form["settings"]), view_of(split, learner.public_use))
-    if any(getattr(facts, name) != value for name, value in form.get("facts", {}).items()):
-        return run.run_spec(cell, split)  # kept of other rows under the same name, and its ε is theirs
     return record_of(form, facts=facts, data=split.fingerprint)
 
 
@@ -202,12 +200,12 @@ def split_of(data: Mapping[str, Any], split: Mapping[str, Any], *, source: Featu
     """The split that a cell's `data` and `split` name; the last one is kept in memory with its eigenbasis and projections."""
     if isinstance(source, SemiPrivateSplit):
         return source
-    key = fingerprint(data, split)
+    key = fingerprint(data, split, _editions(data, split))
     return _splits.get(key, lambda: _make_split(data, dict(split), source))
 
 
 def _make_split(data: Mapping[str, Any], settings: dict[str, Any], source: FeatureSet | None) -> SemiPrivateSplit:
-    features = source if source is not None else _rows.get(fingerprint(data), lambda: _named(data))
+    features = source if source is not None else _rows.get(fingerprint(data, _editions(data)), lambda: _named(data))
     seed = settings.pop("split_seed")
     public = settings.pop("public", None)
     if public is not None:
@@ -215,6 +213,14 @@ def _make_split(data: Mapping[str, Any], settings: dict[str, Any], source: Featu
     imbalance = settings.pop("imbalance", None)
     made = splitting.split(features, public=public, seed=seed, **settings)
     return made if imbalance is None else imbalanced(made, imbalance, seed=seed)
+
+
+def _editions(data: Mapping[str, Any], split: Mapping[str, Any] | None = None) -> dict[str, int]:
+    """Which edition the private rows are, and public ones of another set, where one is not the first."""
+    public = (split or {}).get("public")
+    found = {"rows": splitting.edition(data["dataset"], data["backbone"], data["dataset_settings"])}
+    found |= {} if public is None else {"public rows": splitting.edition(public, data["backbone"])}
+    return {name: number for name, number in found.items() if number}
 
 
 def _named(data: Mapping[str, Any]) -> FeatureSet:

@@ -4,6 +4,7 @@ import re
 
 import pytest
 
+import pillar_core as pc
 from page_reading import words
 from pages.frame import history
 from pages.frame.settings import Settings
@@ -71,6 +72,14 @@ def test_a_look_outlives_a_pruned_cache_in_its_visit(start):
     store.default().prune(0)
     app.run()
     assert history.was_looked_at(Settings(data="breast_cancer"))
+
+
+def test_what_a_sweep_left_in_the_cache_is_a_look_of_its_own_set(start):
+    """A grid on another set than the sidebar's, read on Runs, was none: that set's model then said that nothing was in sight."""
+    start("home")
+    assert not any(history.was_looked_at(Settings(data=name)) for name in ("breast_cancer", "digits"))
+    pc.sweep({"dataset": "breast_cancer", "method": "pillar", "public_fraction": 0.1, "k": 5, "epsilon": 1.0})
+    assert [history.was_looked_at(Settings(data=name)) for name in ("breast_cancer", "digits")] == [True, False]
 
 
 def test_screening_is_a_look(start):

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import pillar_core as pc
@@ -126,3 +128,18 @@ def test_the_table_below_the_curves_holds_the_run_that_the_sliders_describe(star
     (shown,) = (item.value for item in app.dataframe if "split_seed" in item.value)
     here = shown[(shown["k"] == 3) & (shown["epsilon"] == 0.7)]
     assert [f"{100 * value:.1f} %" for value in here["accuracy"]] == [metric(app, "Test accuracy")]
+
+
+def test_rows_of_a_file_that_changed_are_read_anew(start: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A page kept the rows of a name for as long as its process lived, and the runs of it for as long as the cache."""
+    monkeypatch.setenv("PILLAR_DATA", str(tmp_path))
+    (tmp_path / "openml-mine").mkdir()
+    for n in (600, 300):
+        rows = np.random.default_rng(n).standard_normal((n, 4)).round(6)
+        lines = [",".join([*map(str, row), "p" if row[0] > 0 else "q"]) for row in rows]
+        (tmp_path / "openml-mine" / "mine.csv").write_text("\n".join(["a,b,c,d,class", *lines]))
+        app = start("explore", data="openml:mine", method="dp_sgd")
+        assert not app.exception
+        settings = Settings(data="openml:mine", method="dp_sgd")
+        # a fifth are test rows, a tenth of the others public
+        assert core.run(settings).facts.n_private == core.split(settings).facts.n_private == pytest.approx(0.72 * n, abs=3)

@@ -17,6 +17,7 @@ from pillar_core.backbones import is_ready
 from pillar_core.data import uploads, visitors
 from pillar_core.errors import DataError
 from pillar_core.fingerprint import fingerprint
+from pillar_core.runs import splitting
 from pillar_core.runs.loading import through_backbone
 from pillar_core.screening import class_signal
 from pillar_core.screening.batches import MIXTURE, refuse_persons
@@ -69,7 +70,10 @@ class Ask:
     def key(self) -> str:
         """What the answer is kept under."""
         version = screening.SCORES[self.score].version if self.score in screening.SCORES else 1
-        return fingerprint("screening", VERSION, self.payload if version == 1 else {**self.payload, "score_version": version})
+        parts = dict.fromkeys(part for name in (self.private, *self.public) for part in name.split("+"))
+        editions = {part: number for part in parts if (number := splitting.edition(part.partition("~")[0]))}
+        content = self.payload | ({} if version == 1 else {"score_version": version}) | ({"editions": editions} if editions else {})
+        return fingerprint("screening", VERSION, content)
 
 
 def kept(ask: Ask) -> pd.DataFrame | None:

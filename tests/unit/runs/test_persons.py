@@ -266,6 +266,17 @@ def test_that_no_person_has_public_rows_is_assumed_of_every_public_set(names):
         assert assumed not in pc.run("pillar_one_shot", split, epsilon=2.0).guarantee.assumptions
 
 
+def test_public_rows_that_are_private_too_are_not_promised_anything():
+    """Boolean rows, and overlap that one allows, said in no word that rows on both sides are public."""
+    bits = np.random.default_rng(0).integers(0, 2, (300, 8))
+    data = pc.features(bits, bits[:, 0])
+    for split in (pc.split(data, public=data), pc.split(_brought()[0], public=_brought()[0], allow_overlap=True)):
+        record = pc.run("pillar_one_shot", split, epsilon=2.0)
+        assert "no private row is among the public ones" in statement(record).text
+    inside = pc.run("pillar_one_shot", pc.split(data, public_fraction=0.1), epsilon=2.0)
+    assert "among the public ones" not in statement(inside).text
+
+
 def test_the_paid_choice_counts_persons():
     data, public = _declared(), _brought()[0]
     sides = {name: pc.split(data, public=one, allow_overlap=True) for name, one in (("a", public), ("b", public))}

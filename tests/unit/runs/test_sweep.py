@@ -84,15 +84,45 @@ def test_a_record_from_the_store_is_the_record_of_the_run(method):
     assert stored.classifier is None
 
 
-def test_a_record_that_was_kept_of_other_rows_says_nothing_of_these():
+@pytest.fixture
+def table_file(tmp_path, monkeypatch):
+    """Writes n rows of a table into the one file that `openml:mine` stands for."""
+    monkeypatch.setenv("PILLAR_DATA", str(tmp_path / "data"))
+    (tmp_path / "data" / "openml-mine").mkdir(parents=True)
+
+    def write(n):
+        x = np.random.default_rng(n).standard_normal((n, 4)).round(6)
+        lines = [",".join([*map(str, row), "p" if row[0] > 0 else "q"]) for row in x]
+        (tmp_path / "data" / "openml-mine" / "mine.csv").write_text("\n".join(["a,b,c,d,class", *lines]))
+
+    return write
+
+
+TABLE = {"dataset": "openml:mine", "method": "dp_sgd", "noise_multiplier": 2.0, "batch_size": 40, "steps": 50, "public_fraction": 0.1}
+
+
+def test_a_changed_file_under_a_name_is_trained_anew(table_file):
     """A table's file of 3,000 rows that became one of 300 under its name kept ε ≤ 0.372 where 4.611 is spent."""
-    grid = {"dataset": "digits", "method": "dp_sgd", "noise_multiplier": 2.0, "batch_size": 40, "steps": 50, "delta": 1e-5, "seed": 0}
-    (cell,) = sweeping.cells(grid)
-    many = pc.load_dataset("digits")
-    few = dataclasses.replace(many, x_train=many.x_train[:200], y_train=many.y_train[:200])
-    before, after = (sweeping.run_cell(cell, pc.split(rows, public_fraction=0.1, seed=0)) for rows in (many, few))
-    assert (after.facts.n_private, before.facts.n_private) == (180, 1295)
-    assert after.guarantee.epsilon.lower > before.guarantee.epsilon.upper
+    rows = {}
+    for n in (3000, 300, 3000):
+        table_file(n)
+        rows.setdefault(n, []).append(pc.sweep(TABLE).iloc[0])
+        (cell,) = sweeping.cells(TABLE)
+        split = sweeping.split_of(cell.data, cell.split)
+        assert sweeping.run_cell(cell, split).guarantee == pc.run("dp_sgd", split, noise_multiplier=2.0, batch_size=40, steps=50).guarantee
+    assert (rows[3000][0].n_private, rows[300][0].n_private) == (2160, 216)
+    assert rows[300][0].epsilon_upper > 5 * rows[3000][0].epsilon_upper
+    assert rows[3000][1].accuracy == rows[3000][0].accuracy
+
+
+def test_a_refusal_is_kept_of_the_file_that_was_refused(table_file):
+    grid = {**TABLE, "method": "pillar", "k": 3, "public_fraction": None, "public_per_class": 20}
+    for n, is_refused in ((30, True), (3000, False)):
+        table_file(n)
+        try:
+            assert is_refused == isinstance(pc.sweep(grid).iloc[0].error_message, str)
+        except errors.DataError:
+            assert is_refused
 
 
 def test_a_cell_that_cannot_run_is_refused_in_the_words_of_a_run_each_time():
