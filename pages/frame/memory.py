@@ -26,13 +26,16 @@ def of_rows(*, max_entries: int, show_spinner: str | bool, of_files: bool = Fals
         @functools.wraps(make)
         def read(*given: P.args, **named: P.kwargs) -> T:
             whose = frozenset([owners.own_id()] if of_files else map(uploads.key_of, uploads.names_in(given)))
+            asked = tuple(None if is_left else one for one, is_left in zip(given, unhashed, strict=False))
             if whose:
-                asked = tuple(None if is_left else one for one, is_left in zip(given, unhashed, strict=False))
                 made.pop(asked, None)
                 made[asked] = whose
                 for older in list(made)[:-max_entries]:  # Streamlit keeps those that were asked for last, too
                     made.pop(older, None)
-            return cached(*given, **named)
+            found = cached(*given, **named)
+            if whose and asked not in made:  # forgotten while it was made
+                cached.clear(*asked)
+            return found
 
         return read
 
