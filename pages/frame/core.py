@@ -38,7 +38,7 @@ _LOADED: set[str] = set()
 
 def key(settings: Settings, fields: tuple[str, ...]) -> str:
     """The fingerprint of some of the settings, by name, and of which edition of their rows is meant."""
-    editions = [splitting.edition(settings.data), 0 if settings.public == PART else splitting.edition(settings.public)]
+    editions = [splitting.edition(settings.data), "" if settings.public == PART else splitting.edition(settings.public)]
     return fingerprint({name: getattr(settings, name) for name in fields}, *(editions if any(editions) else ()))
 
 
@@ -218,12 +218,12 @@ def hero_table() -> pd.DataFrame | None:
 
 
 @memory.of_rows(max_entries=3, show_spinner="Reading the data set …")
-def _raw(name: str, edition: int) -> Dataset | FeatureSet:
+def _raw(name: str, edition: str) -> Dataset | FeatureSet:
     return splitting.named_data(name)
 
 
 @memory.of_rows(max_entries=3, show_spinner="Reading features …")
-def _features(data: str, name: str | None, edition: int) -> FeatureSet:
+def _features(data: str, name: str | None, edition: str) -> FeatureSet:
     source = _raw(data, edition)
     if isinstance(source, FeatureSet):
         return source

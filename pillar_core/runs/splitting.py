@@ -1,7 +1,6 @@
 """Data by name, and the public face's `split`: any data set or feature set into rows by role, duplicates refused."""
 
 import dataclasses
-import itertools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -89,21 +88,20 @@ def named_data(name: str, settings: Mapping[str, Any] | None = None) -> Dataset 
     return uploads.load(name) if uploads.is_name(name) else load_dataset(name, **dict(settings or {}))
 
 
-def edition(name: str, backbone: str | None = None, settings: Mapping[str, Any] | None = None) -> int:
-    """Which of the rows that this cache has met under a name it stands for now: 0 the first, and where no file can change them.
+def edition(name: str, backbone: str | None = None, settings: Mapping[str, Any] | None = None) -> str:
+    """Text that tells the rows behind a name from the first ones that this cache met there; "" for these, and where no file can change.
 
     What is kept of rows in files is kept for their edition, never for the name alone: another file's ε is not theirs.
     """
     given = dict(settings or {})
     sent = SENT.get(fingerprint(name, backbone, given))
     state = sent.fingerprint if sent is not None else DATASETS[name].state(given.get("root")) if name in DATASETS else ""
-    for number in itertools.count() if state else ():
-        key, now = fingerprint("edition", name, given.get("root"), number), {"state": state}
-        if store.default().get_json("record", key) is None:
-            store.default().remember_json("record", key, now)
-        if store.default().get_json("record", key) == now:
-            return number
-    return 0
+    if not state:
+        return ""
+    cache, key = store.default(), fingerprint("first edition", name, given.get("root"))
+    if cache.get_json("record", key) is None:
+        cache.remember_json("record", key, {"files": state})
+    return "" if cache.get_json("record", key) in (None, {"files": state}) else state
 
 
 def is_known(name: str) -> bool:

@@ -145,15 +145,15 @@ def run_trials(
 
     With `use_cache` false every cell is trained, and what the store holds stays as it is.
     """
-    nothing: list[dict[str, Any] | None] = [None] * len(group)
-    records = cached(group) if use_cache else nothing
+    cache, keys = store.default(), list(map(cell_key, group))
+    records: list[dict[str, Any] | None] = [cache.get_json("record", key) if use_cache else None for key in keys]
     missing = [position for position, record in enumerate(records) if record is None]
     if missing:
         trained = _trained([group[position] for position in missing], split_of(group[0].data, group[0].split, source=source))
         for position, record in zip(missing, trained, strict=True):
             records[position] = record
-            if use_cache and is_kept(record):
-                store.default().remember_json("record", cell_key(group[position]), record)
+            if use_cache and is_kept(record) and cell_key(group[position]) == keys[position]:  # else files changed meanwhile
+                cache.remember_json("record", keys[position], record)
     return [record for record in records if record is not None]
 
 
@@ -215,12 +215,12 @@ def _make_split(data: Mapping[str, Any], settings: dict[str, Any], source: Featu
     return made if imbalance is None else imbalanced(made, imbalance, seed=seed)
 
 
-def _editions(data: Mapping[str, Any], split: Mapping[str, Any] | None = None) -> dict[str, int]:
+def _editions(data: Mapping[str, Any], split: Mapping[str, Any] | None = None) -> dict[str, str]:
     """Which edition the private rows are, and public ones of another set, where one is not the first."""
     public = (split or {}).get("public")
     found = {"rows": splitting.edition(data["dataset"], data["backbone"], data["dataset_settings"])}
     found |= {} if public is None else {"public rows": splitting.edition(public, data["backbone"])}
-    return {name: number for name, number in found.items() if number}
+    return {name: edition for name, edition in found.items() if edition}
 
 
 def _named(data: Mapping[str, Any]) -> FeatureSet:

@@ -29,7 +29,7 @@ def split(payload: Task) -> list[Task]:
         SettingError: a grid that cannot be, or a run without seed, whose result may not be kept.
     """
     pieces = [group[start : start + TASK_CELLS] for group in _groups(payload) for start in range(0, len(group), TASK_CELLS)]
-    return [{"cells": [cell.form for cell in cells]} for cells in _packed(pieces)]
+    return [{"cells": [cell.form for cell in cells], "keys": list(map(sweep.cell_key, cells))} for cells in _packed(pieces)]
 
 
 def run(task: Task, progress: Progress, cancelled: StopRequested) -> list[dict[str, Any]]:
@@ -50,12 +50,12 @@ def run(task: Task, progress: Progress, cancelled: StopRequested) -> list[dict[s
 
 
 def keep(task: Task, records: Sequence[dict[str, Any]]) -> list[Answer]:
-    """For each cell the key of its record in this store, or a refusal that the store does not keep as {"cell": …, "error": …}."""
+    """For each cell the key of its record in this store, or the record where the store does not keep it: of rows that changed meanwhile,
+    and refusals that a rerun may not repeat."""
     cache, answers = store.default(), []
-    for form, record in zip(task["cells"], records, strict=True):
-        key = sweep.cell_key(RunSpec(**form))
-        is_there = sweep.is_kept(record) and (cache.has("record", key) or cache.remember_json("record", key, record))
-        answers.append(key if is_there else record)
+    for form, key, record in zip(task["cells"], task["keys"], records, strict=True):
+        is_kept = sweep.is_kept(record) and sweep.cell_key(RunSpec(**form)) == key
+        answers.append(key if is_kept and (cache.has("record", key) or cache.remember_json("record", key, record)) else record)
     return answers
 
 
@@ -66,22 +66,14 @@ def needs(task: Task) -> list[Asked]:
     return asked
 
 
-def cached(payload: Task) -> list[list[Answer]] | None:
+def cached(payload: Task) -> list[list[str]] | None:
     """The whole answer when every record is in the store, else None.
 
     Raises:
         SettingError: as `split`.
     """
-    cache, answers = store.default(), []
-    for task in split(payload):
-        keys: list[Answer] = []
-        for form in task["cells"]:
-            key = sweep.cell_key(RunSpec(**form))
-            if not cache.has("record", key):
-                return None
-            keys.append(key)
-        answers.append(keys)
-    return answers
+    answers: list[list[str]] = [task["keys"] for task in split(payload)]
+    return answers if all(store.default().has("record", key) for keys in answers for key in keys) else None
 
 
 def _packed(pieces: list[list[RunSpec]]) -> list[list[RunSpec]]:

@@ -71,7 +71,7 @@ class Ask:
         """What the answer is kept under."""
         version = screening.SCORES[self.score].version if self.score in screening.SCORES else 1
         parts = dict.fromkeys(part for name in (self.private, *self.public) for part in name.split("+"))
-        editions = {part: number for part in parts if (number := splitting.edition(part.partition("~")[0]))}
+        editions = {part: edition for part in parts if (edition := splitting.edition(part.partition("~")[0]))}
         content = self.payload | ({} if version == 1 else {"score_version": version}) | ({"editions": editions} if editions else {})
         return fingerprint("screening", VERSION, content)
 

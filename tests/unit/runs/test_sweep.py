@@ -11,6 +11,7 @@ import pytest
 
 import pillar_core as pc
 from pillar_core import errors
+from pillar_core.jobs.kinds import sweep as jobs_sweep
 from pillar_core.runs import sweep as sweeping
 from pillar_core.types import RunSpec
 
@@ -113,6 +114,23 @@ def test_a_changed_file_under_a_name_is_trained_anew(table_file):
     assert (rows[3000][0].n_private, rows[300][0].n_private) == (2160, 216)
     assert rows[300][0].epsilon_upper > 5 * rows[3000][0].epsilon_upper
     assert rows[3000][1].accuracy == rows[3000][0].accuracy
+
+
+def test_a_file_that_changes_while_its_rows_train_gets_no_record_of_them(table_file, monkeypatch):
+    train = sweeping.run.run_many
+
+    def trained(solved, split):
+        table_file(300)
+        return train(solved, split)
+
+    table_file(3000)
+    tasks = jobs_sweep.split({"grid": TABLE})
+    with monkeypatch.context() as patch:
+        patch.setattr(sweeping.run, "run_many", trained)
+        records = jobs_sweep.run(tasks[0], lambda *_: None, lambda: False)
+    assert jobs_sweep.keep(tasks[0], records) == records
+    assert jobs_sweep.cached({"grid": TABLE}) is None
+    assert pc.sweep(TABLE).iloc[0].n_private == 216
 
 
 def test_a_refusal_is_kept_of_the_file_that_was_refused(table_file):
