@@ -38,8 +38,12 @@ _LOADED: set[str] = set()
 
 def key(settings: Settings, fields: tuple[str, ...]) -> str:
     """The fingerprint of some of the settings, by name, and of which edition of their rows is meant."""
-    editions = [splitting.edition(settings.data), "" if settings.public == PART else splitting.edition(settings.public)]
-    return fingerprint({name: getattr(settings, name) for name in fields}, *(editions if any(editions) else ()))
+    return fingerprint({name: getattr(settings, name) for name in fields}, _editions(settings.data, settings.public))
+
+
+def _editions(*names: object) -> dict[str, str]:
+    """Which edition the rows behind each name are, where it is not the first."""
+    return {name: edition for name in names if isinstance(name, str) and (edition := splitting.edition(name))}
 
 
 def raw(settings: Settings) -> Dataset | FeatureSet:
@@ -95,7 +99,8 @@ def spec(settings: Settings) -> RunSpec:
 
 def found(grids: Sequence[Mapping[str, Any]]) -> dict[str, tuple[RunSpec, dict[str, Any] | None]]:
     """Every run of some grids by cache key, with its record where the cache holds it; what was found once is kept in memory."""
-    runs = _asked(fingerprint([{name: value for name, value in grid.items() if value is not None} for grid in grids]), grids)
+    asked = [{name: value for name, value in grid.items() if value is not None} for grid in grids]
+    runs = _asked(fingerprint(asked, _editions(*(grid.get(name) for grid in grids for name in ("dataset", "public")))), grids)
     for key_, (cell, record) in runs.items():
         if record is None:
             runs[key_] = cell, store.default().get_json("record", key_)

@@ -129,7 +129,7 @@ def cell_key(cell: RunSpec) -> str:
         "backbone": revision(backbone),
         "accountant": accounting.ACCOUNTANTS[cell.accountant].version,
     }
-    return fingerprint("record", cell.form, versions | _editions(cell.data, cell.split))
+    return fingerprint("record", cell.form, versions | editions(cell.data, cell.split))
 
 
 def cached(group: Sequence[RunSpec]) -> list[dict[str, Any] | None]:
@@ -200,12 +200,12 @@ def split_of(data: Mapping[str, Any], split: Mapping[str, Any], *, source: Featu
     """The split that a cell's `data` and `split` name; the last one is kept in memory with its eigenbasis and projections."""
     if isinstance(source, SemiPrivateSplit):
         return source
-    key = fingerprint(data, split, _editions(data, split))
+    key = fingerprint(data, split, editions(data, split))
     return _splits.get(key, lambda: _make_split(data, dict(split), source))
 
 
 def _make_split(data: Mapping[str, Any], settings: dict[str, Any], source: FeatureSet | None) -> SemiPrivateSplit:
-    features = source if source is not None else _rows.get(fingerprint(data, _editions(data)), lambda: _named(data))
+    features = source if source is not None else _rows.get(fingerprint(data, editions(data)), lambda: _named(data))
     seed = settings.pop("split_seed")
     public = settings.pop("public", None)
     if public is not None:
@@ -215,7 +215,7 @@ def _make_split(data: Mapping[str, Any], settings: dict[str, Any], source: Featu
     return made if imbalance is None else imbalanced(made, imbalance, seed=seed)
 
 
-def _editions(data: Mapping[str, Any], split: Mapping[str, Any] | None = None) -> dict[str, str]:
+def editions(data: Mapping[str, Any], split: Mapping[str, Any] | None = None) -> dict[str, str]:
     """Which edition the private rows are, and public ones of another set, where one is not the first."""
     public = (split or {}).get("public")
     found = {"rows": splitting.edition(data["dataset"], data["backbone"], data["dataset_settings"])}

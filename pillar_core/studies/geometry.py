@@ -122,7 +122,8 @@ def task_key(task: Payload) -> str:
     """The cache key of one task's result."""
     dataset = str(task["data"]["dataset"])
     version = DATASETS[dataset].version if dataset in DATASETS else 0
-    return _owned("separators", dataset, fingerprint("geometry", VERSION, dict(task), version))
+    editions = sweep.editions(task["data"], task["split"])
+    return _owned("separators", dataset, fingerprint("geometry", VERSION, dict(task), version, *([editions] if editions else [])))
 
 
 def cached_separators(spec: Payload, rows: Rows) -> Separators | None:

@@ -13,6 +13,8 @@ import pillar_core as pc
 from pillar_core import errors
 from pillar_core.jobs.kinds import sweep as jobs_sweep
 from pillar_core.runs import sweep as sweeping
+from pillar_core.studies import geometry
+from pillar_core.studies.screening.answers import Ask
 from pillar_core.types import RunSpec
 
 GRID = {"dataset": "digits", "public_fraction": 0.1, "method": ["pillar", "dp_sgd"], "k": [5, 10], "epsilon": [0.5, "inf"], "seed": [0, 1]}
@@ -104,16 +106,21 @@ TABLE = {"dataset": "openml:mine", "method": "dp_sgd", "noise_multiplier": 2.0, 
 
 def test_a_changed_file_under_a_name_is_trained_anew(table_file):
     """A table's file of 3,000 rows that became one of 300 under its name kept ε ≤ 0.372 where 4.611 is spent."""
-    rows = {}
+    rows, other_keys = {}, set()
     for n in (3000, 300, 3000):
         table_file(n)
         rows.setdefault(n, []).append(pc.sweep(TABLE).iloc[0])
+        other_keys |= {
+            geometry.task_key(geometry.payload("openml:mine", public_fraction=0.1)),
+            Ask("energy", "digits", ("openml:mine",)).key,
+        }
         (cell,) = sweeping.cells(TABLE)
         split = sweeping.split_of(cell.data, cell.split)
         assert sweeping.run_cell(cell, split).guarantee == pc.run("dp_sgd", split, noise_multiplier=2.0, batch_size=40, steps=50).guarantee
     assert (rows[3000][0].n_private, rows[300][0].n_private) == (2160, 216)
     assert rows[300][0].epsilon_upper > 5 * rows[3000][0].epsilon_upper
     assert rows[3000][1].accuracy == rows[3000][0].accuracy
+    assert len(other_keys) == 6
 
 
 def test_a_file_that_changes_while_its_rows_train_gets_no_record_of_them(table_file, monkeypatch):
