@@ -14,11 +14,11 @@ from pillar_core.plots.theme import (
     INK,
     Mode,
     as_text,
+    described,
     end_labels,
     epsilon_colour,
     epsilon_label,
     faded,
-    finished,
     method_style,
     seeds_phrase,
 )
@@ -110,11 +110,8 @@ def measured(
     if not curves:
         figure.update_xaxes(range=[-0.05, math.log10(k_max or span[1]) + 0.05])
         figure.update_yaxes(range=[0, 102])
-    figure.update_yaxes(title_text="test accuracy, %", ticksuffix=" ")
-    figure.update_layout(margin_r=136, showlegend=False)
-    title = "Accuracy against the number of directions kept"
-    caption = f"{seeds_phrase(points['seeds'])}. Rings: best k, chosen on test rows (a non-private diagnostic)."
-    return finished(figure, title=title, caption=caption, alt=_alt(len(curves), bests, roof), mode=mode, height=480)
+    said = {"seeds": seeds_phrase(points["seeds"]), "alt": _alt(len(curves), bests, roof)}
+    return described(figure, "accuracy_against_k", mode=mode, **said)
 
 
 def runs(figure: Any, *, here: Here | None = None, history: pd.DataFrame | None = None, mode: Mode = "light") -> dict[str, Any]:

@@ -6,7 +6,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from pillar_core.plots import marks
-from pillar_core.plots.theme import INK, Mode, finished
+from pillar_core.plots.theme import INK, Mode, described
 
 _COLOUR: dict[Mode, str] = {"light": "#4C3FB1", "dark": "#A99CF5"}
 
@@ -32,11 +32,7 @@ def expected(table: pd.DataFrame, *, title: str, chosen: str, caption: str, mode
         cliponaxis=False,
         hover="%{y}: %{x:.1f} %",
     )
-    figure.update_xaxes(title_text="expected accuracy, %")
     marks.names_axis(figure, list(rows["name"]))
-    figure.update_layout(showlegend=False)
     ends = zip(rows["name"], rows["low"], rows["high"], strict=True)
     words = "; ".join(f"{name} {100 * low:.0f} to {100 * high:.0f} percent" for name, low, high in ends)
-    return finished(
-        figure, title=title, caption=caption, alt=f"Expected accuracy: {words}.", mode=mode, height=190 + 46 * len(rows), line=38
-    )
+    return described(figure, "expected", mode=mode, height=190 + 46 * len(rows), title=title, caption=caption, summary=words)

@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 from pillar_core.params import MODERATE
 from pillar_core.plots import marks
 from pillar_core.plots.intervals import over_seeds
-from pillar_core.plots.theme import INK, Mode, faded, finished, log_ticks, seeds_phrase
+from pillar_core.plots.theme import INK, Mode, described, faded, finished, log_ticks, seeds_phrase
 
 _LINE = {"light": "#4C3FB1", "dark": "#A99CF5"}
 
@@ -79,11 +79,8 @@ def total_budget(table: pd.DataFrame, *, here: int, mode: Mode = "light") -> Any
     mark = table[table["releases"] == here]
     style = {"size": 14, "symbol": "star", "color": marks.MARKED[mode]}
     figure.add_scatter(x=mark["releases"], y=mark["total"], mode="markers", name="here", marker=style)
-    figure.update_xaxes(title_text="models released, each at the same ε")
-    figure.update_yaxes(title_text="ε of all of them together", rangemode="tozero")
     words = "; ".join(f"{row.releases:g} models: {row.total:.3g} instead of {row.sum:g}" for row in table.itertuples())
-    caption = "Gaussian releases: the proved total grows with the square root while budgets are small. Upper bounds, add or remove one row."
-    return finished(figure, title="Budgets add up", caption=caption, alt=f"ε of repeated releases: {words}.", mode=mode, height=400)
+    return described(figure, "total_budget", mode=mode, summary=words)
 
 
 def _line(figure: go.Figure, means: pd.DataFrame, x: str, here: Any, unit: str, mode: Mode) -> None:

@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 
 from pillar_core.plots import marks
 from pillar_core.plots.intervals import over_seeds
-from pillar_core.plots.theme import INK, Mode, faded, finished, in_order, method_style, seeds_phrase
+from pillar_core.plots.theme import INK, Mode, described, faded, in_order, method_style, seeds_phrase
 
 
 def comparison(
@@ -74,19 +74,12 @@ def comparison(
             name="published",
             hover="%{y}: %{x:.1f} % published",
         )
-    figure.update_xaxes(title_text="test accuracy, %", rangemode="tozero")
     marks.names_axis(figure, labels)
-    figure.update_layout(showlegend="published" in table, bargap=0.3)
+    figure.update_layout(showlegend="published" in table)
     summary = "; ".join(f"{label} {100 * mean:.1f} percent" for label, mean in zip(labels, means["mean"], strict=True))
-    caption = f"{seeds_phrase(means['seeds'].fillna(0))}."
-    return finished(
-        figure,
-        title=title,
-        caption=caption,
-        alt=f"Bar chart of test accuracy: {summary}.",
-        mode=mode,
-        height=170 + 46 * len(names),
-    ).update_layout(margin_t=84 + 16 * len(levels or {}))
+    said = {"title": title, "seeds": seeds_phrase(means["seeds"].fillna(0)), "summary": summary}
+    drawn = described(figure, "comparison", mode=mode, height=170 + 46 * len(names), **said)
+    return drawn.update_layout(margin_t=84 + 16 * len(levels or {}))
 
 
 def _text(row: Any) -> str:

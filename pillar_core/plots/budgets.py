@@ -7,7 +7,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from pillar_core.plots import marks
-from pillar_core.plots.theme import INK, Mode, epsilon_label, faded, finished, in_order, method_style, seeds_phrase
+from pillar_core.plots.theme import INK, Mode, described, epsilon_label, faded, in_order, method_style, seeds_phrase
 
 REFERENCES = {"non_private": "no privacy", "only_public": "public rows alone"}
 
@@ -28,21 +28,10 @@ def error_against_epsilon(lines: pd.DataFrame, *, mode: Mode = "light") -> Any:
                 _reference(figure, rows, name, mode)
             else:
                 _learner(figure, rows, name, mode)
-    figure.update_xaxes(
-        title_text="ε, privacy budget (log scale)", type="log", tickvals=finite, ticktext=[epsilon_label(value) for value in finite]
-    )
-    figure.update_yaxes(title_text="test error, %", rangemode="tozero")
-    figure.update_layout(legend={"orientation": "v", "x": 1.02, "y": 1})
+    figure.update_xaxes(tickvals=finite, ticktext=[epsilon_label(value) for value in finite])
     points = known[known["epsilon"].isin(finite)][["title", "mean", "epsilon"]].to_numpy()
     summary = "; ".join(f"{label} {100 - 100 * mean:.1f} percent at ε = {epsilon:g}" for label, mean, epsilon in points)
-    return finished(
-        figure,
-        title="Test error against ε",
-        caption=f"{seeds_phrase(known['seeds'])}. Lower is better.",
-        alt=f"Line chart of test error against ε: {summary}.",
-        mode=mode,
-        height=520,
-    )
+    return described(figure, "error_against_epsilon", mode=mode, seeds=seeds_phrase(known["seeds"]), summary=summary)
 
 
 def _learner(figure: go.Figure, rows: pd.DataFrame, name: str, mode: Mode) -> None:

@@ -8,7 +8,7 @@ import plotly.graph_objects as go
 
 from pillar_core.numerics import wilson
 from pillar_core.plots import marks
-from pillar_core.plots.theme import INK, Mode, faded, finished
+from pillar_core.plots.theme import INK, Mode, described, faded
 
 _MANY = 24
 
@@ -34,13 +34,10 @@ def class_balance(table: pd.DataFrame, *, mode: Mode = "light") -> Any:
             marker={"color": colours.get(part, INK[mode].muted), "cornerradius": 3},
             hovertemplate="%{x}: %{y} rows<extra>" + part + "</extra>",
         )
-    figure.update_layout(barmode="stack", bargap=0.25, legend={"yref": "container", "y": 0, "yanchor": "bottom"})
-    figure.update_xaxes(type="category", categoryarray=order, title_text="class", showticklabels=len(order) <= 40, showgrid=False)
-    figure.update_yaxes(title_text="rows")
+    figure.update_xaxes(categoryarray=order, showticklabels=len(order) <= 40)
     totals = table.groupby("class")["rows"].sum()
-    caption = f"n = {int(table['rows'].sum()):,} rows, {len(order)} classes: exact counts, no interval. Non-private diagnostic."
-    alt = f"Bar chart of rows per class: from {int(totals.min())} to {int(totals.max())} rows over {len(order)} classes."
-    return finished(figure, title="Rows per class", caption=caption, alt=alt, mode=mode, height=420, line=60)
+    said = {"rows": int(totals.sum()), "classes": len(order), "fewest": int(totals.min()), "most": int(totals.max())}
+    return described(figure, "class_balance", mode=mode, **said)
 
 
 def per_class(table: pd.DataFrame, *, mode: Mode = "light") -> Any:
@@ -74,17 +71,11 @@ def per_class(table: pd.DataFrame, *, mode: Mode = "light") -> Any:
         error_x=marks.reach(ordered, ink.accent, value="accuracy", thickness=1.6, width=0),
         hover="%{y}: %{x:.1f} %<extra>private model</extra>",
     )
-    figure.update_xaxes(title_text="recall, % of the class's test rows", range=[-2, 102])
-    figure.update_yaxes(
-        type="category", categoryarray=list(names)[::-1], dtick=1 if len(names) <= _MANY else None, showgrid=len(names) <= _MANY
-    )
-    worst, best = ordered.iloc[0], ordered.iloc[-1]
-    caption = f"n = {int(ordered['rows'].sum()):,} test rows, one run; bars: 95 % Wilson intervals from the rows of each class."
-    alt = (
-        f"Recall of {len(names)} classes: worst {worst['class']} with {100 * worst['accuracy']:.1f} percent, "
-        f"best {best['class']} with {100 * best['accuracy']:.1f} percent."
-    )
-    return finished(figure, title="Who pays for privacy? Recall by class", caption=caption, alt=alt, mode=mode, height=_tall(len(names)))
+    is_few = len(names) <= _MANY
+    figure.update_yaxes(categoryarray=list(names)[::-1], dtick=1 if is_few else None, showgrid=is_few)
+    words = names + " with " + (100 * ordered["accuracy"]).map("{:.1f}".format)
+    said = {"rows": int(ordered["rows"].sum()), "classes": len(names), "worst": words.iloc[0], "best": words.iloc[-1]}
+    return described(figure, "per_class", mode=mode, height=_tall(len(names)), **said)
 
 
 def confusion(table: pd.DataFrame, *, classes: Sequence[str], mode: Mode = "light") -> Any:
@@ -114,14 +105,12 @@ def confusion(table: pd.DataFrame, *, classes: Sequence[str], mode: Mode = "ligh
             colorbar={"title": {"text": "%"}, "thickness": 10, "outlinewidth": 0, "len": 0.9},
         )
     )
-    figure.update_xaxes(title_text="taken for", type="category", showgrid=False, dtick=1 if is_few else None)
-    figure.update_yaxes(title_text="class", type="category", showgrid=False, categoryarray=names[::-1], dtick=1 if is_few else None)
+    figure.update_xaxes(dtick=1 if is_few else None)
+    figure.update_yaxes(categoryarray=names[::-1], dtick=1 if is_few else None)
     wrong = table[table["class"] != table["taken for"]].sort_values("rows", ascending=False, kind="stable")
     worst = [f"{one.rows} of {sizes[one[0]]} {one[0]} taken for {one[1]}" for one in wrong.head(3).itertuples(index=False)]
-    caption = f"n = {int(sizes.sum()):,} test rows, one run: exact counts, coloured by the share of their class."
-    alt = f"Confusion matrix of {len(names)} classes; most often misread: {'; '.join(worst) or 'no row'}."
-    tall = 230 + 34 * len(names) if is_few else 700
-    return finished(figure, title="Which class is taken for which?", caption=caption, alt=alt, mode=mode, height=tall)
+    said = {"rows": int(sizes.sum()), "classes": len(names), "worst": "; ".join(worst) or "no row"}
+    return described(figure, "confusion", mode=mode, height=230 + 34 * len(names) if is_few else 700, **said)
 
 
 def _tall(count: int) -> int:

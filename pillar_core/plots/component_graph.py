@@ -8,7 +8,7 @@ import plotly.graph_objects as go
 
 from pillar_core.arrays import Array, Axes
 from pillar_core.plots import marks
-from pillar_core.plots.theme import INK, Mode, categorical, class_symbols, faded, finished
+from pillar_core.plots.theme import INK, Mode, categorical, class_symbols, described, faded
 from pillar_core.plots.theory import circle
 
 Components = Annotated[Array, Axes("d", is_whole=True)]
@@ -54,17 +54,22 @@ def component_graph(
         )
     for x, text in ((0.0, f"in the disjunction: {k}"), (2.7, f"not in it: {len(component_of) - k}")):
         marks.note(figure, x, -1.32, text, ink.muted, size=14)
-    figure.update_xaxes(visible=False, range=[-1.35, 4.05])
-    figure.update_yaxes(visible=False, range=[-1.5, 1.25], scaleanchor="x")
-    figure.update_layout(showlegend=False, margin={"l": 0, "r": 0, "b": 0})
-    sizes = np.bincount(component_of)
-    rest = f" Still apart: {count - 2} too many." if count > 2 else ""
-    left_over = f"2{_raised(count)} disjunctions left of 2{_raised(len(component_of))}"
-    caption = f"{n_unlabelled:,} unlabelled rows, {len(edges):,} edges; one draw. {left_over}.{rest}"
-    title = f"{count} component{'s' if count != 1 else ''}: {count} bit{'s' if count != 1 else ''} left to learn in private"
-    first_sizes = ", ".join(map(str, sizes[:8])) + (" …" if count > 8 else "")
-    alt = f"Graph of {len(component_of)} variables in {count} components of sizes {first_sizes}."
-    return finished(figure, title=title, caption=caption, alt=alt, mode=mode, height=460)
+    first_sizes = ", ".join(map(str, np.bincount(component_of)[:8])) + (" …" if count > 8 else "")
+    plural = "s" if count != 1 else ""
+    return described(
+        figure,
+        "component_graph",
+        mode=mode,
+        title=f"{count} component{plural}: {count} bit{plural} left to learn in private",
+        unlabelled=n_unlabelled,
+        edges=len(edges),
+        left=f"2{_raised(count)}",
+        all=f"2{_raised(len(component_of))}",
+        apart=f" Still apart: {count - 2} too many." if count > 2 else "",
+        variables=len(component_of),
+        components=count,
+        sizes=first_sizes,
+    )
 
 
 def _raised(number: int) -> str:

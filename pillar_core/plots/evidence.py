@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 
 from pillar_core.params import MODERATE
 from pillar_core.plots import marks
-from pillar_core.plots.theme import INK, Mode, categorical, faded, finished
+from pillar_core.plots.theme import INK, Mode, categorical, described, faded
 
 LEAST_RATE = 1e-3
 _DASHES = ("solid", "dash", "dot", "dashdot")
@@ -57,19 +57,8 @@ def membership_roc(roc: pd.DataFrame, bound: pd.DataFrame, *, mode: Mode = "ligh
             name=str(name),
             hover="%{fullData.name}: finds %{y:.3g} at %{x:.3g} false alarms",
         )
-    ticks = [1e-3, 1e-2, 1e-1, 1.0]
-    tick_texts = ["0.1 %", "1 %", "10 %", "100 %"]
-    figure.update_xaxes(title_text="people wrongly accused", type="log", range=[-3, 0], tickvals=ticks, ticktext=tick_texts)
-    figure.update_yaxes(title_text="members found", type="log", range=[-3, 0.02], tickvals=ticks, ticktext=tick_texts)
-    return finished(
-        figure,
-        title="What attackers find, and what the guarantee rules out",
-        caption=f"{members:,} scores of members, {others:,} of others. On the dashed line an attack is a coin flip; "
-        "at the far left few rows decide and lines jump.",
-        alt="Receiver operating curves on log axes: " + ", ".join(map(str, roc["attack"].unique())) + "; the shaded area is ruled out.",
-        mode=mode,
-        height=500,
-    )
+    attacks = ", ".join(map(str, roc["attack"].unique()))
+    return described(figure, "membership_roc", mode=mode, members=members, others=others, attacks=attacks)
 
 
 def individual_losses(table: pd.DataFrame, *, mode: Mode = "light", stated: float, delta: float) -> Any:
@@ -88,17 +77,8 @@ def individual_losses(table: pd.DataFrame, *, mode: Mode = "light", stated: floa
     median = float(np.median(values))
     _mark(figure, median, f"half of the rows stay below {median:.2f}", ink.text, "dot", "left")
     _mark(figure, stated, f"stated for all: {stated:.3g}", marks.MARKED[mode], "solid", "right")
-    figure.update_xaxes(title_text="individual ε of a row", rangemode="tozero")
-    figure.update_yaxes(title_text="private rows")
-    figure.update_layout(showlegend=False, bargap=0)
-    return finished(
-        figure,
-        title="Most rows reveal far less than the ε stated for all",
-        caption=f"{len(values):,} private rows along one trajectory, at δ = {delta:g}. No guarantee, and private itself.",
-        alt=f"Histogram of individual epsilon: median {median:.2f}, largest {values.max():.2f}, stated {stated:.2f}.",
-        mode=mode,
-        height=400,
-    )
+    said = {"rows": len(values), "delta": delta, "median": median, "largest": values.max(), "stated": stated}
+    return described(figure, "individual_losses", mode=mode, **said)
 
 
 def individual_by_class(table: pd.DataFrame, *, mode: Mode = "light", stated: float) -> Any:
@@ -118,19 +98,9 @@ def individual_by_class(table: pd.DataFrame, *, mode: Mode = "light", stated: fl
         hover="%{y}: median ε %{x:.2f}",
     )
     figure.add_vline(x=stated, line={"color": marks.MARKED[mode], "width": 2})
-    figure.update_xaxes(title_text="individual ε: median, 5 to 95 % of the class's rows", rangemode="tozero")
-    figure.update_yaxes(type="category", showgrid=False, ticksuffix="  ")
-    figure.update_layout(showlegend=False)
     note = "" if len(spread) == len(shown) else f" The {len(shown)} most exposed of {len(spread)} classes."
-    return finished(
-        figure,
-        title="Hard classes are more exposed",
-        caption=f"The line is the ε stated for all, {stated:.3g}.{note}",
-        alt="Individual epsilon by class: " + "; ".join(f"{name} {value:.2f}" for name, value in shown["median"].items()) + ".",
-        mode=mode,
-        height=400,
-        line=60,
-    )
+    summary = "; ".join(f"{name} {value:.2f}" for name, value in shown["median"].items())
+    return described(figure, "individual_by_class", mode=mode, stated=stated, note=note, summary=summary)
 
 
 def two_worlds(table: pd.DataFrame, *, mode: Mode = "light", threshold: float, claimed_mu: Annotated[float, MODERATE], title: str) -> Any:
@@ -158,19 +128,7 @@ def two_worlds(table: pd.DataFrame, *, mode: Mode = "light", threshold: float, c
         curve = np.exp(-0.5 * (grid - shift) ** 2) / np.sqrt(2 * np.pi)
         marks.line(figure, grid, curve, ink.text, width=1.6, dash=dash, name=name)
     figure.add_vline(x=threshold, line={"color": ink.muted, "dash": "dash", "width": 1.2})
-    figure.update_xaxes(title_text="score of a trial, in standard deviations of the claimed noise")
-    figure.update_yaxes(title_text="density", showticklabels=False)
-    figure.update_layout(barmode="overlay", bargap=0)
-    half = len(table) // 2
-    return finished(
-        figure,
-        title=title,
-        caption=f"{half:,} trials in each world. The further apart the two heaps, the easier the canary is told; "
-        f"the claim allows {claimed_mu:.2f}.",
-        alt=f"Two histograms of canary scores; the claimed distance is {claimed_mu:.2f} standard deviations.",
-        mode=mode,
-        height=430,
-    )
+    return described(figure, "two_worlds", mode=mode, title=title, half=len(table) // 2, mu=claimed_mu)
 
 
 def audit_power(table: pd.DataFrame, *, mode: Mode = "light", claimed: float, significance: float) -> Any:
@@ -193,17 +151,7 @@ def audit_power(table: pd.DataFrame, *, mode: Mode = "light", claimed: float, si
         line={"color": INK[mode].text, "width": 1.6},
         annotation={"text": f"claimed ε = {claimed:.3g}", "font": {"size": 13}, "xanchor": "right", "textangle": 0, "xshift": -6},
     )
-    figure.update_xaxes(title_text="ε that the code would truly spend")
-    figure.update_yaxes(title_text="chance to notice, %", range=[0, 103])
-    return finished(
-        figure,
-        title="Before looking: what could this audit notice?",
-        caption=f"An ideal attack on a Gaussian run, false alarms at most {100 * significance:g} %. "
-        "Left of the line all is well and only false alarms remain.",
-        alt="Chance to notice against the true epsilon, for several numbers of trials.",
-        mode=mode,
-        height=400,
-    )
+    return described(figure, "audit_power", mode=mode, alarms=100 * significance)
 
 
 def one_run_reach(table: pd.DataFrame, *, mode: Mode = "light", canaries: int) -> Any:
@@ -226,16 +174,7 @@ def one_run_reach(table: pd.DataFrame, *, mode: Mode = "light", canaries: int) -
             name=name,
             hover="true ε %{x:g}: certifies %{y:.2f}",
         )
-    figure.update_xaxes(title_text="true ε")
-    figure.update_yaxes(title_text="ε certified at best", rangemode="tozero")
-    return finished(
-        figure,
-        title="One run with many canaries certifies little at small ε",
-        caption=f"{canaries:,} independent canaries, an ideal attack at its expected score, 95 % confidence.",
-        alt="Certified epsilon against true epsilon for two one-run audits; both stay well below the diagonal.",
-        mode=mode,
-        height=400,
-    )
+    return described(figure, "one_run_reach", mode=mode, canaries=canaries)
 
 
 def right_guesses(table: pd.DataFrame, *, mode: Mode = "light", published: float, title: str) -> Any:
@@ -256,18 +195,9 @@ def right_guesses(table: pd.DataFrame, *, mode: Mode = "light", published: float
     )
     figure.add_vline(x=50, line={"color": ink.muted, "dash": "dash", "width": 2})
     _mark(figure, 100 * published, f"coin 50 %, published {100 * published:.1f} %", ink.text, "dot", "left")
-    figure.update_xaxes(title_text="guesses about one row that are right, %", range=[40, 104])
     marks.names_axis(figure, labels)
-    figure.update_layout(showlegend=False, bargap=0.3)
     summary = "; ".join(f"{label}: {100 * value:.1f} percent" for label, value in zip(labels, table["success"], strict=True))
-    return finished(
-        figure,
-        title=title,
-        caption="Half of the rows in question are in the batch. Bars with 95 % intervals.",
-        alt=f"Bars of right guesses: {summary}.",
-        mode=mode,
-        height=190 + 46 * len(table),
-    )
+    return described(figure, "right_guesses", mode=mode, height=190 + 46 * len(table), title=title, summary=summary)
 
 
 def _mark(figure: go.Figure, x: float, text: str, colour: str, dash: str, side: str) -> None:

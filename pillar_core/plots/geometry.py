@@ -9,7 +9,7 @@ from plotly.subplots import make_subplots
 
 from pillar_core.params import K
 from pillar_core.plots import marks
-from pillar_core.plots.theme import INK, Mode, end_labels, faded, finished, log_ticks, method_style
+from pillar_core.plots.theme import INK, Mode, described, end_labels, faded, log_ticks, method_style
 
 BASES: dict[str, tuple[str, str, str]] = {
     "public_pca": ("pillar", "solid", "public directions"),
@@ -46,14 +46,9 @@ def xi_against_k(table: pd.DataFrame, *, mode: Mode = "light", k: Annotated[int,
     _beyond(figure, table, names[0], mode)
     _mark(figure, k, mode, top=1.02)
     _k_axis(figure, table["k"])
-    figure.update_yaxes(title_text="ξ, share of the separator missed", range=[-0.02, 1.03], tickformat=".1f")
-    figure.update_layout(margin_r=190, showlegend=False)
     pairs = int(table["pairs"].max())
-    caption = f"{subject}Mean over {pairs} separator{'s' if pairs > 1 else ''}, the band spans all of them; one set of rows."
-    alt = f"Line chart of xi against k. {'; '.join(summary)}."
-    return finished(
-        figure, title="How much of the classes' separator do k directions miss?", caption=caption, alt=alt, mode=mode, height=480
-    )
+    about = {"subject": subject, "pairs": pairs, "plural": "s" if pairs > 1 else "", "summary": "; ".join(summary)}
+    return described(figure, "xi_against_k", mode=mode, **about)
 
 
 def margins_against_k(
@@ -103,13 +98,10 @@ def margins_against_k(
     _k_axis(figure, table["k"])
     unit = "cosine of the angle" if convention == "cosine_margin" else "distance, in the features' units"
     figure.update_yaxes(title_text=f"margin ({unit})", range=[low - pad, high + 1.6 * pad])
-    figure.update_layout(margin_r=92, showlegend=False)
-    share = 1 - float(table["quantile"].iloc[0])
+    percent = 100 * (1 - float(table["quantile"].iloc[0]))
     how = subject or "Each class against the rest, separators trained in k directions. "
-    caption = f"{how}Reached by {100 * share:.4g} % of the rows."
     summary = ", ".join(f"{value:.3f} at k = {k_:g}" for k_, value in zip(lowest["k"], lowest[convention], strict=True))
-    alt = f"Line chart of margins against k. Minimum over classes: {summary}."
-    return finished(figure, title="Do the classes keep a margin in few directions?", caption=caption, alt=alt, mode=mode, height=480)
+    return described(figure, "margins_against_k", mode=mode, subject=how, percent=percent, summary=summary)
 
 
 def spectrum_and_gaps(table: pd.DataFrame, *, mode: Mode = "light", k: Annotated[int, K] | None = None, rows: int = 0) -> Any:
@@ -137,14 +129,11 @@ def spectrum_and_gaps(table: pd.DataFrame, *, mode: Mode = "light", k: Annotated
     figure.update_yaxes(type="log", exponentformat="power", dtick=1, title_text="eigenvalue λ_k", row=1, col=1)
     figure.update_yaxes(title_text="energy held, %", range=[0, 103], row=1, col=2)
     figure.update_yaxes(type="log", exponentformat="power", dtick=1, title_text="gap Δ_k = λ_k − λ_k₊₁", row=1, col=3)
-    figure.update_layout(showlegend=False)
     held = ""
     if k is not None and 1 <= k <= len(table):
         line = table.iloc[k - 1]
         held = f" At k = {k}: {100 * line['cumulative']:.1f} % of the energy, gap {line['gap']:.2g}."
-    caption = f"{rows:,} rows, {len(table)} directions; one set, so no interval.{held}"
-    alt = f"Eigenvalues, cumulative energy and eigengaps over {len(table)} directions.{held}"
-    return finished(figure, title="The spectrum, and the gaps that theory asks for", caption=caption, alt=alt, mode=mode, height=420)
+    return described(figure, "spectrum_and_gaps", mode=mode, rows=rows, directions=len(table), held=held)
 
 
 def _beyond(figure: Any, table: pd.DataFrame, name: str, mode: Mode) -> None:

@@ -7,7 +7,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from pillar_core.plots.intervals import best, over_seeds
-from pillar_core.plots.theme import ACCURACY_SCALE, Mode, finished, seeds_phrase
+from pillar_core.plots.theme import ACCURACY_SCALE, Mode, described, seeds_phrase
 
 _MOST_LABELLED_CELLS = 120
 
@@ -44,14 +44,11 @@ def accuracy_heatmap(table: pd.DataFrame, *, mode: Mode = "light", method: str =
     _draw_ridge(figure, ridge, columns, rows)
     if here is not None and f"{here[0]:g}" in columns and _tick(here[1]) in rows:
         _outline(figure, columns.index(f"{here[0]:g}"), rows.index(_tick(here[1])), colour="#FF8A3C", dash="dot", inset=0.4)
-    figure.update_xaxes(title_text="k, directions kept", type="category", showgrid=False, categoryarray=columns)
-    figure.update_yaxes(title_text="ε  (more privacy is lower)", type="category", showgrid=False, categoryarray=rows)
-    caption = (
-        f"{seeds_phrase(cells['seeds'])} (± half-width). White frames: k*(ε), the best k, chosen on test rows (a non-private diagnostic)."
-    )
+    figure.update_xaxes(categoryarray=columns)
+    figure.update_yaxes(categoryarray=rows)
     summary = "; ".join(f"epsilon {epsilon:g}: best k {k:g}, {100 * mean:.1f} percent" for epsilon, k, mean in ridge)
-    alt = f"Heatmap of test accuracy over {len(ks)} values of k and {len(budgets)} budgets. {summary}."
-    return finished(figure, title="Where accuracy lives: every k at every ε", caption=caption, alt=alt, mode=mode, height=460)
+    said = {"seeds": seeds_phrase(cells["seeds"]), "ks": len(ks), "budgets": len(budgets), "summary": summary}
+    return described(figure, "accuracy_heatmap", mode=mode, **said)
 
 
 def _ridge(cells: pd.DataFrame, budgets: list[float]) -> list[tuple[float, float, float]]:

@@ -10,7 +10,7 @@ from pillar_core.errors import DataError
 from pillar_core.params import EPSILON, K
 from pillar_core.plots import k_curves, marks
 from pillar_core.plots.intervals import best, unprojected
-from pillar_core.plots.theme import INK, Mode, end_labels, epsilon_colour, epsilon_label, faded, finished, seeds_phrase
+from pillar_core.plots.theme import INK, Mode, described, end_labels, epsilon_colour, epsilon_label, faded, seeds_phrase
 
 
 def learning_hero(
@@ -57,16 +57,17 @@ def learning_hero(
         _here(figure, main.iloc[(main["k"].astype(float).apply(math.log) - math.log(k)).abs().argmin()], mode=mode)
     title = "k: how many directions, learned from public data, the private training may use"
     k_curves.k_axis(figure, [float(k) for k in main["k"]], title=title)
-    figure.update_yaxes(title_text="test accuracy, %")
-    figure.update_layout(showlegend=False, margin_r=170)
-    gain = "" if low_level is None else f", {100 * (top['mean'] - low_level):.0f} points above training without projection"
-    alt = (
-        f"At {epsilon_label(tight)}, "
-        f"accuracy rises with k to {100 * top['mean']:.1f} percent at k = {top['k']:g}{gain}, and falls after it: "
-        "too few directions lose signal, too many add noise."
+    return described(
+        figure,
+        "learning_hero",
+        mode=mode,
+        data=f"{data}. " if data else "",
+        seeds=seeds_phrase(points["seeds"]),
+        budget=epsilon_label(tight),
+        percent=100 * top["mean"],
+        k=top["k"],
+        gain="" if low_level is None else f", {100 * (top['mean'] - low_level):.0f} points above training without projection",
     )
-    caption = f"{data + '. ' if data else ''}Test accuracy, {seeds_phrase(points['seeds'])}."
-    return finished(figure, title="The sweet spot between signal and noise", caption=caption, alt=alt, mode=mode, height=460)
 
 
 def _line(figure: Any, curve: pd.DataFrame, *, epsilon: float, bold: bool, mode: Mode) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 import pandas as pd
 import plotly.graph_objects as go
 
-from pillar_core.plots.theme import INK, Mode, categorical, class_symbols, finished
+from pillar_core.plots.theme import INK, Mode, categorical, class_symbols, described
 
 _MOST_CLASSES = 12
 _COLOURED_OF_MANY = 6
@@ -27,12 +27,7 @@ def map_2d(table: pd.DataFrame, *, mode: Mode = "light") -> Any:
         _points(figure, rest, name=f"{labels.nunique() - len(frequent)} other classes", colour=INK[mode].grid, symbol="circle")
     for name, colour, symbol in zip(shown, categorical(len(shown), mode), class_symbols(len(shown)), strict=True):
         _points(figure, table[labels == name], name=name or "no label", colour=colour, symbol=symbol)
-    figure.update_xaxes(title_text="first public direction", showticklabels=False, showgrid=False)
-    figure.update_yaxes(title_text="second public direction", showticklabels=False, showgrid=False)
-    figure.update_layout(legend={"itemsizing": "constant", "y": -0.12})
-    caption = f"n = {len(table):,} public rows, each a point: no averages, so no interval. Public only."
-    alt = f"Scatter plot of {len(table)} public rows in their first two principal directions, {labels.nunique()} classes."
-    return finished(figure, title="A map of the public rows", caption=caption, alt=alt, mode=mode, height=420, line=60)
+    return described(figure, "map_2d", mode=mode, rows=len(table), classes=labels.nunique())
 
 
 def _points(figure: Any, rows: pd.DataFrame, *, name: str, colour: str, symbol: str) -> None:

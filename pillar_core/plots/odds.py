@@ -8,7 +8,7 @@ import plotly.graph_objects as go
 
 from pillar_core.errors import DataError, SettingError
 from pillar_core.plots import marks
-from pillar_core.plots.theme import INK, Mode, finished
+from pillar_core.plots.theme import INK, Mode, described
 
 ROWS, COLUMNS = 10, 40
 
@@ -43,13 +43,10 @@ def odds_dots(table: pd.DataFrame, *, mode: Mode = "light", protected: str = "on
             hover=f"{name}",
         )
         start += count
-    figure.update_xaxes(visible=False, range=[-0.8, COLUMNS - 0.2])
-    figure.update_yaxes(visible=False, range=[ROWS - 0.3, -0.7])
-    figure.update_layout(legend_y=-0.02)
-    title = f"Of {total} guesses whether {protected} took part, {learned} become right by seeing the model"
-    caption = "The strongest attacker the guarantee allows, prior 50:50. " + one_in(advantage / 2)
-    alt = f"Array of {total} dots: {total // 2} right by luck, {learned} right because of the training, the rest wrong."
-    return finished(figure, title=title, caption=caption, alt=alt, mode=mode, height=300)
+    figure.update_xaxes(range=[-0.8, COLUMNS - 0.2])
+    figure.update_yaxes(range=[ROWS - 0.3, -0.7])
+    said = {"total": total, "protected": protected, "learned": learned, "lucky": total // 2, "odds": one_in(advantage / 2)}
+    return described(figure, "odds_dots", mode=mode, **said)
 
 
 def one_in(share: float, *, end: str = ".") -> str:

@@ -14,10 +14,10 @@ from pillar_core.plots.theme import (
     Mode,
     categorical,
     class_symbols,
+    described,
     epsilon_colour,
     epsilon_label,
     faded,
-    finished,
     method_style,
     seeds_phrase,
 )
@@ -48,16 +48,9 @@ def projection_gains(table: pd.DataFrame, *, spearman: float, mode: Mode = "ligh
     figure.update_xaxes(marks.log_axis((0.1, 1, 10), "noise over a class's rows (log scale)"))
     ends = [math.log10(value) for value in (*table["ratio"], *([] if here is None else [here]))]
     figure.update_xaxes(range=[min(ends) - 0.1, max(ends) + 0.1])
-    figure.update_yaxes(title_text="PILLAR less DP-SGD, points of accuracy")
-    figure.update_layout(legend_y=-0.28)
-    left, right = (table.loc[near, "gain"] for near in (table["ratio"] < 1, table["ratio"] >= 1))
-    caption = (
-        f"Below 1: {left.min():+.1f} to {left.max():+.1f} points, {left.mean():+.1f} on average. From 1 on: {right.min():+.1f} to "
-        f"{right.max():+.1f}, {right.mean():+.1f} on average. "
-        f"Rank correlation {spearman:.2f} over {len(table)} cells: a guide, no prediction."
-    )
-    alt = f"Points of accuracy gained by projecting against noise over rows of a class. {caption}"
-    return finished(figure, title="Projecting pays where noise outweighs the rows", caption=caption, alt=alt, mode=mode, height=520)
+    sides = {"left": table["ratio"] < 1, "right": table["ratio"] >= 1}
+    said = {name: table.loc[near, "gain"].agg(["min", "max", "mean"]) for name, near in sides.items()}
+    return described(figure, "projection_gains", mode=mode, spearman=spearman, cells=len(table), **said)
 
 
 def predicted_accuracy(predicted: pd.DataFrame, measured: pd.DataFrame | None = None, *, mode: Mode = "light", k: int | None = None) -> Any:
@@ -107,10 +100,8 @@ def predicted_accuracy(predicted: pd.DataFrame, measured: pd.DataFrame | None = 
     first, last = float(rows["k"].iloc[0]), float(rows["k"].iloc[-1])
     figure.update_xaxes(marks.log_axis(marks.round_ticks(first, last), "k, directions kept (log scale)"))
     figure.update_xaxes(range=[math.log10(first) - 0.03, math.log10(last) + 0.03])
-    figure.update_yaxes(title_text="accuracy, %", range=[floor, 100])
-    alt = f"Predicted accuracy against k at {epsilon_label(epsilon)}, split into what the projection and what the noise loses. {summary}"
-    title = "What the projection loses, what the noise adds"
-    return finished(figure, title=title, caption=caption, alt=alt, mode=mode, height=500)
+    figure.update_yaxes(range=[floor, 100])
+    return described(figure, "predicted_accuracy", mode=mode, budget=epsilon_label(epsilon), summary=summary, caption=caption)
 
 
 def best_k_against_epsilon(predicted: pd.DataFrame, measured: pd.DataFrame | None = None, *, mode: Mode = "light") -> Any:
@@ -153,8 +144,7 @@ def best_k_against_epsilon(predicted: pd.DataFrame, measured: pd.DataFrame | Non
         caption = "Line: a model. Points: the best measured k, chosen on test rows. Band and bars: every k within one point of accuracy."
     figure.update_xaxes(marks.log_axis([0.1, 0.3, 1, 3, 8], "ε (log scale), more privacy to the left"))
     figure.update_yaxes(marks.log_axis(marks.round_ticks(1, 2 * float(line["k"].max())), "best k (log scale)"))
-    title = "A larger budget pays for more directions"
-    return finished(figure, title=title, caption=caption, alt=f"Best k against epsilon. Predicted: {summary}.", mode=mode, height=420)
+    return described(figure, "best_k_against_epsilon", mode=mode, summary=summary, caption=caption)
 
 
 def accuracy_drops(table: pd.DataFrame, *, mode: Mode = "light") -> Any:
@@ -175,20 +165,9 @@ def accuracy_drops(table: pd.DataFrame, *, mode: Mode = "light") -> Any:
             error_y={"type": "data", "array": 100 * rows["half"].fillna(0), "color": INK[mode].text, "thickness": 1.2, "width": 4},
             hovertemplate=f"{side}, ε = %{{x}}: %{{y:.1f}} %<extra></extra>",
         )
-    figure.update_layout(barmode="group", bargap=0.35, legend={"y": -0.25})
-    figure.update_xaxes(type="category", title_text="ε", showgrid=False)
-    figure.update_yaxes(title_text="drop, % of accuracy without privacy", rangemode="tozero")
     triples = zip(table["side"], table["epsilon"], table["drop"], strict=True)
     summary = "; ".join(f"{side}, ε = {epsilon:g}: {100 * drop:.1f} percent" for side, epsilon, drop in triples)
-    caption = f"(accuracy without privacy − best private accuracy) / accuracy without privacy; {seeds_phrase(table['seeds'])}."
-    return finished(
-        figure,
-        title="Which features lose less to privacy?",
-        caption=caption,
-        alt=f"Bar chart of drops: {summary}.",
-        mode=mode,
-        height=400,
-    )
+    return described(figure, "accuracy_drops", mode=mode, seeds=seeds_phrase(table["seeds"]), summary=summary)
 
 
 def _steps(line: pd.DataFrame) -> dict[str, list[float]]:

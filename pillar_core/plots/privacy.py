@@ -7,7 +7,7 @@ import plotly.graph_objects as go
 
 from pillar_core.plots import marks
 from pillar_core.plots.odds import one_in
-from pillar_core.plots.theme import INK, Mode, categorical, faded, finished
+from pillar_core.plots.theme import INK, Mode, categorical, described, faded
 
 _DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
 _PLACES = (0, 1, 2, 5, 4, 3, 6)
@@ -29,18 +29,9 @@ def epsilon_against_steps(table: pd.DataFrame, *, mode: Mode = "light", delta: f
             hover="%{fullData.name}: ε ≤ %{y:.4g} after %{x:,} steps",
         )
     figure.add_vline(x=here, line={"color": INK[mode].muted, "dash": "dash", "width": 1.2})
-    figure.update_xaxes(title_text="steps (log scale)", type="log", tickvals=[1, 10, 100, 1000, 10_000, 100_000])
-    figure.update_yaxes(title_text="ε, upper end (log scale)", type="log", tickvals=[0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100])
     last = table[table["steps"] == table["steps"].max()]
     summary = "; ".join(f"{name} {value:.3g}" for name, value in last[["accountant", "epsilon"]].to_numpy())
-    return finished(
-        figure,
-        title="The same noise, counted by each accountant",
-        caption=f"Lower is tighter; bounds hold but for a chance of δ = {delta:g}, except where the name says that it is none.",
-        alt=f"Epsilon against steps; at the largest number of steps: {summary}.",
-        mode=mode,
-        height=460,
-    )
+    return described(figure, "epsilon_against_steps", mode=mode, delta=delta, summary=summary)
 
 
 def epsilon_against_delta(table: pd.DataFrame, *, mode: Mode = "light", delta: float) -> Any:
@@ -62,18 +53,7 @@ def epsilon_against_delta(table: pd.DataFrame, *, mode: Mode = "light", delta: f
         line={"color": INK[mode].muted, "dash": "dash", "width": 1.2},
         annotation={"text": f"δ = {delta:g}", "font": {"size": 13, "color": INK[mode].muted}},
     )
-    figure.update_xaxes(title_text="ε", rangemode="tozero")
-    figure.update_yaxes(title_text="δ (log scale)", type="log", exponentformat="power", dtick=2)
-    figure.update_layout(showlegend=False)
-    return finished(
-        figure,
-        title="One run, every (ε, δ) at once",
-        caption="No pair says all: each point of the curve is a promise that the same run keeps.",
-        alt=f"Privacy profile: delta against epsilon, from ({table['epsilon'].iloc[0]:.3g}, {table['delta'].iloc[0]:.2g}) down.",
-        mode=mode,
-        height=440,
-        line=58,
-    )
+    return described(figure, "epsilon_against_delta", mode=mode, epsilon=table["epsilon"].iloc[0], least=table["delta"].iloc[0])
 
 
 def trade_off_curve(table: pd.DataFrame, *, mode: Mode = "light", advantage: float, best: float) -> Any:
@@ -98,18 +78,7 @@ def trade_off_curve(table: pd.DataFrame, *, mode: Mode = "light", advantage: flo
     figure.add_annotation(
         x=best, y=best + advantage / 2, text=f"advantage {advantage:.3g}", showarrow=False, xanchor="left", xshift=8, font={"size": 14}
     )
-    figure.update_xaxes(title_text="people wrongly accused", tickformat=".0%", range=[0, 1])
-    figure.update_yaxes(title_text="members found, at most", tickformat=".0%", range=[0, 1.01])
-    return finished(
-        figure,
-        title="What the best attacker can do",
-        caption="The attacker knows all other rows. Half the advantage is the share of even guesses turned right: "
-        f"{one_in(advantage / 2)} The odds below are read from this curve, never from one (ε, δ) point.",
-        alt=f"Trade-off curve: the best attacker's advantage over a coin is {advantage:.3g}.",
-        mode=mode,
-        height=440,
-        line=58,
-    )
+    return described(figure, "trade_off_curve", mode=mode, advantage=advantage, odds=one_in(advantage / 2))
 
 
 def noise_against_epsilon(table: pd.DataFrame, *, mode: Mode = "light", here: tuple[float, float]) -> Any:
@@ -129,18 +98,7 @@ def noise_against_epsilon(table: pd.DataFrame, *, mode: Mode = "light", here: tu
         text=[f"  ε = {here[0]:.3g}, σ = {here[1]:.3g}"],
         textposition="top right",
     )
-    figure.update_xaxes(title_text="ε (log scale)", type="log", tickvals=[0.1, 0.2, 0.5, 1, 2, 5, 10, 20])
-    ticks = [0.2, 0.5, 1, 2, 5, 10, 20, 50, 100, 200]
-    figure.update_yaxes(title_text="noise multiplier σ (log scale)", type="log", tickvals=ticks)
-    figure.update_layout(showlegend=False)
-    return finished(
-        figure,
-        title="How much noise a budget buys",
-        caption="σ is the noise's standard deviation over the clip norm, solved so that the certified ε stays within the budget.",
-        alt=f"Noise multiplier against epsilon; at epsilon {here[0]:.3g} it is {here[1]:.3g}.",
-        mode=mode,
-        height=420,
-    )
+    return described(figure, "noise_against_epsilon", mode=mode, epsilon=here[0], noise=here[1])
 
 
 def bars_of_epsilon(table: pd.DataFrame, *, mode: Mode = "light", title: str, caption: str) -> Any:
@@ -162,8 +120,7 @@ def bars_of_epsilon(table: pd.DataFrame, *, mode: Mode = "light", title: str, ca
         },
         hovertemplate="%{y}: ε = %{x:.4g}<extra></extra>",
     )
-    figure.update_xaxes(title_text="ε", rangemode="tozero", range=[0, float(table["epsilon"].max()) * 1.15])
+    figure.update_xaxes(range=[0, float(table["epsilon"].max()) * 1.15])
     marks.names_axis(figure, list(table["label"]))
-    figure.update_layout(showlegend=False, bargap=0.35)
     summary = "; ".join(f"{label} {value:.3g}" for label, value in table[["label", "epsilon"]].to_numpy())
-    return finished(figure, title=title, caption=caption, alt=f"Bars of epsilon: {summary}.", mode=mode, height=190 + 44 * len(table))
+    return described(figure, "bars_of_epsilon", mode=mode, height=190 + 44 * len(table), title=title, caption=caption, summary=summary)

@@ -7,7 +7,7 @@ import plotly.graph_objects as go
 
 from pillar_core.errors import SettingError
 from pillar_core.plots import marks
-from pillar_core.plots.theme import INK, Mode, epsilon_value, finished, method_style
+from pillar_core.plots.theme import INK, Mode, described, epsilon_value, method_style
 
 _COORDINATES = ("origin", "data", "method", "k", "epsilon", "public_fraction", "mean")
 
@@ -43,19 +43,9 @@ def overlay(runs: pd.DataFrame, lines: pd.DataFrame, *, labels: dict[str, str], 
             error_x={"type": "data", "array": [reach], "color": INK[mode].text, "thickness": 1.4},
             hover="%{x:.1f} %<extra>mean</extra>",
         )
-    figure.update_yaxes(autorange="reversed", automargin=True)
-    figure.update_xaxes(title="test accuracy, %")
-    figure.update_layout(showlegend=False)
     best = lines.sort_values("mean").iloc[-1]
-    alt = f"{len(lines)} settings side by side; the best mean is {100 * best['mean']:.1f} %, {labels[str(best['group'])]}."
-    return finished(
-        figure,
-        mode=mode,
-        title="Chosen runs",
-        alt=alt,
-        caption="Dots are seeds, diamonds means, bars 95 % intervals.",
-        height=130 + 44 * len(lines),
-    )
+    said = {"settings": len(lines), "percent": 100 * best["mean"], "best": labels[str(best["group"])]}
+    return described(figure, "overlay", mode=mode, height=130 + 44 * len(lines), **said)
 
 
 def parallel_coordinates(lines: pd.DataFrame, *, mode: Mode = "light") -> Any:
@@ -75,16 +65,8 @@ def parallel_coordinates(lines: pd.DataFrame, *, mode: Mode = "light") -> Any:
         )
     )
     axes = ", ".join(_TITLES.get(name, name) for name in shown)
-    drawn = finished(
-        figure,
-        mode=mode,
-        title="Every setting as a line",
-        alt=f"Parallel coordinates of {len(lines)} settings over {axes}; colour is mean test accuracy.",
-        caption="Drag along an axis to keep the lines that pass there.",
-        height=430,
-    )
-    drawn.update_layout(margin_t=130, margin_l=150)
-    return drawn
+    drawn = described(figure, "parallel_coordinates", mode=mode, settings=len(lines), axes=axes)
+    return drawn.update_layout(margin_t=130, margin_l=150)
 
 
 def _short(text: str, most: int = 22) -> str:

@@ -15,10 +15,10 @@ from pillar_core.plots.theme import (
     Mode,
     categorical,
     class_symbols,
+    described,
     epsilon_colour,
     epsilon_label,
     faded,
-    finished,
     seeds_phrase,
 )
 
@@ -104,60 +104,40 @@ def ranking(
     if null:
         figure.update_xaxes(range=[null, float(rows["low"].min()) - ROOM_FOR_NAMES / 2 * (null - float(rows["low"].min()))])
     marks.names_axis(figure, labels, tickfont={"size": 14, "color": ink.text})
-    figure.update_layout(showlegend=False)
     verdict = _verdict(rows.loc[real], [labels[names.index(name)] for name in real], table.attrs.get("rivals"))
-    summary = "; ".join(f"{label} {rows.loc[name, 'value']:.2f}" for name, label in zip(names, labels, strict=True))
-    with_ends = bool(rows["low"].notna().all())
     budget = float(table["epsilon_upper"].iloc[0])
-    cost = f"One release at ε ≤ {budget:.3g} ranks them all. " if math.isfinite(budget) else "Reads private rows without noise. "
-    caption = (
-        f"{cost}{'95 % intervals' if with_ends else 'One draw: no interval'}, up to {int(rows['n_examples'].max()):,} rows of each set."
-    )
-    return finished(
+    return described(
         figure,
-        title=f"{verdict} to {private}",
-        caption=caption,
-        alt=f"Distances of {len(names)} public sets, nearest first: {summary}. Nearest at {best:.2f}.",
+        "ranking",
         mode=mode,
         height=190 + 44 * len(names),
+        verdict=verdict,
+        private=private,
+        cost=f"One release at ε ≤ {budget:.3g} ranks them all. " if math.isfinite(budget) else "Reads private rows without noise. ",
+        intervals="95 % intervals" if rows["low"].notna().all() else "One draw: no interval",
+        rows=int(rows["n_examples"].max()),
+        sets=len(names),
+        summary="; ".join(f"{label} {rows.loc[name, 'value']:.2f}" for name, label in zip(names, labels, strict=True)),
+        best=best,
     )
 
 
 def angles(table: pd.DataFrame, *, mode: Mode = "light", titles: Mapping[str, str] | None = None) -> Any:
     """Principal angles with the private directions, one line a set. table: columns public, index, degrees."""
     figure = lines_of_sets(table, by="public", x="index", y="degrees", mode=mode, titles=titles, hover="direction %{x}: %{y:.0f}°")
-    figure.update_yaxes(title_text="angle, degrees", range=[0, 93], dtick=30)
-    figure.update_xaxes(title_text="direction, smallest angle first")
     means = table.groupby("public")["degrees"].mean().sort_values()
     summary = "; ".join(f"{(titles or {}).get(str(name), str(name))} {value:.0f}" for name, value in means.items())
-    return finished(
-        figure,
-        title="How many directions are shared",
-        caption="Near 0° a direction is shared, at 90° it is lost. One draw of rows: no interval.",
-        alt=f"Principal angles between public and private gradient directions; mean degrees: {summary}.",
-        mode=mode,
-        height=420,
-        line=70,
-    )
+    return described(figure, "angles", mode=mode, summary=summary)
 
 
 def gradient_spectra(table: pd.DataFrame, *, mode: Mode = "light", titles: Mapping[str, str] | None = None, k: int | None = None) -> Any:
     """Singular values of the gradients as shares of the largest, logarithmic. table: columns set, index, value."""
     words, positive = "direction %{x}: %{y:.3g} of the largest", table[table["value"] > 0]
     figure = lines_of_sets(positive, by="set", x="index", y="value", mode=mode, titles=titles, hover=words)
-    figure.update_yaxes(type="log", title_text="singular value / largest", dtick=1, exponentformat="power")
-    figure.update_xaxes(type="log", title_text="direction (log scale)", dtick=1)
     if k is not None:
         figure.add_vline(x=k, line={"color": INK[mode].muted, "width": 1.5, "dash": "dot"})
-    return finished(
-        figure,
-        title="How quickly gradients run out of directions",
-        caption=f"Singular values of per-example gradients at the start{f'; dotted: k = {k}' if k else ''}. One draw: no interval.",
-        alt=f"Singular values of gradients of {table['set'].nunique()} sets, falling over {int(table['index'].max())} directions.",
-        mode=mode,
-        height=420,
-        line=70,
-    )
+    said = {"sets": table["set"].nunique(), "directions": int(table["index"].max())}
+    return described(figure, "gradient_spectra", mode=mode, marked=f"; dotted: k = {k}" if k else "", **said)
 
 
 def distance_map(table: pd.DataFrame, *, mode: Mode = "light", titles: Mapping[str, str] | None = None) -> Any:
@@ -190,17 +170,7 @@ def distance_map(table: pd.DataFrame, *, mode: Mode = "light", titles: Mapping[s
             colorbar={"thickness": 10, "outlinewidth": 0, "len": 0.9},
         )
     )
-    figure.update_xaxes(showgrid=False, tickangle=-30)
-    figure.update_yaxes(showgrid=False, autorange="reversed")
-    return finished(
-        figure,
-        title="Which sets resemble each other",
-        caption="Gradient subspace distance of every pair, similar sets side by side. One draw of rows: no interval.",
-        alt=f"Heatmap of distances between {len(names)} sets, in the order {', '.join(labels)}.",
-        mode=mode,
-        height=480,
-        line=70,
-    )
+    return described(figure, "distance_map", mode=mode, sets=len(names), names=", ".join(labels))
 
 
 def score_against_accuracy(
@@ -241,17 +211,8 @@ def score_against_accuracy(
     figure.update_xaxes(range=[rows["value"].min() - 0.06 * span, rows["value"].max() + ROOM_FOR_NAMES * span])
     figure.update_xaxes(title_text=_unit(score, table) + LOW_IS_NEAR)
     figure.update_yaxes(title_text=f"test accuracy{f' of {learner}' if learner else ''} with it, %")
-    figure.update_layout(showlegend=False)
     verdict = f"Spearman {agreement['spearman']:.2f}, permutation p = {agreement['p_value']:.3f}, {agreement['sets']:.0f} sets"
-    caption = f"{verdict}. A handful of sets proves little. Accuracy is a non-private measurement on test rows."
-    return finished(
-        figure,
-        title="Does the ranking predict accuracy?",
-        caption=caption,
-        alt=f"Scatter of accuracy against score for {len(rows)} public sets. {verdict}.",
-        mode=mode,
-        line=90,
-    )
+    return described(figure, "score_against_accuracy", mode=mode, verdict=verdict, sets=len(rows))
 
 
 def public_rows(table: pd.DataFrame, *, titles: Mapping[str, str] | None = None, mode: Mode = "light") -> Any:
@@ -283,11 +244,8 @@ def public_rows(table: pd.DataFrame, *, titles: Mapping[str, str] | None = None,
         if public == private:
             figure.add_vline(x=n_private * epsilon, line={"color": colour, "width": 1.4, "dash": "dash"})
     figure.update_xaxes(marks.log_axis(sorted(set(means["n_public"])), "public rows (log scale)", form=","))
-    figure.update_yaxes(title_text="test accuracy, %")
-    figure.update_layout(legend={"orientation": "h", "y": -0.22})
-    title = f"PILLAR on {n_private:,} private rows of {words.get(private, private)}"
-    caption = f"{seeds_phrase(means['seeds'])}. Dashes: n·ε of theory, where more public rows help no further."
-    return finished(figure, title=title, caption=caption, alt=f"{title}. {'; '.join(said)}.", mode=mode, height=480)
+    about = {"rows": n_private, "private": words.get(private, private), "seeds": seeds_phrase(means["seeds"])}
+    return described(figure, "public_rows", mode=mode, summary="; ".join(said), **about)
 
 
 def _unit(score: ScoreAxis | None, table: pd.DataFrame) -> str:

@@ -8,7 +8,7 @@ import plotly.graph_objects as go
 
 from pillar_core.plots import marks
 from pillar_core.plots.screening import lines_of_sets
-from pillar_core.plots.theme import INK, Mode, finished
+from pillar_core.plots.theme import INK, Mode, described
 
 RANDOM = "random directions"
 _LOWERED = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
@@ -20,38 +20,18 @@ def order_over_training(
     """Distances while a model is trained on the private rows. table: columns public, step, value, accuracy; kept: share of pairs of
     sets that stay in order."""
     figure = _by_step(table, "value", mode, titles)
-    figure.update_yaxes(title_text="gradient subspace distance", range=[0, 1.02])
-    figure.update_xaxes(title_text="step of SGD without noise")
     last = table[table["step"] == table["step"].max()]
+    said = {"percent": 100 * float(last["accuracy"].iloc[0]), "sets": table["public"].nunique(), "steps": int(table["step"].max())}
     words = "" if kept is None else f"{100 * kept:.0f} % of the pairs stay in the order of step 0. "
-    learned = f"The model ends at {100 * float(last['accuracy'].iloc[0]):.0f} % of its training rows."
-    return finished(
-        figure,
-        title="Does the order hold while a model learns?",
-        caption=f"{words}{learned} One draw of rows: no interval.",
-        alt=f"Distances of {table['public'].nunique()} public sets over {int(table['step'].max())} training steps. {words}",
-        mode=mode,
-        height=420,
-        line=70,
-    )
+    return described(figure, "order_over_training", mode=mode, order=words, **said)
 
 
 def captured_gradients(table: pd.DataFrame, *, mode: Mode = "light", titles: Mapping[str, str] | None = None) -> Any:
     """Relative reconstruction error of the private gradient at each step of AdaMix. table: columns public, step, error."""
     figure = _by_step(table, "error", mode, titles)
-    figure.update_yaxes(title_text="share of the private gradient missed", range=[0, 1.02])
-    figure.update_xaxes(title_text="step of AdaMix")
     means = table.groupby("public")["error"].mean().sort_values()
     words = "; ".join(f"{(titles or {}).get(str(name), str(name))} {value:.2f}" for name, value in means.items())
-    return finished(
-        figure,
-        title="How much of the private gradient public directions miss",
-        caption="‖G − GUUᵀ‖/‖G‖ of the private rows' summed gradient, U from public rows or at random. One run: no interval.",
-        alt=f"Relative reconstruction errors over {int(table['step'].max()) + 1} steps; means: {words}.",
-        mode=mode,
-        height=420,
-        line=70,
-    )
+    return described(figure, "captured_gradients", mode=mode, steps=int(table["step"].max()) + 1, summary=words)
 
 
 def reconstruction_bound(table: pd.DataFrame, *, mode: Mode = "light", titles: Mapping[str, str] | None = None) -> Any:
@@ -74,23 +54,11 @@ def reconstruction_bound(table: pd.DataFrame, *, mode: Mode = "light", titles: M
             name=label,
             hover=f"%{{y}}<br>{label}: %{{x:.3f}}",
         )
-    figure.update_xaxes(title_text="in units of the largest singular value of the private gradients", rangemode="tozero")
     marks.names_axis(figure, labels)
     k = int(rows["k"].iloc[0])
-    loosest = float((rows["bound"] / rows["error"].clip(lower=1e-12)).median())
-    return finished(
-        figure,
-        title="What is lost on the public directions, and its bound",
-        caption=(
-            f"‖G − GVVᵀ‖₂ ≤ √2·s₁·d + s{str(k + 1).translate(_LOWERED)} with the raw distance d (up to √{k}), not the normalised one. "
-            f"Half of the bounds are more than {loosest:.0f} times the error. One draw of rows: no interval."
-        ),
-        alt=f"Measured reconstruction errors of {len(rows)} public sets, {rows['error'].min():.2f} to {rows['error'].max():.2f}, "
-        f"and their bounds, {rows['bound'].min():.2f} to {rows['bound'].max():.2f}.",
-        mode=mode,
-        height=200 + 40 * len(rows),
-        line=90,
-    )
+    said = {"k": k, "next": str(k + 1).translate(_LOWERED), "loosest": float((rows["bound"] / rows["error"].clip(lower=1e-12)).median())}
+    said |= {f"{name}s": f"{rows[name].min():.2f} to {rows[name].max():.2f}" for name in ("error", "bound")}
+    return described(figure, "reconstruction_bound", mode=mode, height=200 + 40 * len(rows), sets=len(rows), **said)
 
 
 def _by_step(table: pd.DataFrame, value: str, mode: Mode, titles: Mapping[str, str] | None) -> Any:

@@ -7,7 +7,7 @@ import plotly.graph_objects as go
 
 from pillar_core.plots import marks
 from pillar_core.plots.intervals import over_seeds
-from pillar_core.plots.theme import Mode, categorical, epsilon_label, finished, seeds_phrase
+from pillar_core.plots.theme import Mode, categorical, described, epsilon_label, seeds_phrase
 
 MOST_SETS = 7
 _DASHES = ("solid", "dash", "dot", "dashdot")
@@ -58,13 +58,5 @@ def accuracy_of_sets(table: pd.DataFrame, *, epsilon: float, mode: Mode = "light
     if k is not None:
         figure.add_vline(x=k, line={"width": 1.2, "dash": "dot", "color": "grey"})
     figure.update_xaxes(marks.log_axis(marks.round_ticks(float(runs["k"].min()), last), "k, directions kept (log scale)"))
-    figure.update_yaxes(title_text="test accuracy, %")
-    caption = f"Rings: best k, chosen on test rows. Ticks at the right: without privacy. {seeds_phrase(pd.concat(counts))}."
-    return finished(
-        figure,
-        title=f"What each feature set reaches at {epsilon_label(epsilon)}",
-        caption=caption,
-        alt=f"Accuracy against k for several feature sets; best: {'; '.join(summary)}.",
-        mode=mode,
-        height=480,
-    )
+    said = {"budget": epsilon_label(epsilon), "seeds": seeds_phrase(pd.concat(counts)), "summary": "; ".join(summary)}
+    return described(figure, "accuracy_of_sets", mode=mode, **said)

@@ -8,7 +8,7 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from pillar_core.plots import marks
-from pillar_core.plots.theme import INK, Mode, finished
+from pillar_core.plots.theme import INK, Mode, described, finished
 
 
 def spectrum(table: pd.DataFrame, *, mode: Mode = "light", k: int | None = None, n_public: int | None = None) -> Any:
@@ -50,11 +50,9 @@ def spectrum(table: pd.DataFrame, *, mode: Mode = "light", k: int | None = None,
     figure.update_yaxes(type="log", title_text="variance along it (log scale)", exponentformat="power", dtick=1, row=1, col=1)
     figure.update_xaxes(type="log", dtick=1, title_text="directions kept, k (log scale)", row=1, col=2)
     figure.update_yaxes(title_text="variance held, %", range=[0, 103], row=1, col=2)
-    figure.update_layout(showlegend=False)
     rows = f"n = {n_public:,} public rows, " if n_public else ""
-    caption = f"{rows}{len(table)} directions; one set, so no interval. {held}"
-    alt = f"Spectrum of the public features over {len(table)} directions, largest variance {float(table['eigenvalue'].max()):.3g}. {held}"
-    return finished(figure, title="How quickly the directions run out of signal", caption=caption, alt=alt, mode=mode, height=380)
+    largest = float(table["eigenvalue"].max())
+    return described(figure, "spectrum", mode=mode, rows=rows, directions=len(table), largest=largest, held=held)
 
 
 def by_direction(

@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 
 from pillar_core.arrays import Array
 from pillar_core.plots import marks
-from pillar_core.plots.theme import INK, Ink, Mode, categorical, class_symbols, faded, finished
+from pillar_core.plots.theme import INK, Ink, Mode, categorical, class_symbols, described, faded
 
 _GRID, _REACH, _CIRCLE = 64, 0.85, 40
 _FASTEST, _SLOWEST, _WHOLE = 100, 700, 4000
@@ -74,14 +74,8 @@ def training_in_steps(
             for step in range(len(heads))
         ]
         _controls(figure, ink)
-    figure.update_layout(showlegend=False)
     ratio = float(pushes["noise"].median() / max(float(pushes["clean"].median()), 1e-12))
-    caption = (
-        f"Arrows: where the head of “{pushed}” is pushed, by the rows and with noise (orange; circle: its standard deviation). "
-        f"Over all that is summed, the noise is {ratio:.2g} times as long as what the rows say. Shaded: the class by these two directions."
-    )
-    alt = f"{len(heads)} steps of a private training in two directions; the noise is {ratio:.2g} times as long as the sum of the rows."
-    return finished(figure, title="Watch the noise", caption=caption, alt=alt, mode=mode, height=560)
+    return described(figure, "training_in_steps", mode=mode, pushed=pushed, ratio=ratio, steps=len(heads))
 
 
 def _rows(points: pd.DataFrame, classes: Sequence[str], mode: Mode) -> go.Scatter:

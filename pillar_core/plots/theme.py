@@ -53,6 +53,7 @@ class MethodStyle:
         return self.dark if mode == "dark" else self.light
 
 
+_FIGURES: dict[str, dict[str, Any]] = facts(Path(__file__).with_name("figures.toml"))
 _LOOKS: dict[str, Any] = facts(Path(__file__).with_suffix(".toml"))
 _TEMPLATE = Template(Path(__file__).with_name("template.toml").read_text(encoding="utf-8"))
 _HUES: dict[str, tuple[str, str]] = _LOOKS["hues"]
@@ -151,6 +152,19 @@ def finished(figure: Any, *, title: str, caption: str, alt: str, mode: Mode, hei
     if any(map(_FOREIGN.search, _texts(figure.to_dict()))):
         figure = type(figure)(_inert(figure.to_dict()))
     return figure.update_layout(meta={"alt": alt, "caption": caption})
+
+
+def described(figure: Any, name: str, *, mode: Mode, **said: Any) -> Any:
+    """`figure` as `finished` makes it, with words, axes, layout and size of `name` in figures.toml; said: what these leave open."""
+    told = _FIGURES[name]
+    title, caption = (told[part].format_map(said) for part in ("title", "caption"))
+    alt = told["alt"].format_map({"caption": caption} | said)
+    figure.update_layout(told.get("layout", {}))
+    for update, axis in ((figure.update_xaxes, "x"), (figure.update_yaxes, "y")):
+        if axis in told:
+            update(told[axis])
+    size = {part: value for part, value in (told | said).items() if part in ("height", "line")}
+    return finished(figure, title=title, caption=caption, alt=alt, mode=mode, **size)
 
 
 def narrowed(figure: Any) -> Any:

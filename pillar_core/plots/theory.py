@@ -13,11 +13,11 @@ from pillar_core.plots.intervals import over_seeds
 from pillar_core.plots.theme import (
     INK,
     Mode,
+    described,
     end_labels,
     epsilon_colour,
     epsilon_label,
     faded,
-    finished,
     method_style,
     seeds_phrase,
 )
@@ -71,18 +71,8 @@ def rates(table: pd.DataFrame, *, mode: Mode = "light", here: float | None = Non
     end_labels(figure, ends, low=low, high=high, height=360)
     if here is not None:
         figure.add_vline(x=here, line={"color": INK[mode].muted, "width": 1.4, "dash": "dot"})
-    figure.update_xaxes(type="log", title_text=f"{_AXES.get(axis, axis)} (log scale)", nticks=8)
-    figure.update_yaxes(type="log", title_text="private rows, up to constants (log scale)", exponentformat="power", dtick=1)
-    figure.update_layout(margin_r=225, showlegend=False)
-    caption = "Rates: constants and logarithms are unknown, so only slopes and far-apart crossings mean anything."
-    return finished(
-        figure,
-        title="How many private rows does each approach need?",
-        caption=caption,
-        alt=f"Rates: {'; '.join(summary)}.",
-        mode=mode,
-        height=500,
-    )
+    figure.update_xaxes(title_text=f"{_AXES.get(axis, axis)} (log scale)")
+    return described(figure, "rates", mode=mode, summary="; ".join(summary))
 
 
 def mixture_errors(table: pd.DataFrame, curve: pd.DataFrame | None = None, *, mode: Mode = "light", floor: float | None = None) -> Any:
@@ -137,14 +127,8 @@ def mixture_errors(table: pd.DataFrame, curve: pd.DataFrame | None = None, *, mo
         )
     end_labels(figure, ends, low=-4, high=60, height=340)
     figure.update_xaxes(marks.log_axis(sorted(set(table["n_private"])), "private rows (log scale)", form=","))
-    figure.update_yaxes(title_text="error on new rows, %", rangemode="tozero", range=[-4, 60])
-    figure.update_layout(margin_r=150, showlegend=False)
     seeds = table.groupby(["projection", "n_private"])["seed"].nunique()
-    caption = f"Lines: closed form. Points: one noisy step that really ran, {seeds_phrase(seeds)}."
-    alt = f"Error against private rows, with and without projection. {'; '.join(summary)}."
-    return finished(
-        figure, title="Measured and predicted error, with and without projection", caption=caption, alt=alt, mode=mode, height=470
-    )
+    return described(figure, "mixture_errors", mode=mode, seeds=seeds_phrase(seeds), summary="; ".join(summary))
 
 
 def rows_against_dimension(table: pd.DataFrame, *, mode: Mode = "light", here: int | None = None) -> Any:
@@ -168,18 +152,7 @@ def rows_against_dimension(table: pd.DataFrame, *, mode: Mode = "light", here: i
     figure.update_xaxes(marks.log_axis([8, 32, 128, 512, 2048], "d, dimension of the rows (log scale)", form="d"))
     ticks = [10.0**power for power in range(9) if 10.0**power <= 2 * float(finite["rows"].max())]
     figure.update_yaxes(marks.log_axis(ticks, "private rows needed (log scale)", form=",.0f"))
-    figure.update_layout(margin_r=150, showlegend=False)
-    caption = (
-        "Closed form. Projected, the dimension drops out: O(1). Without, rows grow like √d, and like d once noise rules a row's length."
-    )
-    return finished(
-        figure,
-        title="From O(√d) to O(1)",
-        caption=caption,
-        alt=f"Rows needed against dimension. {'; '.join(summary)}.",
-        mode=mode,
-        height=420,
-    )
+    return described(figure, "rows_against_dimension", mode=mode, summary="; ".join(summary))
 
 
 def shift(table: pd.DataFrame, *, mode: Mode = "light", eta: float | None = None) -> Any:
@@ -211,13 +184,8 @@ def shift(table: pd.DataFrame, *, mode: Mode = "light", eta: float | None = None
     )
     if eta is not None:
         figure.add_vline(x=eta, line={"color": ink.muted, "width": 1.4, "dash": "dot"})
-    figure.update_xaxes(title_text="η, share of the public rows from elsewhere")
-    figure.update_yaxes(title_text="share of w* that k directions hold", range=[-0.03, 1.05])
-    figure.update_layout(legend={"y": -0.22})
-    caption = "Lines: exact second moments. Points: one draw of public rows. Bounds hold below the lines, where they say anything at all."
     start, end, last = (float(value) for value in (table["population"].iloc[0], table["population"].iloc[-1], table["eta"].iloc[-1]))
-    alt = f"Share of the separator held against the shift: {start:.2f} without shift, {end:.2f} at η = {last:g}."
-    return finished(figure, title="Public rows from elsewhere turn the directions", caption=caption, alt=alt, mode=mode, height=460)
+    return described(figure, "shift", mode=mode, start=start, end=end, last=last)
 
 
 def choice_errors(table: pd.DataFrame, *, mode: Mode = "light") -> Any:
@@ -251,13 +219,7 @@ def choice_errors(table: pd.DataFrame, *, mode: Mode = "light") -> Any:
     counts = sorted(set(table["n_private"]))
     figure.update_xaxes(marks.log_axis(counts, "labelled private rows (log scale)", form=","))
     figure.update_xaxes(range=[math.log10(min(counts)) - 0.45, math.log10(max(counts)) + 0.08])
-    figure.update_yaxes(title_text="expected error, %", rangemode="tozero")
-    figure.update_layout(showlegend=False)
-    caption = f"Exact average over the mechanism's choice; {seeds_phrase(means['seeds'])}."
-    title = "Few components leave little to learn in private"
-    return finished(
-        figure, title=title, caption=caption, alt=f"Expected error against labelled rows. {'; '.join(summary)}.", mode=mode, height=420
-    )
+    return described(figure, "choice_errors", mode=mode, seeds=seeds_phrase(means["seeds"]), summary="; ".join(summary))
 
 
 def circle(count: int, *, centre: tuple[float, float], radius: float) -> Array:
