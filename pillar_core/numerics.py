@@ -45,6 +45,13 @@ def smallest_passing(passes: Callable[[float], bool], *, start: float, low: floa
     return passing
 
 
+def bisected(is_below: Callable[[float], bool], low: float, high: float, *, tolerance: float) -> tuple[float, float]:
+    """The ends, at most `tolerance` or one rounding apart, around the place up to which the monotone test `is_below` holds, by halving."""
+    while high - low > tolerance and low < (middle := (low + high) / 2) < high:
+        low, high = (middle, high) if is_below(middle) else (low, middle)
+    return low, high
+
+
 def geometric_grid(low: float, high: float, count: int) -> list[float]:
     """`count` values from `low` to `high`, both above 0, evenly spaced in their logarithm."""
     step = math.log(high / low) / (count - 1)

@@ -8,6 +8,8 @@ docs/evidence.md for the table of what was caught.
 import dataclasses
 import enum
 import math
+import tomllib
+from pathlib import Path
 from typing import Annotated
 
 import numpy as np
@@ -38,14 +40,8 @@ class Fault(enum.StrEnum):
     SPENT_TWICE = "budget spent twice"
 
 
-FAULT_WORDS = {
-    Fault.NONE: "Every row is clipped, the sum gets the noise that is charged.",
-    Fault.NO_CLIP: "Rows are summed as they are: one row can move the sum as far as it likes.",
-    Fault.BATCH_CLIP: "The batch's mean gradient is clipped, not each row's: one large row takes the whole batch over.",
-    Fault.HALF_NOISE: "The noise has half the standard deviation that is charged.",
-    Fault.BARE_BIAS: "Weights get noise, the intercepts are updated without any.",
-    Fault.SPENT_TWICE: "Twice as many steps are taken as are charged.",
-}
+_WORDS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+FAULT_WORDS = {fault: str(_WORDS[fault]) for fault in Fault}
 
 N_ROWS, N_FEATURES, N_CLASSES, STEPS = 40, 6, 3, 4
 LEARNING_RATE = 1e-3

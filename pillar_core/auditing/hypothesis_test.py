@@ -4,8 +4,10 @@ H₀: every attack misses at least f(α) of the worlds with the canary when it i
 a threshold fixed beforehand both counts are binomial, and the p-value below is exact: no normal approximation.
 """
 
+import bisect
 import dataclasses
 import functools
+import math
 
 import numpy as np
 from scipy.special import ndtr
@@ -15,11 +17,14 @@ from pillar_core.arguments import check_fields
 from pillar_core.arrays import Array
 from pillar_core.auditing import binomial
 from pillar_core.errors import DataError, SettingError
+from pillar_core.numerics import bisected
 
 GRID = np.concatenate(
     [[0.0], ndtr(np.linspace(-5.0, -2.0, 20)), ndtr(np.linspace(-1.98, 1.98, 199)), ndtr(np.linspace(2.0, 5.0, 20)), [1.0]]
 )
 """False-positive rates at which the worst case is sought; between two of them the p-value is bounded, not interpolated."""
+
+LARGEST_MU = 16.0
 
 
 @dataclasses.dataclass(frozen=True)
@@ -63,14 +68,7 @@ def p_value(counts: Counts, curve: TradeOff) -> float:
 
 def mu_lower_bound(counts: Counts, *, significance: float = 0.05) -> float:
     """The largest μ whose Gaussian trade-off curve is rejected at `significance`, to 0.01 from below; 0 where none is."""
-    low, high = 0.0, 8.0
-    while high - low > 0.01:
-        middle = (low + high) / 2
-        if p_value(counts, TradeOff("gaussian", mu=middle)) <= significance:
-            low = middle
-        else:
-            high = middle
-    return low
+    return bisected(lambda mu: p_value(counts, TradeOff("gaussian", mu=mu)) <= significance, 0.0, 8.0, tolerance=0.01)[0]
 
 
 def epsilon_lower_bound(counts: Counts, *, delta: float, significance: float = 0.05) -> float:
@@ -89,28 +87,17 @@ def power(claimed: TradeOff, *, true_mu: float, trials: int, significance: float
 @functools.lru_cache(maxsize=64)
 def rejecting_excess(claimed: TradeOff, *, trials: int, significance: float) -> int:
     """The smallest hits − false alarms that rejects; trials + 1 where nothing can."""
-    low, high = -1, trials + 1
-    while high - low > 1:
-        middle = (low + high) // 2
-        if p_value(Counts(middle, 0, trials), claimed) <= significance:
-            high = middle
-        else:
-            low = middle
-    return high
+    excesses = range(trials + 1)
+    return bisect.bisect_left(excesses, True, key=lambda excess: p_value(Counts(excess, 0, trials), claimed) <= significance)
 
 
 def noticed_epsilon(claimed: TradeOff, *, trials: int, significance: float, delta: float, wanted: float = 0.9) -> float:
     """The smallest true ε of a Gaussian run that would be noticed with probability `wanted`; inf where none would."""
-    low, high = 0.0, 16.0
-    if power(claimed, true_mu=high, trials=trials, significance=significance) < wanted:
-        return float("inf")
-    while high - low > 0.005:
-        middle = (low + high) / 2
-        if power(claimed, true_mu=middle, trials=trials, significance=significance) < wanted:
-            low = middle
-        else:
-            high = middle
-    return epsilon_of_mu(high, delta)
+
+    def is_missed(mu: float) -> bool:
+        return power(claimed, true_mu=mu, trials=trials, significance=significance) < wanted
+
+    return math.inf if is_missed(LARGEST_MU) else epsilon_of_mu(bisected(is_missed, 0.0, LARGEST_MU, tolerance=0.005)[1], delta)
 
 
 @functools.lru_cache(maxsize=16)

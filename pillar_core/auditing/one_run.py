@@ -13,10 +13,10 @@ from scipy.special import ndtr, ndtri
 from pillar_core.accounting import epsilon_of_mu, mu_of
 from pillar_core.auditing import binomial
 from pillar_core.errors import SettingError
+from pillar_core.numerics import bisected
 
 LARGEST_EPSILON = 100.0
 LARGEST_MU = 40.0
-HALVINGS = 60
 SHARES = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
 """Of the coins that may be called."""
 
@@ -88,14 +88,8 @@ def _hoped_for(epsilon: float, canaries: int, delta: float, significance: float)
 
 def _right_share(mu: float, share: float) -> float:
     """P(right | guessed) when a share of N(±μ/2, 1) scores with the largest magnitude is guessed by sign."""
-    low, high = 0.0, 40.0
-    for _ in range(HALVINGS):
-        middle = (low + high) / 2
-        if ndtr(mu / 2 - middle) + ndtr(-mu / 2 - middle) > share:
-            low = middle
-        else:
-            high = middle
-    right, wrong = float(ndtr(mu / 2 - low)), float(ndtr(-mu / 2 - low))
+    cut = bisected(lambda place: ndtr(mu / 2 - place) + ndtr(-mu / 2 - place) > share, 0.0, LARGEST_MU, tolerance=LARGEST_MU * 2**-60)[0]
+    right, wrong = float(ndtr(mu / 2 - cut)), float(ndtr(-mu / 2 - cut))
     return right / max(right + wrong, 1e-300)
 
 
@@ -112,18 +106,7 @@ def _is_possible(mu: float, canaries: int, guesses: int, correct: int, significa
 
 
 def _largest(is_rejected: Callable[[float], bool], high: float) -> float:
-    low = 0.0
-    if is_rejected(high):
-        return high
-    for _ in range(HALVINGS):
-        middle = (low + high) / 2
-        if is_rejected(middle):
-            low = middle
-        else:
-            high = middle
-        if high - low <= 1e-9:
-            break
-    return low
+    return high if is_rejected(high) else bisected(is_rejected, 0.0, high, tolerance=1e-9)[0]
 
 
 def _check(canaries: int, guesses: int, correct: int) -> None:

@@ -52,9 +52,7 @@ class BatchDistance:
 
 def movements(distance: BatchDistance, batch: Array, candidates: Array) -> tuple[Array, Array]:
     """(distance with each candidate, distance without it), (n,) float64 each; candidates are numbers out of `batch`."""
-    whole = distance(batch)
-    without = np.array([distance(batch[batch != one]) for one in candidates])
-    return np.full(len(candidates), whole), without
+    return np.full(len(candidates), distance(batch)), np.array([distance(batch[batch != one]) for one in candidates])
 
 
 def known_others(with_row: Array, without_row: Array, *, decimals: int | None) -> Rate:

@@ -7,7 +7,7 @@ them each row's clipped gradient, can be had again in closed form. `head` axes h
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -57,18 +57,20 @@ class ReleaseTape:
         return draw()
 
 
-def states(released: torch.Tensor, plan: HeadPlan) -> Iterator[torch.Tensor]:
-    """Weights (H, C, k + bias) before each step, from the releases (T, H, C, k + bias).
+def states(released: torch.Tensor, plan: HeadPlan) -> list[torch.Tensor]:
+    """Weights (H, C, k + bias) before each step and after the last, from the releases (T, H, C, k + bias).
 
     Raises:
         UnsupportedError: a run on Poisson samples, whose losses do not add up along a trajectory.
     """
-    return iter(_visited(released, plan)[:-1])
-
-
-def final_state(released: torch.Tensor, plan: HeadPlan) -> torch.Tensor:
-    """Weights (H, C, k + bias) after the last step; errors as `states`."""
-    return _visited(released, plan)[-1]
+    if plan.sampling_probability < 1:
+        raise UnsupportedError("individual privacy and canary scores need full batches: set batch_size to none.")
+    visited = [torch.zeros_like(released[0], dtype=torch.float32)]
+    velocity = torch.zeros_like(visited[0])
+    for step in released.float():
+        velocity = plan.momentum * velocity + step / plan.n_private + plan.weight_decay * visited[-1]
+        visited.append(visited[-1] - plan.learning_rate * velocity)
+    return visited
 
 
 def gradient_norms(rows: HeadRows, state: torch.Tensor, plan: HeadPlan) -> torch.Tensor:
@@ -86,9 +88,8 @@ def individual_mu(released: torch.Tensor, rows: HeadRows, plan: HeadPlan) -> Arr
     """
     if plan.noise_multiplier == 0:
         return np.full(len(rows.y), np.inf)
-    stack = released[:, None]
     squares = np.zeros(len(rows.y))
-    for state in states(stack, plan):
+    for state in states(released[:, None], plan)[:-1]:
         clipped = gradient_norms(rows, state, plan)[0].clamp(max=plan.l2_clip_norm)
         squares += clipped.double().square().numpy()
     mu: Array = np.sqrt(squares) / (plan.noise_multiplier * plan.l2_clip_norm)
@@ -116,7 +117,7 @@ def canary_scores(released: torch.Tensor, canary: HeadRows, plan: HeadPlan, *, w
     """
     projections = torch.zeros(released.shape[1], dtype=torch.float64)
     squares = torch.zeros_like(projections)
-    for state, step in zip(states(released, plan), released, strict=True):
+    for state, step in zip(states(released, plan)[:-1], released, strict=True):
         direction = clipped_gradient(canary, state, plan).double()
         left_over = step.double() - without(state).double()
         projections += (left_over * direction).sum((1, 2))
@@ -154,17 +155,6 @@ def plain_gradient(rows: HeadRows, state: torch.Tensor, plan: HeadPlan) -> torch
     heads, classes = residuals.shape[:2]
     weight_sum = (residuals.reshape(heads * classes, -1) @ rows.z).view(heads, classes, -1)
     return torch.cat([weight_sum, residuals.sum(-1)[..., None]], dim=-1) if plan.bias else weight_sum
-
-
-def _visited(released: torch.Tensor, plan: HeadPlan) -> list[torch.Tensor]:
-    if plan.sampling_probability < 1:
-        raise UnsupportedError("individual privacy and canary scores need full batches: set batch_size to none.")
-    visited = [torch.zeros_like(released[0], dtype=torch.float32)]
-    velocity = torch.zeros_like(visited[0])
-    for step in released.float():
-        velocity = plan.momentum * velocity + step / plan.n_private + plan.weight_decay * visited[-1]
-        visited.append(visited[-1] - plan.learning_rate * velocity)
-    return visited
 
 
 def _residuals(rows: HeadRows, state: torch.Tensor, plan: HeadPlan) -> torch.Tensor:

@@ -110,13 +110,9 @@ def projected_margins(
 
 def smallest(table: pd.DataFrame) -> pd.DataFrame:
     """The minimum over classes at each k: columns k, quantile, cosine_margin, distance_margin, class (of the smallest distance)."""
-    lines: dict[int, tuple[int, float, float, float, str]] = {}
-    columns = ("k", "class", "quantile", "cosine_margin", "distance_margin")
-    for k, name, quantile, cosine, distance in zip(*(table[column] for column in columns), strict=True):
-        _, _, best_cosine, best_distance, worst = lines.get(k, (k, quantile, np.inf, np.inf, name))
-        closer = distance < best_distance
-        lines[k] = (k, quantile, min(cosine, best_cosine), distance if closer else best_distance, name if closer else worst)
-    return pd.DataFrame([lines[k] for k in sorted(lines)], columns=["k", "quantile", "cosine_margin", "distance_margin", "class"])
+    worst = table.loc[table.groupby("k")["distance_margin"].idxmin()].set_index("k")
+    worst["cosine_margin"] = table.groupby("k")["cosine_margin"].min()
+    return worst.reset_index()[["k", "quantile", "cosine_margin", "distance_margin", "class"]]
 
 
 def _lines(

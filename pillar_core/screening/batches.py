@@ -44,6 +44,19 @@ def image_batches(rows: Array, size: int, *, channels: int = 3, batch: int = 64)
         yield part.expand(-1, channels, -1, -1) / 127.5 - 1.0
 
 
+def flat_pixels(rows: Array, size: int, *, channels: int = 3) -> Array:
+    """(n, channels · size²) float32 of `image_batches`; numbers as they are."""
+    if rows.ndim == 2:
+        return rows
+    return np.concatenate([part.flatten(1).numpy() for part in image_batches(rows, size, channels=channels)])
+
+
+def resized(rows: Array, size: int, *, channels: int = 3) -> Array:
+    """(n, size, size, channels) uint8 of `image_batches`."""
+    pixels = torch.cat(list(image_batches(rows, size, channels=channels))) * 127.5 + 127.5
+    return pixels.permute(0, 2, 3, 1).round().clamp(0, 255).byte().numpy()
+
+
 def require_images(data: Dataset, model: str) -> None:
     """Refuses sets of numbers where a network takes images.
 
@@ -81,8 +94,7 @@ def mixture(sets: Sequence[Dataset], *, name: str, size: Annotated[int, SIZE] = 
     parts = []
     for number, data in enumerate(sets):
         rows = data.x_train[stream(seed, "mixture", number).permutation(len(data.x_train))[:share]]
-        pixels = torch.cat(list(image_batches(rows, size))) * 127.5 + 127.5
-        parts.append(pixels.permute(0, 2, 3, 1).round().clamp(0, 255).byte().numpy())
+        parts.append(resized(rows, size))
     rows = np.concatenate(parts)[stream(seed, "mixture order").permutation(share * len(sets))]
     return Dataset(name, rows, None, title=name, synthetic=all(data.synthetic for data in sets), known={MIXTURE: True})
 

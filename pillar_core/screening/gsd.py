@@ -8,13 +8,12 @@ A non-private diagnostic: it reads private rows without noise.
 import dataclasses
 from collections.abc import Hashable, Iterator
 from functools import cached_property
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
-from pillar_core.arrays import Array
 from pillar_core.deferred import torch
-from pillar_core.errors import DataError, SettingError
+from pillar_core.errors import DataError
 from pillar_core.fingerprint import fingerprint
 from pillar_core.memo import Memo
 from pillar_core.params import Param
@@ -25,7 +24,6 @@ from pillar_core.subspace import (
     Directions,
     gram,
     projection_distance,
-    singular_values,
     streamed_directions,
     top_directions,
 )
@@ -33,6 +31,8 @@ from pillar_core.types import Dataset
 
 K = Param("k", int, 16, "Directions that are compared.", low=1, high=1024, unit="directions", log=True)
 N_EXAMPLES = Param("n_examples", int, 2000, "Rows of each set (fewer where a set has fewer).", low=2, high=100_000, unit="rows", log=True)
+Width = Annotated[int, K]
+Examples = Annotated[int, N_EXAMPLES]
 REPEATS = Param("repeats", int, 3, "Draws of rows, labels and network start, for intervals.", low=1, high=100)
 
 _DIRECTIONS = Memo(slots=12)
@@ -44,8 +44,8 @@ def gsd(
     public: Dataset,
     *,
     model: str = "probe",
-    k: int = 16,
-    n_examples: int = 2000,
+    k: Width = 16,
+    n_examples: Examples = 2000,
     normalised: bool = True,
     seed: int = 0,
 ) -> float:
@@ -58,12 +58,11 @@ def gsd(
         SettingError: k or n_examples out of range. DataError: fewer rows than k, gradients that span fewer than k directions,
         numbers where the model takes images. UnknownNameError: no such model.
     """
-    count, size = whole(K, k), whole(N_EXAMPLES, n_examples)
     chosen = model_of(model)
     require_one_width([private, public], chosen)
-    m = min(size, len(private.x_train), len(public.x_train))
-    first, second = (Side(data, chosen, size, seed).gradients(0, m) for data in (private, public))
-    return projection_distance(first.directions(count).basis, second.directions(count).basis, normalised=normalised)
+    m = min(n_examples, len(private.x_train), len(public.x_train))
+    first, second = (Side(data, chosen, n_examples, seed).gradients(0, m) for data in (private, public))
+    return projection_distance(first.directions(k).basis, second.directions(k).basis, normalised=normalised)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -116,16 +115,13 @@ class Gradients:
         chunks = self.chunks()
         return next(chunks), chunks
 
-    def spectrum(self) -> Array:
-        """(m,) float64 singular values, falling."""
-        return singular_values(self.products)
-
 
 class Side:
     """One set seen through one model: what no repeat changes is done once, for the rows that the repeats choose."""
 
     def __init__(self, data: Dataset, model: GradientModel, n_examples: int, seed: int, repeats: int = 1) -> None:
-        require_kind(data, model)
+        if not model.takes_numbers:
+            require_images(data, model.name)
         self.data, self.model, self.seed, self.n_examples = data, model, seed, n_examples
         chosen = [chosen_rows(len(data.x_train), n_examples, seed=seed, repeat=repeat) for repeat in range(repeats)]
         used = np.unique(np.concatenate(chosen))
@@ -142,16 +138,6 @@ class Side:
         return Gradients(chunks, len(places), self.seed, (self.model, fingerprint(rows), repeat, named))
 
 
-def require_kind(data: Dataset, model: GradientModel) -> None:
-    """Refuses numbers where the model takes images.
-
-    Raises:
-        DataError: naming the model that takes numbers.
-    """
-    if not model.takes_numbers:
-        require_images(data, model.name)
-
-
 def require_one_width(sets: list[Dataset], model: GradientModel) -> None:
     """Rows of numbers can be compared only where they have the same columns.
 
@@ -163,18 +149,6 @@ def require_one_width(sets: list[Dataset], model: GradientModel) -> None:
     widths = {data.x_train.shape[1] if data.x_train.ndim == 2 else "images" for data in sets}
     if len(widths) > 1:
         raise DataError(f"rows must have the same columns to be compared; got {', '.join(map(str, sorted(map(str, widths))))}.")
-
-
-def whole(param: Param, value: int) -> int:
-    """`value` checked as a whole number.
-
-    Raises:
-        SettingError: out of range.
-    """
-    checked = param.check(value)
-    if not isinstance(checked, int):
-        raise SettingError(f"{param.name} must be {param.range}; got {value!r}.")
-    return checked
 
 
 def _first(chunks: Any, count: int) -> Any:

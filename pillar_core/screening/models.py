@@ -10,14 +10,16 @@ from __future__ import annotations
 import dataclasses
 import functools
 from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from pillar_core.arrays import Array
 from pillar_core.deferred import torch
-from pillar_core.registry import Registry
+from pillar_core.registry import Registry, facts
 from pillar_core.screening import networks, pretrained, probe
-from pillar_core.screening.batches import LABEL_CLASSES, image_batches
+from pillar_core.screening.batches import LABEL_CLASSES, flat_pixels, image_batches
 from pillar_core.subspace import LARGEST_CHUNK, gradient_chunks
 from pillar_core.threads import threads_for
 
@@ -47,6 +49,10 @@ class Network:
     read: Callable[[Array], torch.Tensor]
     at_once: int = LARGEST_CHUNK
 
+    def chunks(self, rows: Array, labels: torch.Tensor) -> Chunks:
+        """What makes the gradients of prepared rows by autograd."""
+        return lambda: gradient_chunks(self.module, rows, labels, names=self.names, read=self.read, at_once=self.at_once)
+
 
 @dataclasses.dataclass(frozen=True)
 class GradientModel:
@@ -72,8 +78,7 @@ class GradientModel:
         """What makes the gradients (c, p) float32 of prepared rows, chunk by chunk, anew at each call."""
         if self.rows is not None:
             return self.rows(rows, labels, start)
-        network = self.network(rows, start)
-        return lambda: gradient_chunks(network.module, rows, labels, names=network.names, read=network.read, at_once=network.at_once)
+        return self.network(rows, start).chunks(rows, labels)
 
 
 MODELS: Registry[GradientModel] = Registry("gradient model", home="pillar_core.screening")
@@ -157,34 +162,13 @@ def _images(rows: Array, size: int, channels: int) -> torch.Tensor:
     return torch.cat(list(image_batches(rows, size, channels=channels)))
 
 
-def _pixels(rows: Array) -> Array:
-    """Images as flat rows of one size; numbers as they are."""
-    if rows.ndim == 2:
-        return rows
-    return np.concatenate([batch.flatten(1).numpy() for batch in image_batches(rows, LINEAR_SIDE)])
+def _register(name: str, input_size: int | None, *ways: Any) -> None:
+    """The model of which `models.toml` says the rest."""
+    said = facts(Path(__file__).with_suffix(".toml"))[name]
+    MODELS.register(GradientModel(name, said.pop("title"), said.pop("source"), input_size, *ways, **said))
 
 
-for _model in (
-    GradientModel(
-        "linear_head",
-        "Linear head on the rows",
-        "gsd, Table 1",
-        None,
-        head,
-        head_chunks,
-        _pixels,
-        takes_numbers=True,
-        seconds_per_row=0.0004,
-    ),
-    GradientModel("probe", "Probe network", "gsd, Table 5b", probe.INPUT_SIZE, _probe, _probe_chunks, seconds_per_row=0.012),
-    GradientModel("small_cnn", "Small CNN", "gsd, Table 5a", 28, _built(networks.small_cnn, 28, 1), seconds_per_row=0.004),
-    GradientModel(
-        "resnet20",
-        "ResNet20 with group normalisation",
-        "gsd, appendix B",
-        32,
-        _built(networks.resnet20, 32, 3),
-        seconds_per_row=0.08,
-    ),
-):
-    MODELS.register(_model)
+_register("linear_head", None, head, head_chunks, functools.partial(flat_pixels, size=LINEAR_SIDE))
+_register("probe", probe.INPUT_SIZE, _probe, _probe_chunks)
+_register("small_cnn", 28, _built(networks.small_cnn, 28, 1))
+_register("resnet20", 32, _built(networks.resnet20, 32, 3))

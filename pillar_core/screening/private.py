@@ -1,6 +1,5 @@
 """The private ranking: one release of the private rows' sketched gradients, then every score of every candidate from it."""
 
-import dataclasses
 import math
 from collections.abc import Mapping, Sequence
 
@@ -47,15 +46,24 @@ def with_noise(task: Screening, sides: Mapping[str, Side], epsilon: float, delta
             public[name, repeat] = releases.sketched(side.gradients(repeat, start=0).chunks(), matrix)
     task.progress(1, 2, "private rows")
     ledger = Ledger()
-    by_form = {form: _Made.of(task, form, matrix, public, (epsilon / len(forms), delta), ledger) for form in forms}
+
+    def made(form: str) -> tuple[ReleasedSubspace, dict[tuple[str, int], Array]]:
+        """One form's release, and each candidate's directions in its sketch by (name, repeat)."""
+        narrow = releases.narrowing(size=SKETCHES[form], seed=task.public_seed)
+        seen = {key: part @ narrow.double().numpy() for key, part in public.items()}
+        clip = releases.public_clip([part for (_, repeat), part in seen.items() if repeat == 0])
+        bases = {key: releases.top_of(releases.moment_of(releases.clipped(part, clip)), task.k) for key, part in seen.items()}
+        return released(task, form, matrix @ narrow, clip, epsilon / len(forms), delta, ledger), bases
+
+    by_form = {form: made(form) for form in forms}
     upper = accounting.epsilon(ledger.spent, delta=delta, relation=NeighboringRelation.ADD_OR_REMOVE_ONE, accountant="auto").upper
     rows = []
     for score in task.scores:
-        one = by_form[SCORES[score].private_form]
+        release, bases = by_form[SCORES[score].private_form]
         generators = [stream(task.public_seed, "noise copies", number) for number in range(NOISE_DRAWS)]
-        copies = [] if one.release.moment is None else [releases.noise_copy(one.release, generator) for generator in generators]
+        copies = [] if release.moment is None else [releases.noise_copy(release, generator) for generator in generators]
         for name, side in sides.items():
-            ends = _from_release(SCORES[score], one.release, copies, [one.bases[name, repeat] for repeat in range(task.repeats)])
+            ends = _from_release(SCORES[score], release, copies, [bases[name, repeat] for repeat in range(task.repeats)])
             count = min(task.n_examples, task.n_private, len(side.chosen[0]))
             rows.append(row_of(name, score, ends, count, Provenance.PRIVATE, upper))
     task.progress(1, 1, "done")
@@ -63,31 +71,6 @@ def with_noise(task: Screening, sides: Mapping[str, Side], epsilon: float, delta
     table = ranked(rows, null=random_distance(task.k, width), width=width)
     table.attrs["guarantee"] = _guarantee(task, ledger.spent, upper, delta)
     return table
-
-
-@dataclasses.dataclass(frozen=True, eq=False)
-class _Made:
-    """One form's release, and each candidate's directions in its sketch by (name, repeat)."""
-
-    release: ReleasedSubspace
-    bases: Mapping[tuple[str, int], Array]
-
-    @classmethod
-    def of(
-        cls,
-        task: Screening,
-        form: str,
-        matrix: "torch.Tensor",
-        public: Mapping[tuple[str, int], Array],
-        budget: tuple[float, float],
-        ledger: Ledger,
-    ) -> "_Made":
-        """From the candidates' sketches in `matrix`, at (ε, δ)."""
-        narrow = releases.narrowing(size=SKETCHES[form], seed=task.public_seed)
-        rows = {key: part @ narrow.double().numpy() for key, part in public.items()}
-        clip = releases.public_clip([part for (_, repeat), part in rows.items() if repeat == 0])
-        bases = {key: releases.top_of(releases.moment_of(releases.clipped(part, clip)), task.k) for key, part in rows.items()}
-        return cls(released(task, form, matrix @ narrow, clip, *budget, ledger), bases)
 
 
 def released(

@@ -14,7 +14,7 @@ from pillar_core.arrays import Array
 from pillar_core.errors import DataError
 from pillar_core.registry import Registry, facts
 from pillar_core.screening import leep, logme, task2vec
-from pillar_core.screening.batches import image_batches
+from pillar_core.screening.batches import flat_pixels
 from pillar_core.screening.gsd import Gradients, Side
 from pillar_core.screening.otdd import otdd
 from pillar_core.screening.release import residual_of_moment, top_of
@@ -47,9 +47,7 @@ class Seen:
         if self.side.model.is_frozen_network:
             return self.side.prepared[self.side.places[self.repeat]].astype(np.float64)
         rows = self.side.data.x_train[self.side.chosen[self.repeat]]
-        if rows.ndim == 2:
-            return rows.astype(np.float64)
-        return np.concatenate([part.flatten(1).numpy() for part in image_batches(rows, FLAT_SIDE, channels=1)]).astype(np.float64)
+        return flat_pixels(rows, FLAT_SIDE, channels=1).astype(np.float64)
 
     @property
     def labels(self) -> Array:
@@ -136,32 +134,16 @@ def _gsd(private: Seen, public: Seen, k: int, m: int) -> float:
     return projection_distance(private.gradients.directions(k, m).basis, public.gradients.directions(k, m).basis)
 
 
-def _task2vec(private: Seen, public: Seen, k: int, m: int) -> float:
-    return task2vec.task2vec_distance(private.fisher(m), public.fisher(m))
-
-
-def _otdd(private: Seen, public: Seen, k: int, m: int) -> float:
-    return otdd(private.flat[:m], private.labels[:m], public.flat[:m], public.labels[:m])
-
-
-def _leep(private: Seen, public: Seen, k: int, m: int) -> float:
-    return leep.negative_leep(public.flat[:m], public.labels[:m], private.flat[:m], private.labels[:m])
-
-
-def _logme(private: Seen, public: Seen, k: int, m: int) -> float:
-    return logme.negative_logme(public.flat[:m], private.flat[:m], private.labels[:m])
-
-
-def _register(name: str, *needs: Need, **ways: Any) -> None:
+def _register(name: str, *needs: Need, value: Callable[[Seen, Seen, int, int], float] | None = None, **ways: Any) -> None:
     """The score of which `scores.toml` says the rest."""
-    SCORES.register(Score(name=name, needs=frozenset(needs), **facts(Path(__file__).with_suffix(".toml"))[name], **ways))
+    SCORES.register(Score(name=name, needs=frozenset(needs), value=value, **facts(Path(__file__).with_suffix(".toml"))[name], **ways))
 
 
 _register("class_signal", Need.LABELS, is_of_features=True)
 _register("gsd", Need.GRADIENTS, value=_gsd, from_moment=lambda moment, basis: projection_distance(top_of(moment, basis.shape[1]), basis))
 _register("missed_energy", Need.GRADIENTS, value=projection_residual, from_moment=residual_of_moment)
 _register("gsd_pure", Need.GRADIENTS, from_directions=projection_distance)
-_register("task2vec", Need.LABELS, Need.NETWORK, value=_task2vec)
-_register("otdd", Need.LABELS, value=_otdd)
-_register("leep", Need.LABELS, value=_leep)
-_register("logme", Need.LABELS, value=_logme)
+_register("task2vec", Need.LABELS, Need.NETWORK, value=lambda a, b, _, m: task2vec.task2vec_distance(a.fisher(m), b.fisher(m)))
+_register("otdd", Need.LABELS, value=lambda a, b, _, m: otdd(a.flat[:m], a.labels[:m], b.flat[:m], b.labels[:m]))
+_register("leep", Need.LABELS, value=lambda a, b, _, m: leep.negative_leep(b.flat[:m], b.labels[:m], a.flat[:m], a.labels[:m]))
+_register("logme", Need.LABELS, value=lambda a, b, _, m: logme.negative_logme(b.flat[:m], a.flat[:m], a.labels[:m]))

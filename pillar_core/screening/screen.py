@@ -1,6 +1,8 @@
 """Rank public sets for a private one: every score of every candidate, with intervals, without privacy or from one release."""
 
-from collections.abc import Mapping, Sequence
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Annotated, Any
 
 import pandas as pd
@@ -10,8 +12,8 @@ from pillar_core.data import duplicates
 from pillar_core.errors import DataError, SettingError
 from pillar_core.rng import stream
 from pillar_core.screening import class_signal
-from pillar_core.screening.batches import preparation_notes
-from pillar_core.screening.gsd import N_EXAMPLES, REPEATS, K, Side, require_kind, require_one_width, whole
+from pillar_core.screening.batches import preparation_notes, require_images
+from pillar_core.screening.gsd import REPEATS, Examples, Side, Width, require_one_width
 from pillar_core.screening.models import model_of
 from pillar_core.screening.private import with_noise
 from pillar_core.screening.ranking import Screening, without_noise
@@ -20,6 +22,8 @@ from pillar_core.screening.scores import SCORES
 from pillar_core.subspace import GRAM_PARAMETERS
 from pillar_core.types import Dataset, FeatureSet, Progress, unwatched
 
+_SAID: Mapping[str, str] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+
 
 def screen(
     private: Dataset | FeatureSet,
@@ -27,12 +31,12 @@ def screen(
     *,
     scores: Sequence[str] = ("gsd",),
     model: str = "probe",
-    k: int = 16,
-    n_examples: int = 2000,
-    repeats: int = 3,
+    k: Width = 16,
+    n_examples: Examples = 2000,
+    repeats: Annotated[int, REPEATS] = 3,
     epsilon: Annotated[float, "above 0 and finite"] | None = None,
-    seed: int | None = 0,
-    delta: float = 1e-5,
+    seed: params.Seed | None = 0,
+    delta: Annotated[float, params.DELTA] = 1e-5,
     allow_overlap: bool = False,
     progress: Progress | None = None,
 ) -> pd.DataFrame:
@@ -66,25 +70,21 @@ def screen(
     names = tuple(SCORES[name].name for name in scores)
     if not others or not names:
         raise SettingError("screen needs at least one public set and one score.")
-    params.DELTA.check(delta)
-    params.SEED.check(seed)
     require_one_width([rows, *others.values()], chosen)
     if not allow_overlap and epsilon is None:  # beside ε it would be a membership test without noise
         refuse_overlap(rows, others)
-    size = whole(N_EXAMPLES, n_examples)
     common = int(stream(None).integers(2**62)) if seed is None else seed
-    counts = (whole(K, k), size, whole(REPEATS, repeats))
-    task = Screening(rows, len(rows.x_train), others, names, chosen, *counts, seed, common, progress or unwatched)
+    task = Screening(rows, len(rows.x_train), others, names, chosen, k, n_examples, repeats, seed, common, progress or unwatched)
     require_rows(task)
-    sides = {name: Side(data, chosen, size, common, task.repeats) for name, data in others.items()}
+    sides = {name: Side(data, chosen, n_examples, common, task.repeats) for name, data in others.items()}
     if epsilon is None:
-        table = without_noise(task, Side(rows, chosen, size, common, task.repeats), sides)
+        table = without_noise(task, Side(rows, chosen, n_examples, common, task.repeats), sides)
     else:
-        require_kind(rows, chosen)
+        if not chosen.takes_numbers:
+            require_images(rows, chosen.name)
         table = with_noise(task, sides, epsilon, delta)
         table.attrs["guarantee"] += class_signal.ONE_EACH if private.persons else ""
-    prepared = preparation_notes([rows, *others.values()], chosen.input_size)
-    table.attrs["notes"] = (*prepared, *_count_notes(task), *_pure_notes(task), *_pass_notes(int(table.attrs["width"])))
+    table.attrs["notes"] = (*preparation_notes([rows, *others.values()], chosen.input_size), *_notes(task, int(table.attrs["width"])))
     return table
 
 
@@ -155,31 +155,16 @@ def require_rows(task: Screening) -> None:
             )
 
 
-def _pass_notes(width: int) -> tuple[str, ...]:
-    """That directions of a wide model are not exact."""
-    if width <= GRAM_PARAMETERS:
-        return ()
-    note = f"{width:,} numbers in a gradient: directions by a randomised SVD of two passes over each set, not by the exact Gram matrix."
-    return (note,)
-
-
-def _pure_notes(task: Screening) -> tuple[str, ...]:
-    """That the pure form has little to say beyond a few directions."""
-    pure = [name for name in task.scores if SCORES[name].private_form == "directions"]
-    if not pure or task.k <= LARGEST_PURE_K:
-        return ()
-    return (
-        f"{', '.join(pure)} draws each of {task.k} directions at ε/{task.k}: with a few thousand rows they are close to random, and so is "
-        f"the order. Take k ≤ {LARGEST_PURE_K}, or gsd, whose one Gaussian release serves every k.",
-    )
-
-
-def _count_notes(task: Screening) -> tuple[str, ...]:
-    """Which sets decided m."""
+def _notes(task: Screening, width: int) -> Iterator[str]:
+    """Which sets decided m, that the pure form has little to say beyond a few directions, and that those of a wide model are not exact."""
     short = {name: len(data.x_train) for name, data in task.public.items() if len(data.x_train) < task.n_examples}
     if len(task.private.x_train) < task.n_examples:
         short[task.private.name] = len(task.private.x_train)
-    if not short:
-        return ()
-    counts = ", ".join(f"{name} {count:,}" for name, count in short.items())
-    return (f"Fewer rows than the {task.n_examples:,} asked for: {counts}. A pair uses the smaller count; repeats then differ in labels.",)
+    if short:
+        counts = ", ".join(f"{name} {count:,}" for name, count in short.items())
+        yield _SAID["few"].format(asked=task.n_examples, counts=counts)
+    pure = [name for name in task.scores if SCORES[name].private_form == "directions"]
+    if pure and task.k > LARGEST_PURE_K:
+        yield _SAID["pure"].format(names=", ".join(pure), k=task.k, most=LARGEST_PURE_K)
+    if width > GRAM_PARAMETERS:
+        yield _SAID["wide"].format(width=width)

@@ -6,7 +6,8 @@ set is measured anew at the weights of that moment, with the rows and the random
 
 import copy
 import dataclasses
-from collections.abc import Mapping
+import itertools
+from collections.abc import Iterator, Mapping
 from typing import Annotated
 
 import numpy as np
@@ -18,9 +19,9 @@ from pillar_core.errors import DataError
 from pillar_core.params import Param
 from pillar_core.rng import stream
 from pillar_core.screening.batches import LABEL_CLASSES, random_labels
-from pillar_core.screening.gsd import N_EXAMPLES, Gradients, K, Side, require_one_width, whole
+from pillar_core.screening.gsd import Examples, Gradients, Side, Width, require_one_width
 from pillar_core.screening.models import Network, Start, model_of
-from pillar_core.subspace import gradient_chunks, projection_distance
+from pillar_core.subspace import projection_distance
 from pillar_core.types import Dataset, Progress, unwatched
 
 STEPS = Param("steps", int, 200, "Steps of plain SGD on the private rows.", low=1, high=100_000, unit="steps", log=True)
@@ -34,10 +35,10 @@ def over_training(
     public: Mapping[str, Dataset],
     *,
     model: str = "small_cnn",
-    k: int = 16,
-    n_examples: int = 300,
-    steps: int = 200,
-    looks: int = 6,
+    k: Width = 16,
+    n_examples: Examples = 300,
+    steps: Annotated[int, STEPS] = 200,
+    looks: Annotated[int, LOOKS] = 6,
     learning_rate: Annotated[float, RATE] = 0.05,
     seed: int = 0,
     progress: Progress = unwatched,
@@ -49,28 +50,29 @@ def over_training(
     Raises:
         SettingError: settings out of range. DataError: private rows without labels, too few rows.
     """
-    chosen, count, size = model_of(model), whole(K, k), whole(N_EXAMPLES, n_examples)
+    chosen = model_of(model)
     require_one_width([private, *public.values()], chosen)
     if private.y_train is None:
         raise DataError(f"{private.name!r} has no labels to train on.")
     private_side = Side(private, chosen, len(private.x_train), seed)
-    sides = {name: Side(data, chosen, size, seed) for name, data in public.items()}
+    sides = {name: Side(data, chosen, n_examples, seed) for name, data in public.items()}
     network = chosen.network(private_side.prepared, Start(seed))
     network = dataclasses.replace(network, module=copy.deepcopy(network.module))
     labels = torch.from_numpy(private.y_train[private_side.chosen[0]] % LABEL_CLASSES)
     rows = private_side.prepared[private_side.places[0]]
-    plan = np.unique(np.linspace(0, whole(STEPS, steps), whole(LOOKS, looks)).round().astype(int))
-    trainer = _Sgd(network, rows, labels, learning_rate, seed)
+    plan = np.unique(np.linspace(0, steps, looks).round().astype(int))
+    steps_taken = _descended(network, rows, labels, learning_rate, seed)
     values = []
     for place, step in enumerate(plan):
-        trainer.train_until(int(step))
-        accuracy = trainer.accuracy(size)
-        mine = _gradients(network, rows[:size], seed)
+        while next(steps_taken) < step:
+            pass
+        accuracy = _accuracy(network, rows[:n_examples], labels[:n_examples])
+        mine = _gradients(network, rows[:n_examples], seed)
         for number, (name, side) in enumerate(sides.items()):
             progress(place * len(sides) + number, len(plan) * len(sides), name)
             theirs = _gradients(network, side.prepared[side.places[0]], seed)
             m = min(mine.m, theirs.m)
-            value = projection_distance(mine.directions(count, m).basis, theirs.directions(count, m).basis)
+            value = projection_distance(mine.directions(k, m).basis, theirs.directions(k, m).basis)
             values.append({"public": name, "step": int(step), "value": value, "accuracy": accuracy})
     return pd.DataFrame(values)
 
@@ -84,40 +86,29 @@ def order_kept(table: pd.DataFrame) -> float:
 
 
 def _gradients(network: Network, rows: Array, seed: int) -> Gradients:
-    labels = random_labels(len(rows), seed=seed)
-    return Gradients(
-        lambda: gradient_chunks(network.module, rows, labels, names=network.names, read=network.read, at_once=network.at_once), len(rows)
-    )
+    return Gradients(network.chunks(rows, random_labels(len(rows), seed=seed)), len(rows))
 
 
-class _Sgd:
-    """Plain SGD on the network's own parameters, in the order of one shuffled pass after another."""
+def _descended(network: Network, rows: Array, labels: "torch.Tensor", learning_rate: float, seed: int) -> Iterator[int]:
+    """Plain SGD on the network's own parameters, in the order of one shuffled pass after another: the steps taken, from 0 on."""
+    chosen = [value for name, value in network.module.named_parameters() if network.names is None or name in network.names]
+    optimiser = torch.optim.SGD([value.requires_grad_(True) for value in chosen], lr=learning_rate)
+    generator, waiting = stream(seed, "training order"), list[int]()
+    for step in itertools.count():
+        yield step
+        waiting = waiting or generator.permutation(len(rows)).tolist()
+        batch, waiting = waiting[:BATCH], waiting[BATCH:]
+        with torch.enable_grad():
+            loss = torch.nn.functional.cross_entropy(network.module(network.read(rows[batch])), labels[batch])
+            optimiser.zero_grad()
+            torch.autograd.backward(loss)
+        optimiser.step()
 
-    def __init__(self, network: Network, rows: Array, labels: "torch.Tensor", learning_rate: float, seed: int) -> None:
-        self.network, self.rows, self.labels, self.step = network, rows, labels, 0
-        chosen = [value for name, value in network.module.named_parameters() if network.names is None or name in network.names]
-        self.optimiser = torch.optim.SGD([value.requires_grad_(True) for value in chosen], lr=learning_rate)
-        self.generator = stream(seed, "training order")
-        self.waiting: list[int] = []
 
-    def train_until(self, step: int) -> None:
-        """Goes on to that step."""
-        while self.step < step:
-            if not self.waiting:
-                self.waiting = self.generator.permutation(len(self.rows)).tolist()
-            batch, self.waiting = self.waiting[:BATCH], self.waiting[BATCH:]
-            with torch.enable_grad():
-                loss = torch.nn.functional.cross_entropy(self.network.module(self.network.read(self.rows[batch])), self.labels[batch])
-                self.optimiser.zero_grad()
-                torch.autograd.backward(loss)
-            self.optimiser.step()
-            self.step += 1
-
-    def accuracy(self, most: int) -> float:
-        """On the first `most` training rows."""
-        hits = 0
-        with torch.inference_mode():
-            for start in range(0, min(most, len(self.rows)), BATCH):
-                part = slice(start, min(start + BATCH, most))
-                hits += int((self.network.module(self.network.read(self.rows[part])).argmax(1) == self.labels[part]).sum())
-        return hits / min(most, len(self.rows))
+def _accuracy(network: Network, rows: Array, labels: "torch.Tensor") -> float:
+    hits = 0
+    with torch.inference_mode():
+        for start in range(0, len(rows), BATCH):
+            part = slice(start, start + BATCH)
+            hits += int((network.module(network.read(rows[part])).argmax(1) == labels[part]).sum())
+    return hits / len(rows)

@@ -2,7 +2,9 @@
 
 import dataclasses
 import math
-from collections.abc import Sequence
+import tomllib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,17 +20,7 @@ from pillar_core.types import NeighboringRelation
 
 QUICK = ("pillar", "rdp", "gdp", "basic")
 SLOW = ("opacus_rdp", "prv", "pld")
-WHY = {
-    "auto": "takes the tightest sound one for the run",
-    "pillar": "certified lower and upper ends; composes the privacy loss itself",
-    "prv": "composes the privacy loss by Fourier transform, with error bounds",
-    "pld": "composes a loss rounded up to a grid: slightly above",
-    "rdp": "one moment at a time: sound, loose, most of all at small ε",
-    "opacus_rdp": "the same moments over fewer orders: sound, as loose or looser",
-    "gdp": "the central limit: can lie below the truth, never a bound",
-    "analytic_gaussian": "exact, for full batches only",
-    "basic": "adds the parts' own ε: sound, very loose for many steps",
-}
+WHY: Mapping[str, str] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))["why"]
 NO_SELECTION = "no sound bound for a choice among Poisson-sampled runs when one row is replaced: use full batches, or add/remove."
 POINTS, FEW_POINTS = 28, 6
 

@@ -49,7 +49,7 @@ def training_steps(asked: RunSpec, split: SemiPrivateSplit) -> TrainingSteps:
     one.method.fit(one.settings, one.view, one.streams(one.seed), Ledger(tape))
     plan, z, y = plan_of(one), project(one.settings, one.view, one.streams(one.seed)).z, one.view.y
     clean, noisy = (torch.stack(values).double() for values in (tape.values, tape.released))
-    states = [*trajectory.states(noisy[:, None], plan), trajectory.final_state(noisy[:, None], plan)]
+    states = trajectory.states(noisy[:, None], plan)
     c = int(max(np.unique(y), key=clean[0, :, :2].norm(dim=1).__getitem__))
     row = int(np.flatnonzero(y == c)[0])
     rows = HeadRows.of(z[row : row + 1], y[row : row + 1])

@@ -2,7 +2,7 @@
 
 import math
 
-from pillar_core.theory.calculator import Inputs, Numbers, Range, register
+from pillar_core.theory.calculator import Inputs, Numbers, register
 
 
 def best_regularisation(*, d: int, lipschitz: float, rho: float, distance: float) -> float:
@@ -36,13 +36,5 @@ def _theorem_4(s: Inputs) -> Numbers:
     return {"cost of privacy, at most": {"printed": cost}, "distance of the public start, at most": {"printed": start}}
 
 
-register(
-    "adamix_theorem_3",
-    _theorem_3,
-    ranges=lambda s: (Range("‖w* − w_ref‖ ≤ 2B", s.distance, 0, 2 * s.ball, high_open=False),),
-)
-register(
-    "adamix_theorem_4",
-    _theorem_4,
-    ranges=lambda s: (Range("N_pub ≤ N", float(s.n_public), 0, float(s.n), high_open=False),),
-)
+register("adamix_theorem_3", _theorem_3, ends=lambda s: {"2B": 2 * s.ball})
+register("adamix_theorem_4", _theorem_4)

@@ -143,10 +143,13 @@ def inputs_of(name: str) -> dict[str, Param]:
     return {one: params.told(one, facts(INPUTS)[one] | said.get("own", {}).get(one, {})) for one in said["inputs"]}
 
 
-def register(name: str, numbers: Callable[[Inputs], Numbers], *, ranges: Callable[[Inputs], tuple[Range, ...]]) -> None:
-    """Makes a theorem known: `numbers(inputs)` are the values whose formulas, with what else is said of it, are in statements.toml."""
+def register(name: str, numbers: Callable[[Inputs], Numbers], *, ends: Callable[[Inputs], Mapping[str, float]] = lambda inputs: {}) -> None:
+    """Makes a theorem known: `numbers(inputs)` are the values whose formulas, with what else is said of it, are in statements.toml.
+
+    ends(inputs): what stands there in ranges and is no input.
+    """
     said = dict(facts(STATEMENTS)[name])
-    formulas = said.pop("values")
+    formulas, stated = said.pop("values"), said.pop("ranges")
     inputs = [(one.name, one.kind, params.setting(one)) for one in inputs_of(name).values()]
     settings = dataclasses.make_dataclass(name, inputs, frozen=True)
 
@@ -154,9 +157,18 @@ def register(name: str, numbers: Callable[[Inputs], Numbers], *, ranges: Callabl
         found = numbers(chosen)
         return tuple(Value(**{**one, "form": Form[one["form"].upper()], "value": found[one["name"]][one["form"]]}) for one in formulas)
 
+    def ranges(chosen: Any) -> tuple[Range, ...]:
+        known = vars(chosen) | ends(chosen)
+        return tuple(_range(one, known) for one in stated)
+
     said["corrections"] = tuple(said.get("corrections", ()))
-    words = {word: one for word, one in said.items() if word not in ("inputs", "own")}
+    words = {word: one for word, one in said.items() if word not in ("inputs", "own", "curves")}
     CALCULATORS.register(Calculator(name, settings=settings, compute=compute, ranges=ranges, **words))
+
+
+def _range(said: Mapping[str, Any], known: Mapping[str, float]) -> Range:
+    sides = {word: float(known.get(one, one)) for word, one in said.items() if word in ("value", "low", "high")}
+    return Range(**{**said, **sides, "form": Form[said.get("form", "printed").upper()]})
 
 
 def ratio(numerator: float, denominator: float) -> float:

@@ -2,7 +2,7 @@
 
 import math
 
-from pillar_core.theory.calculator import INF, Form, Inputs, Numbers, Range, register
+from pillar_core.theory.calculator import INF, Form, Inputs, Numbers, register
 
 
 def clipped_gap(s: Inputs, form: Form) -> float:
@@ -28,12 +28,4 @@ def _theorem_c2(s: Inputs) -> Numbers:
     }
 
 
-register(
-    "gsd_theorem_c2",
-    _theorem_c2,
-    ranges=lambda s: (
-        Range("λ₁ > λ₂", s.top, s.second),
-        Range("λ̃ > 0", clipped_gap(s, Form.CORRECTED), 0, form=Form.CORRECTED),
-        Range("c ≤ 1 (1-Lipschitz loss)", s.clip, 0, 1, high_open=False),
-    ),
-)
+register("gsd_theorem_c2", _theorem_c2, ends=lambda s: {"λ̃": clipped_gap(s, Form.CORRECTED)})

@@ -4,7 +4,7 @@ import dataclasses
 import math
 from typing import Annotated
 
-from pillar_core.theory.calculator import Inputs, Numbers, Range, inputs_of, ratio, register
+from pillar_core.theory.calculator import Inputs, Numbers, inputs_of, ratio, register
 
 _INPUTS = inputs_of("pillar_lemma_4")
 GAP, TAIL = _INPUTS["gap"], _INPUTS["beta"]
@@ -42,17 +42,5 @@ def _lemma_5(s: Inputs) -> Numbers:
     return {"projector distance, at most": {"printed": ratio(2 * s.frobenius, s.gap) if s.frobenius else 0.0}}
 
 
-register(
-    "pillar_lemma_4",
-    _lemma_4,
-    ranges=lambda s: (
-        Range("n ≥ 16(1 + √(β/2))²/Δ_k²", float(s.n_public), fewest_rows(gap=s.gap, beta=s.beta), low_open=False),
-        Range("β in the lemma", s.beta, 0, math.inf),
-        Range("k ≤ d", float(s.k), 0, float(s.d), high_open=False),
-    ),
-)
-register(
-    "pillar_lemma_5",
-    _lemma_5,
-    ranges=lambda s: (Range("‖B‖_F < Δ_k/4", s.frobenius, 0, s.gap / 4, low_open=False),),
-)
+register("pillar_lemma_4", _lemma_4, ends=lambda s: {"fewest": fewest_rows(gap=s.gap, beta=s.beta)})
+register("pillar_lemma_5", _lemma_5, ends=lambda s: {"Δ_k/4": s.gap / 4})

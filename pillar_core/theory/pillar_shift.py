@@ -2,7 +2,7 @@
 
 import math
 
-from pillar_core.theory.calculator import Form, Inputs, Numbers, Range, ratio, register
+from pillar_core.theory.calculator import Form, Inputs, Numbers, ratio, register
 from pillar_core.theory.pillar_theorems import public_rows
 
 
@@ -41,17 +41,10 @@ def _theorem_4(s: Inputs) -> Numbers:
     }
 
 
-def _shift_ranges(s: Inputs) -> tuple[Range, ...]:
+def _ends(s: Inputs) -> dict[str, float]:
     largest = 9 * (1 - s.xi) * s.gap
-    return (
-        Range("ε < 1/√k", s.epsilon, 0, 1 / math.sqrt(s.k)),
-        Range("β < 1/4", s.beta, 0, 0.25),
-        Range("γ₀", s.gamma, 0, 1),
-        Range("ξ₀", s.xi, 0, 1, low_open=False),
-        Range("η < 9(1 − ξ₀)Δ_k/140", s.eta, 0, largest / 140, low_open=False),
-        Range("η < 9(1 − ξ₀)Δ_k/(20R²)", s.eta, 0, largest / (20 * s.radius**2), low_open=False, form=Form.CORRECTED),
-    )
+    return {"1/√k": 1 / math.sqrt(s.k), "printed shift": largest / 140, "largest shift": largest / (20 * s.radius**2)}
 
 
-register("pillar_theorem_2", _theorem_2, ranges=_shift_ranges)
-register("pillar_theorem_4", _theorem_4, ranges=_shift_ranges)
+register("pillar_theorem_2", _theorem_2, ends=_ends)
+register("pillar_theorem_4", _theorem_4, ends=_ends)

@@ -2,7 +2,7 @@
 
 import math
 
-from pillar_core.theory.calculator import Form, Inputs, Numbers, Range, ratio, register
+from pillar_core.theory.calculator import Form, Inputs, Numbers, ratio, register
 
 CROSS_ENTROPY_PRINTED = 2.0
 CROSS_ENTROPY_LIPSCHITZ = 1.0 / math.log(2.0)
@@ -31,20 +31,12 @@ def _theorem_1(s: Inputs) -> Numbers:
     }
 
 
-def _theorem_1_ranges(s: Inputs) -> tuple[Range, ...]:
-    return (
-        Range("ε < 1/√k", s.epsilon, 0, 1 / math.sqrt(s.k)),
-        Range("β < 1/4", s.beta, 0, 0.25),
-        Range("α", s.alpha, 0, 1),
-        Range("γ₀", s.gamma, 0, 1),
-        Range("ξ₀", s.xi, 0, 1),
-        Range("Δ_k", s.gap, 0, 1, high_open=False),
-    )
+def _radius(s: Inputs) -> float:
+    return float((4 * math.sqrt(s.d) + 2 * math.sqrt(math.log(4 * s.n_private / s.beta))) * (s.sigma + s.theta))
 
 
 def _corollary_2(s: Inputs) -> Numbers:
-    reach = 4 * math.sqrt(s.d) + 2 * math.sqrt(math.log(4 * s.n_private / s.beta))
-    radius = reach * (s.sigma + s.theta)
+    radius = _radius(s)
     gamma, ball = 1 - radius, 1 + radius
     private = ball / (s.alpha * s.epsilon)
     cosine = gamma / ball
@@ -63,15 +55,5 @@ def _corollary_2(s: Inputs) -> Numbers:
     }
 
 
-def _corollary_2_ranges(s: Inputs) -> tuple[Range, ...]:
-    radius = (4 * math.sqrt(s.d) + 2 * math.sqrt(math.log(4 * s.n_private / s.beta))) * (s.sigma + s.theta)
-    return (
-        Range("γ > 0", 1 - radius, 0, 1),
-        Range("β < 1/4", s.beta, 0, 0.25),
-        Range("θ = O(1/√d), taken as ≤ 1/√d", s.theta, 0, 1 / math.sqrt(s.d), high_open=False),
-        Range("σ = O(1/√d), taken as ≤ 1/√d", s.sigma, 0, 1 / math.sqrt(s.d), high_open=False),
-    )
-
-
-register("pillar_theorem_1", _theorem_1, ranges=_theorem_1_ranges)
-register("pillar_corollary_2", _corollary_2, ranges=_corollary_2_ranges)
+register("pillar_theorem_1", _theorem_1, ends=lambda s: {"1/√k": 1 / math.sqrt(s.k)})
+register("pillar_corollary_2", _corollary_2, ends=lambda s: {"γ": 1 - _radius(s), "1/√d": 1 / math.sqrt(s.d)})

@@ -7,7 +7,8 @@ import pandas as pd
 
 from pillar_core import params
 from pillar_core.errors import SettingError
-from pillar_core.theory.calculator import CALCULATORS, Form, Inputs, Numbers, Range, ratio, register
+from pillar_core.registry import facts
+from pillar_core.theory.calculator import CALCULATORS, STATEMENTS, Form, Inputs, Numbers, ratio, register
 
 
 def _table_v(s: Inputs) -> Numbers:
@@ -25,14 +26,7 @@ def _table_v(s: Inputs) -> Numbers:
     }
 
 
-CURVES: tuple[tuple[str, Form], ...] = (
-    ("PILLAR", Form.PRINTED),
-    ("GEP", Form.PRINTED),
-    ("random projection (JL)", Form.CORRECTED),
-    ("DP-SGD, restricted Lipschitz", Form.PRINTED),
-    ("DP-SGD, no assumption", Form.DERIVED),
-    ("generic semi-private learner", Form.CORRECTED),
-)
+CURVES = tuple((name, Form[form.upper()]) for name, form in facts(STATEMENTS)["pillar_table_v"]["curves"].items())
 
 
 def rate_curves(axis: str, values: Sequence[float], **inputs: float) -> pd.DataFrame:
@@ -51,12 +45,4 @@ def rate_curves(axis: str, values: Sequence[float], **inputs: float) -> pd.DataF
     return pd.DataFrame(lines, columns=["axis", "x", "method", "form", "rows"])
 
 
-register(
-    "pillar_table_v",
-    _table_v,
-    ranges=lambda s: (
-        Range("ε < 1/√k", s.epsilon, 0, 1 / math.sqrt(s.k)),
-        Range("γ", s.gamma, 0, 1),
-        Range("k ≤ d", float(s.k), 0, float(s.d), high_open=False),
-    ),
-)
+register("pillar_table_v", _table_v, ends=lambda s: {"1/√k": 1 / math.sqrt(s.k)})

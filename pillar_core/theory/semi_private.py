@@ -2,7 +2,7 @@
 
 import math
 
-from pillar_core.theory.calculator import INF, Form, Inputs, Numbers, Range, ratio, register
+from pillar_core.theory.calculator import INF, Inputs, Numbers, ratio, register
 
 
 def choice_rows(*, components: float, alpha: float, beta: float, epsilon: float) -> float:
@@ -57,32 +57,14 @@ def _theorem_3(s: Inputs) -> Numbers:
     }
 
 
-register(
-    "semi_private_theorem_1",
-    _theorem_1,
-    ranges=lambda s: (
-        Range("α", s.alpha, 0, 1),
-        Range("β", s.beta, 0, 1),
-        Range("Z ≤ d", float(s.components), 0, float(s.d), high_open=False),
-    ),
-)
+register("semi_private_theorem_1", _theorem_1)
 register(
     "semi_private_theorem_2",
     _theorem_2,
-    ranges=lambda s: (
-        Range("k > 35", float(s.k), 35),
-        Range("d > 35", float(s.d), 35),
-        Range("d − k > 35", float(s.d - s.k), 35, form=Form.CORRECTED),
-        Range("β in (4e^−(d−5)/9, 4/d)", s.beta, 4 * math.exp(-(s.d - 5) / 9), 4 / s.d),
-        Range("α", s.alpha, 0, 1),
-    ),
+    ends=lambda s: {"d − k": s.d - s.k, "4e^−(d−5)/9": 4 * math.exp(-(s.d - 5) / 9), "4/d": 4 / s.d},
 )
 register(
     "semi_private_theorem_3",
     _theorem_3,
-    ranges=lambda s: (
-        Range("γ > √(η/β)", s.gamma, math.sqrt(s.eta / s.beta)),
-        Range("γ > 2√(2η/β)", s.gamma, 2 * math.sqrt(2 * s.eta / s.beta), form=Form.CORRECTED),
-        Range("k ≤ d", float(s.k), 0, float(s.d), high_open=False),
-    ),
+    ends=lambda s: {"√(η/β)": math.sqrt(s.eta / s.beta), "2√(2η/β)": 2 * math.sqrt(2 * s.eta / s.beta)},
 )

@@ -10,16 +10,7 @@ import streamlit as st
 from pages.frame import local, odds, plain
 from pillar_core.studies import check
 
-_LABELS = {
-    "n": "Rows, n",
-    "batch_size": "Batch size",
-    "epochs": "Epochs",
-    "steps": "Steps",
-    "noise_multiplier": "Noise multiplier σ",
-    "epsilon": "Target ε",
-    "delta": "δ, chance that ε fails",
-    "l2_clip_norm": "Clip norm",
-}
+_LABELS = {name: field.label for name, field in check.FIELDS.items()}
 _EITHER = (
     ("Length in", ("epochs", "steps"), "Which of them you know."),
     ("Noise given as", ("noise_multiplier", "epsilon"), "σ, or the ε that your library solves σ for."),

@@ -1,6 +1,8 @@
 """Which learner and which public set to take, and what accuracy to expect, before any private row is read."""
 
+import bisect
 import dataclasses
+import functools
 import math
 import tomllib
 from collections.abc import Mapping, Sequence
@@ -121,17 +123,8 @@ def over_budgets(
 
 def _reaching(split: SemiPrivateSplit, target: float, **asked: Any) -> Advice:
     """The advice at the smallest budget that should reach the target; at the largest, with a reason, where none does."""
-    low, high = 0, len(BUDGETS) - 1
-    by_place: dict[int, Advice] = {}
-
-    def at(place: int) -> Advice:
-        if place not in by_place:
-            by_place[place] = advise(split, epsilon=BUDGETS[place], **asked)
-        return by_place[place]
-
-    while low < high:
-        middle = (low + high) // 2
-        low, high = (low, middle) if sum(at(middle).expected_accuracy) / 2 >= target else (middle + 1, high)
+    at = functools.cache(lambda place: advise(split, epsilon=BUDGETS[place], **asked))
+    low = bisect.bisect_left(range(len(BUDGETS) - 1), True, key=lambda place: sum(at(place).expected_accuracy) / 2 >= target)
     found = at(low)
     if sum(found.expected_accuracy) / 2 >= target:
         return dataclasses.replace(found, reasons=(f"ε = {BUDGETS[low]:g} is the smallest that should reach {target:.0%}", *found.reasons))

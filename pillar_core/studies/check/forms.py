@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 
 from pillar_core.studies.check.flat import Scope, flow
 from pillar_core.studies.check.rows import Rows
-from pillar_core.studies.check.source import CALLS, Script, argument, bindings, named, root
+from pillar_core.studies.check.source import CALLS, Script, argument, bare, bindings, named, names_in, root
 from pillar_core.studies.check.training import fits, loops, rounds, training
 
 _WORDS: Mapping[str, list[str]] = CALLS["words"]
@@ -51,10 +51,6 @@ class Forms:
         outer = self.script.around[found[0]] if found else None
         return [ast.Constant(1)] if isinstance(outer, ast.Module) else rounds(self.script, outer) if isinstance(outer, ast.For) else None
 
-    def _is_before(self, place: ast.stmt | None) -> bool:
-        place_of = self.script.place_of
-        return place is not None and place_of[id(place)] < place_of[id(self.place)]
-
     def _named(self) -> _Reasons:
         """Gives each tracked name its kind."""
         script, call, kinds = self.script, self.call, self.kinds
@@ -69,8 +65,8 @@ class Forms:
         if library == "opacus":
             if script.engine(call) is None:
                 yield call.lineno, f"{ast.unparse(call.func):.40} is not known to be Opacus's own"
-            elif isinstance(call.func, ast.Attribute) and isinstance(call.func.value, ast.Name):
-                kinds[call.func.value.id] = "engine"
+            elif isinstance(call.func, ast.Attribute) and bare(call.func.value):
+                kinds[bare(call.func.value)] = "engine"
             yield from self._loader_of_known_rows()
             for name, value in script.values.items():
                 if isinstance(value, ast.Call) and script.called(value) == "scheduler":
@@ -84,24 +80,21 @@ class Forms:
                 case _:
                     yield call.lineno, "what is set up is not bound to one name each"
             return
-        single = targets[0] if len(targets) == 1 and isinstance(targets[0], ast.Name) else None
-        if targets and single is None:
+        if len(targets) == 1 and bare(targets[0]):
+            kinds[bare(targets[0])] = {"fastdp": "attached", "jax_privacy": "config"}.get(library, "compiled")
+        elif targets:
             yield call.lineno, "what is set up is not bound to one name"
-        if single is not None:
-            kinds[single.id] = {"fastdp": "attached", "jax_privacy": "config"}.get(library, "compiled")
         for other in script.calls:
             if library != "fastdp" and named(other.func) in ("compile", "fit") and isinstance(other.func, ast.Attribute):
                 kinds[root(other.func)] = "keras"
             if library == "jax_privacy" and script.called(other) == "make_private":
                 kinds |= {root(part): "keras" for part in other.args[:1]}
                 owner = script.around.get(other)
-                kinds |= {target.id: "keras" for target in getattr(owner, "targets", []) if isinstance(target, ast.Name)}
+                kinds |= {bare(target): "keras" for target in getattr(owner, "targets", [])}
         if library == "fastdp":
             kinds |= {root(part): "original" for part in call.args[:1]}
-            for other in script.calls:
-                if named(other.func) == "attach":
-                    given = (*other.args, *(keyword.value for keyword in other.keywords))
-                    kinds |= {part.id: "attaching" for part in given if isinstance(part, ast.Name)}
+            for other in script.by_name["attach"]:
+                kinds |= {bare(part): "attaching" for part in (*other.args, *(keyword.value for keyword in other.keywords))}
         kinds.pop("", None)
 
     def _loader_of_known_rows(self) -> _Reasons:
@@ -109,24 +102,17 @@ class Forms:
         script, given = self.script, argument(self.call, "data_loader")
         loader = script.loader(self.call)
         if loader is None:
-            if isinstance(given, ast.Call) or (
-                isinstance(given, ast.Name)
-                and any(
-                    named(node) == given.id
-                    for place in script.module.body
-                    if place is not self.place
-                    for node in ast.walk(place)
-                    if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
-                )
-            ):
+            parts = (part for place in script.module.body if place is not self.place for part in ast.walk(place))
+            stored = {part.id for part in parts if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)}
+            if isinstance(given, ast.Call) or bare(given) in stored:
                 yield self.call.lineno, "the loader is not a DataLoader that the text makes once"
             return
-        rows = [*loader.args[:1], argument(loader, "dataset")][0]
+        rows = argument(loader, "dataset", 0)
         made = script.made(rows)
-        is_named = isinstance(rows, ast.Name) and (not script.bound[rows.id] or rows.id in script.origins)
+        is_named = isinstance(rows, ast.Name) and script.is_free(rows.id)
         if not is_named and not (isinstance(made, ast.Call) and script.called(made) in _WORDS["sets"] and self._are_known(made)):
             yield loader.lineno, f"which rows {ast.unparse(loader):.60} draws is not known, or what they were worked out from"
-        if (drawn := argument(loader, "sampler") or next(iter(loader.args[3:4]), None)) is not None and not script.is_weighted():
+        if (drawn := argument(loader, "sampler", 3)) is not None and not script.is_weighted():
             yield loader.lineno, f"which rows {ast.unparse(drawn):.60} draws is not known"
 
     def _are_known(self, made: ast.Call) -> bool:
@@ -136,26 +122,26 @@ class Forms:
 
     def _uses(self) -> _Reasons:
         """Each use of a tracked name against those that are known of its kind."""
-        stored = dict[str, int]()
-        nodes = [node for node in ast.walk(self.script.module) if isinstance(node, ast.Name)]
+        script, stored = self.script, collections.Counter[str]()
+        nodes = [node for node in ast.walk(script.module) if isinstance(node, ast.Name)]
         stores = collections.Counter(node.id for node in nodes if not isinstance(node.ctx, ast.Load))
         for name in self.kinds:
-            if self.script.bound[name] > stores[name]:
+            if script.bound[name] > stores[name]:
                 yield self.call.lineno, f"an import or a definition may give {name} another meaning"
         for node in (one for one in nodes if one.id in self.kinds):
-            kind, place = self.kinds[node.id], self.script.statement_of(node)
+            kind, place = self.kinds[node.id], script.statement_of(node)
             if place is self.place:
                 continue
-            is_before = self._is_before(place)
+            is_before = place is not None and script.place_of[id(place)] < script.place_of[id(self.place)]
             use = self._use(node)
             if use == "=" and kind in ("engine", "keras", "scheduler"):
-                is_known = stored.get(node.id, 0) == 0 or kind == "keras"
+                is_known = not stored[node.id] or kind == "keras"
             elif is_before and isinstance(place, ast.Assign) and len(place.targets) == 1 and named(place.targets[0]) in self.kinds:
                 is_known = use in ("=", "to()", "cuda()", "train()", "eval()", "in fix") or self._is_optimised(node, place)
-                is_known &= not self._is_loader(node.id) or (use == "=" and stored.get(node.id, 0) == 0)
+                is_known &= not self._is_loader(node.id) or (use == "=" and not stored[node.id])
             else:
                 is_known = use in (CALLS["uses"][kind] if not is_before else ("to()", "cuda()", "train()", "eval()", "in print", "in len"))
-            stored[node.id] = stored.get(node.id, 0) + (use == "=")
+            stored[node.id] += use == "="
             if not is_known or (not is_before and kind != "engine" and self._is_conditional(node)):
                 yield node.lineno, f"“{ast.unparse(self._shown(node)).splitlines()[0]:.60}” is not a known use of {node.id.split('@')[0]}"
 
@@ -175,8 +161,7 @@ class Forms:
         return False
 
     def _is_loader(self, name: str) -> bool:
-        given = argument(self.call, "data_loader"), argument(self.call, "optimizer")
-        return any(isinstance(one, ast.Name) and one.id == name for one in given)
+        return name in (bare(argument(self.call, "data_loader")), bare(argument(self.call, "optimizer")))
 
     def _shown(self, node: ast.AST) -> ast.AST:
         while isinstance(node, ast.expr) and isinstance(self.script.around.get(node), ast.expr):
@@ -216,8 +201,7 @@ class Forms:
                 for name in (part.id for part in self._held(value)):
                     tied[target].add(name)
                     tied[name].add(target)
-        given = [argument(self.call, name) for name in ("module", "model", "optimizer", "criterion")]
-        seen = {part.id for one in (*given, *self.call.args) if one is not None for part in ast.walk(one) if isinstance(part, ast.Name)}
+        seen = names_in(*(argument(self.call, name) for name in ("module", "model", "optimizer", "criterion")), *self.call.args)
         waiting = list(seen)
         while waiting:
             more = tied[waiting.pop()] - seen - {name for name, kind in self.kinds.items() if kind in ("engine", "loader")}
@@ -230,10 +214,9 @@ class Forms:
             and not any(isinstance(part, ast.Call) and named(part.func).endswith("_") for part in ast.walk(one))
         }
         loader = self.script.loader(self.call)
-        made = self.script.made([*loader.args[:1], argument(loader, "dataset")][0]) if loader is not None else None
+        made = self.script.made(argument(loader, "dataset", 0)) if loader is not None else None
         fed = [made] if isinstance(made, ast.Call) and self.script.called(made) == "TensorDataset" else self.script.fits
-        rows = {part.id for one in fed for part in ast.walk(one) if isinstance(part, ast.Name)} - set(self.kinds)
-        for name in seen & rows:
+        for name in seen & names_in(*fed) - set(self.kinds):
             yield self.call.lineno, f"the model or the optimiser is made from {name}, which holds rows"
         for name in seen - set(self.kinds):
             for node in self.script.uses[name]:
@@ -245,11 +228,11 @@ class Forms:
         """What is worked out from several rows before training: it may enter rows, first weights or the step size."""
         last = max((self.script.place_of.get(id(self.script.statement_of(one)), 0) for one in self.script.fits), default=0)
         for statement in self.script.module.body[: max(last + 1, self.script.place_of[id(self.place)])]:
+            match statement:
+                case ast.Expr(value=ast.Call(func=ast.Name(id="print") | ast.Attribute(attr="print"))):
+                    continue
             for part in ast.walk(statement):
-                is_shown = (
-                    isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call) and named(statement.value.func) == "print"
-                )
-                if isinstance(part, ast.Attribute) and part.attr in _WORDS["statistics"] and not is_shown:
+                if isinstance(part, ast.Attribute) and part.attr in _WORDS["statistics"]:
                     yield part.lineno, f"{ast.unparse(part):.40} may carry what many rows are into one, or into the model"
 
     def _held(self, value: ast.expr) -> Iterator[ast.Name]:
@@ -272,8 +255,7 @@ class Forms:
             case ast.Name(id=name):
                 if name not in self._settings:
                     self._settings[name] = False  # of itself
-                    is_free = name in script.origins or not script.bound[name]
-                    self._settings[name] = is_free or (name in script.values and self._is_setting(script.values[name]))
+                    self._settings[name] = script.is_free(name) or (name in script.values and self._is_setting(script.values[name]))
                 return self._settings[name]
             case ast.Attribute(value=inner, attr=attribute):
                 return attribute == "shape" or self._is_setting(inner)
@@ -291,10 +273,9 @@ class Forms:
         for node in ast.walk(script.module):
             if isinstance(node, ast.Attribute | ast.Subscript) and isinstance(node.ctx, ast.Store | ast.Del):
                 start, text = root(node), ast.unparse(node)
-                is_own = script.bound[start] and start not in script.origins
                 made = script.values.get(start)
                 is_kept = isinstance(node, ast.Subscript) or (isinstance(made, ast.Call) and named(made.func) == "parse_args")
-                if start != "self" and not (is_own and is_kept) and not text.startswith(("torch.backends.", "os.environ[")):
+                if start != "self" and (script.is_free(start) or not is_kept) and not text.startswith(("torch.backends.", "os.environ[")):
                     yield node.lineno, f"{text:.40} is changed"
         for node in flow(script.module):
             if not isinstance(node, ast.Call):

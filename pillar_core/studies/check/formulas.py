@@ -9,12 +9,12 @@ from pillar_core import accounting
 from pillar_core.accounting.rdp import LEAST_NOISE, USUAL_ORDERS, usual_epsilon
 from pillar_core.accounting.samplers import TITLES, sampler_cost
 from pillar_core.studies.check.script import Reading
+from pillar_core.studies.check.words import FIELDS, SAID
 from pillar_core.types import EpsilonBounds, NeighboringRelation
 
 RELATIONS = tuple(str(relation) for relation in NeighboringRelation)
 SAMPLERS = {**TITLES, "weighted": "Weighted batches"}
 LIBRARIES = {"opacus": "Opacus", "tensorflow_privacy": "TensorFlow Privacy", "fastdp": "fastDP", "jax_privacy": "JAX-Privacy"}
-MOST_NOISE = 1e6
 
 
 @dataclasses.dataclass(frozen=True)
@@ -49,17 +49,15 @@ def solved_noise(values: Mapping[str, Any], share: float, steps: int, sampler: s
     if formula not in ("rdp", "gdp"):
         return tight
     low, high = 1e-3, 1.0
-    while claimed(formula, high, poisson) > target and high < MOST_NOISE:
+    while claimed(formula, high, poisson) > target and high < FIELDS["noise_multiplier"].high:
         low, high = high, 2 * high
     high = _bisected(lambda noise: claimed(formula, noise, poisson), target, low, high, tolerance=1e-4)
     if high < LEAST_NOISE:  # the library's own curve is not called there
         return min(high, tight)
     if high > 2 * tight:
         floor = -math.log(delta) / USUAL_ORDERS[-1]
-        problems.append(
-            f"{LIBRARIES[reading.library]}'s search for σ ends at {high:,.0f}: its Rényi orders stop at {USUAL_ORDERS[-1]}, where ε hardly "
-            f"falls below {floor:.2g} however much noise there is. Without that floor, σ = {tight:.4g} meets ε = {target:g}."
-        )
+        numbers = {"high": high, "order": USUAL_ORDERS[-1], "floor": floor, "tight": tight, "target": target}
+        problems.append(SAID["floor"].format(library=LIBRARIES[reading.library], **numbers))
     return high
 
 
@@ -100,13 +98,9 @@ def reported_by(reading: Reading, counted: Mapping[str, Any], certified: Epsilon
 
 
 def _why(formula: str, value: float, sampler: str, certified: EpsilonBounds | None) -> str:
-    parts = []
-    if sampler != "poisson":
-        parts.append(f"It counts Poisson samples; here it is “{SAMPLERS[sampler].lower()}”, for which that formula is no bound.")
-    elif formula == "gdp":
-        parts.append("A central limit, no bound: it falls short where samples are small or steps few.")
-    elif formula != "rdp":
-        parts.append("The same law as ours; the library adds what its grid costs, about 0.01.")
-    elif certified is not None and certified.upper > 0:
-        parts.append(f"One moment at a time: sound, {100 * (value / certified.upper - 1):.0f} % above the certified end.")
-    return " ".join((*parts, "One row added or removed; replacing a row costs more."))
+    name, share = "no_bound" if sampler != "poisson" else formula if formula in ("gdp", "rdp") else "same", 0.0
+    if name == "rdp":
+        if certified is None or not certified.upper > 0:
+            return str(SAID["why"]["relation"])
+        share = 100 * (value / certified.upper - 1)
+    return " ".join((SAID["why"][name].format(sampler=SAMPLERS[sampler].lower(), share=share), SAID["why"]["relation"]))

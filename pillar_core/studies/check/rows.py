@@ -5,6 +5,7 @@ import ast
 from pillar_core.studies.check.source import CALLS, Script, named
 
 _WORDS = CALLS["words"]
+_READS = ("load", "read", "fetch")
 
 
 class Rows:
@@ -21,7 +22,7 @@ class Rows:
             case ast.Name(id=name):
                 if name not in self._loaded:
                     self._loaded[name] = True  # of itself, changed
-                    self._loaded[name] = self._is_foreign(name) or (
+                    self._loaded[name] = self._script.is_free(name) or (
                         bool(values := self._script.bindings[name]) and all(map(self.are_loaded, values))
                     )
                 return self._loaded[name]
@@ -34,14 +35,14 @@ class Rows:
             case ast.Attribute(value=inner, attr=name):
                 return name in _WORDS["parts_of_rows"] and self.are_loaded(inner)
             case ast.Call(func=function, args=args, keywords=keywords):
-                is_own = isinstance(function, ast.Name) and not self._is_foreign(function.id)
+                is_own = isinstance(function, ast.Name) and not self._script.is_free(function.id)
                 if is_own or not all(self.are_fixed(keyword.value) for keyword in keywords):
                     return False
                 if named(function) in _WORDS["conversions"]:
                     is_method = isinstance(function, ast.Attribute) and not self.are_fixed(function.value)
                     given, *rest = [function.value, *args] if is_method and isinstance(function, ast.Attribute) else args or [function]
                     return self.are_loaded(given) and all(map(self.are_fixed, rest))
-                return named(function).startswith(("load", "read", "fetch")) and all(map(self.are_fixed, args))
+                return named(function).startswith(_READS) and all(map(self.are_fixed, args))
         return False
 
     def are_fixed(self, given: ast.AST) -> bool:
@@ -56,15 +57,11 @@ class Rows:
     def _is_fixed_name(self, name: str) -> bool:
         if name not in self._fixed:
             self._fixed[name] = False
-            self._fixed[name] = self._is_foreign(name) or (
+            self._fixed[name] = self._script.is_free(name) or (
                 bool(values := self._script.bindings[name])
                 and all(self.are_fixed(value) and not any(map(self._is_read, ast.walk(value))) for value in values)
             )
         return self._fixed[name]
 
     def _is_read(self, part: ast.AST) -> bool:
-        is_set = isinstance(part, ast.Call) and self._script.called(part) in _WORDS["sets"]
-        return is_set or (isinstance(part, ast.Call) and named(part.func).startswith(("load", "read", "fetch")))
-
-    def _is_foreign(self, name: str) -> bool:
-        return name in self._script.origins or not self._script.bound[name]
+        return isinstance(part, ast.Call) and (self._script.called(part) in _WORDS["sets"] or named(part.func).startswith(_READS))

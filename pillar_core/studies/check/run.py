@@ -2,7 +2,7 @@
 
 import dataclasses
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -10,44 +10,11 @@ import numpy as np
 from pillar_core import accounting
 from pillar_core.accounting.samplers import sampler_cost
 from pillar_core.errors import PillarError, SettingError, UnsupportedError
-from pillar_core.params import Param
-from pillar_core.studies.check.formulas import MOST_NOISE, RELATIONS, Reported, noise_for, reported_by, solved_noise
+from pillar_core.studies.check.formulas import RELATIONS, Reported, noise_for, reported_by, solved_noise
 from pillar_core.studies.check.script import Reading, Value, read_script
+from pillar_core.studies.check.words import ALTERNATIVES, FIELDS, LIMITS, SAID
 from pillar_core.types import EpsilonBounds
 
-WEIGHTED = (
-    "A row's chance to be drawn hangs on its weight, the likeliest row's is not known, and weights made from labels are private "
-    "themselves: no bound is proven."
-)
-CONFIRM = (
-    "This ε is of a run with the numbers below; that the script is that run is yours to confirm, for it is read as text, never run. "
-    "Not seen: rows that were filled, scaled, cut in several or drawn twice by what other rows are; a learning rate, first weights or a "
-    "number of classes taken from rows; masked labels (−100), losses and layers that couple rows; imported code; what is printed, saved or "
-    "chosen besides the model."
-)
-FIELDS = {
-    field.name: field
-    for field in (
-        Param("n", int, 50_000, "Training rows.", low=1),
-        Param("batch_size", int, 500, "Rows that one noisy step sums over, on average; all that are accumulated for it.", low=1),
-        Param("epochs", float, 20.0, "Passes over the data.", low=0, low_open=True, high=1e6),
-        Param("steps", int, 2_000, "Noisy steps.", low=1, high=10**7),
-        Param(
-            "noise_multiplier",
-            float,
-            1.0,
-            "σ: noise standard deviation over the clip norm, before any division by the batch.",
-            low=0,
-            high=MOST_NOISE,
-        ),
-        Param("epsilon", float, 3.0, "The ε that the library solves σ for.", low=0, low_open=True, high=1e6),
-        Param("delta", float, 1e-6, "Chance that ε may fail; far below 1/n.", low=1e-30, high=1, high_open=True),
-        Param("l2_clip_norm", float, 1.0, "Largest norm of one row's gradient. ε hangs on there being one, not on its size.", low=0),
-    )
-}
-"""The numbers of a run, with the values that a form starts from."""
-ALTERNATIVES = {"steps": "epochs", "epochs": "steps", "noise_multiplier": "epsilon", "epsilon": "noise_multiplier"}
-_LIMITS = {name: dataclasses.replace(field, none_means="not known") for name, field in FIELDS.items()}
 _Sampler = Literal["poisson", "shuffled", "fixed_size", "random_allocation", "weighted"]
 
 
@@ -68,14 +35,14 @@ class RunCheck:
 
 def check_run(
     *,
-    n: Annotated[int | None, _LIMITS["n"]],
-    batch_size: Annotated[int | None, _LIMITS["batch_size"]],
-    steps: Annotated[int | None, _LIMITS["steps"]] = None,
-    epochs: Annotated[float | None, _LIMITS["epochs"]] = None,
-    noise_multiplier: Annotated[float | None, _LIMITS["noise_multiplier"]] = None,
-    epsilon: Annotated[float | None, _LIMITS["epsilon"]] = None,
-    delta: Annotated[float | None, _LIMITS["delta"]],
-    l2_clip_norm: Annotated[float | None, _LIMITS["l2_clip_norm"]] = None,
+    n: Annotated[int | None, LIMITS["n"]],
+    batch_size: Annotated[int | None, LIMITS["batch_size"]],
+    steps: Annotated[int | None, LIMITS["steps"]] = None,
+    epochs: Annotated[float | None, LIMITS["epochs"]] = None,
+    noise_multiplier: Annotated[float | None, LIMITS["noise_multiplier"]] = None,
+    epsilon: Annotated[float | None, LIMITS["epsilon"]] = None,
+    delta: Annotated[float | None, LIMITS["delta"]],
+    l2_clip_norm: Annotated[float | None, LIMITS["l2_clip_norm"]] = None,
     sampler: _Sampler | None = None,
     script: str | None = None,
 ) -> RunCheck:
@@ -93,20 +60,10 @@ def check_run(
     """
     if None not in (steps, epochs) or None not in (noise_multiplier, epsilon):
         raise SettingError("give steps or epochs, and noise_multiplier or epsilon, not both.")
-    given = {
-        "n": n,
-        "batch_size": batch_size,
-        "steps": steps,
-        "epochs": epochs,
-        "noise_multiplier": noise_multiplier,
-        "epsilon": epsilon,
-        "delta": delta,
-        "l2_clip_norm": l2_clip_norm,
-    }
+    numbers = n, batch_size, epochs, steps, noise_multiplier, epsilon, delta, l2_clip_norm
+    given = dict(zip(FIELDS, numbers, strict=True))
     reading = read_script(script) if script and script.strip() else Reading()
-    refused = [f"The script's value cannot be: {refusal}" for _, refusal in _unusable(reading)]
-    if reading.unfollowed or refused:
-        reading = dataclasses.replace(reading, unfollowed=(*reading.unfollowed, *refused))
+    if reading.unfollowed:
         reading, values, problems, missing = Reading(), *_told(given, sampler, reading)
     else:
         values, problems = _merged(given, reading)
@@ -124,7 +81,7 @@ def check_run(
     except (ArithmeticError, ValueError):
         return _nothing(values | {"sampler": drawn}, ("These numbers lie beyond what can be computed: check σ, δ and steps.", *problems))
     is_read = bool(reading.library) and any(found.epsilon.values())
-    return dataclasses.replace(found, problems=(CONFIRM, *found.problems)) if is_read else found
+    return dataclasses.replace(found, problems=(SAID["confirm"], *found.problems)) if is_read else found
 
 
 def _told(given: Mapping[str, Value], sampler: str | None, reading: Reading) -> tuple[dict[str, Any], list[str], list[str]]:
@@ -135,7 +92,7 @@ def _told(given: Mapping[str, Value], sampler: str | None, reading: Reading) -> 
         missing.append("Please say how batches are drawn (sampler).")
     found = [f"{line} The script cannot be followed there, and its numbers are not counted." for line in reading.unfollowed]
     if not missing:
-        found.insert(0, "The script is not followed: this ε is of a run with the numbers that you said, whatever the script does.")
+        found.insert(0, SAID["not_followed"])
     return values, found, missing
 
 
@@ -145,7 +102,7 @@ def _merged(given: Mapping[str, Value], reading: Reading) -> tuple[dict[str, Any
     problems = [f"{words} Please say it yourself." for words in reading.unread]
     if "epsilon" in values and {"noise_multiplier", "epsilon"} & set(reading.values):
         problems.append(f"Your ε = {values.pop('epsilon'):g} was not counted: the script says its noise itself.")
-    for name in _LIMITS:
+    for name in FIELDS:
         value = reading.values.get(name)
         if value is None or _is_answered(name, values):
             own = value * _accumulated(reading) if name == "batch_size" and isinstance(value, int) else value
@@ -174,19 +131,7 @@ def _is_answered(name: str, values: Mapping[str, Any]) -> bool:
 
 def offered(reading: Reading) -> dict[str, Value]:
     """The numbers that a script names and that a run can have, whether or not they count by themselves."""
-    refused = {name for name, _ in _unusable(reading)}
-    return {name: value for name, value in reading.values.items() if name in _LIMITS and name not in refused}
-
-
-def _unusable(reading: Reading) -> Iterator[tuple[str, SettingError]]:
-    """Numbers of a script that no run can have, with the reason."""
-    for name, value in reading.values.items():
-        limit = _LIMITS.get(name.removeprefix("planned_"))
-        try:
-            if limit is not None:
-                limit.check(value)
-        except SettingError as refusal:
-            yield name, refusal
+    return {name: value for name, value in reading.values.items() if name in FIELDS}
 
 
 def sampler_of(reading: Reading, asked: str | None = None) -> str:
@@ -201,14 +146,7 @@ def sampler_of(reading: Reading, asked: str | None = None) -> str:
 
 
 def _missing(values: Mapping[str, Any], reading: Reading) -> list[str]:
-    asked = {
-        "n": "how many training rows there are (n)",
-        "batch_size": "the batch size that one noisy step sums over (batch_size)",
-        "steps": "how long it trains (steps or epochs)",
-        "noise_multiplier": "the noise (noise_multiplier σ, or a target epsilon)",
-        "delta": "the δ of the guarantee (delta)",
-    }
-    missing = [f"Please say {words}." for name, words in asked.items() if not _is_answered(name, values)]
+    missing = [f"Please say {words}." for name, words in SAID["asked"].items() if not _is_answered(name, values)]
     if "l2_clip_norm" in reading.hidden and "l2_clip_norm" not in values:
         missing.append("Please say the clip norm (l2_clip_norm), or that there is one.")
     if "gradient_accumulation_steps" in reading.hidden:
@@ -290,14 +228,12 @@ def _run(counted: Mapping[str, Any], sampler: str) -> dict[str, Any]:
 
 def _refusal(values: Mapping[str, Any], sampler: str, reading: Reading) -> str:
     if sampler == "weighted":
-        dropped = " Opacus drops the weights and draws Poisson samples at 1 / (number of batches), which may be far more rows than asked."
-        return WEIGHTED + (dropped if reading.library == "opacus" and reading.values.get("poisson_sampling", True) else "")
+        is_dropped = reading.library == "opacus" and reading.values.get("poisson_sampling", True)
+        return str(SAID["weighted"]) + (SAID["weights_dropped"] if is_dropped else "")
     if sampler == "poisson" and reading.library == "jax_privacy" and _accumulated(reading) > 1:
-        return "Each accumulated batch is a Poisson sample of its own, so that one row may enter a sum several times: no bound is proven."
+        return str(SAID["accumulated"])
     clip = values.get("l2_clip_norm", 1.0)
-    if not 0 < clip < math.inf:
-        return f"l2_clip_norm = {clip:g}: without a clip, one row moves a sum by any amount, and noise of σ clip norms is no number."
-    return ""
+    return "" if 0 < clip < math.inf else str(SAID["no_clip"]).format(clip=clip)
 
 
 def _has_microbatches(reading: Reading, values: Mapping[str, Any]) -> bool:
@@ -310,66 +246,38 @@ def _has_microbatches(reading: Reading, values: Mapping[str, Any]) -> bool:
 
 
 def _problems(counted: Mapping[str, Any], passes: float, factor: float, reading: Reading) -> list[str]:
-    found, n, delta = [], counted["n"], counted["delta"]
-    if delta * n >= 1:
-        found.append(f"δ = {delta:g} is at least 1/n: publishing a random row outright would be allowed. Take {0.1 / n:.1g} or less.")
-    elif delta * n > 0.1:
-        found.append(f"δ·n = {delta * n:.2g}: δ should be far below 1/n, {0.01 / n:.1g} for example.")
-    if factor > 1:
-        found.append(
-            "Microbatches: gradients are clipped together, so that one row moves a sum by two clip norms; counted at half the noise."
-        )
-    if counted["noise_multiplier"] == 0:
-        found.append("No noise: ε is infinite, whatever is clipped.")
-    if counted["sampler"] == "shuffled":
-        found.append(
-            f"Batches are shuffled, not sampled: each row enters {math.ceil(passes):,} sums, and no amplification is proven for that."
-        )
-    if "epochs" in counted and n % counted["batch_size"]:
-        whole = math.ceil(n / counted["batch_size"]) * math.ceil(passes)
-        found.append(
-            f"n is no multiple of the batch: a loop over incomplete batches takes {whole:,} steps; {counted['steps']:,} were counted."
-        )
-    if reading.values.get("is_seeded"):
-        found.append(
-            "The script seeds its random numbers: whoever knows the seed can take the noise away. Its ε holds if the seed is secret."
-        )
-    if "layer" in str(reading.values.get("clipping", "")):
-        found.append("Clipping per layer: the layers' clip norms must add up, as squares, to max_grad_norm squared.")
-    if reading.values.get("clipping") == "automatic":
-        found.append("Automatic clipping scales every gradient to one norm: max_grad_norm then changes nothing but the step size.")
-    if reading.library == "fastdp":
-        found.append("fastDP's engine counts the optimizer steps it saw: fewer steps than planned are reported as less than the target ε.")
-    return found
+    n, delta, batch, clipping = counted["n"], counted["delta"], counted["batch_size"], str(reading.values.get("clipping", ""))
+    is_so = {
+        "large_delta": delta * n >= 1,
+        "near_delta": 0.1 < delta * n < 1,
+        "microbatches": factor > 1,
+        "no_noise": counted["noise_multiplier"] == 0,
+        "shuffled": counted["sampler"] == "shuffled",
+        "incomplete": "epochs" in counted and n % batch,
+        "seeded": reading.values.get("is_seeded"),
+        "per_layer": "layer" in clipping,
+        "automatic": clipping == "automatic",
+        "fastdp": reading.library == "fastdp",
+    }
+    whole = math.ceil(n / batch) * math.ceil(passes)
+    numbers = {"delta": delta, "product": delta * n, "most": 0.1 / n, "example": 0.01 / n, "whole": whole, "steps": counted["steps"]}
+    return [words.format(**numbers, passes=math.ceil(passes)) for name, words in SAID["problems"].items() if is_so[name]]
 
 
 def _advice(
     counted: Mapping[str, Any], costs: Mapping[str, EpsilonBounds | None], reported: tuple[Reported, ...], factor: float
 ) -> tuple[str, ...]:
-    certified, claimed, sampler = costs[RELATIONS[0]], min(one.epsilon for one in reported), counted["sampler"]
-    run = _run(counted, sampler)
-    found = []
-    if sampler in ("shuffled", "fixed_size") and certified is not None and 0 < certified.upper < math.inf:
-        allocated = sampler_cost(
-            "random_allocation", counted["noise_multiplier"] / factor, relation=RELATIONS[0], **_run(counted, "random_allocation")
-        )
-        found.append(
-            "Draw each row by its own coin in each step (Opacus: poisson_sampling=True; JAX-Privacy: poisson_sampling_in_fit=True), or let "
-            f"each row draw one step of every pass by itself: ε ≤ {allocated.epsilon.upper:.4g} then, at the same noise."
-        )
-        if 0 < claimed < certified.upper:
-            noise = factor * (noise_for(claimed, sampler, run) or math.inf)
-            found.append(f"Or keep the batches: σ = {noise:.4g} certifies the ε = {claimed:.4g} that is claimed of them.")
-    loosest = max(one.epsilon for one in reported)
-    if sampler == "poisson" and certified is not None and 1.03 * certified.upper < loosest < math.inf:
+    certified, claimed, loosest = costs[RELATIONS[0]], min(one.epsilon for one in reported), max(one.epsilon for one in reported)
+    sampler, noise, found = counted["sampler"], counted["noise_multiplier"], dict[str, dict[str, float]]()
+    run, upper = _run(counted, sampler), math.nan if certified is None else certified.upper
+    if sampler in ("shuffled", "fixed_size") and 0 < upper < math.inf:
+        allocated = sampler_cost("random_allocation", noise / factor, relation=RELATIONS[0], **_run(counted, "random_allocation"))
+        found["own_coin"] = {"upper": allocated.epsilon.upper}
+        if 0 < claimed < upper:
+            found["keep"] = {"noise": factor * (noise_for(claimed, sampler, run) or math.inf), "claimed": claimed}
+    if sampler == "poisson" and 1.03 * upper < loosest < math.inf:
         tight = accounting.noise_multiplier(loosest, **run)
-        found.append(
-            f"A tight accountant needs σ = {tight:.4g} for ε = {loosest:.4g}: "
-            f"{100 * (1 - tight / counted['noise_multiplier']):.0f} % less noise."
-        )
-    if certified is not None and certified.upper > 10:
-        found.append(
-            f"ε = {certified.upper:.3g} promises little: more noise, fewer steps or more rows bring it down; "
-            "a model hardly feels noise this small."
-        )
-    return tuple(found)
+        found["tight"] = {"tight": tight, "loosest": loosest, "share": 100 * (1 - tight / noise)}
+    if upper > 10:
+        found["little"] = {"upper": upper}
+    return tuple(str(SAID["advice"][name]).format(**numbers) for name, numbers in found.items())

@@ -8,13 +8,16 @@ is everything where the script does what is of no known form.
 import ast
 import collections
 import dataclasses
+import functools
 import itertools
 import operator
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from pillar_core.errors import SettingError
 from pillar_core.studies.check.forms import Forms
 from pillar_core.studies.check.source import CALLS, Script, argument, named, root
+from pillar_core.studies.check.words import LIMITS
 
 Value = bool | int | float | str | None
 LONGEST = 50_000
@@ -49,6 +52,7 @@ class Reading:
     unfollowed: tuple[str, ...] = ()
 
 
+@functools.lru_cache(maxsize=8)
 def read_script(text: str) -> Reading:
     """The privacy settings of a Python script. Nothing of it is run, imported or looked up."""
     if len(text) > LONGEST:
@@ -107,16 +111,20 @@ def _read(tree: ast.Module) -> Reading:
         found["sampler"] = "weighted"
     if library == "tensorflow_privacy" and not CALLS[script.called(script.set_ups[0])].get("set_up"):
         found.setdefault("used_microbatching", True)  # the library's default
-    if library == "opacus" and found.get("clipping", "flat") not in ("flat", "per_layer"):
-        reasons.append(f"Line {script.set_ups[0].lineno}: clipping = {found['clipping']!r:.60} is not known.")
-    known = {"opacus": ("prv", "rdp", "gdp"), "fastdp": ("rdp", "glw", "all")}.get(library)
-    if known and "accountant" in found and found["accountant"] not in known:
-        reasons.append(f"Line {script.set_ups[0].lineno}: accountant = {found['accountant']!r:.60} is not known.")
+    for field, known in CALLS["words"]["choices"].get(library, {}).items():
+        if field in found and found[field] not in known:
+            reasons.append(f"Line {script.set_ups[0].lineno}: {field} = {found[field]!r:.60} is not known.")
     is_planned = bool({"planned_epochs", "planned_steps"} & set(found))
     if "epsilon" in found and ("delta" in hidden or (library in ("opacus", "fastdp") and not is_planned)):
         hidden.add("epsilon")  # what the noise is solved for is not known
     _add_length(forms.length(), names, found, hidden)
     values = {field: value for field, value in found.items() if field not in hidden}
+    for field in [field for field in values if field.removeprefix("planned_") in LIMITS]:
+        try:
+            LIMITS[field.removeprefix("planned_")].check(values[field])
+        except SettingError as refusal:
+            reasons.append(f"The script's value cannot be: {refusal}")
+            del values[field]
     return Reading(library, values, tuple(dict.fromkeys(unread)), frozenset(hidden), tuple(dict.fromkeys(reasons)))
 
 

@@ -23,11 +23,21 @@ def named(node: ast.expr) -> str:
     return ""
 
 
+def bare(node: ast.AST | None) -> str:
+    """A name that stands alone, "" for any other expression."""
+    return node.id if isinstance(node, ast.Name) else ""
+
+
+def names_in(*parts: ast.AST | None) -> set[str]:
+    """The names that stand anywhere in these parts."""
+    return {bare(inner) for part in parts if part is not None for inner in ast.walk(part)} - {""}
+
+
 def root(node: ast.AST) -> str:
     """The name that a dotted, called or indexed expression starts from; "" where it starts from none."""
     while isinstance(node, ast.Attribute | ast.Subscript | ast.Call):
         node = node.func if isinstance(node, ast.Call) else node.value
-    return node.id if isinstance(node, ast.Name) else ""
+    return bare(node)
 
 
 def bindings(node: ast.AST) -> Iterator[tuple[str, ast.expr]]:
@@ -61,13 +71,16 @@ class Script:
         self.origins: dict[str, str] = {}
         for node in ast.walk(self.module):
             for alias in node.names if isinstance(node, ast.Import | ast.ImportFrom) else []:
-                module = f"{node.module}." if isinstance(node, ast.ImportFrom) else ""
-                self.origins[alias.asname or alias.name.split(".")[0]] = module + (
-                    alias.name if alias.asname or module else alias.name.split(".")[0]
-                )
+                first = alias.name.split(".")[0]
+                whole = f"{node.module}.{alias.name}" if isinstance(node, ast.ImportFrom) else alias.name if alias.asname else first
+                self.origins[alias.asname or first] = whole
         self.calls = [node for node in ast.walk(self.module) if isinstance(node, ast.Call)]
-        self.fits = [call for call in self.calls if named(call.func) == "fit"]
-        set_ups = [call for call in self.calls if CALLS.get(self.called(call), {}).get("set_up") and not self._wraps(call)]
+        self.by_name = collections.defaultdict[str, list[ast.Call]](list)
+        for call in self.calls:
+            self.by_name[named(call.func)].append(call)
+        self.fits = self.by_name["fit"]
+        known = [call for call in self.calls if CALLS.get(self.called(call), {}).get("set_up")]
+        set_ups = [call for call in known if self.called(call) != "make_private" or not call.args]  # JAX-Privacy's takes a config
         statements = [call for call in self.calls if self.called(call).startswith("compute_dp_sgd_privacy")]
         self.set_ups = set_ups or statements
         self.statement = statements[0] if set_ups and len(statements) == 1 and self.library_of(set_ups[0]) == "tensorflow_privacy" else None
@@ -84,6 +97,10 @@ class Script:
             if isinstance(one, ast.Assign) and len(one.targets) == 1:
                 self.assigned[named(one.targets[0])].append(one.value)
         self.is_mixed = bool(set_ups and statements) and self.statement is None
+
+    def is_free(self, name: str) -> bool:
+        """Whether this text does not define a name: it imports it, or takes it as given."""
+        return name in self.origins or not self.bound[name]
 
     def called(self, call: ast.Call) -> str:
         """The known name of what is called, import aliases resolved; "" for what this text or another package defines."""
@@ -171,11 +188,9 @@ class Script:
         owner = self.meant(call.func.value) if isinstance(call.func, ast.Attribute) else None
         return owner if isinstance(owner, ast.Call) and self.called(owner) == "PrivacyEngine" else None
 
-    def _wraps(self, call: ast.Call) -> bool:
-        """Whether it is JAX-Privacy's make_private(model, config), which has its numbers from the config."""
-        return self.called(call) == "make_private" and bool(call.args)
 
-
-def argument(call: ast.Call, name: str) -> ast.expr | None:
-    """What a keyword gives."""
+def argument(call: ast.Call, name: str, place: int | None = None) -> ast.expr | None:
+    """What a keyword gives, or the argument at this place."""
+    if place is not None and len(call.args) > place:
+        return call.args[place]
     return next((keyword.value for keyword in call.keywords if keyword.arg == name), None)

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 
 from pillar_core.studies.check.flat import bound, flow
 from pillar_core.studies.check.rows import Rows
-from pillar_core.studies.check.source import CALLS, Script, argument, named, root
+from pillar_core.studies.check.source import CALLS, Script, argument, bare, named, names_in, root
 
 _Reasons = Iterator[tuple[int, str]]
 
@@ -19,7 +19,7 @@ def peeled(script: Script, given: ast.expr) -> ast.expr:
 def loops(script: Script, kinds: Mapping[str, str]) -> list[ast.For]:
     """The loops over the batches of the loader that the set-up bound."""
     found = [node for node in flow(script.module) if isinstance(node, ast.For)]
-    return [node for node in found if isinstance(given := peeled(script, node.iter), ast.Name) and kinds.get(given.id) == "loader"]
+    return [node for node in found if kinds.get(bare(peeled(script, node.iter))) == "loader"]
 
 
 def rounds(script: Script, loop: ast.For) -> list[ast.expr] | None:
@@ -32,9 +32,8 @@ def rounds(script: Script, loop: ast.For) -> list[ast.expr] | None:
 def training(script: Script, kinds: Mapping[str, str]) -> _Reasons:
     """What of Opacus's training is not one loop over the loader's batches, in at most one over a range, with one noisy step a batch."""
     found = loops(script, kinds)
-    backward = [call for call in script.calls if named(call.func) == "backward"]
-    steps = list[ast.Call]()
-    for call in (one for one in script.calls if named(one.func) == "step"):
+    backward, steps = script.by_name["backward"], list[ast.Call]()
+    for call in script.by_name["step"]:
         if (kind := kinds.get(root(call.func), "")) == "optimizer":
             steps.append(call)
         elif kind != "scheduler":
@@ -64,7 +63,7 @@ def training(script: Script, kinds: Mapping[str, str]) -> _Reasons:
     for inner in ast.walk(outer if isinstance(outer, ast.For) else loop):
         if isinstance(inner, ending):
             yield inner.lineno, f"{type(inner).__name__.lower()} may end or join steps by what the private rows are"
-    for call in (one for one in script.calls if named(one.func) == "step"):
+    for call in script.by_name["step"]:
         around = script.around[call]
         if call.args or call.keywords:
             yield call.lineno, "a step that is given something may run the model again, or follow the private rows"
@@ -86,7 +85,7 @@ class _Batch:
 
     def __init__(self, script: Script, kinds: Mapping[str, str], loop: ast.For) -> None:
         self._script, self._kinds, self._loop = script, kinds, loop
-        self._rows = {node.id for node in ast.walk(loop.target) if isinstance(node, ast.Name)}
+        self._rows = names_in(loop.target)
         self._targets, self._outputs, self._losses = set(self._rows), set[str](), set[str]()
 
     def reasons(self) -> _Reasons:
@@ -107,12 +106,8 @@ class _Batch:
             ):
                 return True  # uses of these names are known
             case ast.Assign(targets=[ast.Name() | ast.Tuple()], value=value):
-                names, is_rows, is_output, is_loss = (
-                    set(bound(statement)),
-                    self._is_rows(value),
-                    self._is_output(value),
-                    self._is_loss(value),
-                )
+                names, is_rows = set(bound(statement)), self._is_rows(value)
+                is_output, is_loss = self._is_output(value), self._is_loss(value)
                 sorts = (self._rows, is_rows), (self._targets, self._is_target(value)), (self._outputs, is_output), (self._losses, is_loss)
                 for kept, holds in sorts:
                     kept -= names
@@ -121,7 +116,7 @@ class _Batch:
         return self._is_beside(statement)
 
     def _is_model(self, call: ast.Call) -> bool:
-        return isinstance(call.func, ast.Name) and self._kinds.get(call.func.id) == "model"
+        return self._kinds.get(bare(call.func)) == "model"
 
     def _is_rows(self, given: ast.expr) -> bool:
         """The batch in another place, type or shape."""
@@ -196,24 +191,19 @@ class _Batch:
 def fits(script: Script, kinds: Mapping[str, str]) -> _Reasons:
     """What of another library's training is not at most one call of fit, by itself, on whole arrays, of what adds the noise."""
     call, library = script.set_ups[0], script.library_of(script.set_ups[0])
-    calls = {name: [one for one in script.calls if named(one.func) == name] for name in ("compile", "make_private")}
+    compiled = {root(one.func) for one in script.by_name["compile"]}
     if not CALLS[script.called(call)].get("set_up"):
         for other in script.calls:
             if other is not call and named(other.func) not in CALLS["words"]["beside"] and not named(other.func).startswith("DEFINE_"):
                 yield other.lineno, f"what {ast.unparse(other.func):.40} trains, beside a statement of another run, is not known"
     if library == "fastdp":
-        for other in script.calls:
-            if named(other.func) in ("step", "backward", "fit"):
-                yield other.lineno, "a loop of fastDP is not followed"
-    for other in calls["compile"]:
-        given = [*other.args[:1], argument(other, "optimizer")][0]
-        if (
-            library == "tensorflow_privacy"
-            and given is not call
-            and not (isinstance(given, ast.Name) and kinds.get(given.id) == "compiled")
-        ):
+        for other in (one for name in ("step", "backward", "fit") for one in script.by_name[name]):
+            yield other.lineno, "a loop of fastDP is not followed"
+    for other in script.by_name["compile"]:
+        given = argument(other, "optimizer", 0)
+        if library == "tensorflow_privacy" and given is not call and kinds.get(bare(given)) != "compiled":
             yield other.lineno, "compile does not take the optimiser that adds the noise"
-        loss = script.meant(given) if isinstance(given := [*other.args[1:2], argument(other, "loss")][0], ast.Name) else given
+        loss = script.meant(given) if isinstance(given := argument(other, "loss", 1), ast.Name) else given
         if not isinstance(loss, ast.Constant | ast.Call | None):
             yield other.lineno, f"{ast.unparse(loss):.40} may couple the losses of several rows"
     rows = Rows(script)
@@ -224,11 +214,7 @@ def fits(script: Script, kinds: Mapping[str, str]) -> _Reasons:
         is_plain = len(other.args) <= 2 and keywords <= {*CALLS["fit"]["fields"], *CALLS["fit"]["others"]}
         if id(script.around.get(other)) not in script.place_of or len(script.fits) > 1 or not is_plain:
             yield other.lineno, "fit is not called once, with x, y, epochs and batch_size alone"
-        if library == "jax_privacy" and not any(made in calls["make_private"] for made in script.assigned[root(other.func)][-1:]):
+        if library == "jax_privacy" and not any(made in script.by_name["make_private"] for made in script.assigned[root(other.func)][-1:]):
             yield other.lineno, "fit is not that of the model that make_private returns"
-        if (
-            library == "tensorflow_privacy"
-            and root(other.func) not in map(root, (one.func for one in calls["compile"]))
-            and calls["compile"]
-        ):
+        if library == "tensorflow_privacy" and compiled and root(other.func) not in compiled:
             yield other.lineno, "fit is not that of the model that compile is called of"

@@ -62,8 +62,7 @@ def verdict(table: pd.DataFrame) -> str:
 
     Differences are of runs of equal seed, which share split and noise, with Student's interval; references do not compete.
     """
-    runs = table[~table["method"].isin([CEILING, FLOOR])].pivot_table(index="seed", columns="method", values="accuracy")
-    ranked = [str(name) for name in runs.mean().sort_values(ascending=False, kind="stable").index]
+    runs, ranked = _ranked(table)
     if len(ranked) < 2:
         return ""
     behind = {name: (runs[ranked[0]] - runs[name]).dropna() for name in ranked[1:]}
@@ -85,8 +84,8 @@ def against_advice(table: pd.DataFrame, advised: str) -> tuple[str, str]:
     The lead of the best other learner is paired by seed; it is taken where its interval lies above 0, else "" says that the advice stays.
     Both are "" where the advised learner or every other one has no run.
     """
-    runs = table[~table["method"].isin([CEILING, FLOOR])].pivot_table(index="seed", columns="method", values="accuracy")
-    others = [str(name) for name in runs.mean().sort_values(ascending=False, kind="stable").index if name != advised]
+    runs, ranked = _ranked(table)
+    others = [name for name in ranked if name != advised]
     if advised not in runs or not others or runs[[advised, others[0]]].dropna().empty:
         return "", ""
     title, best = METHODS[advised].title, METHODS[others[0]].title
@@ -97,6 +96,12 @@ def against_advice(table: pd.DataFrame, advised: str) -> tuple[str, str]:
     spread = f" ({low:.1f} to {high:.1f})" if len(gaps) > 1 else ""
     found = f"Advice was {title}; measured here {best} leads it by {lead:.1f} points{spread}"
     return (f"{found}: take {best}.", others[0]) if low > 0 else (f"{found}; seeds so far: {len(gaps)}, too few to be certain.", "")
+
+
+def _ranked(table: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
+    """Accuracies by seed and learner, references aside, and the learners, best first."""
+    runs = table[~table["method"].isin([CEILING, FLOOR])].pivot_table(index="seed", columns="method", values="accuracy")
+    return runs, [str(name) for name in runs.mean().sort_values(ascending=False, kind="stable").index]
 
 
 def _obstacle(method: Method[Any], split: SemiPrivateSplit) -> str:

@@ -120,11 +120,15 @@ def _line(group: pd.DataFrame, view: CompareView) -> dict[str, Any]:
     return {**line, "error_message": failed.iloc[0] if len(failed) else ""}
 
 
+def reference_of(runs: pd.DataFrame, is_reference: "pd.Series[bool]", keys: list[str]) -> "pd.Series[Any]":
+    """The accuracy of the reference run with the same keys, for each run; NaN where there is none."""
+    known = runs[is_reference].set_index(keys)["accuracy"].to_dict()
+    return pd.Series([known.get(key, math.nan) for key in runs[keys].itertuples(index=False, name=None)], index=runs.index)
+
+
 def _decrease(placed: pd.DataFrame, base: str) -> "pd.Series[Any]":
     """(err_base − err)/err_base of each run against the base's run at the same place, budget and seed."""
-    keys = ["x", "epsilon", "seed"]
-    error = (1.0 - placed.loc[placed["series"] == base].set_index(keys)["accuracy"]).to_dict()
-    reference = pd.Series([error.get(key, math.nan) for key in placed[keys].itertuples(index=False, name=None)], index=placed.index)
+    reference = 1.0 - reference_of(placed, placed["series"] == base, ["x", "epsilon", "seed"])
     return ((reference - (1.0 - placed["accuracy"])) / reference).where(reference > 0)
 
 

@@ -44,17 +44,6 @@ def noise_grids(setup: Setup) -> list[Grid]:
     return [{**shared, "adaptive_clip": False, "projection": False}, shared]
 
 
-def noise_places(runs: pd.DataFrame, setup: Setup) -> pd.DataFrame:
-    """Series: NGD or AdaMix; x: σ."""
-    fixed = runs["adaptive_clip"].eq(False)
-    return runs.assign(series=fixed.map({True: "NGD", False: "AdaMix"}), x=runs["noise_multiplier"])
-
-
-def preprocessing_grids(setup: Setup) -> list[Grid]:
-    """Learners with each feature divided by its public standard deviation, and without."""
-    return [setup.grid(method=setup.able(PREPROCESSED), standardise=[True, False], **setup.public)]
-
-
 def preprocessing_places(runs: pd.DataFrame, setup: Setup) -> pd.DataFrame:
     """Series: standardised or not; x: the learner."""
     preprocessing = runs["standardise"].map({True: "standardised by public rows", False: "centred only"})
@@ -66,5 +55,13 @@ def _rank(setup: Setup) -> int:
 
 
 register("ablation", ablation_grids, ablation_places)
-register("noise", noise_grids, noise_places)
-register("preprocessing", preprocessing_grids, preprocessing_places)
+register(
+    "noise",
+    noise_grids,
+    lambda runs, _: runs.assign(series=runs["adaptive_clip"].eq(False).map({True: "NGD", False: "AdaMix"}), x=runs["noise_multiplier"]),
+)
+register(
+    "preprocessing",
+    lambda setup: [setup.grid(method=setup.able(PREPROCESSED), standardise=[True, False], **setup.public)],
+    preprocessing_places,
+)

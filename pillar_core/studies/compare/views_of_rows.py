@@ -7,7 +7,7 @@ import pandas as pd
 
 from pillar_core.methods import METHODS
 from pillar_core.studies.compare.learners import CEILING, FLOOR, at_every_epsilon
-from pillar_core.studies.compare.view import Grid, Setup, register
+from pillar_core.studies.compare.view import Grid, Setup, reference_of, register
 
 KEPT = (0.05, 0.1, 0.25, 0.5, 0.75, 1.0)
 PUBLIC_SHARES = (0.01, 0.05, 0.1, 0.2)
@@ -29,20 +29,10 @@ def few_rows_grids(setup: Setup) -> list[Grid]:
     return [setup.grid(method=setup.able(FEW_ROWS), validation_fraction=set_aside, **setup.public)]
 
 
-def few_rows_places(runs: pd.DataFrame, setup: Setup) -> pd.DataFrame:
-    """Series: learner and ε; x: the share of the private rows that is kept."""
+def kept_share(runs: pd.DataFrame) -> "pd.Series[Any]":
+    """The share of the private rows that is kept."""
     aside = runs["validation_fraction"].fillna(0.0) if "validation_fraction" in runs else pd.Series(0.0, index=runs.index)
-    return runs.assign(series=_by_budget(runs), x=(1.0 - aside.astype(float)).round(6))
-
-
-def public_share_grids(setup: Setup) -> list[Grid]:
-    """Public shares of the train rows."""
-    return [setup.grid(method=setup.able(PUBLIC_READERS), public_fraction=list(PUBLIC_SHARES))]
-
-
-def public_share_places(runs: pd.DataFrame, setup: Setup) -> pd.DataFrame:
-    """Series: learner and ε; x: the public share."""
-    return runs.assign(series=_by_budget(runs), x=runs["public_fraction"])
+    return (1.0 - aside.astype(float)).round(6)
 
 
 def shots_grids(setup: Setup) -> list[Grid]:
@@ -61,26 +51,11 @@ def shots_places(runs: pd.DataFrame, setup: Setup) -> pd.DataFrame:
     return runs.assign(series=series, x=(rows / setup.features.n_classes).round())
 
 
-def boost_grids(setup: Setup) -> list[Grid]:
-    """Learners with labelled public rows, the public rows alone and the ceiling, over public rows a class."""
-    return [setup.grid(method=list(BOOSTED), public_per_class=_shots(setup))]
-
-
-def boost_places(runs: pd.DataFrame, setup: Setup) -> pd.DataFrame:
-    """Series: learner and ε; x: public rows a class."""
-    return runs.assign(series=_by_budget(runs), x=runs["public_per_class"])
-
-
 def boosts(runs: pd.DataFrame) -> "pd.Series[Any]":
     """(err_public − err_ceiling)/(err − err_ceiling) of each run, within its seed and public rows; empty for the ceiling."""
-
-    def level(name: str) -> "pd.Series[Any]":
-        known = runs[runs["method"] == name].set_index(["x", "seed"])["accuracy"].to_dict()
-        return pd.Series([known.get(key, math.nan) for key in runs[["x", "seed"]].itertuples(index=False, name=None)], index=runs.index)
-
-    ceiling = level(CEILING)
+    ceiling, floor = (reference_of(runs, runs["method"] == name, ["x", "seed"]) for name in (CEILING, FLOOR))
     distance = ceiling - runs["accuracy"]
-    return ((ceiling - level(FLOOR)) / distance).where(distance > 0)
+    return ((ceiling - floor) / distance).where(distance > 0)
 
 
 def shift_grids(setup: Setup) -> list[Grid]:
@@ -100,16 +75,6 @@ def shift_places(runs: pd.DataFrame, setup: Setup) -> pd.DataFrame:
     return runs.assign(series=labels, x=runs["epsilon"])
 
 
-def imbalance_grids(setup: Setup) -> list[Grid]:
-    """Private classes from equal to a hundredth of the largest; which are rare is the same for every seed."""
-    return [setup.grid(method=setup.able(UNEQUAL), imbalance=list(IMBALANCES), **setup.public)]
-
-
-def imbalance_places(runs: pd.DataFrame, setup: Setup) -> pd.DataFrame:
-    """Series: learner and ε; x: rows of the largest class for one of the rarest."""
-    return runs.assign(series=_by_budget(runs), x=runs["imbalance"])
-
-
 def rarest_accuracy(runs: pd.DataFrame) -> "pd.Series[Any]":
     """Accuracy on the rarest quarter of the classes, each of which counts alike."""
     return runs["rarest_accuracy"] if "rarest_accuracy" in runs else pd.Series(math.nan, index=runs.index)
@@ -119,17 +84,33 @@ def _shots(setup: Setup) -> list[int]:
     return [count for count in SHOTS if count <= max(1.0, MOST_SHOTS * setup.rows_a_class)]
 
 
-def _by_budget(runs: pd.DataFrame) -> list[str]:
-    """The learner's title, and its ε where the runs have several."""
+def _by_budget(runs: pd.DataFrame, x: Any) -> pd.DataFrame:
+    """Series: the learner's title, and its ε where the runs have several."""
     several = runs.loc[runs["method"].map(lambda name: METHODS[str(name)].is_private), "epsilon"].nunique() > 1
     learners = [METHODS[str(name)] for name in runs["method"]]
     pairs = zip(learners, runs["epsilon"], strict=True)
-    return [method.title + (f", ε = {epsilon:g}" if several and method.is_private else "") for method, epsilon in pairs]
+    series = [method.title + (f", ε = {epsilon:g}" if several and method.is_private else "") for method, epsilon in pairs]
+    return runs.assign(series=series, x=x)
 
 
-register("few_rows", few_rows_grids, few_rows_places)
-register("public_share", public_share_grids, public_share_places, published_table=("pillar", "IV"))
+register("few_rows", few_rows_grids, lambda runs, _: _by_budget(runs, kept_share(runs)))
+register(
+    "public_share",
+    lambda setup: [setup.grid(method=setup.able(PUBLIC_READERS), public_fraction=list(PUBLIC_SHARES))],
+    lambda runs, _: _by_budget(runs, runs["public_fraction"]),
+    published_table=("pillar", "IV"),
+)
 register("shots", shots_grids, shots_places)
-register("boost", boost_grids, boost_places, value=boosts)
-register("imbalance", imbalance_grids, imbalance_places, value=rarest_accuracy)
+register(
+    "boost",
+    lambda setup: [setup.grid(method=list(BOOSTED), public_per_class=_shots(setup))],
+    lambda runs, _: _by_budget(runs, runs["public_per_class"]),
+    value=boosts,
+)
+register(
+    "imbalance",
+    lambda setup: [setup.grid(method=setup.able(UNEQUAL), imbalance=list(IMBALANCES), **setup.public)],
+    lambda runs, _: _by_budget(runs, runs["imbalance"]),
+    value=rarest_accuracy,
+)
 register("shift", shift_grids, shift_places)

@@ -36,7 +36,7 @@ from pillar_core.methods.parts import descent
 from pillar_core.methods.parts.fields import HasDimension
 from pillar_core.runs.run import Solved, solve_spec
 from pillar_core.splits import View
-from pillar_core.types import RunRecord, RunSpec, SemiPrivateSplit
+from pillar_core.types import RunRecord, RunSpec, SemiPrivateSplit, TrainResult
 
 FALSE_POSITIVE_RATES = (0.001, 0.01, 0.1)
 SHADOWS, TARGETS, POOL = 64, 8, 2000
@@ -170,7 +170,7 @@ def canary_audit(asked: RunSpec, split: SemiPrivateSplit, *, trials: int = 400, 
     one = descent_run(asked, split)
     if plan_of(one).noise_multiplier == 0:
         raise UnsupportedError("a run without noise claims nothing that could be tested: lower ε.")
-    claimed, pilot = claimed_curve(one), max(FEWEST_PILOT, trials // 4)
+    claimed, pilot = accounting.trade_off(one.cost, relation=str(one.guarantee.relation)), max(FEWEST_PILOT, trials // 4)
     worlds, added = canary_worlds(one, runs=trials + pilot, seed=asked.seed)
     # the second world has no canary: what its releases hold beside the other rows is noise alone
     by_test = noise.p_values(added)
@@ -194,13 +194,14 @@ def canary_worlds(one: Solved, *, runs: int, seed: int | None) -> tuple[list[Arr
         UnsupportedError: a learner that cannot be repeated, or returns no linear head.
     """
     view, canary = audit_rows(one.view, copies=one.guarantee.rows_per_person or 1)
+    k = one.settings.k if isinstance(one.settings, HasDimension) else None
+    chunk = max(16, CHUNK_FLOATS // int(plan_of(one).steps * one.view.facts.n_classes * ((k or one.view.facts.d) + 1)))
     worlds: list[Array] = []
     added: list[list[Array]] = []
     for place, has_canary in enumerate((True, False)):
         x, y = (np.concatenate(pair) for pair in zip((view.x, view.y), canary, strict=True)) if has_canary else (view.x, view.y)
         seeds = [None if seed is None else (seed + 1) * 10**7 + 2 * run + place for run in range(runs)]
         world = dataclasses.replace(view, x=x, y=y, memo=Memo())
-        chunk = max(16, CHUNK_FLOATS // _floats_of_a_run(one))
         parts = [seeds[start : start + chunk] for start in range(0, len(seeds), chunk)]
         scores = []
         for part in parts:
@@ -216,11 +217,6 @@ def supports(method: str) -> str:
     if not METHODS[method].is_head_descent:
         return f"{METHODS[method].title} is no full-batch descent on one linear head, so its releases do not give its steps back"
     return ""
-
-
-def claimed_curve(one: Solved) -> TradeOff:
-    """The trade-off curve that a run claims, from its declared cost."""
-    return accounting.trade_off(one.cost, relation=str(one.guarantee.relation))
 
 
 def plan_of(one: Solved) -> HeadPlan:
@@ -243,14 +239,19 @@ def descent_run(asked: RunSpec, split: SemiPrivateSplit) -> Solved:
     return one
 
 
+def linear_head(one: Solved, result: TrainResult) -> LinearClassifier:
+    """What a run trained, which must be one linear head."""
+    if not isinstance(result.classifier, LinearClassifier):
+        raise UnsupportedError(f"{one.method.title} does not return a linear head.")
+    return result.classifier
+
+
 def trained(one: Solved) -> "tuple[torch.Tensor, LinearClassifier]":
     """The releases (T, C, k + bias) of the run with its own seed, and its classifier, which they must give back."""
     tape = ReleaseTape()
-    classifier = one.method.fit(one.settings, one.view, one.streams(one.seed), Ledger(tape)).classifier
+    classifier = linear_head(one, one.method.fit(one.settings, one.view, one.streams(one.seed), Ledger(tape)))
     released = torch.stack(tape.released)
-    if not isinstance(classifier, LinearClassifier):
-        raise UnsupportedError(f"{one.method.title} does not return a linear head.")
-    final = trajectory.final_state(released[:, None], plan_of(one))[0].numpy()
+    final = trajectory.states(released[:, None], plan_of(one))[-1][0].numpy()
     away = np.abs(final[:, : len(classifier.weights)].T - classifier.weights).max()
     if not away <= WEIGHTS_TOLERANCE * (1 + np.abs(classifier.weights).max()):
         raise UnsupportedError(f"{one.method.title}'s weights are not plain descent on its releases.")
@@ -282,12 +283,6 @@ def audit_rows(view: View, *, copies: int = 1) -> tuple[View, tuple[Array, Array
     return dataclasses.replace(view, x=x, y=y, rows=None, memo=Memo()), added
 
 
-def _floats_of_a_run(one: Solved) -> int:
-    """An upper bound of how many numbers one run releases."""
-    k = one.settings.k if isinstance(one.settings, HasDimension) else None
-    return int(plan_of(one).steps * one.view.facts.n_classes * ((k or one.view.facts.d) + 1))
-
-
 def _trials(one: Solved, without: View, world: View, canary: tuple[Array, Array], seeds: Sequence[int | None]) -> tuple[Array, Array]:
     """(scores (H,), left over (at most NOISE_RUNS, T, numbers of a release)): releases less the other rows, in units of noise."""
     if one.method.fit_many is None:
@@ -298,9 +293,7 @@ def _trials(one: Solved, without: View, world: View, canary: tuple[Array, Array]
     )
     plan, released = plan_of(one), torch.stack([torch.stack(tape.released) for tape in tapes], dim=1)
     scores, left_over = np.zeros(len(seeds)), np.zeros((len(seeds), len(released), released[0, 0].numel()))
-    classifiers = [result.classifier for result in results if isinstance(result.classifier, LinearClassifier)]
-    if len(classifiers) < len(results):
-        raise UnsupportedError(f"{one.method.title} does not return a linear head.")
+    classifiers = [linear_head(one, result) for result in results]
     for heads in grouped(id(classifier.transform) for classifier in classifiers):  # a random projection is each run's own, and known
         transform, of_heads = classifiers[heads[0]].transform, released[:, heads]
         rows, added = HeadRows.of(transform(without.x), without.y), HeadRows.of(transform(canary[0]), canary[1])
@@ -309,7 +302,7 @@ def _trials(one: Solved, without: View, world: View, canary: tuple[Array, Array]
 
 
 def _scored(released: "torch.Tensor", rows: HeadRows, canary: HeadRows, plan: HeadPlan) -> tuple[Array, Array]:
-    others = torch.stack([trajectory.clipped_gradient(rows, state, plan).double() for state in trajectory.states(released, plan)])
+    others = torch.stack([trajectory.clipped_gradient(rows, state, plan).double() for state in trajectory.states(released, plan)[:-1]])
     known = iter(others)
     scores = trajectory.canary_scores(released, canary, plan, without=lambda state: next(known))
     left_over = (released - others) / (plan.noise_multiplier * plan.l2_clip_norm)

@@ -15,7 +15,7 @@ from pillar_core import rng
 from pillar_core.arrays import Array
 from pillar_core.auditing import HeadRows, ReleaseTape, one_run, trajectory
 from pillar_core.deferred import torch
-from pillar_core.engine import HeadPlan, LinearClassifier
+from pillar_core.engine import HeadPlan
 from pillar_core.errors import SettingError, UnsupportedError
 from pillar_core.ledger import Ledger
 from pillar_core.memo import Memo
@@ -85,9 +85,7 @@ def _estimates(one: Solved, coins: Array, stream: np.random.Generator) -> Array:
     entering = np.repeat(np.flatnonzero(coins), copies)
     world = dataclasses.replace(view, x=np.concatenate([view.x, x[entering]]), y=np.concatenate([view.y, y[entering]]), memo=Memo())
     tape, plan = ReleaseTape(), evidence.plan_of(one)
-    classifier = one.method.fit(one.settings, world, one.streams(one.seed), Ledger(tape)).classifier
-    if not isinstance(classifier, LinearClassifier):
-        raise UnsupportedError(f"{one.method.title} does not return a linear head.")
+    classifier = evidence.linear_head(one, one.method.fit(one.settings, world, one.streams(one.seed), Ledger(tape)))
     rows, added = HeadRows.of(classifier.transform(view.x), view.y), HeadRows.of(classifier.transform(x), y)
     return _regressed(torch.stack(tape.released)[:, None], rows, added, plan, copies)
 
@@ -96,7 +94,7 @@ def _regressed(released: "torch.Tensor", rows: HeadRows, added: HeadRows, plan: 
     """The linear estimate of coins − ½ with the least mean square error, step by step: (AᵀA + 4)⁻¹Aᵀ(y − A/2)."""
     normal = torch.eye(len(added.y), dtype=torch.float64) / COIN_VARIANCE
     right = torch.zeros(len(added.y), dtype=torch.float64)
-    for state, step in zip(trajectory.states(released, plan), released, strict=True):
+    for state, step in zip(trajectory.states(released, plan)[:-1], released, strict=True):
         gradients = copies * trajectory.clipped_rows(added, state[0], plan) / (plan.noise_multiplier * plan.l2_clip_norm)
         left_over = (step.double() - trajectory.clipped_gradient(rows, state, plan).double()).flatten()
         left_over = left_over / (plan.noise_multiplier * plan.l2_clip_norm)

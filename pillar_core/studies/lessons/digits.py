@@ -28,24 +28,22 @@ def guesses(epsilons: Sequence[float]) -> pd.DataFrame:
 
 def without_projection(epsilons: Sequence[float], *, seeds: Sequence[int]) -> pd.DataFrame:
     """Accuracy of private training on all 64 pixels: epsilon, seed, accuracy in [0, 1]."""
-    asked = {epsilon: {"epsilon": epsilon} for epsilon in epsilons}
-    return pd.concat([_batch("dp_sgd", "epsilon", asked, seed) for seed in seeds], ignore_index=True)
+    return _batch("dp_sgd", "epsilon", {epsilon: {"epsilon": epsilon} for epsilon in epsilons}, seeds)
 
 
 def directions(ks: Sequence[int], *, epsilon: float, seeds: Sequence[int]) -> pd.DataFrame:
     """Accuracy on k public directions: k, seed, accuracy in [0, 1]."""
-    asked = {k: {"epsilon": epsilon, "k": k} for k in ks}
-    return pd.concat([_batch("pillar", "k", asked, seed) for seed in seeds], ignore_index=True)
+    return _batch("pillar", "k", {k: {"epsilon": epsilon, "k": k} for k in ks}, seeds)
 
 
 def public_rows(sources: Sequence[str], *, epsilon: float, k: int, seeds: Sequence[int]) -> pd.DataFrame:
     """Accuracy when the directions come from other public rows, the private ones being the same: source, seed, accuracy."""
-    return _trained("source", sources, seeds, lambda source, seed: _accuracy("pillar", _with_public(source, seed), epsilon, seed, k=k))
+    return trained("source", sources, seeds, lambda source, seed: _accuracy("pillar", _with_public(source, seed), epsilon, seed, k=k))
 
 
 def rows(counts: Sequence[int], *, epsilon: float, k: int, seeds: Sequence[int]) -> pd.DataFrame:
     """Accuracy on the first so many private rows: n_private, seed, accuracy in [0, 1]."""
-    return _trained("n_private", counts, seeds, lambda n, seed: _accuracy("pillar", _first(n, seed), epsilon, seed, k=k))
+    return trained("n_private", counts, seeds, lambda n, seed: _accuracy("pillar", _first(n, seed), epsilon, seed, k=k))
 
 
 def releases(counts: Sequence[int], *, epsilon: float) -> pd.DataFrame:
@@ -55,16 +53,19 @@ def releases(counts: Sequence[int], *, epsilon: float) -> pd.DataFrame:
     return pd.DataFrame({"releases": list(counts), "total": totals, "sum": [count * epsilon for count in counts]})
 
 
-def _trained(name: str, values: Sequence[Any], seeds: Sequence[int], train: Callable[[Any, int], float]) -> pd.DataFrame:
+def trained(name: str, values: Sequence[Any], seeds: Sequence[int], train: Callable[[Any, int], float]) -> pd.DataFrame:
+    """A row a value and seed: the value under its name, seed, accuracy."""
     return pd.DataFrame([{name: value, "seed": seed, "accuracy": train(value, seed)} for value in values for seed in seeds])
 
 
-def _batch(method: str, name: str, asked: Mapping[Any, Mapping[str, Any]], seed: int) -> pd.DataFrame:
-    """Runs of one learner on one split, trained together."""
-    parts = _parts(seed)
-    solved = [solve(method, parts, delta=DELTA, seed=seed, **arguments) for arguments in asked.values()]
-    shares = [record.accuracy for record in run_many(solved, parts)]
-    return pd.DataFrame({name: list(asked), "seed": seed, "accuracy": shares})
+def _batch(method: str, name: str, asked: Mapping[Any, Mapping[str, Any]], seeds: Sequence[int]) -> pd.DataFrame:
+    """Runs of one learner, those of a seed on one split and trained together."""
+    tables = []
+    for seed in seeds:
+        solved = [solve(method, _parts(seed), delta=DELTA, seed=seed, **arguments) for arguments in asked.values()]
+        shares = [record.accuracy for record in run_many(solved, _parts(seed))]
+        tables.append(pd.DataFrame({name: list(asked), "seed": seed, "accuracy": shares}))
+    return pd.concat(tables, ignore_index=True)
 
 
 def _accuracy(method: str, parts: SemiPrivateSplit, epsilon: float, seed: int, **settings: Any) -> float:
@@ -84,16 +85,12 @@ def private_rows(parts: SemiPrivateSplit, count: int | None = None) -> FeatureSe
 
 def _first(count: int, seed: int) -> SemiPrivateSplit:
     parts = _parts(seed)
-    return split(private_rows(parts, count), public=_public(parts.public_x), seed=seed)
+    return split(private_rows(parts, count), public=features(parts.public_x, None), seed=seed)
 
 
 def _with_public(source: str, seed: int) -> SemiPrivateSplit:
     parts = _parts(seed)
-    return split(private_rows(parts), public=_public(SOURCES[source](parts.public_x, seed)), seed=seed)
-
-
-def _public(x: Array) -> FeatureSet:
-    return features(x, None)
+    return split(private_rows(parts), public=features(SOURCES[source](parts.public_x, seed), None), seed=seed)
 
 
 def _labels(data: FeatureSet) -> Array:

@@ -16,7 +16,7 @@ from pillar_core.runs.run import run_many, solve
 from pillar_core.runs.splitting import named_features, split
 from pillar_core.runs.sweep import cells, run_trials, table
 from pillar_core.screening import class_signal
-from pillar_core.studies.lessons.digits import DELTA, PUBLIC_SHARE, private_rows
+from pillar_core.studies.lessons.digits import DELTA, PUBLIC_SHARE, private_rows, trained
 from pillar_core.studies.screening.answers import features_of
 from pillar_core.types import FeatureSet, SemiPrivateSplit
 
@@ -31,18 +31,12 @@ DRAWS = 100
 
 def public_images(counts: Sequence[int], *, epsilon: float, k: int, seeds: Sequence[int]) -> pd.DataFrame:
     """Accuracy on k directions of so many public images: n_public, seed, accuracy in [0, 1]."""
-    return pd.DataFrame(
-        [(n, seed, _accuracies(_rows(CLOTHES, seed)[:n], [epsilon], k, seed)[0]) for n in counts for seed in seeds],
-        columns=["n_public", "seed", "accuracy"],
-    )
+    return trained("n_public", counts, seeds, lambda n, seed: _accuracies(_rows(CLOTHES, seed)[:n], [epsilon], k, seed)[0])
 
 
 def domains(sources: Sequence[str], *, epsilon: float, k: int, seeds: Sequence[int]) -> pd.DataFrame:
     """Accuracy by where the directions come from: source, seed, accuracy in [0, 1], limit (DP-SGD, which takes no public image)."""
-    runs = pd.DataFrame(
-        [(source, seed, _accuracies(_rows(source, seed), [epsilon], k, seed)[0]) for source in sources for seed in seeds],
-        columns=["source", "seed", "accuracy"],
-    )
+    runs = trained("source", sources, seeds, lambda source, seed: _accuracies(_rows(source, seed), [epsilon], k, seed)[0])
     return runs.assign(limit=learners(["dp_sgd"], epsilon=epsilon)["accuracy"].mean())
 
 
@@ -59,10 +53,7 @@ def screenings(epsilons: Sequence[float], *, seed: int = 0) -> pd.DataFrame:
 
 def diluted(shares: Sequence[float], *, epsilon: float, k: int, seeds: Sequence[int]) -> pd.DataFrame:
     """Accuracy where a share of the public images is drawn noise: share, seed, accuracy in [0, 1]."""
-    return pd.DataFrame(
-        [(share, seed, _accuracies(_mixed(share, seed), [epsilon], k, seed)[0]) for share in shares for seed in seeds],
-        columns=["share", "seed", "accuracy"],
-    )
+    return trained("share", shares, seeds, lambda share, seed: _accuracies(_mixed(share, seed), [epsilon], k, seed)[0])
 
 
 def shared_budget(shares: Sequence[float], *, epsilon: float, k: int, seeds: Sequence[int]) -> pd.DataFrame:

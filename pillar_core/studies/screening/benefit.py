@@ -20,7 +20,7 @@ from pillar_core.params import params_of
 from pillar_core.rng import stream
 from pillar_core.runs.run import run
 from pillar_core.runs.splitting import split
-from pillar_core.screening.batches import image_batches, require_images
+from pillar_core.screening.batches import flat_pixels, require_images, resized
 from pillar_core.screening.models import model_of
 from pillar_core.types import Dataset, FeatureSet, Progress, PublicUse, SemiPrivateSplit, unwatched
 
@@ -111,10 +111,8 @@ def like(one: Dataset, private: Dataset) -> Dataset:
     require_images(one, "second_phase")
     require_images(private, "second_phase")
     shape = private.x_train.shape[1:]
-    grey = len(shape) == 2
-    parts = [part * 127.5 + 127.5 for part in image_batches(one.x_train, shape[0], channels=1 if grey else 3)]
-    pixels = np.concatenate([part.round().clamp(0, 255).byte().numpy() for part in parts])
-    rows = pixels[:, 0] if grey else pixels.transpose(0, 2, 3, 1)
+    pixels = resized(one.x_train, shape[0], channels=1 if len(shape) == 2 else 3)
+    rows = pixels[..., 0] if len(shape) == 2 else pixels
     classes = tuple(f"{one.name}: {code}" for code in range(int(one.y_train.max()) + 1))
     return Dataset(one.name, np.ascontiguousarray(rows), one.y_train, classes=classes)
 
@@ -187,8 +185,6 @@ def _correlation(first: Array, second: Array) -> float:
 
 def _numbers(rows: Array, model: str) -> Array:
     """(n, d) float32 features that every set shares."""
-    if rows.ndim == 2:
-        return rows
-    if model.startswith("timm:"):
+    if rows.ndim > 2 and model.startswith("timm:"):
         return model_of(model).prepare(rows)
-    return np.concatenate([part.flatten(1).numpy() for part in image_batches(rows, FEATURE_SIDE, channels=1)])
+    return flat_pixels(rows, FEATURE_SIDE, channels=1)

@@ -5,9 +5,8 @@ import dataclasses
 import numpy as np
 
 from pillar_core.arrays import Array
-from pillar_core.deferred import torch
 from pillar_core.rng import stream
-from pillar_core.screening.batches import image_batches
+from pillar_core.screening.batches import resized
 from pillar_core.screening.trim import Trimmed, trim
 from pillar_core.studies.screening.answers import OWN_HALF, OWN_PART, Ask, feature_sets_of, sets_of
 from pillar_core.types import Dataset, FeatureSet
@@ -50,6 +49,5 @@ def images_of(pool: Pool, numbers: Array) -> Dataset:
     for code, one in enumerate(public.values()):
         places = np.flatnonzero(pool.sources[numbers] == code)
         if len(places):
-            pixels = torch.cat(list(image_batches(one.x_train[pool.rows[numbers[places]]], size, channels=channels))) * 127.5 + 127.5
-            images[places] = pixels.permute(0, 2, 3, 1).round().clamp(0, 255).byte().numpy()
+            images[places] = resized(one.x_train[pool.rows[numbers[places]]], size, channels=channels)
     return Dataset("kept_rows", images[..., 0] if channels == 1 else images, None, synthetic=all(one.synthetic for one in public.values()))
