@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from pages.frame import failures, history, navigation, session, theme
+from pages.frame import failures, history, navigation, session, words
 from pages.frame.settings import BUDGETS
 from pages.parts.compare import comparison
 from pages.parts.compare import views as comparison_views
@@ -11,11 +11,7 @@ navigation.begin()
 settings = session.current()
 history.look(settings)
 
-theme.title(
-    "Same budget, same rows: which learner?",
-    "Every learner is trained within the <b>same ε</b>, the privacy budget. What differs is the idea, and which <b>public</b> data it "
-    "may look at.",
-)
+words.title("compare")
 
 view = comparison_views.choice()
 with failures.shown("The comparison could not be drawn."):
@@ -29,10 +25,4 @@ with failures.shown("The comparison could not be drawn."):
     else:
         comparison_views.show(view, settings)
 
-with st.expander("How this was computed", icon=":material/experiment:"):
-    st.markdown(
-        "Every cell is one training run with the learner's own default settings, which follow from n, d, C and ε alone; seed s sets split, "
-        "sampling and noise. Bands and bars are 95 % Student t intervals over the seeds that there are so far; each line says how many. "
-        "Test accuracy is a non-private release of the test rows. The same from a terminal: "
-        "`python -m pillar_core compare --dataset … --epsilon 0.1,0.3,0.7 --seeds 3`, and `--view` for what varies here."
-    )
+words.explained("compare")

@@ -1,6 +1,6 @@
 """Explore k × ε: a model is trained when a slider is released; around it the curves, the plane and what they mean."""
 
-from pages.frame import failures, history, navigation, session, theme
+from pages.frame import failures, history, navigation, session, words
 from pages.parts.explore import curves, release, result, tuning, views
 from pages.parts.learn import lesson
 from pillar_core.studies.tuning.ways import Choosing
@@ -8,11 +8,7 @@ from pillar_core.studies.tuning.ways import Choosing
 navigation.begin()
 settings = session.current()
 
-theme.title(
-    "Find the sweet spot",
-    "Move <b>k</b>, the directions kept, or <b>ε</b>, the privacy budget, and a private model is trained as soon as you let go. "
-    "Too few directions starve it, too many drown it in noise.",
-)
+words.title("explore")
 lesson.banner(settings)
 
 with failures.shown("This run could not be trained."):

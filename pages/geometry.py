@@ -1,8 +1,6 @@
 """Geometry: does projecting help on these rows? Spectrum, margins, ξ_k and a predicted best k beside the measured one."""
 
-import streamlit as st
-
-from pages.frame import badges, failures, history, local, navigation, session, theme
+from pages.frame import badges, failures, history, local, navigation, session, theme, words
 from pages.parts.geometry import shapes
 from pages.parts.geometry import views as geometry_views
 from pillar_core import geometry as geo
@@ -12,11 +10,7 @@ navigation.begin()
 settings = session.current()
 history.look(settings)
 
-theme.title(
-    "When does projecting help?",
-    "Projection pays when few <b>public</b> directions hold what separates the <b>private</b> classes. Here is how many that takes, "
-    "what is lost on the way, and the k where that balances the noise of a privacy budget <b>ε</b>.",
-)
+words.title("geometry")
 
 with failures.shown("The geometry of these rows could not be drawn."):
     separation = shapes.Separation(settings)
@@ -55,13 +49,4 @@ with failures.shown("The geometry of these rows could not be drawn."):
     )
     geometry_views.draw(chosen, settings)
 
-with st.expander("How this was computed", icon=":material/science:"):
-    st.markdown(
-        "- **Directions**: one eigendecomposition of the centred public rows; the first k columns serve every k. Private directions and "
-        "everything that reads labels are non-private diagnostics: for your eyes, not for release.\n"
-        f"- **Separators**: support vector machines (squared hinge, C = 1) on at most {shapes.ROWS_PER_CLASS:,} private rows a class; "
-        "ξ_k = 1 − ‖A_kᵀw‖/‖w‖ without the intercept.\n"
-        "- **Margins**: the largest value that the chosen share of rows reach; negative where classes cannot be separated.\n"
-        "- **Prediction**: class means and variances in the basis, noise of one release, a linear rule. "
-        "A model that was checked on four real sets, not a bound: see `docs/geometry.md`."
-    )
+words.explained("geometry", rows=shapes.ROWS_PER_CLASS)

@@ -4,7 +4,7 @@ import dataclasses
 
 import streamlit as st
 
-from pages.frame import core, figures, navigation, presets, session, theme
+from pages.frame import core, figures, navigation, presets, session, theme, words
 from pages.frame import settings as codec
 from pillar_core import plots
 from pillar_core.types import Provenance
@@ -14,12 +14,7 @@ _DATA = "Fashion-MNIST through EfficientNet-Lite0: 1,800 private images, 200 pub
 navigation.begin()
 settings = session.current()
 
-theme.front(
-    "Learn from private data. Limit what it reveals about anyone.",
-    "A small <b>public</b> part of the data shows in which directions the signal lies. The <b>private</b> rows then train a model in those "
-    "few directions only, under noise that limits, by the privacy budget ε, what the model can tell about any "
-    "one row. Fewer directions, less noise; too few, and the signal is lost: try it live.",
-)
+words.title("home")
 
 first, second = st.container(), st.container()
 doors, picture = (second, first) if theme.is_narrow() else (first, second)
@@ -66,11 +61,4 @@ for row in (presets.PRESETS[:3], presets.PRESETS[3:]):
             st.markdown(preset.notice)
             navigation.link("explore", "Open", changes=dataclasses.asdict(codec.Settings()) | dict(preset.changes))
 
-with st.expander("How this was computed", icon=":material/science:"):
-    st.markdown(
-        "1. A tenth of the train rows is public. Its mean and its principal directions cost no privacy.\n"
-        "2. The private rows are projected on the first k directions and scaled to length one.\n"
-        "3. A linear classifier is trained by gradient descent. Each row's gradient is clipped, the sum gets Gaussian noise.\n"
-        "4. An accountant turns noise and steps into ε, an upper bound on what the model can reveal about one row.\n\n"
-        "The curves come from the starter records in `cache/starter`; `python -m pillar_core starter` rebuilds them."
-    )
+words.explained("home")

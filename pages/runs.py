@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from pages.frame import failures, history, navigation, session, theme
+from pages.frame import failures, history, navigation, session, words
 from pages.parts.runs import jobs as runs_jobs
 from pages.parts.runs import papers as runs_papers
 from pages.parts.runs import plan as runs_plan
@@ -14,11 +14,7 @@ navigation.begin()
 settings = session.current()
 history.look(settings)
 
-theme.title(
-    "Runs, from plan to paper",
-    "A grid of learners and privacy budgets ε is <b>counted before it starts</b>, goes on without this window, and ends in a cache that "
-    "you can carry away as one file.",
-)
+words.title("runs")
 
 with failures.shown("The runs could not be read."):
     with st.spinner("Reading the cache …"):
@@ -33,11 +29,5 @@ with failures.shown("The runs could not be read."):
     else:
         runs_results.panel(settings, runs)
 
-with st.expander("How this is kept", icon=":material/inventory_2:"):
-    st.markdown(
-        "A run's name in the cache is the fingerprint of its settings and of the versions of the code that made it, so a change of code "
-        "never shows old numbers as new. `python -m pillar_core cache export runs.zip` carries records to another machine; features stay "
-        "unless they are asked for. `cache import runs.zip` shows them there as imported, beside your own runs and never in their place; "
-        "with `--trust`, for files that you made yourself, they count as runs of that machine. Intervals are 95 % Student t over seeds."
-    )
+words.explained("runs")
 runs_server.panel()

@@ -50,16 +50,10 @@ def metrics(*numbers: tuple[str, str, str]) -> None:
         column.metric(label, value, help=hint, border=True)
 
 
-def title(text: str, lede: str) -> None:
-    """The page's title with its one-sentence answer to “what can I do here?”."""
-    with st.container(key="page-title", gap=None):
-        st.title(text, anchor=False)
-        st.html(f'<p class="pillar-lede">{lede}</p>')
-
-
-def front(text: str, lede: str) -> None:
-    """The front page's title: larger, under the colours of the budgets."""
-    with st.container(key="front-title", gap=None):
-        st.html('<div class="pillar-rule"></div>')
+def title(text: str, lede: str, *, is_front: bool = False) -> None:
+    """The page's title with its one-sentence answer to “what can I do here?”; the front page's is larger, under the budgets' colours."""
+    with st.container(key="front-title" if is_front else "page-title", gap=None):
+        if is_front:
+            st.html('<div class="pillar-rule"></div>')
         st.title(text, anchor=False)
         st.html(f'<p class="pillar-lede">{lede}</p>')
