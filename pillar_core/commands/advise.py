@@ -9,20 +9,6 @@ from pillar_core.commands.options import features_of
 from pillar_core.studies.advice import Advice, advise
 
 
-def add(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """Declares the command."""
-    parser = subparsers.add_parser("advise", help="which learner and public set to take, and what accuracy to expect")
-    shared.add_data(parser)
-    parser.add_argument("--candidates", nargs="+", default=[], help="public sets to weigh: registered names or files")
-    parser.add_argument("--epsilon", type=float, default=1.0, help="privacy budget ε")
-    parser.add_argument("--delta", type=float, default=1e-5)
-    parser.add_argument("--relation", default="add_or_remove_one", help="add_or_remove_one or replace_one")
-    parser.add_argument("--target-accuracy", type=float, help="in [0, 1]: look for the smallest ε that should reach it")
-    parser.add_argument("--seed", type=int, default=0, help="of the split and of the plays on public rows")
-    parser.add_argument("--json", action="store_true", help="print the advice as JSON")
-    parser.set_defaults(command=command)
-
-
 def command(options: argparse.Namespace) -> int:
     """Prints the sentence, its grounds, and what every learner should reach."""
     split = shared.load_split(options, seed=options.seed)

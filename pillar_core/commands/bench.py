@@ -1,7 +1,6 @@
 """`bench`: the tables of docs/research.md, made again."""
 
 import argparse
-from pathlib import Path
 
 from pillar_core.commands.options import method_settings, show_progress
 from pillar_core.data.cards import default_backbone
@@ -10,25 +9,6 @@ from pillar_core.runs.loading import load_features
 from pillar_core.runs.splitting import named_features
 from pillar_core.spreadsheets import without_formulas
 from pillar_core.studies import benchmark
-
-
-def add(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """Declares the command."""
-    studies = subparsers.add_parser("bench", help="the tables of docs/research.md, made again").add_subparsers(
-        required=True, metavar="study"
-    )
-    parser = studies.add_parser("learners", help="learners by their own rules against PILLAR picked on test rows")
-    parser.add_argument("--sets", default=",".join(benchmark.SETS), help="comma-separated registered sets ('' for none)")
-    parser.add_argument("--features", type=Path, help="a folder of npz feature files, which join the sets")
-    hint = f"NAME or NAME:SETTING=VALUE,…; the first is held against the others (default: {', '.join(benchmark.LEARNERS)})"
-    parser.add_argument("--learner", action="append", help=hint)
-    parser.add_argument("--epsilon", default="0.1,0.3,1,3", help="comma-separated budgets, δ = 1e-5, add or remove one")
-    parser.add_argument("--seeds", type=int, default=5, help="runs a cell; seed s sets split and noise")
-    parser.add_argument("--first-seed", type=int, default=0)
-    parser.add_argument("--public-per-class", type=int, help="public rows a class (default: a tenth of the train rows)")
-    parser.add_argument("--no-oracle", action="store_true", help="leave out PILLAR picked on test rows, which takes most of the time")
-    parser.add_argument("--output", help="CSV file of the single runs")
-    parser.set_defaults(command=learners)
 
 
 def learners(options: argparse.Namespace) -> int:

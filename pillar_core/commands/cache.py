@@ -12,30 +12,6 @@ from pillar_core.runs import imported
 UNITS = {"kB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 
 
-def add(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """Declares the command."""
-    parser = subparsers.add_parser("cache", help="list, verify, prune, export or import cached results")
-    actions = parser.add_subparsers(required=True, metavar="action")
-    listing = actions.add_parser("ls", help="what the cache holds, by kind")
-    listing.add_argument("--kind", choices=store.KINDS, help="its entries one by one, longest unused first")
-    listing.set_defaults(command=_ls)
-    verify = actions.add_parser("verify", help="compare every entry with its checksum; 1 where one is damaged")
-    verify.add_argument("--remove", action="store_true", help="remove damaged entries; they are computed again when asked for")
-    verify.set_defaults(command=_verify)
-    prune = actions.add_parser("prune", help="remove the longest unused entries, features first, records last")
-    prune.add_argument("--to", required=True, metavar="SIZE", help="the size to keep at most, such as 500MB or 5GB")
-    prune.set_defaults(command=_prune)
-    export = actions.add_parser("export", help="write records into one zip file, for another machine")
-    export.add_argument("file", help="the zip file to write")
-    _add_arrays(export, "take features along as well; they may be private")
-    export.set_defaults(command=_export)
-    import_ = actions.add_parser("import", help="take in records of a zip file that `export` wrote; each is checked and marked as imported")
-    import_.add_argument("file", help="the zip file to read")
-    import_.add_argument("--trust", action="store_true", help="the file is your own: its records answer like runs made here")
-    _add_arrays(import_, "accept features as well; with --trust")
-    import_.set_defaults(command=_import)
-
-
 def byte_count(text: str) -> int:
     """A size in words, such as 500MB or 5 GB or 1000000, as bytes.
 
@@ -60,10 +36,6 @@ def size_words(count: int) -> str:
         if count >= unit:
             return f"{count / unit:.1f} {name}"
     return f"{count} bytes"
-
-
-def _add_arrays(parser: argparse.ArgumentParser, hint: str) -> None:
-    parser.add_argument("--features", action="store_true", help=hint)
 
 
 def _ls(options: argparse.Namespace) -> int:

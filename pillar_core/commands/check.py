@@ -4,17 +4,7 @@ import argparse
 from pathlib import Path
 
 from pillar_core.errors import DataError
-from pillar_core.studies.check import FIELDS, SAMPLERS, check_run
-
-
-def add(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """Declares the command."""
-    parser = subparsers.add_parser("check", help="the certified ε of your own training, and what its library would say")
-    parser.add_argument("script", nargs="?", help="Python script or configuration; read, never run")
-    for field in FIELDS.values():
-        parser.add_argument(f"--{field.name.replace('_', '-')}", type=field.kind, help=field.help)
-    parser.add_argument("--sampler", choices=list(SAMPLERS), help="how batches are drawn (default: the script's, else poisson)")
-    parser.set_defaults(command=command)
+from pillar_core.studies.check import FIELDS, check_run
 
 
 def command(options: argparse.Namespace) -> int:

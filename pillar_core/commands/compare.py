@@ -15,32 +15,10 @@ from pillar_core.runs.sweep import sweep
 from pillar_core.spreadsheets import without_formulas
 from pillar_core.studies.compare import views as compare_views
 from pillar_core.studies.compare.learners import applicable, compare_grid, summary
-from pillar_core.studies.compare.views import COMPARE_VIEWS, Setup
+from pillar_core.studies.compare.views import Setup
 from pillar_core.types import SemiPrivateSplit
 
 BUDGETS = "budgets"
-
-
-def add(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """Declares the command."""
-    parser = subparsers.add_parser("compare", help="every learner that fits the data, at the same budgets")
-    shared.add_data(parser)
-    views = "; ".join(f"{name}: {view.title} ({view.source})" for name, view in COMPARE_VIEWS.items())
-    parser.add_argument(
-        "--view", default=BUDGETS, choices=(BUDGETS, *COMPARE_VIEWS), help=f"what varies ({BUDGETS}: ε and learner; {views})"
-    )
-    parser.add_argument("--other", help="for the view shift: the data set or file whose rows become public instead")
-    parser.add_argument("--methods", help="comma-separated names (default: all that can run)")
-    parser.add_argument("--epsilon", default="0.1,0.3,0.7", help="comma-separated budgets")
-    parser.add_argument("--delta", type=float, default=1e-5)
-    parser.add_argument("--relation", default="add_or_remove_one", help="add_or_remove_one or replace_one")
-    parser.add_argument("--accountant", default="auto", help="see `list accountants`")
-    parser.add_argument("--seeds", type=int, default=3, help="runs per cell; seed s sets split and run")
-    parser.add_argument("--first-seed", type=int, default=0, help="the smallest of these seeds")
-    parser.add_argument("--score", default="accuracy", choices=("accuracy", "balanced_accuracy", "auc"))
-    parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="a setting of every learner that has it")
-    parser.add_argument("--output", help="CSV file of the single runs")
-    parser.set_defaults(command=command)
 
 
 def command(options: argparse.Namespace) -> int:

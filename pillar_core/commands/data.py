@@ -10,21 +10,6 @@ from pillar_core.errors import SettingError
 from pillar_core.types import Dataset
 
 
-def add(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """Declares the command."""
-    parser = subparsers.add_parser("data", help="data sets: what is here, how to get the others, what one holds")
-    parser.add_argument(
-        "name", nargs="?", help="a data set, such as ham10000, torchvision:cifar10 or hub:<owner>/<name>; none: all of them"
-    )
-    parser.add_argument("--download", action="store_true", help="fetch it where its files are not here, then read it")
-    parser.add_argument("--read", action="store_true", help="read it and say what it holds")
-    parser.add_argument("--forget", action="store_true", help="delete what decoding its images kept in the cache; its files stay")
-    parser.add_argument(
-        "--dataset-setting", action="append", default=[], metavar="NAME=VALUE", help="a setting of the data set, such as root"
-    )
-    parser.set_defaults(command=command)
-
-
 def command(options: argparse.Namespace) -> int:
     """Prints it."""
     if options.name is None:

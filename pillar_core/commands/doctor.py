@@ -29,12 +29,6 @@ PACKAGES = (
 )
 
 
-def add(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """Declares the command."""
-    parser = subparsers.add_parser("doctor", help="versions, device, cache and what is missing")
-    parser.set_defaults(command=command)
-
-
 def command(options: argparse.Namespace) -> int:
     """Prints the state; 1 where a package is missing."""
     versions = {name: _version(name) for name in PACKAGES}

@@ -3,23 +3,7 @@
 import argparse
 from typing import Any
 
-from pillar_core import accounting, params
-
-
-def add(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """Declares both commands."""
-    forward = subparsers.add_parser("epsilon", help="the ε of Gaussian steps with a given noise multiplier")
-    forward.add_argument("noise_multiplier", type=float, help=params.NOISE_MULTIPLIER.help)
-    forward.set_defaults(command=epsilon)
-    backward = subparsers.add_parser("noise", help="the noise multiplier that keeps Gaussian steps within ε")
-    backward.add_argument("epsilon", type=float, help=params.EPSILON.help)
-    backward.set_defaults(command=noise)
-    for parser in (forward, backward):
-        parser.add_argument("--sampling-probability", type=float, default=1.0, help="Poisson sampling probability q in (0, 1]")
-        parser.add_argument("--steps", type=int, default=1, help=params.STEPS.help)
-        parser.add_argument("--delta", type=float, default=params.DELTA.default, help=params.DELTA.help)
-        parser.add_argument("--accountant", default="auto", help="see `list accountants`")
-        parser.add_argument("--relation", default="add_or_remove_one", help="add_or_remove_one or replace_one")
+from pillar_core import accounting
 
 
 def epsilon(options: argparse.Namespace) -> int:

@@ -10,31 +10,11 @@ import numpy as np
 
 from pillar_core import store
 from pillar_core.arrays import Array
-from pillar_core.backbones.cards import BATCH_SIZE, DEVICE
 from pillar_core.commands import options as shared
 from pillar_core.data import DATASETS, downloading, load_dataset
 from pillar_core.errors import DataError, StoreError
 from pillar_core.runs.loading import read, through_backbone
 from pillar_core.types import Dataset, FeatureSet
-
-
-def add(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """Declares the command."""
-    parser = subparsers.add_parser("extract", help="images through a backbone, into the cache; goes on after a kill")
-    parser.add_argument("--dataset", required=True, help="a registered data set, or a npz, folder or zip of images")
-    parser.add_argument(
-        "--dataset-setting", action="append", default=[], metavar="NAME=VALUE", help="a setting of the data set, such as root"
-    )
-    parser.add_argument("--download", action="store_true", help="fetch the data set where its files are not here")
-    parser.add_argument(
-        "--backbone", required=True, help="see `list backbones`; options follow a ?, as in timm:resnet50.tv_in1k?input_size=160"
-    )
-    parser.add_argument("--weights", metavar="FILE", help="the backbone's weights (safetensors or a PyTorch state dictionary)")
-    parser.add_argument("--device", default=DEVICE.default, help=f"{DEVICE.help} ({DEVICE.range})")
-    parser.add_argument("--batch-size", type=int, default=BATCH_SIZE.default, help=f"{BATCH_SIZE.help} ({BATCH_SIZE.range})")
-    parser.add_argument("--trust-program", action="store_true", help="run a torchscript: or onnx: file, which is a program, confined")
-    parser.add_argument("--output", metavar="FILE", help="write the features into a npz file as well")
-    parser.set_defaults(command=command)
 
 
 def command(options: argparse.Namespace) -> int:

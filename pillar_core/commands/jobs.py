@@ -7,13 +7,6 @@ from pillar_core import store
 from pillar_core.jobs import server as jobs_server
 
 
-def add(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """Declares the command."""
-    parser = subparsers.add_parser("jobs", help="serve this cache folder's jobs until they are done")
-    parser.add_argument("--idle-minutes", type=float, default=10.0, help="stop after so long without work")
-    parser.set_defaults(command=command)
-
-
 def command(options: argparse.Namespace) -> int:
     """Serves; 1 where another process already does."""
     folder = store.default().root

@@ -38,13 +38,6 @@ WHAT: Mapping[str, Registry[Any]] = {f"{registry.what.replace(' ', '-')}s": regi
 """Every registry by the word that `list` takes."""
 
 
-def add(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """Declares the command."""
-    parser = subparsers.add_parser("list", help="what there is by name: methods, datasets, scores …; or what is known of one of them")
-    parser.add_argument("what", nargs="?", help=f"one of {', '.join(WHAT)}, or the name of an item")
-    parser.set_defaults(command=command)
-
-
 def command(options: argparse.Namespace) -> int:
     """Prints it."""
     if options.what in WHAT or options.what is None:

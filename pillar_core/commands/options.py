@@ -22,43 +22,6 @@ from pillar_core.types import FeatureSet, Progress, SemiPrivateSplit
 _SECONDS_BETWEEN_LINES = 1.0
 
 
-def add_data(parser: argparse.ArgumentParser) -> None:
-    """Options that name features and their split."""
-    group = parser.add_argument_group("data")
-    group.add_argument("--dataset", default="digits", help="a registered data set, or a file: npz, csv, parquet, folder or zip of images")
-    group.add_argument("--dataset-setting", action="append", default=[], metavar="NAME=VALUE", help="a setting of a generated data set")
-    group.add_argument("--backbone", help="features of images: a registered backbone (default: as the card says, else numbers as they are)")
-    group.add_argument("--public-fraction", type=float, help="share of the train rows that is public, in (0, 1)")
-    group.add_argument("--public-per-class", type=int, help="public rows a class, instead")
-    group.add_argument("--public", help="another data set or file whose train rows are public, instead")
-    group.add_argument("--allow-overlap", action="store_true", help="accept public rows that are private rows")
-    group.add_argument("--split-seed", type=int, help="seed of the split (default: the run's seed)")
-
-
-def add_budget(parser: argparse.ArgumentParser) -> None:
-    """Options that name a budget."""
-    group = parser.add_argument_group("privacy")
-    group.add_argument("--epsilon", type=float, help=f"{params.EPSILON.help} ({params.EPSILON.range}; inf: no noise)")
-    group.add_argument("--delta", type=float, default=params.DELTA.default, help=f"{params.DELTA.help} ({params.DELTA.range})")
-    group.add_argument("--relation", default="add_or_remove_one", help="add_or_remove_one or replace_one")
-    group.add_argument("--accountant", default="auto", help="see `list accountants`")
-
-
-def add_persons(parser: argparse.ArgumentParser) -> None:
-    """Options that say whose rows are whose."""
-    group = parser.add_argument_group("several rows of one person")
-    group.add_argument("--persons", metavar="FILE", help="text that names the person of each train row, a line each: ε is then a person's")
-    group.add_argument("--rows-per-person", type=int, default=1, help="rows of a person that are kept (1: the first, or as declared)")
-
-
-def add_class_names(parser: argparse.ArgumentParser) -> None:
-    """Options that bring class names into the feature space, for a start from text."""
-    group = parser.add_argument_group("class names")
-    hint = "class names as vectors: an npz with text_embeddings, or open_clip:<model>; for initialisation=text"
-    group.add_argument("--text-embeddings", metavar="SOURCE", help=hint)
-    group.add_argument("--text-weights", metavar="FILE_OR_TAG", help="weights of that model: a file, or a tag of its hub")
-
-
 def printer(*, unit: str = "rows") -> Progress:
     """A line on standard error that says how far it is and, from what was done since the start, how long it will take."""
     begun: tuple[float, int] | None = None

@@ -19,26 +19,6 @@ from pillar_core.spreadsheets import without_formulas
 from pillar_core.studies import papers
 
 
-def add(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """Declares the command."""
-    parser = subparsers.add_parser("papers", help="published tables beside our own runs")
-    actions = parser.add_subparsers(required=True, metavar="action")
-    actions.add_parser("list", help="every published table and figure: runnable, shown on a page, or why not").set_defaults(command=_list)
-    show = actions.add_parser("show", help="a table's published numbers")
-    show.add_argument("table", help="a runnable table, or “paper, item” such as 'gsd, Table 1'; see `papers list`")
-    show.set_defaults(command=_show)
-    run = actions.add_parser("run", help="train a table's grid and lay it beside the published numbers")
-    run.add_argument("table", help="see `papers list`")
-    run.add_argument("--dataset", help="the part of the table for this private data set (default: those given with --data, else the first)")
-    run.add_argument("--data", action="append", default=[], metavar="DATASET=NAME", help="where its features are: a file or a stored name")
-    run.add_argument("--get", action="store_true", help="fetch the paper's own data sets and weights, and run every part of the table")
-    run.add_argument("--dry-run", action="store_true", help="with --get: say what it would fetch and train, and stop")
-    run.add_argument("--seeds", type=int, help="runs per cell (default: the paper's number; 2 on stand-in rows)")
-    run.add_argument("--scheduler", help="jobs, or the address of a cluster (default: train in this process)")
-    run.add_argument("--output", help="CSV file")
-    run.set_defaults(command=_run)
-
-
 def _list(options: argparse.Namespace) -> int:
     items = papers.catalogue()
     where = {"run": "papers run ", "page": "app, page ", "no": ""}

@@ -12,23 +12,6 @@ from pillar_core.runs.run import run_spec
 from pillar_core.types import RunRecord, RunSpec
 
 
-def add(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """Declares the command."""
-    parser = subparsers.add_parser("run", help="train one learner within a privacy budget")
-    parser.add_argument("--method", default="pillar", help="see `list methods`")
-    shared.add_data(parser)
-    shared.add_persons(parser)
-    shared.add_class_names(parser)
-    shared.add_budget(parser)
-    parser.add_argument("--seed", type=int, default=0, help="seed of an experiment")
-    parser.add_argument("--release", action="store_true", help="secret noise from the operating system instead of a seed")
-    parser.add_argument("--preset", help="named settings of the method, such as paper")
-    parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="a setting of the method, such as k=40")
-    parser.add_argument("--export", metavar="FILE", help="write the model (release runs only)")
-    parser.add_argument("--json", action="store_true", help="print the record as JSON")
-    parser.set_defaults(command=command)
-
-
 def command(options: argparse.Namespace) -> int:
     """Runs it."""
     METHODS[options.method]

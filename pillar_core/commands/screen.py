@@ -11,37 +11,12 @@ import pandas as pd
 
 from pillar_core import params, plots
 from pillar_core.commands.options import show_progress
-from pillar_core.screening import MODELS, SCORES, screen
+from pillar_core.screening import SCORES, screen
 from pillar_core.spreadsheets import without_formulas
 from pillar_core.studies.screening.answers import Ask, computed, feature_sets_of, is_of_features, sets_of
 from pillar_core.types import Dataset, FeatureSet
 
 Rows = Dataset | FeatureSet
-
-
-def add(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """Declares the command."""
-    parser = subparsers.add_parser("screen", help="rank public sets for a private one")
-    parser.add_argument("--private", required=True, help="a registered data set, or a npz, folder or zip of images")
-    parser.add_argument(
-        "--public",
-        required=True,
-        nargs="+",
-        help="candidates: the same, name~0.5 for a shifted drawn set, a+b for a mixture; part: a tenth of --private, own_half: a yardstick",
-    )
-    parser.add_argument("--score", nargs="+", default=["gsd"], help=f"any of {', '.join(SCORES)}")
-    parser.add_argument("--model", default="probe", help=f"{', '.join(MODELS)}, or timm:NAME?weights=FILE[&layers=…|&lora=8]")
-    parser.add_argument("--k", type=int, default=16, help="directions that are compared")
-    parser.add_argument("--examples", type=int, default=2000, help="rows of each set")
-    parser.add_argument("--repeats", type=int, default=3, help="draws of rows and labels, for intervals")
-    parser.add_argument("--epsilon", type=float, help="rank from one private release at this ε (default: a non-private diagnostic)")
-    parser.add_argument("--delta", type=float, default=1e-5)
-    parser.add_argument("--seed", type=int, default=0, help="of everything public, and of the noise unless --release")
-    parser.add_argument("--release", action="store_true", help="draw the noise from the operating system: for a ranking that is published")
-    parser.add_argument("--allow-overlap", action="store_true", help="accept public rows that are private rows")
-    parser.add_argument("--output", help="CSV file of the table")
-    parser.add_argument("--report", help="HTML file with the ranking as a figure")
-    parser.set_defaults(command=command)
 
 
 def command(options: argparse.Namespace) -> int:

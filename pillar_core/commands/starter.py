@@ -7,14 +7,6 @@ from pillar_core.commands.options import show_progress
 from pillar_core.runs import starter
 
 
-def add(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """Declares the command."""
-    parser = subparsers.add_parser("starter", help="rebuild what ships for the first paint from embedded data")
-    parser.add_argument("--check", action="store_true", help="only say whether every record is there for the current code")
-    parser.add_argument("--features", action="store_true", help="rebuild the features of the images that come with the library instead")
-    parser.set_defaults(command=command)
-
-
 def command(options: argparse.Namespace) -> int:
     """Rebuilds, or checks: exit status 1 where records are missing."""
     if options.features:

@@ -18,17 +18,6 @@ from pillar_core.spreadsheets import without_formulas
 from pillar_core.store.codec import decode_yaml
 
 
-def add(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """Declares the command."""
-    parser = subparsers.add_parser("sweep", help="train a grid of runs, from the cache where it can")
-    parser.add_argument("grid", help="YAML or JSON: dataset (a name or a file), method, epsilon, k, seed …, each a value or a list")
-    parser.add_argument("--output", help="CSV file (default: standard output)")
-    parser.add_argument("--count", action="store_true", help="only say how many runs there are and how many are cached")
-    parser.add_argument("--scheduler", help="jobs, or the address of a cluster (default: train in this process)")
-    parser.add_argument("--gpu", action="store_true", help="only on workers that offer GPU=1; with --scheduler")
-    parser.set_defaults(command=command)
-
-
 def command(options: argparse.Namespace) -> int:
     """Runs it; 1 where a run was refused.
 
@@ -47,9 +36,7 @@ def command(options: argparse.Namespace) -> int:
     if options.count:
         return 0
     table = pd.concat([_run(grid, options) for grid in grids], ignore_index=True)
-    text = without_formulas(table).to_csv(options.output, index=False)
-    if text is not None:
-        sys.stdout.write(text)
+    without_formulas(table).to_csv(options.output or sys.stdout, index=False)
     return 1 if table["error_message"].notna().any() else 0
 
 
