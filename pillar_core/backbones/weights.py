@@ -28,8 +28,8 @@ SECOND = re.compile(r"momentum|encoder_k|target|student|ema")
 """Words in the prefix of a second copy of the network, which is taken only where there is no other."""
 HEAD = re.compile(r"(^|\.)(fc|head|heads|classifier|last_linear|pre_logits|projector|predictor|prototypes|projection_head)(\.|$)")
 COUNTER = "num_batches_tracked"
-RENAMED = ((re.compile(r"(denselayer\d+\.(?:norm|relu|conv))\.(?=[12]\.)"), r"\1"),)
-"""Old spellings of tensor names: torchvision's first DenseNet files."""
+FORMER = re.compile(r"(denselayer\d+\.(?:norm|relu|conv))\.(?=[12]\.)")
+"""Old spellings of tensor names, with one dot more: torchvision's first DenseNet files."""
 LARGEST_UPLOAD = 2 << 30
 """Bytes; the largest listed network has 1.4 billion."""
 _SHOWN = 5
@@ -111,7 +111,7 @@ def fill(network: "torch.nn.Module", path: Path, *, what: str) -> tuple[str, ...
             another network, each by name.
     """
     wanted = network.state_dict()
-    tensors = {_renamed(name): tensor for name, tensor in read_tensors(path).items()}
+    tensors = {FORMER.sub(r"\1", name): tensor for name, tensor in read_tensors(path).items()}
     prefix = _best_prefix(tensors, [name for name in wanted if not name.endswith(COUNTER)])
     matched = {name.removeprefix(prefix): tensor for name, tensor in tensors.items() if name.startswith(prefix)}
     _compare(wanted, matched, path=path, what=what)
@@ -178,20 +178,11 @@ def _flat(value: Any, at: tuple[str, ...]) -> "Iterable[tuple[tuple[str, ...], t
                 yield from _flat(inner, (*at, name))
 
 
-def _renamed(name: str) -> str:
-    for old, new in RENAMED:
-        name = old.sub(new, name)
-    return name
-
-
 def _first_line(error: Exception) -> str:
     return (str(error).splitlines() or [type(error).__name__])[0][:200]
 
 
 @functools.lru_cache(maxsize=64)
 def _hashed(path: Path, *version: int) -> str:
-    digest = hashlib.sha256()
     with path.open("rb") as file:
-        while chunk := file.read(1 << 22):
-            digest.update(chunk)
-    return digest.hexdigest()
+        return hashlib.file_digest(file, "sha256").hexdigest()

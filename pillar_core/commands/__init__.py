@@ -55,7 +55,7 @@ def _add_commands(above: argparse.ArgumentParser, commands: Mapping[str, Any], *
 
 def _add_options(parser: "argparse._ActionsContainer", options: Mapping[str, Mapping[str, Any]]) -> None:
     for name, said in options.items():
-        how = {word: one.format(**_WORDS) if isinstance(one, str) else one for word, one in said.items()}
+        how: dict[str, Any] = {word: one.format(**_WORDS) if isinstance(one, str) else one for word, one in said.items()}
         how |= {"type": _KINDS[how["type"]]} if "type" in how else {}
         how |= {"choices": _CHOICES[how["choices"]]} if isinstance(how.get("choices"), str) else {}
         parser.add_argument(name, **how)

@@ -8,21 +8,8 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from pillar_core.errors import StoreError
-from pillar_core.store import codec
-from pillar_core.store.entry import (
-    HEADER_SIZE,
-    IMPORTED,
-    KINDS,
-    Damaged,
-    Entry,
-    check_file,
-    checked_kind,
-    checked_name,
-    checked_payload,
-    copy_entry,
-    entry_path,
-    write_entry,
-)
+from pillar_core.store import codec, entry
+from pillar_core.store.entry import Damaged, Entry
 from pillar_core.store.files import write_whole
 
 LARGEST_RECORD = 1_000_000
@@ -55,9 +42,9 @@ def write(path: Path, root: Path, entries: Sequence[Entry], note: Callable[[str]
         with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED, allowZip64=True) as archive:
             archive.comment = _MARK.encode()
             for item in entries:
-                source = entry_path(root, item.kind, item.key)
+                source = entry.entry_path(root, item.kind, item.key)
                 try:
-                    check_file(source, item.kind, item.key)
+                    entry.check_file(source, item.kind, item.key)
                     archive.write(source, f"{item.kind}/{item.key}")
                 except (Damaged, FileNotFoundError) as error:
                     note(f"{item.kind} {item.key} was left out of the export: {error}")
@@ -79,13 +66,13 @@ def read(path: Path, root: Path, kinds: Sequence[str], *, room: int | None, prob
         OSError, zipfile.BadZipFile: it cannot be read, or `root` not written.
     """
     for kind in kinds:
-        checked_kind(kind)
+        entry.checked_kind(kind)
     added, present, refused = 0, 0, []
     with zipfile.ZipFile(path) as archive:
         if archive.comment != _MARK.encode():
             raise StoreError(f"{path} is a zip file, but no export of this cache; use `python -m pillar_core cache export`.")
         named = [(member, *member.filename.partition("/")[::2]) for member in archive.infolist()]
-        wanted = [one for one in named if one[1] in kinds or one[1] not in KINDS]
+        wanted = [one for one in named if one[1] in kinds or one[1] not in entry.KINDS]
         _check_sizes(path, sum(member.file_size for member, _, _ in wanted if member.compress_type == zipfile.ZIP_STORED), room)
         for count, (member, kind, key) in enumerate(wanted):
             try:
@@ -118,18 +105,18 @@ def _check_sizes(path: Path, wanted: int, room: int | None) -> None:
 def _take(
     archive: zipfile.ZipFile, member: zipfile.ZipInfo, root: Path, kind: str, key: str, problem_of: Callable[[Any], str] | None
 ) -> bool:
-    checked_name(kind, key)
-    if member.compress_type != zipfile.ZIP_STORED or member.file_size < HEADER_SIZE:
+    entry.checked_name(kind, key)
+    if member.compress_type != zipfile.ZIP_STORED or member.file_size < entry.HEADER_SIZE:
         raise Damaged("it is not stored as this cache stores")
     if problem_of is None:
         with archive.open(member) as source:
-            return copy_entry(root, kind, key, source)
+            return entry.copy_entry(root, kind, key, source)
     if member.file_size > LARGEST_RECORD:
         raise Damaged(f"a record has at most {LARGEST_RECORD:,} bytes; this one has {member.file_size:,}")
-    payload = checked_payload(archive.read(member), kind, key)
+    payload = entry.checked_payload(archive.read(member), kind, key)
     value = codec.decode_json(payload)
     problem = problem_of(value)
     if problem:
         raise Damaged(problem)
     whole = codec.encode_json(value)  # refuses what was written otherwise and cannot be read as text
-    return not entry_path(root, kind, key).exists() and write_entry(root, IMPORTED, key, lambda out: out.write(whole))
+    return not entry.entry_path(root, kind, key).exists() and entry.write_entry(root, entry.IMPORTED, key, lambda out: out.write(whole))

@@ -21,7 +21,6 @@ KINDS: Final = ("record", IMPORTED, "arrays", "calibration", "blob")
 SUFFIX: Final = {"record": ".json", IMPORTED: ".json", "arrays": ".npz", "calibration": ".json", "blob": ".bin"}
 _MAGIC = "pillar-store-1"
 _KEY = re.compile(r"[a-z0-9][a-z0-9_-]{0,95}")
-_CHUNK = 1 << 20
 
 
 class Damaged(Exception):
@@ -115,18 +114,9 @@ def check_file(path: Path, kind: str, key: str) -> None:
         FileNotFoundError, Damaged: as `read_payload`.
     """
     with path.open("rb") as file:
-        check_stream(file, kind, key)
-
-
-def check_stream(file: BinaryIO, kind: str, key: str) -> None:
-    """Like `check_file`, for an open file."""
-    size, checksum = _parse_header(file.read(HEADER_SIZE), kind, key)
-    digest, seen = hashlib.sha256(), 0
-    while chunk := file.read(_CHUNK):
-        digest.update(chunk)
-        seen += len(chunk)
-    if seen != size or digest.hexdigest() != checksum:
-        raise Damaged("its checksum does not match its content")
+        size, checksum = _parse_header(file.read(HEADER_SIZE), kind, key)
+        if _summed(file) != (size, checksum):
+            raise Damaged("its checksum does not match its content")
 
 
 def write_entry(root: Path, kind: str, key: str, fill: Callable[[BinaryIO], object]) -> bool:
@@ -162,14 +152,19 @@ def copy_entry(root: Path, kind: str, key: str, source: IO[bytes]) -> bool:
 def _write(file: BinaryIO, kind: str, key: str, fill: Callable[[BinaryIO], object]) -> None:
     file.write(b" " * HEADER_SIZE)
     fill(file)
-    size = file.seek(0, os.SEEK_END) - HEADER_SIZE
     file.seek(HEADER_SIZE)
-    digest = hashlib.sha256()
-    while chunk := file.read(_CHUNK):
-        digest.update(chunk)
+    size, checksum = _summed(file)
     file.seek(0)
-    line = f"{_MAGIC} {kind} {key} {size} {digest.hexdigest()}"
-    file.write(line.ljust(HEADER_SIZE - 1).encode() + b"\n")
+    file.write(f"{_MAGIC} {kind} {key} {size} {checksum}".ljust(HEADER_SIZE - 1).encode() + b"\n")
+
+
+def _summed(file: BinaryIO) -> tuple[int, str]:
+    """Bytes that are left in the file, and their SHA-256."""
+    digest, size = hashlib.sha256(), 0
+    while chunk := file.read(1 << 20):
+        digest.update(chunk)
+        size += len(chunk)
+    return size, digest.hexdigest()
 
 
 def _claim(temporary: Path, path: Path, kind: str, key: str) -> bool:

@@ -21,7 +21,7 @@ from pillar_core.errors import SettingError
 from pillar_core.params import Param, setting
 from pillar_core.types import Dataset
 
-__all__ = ["GaussianMixtureSettings", "bayes_accuracy", "distance_margin", "eigengap", "eigenvalues", "paper_margin", "xi", "xi_nuisance"]
+__all__ = ["GaussianMixtureSettings", "bayes_accuracy", "distance_margin", "eigengap", "eigenvalues"]
 
 QUANTILE = 0.01
 
@@ -60,20 +60,7 @@ def eigenvalues(d: int, *, theta: float, sigma: float) -> Array:
 
 def eigengap(k: int, *, theta: float) -> float:
     """Δ_k = λ_k − λ_{k+1} for k ≥ 1: 1 − θ², θ², then 0 (equation 36 gives k = 2)."""
-    _at_least_one(k)
     return {1: 1 - theta**2, 2: theta**2}.get(k, 0.0)
-
-
-def xi(k: int) -> float:
-    """ξ_k = 1 − ‖A_kA_kᵀμ‖ of the separating direction μ, in [0, 1]: the first eigenvector, so 0 for every k ≥ 1."""
-    _at_least_one(k)
-    return 0.0
-
-
-def xi_nuisance(k: int) -> float:
-    """ξ_k of the nuisance w*, the second eigenvector where θ > 0: 1 at k = 1, 0 beyond (equation 37 has k = 2)."""
-    _at_least_one(k)
-    return 1.0 if k == 1 else 0.0
 
 
 def distance_margin(quantile: float = QUANTILE, *, sigma: float) -> float:
@@ -92,20 +79,6 @@ def bayes_accuracy(*, sigma: float) -> float:
     return NormalDist().cdf(1 / sigma)
 
 
-def paper_margin(n: int, *, d: int, theta: float, sigma: float, beta: float = 0.05) -> tuple[float, float, float]:
-    """(γ, M, γ/M) of Corollary 2: with probability 1 − β, n rows lie in a ball of radius M with distance margin γ.
-
-    A loose bound (Lemma 8's constants), often negative where `distance_margin` is near 1; θ and σ as standard deviations.
-    """
-    radius = (4 * math.sqrt(d) + 2 * math.sqrt(math.log(2 * n / beta))) * (sigma + theta)
-    return 1 - radius, 1 + radius, (1 - radius) / (1 + radius)
-
-
-def _at_least_one(k: int) -> None:
-    if not k >= 1:
-        raise SettingError(f"k must be at least 1; got {k!r}.")
-
-
 def _read(settings: GaussianMixtureSettings, seed: int, download: bool) -> Dataset:
     theta, sigma = settings.deviations
     frame = rng.stream(seed, "gaussian_mixture", "directions").standard_normal((settings.d, 2))
@@ -122,7 +95,7 @@ def _read(settings: GaussianMixtureSettings, seed: int, download: bool) -> Datas
         "basis": directions,
         "eigenvalues": values,
         "eigengap": {k: eigengap(k, theta=theta) for k in range(1, settings.d)},
-        "xi": {k: xi(k) for k in range(1, settings.d + 1)},
+        "xi": dict.fromkeys(range(1, settings.d + 1), 0.0),  # μ is the first eigenvector
         "gamma": distance_margin(sigma=sigma),
         "gamma_quantile": QUANTILE,
         "bayes_accuracy": bayes_accuracy(sigma=sigma),

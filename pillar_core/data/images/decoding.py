@@ -141,17 +141,15 @@ def decoded(parts: Sequence[Sequence[Picture]], pixel_format: PixelFormat, *, ke
     is_large = scratch.is_large((sum(map(len, parts)), *pixel_format.shape))
     name = None if key is None or not is_large else key
     pairs = None if name is None else _stored(name, len(parts))
-    if pairs is None:
-        pairs = [_decoded(part, pixel_format, is_large) for part in parts]
-        bad = [
-            picture.path for part, (_, keep) in zip(parts, pairs, strict=True) for picture, good in zip(part, keep, strict=True) if not good
-        ]
-        _refuse_many(bad, sum(map(len, parts)), sum(map(len, parts)))
+    is_new = pairs is None
+    pairs = pairs or [_decoded(part, pixel_format, is_large) for part in parts]
+    skipped = tuple(
+        picture.path for part, (_, keep) in zip(parts, pairs, strict=True) for picture, good in zip(part, keep, strict=True) if not good
+    )
+    if is_new:
+        _refuse_many(skipped, sum(map(len, parts)), sum(map(len, parts)))
         pairs, name = _kept(name, pairs)
     rows, keep = zip(*pairs, strict=True)
-    skipped = tuple(
-        picture.path for part, good in zip(parts, keep, strict=True) for picture, is_good in zip(part, good, strict=True) if not is_good
-    )
     return Decoded(rows, keep, skipped, () if name is None else (name,))
 
 
