@@ -2,6 +2,8 @@
 
 import contextlib
 from collections.abc import Iterator, Mapping
+from importlib.metadata import version
+from typing import Any
 
 from pillar_core.errors import MissingDependencyError
 
@@ -28,6 +30,19 @@ def needed(what: str) -> Iterator[None]:
         yield
     except ImportError as error:
         raise MissingDependencyError(f"{what} needs {how_to_get(error)}.") from error
+
+
+def hidden(package: str, source: Any, name: str) -> Any:
+    """An attribute of a package's object that no public name gives.
+
+    Raises:
+        MissingDependencyError: the installed version has no such attribute.
+    """
+    try:
+        return getattr(source, name)
+    except AttributeError as error:
+        what = f"{package} {version(package)} has no {type(source).__name__}.{name}, which reading its files needs"
+        raise MissingDependencyError(f"{what}: install the version in requirements.txt, or bring the images in class folders.") from error
 
 
 def how_to_get(error: ImportError) -> str:

@@ -2,7 +2,7 @@
 
 # The order of registration is the order of every list: real sets, those that come along first, then generators.
 # isort: off
-from pillar_core.data.sets import embedded, scikit_learn_sets
+from pillar_core.data.sets import embedded
 from pillar_core.data.generators import disjunctions, drawn, gaussian_mixture, spiked_features
 
 # isort: on

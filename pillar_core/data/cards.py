@@ -119,6 +119,17 @@ class DatasetCard:
         place = self.home(root)
         return f"{fetch}By hand: {self.by_hand} Put it into {place}, or say where it lies with the setting root."
 
+    def fill(self, place: Path, fetch: Callable[[], object], *, is_there: Callable[[], bool]) -> None:
+        """Has `fetch` fill `place`, unless what is wanted is there; one process does at a time.
+
+        Raises:
+            DataError, Cancelled: as `places.fetching`.
+        """
+        if not is_there():
+            with places.fetching(self.title, place, self.by_hand):
+                if not is_there():
+                    fetch()
+
     def load(self, settings: Any = None, *, seed: int = 0, download: bool = False) -> Dataset:
         """The rows under `settings` (defaults where None), which are checked first.
 

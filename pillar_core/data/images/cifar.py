@@ -7,7 +7,6 @@ comparison followed by a reading could be raced; and MD5, all that the source pu
 """
 
 import dataclasses
-import hashlib
 import pickle
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from pillar_core.arrays import Array
+from pillar_core.data.downloading import has
 from pillar_core.data.parts import Parts
 from pillar_core.errors import DataError
 from pillar_core.registry import facts
@@ -56,7 +56,7 @@ def read_cifar(place: Path, version: Version, *, official: bool = False) -> Part
     """
     for name, expected in version.md5.items() if official else ():
         path = place / name
-        if not path.is_file() or hashlib.md5(path.read_bytes(), usedforsecurity=False).hexdigest() != expected:
+        if not has(path, f"md5:{expected}"):
             raise DataError(f"{path} is missing or has another checksum than the source's: delete {place} and fetch it again.")
     try:
         sides = [_rows(place, files, version) for files in (version.train, version.test)]

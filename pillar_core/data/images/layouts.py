@@ -18,7 +18,8 @@ from pillar_core.data.images.cifar import Version
 from pillar_core.data.images.folders import Layout, Member
 from pillar_core.data.parts import Parts
 from pillar_core.data.places import readable
-from pillar_core.errors import DataError, MissingDependencyError
+from pillar_core.errors import DataError
+from pillar_core.extras import hidden
 from pillar_core.registry import facts
 
 Split = Mapping[str, Any]
@@ -115,21 +116,6 @@ def class_of(layout: TorchvisionLayout) -> Any:
     return getattr(torchvision.datasets, layout.torchvision_class)
 
 
-def _private(source: Any, name: str) -> Any:
-    """An attribute of torchvision's data set that no public name gives.
-
-    Raises:
-        MissingDependencyError: this version of torchvision has no such attribute.
-    """
-    import torchvision
-
-    try:
-        return getattr(source, name)
-    except AttributeError as error:
-        what = f"torchvision {torchvision.__version__} has no {type(source).__name__}.{name}, which reading its files needs"
-        raise MissingDependencyError(f"{what}: install the version in requirements.txt, or arrange the images in class folders.") from error
-
-
 def _listed(layout: TorchvisionLayout, root: Path, train: list[Any], test: list[Any]) -> Layout:
     members: list[Member] = []
     names = tuple(str(name) for name in getattr(train[0], "classes", ()))
@@ -146,8 +132,8 @@ def _listed(layout: TorchvisionLayout, root: Path, train: list[Any], test: list[
 
 
 def _files_and_codes(source: Any, layout: TorchvisionLayout) -> list[tuple[str, int]]:
-    files = _private(source, layout.files)
-    codes = _private(source, layout.labels) if layout.labels else [code for _, code in files]
+    files = hidden("torchvision", source, layout.files)
+    codes = hidden("torchvision", source, layout.labels) if layout.labels else [code for _, code in files]
     paths = files if layout.labels else [path for path, _ in files]
     return [(str(path), int(code)) for path, code in zip(paths, codes, strict=True)]
 
@@ -163,8 +149,8 @@ def _arrays(source: Any) -> tuple[Array, Array]:
 def _pcam(source: Any) -> tuple[Array, Array]:
     """PatchCamelyon's patches go to disk as they are read: 262,144 of 27 kB each."""
     h5py = importlib.import_module("h5py")
-    names = _private(source, "_FILES")[_private(source, "_split")]
-    folder = _private(source, "_base_folder")
+    names = hidden("torchvision", source, "_FILES")[hidden("torchvision", source, "_split")]
+    folder = hidden("torchvision", source, "_base_folder")
     with h5py.File(folder / names["targets"][0]) as file:
         labels = np.asarray(file["y"][:, 0, 0, 0], dtype=np.int64)
     with h5py.File(folder / names["images"][0]) as file:

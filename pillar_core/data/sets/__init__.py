@@ -5,12 +5,9 @@ The order of the imports is the order of every list: embedded ones, well-known i
 
 # isort: off
 from pillar_core.data.sets import embedded
-from pillar_core.data.sets import scikit_learn_sets
 from pillar_core.data.sets import torchvision_sets
-from pillar_core.data.sets import cifar10_1
-from pillar_core.data.sets import mnist_m
+from pillar_core.data.sets import kindred_sets
 from pillar_core.data.sets import medmnist_sets
-from pillar_core.data.sets import folder_sets
 from pillar_core.data.sets import medical_sets
 from pillar_core.data.sets import fine_grained_sets
 from pillar_core.data.sets import openml_sets

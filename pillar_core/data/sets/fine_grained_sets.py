@@ -21,7 +21,7 @@ from pillar_core.errors import DataError
 from pillar_core.params import Param, setting
 
 
-def _birds(files: Tree, _: RootSettings) -> Layout:
+def _birds(files: Tree, _: RootSettings, seed: int) -> Layout:
     if files.find("train_test_split.txt") is None:
         sides = {False: files.lines("lists/train.txt"), True: files.lines("lists/test.txt")}
         entries = [Entry(path, _bird(path.split("/")[0]), in_test) for in_test, paths in sides.items() for path in paths]
@@ -58,10 +58,10 @@ def _breed(folder: str) -> str:
     return folder.partition("-")[2].replace("_", " ") or folder
 
 
-register("stanford_dogs", lambda files, _: by_lists(files, ("train_list.mat", "test_list.mat"), paths=_paths, label=_breed))
+register("stanford_dogs", lambda files, *_: by_lists(files, ("train_list.mat", "test_list.mat"), paths=_paths, label=_breed))
 
 
-register("mit_67", lambda files, _: by_lists(files, ("TrainImages.txt", "TestImages.txt")))
+register("mit_67", lambda files, *_: by_lists(files, ("TrainImages.txt", "TestImages.txt")))
 
 
 DOMAINS = ("clipart", "infograph", "painting", "quickdraw", "real", "sketch")
@@ -74,7 +74,7 @@ class DomainNetSettings(RootSettings):
     domain: str = setting(Param("domain", str, "painting", "Which of the six domains.", choices=DOMAINS))
 
 
-def _domain(files: Tree, settings: DomainNetSettings) -> Layout:
+def _domain(files: Tree, settings: DomainNetSettings, seed: int) -> Layout:
     entries, names = [], {}
     for in_test, name in ((False, f"{settings.domain}_train.txt"), (True, f"{settings.domain}_test.txt")):
         for line in files.lines(name):

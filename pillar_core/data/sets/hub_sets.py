@@ -5,7 +5,7 @@ from there without any network. By hand: the repository's parquet files, or its 
 """
 
 import dataclasses
-import hashlib
+import functools
 import io
 import re
 import shutil
@@ -21,7 +21,8 @@ from pillar_core.data.images.folders import Layout, Member
 from pillar_core.data.images.loading import assembled, load_images
 from pillar_core.data.partition import with_test_rows
 from pillar_core.data.tables import LABEL_NAMES, numbers_of
-from pillar_core.errors import DataError, MissingDependencyError, UnknownNameError
+from pillar_core.errors import DataError, UnknownNameError
+from pillar_core.extras import hidden
 from pillar_core.params import Param, setting
 from pillar_core.types import Dataset
 
@@ -53,11 +54,8 @@ def _read(repository: str, settings: HubSettings, seed: int, download: bool) -> 
         raise DataError(f"subset must be a plain word, as the repository names it; got {settings.subset!r}.")
     folder = place / (f"{KEPT}-{settings.subset}" if settings.subset else KEPT)
     has_parquet = place.is_dir() and any(path for path in place.rglob("*.parquet"))
-    if download and not folder.exists() and not has_parquet:
-        with places.fetching(card.title, place, card.by_hand):
-            if not folder.exists():
-                with downloading.for_hub():
-                    _fetch(repository, settings.subset, folder)
+    if download and not has_parquet:
+        card.fill(place, lambda: _fetch(repository, settings.subset, folder), is_there=folder.exists)
     if not folder.exists() and not has_parquet:
         return load_images(place)
     with places.readable(place):
@@ -78,7 +76,8 @@ def _fetch(repository: str, subset: str | None, folder: Path) -> None:
     scratch = folder.with_name(f".{folder.name}.part")
     shutil.rmtree(scratch, ignore_errors=True)
     try:
-        rows = datasets.load_dataset(repository, subset, cache_dir=str(scratch / "cache"))
+        with downloading.for_hub():
+            rows = datasets.load_dataset(repository, subset, cache_dir=str(scratch / "cache"))
         _refuse_changed(repository)
         _refuse_elsewhere(rows, (scratch, _hub_folder(repository)))
         rows.save_to_disk(str(scratch / "kept"))
@@ -94,9 +93,7 @@ def _refuse_changed(repository: str) -> None:
         DownloadFailedError: there were some.
     """
     for path in (_hub_folder(repository) / "blobs").glob("*"):
-        with path.open("rb") as file:
-            is_changed = BLOB.fullmatch(path.name) and hashlib.file_digest(file, "sha256").hexdigest() != path.name
-        if is_changed:
+        if BLOB.fullmatch(path.name) and not downloading.has(path, f"sha256:{path.name}"):
             path.unlink()
             raise downloading.DownloadFailedError("a file that came has another checksum than the hub says")
 
@@ -218,7 +215,7 @@ def _layout(train: Any, test: Any, image: str, label: str | None, place: Path, n
         labels, names = _words(rows, column)
         classes = classes or names
         raw = rows.cast_column(image, datasets.Image(decode=False)).select_columns([image])
-        content = _content_key(raw)
+        content = hidden("datasets", raw, "_fingerprint")  # the library's own hash of a table's rows
         labelled = [number for number, word in enumerate(labels) if word]
         if len(labelled) < len(labels):
             notes = (*notes, f"{len(labels) - len(labelled):,} {'test' if in_test else 'train'} rows have no label and were left out.")
@@ -234,21 +231,6 @@ def _layout(train: Any, test: Any, image: str, label: str | None, place: Path, n
             for number in labelled
         ]
     return Layout(tuple(members), notes, classes)
-
-
-def _content_key(rows: Any) -> str:
-    """The library's own hash of a table's rows, which no public name gives.
-
-    Raises:
-        MissingDependencyError: this version has none.
-    """
-    import datasets
-
-    try:
-        return str(rows._fingerprint)
-    except AttributeError as error:
-        what = f"datasets {datasets.__version__} gives no fingerprint of a table's rows"
-        raise MissingDependencyError(f"{what}: install the version in requirements.txt, or bring the images in class folders.") from error
 
 
 def _stream(rows: Any, number: int, image: str, place: Path) -> Callable[[], IO[bytes]]:
@@ -284,7 +266,7 @@ def _family(name: str) -> DatasetCard:
         raise UnknownNameError(f"a data set of the hub is called {PREFIX}:<owner>/<name>, such as {PREFIX}:ylecun/mnist; got {name!r}.")
     return card_of(
         name,
-        lambda settings, seed, download: _read(repository, settings, seed, download),
+        functools.partial(_read, repository),
         settings=HubSettings,
         entry=f"{PREFIX}:*",
         ask=lambda: size_and_licence(repository),

@@ -4,6 +4,7 @@ import dataclasses
 import functools
 import re
 from collections.abc import Callable, Iterable
+from pathlib import Path
 from typing import Any
 
 from pillar_core.data import places
@@ -15,20 +16,21 @@ from pillar_core.data.images.tree import Entry, Tree
 from pillar_core.errors import UnknownNameError
 from pillar_core.types import Dataset
 
+FILES = Path(__file__).with_name("files.toml")
 NO_LISTS = "The source's lists of train and test images are not there; classes are those of the folders."
 
 
 def register(
-    name: str, arrange: Callable[[Tree, Any], Layout], *, settings: type = places.RootSettings, names_persons: bool = False
+    name: str, arrange: Callable[[Tree, Any, int], Layout], *, settings: type = places.RootSettings, names_persons: bool = False
 ) -> None:
-    """Makes the data set `name` known: the files at its place, arranged by `arrange(tree, settings)`, decoded.
+    """Makes the data set `name` known: the files at its place, arranged by `arrange(tree, settings, seed)`, decoded.
 
     names_persons: the layout says whose the images are; `<name>:<m>` is then the set of which m images of a person count, and ε a person's.
     """
 
     def read(chosen: Any, seed: int, download: bool, most: int | None = None) -> Dataset:
         with tree.opened(places.home(name, chosen.root)) as files:
-            return assembled(dataclasses.replace(arrange(files, chosen), rows_per_person=most), name=name, seed=seed)
+            return assembled(dataclasses.replace(arrange(files, chosen, seed), rows_per_person=most), name=name, seed=seed)
 
     def of_persons(asked: str) -> DatasetCard:
         most = asked.partition(":")[2]

@@ -1,4 +1,4 @@
-"""Medical images whose labels lie in tables: skin lesions, and three sets of chest x-rays.
+"""Medical images: sets handed out as one folder per class, perhaps under train/ and test/ (one is of flowers), and sets with tables.
 
 HAM10000: 10,015 dermatoscopic images of 7,470 lesions; images of one lesion stay on one side of the test split. The source has no test
 rows with it: lesions are drawn by class until a fifth of the images is set apart, by the seed. A lesion may have several private images:
@@ -13,74 +13,47 @@ from typing import Any
 
 import numpy as np
 
-from pillar_core.data import places
-from pillar_core.data.cards import DATASETS, card_of
-from pillar_core.data.images import tree
+from pillar_core.data.images import folders
 from pillar_core.data.images.folders import Layout
-from pillar_core.data.images.loading import assembled
 from pillar_core.data.images.tree import Entry, Tree
 from pillar_core.data.partition import stratified_groups
 from pillar_core.data.places import RootSettings
 from pillar_core.data.sets.findings import LABELS, Findings
-from pillar_core.data.sets.listed_sets import register
+from pillar_core.data.sets.listed_sets import FILES, register
 from pillar_core.errors import DataError
 from pillar_core.params import setting
-from pillar_core.types import Dataset
+from pillar_core.registry import facts
 
-DIAGNOSES = {
-    "akiec": "actinic keratosis",
-    "bcc": "basal cell carcinoma",
-    "bkl": "benign keratosis",
-    "df": "dermatofibroma",
-    "mel": "melanoma",
-    "nv": "naevus",
-    "vasc": "vascular lesion",
-}
-HAM_TABLES = ("HAM10000_metadata.csv", "HAM10000_metadata.tab", "HAM10000_metadata")
-HAM_NOTES = (
-    "The source has no test rows: a fifth of the images was set apart by the seed, all images of a lesion on one side.",
-    "Some lesions have several images. ε protects one image; a patient with several is protected less.",
-)
+KNOWN = frozenset({*folders.SPLITS, *folders.LEFT_OUT})
+PATIENTS = "Many patients have several images. ε protects one image; in {0}:3, say, it protects a patient, of whom up to 3 are used."
 
 
-def _read_ham10000(settings: places.RootSettings, seed: int, download: bool) -> Dataset:
-    with tree.opened(places.home("ham10000", settings.root)) as files:
-        return assembled(_lesions(files, seed), name="ham10000", seed=seed)
+def _class_folders(files: Tree, _: RootSettings, seed: int) -> Layout:
+    """Class folders; beside train and test, whatever else lies there is left out (copies of the whole set, other editions)."""
+    depths = [parts.index("train") for parts in (member.path.parts for member in files.members) if "train" in parts]
+    if not depths:
+        return folders.arranged(files.members)
+    depth = min(depths)
+    return folders.arranged([member for member in files.members if set(member.path.parts[depth : depth + 1]) & KNOWN])
 
 
-def _lesions(files: tree.Tree, seed: int) -> Layout:
-    name = next((name for name in HAM_TABLES if files.find(name) is not None), HAM_TABLES[0])
-    rows = files.table(name, ("lesion_id", "image_id", "dx"))
+for _name in ("pneumonia", "dermnet", "flower_16", "kagskin", "kneeos"):
+    register(_name, _class_folders)
+
+
+def _lesions(files: Tree, _: RootSettings, seed: int) -> Layout:
+    said = facts(FILES)["ham10000"]
+    rows = files.table(_first(files, said["tables"]), ("lesion_id", "image_id", "dx"))
     labels = np.array([row["dx"] for row in rows])
     in_test: Any = stratified_groups(labels, np.array([row["lesion_id"] for row in rows]), seed=seed, name="ham10000")
     entries = [
-        Entry(f"{row['image_id']}.jpg", DIAGNOSES.get(row["dx"], row["dx"]), bool(is_test))
+        Entry(f"{row['image_id']}.jpg", said["diagnoses"].get(row["dx"], row["dx"]), bool(is_test))
         for row, is_test in zip(rows, in_test, strict=True)
     ]
-    return files.layout_by_name(entries, notes=HAM_NOTES)
+    return files.layout_by_name(entries, notes=tuple(said["notes"]))
 
 
-DATASETS.register(card_of("ham10000", _read_ham10000))
-
-
-CHEST_FINDINGS = (
-    "Atelectasis",
-    "Cardiomegaly",
-    "Consolidation",
-    "Edema",
-    "Effusion",
-    "Emphysema",
-    "Fibrosis",
-    "Hernia",
-    "Infiltration",
-    "Mass",
-    "Nodule",
-    "Pleural_Thickening",
-    "Pneumonia",
-    "Pneumothorax",
-)
-CHEST_TABLES = ("Data_Entry_2017_v2020.csv", "Data_Entry_2017.csv")
-PATIENTS = "Many patients have several images. ε protects one image; in {0}:3, say, it protects a patient, of whom up to 3 are used."
+register("ham10000", _lesions)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -90,16 +63,17 @@ class ChestSettings(RootSettings):
     labels: str = setting(LABELS)
 
 
-def _chest_xray14(files: Tree, settings: ChestSettings) -> Layout:
-    name = next((name for name in CHEST_TABLES if files.find(name) is not None), CHEST_TABLES[0])
+def _chest_xray14(files: Tree, settings: ChestSettings, seed: int) -> Layout:
+    said = facts(FILES)["chest_xray14"]
+    name = _first(files, said["tables"])
     rows = files.table(name, ("Image Index", "Finding Labels", "Patient ID"))
     sides = {path: in_test for in_test, part in ((False, "train_val_list.txt"), (True, "test_list.txt")) for path in files.lines(part)}
     row_findings = [set(row["Finding Labels"].split("|")) for row in rows]
-    unknown = set().union(*row_findings) - {*CHEST_FINDINGS, "No Finding"}
+    unknown = set().union(*row_findings) - {*said["findings"], "No Finding"}
     if unknown:
         raise DataError(f"{name} names findings that ChestX-ray14 does not have: {', '.join(sorted(unknown)[:5])}.")
-    findings = Findings([finding.replace("_", " ").lower() for finding in CHEST_FINDINGS], settings.labels)
-    codes, keep = findings.of(np.array([[finding in marked for finding in CHEST_FINDINGS] for marked in row_findings]))
+    findings = Findings([finding.replace("_", " ").lower() for finding in said["findings"]], settings.labels)
+    codes, keep = findings.of(np.array([[finding in marked for finding in said["findings"]] for marked in row_findings]))
     named = [(row["Image Index"], row["Patient ID"]) for row, good in zip(rows, keep, strict=True) if good]
     found = zip(named, codes.tolist(), strict=True)
     entries = [Entry(path, findings.classes[code], sides[path], patient) for (path, patient), code in found if path in sides]
@@ -112,42 +86,39 @@ def _chest_xray14(files: Tree, settings: ChestSettings) -> Layout:
 register("chest_xray14", _chest_xray14, settings=ChestSettings, names_persons=True)
 
 
-CHEXPERT_CLASSES = ("no finding", "finding")
-CHEXPERT_NOTES = (
-    "Frontal views only. The label is the source's “No Finding”: uncertain and blank findings count as a finding unless that is marked.",
-    PATIENTS.format("chexpert"),
-)
-
-
-def _chexpert(files: Tree, _: RootSettings) -> Layout:
+def _chexpert(files: Tree, _: RootSettings, seed: int) -> Layout:
+    said = facts(FILES)["chexpert"]
     entries = []
     for in_test, name in ((False, "train.csv"), (True, "valid.csv")):
         for row in files.table(name, ("Path", "Frontal/Lateral", "No Finding")):
             if row["Frontal/Lateral"] == "Frontal":
                 # Paths start with the release's folder (CheXpert-v1.0-small/train/patient00001/…), which may have another name here.
                 path = PurePosixPath(*PurePosixPath(row["Path"]).parts[1:])
-                label = CHEXPERT_CLASSES[row["No Finding"].strip() not in ("1.0", "1")]
+                label = said["classes"][row["No Finding"].strip() not in ("1.0", "1")]
                 entries.append(Entry(str(path), label, in_test, path.parts[1]))
     table = files.find("train.csv")
-    return files.layout(entries, below="" if table is None else str(table.path.parent), classes=CHEXPERT_CLASSES, notes=CHEXPERT_NOTES)
+    below, notes = "" if table is None else str(table.path.parent), (*said["notes"], PATIENTS.format("chexpert"))
+    return files.layout(entries, below=below, classes=tuple(said["classes"]), notes=notes)
 
 
 register("chexpert", _chexpert, names_persons=True)
 
 
-GENDERS = {"0": "female", "1": "male"}
-
-
-def _sprxray(files: Tree, _: RootSettings) -> Layout:
+def _sprxray(files: Tree, _: RootSettings, seed: int) -> Layout:
     rows = files.table("train_gender.csv", ("imageId", "gender"))
     digits = {member.path.stem.lstrip("0") or "0": member.path.name for member in files.members if "train" in member.path.parts}
     entries = []
     for row in rows:
         number = row["imageId"].lstrip("0") or "0"
         label = row["gender"].removesuffix(".0")
-        entries.append(Entry(f"train/{digits.get(number, row['imageId'] + '.png')}", GENDERS.get(label, label)))
+        entries.append(Entry(f"train/{digits.get(number, row['imageId'] + '.png')}", facts(FILES)["sprxray"]["genders"].get(label, label)))
     above = next((str(member.path.parent.parent) for member in files.members if member.path.parent.name == "train"), ".")
     return files.layout(entries, below="" if above == "." else above)
 
 
 register("sprxray", _sprxray)
+
+
+def _first(files: Tree, names: list[str]) -> str:
+    """The first of a table's names under which it is here; the first of all where it is not."""
+    return next((name for name in names if files.find(name) is not None), names[0])

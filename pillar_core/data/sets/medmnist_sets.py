@@ -6,6 +6,7 @@ split carves its own.
 
 import dataclasses
 import difflib
+import functools
 from typing import Any
 
 import numpy as np
@@ -34,16 +35,17 @@ class FindingsSettings(places.RootSettings):
 
 
 def _read(name: str, settings: Any, seed: int, download: bool) -> Dataset:
+    from medmnist import INFO
+
     card = DATASETS[f"{PREFIX}:{name}"]
     place = places.home(card.name, settings.root)
     path = place if place.suffix == ".npz" else place / f"{name}.npz"
-    info = _info(name)
+    info: dict[str, Any] = INFO[name]
     checksum = f"md5:{info['MD5']}"
-    if download and not downloading.has(path, checksum):
-        with places.fetching(card.title, path.parent, card.by_hand):
-            if not downloading.has(path, checksum):
-                downloading.get(info["url"], path, checksum=checksum, size=card.n_bytes)
-    elif not download and not downloading.has(path, checksum):
+    if download:
+        fetch = functools.partial(downloading.get, info["url"], path, checksum=checksum, size=card.n_bytes)
+        card.fill(path.parent, fetch, is_there=lambda: downloading.has(path, checksum))
+    elif not downloading.has(path, checksum):
         what = "has another checksum than the source's: it is damaged, half fetched, or another file" if path.is_file() else "is not there"
         raise DataError(f"{path} {what}. {card.how_to_get(settings.root)} A npz of your own goes through load_images.")
     parts = read_npz(path)
@@ -63,15 +65,9 @@ def _one_label(parts: Parts, names: list[str], how: str) -> Dataset:
     return images.checked_images(single, name="chestmnist")
 
 
-def _info(name: str) -> dict[str, Any]:
-    from medmnist import INFO
-
-    return dict(INFO[name])
-
-
 def _card(name: str) -> DatasetCard:
     settings = FindingsSettings if name == "chestmnist" else places.RootSettings
-    return card_of(f"{PREFIX}:{name}", lambda chosen, seed, download: _read(name, chosen, seed, download), settings=settings)
+    return card_of(f"{PREFIX}:{name}", functools.partial(_read, name), settings=settings)
 
 
 def _family(name: str) -> DatasetCard:

@@ -4,6 +4,7 @@ scikit-learn fetches them and compares checksums; a fetched table lies in the sa
 parquet file of the table. OpenML has no test rows: a stratified fifth is set apart, by the seed.
 """
 
+import functools
 import gzip
 import json
 import re
@@ -40,16 +41,10 @@ def _read(table: str, settings: RootSettings, seed: int, download: bool) -> Data
         if number is None and not download:
             raise DataError(f"{place} holds neither {table}.arff, .csv or .parquet nor a fetched copy. {card.how_to_get(settings.root)}")
         if number is None:
-            with places.fetching(card.title, place, card.by_hand):
-                if _cached(place, table) is None:
-                    _fetch(place, table)
+            card.fill(place, lambda: _fetch(place, table), is_there=lambda: _cached(place, table) is not None)
             number = _cached(place, table)
         with places.readable(place):
             x, y, notes = _from_frame(_fetch(place, table if number is None else str(number)))
-    return _divided(table, x, y, seed, notes)
-
-
-def _divided(table: str, x: Any, y: Any, seed: int, notes: tuple[str, ...]) -> Dataset:
     checked = arrays.check(x, y, is_divided_later=True).required()
     data = Dataset(table, checked.x_train, checked.y_train, classes=checked.classes, notes=(*notes, *checked.notes))
     return with_test_rows(data, seed=seed)
@@ -116,7 +111,7 @@ def _json(path: Path) -> Any:
 
 def _card(table: str) -> DatasetCard:
     entry = None if table in NUMBERS else f"{PREFIX}:*"
-    return card_of(f"{PREFIX}:{table}", lambda settings, seed, download: _read(table, settings, seed, download), entry=entry)
+    return card_of(f"{PREFIX}:{table}", functools.partial(_read, table), entry=entry)
 
 
 def _family(name: str) -> DatasetCard:

@@ -30,10 +30,8 @@ def _read_for(layout: TorchvisionLayout) -> Callable[[RootSettings, int, bool], 
         def is_whole() -> bool:
             return layouts.root_of(layout, place) is not None and not places.unfinished(place)
 
-        if download and card.can_fetch and not is_whole():
-            with places.fetching(card.title, place, card.by_hand), downloading.for_torchvision(card.n_bytes):
-                if not is_whole():
-                    _fetch(layout, place)
+        if download and card.can_fetch:
+            card.fill(place, lambda: _fetch(layout, place, card.n_bytes), is_there=is_whole)
         root = layouts.root_of(layout, place)
         if root is not None:
             return built(layouts.read(layout, root, official=True), name=layout.name, seed=seed)
@@ -46,15 +44,16 @@ def _read_for(layout: TorchvisionLayout) -> Callable[[RootSettings, int, bool], 
     return read
 
 
-def _fetch(layout: TorchvisionLayout, place: Path) -> None:
+def _fetch(layout: TorchvisionLayout, place: Path, size: int | None) -> None:
     made = layouts.class_of(layout)
-    if layout.version is not None:  # torchvision's class would unpickle what it fetched
-        from torchvision.datasets.utils import download_and_extract_archive
+    with downloading.for_torchvision(size):
+        if layout.version is not None:  # torchvision's class would unpickle what it fetched
+            from torchvision.datasets.utils import download_and_extract_archive
 
-        download_and_extract_archive(made.url, str(place), filename=made.filename, md5=made.tgz_md5)
-        return
-    for split in (*layout.train, *layout.test) or ({},):
-        made(str(place), download=True, **split)
+            download_and_extract_archive(made.url, str(place), filename=made.filename, md5=made.tgz_md5)
+            return
+        for split in (*layout.train, *layout.test) or ({},):
+            made(str(place), download=True, **split)
 
 
 def _card(name: str) -> DatasetCard:

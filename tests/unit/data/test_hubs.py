@@ -314,5 +314,5 @@ def test_a_version_of_datasets_without_a_fingerprint_is_named(tmp_path: Path, mo
 
     _table(_pictures(4), [0, 1] * 2, ["zebra", "ant"]).to_parquet(tmp_path / "train-00000-of-00001.parquet")
     monkeypatch.setattr(datasets.Dataset, "select_columns", lambda *_: object())
-    with pytest.raises(MissingDependencyError, match=r"datasets \d.* gives no fingerprint"):
+    with pytest.raises(MissingDependencyError, match=r"datasets \d.* has no object\._fingerprint"):
         load_dataset("hub:owner/name", root=tmp_path)
