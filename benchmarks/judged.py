@@ -22,7 +22,7 @@ import pandas as pd
 from pillar_core import metrics
 from pillar_core.accounting import epsilon_of_mu, mu_of
 from pillar_core.arrays import Array
-from pillar_core.commands.options import show_progress
+from pillar_core.commands.options import printer
 from pillar_core.deferred import stats, torch
 from pillar_core.rng import stream
 from pillar_core.screening import class_signal
@@ -304,7 +304,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=3, help="runs a cell, where accuracies are measured")
     parser.add_argument("--output", default="yardstick.csv", help="CSV file of accuracies that were measured")
     options = parser.parse_args()
-    made = Yardstick(options.images, progress=show_progress)
+    made = Yardstick(options.images, progress=printer(unit="steps"))
     absent = [task.name for task in TASKS if task not in made.tasks]
     if absent:
         print(f"without {', '.join(absent)}, and without candidates from {', '.join(LENT)}: give --images", file=sys.stderr)

@@ -19,8 +19,15 @@ LARGE_WORK = 5e8
 @contextlib.contextmanager
 def threads_for(work: float) -> Iterator[None]:
     """Sets torch's thread count for steps of `work` multiply-adds, and puts it back."""
+    with using(1 if work < LARGE_WORK else spare_threads(torch.get_num_threads())):
+        yield
+
+
+@contextlib.contextmanager
+def using(count: int) -> Iterator[None]:
+    """Gives torch `count` threads, and puts their number back."""
     before = torch.get_num_threads()
-    torch.set_num_threads(1 if work < LARGE_WORK else spare_threads(before))
+    torch.set_num_threads(count)
     try:
         yield
     finally:

@@ -7,7 +7,6 @@ device at the same batch size. Memory holds one batch of images besides the data
 
 import contextlib
 import dataclasses
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +22,7 @@ from pillar_core.backbones.weights import content_hash
 from pillar_core.deferred import torch
 from pillar_core.errors import Cancelled, DataError, SettingError
 from pillar_core.fingerprint import fingerprint
+from pillar_core.threads import using
 from pillar_core.types import Dataset, Progress, StopRequested
 
 VERSION = 1
@@ -178,7 +178,8 @@ def _at_once(plan: _Plan) -> Features:
 def _made(plan: _Plan, key: str, log: journal.Journal) -> tuple[Array, Array | None, tuple[str, ...]]:
     """Extract what is missing, move all of it into the store and delete the journal's rows."""
     kind = np.dtype(address(plan.backbone.name).storage)
-    with _threads(), contextlib.closing(plan.backbone.open(plan.backbone.name, plan.work)) as encoder:
+    # Networks are large steps: they get the cores that this process may use.
+    with using(n_threads()), contextlib.closing(plan.backbone.open(plan.backbone.name, plan.work)) as encoder:
         plan.notes.extend(encoder.notes)
         plan.batch_size = min(plan.batch_size, plan.total)
         plan.progress(log.done, plan.total, "going on" if log.done else "")
@@ -233,14 +234,3 @@ def _checked(rows: Array, kind: np.dtype[Any], start: int) -> Array:
             "are wrong, or float16 cannot hold them: add precision=float32 and storage=float32 to its name."
         )
     return stored
-
-
-@contextlib.contextmanager
-def _threads() -> Iterator[None]:
-    """Networks are large steps: they get the cores that this process may use, and leave torch as it was."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(n_threads())
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)

@@ -10,7 +10,7 @@ import numpy as np
 
 from pillar_core import store
 from pillar_core.arrays import Array
-from pillar_core.backbones.cards import BACKBONES, Backbone, Encoder, Work
+from pillar_core.backbones.cards import BACKBONES, Backbone, Encoder, Work, card_of
 from pillar_core.backbones.devices import pooled
 from pillar_core.backbones.names import address
 from pillar_core.backbones.preparing import IMAGENET
@@ -110,20 +110,8 @@ def _family(prefix: str, title: str) -> None:
                 raise SettingError(f"the backbone {prefix} needs an existing file; there is no {path}.")
             return path
 
-        return Backbone(
-            name=name,
-            title=f"{title} {path.name}",
-            source="your own",
-            licence="yours",
-            width="as the file says",
-            pretraining="yours to say",
-            overlap="yours to say: rows or classes that it was trained on are not covered by ε",
-            open=_open,
-            parameters="as the file says",
-            weights=f"the file {path}",
-            fetch=fetch,
-            is_program=True,
-        )
+        about = {"title": f"{title} {path.name}", "weights": f"the file {path}"}
+        return card_of(name, entry="own files", open=_open, fetch=fetch, is_program=True, **about)
 
     BACKBONES.register_family(prefix, build, linkable=lambda name: False)
 

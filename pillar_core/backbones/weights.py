@@ -8,7 +8,6 @@ refuses everything that could run code. Checkpoints wrap a network's tensors in 
 import argparse
 import functools
 import hashlib
-import os
 import pickle
 import re
 from collections.abc import Iterable, Mapping
@@ -19,6 +18,7 @@ from pillar_core import store
 from pillar_core.deferred import torch
 from pillar_core.errors import DataError, StoreError
 from pillar_core.store.entry import make_private
+from pillar_core.store.files import write_whole
 
 __all__ = ["content_hash", "fill", "keep_upload", "read_tensors"]
 
@@ -71,9 +71,7 @@ def keep_upload(content: bytes, *, owner: str = "") -> Path:
     if not (path.is_file() and path.stat().st_size == len(content)):
         try:
             make_private(path.parent, parents_of=cache.root)
-            partial = path.with_suffix(f".{os.getpid()}.partial")
-            partial.write_bytes(content)
-            partial.replace(path)
+            write_whole(path, lambda file: file.write(content), claim=lambda written: written.replace(path))
         except OSError as error:
             raise StoreError(f"{path} could not be written ({error}); free space or set PILLAR_CACHE.") from error
     return path

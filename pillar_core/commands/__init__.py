@@ -9,13 +9,13 @@ from typing import Any
 from pillar_core import params, store
 from pillar_core.backbones.cards import BATCH_SIZE, DEVICE
 from pillar_core.commands.listing import WHAT
+from pillar_core.commands.options import DECLARED
 from pillar_core.registry import facts
 from pillar_core.screening import MODELS, SCORES
 from pillar_core.studies import benchmark
 from pillar_core.studies.check import FIELDS, SAMPLERS
 from pillar_core.studies.compare.views import COMPARE_VIEWS
 
-_DECLARED = Path(__file__).with_name("commands.toml")
 _KINDS = {"int": int, "float": float, "Path": Path}
 _CHOICES = {"kinds": store.KINDS, "samplers": tuple(SAMPLERS), "views": ("budgets", *COMPARE_VIEWS)}
 _WORDS = {
@@ -35,7 +35,7 @@ _PARAMS = {"check": {f"--{one.name.replace('_', '-')}": {"type": one.kind.__name
 def parser() -> argparse.ArgumentParser:
     """The parser of every command."""
     top = argparse.ArgumentParser(prog="python -m pillar_core", description="Semi-private learning from the command line.")
-    _add_commands(top, facts(_DECLARED)["commands"], metavar="command")
+    _add_commands(top, facts(DECLARED)["commands"], metavar="command")
     return top
 
 
@@ -47,7 +47,7 @@ def _add_commands(above: argparse.ArgumentParser, commands: Mapping[str, Any], *
             _add_commands(below, said["actions"], metavar=said.get("metavar", "action"))
             continue
         for title in said.get("groups", ()):
-            _add_options(below.add_argument_group(title), facts(_DECLARED)["groups"][title])
+            _add_options(below.add_argument_group(title), facts(DECLARED)["groups"][title])
         _add_options(below, _PARAMS.get(name, {}) | said.get("options", {}))
         module, _, function = said["do"].partition(".")
         below.set_defaults(command=getattr(importlib.import_module(f"{__name__}.{module}"), function))

@@ -2,7 +2,7 @@
 
 import argparse
 
-from pillar_core.commands.options import method_settings, show_progress
+from pillar_core.commands.options import method_settings, printer
 from pillar_core.data.cards import default_backbone
 from pillar_core.methods import METHODS
 from pillar_core.runs.loading import load_features
@@ -25,7 +25,7 @@ def learners(options: argparse.Namespace) -> int:
         learners=asked,
         oracle=not options.no_oracle,
         public={"public_per_class": options.public_per_class} if options.public_per_class else None,
-        progress=show_progress,
+        progress=printer(unit="runs"),
     )
     if options.output:
         without_formulas(runs).to_csv(options.output, index=False)

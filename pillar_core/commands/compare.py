@@ -40,7 +40,7 @@ def _budgets(options: argparse.Namespace) -> tuple[pd.DataFrame, pd.DataFrame]:
     methods = options.methods.split(",") if options.methods else [name for name, reason in able.items() if not reason]
     data = {**_rows(options, split), **_public(options), **_budget(options), **shared.assignments(options.set)}
     grid = compare_grid(data, methods=methods, epsilons=_epsilons(options), seeds=_seeds(options))
-    table = sweep(grid, progress=shared.show_progress)
+    table = sweep(grid, progress=shared.printer(unit="runs"))
     return table, summary(table, score=options.score).drop(columns=["title"])
 
 
@@ -53,7 +53,7 @@ def _view(options: argparse.Namespace) -> tuple[pd.DataFrame, pd.DataFrame]:
     data = _rows(options, split) | _budget(options)
     other = None if options.other is None else _named(options.other, options.backbone)
     setup = Setup(data, _public(options), split, _epsilons(options), _seeds(options), other)
-    lines, table = compare_views.run(options.view, setup, progress=shared.show_progress)
+    lines, table = compare_views.run(options.view, setup, progress=shared.printer(unit="runs"))
     return table, lines
 
 

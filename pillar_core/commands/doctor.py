@@ -7,31 +7,14 @@ import platform
 import shutil
 
 from pillar_core import store
-from pillar_core.commands.options import as_lines
+from pillar_core.commands.options import DECLARED, as_lines
 from pillar_core.deferred import torch
-
-PACKAGES = (
-    "torch",
-    "torchvision",
-    "timm",
-    "opacus",
-    "scikit-learn",
-    "pandas",
-    "numpy",
-    "scipy",
-    "prv-accountant",
-    "dp-accounting",
-    "diskcache",
-    "distributed",
-    "safetensors",
-    "streamlit",
-    "plotly",
-)
+from pillar_core.registry import facts
 
 
 def command(options: argparse.Namespace) -> int:
     """Prints the state; 1 where a package is missing."""
-    versions = {name: _version(name) for name in PACKAGES}
+    versions = {name: _version(name) for name in facts(DECLARED)["doctor"]["packages"]}
     cache = store.default()
     free = shutil.disk_usage(cache.root).free / 1e9
     state = {

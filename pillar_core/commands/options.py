@@ -19,6 +19,7 @@ from pillar_core.runs.loading import load_features
 from pillar_core.runs.splitting import named_features, split
 from pillar_core.types import FeatureSet, Progress, SemiPrivateSplit
 
+DECLARED = Path(__file__).with_name("commands.toml")
 _SECONDS_BETWEEN_LINES = 1.0
 
 
@@ -108,11 +109,6 @@ def as_lines(values: Mapping[str, Any]) -> str:
     """Two aligned columns."""
     width = max(map(len, values), default=0)
     return "\n".join(f"{name:<{width}}  {value}" for name, value in values.items())
-
-
-def show_progress(done: int, total: int, message: str = "") -> None:
-    """Rewrites one line on standard error; the last step ends it."""
-    print(f"\r{done}/{total} {message:<40}", end="\n" if done == total else "", file=sys.stderr, flush=True)
 
 
 def features_of(name: str, backbone: str | None, settings: Mapping[str, Any]) -> FeatureSet:

@@ -7,7 +7,7 @@ from typing import Any
 import pandas as pd
 
 from pillar_core.backbones import BACKBONES
-from pillar_core.commands.options import printer, show_progress
+from pillar_core.commands.options import printer
 from pillar_core.data import DATASETS, DatasetCard, downloading, load_dataset
 from pillar_core.data.cards import Count
 from pillar_core.errors import DataError, SettingError
@@ -55,7 +55,7 @@ def _run(options: argparse.Namespace) -> int:
                 f"Compare the order of the methods, not their numbers; --data '{dataset}=features.npz' runs the real thing.",
                 file=sys.stderr,
             )
-        shared = {"data": data, "seeds": options.seeds, "scheduler": options.scheduler, "progress": show_progress}
+        shared = {"data": data, "seeds": options.seeds, "scheduler": options.scheduler, "progress": printer(unit="runs")}
         frames.append(papers.run(table.name, dataset=dataset, **shared).assign(rows="generated" if data is None else dataset))
     return _shown(frames, options)
 
@@ -90,7 +90,7 @@ def _got(table: papers.PaperTable, options: argparse.Namespace) -> list[pd.DataF
                     if backbone is not None:
                         BACKBONES[backbone].weights_file(network=True)
                 through_backbone(rows, backbone, progress=printer())
-                runs = sweep(grid, scheduler=options.scheduler, progress=show_progress)
+                runs = sweep(grid, scheduler=options.scheduler, progress=printer(unit="runs"))
                 beside = papers.beside(table.name, runs, dataset=dataset)
                 is_own = beside["backbone"] == words if "backbone" in beside else slice(None)
                 frames.append(beside[is_own].assign(rows=dataset))

@@ -10,7 +10,7 @@ from pathlib import Path
 import pandas as pd
 
 from pillar_core import params, plots
-from pillar_core.commands.options import show_progress
+from pillar_core.commands.options import printer
 from pillar_core.screening import SCORES, screen
 from pillar_core.spreadsheets import without_formulas
 from pillar_core.studies.screening.answers import Ask, computed, feature_sets_of, is_of_features, sets_of
@@ -23,7 +23,7 @@ def command(options: argparse.Namespace) -> int:
     """Prints the table, best first; writes what was asked for."""
     ask = _ask(options)
     private, public = sets = feature_sets_of(ask) if is_of_features(ask) else sets_of(ask)
-    table = computed(ask, show_progress, sets=sets) if _is_kept(options) else _screened(private, public, options)
+    table = computed(ask, printer(unit="steps"), sets=sets) if _is_kept(options) else _screened(private, public, options)
     notes = [*table.attrs["notes"], *(note for data in (private, *public.values()) for note in data.notes), _provenance(table, options)]
     print(table.drop(columns=["provenance"]).to_string(index=False, float_format=lambda value: f"{value:.4g}"))
     for note in notes:
@@ -57,7 +57,7 @@ def report(table: pd.DataFrame, private: Rows, notes: list[str]) -> str:
 def _screened(private: Rows, public: Mapping[str, Rows], options: argparse.Namespace) -> pd.DataFrame:
     asked = {name: getattr(options, name) for name in ("model", "k", "repeats", "epsilon", "delta", "allow_overlap")}
     seed = None if options.release else options.seed
-    return screen(private, public, scores=options.score, n_examples=options.examples, seed=seed, progress=show_progress, **asked)
+    return screen(private, public, scores=options.score, n_examples=options.examples, seed=seed, progress=printer(unit="steps"), **asked)
 
 
 def _ask(options: argparse.Namespace) -> Ask:

@@ -3,17 +3,18 @@
 import argparse
 import sys
 
-from pillar_core.commands.options import show_progress
+from pillar_core.commands.options import printer
 from pillar_core.runs import starter
 
 
 def command(options: argparse.Namespace) -> int:
     """Rebuilds, or checks: exit status 1 where records are missing."""
+    show = printer(unit="records")
     if options.features:
-        print(f"features of {starter.rebuild_features(progress=show_progress)} image sets written", file=sys.stderr)
+        print(f"features of {starter.rebuild_features(progress=show)} image sets written", file=sys.stderr)
         return 0
     if not options.check:
-        count = starter.rebuild(progress=show_progress)
+        count = starter.rebuild(progress=show)
         print(f"{count} starter records written", file=sys.stderr)
         return 0
     missing = starter.missing()

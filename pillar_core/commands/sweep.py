@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from pillar_core.commands.options import show_progress
+from pillar_core.commands.options import printer
 from pillar_core.data import uploads
 from pillar_core.errors import DataError, SettingError
 from pillar_core.jobs.sweep import run_through, sweep
@@ -70,5 +70,5 @@ def with_files(grid: dict[str, Any]) -> dict[str, Any]:
 
 def _run(grid: dict[str, Any], options: argparse.Namespace) -> pd.DataFrame:
     if options.gpu:
-        return table(run_through(grid, scheduler=options.scheduler, progress=show_progress, resources={"GPU": 1}))
-    return sweep(grid, scheduler=options.scheduler, progress=show_progress)
+        return table(run_through(grid, scheduler=options.scheduler, progress=printer(unit="runs"), resources={"GPU": 1}))
+    return sweep(grid, scheduler=options.scheduler, progress=printer(unit="runs"))

@@ -72,8 +72,8 @@ def check(
 
     is_divided_later: the caller sets test rows apart, so that absent ones are no note.
     """
-    train, problems = _matrix(x_train, "x_train")
-    test, more = (None, []) if x_test is None else _matrix(x_test, "x_test")
+    train, problems = matrix(x_train, "x_train")
+    test, more = (None, []) if x_test is None else matrix(x_test, "x_test")
     problems += more
     if train is not None and test is not None and train.shape[1] != test.shape[1]:
         problems.append(f"x_test must have as many columns as x_train, {train.shape[1]}; got {test.shape[1]}. Use one backbone for both.")
@@ -91,7 +91,8 @@ def check(
     return Checked(FeatureSet(train, y, test, y_of_test, names, notes=tuple(notes)), (), tuple(notes), names)
 
 
-def _matrix(values: Any, name: str) -> tuple[Array | None, list[str]]:
+def matrix(values: Any, name: str) -> tuple[Array | None, list[str]]:
+    """(n, d) float32 C-contiguous rows, None where `values` are none, and what is wrong with them."""
     array = labelling.as_array(values)
     if array.dtype.kind not in "biuf":
         return None, [f"{name} must hold numbers; got dtype {array.dtype}. Encode words as numbers, or drop those columns."]

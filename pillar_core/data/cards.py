@@ -7,14 +7,16 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Literal
 
+from pillar_core import params
 from pillar_core.data import places
 from pillar_core.errors import DataError, SettingError
-from pillar_core.params import SEED, checked, params_of
+from pillar_core.params import SEED, checked, params_of, setting
 from pillar_core.registry import Registry, facts, told
 from pillar_core.types import Dataset
 
 Kind = Literal["tabular", "images", "generator"]
 SPELLINGS = {"n_classes": "C"}
+SETTINGS = Path(__file__).with_name("settings.toml")
 FACTS = Path(__file__).with_name("sets") / "facts.toml"
 
 
@@ -152,6 +154,11 @@ class DatasetCard:
         if not self.needs_files or not isinstance(source, Count) or source.remark or held >= 0.99 * source.number:
             return ()
         return (f"The source counts {source} train rows, these files hold {held:,}: parts may be missing.",)
+
+
+def own(group: str, name: str) -> Any:
+    """The field of a setting that settings.toml declares for one data set or for what several share."""
+    return setting(params.told(name, facts(SETTINGS)[group][name]))
 
 
 def card_of(

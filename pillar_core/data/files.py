@@ -1,18 +1,20 @@
-"""Feature files (npz, csv, parquet), from a path or as uploaded bytes."""
+"""Feature files (npz, csv, parquet), from a path or as uploaded bytes: with labels to learn from, or rows to predict."""
 
 import dataclasses
 from pathlib import Path
 
 import numpy as np
 
-from pillar_core.data import arrays
-from pillar_core.data.npz import read_npz
+from pillar_core.arrays import Array
+from pillar_core.data import arrays, tables
+from pillar_core.data.npz import arrays_of, read_npz
 from pillar_core.data.parts import Parts, opened
-from pillar_core.data.tables import read_table
+from pillar_core.data.wording import listed
 from pillar_core.errors import DataError
 from pillar_core.types import FeatureSet
 
 SUFFIXES = (".npz", ".csv", ".parquet")
+ROWS = ("x", "x_test", "x_train")
 
 
 def read_features(source: str | Path | bytes, *, filename: str = "") -> FeatureSet:
@@ -48,8 +50,34 @@ def read_parts(source: str | Path | bytes, *, filename: str = "") -> Parts:
     Raises:
         DataError: no such file, another ending, or contents that cannot be read.
     """
-    ending = Path(filename or (source if not isinstance(source, bytes) else "")).suffix.lower()
+    ending = _ending(filename or (source if not isinstance(source, bytes) else ""))
+    content = opened(source)
+    return read_npz(content) if ending == ".npz" else tables.read_table(content, ending=ending)
+
+
+def read_rows(path: str | Path) -> Array:
+    """(n, d) float32 rows of a npz (the first of x, x_test, x_train), csv or parquet file; label and split columns are left out.
+
+    Raises:
+        DataError: unreadable, not a matrix of numbers, or NaN in it.
+    """
+    ending = _ending(path)
+    if ending == ".npz":
+        held, others = arrays_of(opened(path), also=("x",))
+        name = next((key for key in ROWS if key in held), None)
+        if name is None:
+            raise DataError(f"the npz needs one of {', '.join(ROWS)}; it holds {listed([*held, *others]) or 'nothing'}.")
+        rows, problems = arrays.matrix(held[name], name)
+        if rows is None or problems:
+            raise DataError(*problems)
+        return rows
+    frame = tables.without_row_numbers(tables.frame_of(opened(path), ending), [])
+    beside = {tables.taken(frame, tables.LABEL_NAMES), tables.taken(frame, ("split",))}
+    return tables.numbers_of(frame, [column for column in frame.columns if column not in beside])
+
+
+def _ending(name: str | Path) -> str:
+    ending = Path(name).suffix.lower()
     if ending not in SUFFIXES:
         raise DataError(f"a feature file must end in one of {', '.join(SUFFIXES)}; got {ending or 'no ending'!r}.")
-    content = opened(source)
-    return read_npz(content) if ending == ".npz" else read_table(content, ending=ending)
+    return ending

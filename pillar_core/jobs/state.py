@@ -158,10 +158,7 @@ class Job:
         Raises:
             JobError: it is gone or unreadable.
         """
-        try:
-            spec = decode_json(content_of(self.folder / "spec.json"))
-        except (OSError, ValueError) as error:
-            raise JobError(f"job {self.job_id} has no readable specification ({error}); submit it again.") from error
+        spec = self._held("spec.json")
         if not isinstance(spec, dict):
             raise JobError(f"job {self.job_id} has no readable specification; submit it again.")
         return spec
@@ -214,10 +211,7 @@ class Job:
 
     def answered(self) -> dict[str, Any] | None:
         """{"value": …} for a job that needed no work, or None."""
-        try:
-            answer = decode_json(content_of(self.folder / "result.json"))
-        except (OSError, ValueError):
-            return None
+        answer = self._held("result.json")
         return answer if isinstance(answer, dict) and "value" in answer else None
 
     def answer(self, kind: str, value: Any) -> None:
@@ -228,15 +222,19 @@ class Job:
 
     def tasks(self) -> list[Any] | None:
         """What the kind's `split` gave, or None when it has not run."""
-        try:
-            tasks = decode_json(content_of(self.folder / "tasks.json"))
-        except (OSError, ValueError):
-            return None
+        tasks = self._held("tasks.json")
         return tasks if isinstance(tasks, list) else None
 
     def write_tasks(self, tasks: bytes) -> None:
         """Keep what `split` gave, already JSON, so that numbers mean the same after a restart."""
         replace(self.folder / "tasks.json", tasks)
+
+    def _held(self, name: str) -> Any:
+        """What a file of the job holds; None where it cannot be read."""
+        try:
+            return decode_json(content_of(self.folder / name))
+        except (OSError, ValueError):
+            return None
 
     def running(self) -> dict[int, dict[str, Any]]:
         """What runs now: by task, its process and progress."""

@@ -122,8 +122,10 @@ def _one_thread() -> None:
 @contextlib.contextmanager
 def _marked(job: Job, number: int) -> Iterator[Progress]:
     """Leave a file while the task runs: which process has it, and how far it is."""
+    from distributed import get_worker  # only workers have it loaded
+
     mark = job.running_folder / str(number)
-    about: dict[str, Any] = {"worker": _worker_address(), "pid": os.getpid(), "since": time.time()}
+    about: dict[str, Any] = {"worker": str(get_worker().address), "pid": os.getpid(), "since": time.time()}
     written = 0.0
 
     def progress(done: int, total: int, message: str = "") -> None:
@@ -138,9 +140,3 @@ def _marked(job: Job, number: int) -> Iterator[Progress]:
         yield progress
     finally:
         mark.unlink(missing_ok=True)
-
-
-def _worker_address() -> str:
-    from distributed import get_worker  # only workers have it loaded
-
-    return str(get_worker().address)

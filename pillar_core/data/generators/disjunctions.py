@@ -15,31 +15,24 @@ import numpy as np
 
 from pillar_core import rng
 from pillar_core.arrays import Array
-from pillar_core.data.cards import DATASETS, card_of
+from pillar_core.data.cards import DATASETS, card_of, own
 from pillar_core.errors import SettingError
-from pillar_core.params import Param, setting
 from pillar_core.types import Dataset
 
 __all__ = ["DisjunctionsSettings", "active_probability", "co_active_probability"]
 
 BLOCK_FLOATS = 1 << 22
 
-N = Param("n", int, 2_000, "Train rows.", low=4, high=200_000, unit="rows", log=True)
-N_TEST = Param("n_test", int, 1_000, "Test rows.", low=2, high=200_000, unit="rows", log=True)
-D = Param("d", int, 40, "Boolean variables.", low=4, high=1_024, unit="features", log=True)
-K = Param("k", int, None, "Variables of the disjunction, at least 2 and at most d − 2.", low=2, unit="variables", none_means="half of d")
-P = Param("p", float, 0.1, "Edge probability of the random graphs.", low=0, low_open=True, high=1, high_open=True)
-
 
 @dataclasses.dataclass(frozen=True)
 class DisjunctionsSettings:
     """Sizes and the edge probability."""
 
-    n: int = setting(N)
-    n_test: int = setting(N_TEST)
-    d: int = setting(D)
-    k: int | None = setting(K)
-    p: float = setting(P)
+    n: int = own("disjunctions", "n")
+    n_test: int = own("disjunctions", "n_test")
+    d: int = own("disjunctions", "d")
+    k: int | None = own("disjunctions", "k")
+    p: float = own("disjunctions", "p")
 
 
 def active_probability(variables: int, *, p: float) -> float:

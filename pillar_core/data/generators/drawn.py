@@ -11,11 +11,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from pillar_core import params, rng
+from pillar_core import rng
 from pillar_core.arrays import Array
-from pillar_core.data.cards import DATASETS, card_of
+from pillar_core.data.cards import DATASETS, card_of, own
 from pillar_core.data.partition import stratified
-from pillar_core.params import Param
 from pillar_core.types import Dataset
 
 Painter = Callable[[np.random.Generator, int, float], Array]
@@ -25,16 +24,13 @@ LETTERS = "ABCDEFGHJK"
 SHAPES = ("disc", "ring", "square", "frame", "triangle", "diamond", "cross", "bar", "half", "dots")
 TEXTURES = ("stripes", "checks", "waves", "rings", "blobs", "gradient", "dots", "weave", "marble", "grain")
 
-N = Param("n", int, 2500, "Images, train and test together.", low=50, high=100_000, unit="images", log=True)
-SHIFT = Param("shift", float, 0.0, "How far the images move from their plain form.", low=0, high=1)
-
 
 @dataclasses.dataclass(frozen=True)
 class DrawnSettings:
     """How many images, and how far they are shifted."""
 
-    n: int = params.setting(N)
-    shift: float = params.setting(SHIFT)
+    n: int = own("drawn", "n")
+    shift: float = own("drawn", "shift")
 
 
 def _shape(generator: np.random.Generator, code: int, shift: float) -> Array:

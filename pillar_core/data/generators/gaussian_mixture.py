@@ -16,32 +16,24 @@ import numpy as np
 
 from pillar_core import rng
 from pillar_core.arrays import Array
-from pillar_core.data.cards import DATASETS, card_of
+from pillar_core.data.cards import DATASETS, card_of, own
 from pillar_core.errors import SettingError
-from pillar_core.params import Param, setting
 from pillar_core.types import Dataset
 
 __all__ = ["GaussianMixtureSettings", "bayes_accuracy", "distance_margin", "eigengap", "eigenvalues"]
 
 QUANTILE = 0.01
 
-N = Param("n", int, 10_000, "Train rows.", low=4, high=1_000_000, unit="rows", log=True)
-N_TEST = Param("n_test", int, 2_000, "Test rows.", low=2, high=1_000_000, unit="rows", log=True)
-D = Param("d", int, 512, "Dimension.", low=2, high=4_096, unit="features", log=True)
-RULE = "1/(2√d), as in the paper"
-THETA = Param("theta", float, None, "Standard deviation along the nuisance direction.", low=0, high=1, high_open=True, none_means=RULE)
-SIGMA = Param("sigma", float, None, "Standard deviation of the isotropic noise.", low=0, low_open=True, high=10, none_means=RULE)
-
 
 @dataclasses.dataclass(frozen=True)
 class GaussianMixtureSettings:
     """Sizes, and the two standard deviations; Corollary 2's scale 1/(2√d) where None."""
 
-    n: int = setting(N)
-    n_test: int = setting(N_TEST)
-    d: int = setting(D)
-    theta: float | None = setting(THETA)
-    sigma: float | None = setting(SIGMA)
+    n: int = own("gaussian_mixture", "n")
+    n_test: int = own("gaussian_mixture", "n_test")
+    d: int = own("gaussian_mixture", "d")
+    theta: float | None = own("gaussian_mixture", "theta")
+    sigma: float | None = own("gaussian_mixture", "sigma")
 
     @property
     def deviations(self) -> tuple[float, float]:

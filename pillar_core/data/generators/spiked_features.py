@@ -14,9 +14,8 @@ import numpy as np
 
 from pillar_core import rng
 from pillar_core.arrays import Array
-from pillar_core.data.cards import DATASETS, card_of
+from pillar_core.data.cards import DATASETS, card_of, own
 from pillar_core.errors import SettingError
-from pillar_core.params import Param, setting
 from pillar_core.types import Dataset
 
 __all__ = ["SpikedFeaturesSettings"]
@@ -27,24 +26,17 @@ SIGNAL_WIDTH, SIGNAL_FALL = 50.0, 1.2
 DEGREES_OF_FREEDOM = 4.0
 AMBIGUITY, AMBIGUITY_POWER = 0.8, 10
 
-N = Param("n", int, 50_000, "Train rows.", low=100, high=100_000, unit="rows", log=True)
-N_TEST = Param("n_test", int, 5_000, "Test rows.", low=100, high=50_000, unit="rows", log=True)
-D = Param("d", int, 512, "Feature dimension.", low=8, high=2_048, unit="features", log=True)
-C = Param("C", int, 50, "Classes, equally frequent.", low=2, high=100, unit="classes")
-DECAY = Param("decay", float, 0.75, "Exponent of the power-law spectrum.", low=0, high=3)
-SEPARATION = Param("separation", float, 0.6, "Spread of the class means in units of the noise.", low=0, high=5)
-
 
 @dataclasses.dataclass(frozen=True)
 class SpikedFeaturesSettings:
     """Sizes, and the two shapes that matter: how fast the spectrum falls and how far the classes lie apart."""
 
-    n: int = setting(N)
-    n_test: int = setting(N_TEST)
-    d: int = setting(D)
-    C: int = setting(C)
-    decay: float = setting(DECAY)
-    separation: float = setting(SEPARATION)
+    n: int = own("spiked_features", "n")
+    n_test: int = own("spiked_features", "n_test")
+    d: int = own("spiked_features", "d")
+    C: int = own("spiked_features", "C")
+    decay: float = own("spiked_features", "decay")
+    separation: float = own("spiked_features", "separation")
 
 
 @dataclasses.dataclass(frozen=True)

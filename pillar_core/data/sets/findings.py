@@ -6,17 +6,18 @@ from collections.abc import Sequence
 import numpy as np
 
 from pillar_core.arrays import Array
-from pillar_core.params import Param
+from pillar_core.data.cards import own
+from pillar_core.data.places import RootSettings
 
-LABELS = Param(
-    "labels",
-    str,
-    "any",
-    "One label from several findings: any (a finding or none), or one (only images with exactly one finding, named).",
-    choices=("any", "one"),
-)
 FINDINGS = {"pleural": "pleural thickening"}
 """Words that a source uses for a finding, where another says more."""
+
+
+@dataclasses.dataclass(frozen=True)
+class FindingsSettings(RootSettings):
+    """Where the files are, and how several findings of one image become one label."""
+
+    labels: str = own("shared", "labels")
 
 
 @dataclasses.dataclass(frozen=True)

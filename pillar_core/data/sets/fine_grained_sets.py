@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 
 from pillar_core.data import places
+from pillar_core.data.cards import own
 from pillar_core.data.images.folders import Layout
 from pillar_core.data.images.tree import Entry, Tree
 from pillar_core.data.places import RootSettings
 from pillar_core.data.sets.listed_sets import by_lists, register
 from pillar_core.errors import DataError
-from pillar_core.params import Param, setting
 
 
 def _birds(files: Tree, _: RootSettings, seed: int) -> Layout:
@@ -64,14 +64,11 @@ register("stanford_dogs", lambda files, *_: by_lists(files, ("train_list.mat", "
 register("mit_67", lambda files, *_: by_lists(files, ("TrainImages.txt", "TestImages.txt")))
 
 
-DOMAINS = ("clipart", "infograph", "painting", "quickdraw", "real", "sketch")
-
-
 @dataclasses.dataclass(frozen=True)
 class DomainNetSettings(RootSettings):
     """Where the files are, and which domain."""
 
-    domain: str = setting(Param("domain", str, "painting", "Which of the six domains.", choices=DOMAINS))
+    domain: str = own("domainnet", "domain")
 
 
 def _domain(files: Tree, settings: DomainNetSettings, seed: int) -> Layout:

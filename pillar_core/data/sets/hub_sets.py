@@ -16,14 +16,13 @@ from typing import IO, Any
 
 from pillar_core import store
 from pillar_core.data import arrays, downloading, places
-from pillar_core.data.cards import DATASETS, DatasetCard, card_of
+from pillar_core.data.cards import DATASETS, DatasetCard, card_of, own
 from pillar_core.data.images.folders import Layout, Member
 from pillar_core.data.images.loading import assembled, load_images
 from pillar_core.data.partition import with_test_rows
 from pillar_core.data.tables import LABEL_NAMES, numbers_of
 from pillar_core.errors import DataError, UnknownNameError
 from pillar_core.extras import hidden
-from pillar_core.params import Param, setting
 from pillar_core.types import Dataset
 
 PREFIX = "hub"
@@ -40,11 +39,9 @@ TEST_NAMES = ("test", "validation", "valid", "val")
 class HubSettings(places.RootSettings):
     """Where the files are, which configuration, and which columns hold image and label (None: found by type and name)."""
 
-    subset: str | None = setting(Param("subset", str, None, "Configuration of the repository.", none_means="its only one"))
-    image_column: str | None = setting(Param("image_column", str, None, "Column of the images.", none_means="the first of that type"))
-    label_column: str | None = setting(
-        Param("label_column", str, None, "Column of the labels.", none_means="label, y, or the one of that type")
-    )
+    subset: str | None = own("hub", "subset")
+    image_column: str | None = own("hub", "image_column")
+    label_column: str | None = own("hub", "label_column")
 
 
 def _read(repository: str, settings: HubSettings, seed: int, download: bool) -> Dataset:

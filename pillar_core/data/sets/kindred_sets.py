@@ -10,12 +10,11 @@ import functools
 import numpy as np
 
 from pillar_core.data import arrays, downloading, places
-from pillar_core.data.cards import DATASETS, card_of
+from pillar_core.data.cards import DATASETS, card_of, own
 from pillar_core.data.images.folders import Layout
 from pillar_core.data.images.tree import Entry, Tree
 from pillar_core.data.sets.listed_sets import FILES, register
 from pillar_core.errors import DataError
-from pillar_core.params import Param, setting
 from pillar_core.registry import facts
 from pillar_core.types import Dataset
 
@@ -24,7 +23,7 @@ from pillar_core.types import Dataset
 class Cifar101Settings(places.RootSettings):
     """Where the files are, and which release."""
 
-    release: str = setting(Param("release", str, "v6", "v6: 2,000 images, class-balanced; v4: 2,021.", choices=("v4", "v6")))
+    release: str = own("cifar10_1", "release")
 
 
 def _read(settings: Cifar101Settings, seed: int, download: bool) -> Dataset:

@@ -7,7 +7,6 @@ lists of train and test images. CheXpert: x-rays of Stanford Hospital; frontal v
 are test rows. SPR X-ray: x-rays of the Paulista Society of Radiology with age and gender; the label here is the gender.
 """
 
-import dataclasses
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -18,10 +17,9 @@ from pillar_core.data.images.folders import Layout
 from pillar_core.data.images.tree import Entry, Tree
 from pillar_core.data.partition import stratified_groups
 from pillar_core.data.places import RootSettings
-from pillar_core.data.sets.findings import LABELS, Findings
+from pillar_core.data.sets.findings import Findings, FindingsSettings
 from pillar_core.data.sets.listed_sets import FILES, register
 from pillar_core.errors import DataError
-from pillar_core.params import setting
 from pillar_core.registry import facts
 
 KNOWN = frozenset({*folders.SPLITS, *folders.LEFT_OUT})
@@ -56,14 +54,7 @@ def _lesions(files: Tree, _: RootSettings, seed: int) -> Layout:
 register("ham10000", _lesions)
 
 
-@dataclasses.dataclass(frozen=True)
-class ChestSettings(RootSettings):
-    """Where the files are, and how several findings of one image become one label."""
-
-    labels: str = setting(LABELS)
-
-
-def _chest_xray14(files: Tree, settings: ChestSettings, seed: int) -> Layout:
+def _chest_xray14(files: Tree, settings: FindingsSettings, seed: int) -> Layout:
     said = facts(FILES)["chest_xray14"]
     name = _first(files, said["tables"])
     rows = files.table(name, ("Image Index", "Finding Labels", "Patient ID"))
@@ -83,7 +74,7 @@ def _chest_xray14(files: Tree, settings: ChestSettings, seed: int) -> Layout:
     return files.layout_by_name(entries, classes=tuple(findings.classes), notes=notes)
 
 
-register("chest_xray14", _chest_xray14, settings=ChestSettings, names_persons=True)
+register("chest_xray14", _chest_xray14, settings=FindingsSettings, names_persons=True)
 
 
 def _chexpert(files: Tree, _: RootSettings, seed: int) -> Layout:

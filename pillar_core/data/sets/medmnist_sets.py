@@ -16,22 +16,14 @@ from pillar_core.data.cards import DATASETS, FACTS, DatasetCard, card_of
 from pillar_core.data.images import loading as images
 from pillar_core.data.npz import read_npz
 from pillar_core.data.parts import Parts
-from pillar_core.data.sets.findings import FINDINGS, LABELS, Findings
+from pillar_core.data.sets.findings import FINDINGS, Findings, FindingsSettings
 from pillar_core.errors import DataError, UnknownNameError
-from pillar_core.params import setting
 from pillar_core.registry import facts
 from pillar_core.types import Dataset
 
 PREFIX = "medmnist"
 NAMES = [name.removeprefix(f"{PREFIX}:") for name in facts(FACTS) if name.startswith(f"{PREFIX}:")]
 LISTED = ("pneumoniamnist", "dermamnist", "chestmnist", "pathmnist")
-
-
-@dataclasses.dataclass(frozen=True)
-class FindingsSettings(places.RootSettings):
-    """Where the files are, and how several findings of one image become one label."""
-
-    labels: str = setting(LABELS)
 
 
 def _read(name: str, settings: Any, seed: int, download: bool) -> Dataset:
