@@ -1,18 +1,16 @@
 """The jobs process seen from outside: started when it is needed, told to stop, never twice for one cache folder."""
 
 import contextlib
-import json
 import os
 import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import Any
 
 from pillar_core.errors import JobError
 from pillar_core.installation import ROOT
 from pillar_core.jobs.kind import SCHEDULER_VARIABLE
-from pillar_core.jobs.state import Folder, content_of, is_count
+from pillar_core.jobs.state import Folder, is_count
 
 _CRASHES_BEFORE_REST = 3
 _REST_SECONDS = 30.0
@@ -52,7 +50,7 @@ def use_scheduler(folder: Folder, scheduler: str) -> None:
         JobError: it lives and works with another.
     """
     descriptor = folder.try_lock()
-    if descriptor is None and _about(folder).get("scheduler", scheduler) != scheduler:
+    if descriptor is None and folder.about().get("scheduler", scheduler) != scheduler:
         raise JobError(f"the jobs process already works with another scheduler; call `jobs.stop()`, then ask for {scheduler} again.")
     os.environ[SCHEDULER_VARIABLE] = scheduler
     if descriptor is not None:
@@ -61,20 +59,11 @@ def use_scheduler(folder: Folder, scheduler: str) -> None:
 
 def is_resting(folder: Folder) -> bool:
     """Whether the jobs process has crashed several times in a row and the last start is young."""
-    about = _about(folder)
+    about = folder.about()
     crashes, started = about.get("unclean"), about.get("started")
     if not is_count(crashes) or not is_count(started):
         return False
     return crashes >= _CRASHES_BEFORE_REST and time.time() - started < _REST_SECONDS
-
-
-def _about(folder: Folder) -> dict[str, Any]:
-    """What the jobs process said about itself at its start; empty when it ended in order."""
-    try:
-        about = json.loads(content_of(folder.jobs / "server.json"))
-    except (OSError, ValueError):
-        return {}
-    return about if isinstance(about, dict) else {}
 
 
 def _start(folder: Folder, lock: int) -> None:

@@ -16,7 +16,7 @@ from pillar_core import errors, store
 from pillar_core.data import visitors
 from pillar_core.jobs import kind as jobs_kinds
 from pillar_core.jobs.active import ActiveJob, trace_of
-from pillar_core.jobs.state import UNFINISHED, Folder, Job, JobStatus, State, content_of, is_count, replace
+from pillar_core.jobs.state import UNFINISHED, Folder, Job, JobStatus, State, is_count, replace
 from pillar_core.jobs.workers import Engine, Future, Outcome
 
 MAX_RUNNING = 4
@@ -105,10 +105,8 @@ class _Server:
         path = self._folder.jobs / "server.json"
         with contextlib.suppress(OSError):
             (self._folder.jobs / "stop").unlink()
-        unclean = 0
-        with contextlib.suppress(OSError, ValueError, KeyError, TypeError, RecursionError):
-            before = json.loads(content_of(path))["unclean"]
-            unclean = int(before) + 1 if is_count(before) else 0
+        before = self._folder.about().get("unclean")
+        unclean = int(before) + 1 if is_count(before) else 0
         scheduler = os.environ.get(jobs_kinds.SCHEDULER_VARIABLE, "")
         about = {"pid": os.getpid(), "started": time.time(), "unclean": unclean, "scheduler": scheduler}
         with contextlib.suppress(IsADirectoryError):
@@ -169,11 +167,7 @@ class _Server:
     def _admit(self, job: Job, status: JobStatus) -> None:
         status = dataclasses.replace(status, state="running", started=time.time(), message="starting")
         active = self._jobs[job.job_id] = ActiveJob(job, status, status.kind)
-        self._guarded(active, self._enter)
-
-    def _enter(self, active: ActiveJob) -> None:
-        active.job.write(active.status)
-        self._begin(active)
+        self._guarded(active, self._begin)
 
     def _guarded(self, active: ActiveJob, step: Callable[[ActiveJob], None]) -> None:
         """One step of one job; what goes wrong in it, by its files or by what a worker gave, ends the job and not the process."""
@@ -184,6 +178,7 @@ class _Server:
             self._finish(active, "failed")
 
     def _begin(self, active: ActiveJob) -> None:
+        active.job.write(active.status)
         spec = active.job.spec()
         active.kind = jobs_kinds.kind_of(spec).name
         active.payload, active.resources = jobs_kinds.payload_of(spec), jobs_kinds.resources_of(spec)

@@ -127,6 +127,14 @@ class Folder:
         """A file descriptor that holds the jobs process's lock, or None while somebody else does."""
         return try_lock(self.jobs / "server.lock")
 
+    def about(self) -> dict[str, Any]:
+        """What the jobs process said about itself at its start; empty when it ended in order."""
+        try:
+            about = json.loads(content_of(self.jobs / "server.json"))
+        except (OSError, ValueError, RecursionError):
+            return {}
+        return about if isinstance(about, dict) else {}
+
     def drop_oldest_finished(self) -> None:
         """Forget finished jobs beyond the newest `KEEP_FINISHED`; the records they wrote stay in the store."""
         finished = [status for status in self.statuses() if status.state not in UNFINISHED]

@@ -58,7 +58,7 @@ def _loose_images(source: str | Path | bytes, name: str) -> tuple[Array | None, 
                 return None, ()
         decoding.check_pixels(pictures, formats)
         for picture, pixel_format in zip(pictures, formats, strict=True):
-            (good if decoding.is_readable(picture, pixel_format) else broken).append(picture)
+            (good if pixel_format and decoding.pixels(picture, pixel_format) is not None else broken).append(picture)
             if len(broken) > len(good) + MOST_AHEAD:
                 return None, ()
         if len(good) < FEWEST or len(broken) > len(good):

@@ -153,11 +153,6 @@ def decoded(parts: Sequence[Sequence[Picture]], pixel_format: PixelFormat, *, ke
     return Decoded(rows, keep, skipped, () if name is None else (name,))
 
 
-def is_readable(picture: Picture, pixel_format: PixelFormat | None) -> bool:
-    """Whether the pixels decode."""
-    return pixel_format is not None and _pixels(picture, pixel_format) is not None
-
-
 def _refuse_many(bad: Sequence[PurePosixPath], seen: int, n: int) -> None:
     """Nothing, unless more than 1 % of all `n` pictures are bad already after `seen` of them.
 
@@ -184,7 +179,7 @@ def format_of(picture: Picture) -> PixelFormat | None:
         return None
 
 
-def _pixels(picture: Picture, pixel_format: PixelFormat) -> Array | None:
+def pixels(picture: Picture, pixel_format: PixelFormat) -> Array | None:
     """(h, w[, 3]) uint8 pixels in this format, None where the file does not decode. 16-bit grey keeps its upper eight bits."""
     from PIL import Image
 
@@ -216,7 +211,7 @@ def _good(part: Sequence[Picture], pixel_format: PixelFormat, keep: Array) -> It
     numbers = iter(range(len(part)))
     with concurrent.futures.ThreadPoolExecutor(THREADS) as pool:
         while batch := list(itertools.islice(numbers, AT_ONCE)):
-            for number, row in zip(batch, pool.map(lambda number: _pixels(part[number], pixel_format), batch), strict=True):
+            for number, row in zip(batch, pool.map(lambda number: pixels(part[number], pixel_format), batch), strict=True):
                 if row is not None:
                     keep[number] = True
                     yield row

@@ -49,22 +49,13 @@ LAYOUTS = {
     for name, said in facts(Path(__file__).with_suffix(".toml")).items()
 }
 NO_CLASS = frozenset({"BACKGROUND_Google", "257.clutter"})
-OTHER_CIFAR = {folder: version for folder, version in cifar.VERSIONS.items() if version.is_binary}
+OTHER_CIFAR = [TorchvisionLayout(folder, "", folder, version=version) for folder, version in cifar.VERSIONS.items() if version.is_binary]
 
 
 def recognised(path: Path) -> tuple[TorchvisionLayout, Path] | None:
     """(layout, torchvision's root) where `path` is that root or the data set's own folder in it, else None."""
-    if not path.is_dir():
-        return None
-    for folder, version in OTHER_CIFAR.items():
-        for place in (path, path / folder):
-            if place.name == folder and place.is_dir():
-                return TorchvisionLayout(folder, "", folder, version=version), place.parent
-    for layout in LAYOUTS.values():
-        root = root_of(layout, path)
-        if root is not None:
-            return layout, root
-    return None
+    roots = ((layout, root_of(layout, path)) for layout in (*OTHER_CIFAR, *LAYOUTS.values())) if path.is_dir() else ()
+    return next(((layout, root) for layout, root in roots if root is not None), None)
 
 
 def root_of(layout: TorchvisionLayout, path: Path) -> Path | None:

@@ -3,7 +3,6 @@
 import contextlib
 import csv
 import dataclasses
-import functools
 import io
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path, PurePosixPath
@@ -65,27 +64,26 @@ class Tree:
             raise DataError(f"{name} must hold rows with the columns {', '.join(columns)}; {', '.join(absent) or 'all rows'} are missing.")
         return rows
 
-    def layout(self, entries: Iterable[Entry], *, below: str = "", classes: tuple[str, ...] = (), notes: tuple[str, ...] = ()) -> Layout:
-        """The images that a list names, found by path from the folder `below` on.
+    def layout(
+        self, entries: Iterable[Entry], *, below: str | None = "", classes: tuple[str, ...] = (), notes: tuple[str, ...] = ()
+    ) -> Layout:
+        """The images that a list names, found by path from the folder `below` on; None: by their bare names, in whatever folders they lie.
 
         Raises:
             DataError: more than 1 % of them are not there.
         """
-        root = self._root(below)
-        return _gathered({entry: self._by_path.get(root / entry.path) for entry in entries}, classes, notes)
-
-    def layout_by_name(self, entries: Iterable[Entry], *, classes: tuple[str, ...] = (), notes: tuple[str, ...] = ()) -> Layout:
-        """Like `layout`, where the list gives bare file names and the images lie in any folder.
-
-        Raises:
-            DataError: more than 1 % of them are not there.
-        """
-        by_name = {member.path.name: member for member in self.members}
-        return _gathered({entry: by_name.get(entry.path) for entry in entries}, classes, notes)
-
-    @functools.cached_property
-    def _by_path(self) -> dict[PurePosixPath, Member]:
-        return {member.path: member for member in self.members}
+        if below is None:
+            by_path, root = {PurePosixPath(member.path.name): member for member in self.members}, PurePosixPath()
+        else:
+            by_path, root = {member.path: member for member in self.members}, self._root(below)
+        members, absent = [], []
+        for entry in dict.fromkeys(entries):
+            member = by_path.get(root / entry.path)
+            if member is None:
+                absent.append(entry.path)
+            else:
+                members.append(dataclasses.replace(member, label=entry.label, in_test=entry.in_test, person=entry.person))
+        return folders.complete(members, absent, classes=classes, notes=notes)
 
     def _root(self, below: str) -> PurePosixPath:
         """The folder, as deep as it lies, whose path ends with `below`."""
@@ -110,12 +108,3 @@ def opened(place: Path) -> Iterator[Tree]:
     source = inside[0] if len(inside) == 1 and inside[0].suffix.lower() == ".zip" else place
     with folders.listing(source, filename=source.name) as members:
         yield Tree(members)
-
-
-def _gathered(by_entry: dict[Entry, Member | None], classes: tuple[str, ...], notes: tuple[str, ...]) -> Layout:
-    members = [
-        dataclasses.replace(member, label=entry.label, in_test=entry.in_test, person=entry.person)
-        for entry, member in by_entry.items()
-        if member is not None
-    ]
-    return folders.complete(members, [entry.path for entry, member in by_entry.items() if member is None], classes=classes, notes=notes)

@@ -48,7 +48,7 @@ def _lesions(files: Tree, _: RootSettings, seed: int) -> Layout:
         Entry(f"{row['image_id']}.jpg", said["diagnoses"].get(row["dx"], row["dx"]), bool(is_test))
         for row, is_test in zip(rows, in_test, strict=True)
     ]
-    return files.layout_by_name(entries, notes=tuple(said["notes"]))
+    return files.layout(entries, below=None, notes=tuple(said["notes"]))
 
 
 register("ham10000", _lesions)
@@ -71,7 +71,7 @@ def _chest_xray14(files: Tree, settings: FindingsSettings, seed: int) -> Layout:
     unlisted = len(named) - len(entries)
     left_out = (f"{unlisted:,} images are in neither list of the source and were left out.",) if unlisted else ()
     notes = (*findings.notes(int((~keep).sum())), *left_out, PATIENTS.format("chest_xray14"))
-    return files.layout_by_name(entries, classes=tuple(findings.classes), notes=notes)
+    return files.layout(entries, below=None, classes=tuple(findings.classes), notes=notes)
 
 
 register("chest_xray14", _chest_xray14, settings=FindingsSettings, names_persons=True)

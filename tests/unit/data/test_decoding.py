@@ -67,7 +67,7 @@ def test_rows_too_large_for_memory_come_from_the_store(tmp_path: Path, monkeypat
 def test_a_set_is_decoded_once(tmp_path: Path, small_memory: None, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = written(tmp_path / "pets", _classes())
     first = load_images(folder)
-    monkeypatch.setattr(decoding, "_pixels", None)
+    monkeypatch.setattr(decoding, "pixels", None)
     assert load_images(folder).fingerprint == first.fingerprint
 
 
@@ -345,12 +345,12 @@ def test_a_process_killed_while_decoding_leaves_nothing(tmp_path: Path, own_cach
         LIGHT + "import os; from pillar_core import data\n"
         "from pillar_core.data import scratch; from pillar_core.data.images import decoding\n"
         "scratch.LARGEST_IN_MEMORY, decoding.AT_ONCE = 1000, 4\n"
-        "pixels, seen = decoding._pixels, []\n"
+        "pixels, seen = decoding.pixels, []\n"
         "def killed(picture, look):\n"
         "    seen.append(picture)\n"
         "    if len(seen) > 20: os.kill(os.getpid(), 9)\n"
         "    return pixels(picture, look)\n"
-        "decoding._pixels = killed\n"
+        "decoding.pixels = killed\n"
         "data.load_images(sys.argv[1])"
     )
     done = subprocess.run([sys.executable, "-c", code, str(folder)], capture_output=True, text=True, check=False)

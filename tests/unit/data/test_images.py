@@ -207,7 +207,7 @@ def test_pixels_of_a_zip_count_as_what_it_unpacks_to(monkeypatch: pytest.MonkeyP
     content = _zip({f"c{number % 2}/{number}.png": _png(0, size=(500, 500)) for number in range(8)})
     assert read_images(content, filename="a.zip").x_train.shape == (6, 500, 500)
     monkeypatch.setattr("pillar_core.data.parts.ALWAYS_UNPACKED", 10**6)
-    monkeypatch.setattr("pillar_core.data.images.decoding._pixels", None)  # nothing is decoded
+    monkeypatch.setattr("pillar_core.data.images.decoding.pixels", None)  # nothing is decoded
     (tmp_path / "a.zip").write_bytes(content)
     for source, name in ((content, "a.zip"), (tmp_path / "a.zip", "")):
         for read in (read_images, load_candidate) if name else (load_images, load_candidate):
