@@ -21,8 +21,6 @@ import types
 from collections.abc import Callable, Iterable
 from typing import Any
 
-__all__ = ["confine", "missing"]
-
 _CALLS = {
     "read": 0, "write": 1, "close": 3, "stat": 4, "fstat": 5, "lstat": 6, "poll": 7, "lseek": 8, "mprotect": 10, "munmap": 11,
     "brk": 12, "rt_sigaction": 13, "rt_sigprocmask": 14, "rt_sigreturn": 15, "ioctl": 16, "pread64": 17, "readv": 19, "writev": 20,

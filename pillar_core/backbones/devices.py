@@ -24,7 +24,8 @@ def chosen_device(asked: str) -> str:
     Raises:
         SettingError: a device that this machine does not have.
     """
-    here = [name for name in DEVICES if _is_here(name)]
+    found = {"cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available(), "cpu": True}
+    here = [name for name in DEVICES if found[name]]
     if asked == "auto":
         return here[0]
     if asked not in here:
@@ -77,9 +78,3 @@ def pooled(given: Any, *, n: int) -> Array:
         raise DataError(f"a backbone must answer a batch with one row (b, width) or one map (b, c, h, w) an image; it gave {what}.")
     answer: Array = given.float().cpu().numpy()
     return answer
-
-
-def _is_here(name: str) -> bool:
-    if name == "cuda":
-        return bool(torch.cuda.is_available())
-    return name == "cpu" or bool(torch.backends.mps.is_available())

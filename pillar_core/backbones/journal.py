@@ -20,7 +20,7 @@ import numpy as np
 from pillar_core.arrays import Array
 from pillar_core.errors import StoreError
 from pillar_core.store.entry import make_private
-from pillar_core.store.files import try_lock
+from pillar_core.store.files import try_lock, waiting_for
 
 ABANDONED_SECONDS = 14 * 86_400.0
 
@@ -100,13 +100,8 @@ def locked(root: Path, key: str, *, wait: Any) -> Iterator[Path]:
         StoreError: a disk that refuses.
     """
     folder = root / "extraction" / key
-    while (descriptor := _lock(folder, root)) is None:
-        wait(_rows_kept(folder / "lines.jsonl"))
-        time.sleep(0.2)
-    try:
+    with waiting_for(lambda: _lock(folder, root), told=lambda: wait(_rows_kept(folder / "lines.jsonl"))):
         yield folder
-    finally:
-        os.close(descriptor)
 
 
 def remove(root: Path, prefix: str) -> None:

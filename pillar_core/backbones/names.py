@@ -14,8 +14,6 @@ from urllib.parse import quote, unquote
 from pillar_core.errors import SettingError
 from pillar_core.params import Param
 
-__all__ = ["Address", "address", "is_plain", "with_options"]
-
 PREPARING = ("input_size", "mean", "std", "interpolation", "crop")
 INPUT_SIZE = Param("input_size", int, 224, "Side of the images that the backbone gets.", low=8, high=4096, unit="pixels")
 CROP = Param("crop", float, 0.875, "Share of a large image's shorter side that is kept.", low=0, low_open=True, high=1)

@@ -14,8 +14,6 @@ from pillar_core.backbones import names
 from pillar_core.deferred import torch
 from pillar_core.errors import SettingError
 
-__all__ = ["IMAGENET", "Preparing"]
-
 Numbers = tuple[float, float, float]
 
 
@@ -87,17 +85,10 @@ def _channels(text: str, *, low: float, what: str) -> Numbers:
     return values
 
 
-def _number(text: str) -> float | str:
-    try:
-        return float(text)
-    except ValueError:
-        return text
-
-
 _READ: dict[str, Any] = {
-    "input_size": lambda text: names.INPUT_SIZE.check(_number(text)),
+    "input_size": lambda text: names.INPUT_SIZE.check(names.literal(text)),
     "mean": lambda text: _channels(text, low=-1, what="mean"),
     "std": lambda text: _channels(text, low=0, what="std"),
     "interpolation": names.INTERPOLATION.check,
-    "crop": lambda text: names.CROP.check(_number(text)),
+    "crop": lambda text: names.CROP.check(names.literal(text)),
 }

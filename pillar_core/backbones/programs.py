@@ -18,8 +18,6 @@ from pillar_core.backbones import confined
 from pillar_core.backbones.devices import OUT_OF_MEMORY, n_threads
 from pillar_core.errors import DataError, SettingError
 
-__all__ = ["Program", "is_confined", "warning"]
-
 UNCONFINED = "PILLAR_UNCONFINED_PROGRAMS"
 PATIENCE_SECONDS = 900.0
 """For opening, and for each batch."""

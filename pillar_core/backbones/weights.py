@@ -20,8 +20,6 @@ from pillar_core.errors import DataError, StoreError
 from pillar_core.store.entry import make_private
 from pillar_core.store.files import write_whole
 
-__all__ = ["content_hash", "fill", "keep_upload", "read_tensors"]
-
 Tensors = dict[str, "torch.Tensor"]
 
 SECOND = re.compile(r"momentum|encoder_k|target|student|ema")

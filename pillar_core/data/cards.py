@@ -16,6 +16,8 @@ from pillar_core.types import Dataset
 
 Kind = Literal["tabular", "images", "generator"]
 SPELLINGS = {"n_classes": "C"}
+_SEED = dataclasses.replace(SEED, none_means="")
+"""Rows without one could not be had again."""
 SETTINGS = Path(__file__).with_name("settings.toml")
 FACTS = Path(__file__).with_name("sets") / "facts.toml"
 
@@ -140,7 +142,7 @@ class DatasetCard:
             DataError: files that are not here, damaged, or cannot be fetched; the message says what to do.
         """
         chosen = checked(self.settings() if settings is None else settings)
-        number = _checked_seed(seed)
+        number = int(_SEED.check(seed) or 0)
         if self.needs_files and not (download and self.can_fetch) and not self.is_here(chosen.root):
             place = self.home(chosen.root)
             raise DataError(f"{self.title} is not on this machine ({place}). {places.unfinished(place)}{self.how_to_get(chosen.root)}")
@@ -216,10 +218,3 @@ def here() -> list[str]:
 def default_backbone(name: str) -> str | None:
     """What the images of the data set `name` go through where no backbone is named; None: they are taken as they are."""
     return DATASETS[name].backbone if name in DATASETS else None
-
-
-def _checked_seed(seed: int) -> int:
-    value = SEED.check(seed)
-    if not isinstance(value, int):
-        raise SettingError("seed must be a whole number of at least 0 for a dataset, so that its rows can be had again; got None.")
-    return value

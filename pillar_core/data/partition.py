@@ -46,18 +46,3 @@ def with_test_rows(data: Dataset, *, seed: int) -> Dataset:
     train, test = stratified(data.y_train, seed=seed, name=data.name)
     x, y, notes = data.x_train, data.y_train, (*data.notes, "The source has no test rows: a stratified fifth was set apart.")
     return dataclasses.replace(data, x_train=x[train], y_train=y[train], x_test=x[test], y_test=y[test], notes=notes)
-
-
-def stratified_groups(labels: Array, groups: Array, *, seed: int, name: str) -> Array:
-    """(n,) bool, true for test rows: of each class about a fifth of its groups (at least one where it has two), whole groups.
-
-    Args:
-        labels: (n,) words or codes; a group counts for the label of its first row.
-        groups: (n,) words; rows of one group stay together.
-        seed: with `name`, names the random stream.
-    """
-    _, first, member_of = np.unique(groups, return_index=True, return_inverse=True)
-    _, codes = np.unique(labels[first], return_inverse=True)
-    _, test = stratified(codes, seed=seed, name=name)
-    result: Array = np.isin(member_of, test)
-    return result

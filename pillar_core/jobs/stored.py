@@ -49,7 +49,7 @@ def put(features: FeatureSet, store: str) -> Stored:
         raise JobError(_told(f"{VARIABLE} must name a place, such as s3://bucket/folder; got {store!r}."))
     images = {} if features.images is None else {f"images_{name}": getattr(features.images, name) for name in _ROWS}
     arrays = {name: value for name, value in ({name: getattr(features, name) for name in _ROWS} | images).items() if value is not None}
-    address = f"{store.rstrip('/')}/{_content(arrays)}.npz"
+    address = f"{store.rstrip('/')}/{fingerprint(arrays)}.npz"
     try:
         files, path = fsspec.url_to_fs(address)
         if not files.exists(path):
@@ -67,10 +67,6 @@ def _with(features: FeatureSet, arrays: dict[str, Array]) -> FeatureSet:
     return dataclasses.replace(features, **rows, images=features.images and dataclasses.replace(features.images, **pixels))
 
 
-def _content(arrays: dict[str, Array]) -> str:
-    return fingerprint(dict(sorted(arrays.items())))
-
-
 def _told(message: str) -> str:
     """The message without the credentials that its addresses hold."""
     return re.sub(r"://\S*@", "://…@", message)
@@ -85,7 +81,7 @@ def _read(address: str) -> dict[str, Array]:
             shutil.copyfileobj(file, copy)
             copy.flush()
             arrays = codec.map_npz(copy.name)
-        is_whole = address.rpartition("/")[2] == f"{_content(arrays)}.npz"
+        is_whole = address.rpartition("/")[2] == f"{fingerprint(arrays)}.npz"
     except _WRONG as error:
         raise JobError(_told(f"features cannot be read at {address}: {error}.")) from error
     if not is_whole:

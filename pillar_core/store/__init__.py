@@ -75,12 +75,8 @@ class Store:
         self._index = Index(self.root / "index", self._note)
         self._sizes = upkeep.Sizes(self.root)
         self._memory: dict[tuple[str, str], bytes] = {}
-        self._unkept = ""
-
-    @property
-    def unkept(self) -> str:
+        self.unkept = ""
         """Why results are only in memory, in a sentence for people; "" while the disk takes what is written."""
-        return self._unkept
 
     def notes(self) -> tuple[str, ...]:
         """What went wrong in this process and was worked around: the last 50, oldest first."""
@@ -109,10 +105,10 @@ class Store:
             if not isinstance(error.__cause__, OSError):
                 raise
             self._remember((kind, key), codec.encode_json(value))
-            self._unkept = f"The cache cannot be written: results are only in memory, until this process ends. {error}"
-            self._note(self._unkept)
+            self.unkept = f"The cache cannot be written: results are only in memory, until this process ends. {error}"
+            self._note(self.unkept)
             return False
-        self._unkept = ""
+        self.unkept = ""
         return written
 
     def put_json(self, kind: str, key: str, value: Any) -> bool:

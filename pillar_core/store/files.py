@@ -4,7 +4,8 @@ import contextlib
 import fcntl
 import os
 import secrets
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import BinaryIO, Final, TypeVar
 
@@ -45,3 +46,15 @@ def try_lock(path: Path) -> int | None:
         os.close(descriptor)
         return None
     return descriptor
+
+
+@contextlib.contextmanager
+def waiting_for(lock: Callable[[], int | None], *, told: Callable[[], object]) -> Iterator[None]:
+    """Holds what `lock` gives (as `try_lock`); `told` is called five times a second while somebody else has it; it may raise."""
+    while (descriptor := lock()) is None:
+        told()
+        time.sleep(0.2)
+    try:
+        yield
+    finally:
+        os.close(descriptor)

@@ -19,8 +19,6 @@ from pillar_core.data.cards import DATASETS, card_of, own
 from pillar_core.errors import SettingError
 from pillar_core.types import Dataset
 
-__all__ = ["DisjunctionsSettings", "active_probability", "co_active_probability"]
-
 BLOCK_FLOATS = 1 << 22
 
 

@@ -20,8 +20,6 @@ from pillar_core.data.cards import DATASETS, card_of, own
 from pillar_core.errors import SettingError
 from pillar_core.types import Dataset
 
-__all__ = ["GaussianMixtureSettings", "bayes_accuracy", "distance_margin", "eigengap", "eigenvalues"]
-
 QUANTILE = 0.01
 
 

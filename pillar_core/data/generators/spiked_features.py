@@ -18,8 +18,6 @@ from pillar_core.data.cards import DATASETS, card_of, own
 from pillar_core.errors import SettingError
 from pillar_core.types import Dataset
 
-__all__ = ["SpikedFeaturesSettings"]
-
 CHUNK = 4_096
 SIGNAL_COMPONENTS = 256
 SIGNAL_WIDTH, SIGNAL_FALL = 50.0, 1.2

@@ -199,11 +199,7 @@ def _decoded(part: Sequence[Picture], pixel_format: PixelFormat, is_large: bool)
     if is_large:
         pieces = (np.ascontiguousarray(row).data for row in _good(part, pixel_format, keep))
         return scratch.on_disk(pieces, np.uint8, (-1, *pixel_format.shape)), keep
-    rows, count = np.empty((len(part), *pixel_format.shape), dtype=np.uint8), 0
-    for row in _good(part, pixel_format, keep):
-        rows[count] = row
-        count += 1
-    return rows[:count], keep
+    return np.fromiter(_good(part, pixel_format, keep), np.dtype((np.uint8, pixel_format.shape))), keep
 
 
 def _good(part: Sequence[Picture], pixel_format: PixelFormat, keep: Array) -> Iterator[Array]:

@@ -5,7 +5,6 @@ patches of photographs, as Ganin et al. hand it out (images, and lists of labels
 """
 
 import dataclasses
-import functools
 
 import numpy as np
 
@@ -30,9 +29,13 @@ def _read(settings: Cifar101Settings, seed: int, download: bool) -> Dataset:
     place, said = places.home("cifar10_1", settings.root), facts(FILES)["cifar10_1"]
     paths = [place / f"cifar10.1_{settings.release}_{what}.npy" for what in ("data", "labels")]
     card = DATASETS["cifar10_1"]
-    for path in paths if download else ():
-        source = {"checksum": said["checksums"][path.name], "size": card.n_bytes}
-        card.fill(place, functools.partial(downloading.get, f"{said['address']}/{path.name}", path, **source), is_there=path.is_file)
+
+    def fetch() -> None:
+        for path in (path for path in paths if not path.is_file()):
+            downloading.get(f"{said['address']}/{path.name}", path, checksum=said["checksums"][path.name], size=card.n_bytes)
+
+    if download:
+        card.fill(place, fetch, is_there=lambda: all(path.is_file() for path in paths))
     absent = [path.name for path in paths if not path.is_file()]
     if absent:
         raise DataError(f"{place} lacks {', '.join(absent)}. {card.how_to_get(settings.root)}")

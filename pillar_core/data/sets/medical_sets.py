@@ -8,14 +8,13 @@ are test rows. SPR X-ray: x-rays of the Paulista Society of Radiology with age a
 """
 
 from pathlib import PurePosixPath
-from typing import Any
 
 import numpy as np
 
 from pillar_core.data.images import folders
 from pillar_core.data.images.folders import Layout
 from pillar_core.data.images.tree import Entry, Tree
-from pillar_core.data.partition import stratified_groups
+from pillar_core.data.partition import stratified
 from pillar_core.data.places import RootSettings
 from pillar_core.data.sets.findings import Findings, FindingsSettings
 from pillar_core.data.sets.listed_sets import FILES, register
@@ -39,14 +38,15 @@ for _name in ("pneumonia", "dermnet", "flower_16", "kagskin", "kneeos"):
     register(_name, _class_folders)
 
 
-def _lesions(files: Tree, _: RootSettings, seed: int) -> Layout:
+def _lesions(files: Tree, settings: RootSettings, seed: int) -> Layout:
     said = facts(FILES)["ham10000"]
     rows = files.table(_first(files, said["tables"]), ("lesion_id", "image_id", "dx"))
     labels = np.array([row["dx"] for row in rows])
-    in_test: Any = stratified_groups(labels, np.array([row["lesion_id"] for row in rows]), seed=seed, name="ham10000")
+    _, first, lesion_of = np.unique([row["lesion_id"] for row in rows], return_index=True, return_inverse=True)
+    _, test_lesions = stratified(np.unique(labels[first], return_inverse=True)[1], seed=seed, name="ham10000")
     entries = [
         Entry(f"{row['image_id']}.jpg", said["diagnoses"].get(row["dx"], row["dx"]), bool(is_test))
-        for row, is_test in zip(rows, in_test, strict=True)
+        for row, is_test in zip(rows, np.isin(lesion_of, test_lesions), strict=True)
     ]
     return files.layout(entries, below=None, notes=tuple(said["notes"]))
 

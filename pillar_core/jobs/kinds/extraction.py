@@ -10,8 +10,6 @@ from pillar_core.runs import splitting
 from pillar_core.runs.loading import through_backbone
 from pillar_core.types import Dataset, Progress, StopRequested
 
-__all__ = ["specification"]
-
 KIND = "extract"
 
 

@@ -10,8 +10,6 @@ from pillar_core.jobs.kinds import extraction
 from pillar_core.runs.starter import BACKBONE
 from pillar_core.types import Dataset, Progress, StopRequested
 
-__all__ = ["backbone_of", "specification"]
-
 KIND = "fetch"
 
 
