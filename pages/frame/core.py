@@ -37,29 +37,25 @@ _LOADED: set[str] = set()
 
 
 def key(settings: Settings, fields: tuple[str, ...]) -> str:
-    """The fingerprint of some of the settings, by name, and of which edition of their rows is meant."""
-    return fingerprint({name: getattr(settings, name) for name in fields}, _editions(settings.data, settings.public))
-
-
-def _editions(*names: object) -> dict[str, str]:
-    """Which edition the rows behind each name are, where it is not the first."""
-    return {name: edition for name in names if isinstance(name, str) and (edition := splitting.edition(name))}
+    """The fingerprint of some of the settings, by name, and of the files that their rows lie in, where they do."""
+    states = [splitting.state(name) for name in (settings.data, settings.public) if splitting.lies_in_files(name)]
+    return fingerprint({name: getattr(settings, name) for name in fields}, *states)
 
 
 def raw(settings: Settings) -> Dataset | FeatureSet:
     """The rows of the private data set before any backbone; features where a user brought features."""
-    return _raw(settings.data, splitting.edition(settings.data))
+    return _raw(settings.data, splitting.state(settings.data))
 
 
 def features(settings: Settings) -> FeatureSet:
     """The features of the private data set."""
-    return _features(settings.data, backbone(settings), splitting.edition(settings.data))
+    return _features(settings.data, backbone(settings), splitting.state(settings.data))
 
 
 def candidate(name: str, settings: Settings) -> FeatureSet:
     """Another set's features through the private data's backbone; the settings' own public part by the name PART."""
     if name != PART:
-        return _features(name, backbone(settings), splitting.edition(name))
+        return _features(name, backbone(settings), splitting.state(name))
     own = split(dataclasses.replace(settings, public=PART))
     return FeatureSet(own.public_x, own.public_y, None, None, own.features.classes)
 
@@ -81,6 +77,8 @@ def trained(settings: Settings) -> RunRecord:
 
 def run_key(settings: Settings) -> str:
     """The key under which the store holds the run."""
+    if splitting.lies_in_files(settings.data):
+        features(settings)  # whose content is in the key
     return sweep.cell_key(spec(settings))
 
 
@@ -100,7 +98,9 @@ def spec(settings: Settings) -> RunSpec:
 def found(grids: Sequence[Mapping[str, Any]]) -> dict[str, tuple[RunSpec, dict[str, Any] | None]]:
     """Every run of some grids by cache key, with its record where the cache holds it; what was found once is kept in memory."""
     asked = [{name: value for name, value in grid.items() if value is not None} for grid in grids]
-    runs = _asked(fingerprint(asked, _editions(*(grid.get(name) for grid in grids for name in ("dataset", "public")))), grids)
+    read = [splitting.content(str(grid["dataset"]), grid.get("backbone")) for grid in grids if splitting.lies_in_files(grid["dataset"])]
+    states = [splitting.state(grid["public"]) for grid in grids if splitting.lies_in_files(grid.get("public"))]
+    runs = _asked(fingerprint(asked, read, states), grids)
     for key_, (cell, record) in runs.items():
         if record is None:
             runs[key_] = cell, store.default().get_json("record", key_)
@@ -223,18 +223,18 @@ def hero_table() -> pd.DataFrame | None:
 
 
 @memory.of_rows(max_entries=3, show_spinner="Reading the data set …")
-def _raw(name: str, edition: str) -> Dataset | FeatureSet:
+def _raw(name: str, state: str) -> Dataset | FeatureSet:
     return splitting.named_data(name)
 
 
 @memory.of_rows(max_entries=3, show_spinner="Reading features …")
-def _features(data: str, name: str | None, edition: str) -> FeatureSet:
-    source = _raw(data, edition)
+def _features(data: str, name: str | None, state: str) -> FeatureSet:
+    source = _raw(data, state)
     if isinstance(source, FeatureSet):
-        return source
+        return splitting.noted(source, data, name, None, state)
     if name is not None and not is_ready(source, backbone=name):
         raise DataError(f"The features of {source.title or source.name} through {pc.BACKBONES[name].title} {NOT_EXTRACTED}")
-    return pc.load_features(source, name)
+    return splitting.noted(pc.load_features(source, name), data, name, None, state)
 
 
 @memory.of_rows(max_entries=6, show_spinner="Setting public rows apart and finding their directions …")
@@ -253,13 +253,14 @@ def _run(fingerprint_: str, _settings: Settings) -> RunRecord:
     shipped, cell = _shipped(_settings), spec(_settings)
     if shipped is not None:
         return shipped
-    with contextlib.nullcontext() if store.default().has("record", sweep.cell_key(cell)) else shares.turn():
+    with contextlib.nullcontext() if store.default().has("record", fingerprint_) else shares.turn():
         return sweep.run_cell(cell, split(_settings))
 
 
 @st.cache_resource(max_entries=32, show_spinner=False)
 def _asked(fingerprint_: str, _grids: Sequence[Mapping[str, Any]]) -> dict[str, tuple[RunSpec, dict[str, Any] | None]]:
-    return {sweep.cell_key(cell): (cell, None) for grid in _grids for cell in sweep.cells(grid)}
+    cells = [cell for grid in _grids for cell in sweep.cells(grid)]
+    return {key: (cell, None) for key, cell in zip(sweep.keys_of(cells), cells, strict=True)}
 
 
 @st.cache_data(max_entries=256, show_spinner=False)

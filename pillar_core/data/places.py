@@ -31,8 +31,9 @@ from pillar_core.types import Dataset
 ROOT = Param(
     "root", str, None, "Folder or file that holds the data set, as its source hands it out.", none_means="its place in the data folder"
 )
-LOOKED_AT = 1_000
-"""Files and folders of a folder that are looked at for a change: pages and runs ask again and again."""
+LOOKED_AT, MOST_LISTED = 200, 5_000
+"""Files and folders of a folder that are looked at for a change, and names of one folder that are read: pages and runs ask often."""
+IMAGES = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".tif", ".tiff", ".webp", ".ppm", ".pgm")
 UNFINISHED = ".download-unfinished"
 FOREIGN = (("scipy.io.matlab", "MatReadError"), ("datasets.exceptions", "DatasetsError"), ("httpx", "HTTPError"), ("httpx2", "HTTPError"))
 FETCHING_FAILS: tuple[type[Exception], ...] = (OSError, RuntimeError, ValueError, EOFError, http.client.HTTPException, zlib.error)
@@ -73,18 +74,22 @@ def state_of(path: str | Path) -> str:
         looked = [place.stat(), *itertools.islice(_stamps(place), LOOKED_AT)]
     except (DataError, OSError):
         return ""
-    return f"{len(looked)} {fingerprint(sorted([one.st_mtime_ns, one.st_size] for one in looked))}"
+    return f"{len(looked)} {fingerprint(str(sorted((one.st_mtime_ns, one.st_size) for one in looked)))}"
 
 
 def _stamps(folder: Path) -> Iterator[os.stat_result]:
-    """The status of what lies in a folder, level by level; the folders' own show what was added or removed."""
+    """The status of what lies in a folder, level by level, where links lead too; lists, tables and folders come before images.
+
+    A folder's own status shows what was added to it or removed.
+    """
     levels = collections.deque([folder] if folder.is_dir() else [])
     while levels:
-        with os.scandir(levels.popleft()) as members:
-            for member in members:
-                if member.is_dir(follow_symlinks=False):
-                    levels.append(Path(member.path))
-                yield member.stat(follow_symlinks=os.path.exists(member))  # a link to nowhere is looked at itself
+        with contextlib.suppress(OSError), os.scandir(levels.popleft()) as found:
+            for member in sorted(itertools.islice(found, MOST_LISTED), key=lambda member: member.name.lower().endswith(IMAGES)):
+                with contextlib.suppress(OSError):  # a link to nowhere, or what this process may not look at
+                    if member.is_dir():
+                        levels.append(Path(member.path))
+                    yield member.stat()
 
 
 def forget(dataset: Dataset) -> None:

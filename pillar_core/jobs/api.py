@@ -45,7 +45,7 @@ def submit(spec: Mapping[str, Any]) -> str:
             current = job.status()
             is_evicted = asks and answer is None and current is not None and current.state == "done"
             if current is None or current.state in ("failed", "cancelled") or is_evicted:
-                if is_evicted:
+                if asks and current is not None:  # what its tasks finished is in the store, if it is of the same rows still
                     job.clear_parts()
                 job.create(spec)
                 if answer is None:

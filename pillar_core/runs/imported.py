@@ -43,7 +43,7 @@ def read(key: str) -> Mapping[str, Any] | None:
 def among(cells: Sequence[RunSpec]) -> list[Mapping[str, Any]]:
     """The imported records of those cells that have no record of this machine."""
     cache = store.default()
-    keys = [key for key in map(sweep.cell_key, cells) if not cache.has("record", key)]
+    keys = [key for key in sweep.keys_of(cells) if not cache.has("record", key)]
     return [record for key in keys if (record := read(key)) is not None]
 
 

@@ -46,7 +46,7 @@ def all_runs(*, shipped: bool = False) -> pd.DataFrame:
 def _asked() -> set[str]:
     """The keys of the runs that a visitor's own jobs asked for."""
     grids = [spec["grid"] for spec in visitors.JOBS_ASKED.own_specs() if isinstance(spec.get("grid"), Mapping)]
-    return {sweep.cell_key(cell) for grid in grids for cell in sweep.cells(grid)}
+    return {key for grid in grids for key in sweep.keys_of(sweep.cells(grid))}
 
 
 def refusals(runs: pd.DataFrame) -> pd.DataFrame:
@@ -108,7 +108,7 @@ def estimate(grid: Mapping[str, Any], runs: pd.DataFrame) -> dict[str, float]:
     """
     cells = sweep.cells(grid)
     cache = store.default()
-    missing = [cell for cell in cells if not cache.has("record", sweep.cell_key(cell))]
+    missing = [cell for cell, key in zip(cells, sweep.keys_of(cells), strict=True) if not cache.has("record", key)]
     own_runs = runs[runs["origin"] == imported.OWN] if len(runs) else runs
     known = own_runs.groupby("method")["seconds"].mean() if "seconds" in own_runs else pd.Series(dtype=float)
     seconds = sum(float(known.get(cell.method, SECONDS_A_RUN)) for cell in missing)
@@ -139,9 +139,9 @@ def _row(root: str, origin: str, key: str) -> dict[str, Any] | None:
     record = store.default().get_json("record", key) if origin == imported.OWN else imported.read(key)
     if not is_record(record):
         return None
-    if origin == imported.OWN and not _is_of_this_version(record["cell"], key):
+    if origin == imported.OWN and not _is_of_this_version(record, key):
         origin = imported.OTHER_VERSION
-    group = _group(record["cell"])
+    group = _group(record["cell"], record.get("rows"))
     return {
         **row_of(record),
         "data": str(record.get("features", "")),
@@ -152,16 +152,16 @@ def _row(root: str, origin: str, key: str) -> dict[str, Any] | None:
     }
 
 
-def _is_of_this_version(cell: Mapping[str, Any], key: str) -> bool:
+def _is_of_this_version(record: Mapping[str, Any], key: str) -> bool:
     try:
-        return sweep.cell_key(RunSpec(**cell)) == key
+        return sweep.cell_key(RunSpec(**record["cell"]), rows=record.get("rows", {})) == key
     except PillarError:  # something that it names is not here any more
         return False
 
 
-def _group(cell: Mapping[str, Any]) -> str:
+def _group(cell: Mapping[str, Any], rows: object = None) -> str:
     split = {name: value for name, value in cell["split"].items() if name != "split_seed" or value != cell["seed"]}
-    return fingerprint({**cell, "seed": None, "split": split})
+    return fingerprint({**cell, "seed": None, "split": split}, *([rows] if rows else []))
 
 
 def _grid(cell: Mapping[str, Any]) -> dict[str, Any]:

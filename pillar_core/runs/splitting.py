@@ -2,14 +2,14 @@
 
 import dataclasses
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 
-from pillar_core import store
 from pillar_core.arrays import Array
 from pillar_core.backbones import extraction
 from pillar_core.data import DATASETS, duplicates, load_dataset, uploads
+from pillar_core.data.cards import default_backbone
 from pillar_core.data.images.resizing import resized
 from pillar_core.errors import DataError
 from pillar_core.fingerprint import fingerprint
@@ -20,6 +20,8 @@ from pillar_core.types import Dataset, FeatureSet, SemiPrivateSplit
 
 SENT: dict[str, FeatureSet] = {}
 """Features by the fingerprint of name, backbone and settings that another machine sent to this process for its present task."""
+_READ: dict[str, tuple[str, str]] = {}
+"""State of the files and content of the rows, by name, backbone and settings, of what this process read last."""
 
 
 def split(
@@ -75,8 +77,9 @@ def named_features(name: str, backbone: str | None = None, settings: Mapping[str
     sent = SENT.get(fingerprint(name, backbone, dict(settings or {})))
     if sent is not None:
         return sent
+    before = state(name, settings)
     data = named_data(name, settings)
-    return data if isinstance(data, FeatureSet) else load_features(data, backbone)
+    return noted(data if isinstance(data, FeatureSet) else load_features(data, backbone), name, backbone, settings, before)
 
 
 def named_data(name: str, settings: Mapping[str, Any] | None = None) -> Dataset | FeatureSet:
@@ -88,20 +91,27 @@ def named_data(name: str, settings: Mapping[str, Any] | None = None) -> Dataset 
     return uploads.load(name) if uploads.is_name(name) else load_dataset(name, **dict(settings or {}))
 
 
-def edition(name: str, backbone: str | None = None, settings: Mapping[str, Any] | None = None) -> str:
-    """Text that tells the rows behind a name from the first ones that this cache met there; "" for these, and where no file can change.
+def lies_in_files(name: object) -> TypeGuard[str]:
+    """Whether the rows behind a name lie in files of this machine, which may become others under it."""
+    return isinstance(name, str) and name in DATASETS and DATASETS[name].needs_files
 
-    What is kept of rows in files is kept for their edition, never for the name alone: another file's ε is not theirs.
-    """
-    given = dict(settings or {})
-    sent = SENT.get(fingerprint(name, backbone, given))
-    state = sent.fingerprint if sent is not None else DATASETS[name].state(given.get("root")) if name in DATASETS else ""
-    if not state:
-        return ""
-    cache, key = store.default(), fingerprint("first edition", name, given.get("root"))
-    if cache.get_json("record", key) is None:
-        cache.remember_json("record", key, {"files": state})
-    return "" if cache.get_json("record", key) in (None, {"files": state}) else state
+
+def state(name: str, settings: Mapping[str, Any] | None = None) -> str:
+    """Text that changes when the files of a data set do; "" for one that has none here."""
+    return DATASETS[name].state((settings or {}).get("root")) if lies_in_files(name) else ""
+
+
+def noted(features: FeatureSet, name: str, backbone: str | None, settings: Mapping[str, Any] | None, state_: str) -> FeatureSet:
+    """The features, whose content is remembered as what `name` stood for when its files had this state."""
+    if state_:
+        _READ[fingerprint(name, backbone or default_backbone(name), dict(settings or {}))] = state_, features.fingerprint
+    return features
+
+
+def content(name: str, backbone: str | None, settings: Mapping[str, Any] | None = None) -> str:
+    """The fingerprint of rows in files as this process last read them; "" where it has not, or the files are others now."""
+    read = _READ.get(fingerprint(name, backbone or default_backbone(name), dict(settings or {})))
+    return read[1] if read is not None and read[0] == state(name, settings) else ""
 
 
 def is_known(name: str) -> bool:

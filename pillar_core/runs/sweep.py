@@ -104,7 +104,7 @@ def cells(grid: Mapping[str, Any]) -> list[RunSpec]:
     by_key: dict[str, RunSpec] = {}
     for values in itertools.product(*axes.values()):
         cell = _cell(dict(zip(axes, values, strict=True)), dataset_settings)
-        by_key.setdefault(cell_key(cell), cell)
+        by_key.setdefault(fingerprint(cell.form), cell)
     return list(by_key.values())
 
 
@@ -119,8 +119,39 @@ def local_names(grid: Mapping[str, Any]) -> list[str]:
     return list(dict.fromkeys(names))
 
 
-def cell_key(cell: RunSpec) -> str:
-    """The cache key of a cell: its content, the version of each part that makes its result, and which edition of its rows."""
+def cell_key(cell: RunSpec, *, rows: Mapping[str, str] | None = None) -> str:
+    """The cache key of a cell: its content, the version of each part that makes its result, and `rows`, what `rows_of` said of it."""
+    return keys_of([cell], rows=rows)[0]
+
+
+def keys_of(cells: Sequence[RunSpec], *, rows: Mapping[str, str] | None = None) -> list[str]:
+    """The cache key of each cell; the files of a data set are looked at once."""
+    looked: dict[str, Mapping[str, str]] = {}
+    keys = []
+    for cell in cells:
+        named = fingerprint(cell.data, cell.split.get("public"))
+        if named not in looked:
+            looked[named] = rows_of(cell.data, cell.split) if rows is None else rows
+        keys.append(_key(cell, looked[named]))
+    return keys
+
+
+def rows_of(data: Mapping[str, Any], split: Mapping[str, Any], *, made: SemiPrivateSplit | None = None) -> dict[str, str]:
+    """What tells rows in files from others under the same names: the private ones' content, and the state of the public ones' files.
+
+    made: the split; without it, the content is that of the rows that this process read last, "" where it did not. Empty for rows that
+    lie in no files, which a version tells apart.
+    """
+    found, public = {}, split.get("public")
+    if splitting.lies_in_files(data["dataset"]):
+        said = splitting.content(data["dataset"], data["backbone"], data["dataset_settings"]) if made is None else made.features.fingerprint
+        found["private"] = said
+    if splitting.lies_in_files(public):
+        found["public"] = splitting.state(public)
+    return found
+
+
+def _key(cell: RunSpec, rows: Mapping[str, str]) -> str:
     dataset, backbone = str(cell.data["dataset"]), cell.data["backbone"]
     versions = {
         "engine": ENGINE_VERSION,
@@ -129,13 +160,13 @@ def cell_key(cell: RunSpec) -> str:
         "backbone": revision(backbone),
         "accountant": accounting.ACCOUNTANTS[cell.accountant].version,
     }
-    return fingerprint("record", cell.form, versions | editions(cell.data, cell.split))
+    return fingerprint("record", cell.form, versions, *([rows] if rows else []))
 
 
 def cached(group: Sequence[RunSpec]) -> list[dict[str, Any] | None]:
     """The cells' records from the store, None where there is none."""
     cache = store.default()
-    return [cache.get_json("record", cell_key(cell)) for cell in group]
+    return [cache.get_json("record", key) for key in keys_of(group)]
 
 
 def run_trials(
@@ -143,17 +174,22 @@ def run_trials(
 ) -> list[dict[str, Any]]:
     """Records in JSON form of cells that share split and learner, from the store or trained now and stored.
 
-    With `use_cache` false every cell is trained, and what the store holds stays as it is.
+    Rows in files are read in any case: a record is an answer for the rows that it was trained on. With `use_cache` false every cell is
+    trained, and what the store holds stays as it is.
     """
-    cache, keys = store.default(), list(map(cell_key, group))
+    cache, data, split = store.default(), group[0].data, group[0].split
+    made = split_of(data, split, source=source) if splitting.lies_in_files(data["dataset"]) else None
+    rows = rows_of(data, split, made=made)
+    keys = keys_of(group, rows=rows)
     records: list[dict[str, Any] | None] = [cache.get_json("record", key) if use_cache else None for key in keys]
     missing = [position for position, record in enumerate(records) if record is None]
     if missing:
-        trained = _trained([group[position] for position in missing], split_of(group[0].data, group[0].split, source=source))
+        trained = _trained([group[position] for position in missing], made or split_of(data, split, source=source))
+        is_same = rows == rows_of(data, split, made=made)
         for position, record in zip(missing, trained, strict=True):
-            records[position] = record
-            if use_cache and is_kept(record) and cell_key(group[position]) == keys[position]:  # else files changed meanwhile
-                cache.remember_json("record", keys[position], record)
+            records[position] = record | ({"rows": rows} if rows else {})
+            if use_cache and is_kept(record) and is_same:
+                cache.remember_json("record", keys[position], records[position])
     return [record for record in records if record is not None]
 
 
@@ -200,12 +236,12 @@ def split_of(data: Mapping[str, Any], split: Mapping[str, Any], *, source: Featu
     """The split that a cell's `data` and `split` name; the last one is kept in memory with its eigenbasis and projections."""
     if isinstance(source, SemiPrivateSplit):
         return source
-    key = fingerprint(data, split, editions(data, split))
+    key = fingerprint(data, split, _states(data, split))
     return _splits.get(key, lambda: _make_split(data, dict(split), source))
 
 
 def _make_split(data: Mapping[str, Any], settings: dict[str, Any], source: FeatureSet | None) -> SemiPrivateSplit:
-    features = source if source is not None else _rows.get(fingerprint(data, editions(data)), lambda: _named(data))
+    features = source if source is not None else _rows.get(fingerprint(data, _states(data, {})), lambda: _named(data))
     seed = settings.pop("split_seed")
     public = settings.pop("public", None)
     if public is not None:
@@ -215,12 +251,10 @@ def _make_split(data: Mapping[str, Any], settings: dict[str, Any], source: Featu
     return made if imbalance is None else imbalanced(made, imbalance, seed=seed)
 
 
-def editions(data: Mapping[str, Any], split: Mapping[str, Any] | None = None) -> dict[str, str]:
-    """Which edition the private rows are, and public ones of another set, where one is not the first."""
-    public = (split or {}).get("public")
-    found = {"rows": splitting.edition(data["dataset"], data["backbone"], data["dataset_settings"])}
-    found |= {} if public is None else {"public rows": splitting.edition(public, data["backbone"])}
-    return {name: edition for name, edition in found.items() if edition}
+def _states(data: Mapping[str, Any], split: Mapping[str, Any]) -> list[str]:
+    """The states of the files that the rows and public rows of another set lie in, which memory of them hangs on."""
+    public = split.get("public")
+    return [splitting.state(data["dataset"], data["dataset_settings"]), "" if public is None else splitting.state(public)]
 
 
 def _named(data: Mapping[str, Any]) -> FeatureSet:

@@ -14,7 +14,7 @@ from pillar_core import accounting, geometry, store
 from pillar_core.data import DATASETS, uploads
 from pillar_core.fingerprint import fingerprint
 from pillar_core.geometry import Basis, Rows, Separators
-from pillar_core.runs import sweep
+from pillar_core.runs import splitting, sweep
 from pillar_core.types import FeatureSet, SemiPrivateSplit
 
 VERSION = 2
@@ -122,8 +122,9 @@ def task_key(task: Payload) -> str:
     """The cache key of one task's result."""
     dataset = str(task["data"]["dataset"])
     version = DATASETS[dataset].version if dataset in DATASETS else 0
-    editions = sweep.editions(task["data"], task["split"])
-    return _owned("separators", dataset, fingerprint("geometry", VERSION, dict(task), version, *([editions] if editions else [])))
+    names = dataset, task["split"].get("public")
+    states = [splitting.state(name) for name in names if splitting.lies_in_files(name)]
+    return _owned("separators", dataset, fingerprint("geometry", VERSION, dict(task), version, *states))
 
 
 def cached_separators(spec: Payload, rows: Rows) -> Separators | None:

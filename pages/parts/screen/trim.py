@@ -11,10 +11,10 @@ from pillar_core.data import uploads, visitors
 from pillar_core.errors import PillarError
 from pillar_core.screening import SCORES
 from pillar_core.studies.screening import trimming
+from pillar_core.studies.screening.answers import Ask
 
 SHARES, SHARE = (5, 10, 25, 50, 75), 10
 SAMPLES = 8
-_voted = memory.of_rows(max_entries=4, show_spinner="Taking votes …")(trimming.voted)
 
 
 def panel(choice: Choice) -> None:
@@ -32,7 +32,7 @@ def panel(choice: Choice) -> None:
             "among foreign sets alone it gained nothing sure (`docs/screening.md`). A part of the private set needs no votes: known to be "
             "such rows, it did as well alone or better."
         )
-        pool, names = _voted(ask, choice.epsilon), [screening_sets.title(name) for name in ask.public]
+        pool, names = _voted(ask.key, ask, choice.epsilon), [screening_sets.title(name) for name in ask.public]
         hint = "The share of the pool's rows that is kept, those with the most votes first. Moving it costs no ε."
         why = "What is kept becomes a set of its own, and that is in the link."
         percent = local.slider("Keep", list(SHARES), SHARE, name="screen-share", unlinked=why, title=lambda share: f"{share} %", help=hint)
@@ -69,3 +69,8 @@ def _use(pool: trimming.Pool, kept: Array, title: str) -> None:
         return
     local.put(SEEN, f"{local.value(SEEN, '')},{name}")  # no candidate unasked: a longer list is another release
     session.change(data=pool.ask.private, public=name)
+
+
+@memory.of_rows(max_entries=4, show_spinner="Taking votes …")
+def _voted(key: str, ask: Ask, epsilon: float) -> trimming.Pool:
+    return trimming.voted(ask, epsilon)

@@ -24,7 +24,7 @@ def run_screening(task: Task, progress: Progress, cancelled: StopRequested) -> s
     ask = screening_kept.Ask.of(task)
     screening_kept.computed(ask, told)
     if not store.default().has("record", ask.key):
-        raise StoreError(store.default().unkept)
+        raise StoreError(store.default().unkept or "files of these sets changed while they were read: ask again.")
     return ask.key
 
 

@@ -29,7 +29,7 @@ def split(payload: Task) -> list[Task]:
         SettingError: a grid that cannot be, or a run without seed, whose result may not be kept.
     """
     pieces = [group[start : start + TASK_CELLS] for group in _groups(payload) for start in range(0, len(group), TASK_CELLS)]
-    return [{"cells": [cell.form for cell in cells], "keys": list(map(sweep.cell_key, cells))} for cells in _packed(pieces)]
+    return [{"cells": [cell.form for cell in cells]} for cells in _packed(pieces)]
 
 
 def run(task: Task, progress: Progress, cancelled: StopRequested) -> list[dict[str, Any]]:
@@ -50,12 +50,12 @@ def run(task: Task, progress: Progress, cancelled: StopRequested) -> list[dict[s
 
 
 def keep(task: Task, records: Sequence[dict[str, Any]]) -> list[Answer]:
-    """For each cell the key of its record in this store, or the record where the store does not keep it: of rows that changed meanwhile,
-    and refusals that a rerun may not repeat."""
+    """For each cell the key of its record in this store, or a refusal that the store does not keep as {"cell": …, "error": …}."""
     cache, answers = store.default(), []
-    for form, key, record in zip(task["cells"], task["keys"], records, strict=True):
-        is_kept = sweep.is_kept(record) and sweep.cell_key(RunSpec(**form)) == key
-        answers.append(key if is_kept and (cache.has("record", key) or cache.remember_json("record", key, record)) else record)
+    for form, record in zip(task["cells"], records, strict=True):
+        key = sweep.cell_key(RunSpec(**form), rows=record.get("rows", {}))
+        is_there = sweep.is_kept(record) and (cache.has("record", key) or cache.remember_json("record", key, record))
+        answers.append(key if is_there else record)
     return answers
 
 
@@ -67,13 +67,19 @@ def needs(task: Task) -> list[Asked]:
 
 
 def cached(payload: Task) -> list[list[str]] | None:
-    """The whole answer when every record is in the store, else None.
+    """The whole answer when every record is in the store, else None; rows in files are read by the tasks, so None there.
 
     Raises:
         SettingError: as `split`.
     """
-    answers: list[list[str]] = [task["keys"] for task in split(payload)]
-    return answers if all(store.default().has("record", key) for keys in answers for key in keys) else None
+    answers: list[list[str]] = []
+    for task in split(payload):
+        cells = [RunSpec(**form) for form in task["cells"]]
+        answers.append(sweep.keys_of(cells))
+        is_there = all(store.default().has("record", key) for key in answers[-1])
+        if not is_there or any(sweep.rows_of(cell.data, cell.split) for cell in cells):
+            return None
+    return answers
 
 
 def _packed(pieces: list[list[RunSpec]]) -> list[list[RunSpec]]:

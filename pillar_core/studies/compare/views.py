@@ -5,6 +5,7 @@ from typing import Any
 import pandas as pd
 
 from pillar_core.errors import DataError
+from pillar_core.fingerprint import fingerprint
 from pillar_core.runs import sweep
 from pillar_core.studies.compare import views_of_learners as compare_views_learners
 from pillar_core.studies.compare import views_of_rows as compare_views_rows
@@ -52,8 +53,7 @@ def grids_of(view: CompareView, setup: Setup) -> list[dict[str, Any]]:
 
 def cells(view: CompareView, setup: Setup) -> list[RunSpec]:
     """Every run of a view once."""
-    by_key = {sweep.cell_key(cell): cell for grid in grids_of(view, setup) for cell in sweep.cells(grid)}
-    return list(by_key.values())
+    return list({fingerprint(cell.form): cell for grid in grids_of(view, setup) for cell in sweep.cells(grid)}.values())
 
 
 def table_of(cells: list[RunSpec]) -> pd.DataFrame:

@@ -70,9 +70,9 @@ class Ask:
     def key(self) -> str:
         """What the answer is kept under."""
         version = screening.SCORES[self.score].version if self.score in screening.SCORES else 1
-        parts = dict.fromkeys(part for name in (self.private, *self.public) for part in name.split("+"))
-        editions = {part: edition for part in parts if (edition := splitting.edition(part.partition("~")[0]))}
-        content = self.payload | ({} if version == 1 else {"score_version": version}) | ({"editions": editions} if editions else {})
+        parts = dict.fromkeys(part.partition("~")[0] for name in (self.private, *self.public) for part in name.split("+"))
+        states = list(filter(None, (splitting.state(part) if part in data.DATASETS else data.state_of(part) for part in parts)))
+        content = self.payload | ({} if version == 1 else {"score_version": version}) | ({"states": states} if states else {})
         return fingerprint("screening", VERSION, content)
 
 
@@ -102,7 +102,7 @@ def computed(ask: Ask, progress: Progress = unwatched, *, sets: tuple[Any, dict[
     Raises:
         As the function that answers.
     """
-    answer = kept(ask)
+    answer, key = kept(ask), ask.key
     if answer is not None:
         return answer
     if is_of_features(ask):
@@ -113,7 +113,8 @@ def computed(ask: Ask, progress: Progress = unwatched, *, sets: tuple[Any, dict[
         table = _ANSWERS[ask.what](ask, private, public, progress)
     rows = table.astype(object).where(table.notna(), None).to_numpy().tolist()
     attrs = {name: list(value) if isinstance(value, tuple) else value for name, value in table.attrs.items()}
-    store.default().remember_json("record", ask.key, {"screening": ask.what, "columns": list(table.columns), "rows": rows, "attrs": attrs})
+    if ask.key == key:  # else files changed meanwhile
+        store.default().remember_json("record", key, {"screening": ask.what, "columns": list(table.columns), "rows": rows, "attrs": attrs})
     return table
 
 

@@ -368,7 +368,7 @@ def test_the_state_of_a_folder_asks_for_few_files_and_sees_them_change(tmp_path:
     assert len(set(states)) == 3
     for number in range(1200):
         (tmp_path / "cat" / f"more{number}.png").touch()
-    assert data.state_of(str(tmp_path)).split()[0] == "1001"
+    assert data.state_of(str(tmp_path)).split()[0] == "201"
     assert data.state_of(str(tmp_path / "nothing")) == ""
 
 
@@ -519,3 +519,15 @@ def test_words_that_are_no_utf8_are_refused(is_coded: bool) -> None:
 def test_no_labels_beside_a_list_of_classes_are_refused() -> None:
     content = _npz(x_train=np.zeros((0, 2)), y_train=np.zeros(0, bool), classes=np.array(["a", "b"]))
     assert "x_train must have at least one row" in dry_run(content, "a.npz").problems[0]
+
+
+def test_the_state_of_a_link_is_that_of_the_file_it_names(tmp_path: Path) -> None:
+    target = tmp_path / "rows.csv"
+    target.write_text("a,b\n1,2\n")
+    folder = tmp_path / "set"
+    folder.mkdir()
+    (folder / "rows.csv").symlink_to(target)
+    (folder / "nowhere.csv").symlink_to(tmp_path / "nothing")
+    before = data.state_of(str(folder))
+    target.write_text("a,b\n1,2\n3,4\n")
+    assert before not in ("", data.state_of(str(folder)))

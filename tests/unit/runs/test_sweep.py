@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 import pillar_core as pc
-from pillar_core import errors
+from pillar_core import errors, store
 from pillar_core.jobs.kinds import sweep as jobs_sweep
+from pillar_core.runs import records
 from pillar_core.runs import sweep as sweeping
 from pillar_core.studies import geometry
 from pillar_core.studies.screening.answers import Ask
@@ -131,13 +132,34 @@ def test_a_file_that_changes_while_its_rows_train_gets_no_record_of_them(table_f
         return train(solved, split)
 
     table_file(3000)
-    tasks = jobs_sweep.split({"grid": TABLE})
+    (task,) = jobs_sweep.split({"grid": TABLE})
     with monkeypatch.context() as patch:
         patch.setattr(sweeping.run, "run_many", trained)
-        records = jobs_sweep.run(tasks[0], lambda *_: None, lambda: False)
-    assert jobs_sweep.keep(tasks[0], records) == records
+        (old,) = jobs_sweep.keep(task, jobs_sweep.run(task, lambda *_: None, lambda: False))
+    (new,) = jobs_sweep.keep(task, jobs_sweep.run(task, lambda *_: None, lambda: False))
+    assert [store.default().get_json("record", key)["facts"]["n_private"] for key in (old, new)] == [2160, 216]
     assert jobs_sweep.cached({"grid": TABLE}) is None
-    assert pc.sweep(TABLE).iloc[0].n_private == 216
+    table = records.all_runs()
+    assert sorted(table.n_private) == [216, 2160]
+    assert table.group.nunique() == 2
+    assert set(table.origin) == {"own"}
+
+
+def test_a_folder_that_cannot_be_looked_at_in_whole_answers_for_its_own_rows(table_file, tmp_path):
+    """What lies beside the rows, or behind a link, hid that they had changed."""
+    folder = tmp_path / "data" / "openml-mine"
+    other = tmp_path / "elsewhere"
+    table_file(3000)
+    folder.rename(other)
+    folder.symlink_to(other)
+    (other / "lost+found").mkdir()
+    (other / "lost+found").chmod(0)
+    states = []
+    for n in (3000, 300):
+        table_file(n)
+        states.append(pc.data.state_of(str(folder)))
+        assert pc.sweep(TABLE).iloc[0].n_private == 0.72 * n
+    assert len({*states, ""}) == 3
 
 
 def test_a_refusal_is_kept_of_the_file_that_was_refused(table_file):
