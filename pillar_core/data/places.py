@@ -7,13 +7,13 @@ another place: a folder, or the file that the source hands out.
 import collections
 import contextlib
 import dataclasses
+import functools
 import http.client
 import itertools
 import os
 import shutil
 import struct
 import sys
-import time
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
@@ -25,7 +25,7 @@ from pillar_core.errors import DataError, MissingDependencyError, PillarError
 from pillar_core.extras import how_to_get
 from pillar_core.fingerprint import fingerprint
 from pillar_core.params import Param, setting
-from pillar_core.store.files import try_lock
+from pillar_core.store.files import try_lock, waiting_for
 from pillar_core.types import Dataset
 
 ROOT = Param(
@@ -37,6 +37,7 @@ IMAGES = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".tif", ".tiff", ".webp", ".p
 UNFINISHED = ".download-unfinished"
 FOREIGN = (("scipy.io.matlab", "MatReadError"), ("datasets.exceptions", "DatasetsError"), ("httpx", "HTTPError"), ("httpx2", "HTTPError"))
 FETCHING_FAILS: tuple[type[Exception], ...] = (OSError, RuntimeError, ValueError, EOFError, http.client.HTTPException, zlib.error)
+READING_FAILS: tuple[type[Exception], ...] = (*FETCHING_FAILS, LookupError, TypeError, AssertionError, struct.error)
 FETCH_COMMAND = "python -m pillar_core data {name} --download"
 
 
@@ -132,20 +133,7 @@ def readable(place: Path) -> Iterator[None]:
         raise
     except ImportError as error:
         raise MissingDependencyError(f"reading {place} needs {how_to_get(error)}.") from error
-    except (
-        OSError,
-        RuntimeError,
-        ValueError,
-        KeyError,
-        IndexError,
-        TypeError,
-        AssertionError,
-        EOFError,
-        struct.error,
-        zlib.error,
-    ) as error:
-        raise damaged(place, error) from error
-    except foreign() as error:
+    except READING_FAILS + foreign() as error:
         raise damaged(place, error) from error
 
 
@@ -163,7 +151,11 @@ def fetching(title: str, place: Path, by_hand: str) -> Iterator[None]:
     marker = place / UNFINISHED
     with contextlib.ExitStack() as held:
         try:
-            held.enter_context(_alone(title, place))
+            locks = folder() / "locks"
+            locks.mkdir(parents=True, exist_ok=True, mode=0o700)
+            lock = functools.partial(try_lock, locks / fingerprint(str(place)))
+            told = functools.partial(downloading.look, 0, 1, f"another download of {title} is under way")
+            held.enter_context(waiting_for(lock, told=told))
             place.mkdir(parents=True, exist_ok=True, mode=0o700)
             if marker.exists():
                 _keep_archives(place)
@@ -182,20 +174,6 @@ def fetching(title: str, place: Path, by_hand: str) -> Iterator[None]:
                 f"{title} could not be fetched ({_short(error)}). What was half fetched is never read: ask again and it goes on, or is "
                 f"fetched anew. Without a network: {by_hand} Put it into {place}, or say where it lies with the setting root."
             ) from error
-
-
-@contextlib.contextmanager
-def _alone(title: str, place: Path) -> Iterator[None]:
-    """Held by one download of `place` at a time, in whatever process; the lock goes with it."""
-    locks = folder() / "locks"
-    locks.mkdir(parents=True, exist_ok=True, mode=0o700)
-    while (descriptor := try_lock(locks / fingerprint(str(place)))) is None:
-        downloading.look(0, 1, f"another download of {title} is under way")
-        time.sleep(0.2)
-    try:
-        yield
-    finally:
-        os.close(descriptor)
 
 
 ARCHIVES = (downloading.PARTIAL, ".gz", ".tgz", ".tar", ".zip", ".mat", ".npz", ".bz2", ".xz")

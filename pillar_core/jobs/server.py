@@ -46,11 +46,10 @@ def serve(root: Path | str | None = None, *, idle_minutes: float = 10.0, lock: i
     server = _Server(folder, held, idle_minutes * 60.0)
     try:
         server.loop()
+        server.sign_out()
     except SystemExit:
         server.sign_out()
         raise
-    else:
-        server.sign_out()
     finally:
         try:
             server.close()
