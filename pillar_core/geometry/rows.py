@@ -63,10 +63,8 @@ def rows_of(data: FeatureSet | SemiPrivateSplit) -> Rows:
         x = features.x_train[picked]
         y = None if features.y_train is None else features.y_train[picked]
         public = data.public_x
-    elif isinstance(data, FeatureSet):
-        features, x, y, public = data, data.x_train, data.y_train, np.empty((0, data.d), dtype=np.float32)
     else:
-        raise SettingError(f"data must be a FeatureSet or a SemiPrivateSplit; got {type(data).__name__}. Use load_features or split.")
+        features, x, y, public = data, data.x_train, data.y_train, np.empty((0, data.d), dtype=np.float32)
     if y is None:
         raise DataError("margins and ξ need labels; these rows have none.")
     if len(np.unique(y)) < 2:

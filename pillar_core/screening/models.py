@@ -93,7 +93,7 @@ def model_of(name: str) -> GradientModel:
     if not name.startswith("timm:"):
         return MODELS[name]
     trunk = pretrained.parsed(name)
-    if trunk.is_frozen:
+    if not trunk.layers and not trunk.lora:
         features = functools.partial(pretrained.features, trunk)
         return GradientModel(name, trunk.title, "gsd, Table 1", trunk.size, head, head_chunks, features, is_frozen_network=True)
 

@@ -42,11 +42,6 @@ class Trunk:
     lora: int = 0
 
     @property
-    def is_frozen(self) -> bool:
-        """Whether the head alone is differentiated."""
-        return not self.layers and not self.lora
-
-    @property
     def title(self) -> str:
         """The name for people."""
         more = f"LoRA (r = {self.lora})" if self.lora else ", ".join(self.layers)

@@ -103,10 +103,7 @@ def choice(
 
 def _errors(graph: ComponentGraph, unions: Array, x: Array, y: Array) -> Array:
     """(2^Z,) rows that each union labels wrongly; rows with the same active components are counted once."""
-    touched = np.zeros((len(x), graph.count), dtype=bool)
-    active = _boolean(x)
-    for component in range(graph.count):
-        touched[:, component] = active[:, graph.labels == component].any(axis=1)
+    touched = _boolean(x) @ (graph.labels[:, None] == np.arange(graph.count))
     codes = touched @ (1 << np.arange(graph.count))
     kinds, where = np.unique(codes, return_inverse=True)
     positive = np.bincount(where, weights=np.asarray(y, dtype=bool), minlength=len(kinds))

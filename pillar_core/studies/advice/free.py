@@ -32,6 +32,12 @@ FEW_PUBLIC = 100
 """Unlabelled public rows below which PILLAR was ahead of PILLAR Kalman."""
 FEW_A_CLASS = 8
 """Labelled public rows a class below which plays are far off and choose no learner."""
+_BASIS = {
+    "labelled": "learners played on labelled public rows",
+    "unlabelled": "public spectrum and sizes, by a table fitted on other data sets",
+    "none": "sizes alone, by a table fitted on other data sets",
+    "foreign": "sizes alone, by a table fitted where public rows were of other classes: these help little",
+}
 _FITTED: Mapping[str, Any] = tomllib.loads(Path(__file__).with_name("fitted.toml").read_text(encoding="utf-8"))
 
 
@@ -187,18 +193,9 @@ def _is_few(rows: SemiPrivateSplit) -> bool:
 
 def _grounds(best: Prediction, rows: SemiPrivateSplit, found: list[Prediction]) -> tuple[str, ...]:
     """Why this learner, how sure, and how much better than guessing."""
-    basis = (
-        "public spectrum and sizes, by a table fitted on other data sets"
-        if rows.public_y is None
-        else "learners played on labelled public rows"
-    )
-    if not len(rows.public_x):
-        basis = "sizes alone, by a table fitted on other data sets"
-    if rows.other_y is not None:
-        basis = "sizes alone, by a table fitted where public rows were of other classes: these help little"
     others = sorted((one for one in found if one.method != best.method), key=lambda one: -one.middle)[:2]
     next_ones = "; ".join(f"{METHODS[one.method].title} {100 * one.middle:.0f} %" for one in others)
-    words = [f"predicted from {basis}; a hypothesis for rows like the public ones", f"next: {next_ones}"]
+    words = [f"predicted from {_BASIS[_kind(rows)]}; a hypothesis for rows like the public ones", f"next: {next_ones}"]
     if rows.public_y is not None and len(rows.public_y):
         share = float(np.bincount(rows.public_y).max() / len(rows.public_y))
         words.append(f"always saying the most frequent class of the public rows is right in {100 * share:.0f} % of them")

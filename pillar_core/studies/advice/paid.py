@@ -14,14 +14,15 @@ from pillar_core.deferred import torch
 from pillar_core.engine import LinearClassifier
 from pillar_core.errors import BudgetError, DataError, UnsupportedError
 from pillar_core.fingerprint import fingerprint
-from pillar_core.ledger import DpEvent, Ledger, compose, describe
+from pillar_core.ledger import DpEvent, Ledger, compose
 from pillar_core.mechanisms import GaussianMechanism
 from pillar_core.methods import METHODS
 from pillar_core.rng import Streams
 from pillar_core.runs.run import Solved, run_many, solve
 from pillar_core.splits import Transform, view_of
 from pillar_core.studies.advice.free import Advice, advise
-from pillar_core.types import Guarantee, NeighboringRelation, PublicUse, RunRecord, SemiPrivateSplit
+from pillar_core.studies.tuning.selection import guarantee_of
+from pillar_core.types import NeighboringRelation, PublicUse, RunRecord, SemiPrivateSplit
 
 SHARE = 0.2
 """Of μ² that the choice spends."""
@@ -49,7 +50,7 @@ def chosen_and_trained(
         raise UnsupportedError("without noise nothing is paid; lower ε.")
     if len({fingerprint(rows.features.fingerprint, rows.private, rows.rows_per_person) for rows in sides.values()}) != 1:
         raise DataError("the public sets must be weighed for the same private rows: split each with public=….")
-    total, relation = accounting.mu_of(epsilon, delta), NeighboringRelation.ADD_OR_REMOVE_ONE
+    total = accounting.mu_of(epsilon, delta)
     after = accounting.epsilon_of_mu(total * math.sqrt(1 - SHARE), delta)
     advices = {name: advise(rows, epsilon=after, delta=delta, seed=seed or 0) for name, rows in sides.items()}
     scores, expected = zip(*(_scores(rows) for rows in sides.values()), strict=True)
@@ -67,10 +68,7 @@ def chosen_and_trained(
     choice = events.of_person(events.gaussian(multiplier), most or 1)
     one, spent = _within(advice.method, rows, choice, epsilon=epsilon, after=after, delta=delta, seed=seed)
     record = run_many([one], rows)[0]
-    bounds = accounting.epsilon(spent, delta=delta, relation=relation, accountant="auto")
-    accountant = accounting.resolve(spent, relation=relation, accountant="auto").name
-    assumptions = (*record.guarantee.assumptions, CHOSEN_WITHIN)
-    guarantee = Guarantee(bounds, delta, relation, accountant, assumptions, describe(spent), rows_per_person=most)
+    guarantee = guarantee_of(spent, delta, "auto", (*record.guarantee.assumptions, CHOSEN_WITHIN), most)
     half = min(middles[place], 1 - middles[place], (advice.expected_accuracy[1] - advice.expected_accuracy[0]) / 2)
     low, high = middles[place] - half, middles[place] + half
     found = dataclasses.replace(

@@ -298,9 +298,7 @@ def _hiding(tree: ast.Module) -> _Reasons:
     """What may change any value or meaning behind the text's back."""
     for node in ast.walk(tree):
         match node:
-            case ast.Name(id=name, ctx=ast.Load()) if name in _WORDS["hiding"]:
-                yield node.lineno, f"{name} may change any value"
-            case ast.Attribute(attr=name) if name in _WORDS["hiding_parts"]:
+            case ast.Name(ctx=ast.Load()) | ast.Attribute() if named(node) in _WORDS["hiding" if bare(node) else "hiding_parts"]:
                 yield node.lineno, f"{ast.unparse(node):.40} may change any value"
             case ast.Attribute(attr=name) | ast.FunctionDef(name=name) if name in _WORDS["unfollowed_parts"]:
                 yield node.lineno, f"what {name} does to the run is not followed"

@@ -20,12 +20,7 @@ class Rows:
         """Rows that were read somewhere, at most cut out, converted or scaled by constants."""
         match given:
             case ast.Name(id=name):
-                if name not in self._loaded:
-                    self._loaded[name] = True  # of itself, changed
-                    self._loaded[name] = self._script.is_free(name) or (
-                        bool(values := self._script.bindings[name]) and all(map(self.are_loaded, values))
-                    )
-                return self._loaded[name]
+                return self._script.is_bound_to(name, self.are_loaded, self._loaded, within=True)
             case ast.Tuple(elts=parts) | ast.List(elts=parts):
                 return all(map(self.are_loaded, parts))
             case ast.BinOp(left=left, right=right):
@@ -47,21 +42,13 @@ class Rows:
 
     def are_fixed(self, given: ast.AST) -> bool:
         """Constants, imports and what is made of them, no statistic among it."""
-        for part in ast.walk(given):
-            if isinstance(part, ast.Attribute | ast.Name) and named(part) in _WORDS["statistics"]:
-                return False
-            if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load) and not self._is_fixed_name(part.id):
-                return False
-        return True
+        parts = list(ast.walk(given))
+        if any(isinstance(part, ast.Attribute | ast.Name) and named(part) in _WORDS["statistics"] for part in parts):
+            return False
+        names = (part.id for part in parts if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load))
+        return all(self._script.is_bound_to(name, self._is_constant, self._fixed, within=False) for name in names)
 
-    def _is_fixed_name(self, name: str) -> bool:
-        if name not in self._fixed:
-            self._fixed[name] = False
-            self._fixed[name] = self._script.is_free(name) or (
-                bool(values := self._script.bindings[name])
-                and all(self.are_fixed(value) and not any(map(self._is_read, ast.walk(value))) for value in values)
-            )
-        return self._fixed[name]
-
-    def _is_read(self, part: ast.AST) -> bool:
-        return isinstance(part, ast.Call) and (self._script.called(part) in _WORDS["sets"] or named(part.func).startswith(_READS))
+    def _is_constant(self, value: ast.expr) -> bool:
+        calls = [part for part in ast.walk(value) if isinstance(part, ast.Call)]
+        is_read = any(self._script.called(call) in _WORDS["sets"] or named(call.func).startswith(_READS) for call in calls)
+        return not is_read and self.are_fixed(value)

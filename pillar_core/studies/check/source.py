@@ -3,7 +3,7 @@
 import ast
 import collections
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -101,6 +101,13 @@ class Script:
     def is_free(self, name: str) -> bool:
         """Whether this text does not define a name: it imports it, or takes it as given."""
         return name in self.origins or not self.bound[name]
+
+    def is_bound_to(self, name: str, is_such: Callable[[ast.expr], bool], found: dict[str, bool], *, within: bool) -> bool:
+        """Whether a name is free, or all that it is bound to is such; within: what holds of it in itself. `found` keeps each answer."""
+        if name not in found:
+            found[name] = within
+            found[name] = self.is_free(name) or (bool(values := self.bindings[name]) and all(map(is_such, values)))
+        return found[name]
 
     def called(self, call: ast.Call) -> str:
         """The known name of what is called, import aliases resolved; "" for what this text or another package defines."""

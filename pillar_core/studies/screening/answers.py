@@ -67,6 +67,11 @@ class Ask:
         return {"kind": "screening", **dataclasses.asdict(self), "public": list(self.public)}
 
     @property
+    def settings(self) -> dict[str, Any]:
+        """What most functions of `screening` take."""
+        return {"model": self.model, "k": self.k, "n_examples": self.n_examples, "seed": self.seed}
+
+    @property
     def key(self) -> str:
         """What the answer is kept under."""
         version = screening.SCORES[self.score].version if self.score in screening.SCORES else 1
@@ -230,30 +235,16 @@ def overlap(private: str, public: str) -> int:
 
 
 def _ranking(ask: Ask, private: Dataset, public: dict[str, Dataset], progress: Progress) -> pd.DataFrame:
-    settings: dict[str, Any] = {"model": ask.model, "k": ask.k, "n_examples": ask.n_examples, "repeats": ask.repeats, "seed": ask.seed}
-    table = screening.screen(private, public, scores=(ask.score,), epsilon=ask.epsilon, progress=progress, **settings)
+    more: dict[str, Any] = {"repeats": ask.repeats, "epsilon": ask.epsilon, "progress": progress}
+    table = screening.screen(private, public, scores=(ask.score,), **more, **ask.settings)
     if ask.epsilon is None and screening.SCORES[ask.score].is_subspace_distance:
         few = max(ask.k, min(ask.n_examples, SELF_ROWS))
-        table.attrs["self_distance"] = screening.gsd(private, private, model=ask.model, k=ask.k, n_examples=few, seed=ask.seed)
+        table.attrs["self_distance"] = screening.gsd(private, private, **ask.settings | {"n_examples": few})
     return table
 
 
-def _inspected(of: Callable[..., pd.DataFrame], *, has_k: bool = True) -> Callable[..., pd.DataFrame]:
-    def answer(ask: Ask, private: Dataset, public: dict[str, Dataset], progress: Progress) -> pd.DataFrame:
-        more = {"k": ask.k} if has_k else {}
-        return of(private, public, model=ask.model, n_examples=ask.n_examples, seed=ask.seed, **more)
-
-    return answer
-
-
-def _pairs(ask: Ask, private: Dataset, public: dict[str, Dataset], progress: Progress) -> pd.DataFrame:
-    everyone = {ask.private: private, **public}
-    return screening.pairwise(everyone, model=ask.model, k=ask.k, n_examples=ask.n_examples, seed=ask.seed)
-
-
 def _training(ask: Ask, private: Dataset, public: dict[str, Dataset], progress: Progress) -> pd.DataFrame:
-    settings: dict[str, Any] = {"model": ask.model, "k": ask.k, "n_examples": ask.n_examples, "seed": ask.seed}
-    table = screening.over_training(private, public, progress=progress, **settings)
+    table = screening.over_training(private, public, progress=progress, **ask.settings)
     table.attrs["order_kept"] = screening.order_kept(table)
     return table
 
@@ -274,10 +265,12 @@ def _energy(ask: Ask, private: Dataset, public: dict[str, Dataset], progress: Pr
 
 _ANSWERS: dict[str, Callable[[Ask, Dataset, dict[str, Dataset], Progress], pd.DataFrame]] = {
     "ranking": _ranking,
-    "angles": _inspected(screening.angles),
-    "spectra": _inspected(screening.spectra, has_k=False),
-    "bound": _inspected(screening.reconstruction),
-    "pairs": _pairs,
+    "angles": lambda ask, private, public, _: screening.angles(private, public, **ask.settings),
+    "spectra": lambda ask, private, public, _: screening.spectra(
+        private, public, model=ask.model, n_examples=ask.n_examples, seed=ask.seed
+    ),
+    "bound": lambda ask, private, public, _: screening.reconstruction(private, public, **ask.settings),
+    "pairs": lambda ask, private, public, _: screening.pairwise({ask.private: private, **public}, **ask.settings),
     "training": _training,
     "accuracy": _accuracy,
     "energy": _energy,

@@ -57,18 +57,17 @@ class Tuned:
     trial_epsilon: float
 
 
-def trial_noise(epsilon: float, *, delta: float, mean_trials: float, law: Law, relation: str = "add_or_remove_one") -> float:
+def trial_noise(epsilon: float, *, delta: float, mean_trials: float, law: Law) -> float:
     """The noise of one Gaussian trial (its μ is 1 over this) such that the best of so many stays within (ε, δ).
 
     Raises:
         BudgetError, SettingError: no noise would do, or a mean below 1.
     """
-    budget = PrivacyBudget(epsilon, delta, NeighboringRelation.of(relation))
 
     def cost(noise: float) -> DpEvent:
         return ledger.selected(ledger.gaussian(noise), mean_trials=mean_trials, shape=law.shape)
 
-    return float(accounting.calibrate(cost, budget, accountant="rdp"))
+    return float(accounting.calibrate(cost, PrivacyBudget(epsilon, delta), accountant="rdp"))
 
 
 def trial_epsilon(epsilon: float, *, delta: float, mean_trials: float, law: Law) -> float:
@@ -108,7 +107,7 @@ def tune(
             best, chosen = (scores[-1], record), dict(candidate)
     if len(scores) != drawn:
         raise LedgerError("tuning scored another number of trials than it drew and prices.")
-    guarantee = _guarantee(event, delta, "rdp", (SCORED_PUBLICLY, LOSERS), split.rows_per_person)
+    guarantee = guarantee_of(event, delta, "rdp", (SCORED_PUBLICLY, LOSERS), split.rows_per_person)
     winner = None if best is None else dataclasses.replace(best[1], guarantee=_joined(guarantee, best[1].guarantee))
     return Tuned(winner, chosen, guarantee, each)
 
@@ -149,7 +148,7 @@ def linear_scaling(asked: RunSpec, split: SemiPrivateSplit) -> Tuned:
     steps = solve_spec(asked, split).settings.steps
     chosen = {"learning_rate": path_length / steps, "steps": steps}
     one = solve_spec(with_settings(asked, chosen), split)
-    guarantee = _guarantee(compose(*events, one.cost), delta, "auto", (SCORED_PUBLICLY,), split.rows_per_person)
+    guarantee = guarantee_of(compose(*events, one.cost), delta, "auto", (SCORED_PUBLICLY,), split.rows_per_person)
     if not guarantee.epsilon.upper <= epsilon:
         raise BudgetError(
             f"the rounds and the final run cost ε = {guarantee.epsilon.upper:.6g}, above {epsilon:g}; use a full-batch learner."
@@ -205,10 +204,7 @@ def gamma_of(mean_trials: float, law: Law) -> float:
     low, high = 1e-12, 1 - 1e-9
     for _ in range(100):
         middle = math.sqrt(low * high)
-        if (1 / middle - 1) / math.log(1 / middle) > mean_trials:
-            low = middle
-        else:
-            high = middle
+        low, high = (middle, high) if (1 / middle - 1) / math.log(1 / middle) > mean_trials else (low, middle)
     return high
 
 
@@ -276,7 +272,8 @@ def _refuse_more_than(mu: float, one: Solved) -> None:
         )
 
 
-def _guarantee(event: DpEvent, delta: float, accountant: str, assumptions: tuple[str, ...], rows_per_person: int | None) -> Guarantee:
+def guarantee_of(event: DpEvent, delta: float, accountant: str, assumptions: tuple[str, ...], rows_per_person: int | None) -> Guarantee:
+    """What these events promise together, for one row added or removed."""
     relation = NeighboringRelation.ADD_OR_REMOVE_ONE
     bounds = accounting.epsilon(event, delta=delta, relation=relation, accountant=accountant)
     chosen = accounting.resolve(event, relation=relation, accountant=accountant)

@@ -7,7 +7,7 @@ import pytest
 import pillar_core as pc
 from pillar_core.commands import parser
 from pillar_core.errors import DataError, SettingError
-from pillar_core.studies.check import read_script
+from pillar_core.studies.check import offered, read_script
 
 OPTIONS = """
 import argparse
@@ -153,6 +153,13 @@ def test_accumulation_that_is_not_read_leaves_the_batch_to_be_said():
     text = "DPKerasConfig(noise_multiplier=1.0, delta=1e-6, batch_size=60, train_size=6000, train_steps=9, gradient_accumulation_steps={})"
     assert pc.check_run(n=None, batch_size=None, delta=None, script=text.format("args.g")).epsilon["add_or_remove_one"] is None
     assert pc.check_run(n=None, batch_size=None, delta=None, script=text.format("4.0")).counted["batch_size"] == 240
+
+
+def test_beside_a_number_that_no_run_can_have_nothing_counts_by_itself():
+    """The page took the others as said and had no fields for them, while the answer asked for each of them."""
+    read = read_script(OPACUS.format("", "-1.0", ""))
+    assert "noise_multiplier" in " ".join(read.unfollowed)
+    assert "noise_multiplier" not in offered(read)
 
 
 def test_a_script_that_takes_the_parser_long_is_not_parsed():
