@@ -1,12 +1,13 @@
 """Exact duplicate rows between two matrices, in time linear in their size."""
 
+import os
+
 import numpy as np
 
 from pillar_core.arrays import Array
 from pillar_core.errors import DataError
 
 CHUNK = 2_048
-ODD_MULTIPLIER = 0x9E3779B97F4A7C15
 
 
 def duplicates(x_a: Array, x_b: Array) -> Array:
@@ -24,10 +25,11 @@ def duplicates(x_a: Array, x_b: Array) -> Array:
     """
     if np.ndim(x_a) != 2 or np.ndim(x_b) != 2 or np.shape(x_a)[1] != np.shape(x_b)[1]:
         raise DataError(f"duplicates needs two matrices of equal width; got shapes {np.shape(x_a)} and {np.shape(x_b)}.")
-    hashes_b, first = np.unique(_hashes(x_b), return_index=True)
+    factors = np.frombuffer(os.urandom(8 * np.shape(x_a)[1]), dtype=np.uint64)  # secret: rows of one hash cannot be made
+    hashes_b, first = np.unique(_hashes(x_b, factors), return_index=True)
     if not len(hashes_b):
         return np.empty((0, 2), dtype=np.int64)
-    hashes_a = _hashes(x_a)
+    hashes_a = _hashes(x_a, factors)
     place = np.minimum(np.searchsorted(hashes_b, hashes_a), len(hashes_b) - 1)
     rows = np.flatnonzero(hashes_b[place] == hashes_a)
     proposed = first[place[rows]]
@@ -38,14 +40,13 @@ def duplicates(x_a: Array, x_b: Array) -> Array:
     return np.stack([rows[keep], proposed[keep]], axis=1).astype(np.int64)
 
 
-def _hashes(x: Array) -> Array:
-    """(n,) uint64: Σ_j word_j · g^(j+1) modulo 2⁶⁴ over the row's 32-bit words, g a fixed odd number."""
-    powers = np.cumprod(np.full(x.shape[1], ODD_MULTIPLIER, dtype=np.uint64))
+def _hashes(x: Array, factors: Array) -> Array:
+    """(n,) uint64: Σ_j word_j · factor_j modulo 2⁶⁴ over the row's 32-bit words."""
     result = np.empty(len(x), dtype=np.uint64)
     for start in range(0, len(x), CHUNK):
         # Adding zero turns −0 into 0, whose bits differ though the numbers are equal.
         words = (np.asarray(x[start : start + CHUNK], dtype=np.float32) + np.float32(0)).view(np.uint32)
-        result[start : start + CHUNK] = np.einsum("ij,j->i", words, powers)
+        result[start : start + CHUNK] = np.einsum("ij,j->i", words, factors)
     return result
 
 

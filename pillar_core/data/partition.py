@@ -22,9 +22,10 @@ def stratified(labels: Array, *, seed: int, name: str, share: float = TEST_FRACT
         persons: (n,) whose the rows are; those of one person stay together and count for the label of the first.
     """
     if persons is not None:
-        first = np.sort(np.unique(persons, return_index=True)[1])
+        first, codes = np.unique(persons, return_index=True, return_inverse=True)[1:]
+        first = np.sort(first)
         _, chosen = stratified(labels[first], seed=seed, name=name, share=share)
-        is_theirs = np.isin(persons, persons[first[chosen]])
+        is_theirs = np.isin(codes, codes[first[chosen]])
         return np.flatnonzero(~is_theirs), np.flatnonzero(is_theirs)
     generator = rng.stream(seed, "train/test", name)
     in_test = np.zeros(len(labels), dtype=bool)

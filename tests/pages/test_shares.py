@@ -12,7 +12,8 @@ import pytest
 from page_reading import Start, linked, words
 from pages.frame import exports, failures, owner, shares
 from pages.parts.runs import exports as runs_exports
-from pillar_core.data import visitors
+from pillar_core.data import places, visitors
+from pillar_core.data.cards import DatasetCard
 from pillar_core.errors import UnsupportedError
 
 PAGES = Path(shares.__file__).resolve().parents[1]
@@ -152,6 +153,17 @@ def test_limits_are_said_before_they_are_met(public, start: Start):
     assert not app.exception
     assert "Public server: " in words(app)
     assert f"{visitors.JOBS_EACH} jobs at a time" in words(app)
+
+
+def test_a_visitors_link_looks_at_no_set_in_files(public, start: Start, monkeypatch: pytest.MonkeyPatch):
+    """A link planned grids on the operator's own sets: the page said how many of their runs are there, and asked the disk for each."""
+    looked = []
+    monkeypatch.setattr(DatasetCard, "home", lambda card, root=None: looked.append(card.name) or places.home(card.name, root))
+    app = start("runs", runs="view:plan", controls="plan-data:openml:riccardo")
+    assert not app.exception
+    assert "Private data" in [one.label for one in app.multiselect]
+    assert not looked
+    assert "riccardo" not in str([(one.options, one.value) for one in app.multiselect]).lower()
 
 
 def test_who_has_spent_the_share_still_gets_what_ran_before(public, start: Start, monkeypatch: pytest.MonkeyPatch):

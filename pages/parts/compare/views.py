@@ -13,7 +13,7 @@ from pages.frame.settings import BUDGETS, PARAMS, PART, Settings
 from pages.parts.compare.comparison import command, seeds_of
 from pages.parts.data.gallery import is_synthetic
 from pillar_core import plots
-from pillar_core.data import uploads
+from pillar_core.data import uploads, visitors
 from pillar_core.data.cards import Count
 from pillar_core.runs import imported, sweep
 from pillar_core.studies.compare import views as compare_views
@@ -84,7 +84,7 @@ def _other(settings: Settings) -> str | None:
     else:
         names = [name for name, card in pc.DATASETS.items() if card.kind == "images"]
         names += [one.name for one in uploads.listed(uploads.IMAGES)]
-    names = [name for name in names if name != settings.data]
+    names = [name for name in visitors.offered("public", names) if name != settings.data]
     names.sort(key=lambda name: name in pc.DATASETS and not pc.DATASETS[name].is_here())
     if not names:
         return None

@@ -60,7 +60,7 @@ def _builder(settings: Settings) -> dict[str, Any]:
         left, right = st.columns(2)
         with left:
             brought = [one.name for one in uploads.listed() if one.is_labelled]
-            names = list(dict.fromkeys([settings.data, *pc.DATASETS, *brought]))
+            names = list(dict.fromkeys([settings.data, *visitors.offered("dataset", pc.DATASETS), *brought]))
             data = local.several(
                 "Private data",
                 names,
