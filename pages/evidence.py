@@ -18,29 +18,16 @@ lesson.banner(settings)
 words.title("evidence")
 
 VIEWS = {
-    "attack": "Attack the model",
-    "rows": "Who is exposed",
-    "score": "What a score leaks",
-    "audit": "Audit the code",
-    "sabotage": "Fault injection",
-    "blind": "What no audit sees",
+    "attack": evidence_attacks.attack,
+    "rows": evidence_attacks.exposed,
+    "score": evidence_score.leak,
+    "audit": evidence_audits.audit,
+    "sabotage": evidence_audits.fault_injection,
+    "blind": evidence_audits.blind_spots,
 }
 with contextlib.suppress(PillarError):  # the view says what is wrong
     evidence_verdict.line(settings)
 with failures.shown("This evidence could not be gathered."):
-    view = local.one("View", VIEWS, "attack", name="evidence-view", help="Six kinds of evidence.")
-    match view:
-        case "attack":
-            evidence_attacks.attack(settings)
-        case "rows":
-            evidence_attacks.exposed(settings)
-        case "score":
-            evidence_score.leak(settings)
-        case "audit":
-            evidence_audits.audit(settings)
-        case "sabotage":
-            evidence_audits.fault_injection()
-        case _:
-            evidence_audits.blind_spots()
+    VIEWS[local.one("evidence-view")](settings)
 
 words.explained("evidence")

@@ -44,9 +44,6 @@ with failures.shown("The geometry of these rows could not be drawn."):
             f"Predicted accuracy {100 * best['accuracy'].iloc[0]:.0f} %. From class means without noise: non-private.",
         ),
     )
-    chosen = local.one(
-        "View", geometry_views.VIEWS, "xi", name="geometry-view", help="Looks at the same rows; the sidebar's k and ε are marked in each."
-    )
-    geometry_views.draw(chosen, settings)
+    geometry_views.VIEWS[local.one("geometry-view")](settings)
 
 words.explained("geometry", rows=shapes.ROWS_PER_CLASS)

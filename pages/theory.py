@@ -7,29 +7,15 @@ navigation.begin()
 settings = session.current()
 
 _VIEWS = {
-    "mixture": "Gaussian mixture",
-    "theorems": "Theorems",
-    "disjunctions": "Disjunctions",
-    "shift": "Distribution shift",
+    "mixture": playgrounds.mixture,
+    "disjunctions": playgrounds.disjunctions,
+    "shift": playgrounds.shift,
+    "theorems": theorems.draw,
 }
 
 words.title("theory")
-chosen = local.one(
-    "Laboratory",
-    _VIEWS,
-    "mixture",
-    name="theory-view",
-    help="Three playgrounds and every theorem of the papers; ε and the seed come from the sidebar.",
-)
+chosen = local.one("theory-view")
 with failures.shown("This could not be computed."):
-    match chosen:
-        case "mixture":
-            playgrounds.mixture(settings)
-        case "disjunctions":
-            playgrounds.disjunctions(settings)
-        case "shift":
-            playgrounds.shift(settings)
-        case _:
-            theorems.draw(settings)
+    _VIEWS[chosen](settings)
 
 words.explained("theory")

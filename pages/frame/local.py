@@ -1,20 +1,24 @@
 """Controls that belong to one page: their values outlive a page change in the session, as text and numbers.
 
-Links carry each of them, unless it says why not where it is made (`unlinked`).
+`local.toml` holds what is always the same of a control, by its name: label, help, and perhaps options, default and form of an option. What
+is said where it is made wins. Links carry each of them, unless it says why not (`unlinked`).
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import streamlit as st
 
 from pages.frame import controls, plain, session
 from pillar_core.params import Param
+from pillar_core.registry import facts
 
 Options = Sequence[Any] | Mapping[Any, str]
 """What is offered, perhaps with the words of each."""
 Title = Callable[[Any], Any]
 _WIDGET, _UNLINKED, _SEPARATOR = "local-widget.", "unlinked.", ","
+_CONTROLS = facts(Path(__file__).with_suffix(".toml"))
 
 
 def value(name: str, default: Any) -> Any:
@@ -46,84 +50,106 @@ def unlinked(key: str, why: str) -> str:
     return key
 
 
-def one(label: str, options: Options, default: Any, *, name: str, title: Title = str, help: str, unlinked: str = "") -> Any:
-    """A choice of one among a few."""
-    options, title = _titled(options, title)
-    shown = _offered(name, options, default, unlinked)
-    st.segmented_control(label, options, format_func=_plainly(title), help=help, **_widget(name, unlinked))
+def one(name: str, options: Options | None = None, default: Any = None, *, of: str = "", title: Title | None = None, **said: Any) -> Any:
+    """A choice of one among a few. of: what a further control of this name is for; said: keywords in the place of the table's."""
+    shown, looks = _asked(name, options, default, of, title, said)
+    st.segmented_control(**looks | {"format_func": _plainly(looks["format_func"])})
     return shown
 
 
-def select(label: str, options: Options, default: Any, *, name: str, title: Title = str, help: str, unlinked: str = "") -> Any:
+def select(name: str, options: Options | None = None, default: Any = None, *, of: str = "", title: Title | None = None, **said: Any) -> Any:
     """A choice of one among many."""
-    options, title = _titled(options, title)
-    shown = _offered(name, options, default, unlinked)
-    st.selectbox(label, options, format_func=title, help=help, **_widget(name, unlinked))
+    shown, looks = _asked(name, options, default, of, title, said)
+    st.selectbox(**looks)
     return shown
 
 
-def slider(label: str, options: Options, default: Any, *, name: str, title: Title = str, help: str, unlinked: str = "") -> Any:
+def slider(name: str, options: Options | None = None, default: Any = None, *, of: str = "", title: Title | None = None, **said: Any) -> Any:
     """A slider over values worth trying."""
-    options, title = _titled(options, title)
-    shown = _offered(name, options, default, unlinked)
-    st.select_slider(label, options, format_func=title, help=help, **_widget(name, unlinked))
+    shown, looks = _asked(name, options, default, of, title, said)
+    st.select_slider(**looks)
+    return shown
+
+
+def sliders(*names: str) -> list[Any]:
+    """Sliders side by side, all of them as the table says."""
+    shown = []
+    for column, name in zip(st.columns(len(names)), names, strict=True):
+        with column:
+            shown.append(slider(name))
     return shown
 
 
 def several(
-    label: str,
-    options: Options,
-    default: list[str],
-    *,
-    name: str,
-    title: Title = str,
-    help: str,
-    unlinked: str = "",
-    are_many: bool = False,
+    name: str, options: Options | None = None, default: list[str] | None = None, *, title: Title | None = None, **said: Any
 ) -> list[str]:
-    """A choice of one or more names, kept as text; `are_many` offers them in a list that opens."""
-    options, title = _titled(options, title)
-    codes = str(_read(name, _SEPARATOR.join(default), unlinked)).split(_SEPARATOR)
+    """A choice of one or more names, kept as text; where there are many of them, in a list that opens."""
+    told = _CONTROLS[name] | said
+    options, title = _titled(told["options"] if options is None else options, title, told)
+    usual: list[str] = told["default"] if default is None else default
+    codes = str(_read(name, _SEPARATOR.join(usual), told.get("unlinked", ""))).split(_SEPARATOR)
     shown = [option for item in codes for option in options if item in (option, controls.code(option))]
-    session.fill(_WIDGET + name, shown or default)
-    shared = {**_widget(name, unlinked), "on_change": _released_several}
-    if are_many:
-        return st.multiselect(label, options, format_func=title, help=help, **shared) or default
-    return st.pills(label, options, selection_mode="multi", format_func=_plainly(title), help=help, **shared) or default
+    session.fill(_WIDGET + name, shown or usual)
+    shared = {"help": told["help"], **_widget(name, told.get("unlinked", "")), "on_change": _released_several}
+    if told.get("are_many"):
+        return st.multiselect(told["label"], options, format_func=title, **shared) or usual
+    return st.pills(told["label"], options, selection_mode="multi", format_func=_plainly(title), **shared) or usual
 
 
-def toggle(label: str, *, name: str, help: str, unlinked: str = "") -> None:
+def toggle(name: str) -> bool:
     """A switch, off at first."""
-    session.fill(_WIDGET + name, _read(name, False, unlinked))
-    st.toggle(label, help=help, **_widget(name, unlinked))
+    told = _CONTROLS[name]
+    why = told.get("unlinked", "")
+    is_on = bool(_read(name, False, why))
+    session.fill(_WIDGET + name, is_on)
+    st.toggle(told["label"], help=told["help"], **_widget(name, why))
+    return is_on
 
 
-def text(label: str, *, name: str, help: str, unlinked: str, placeholder: str = "", height: int = 0) -> str:
-    """A line of text, or with a height in pixels several, under a hidden label."""
+def text(name: str) -> str:
+    """A line of text, or with a height in pixels several, under a hidden label; out of links."""
+    told = _CONTROLS[name]
     session.fill(_WIDGET + name, value(name, ""))
-    shared = {"help": help, "placeholder": placeholder, **_widget(name, unlinked)}
-    if height:
-        st.text_area(label, height=height, label_visibility="collapsed", **shared)
+    shared = {"help": told["help"], "placeholder": told.get("placeholder", ""), **_widget(name, told["unlinked"])}
+    if "height" in told:
+        st.text_area(told["label"], height=told["height"], label_visibility="collapsed", **shared)
     else:
-        st.text_input(label, **shared)
+        st.text_input(told["label"], **shared)
     return str(value(name, "")).strip()
 
 
-def field(param: Param, *, name: str, label: str, unlinked: str = "") -> Any:
+def field(param: Param, *, name: str, label: str) -> Any:
     """An input made from a parameter: a choice, a whole number or a number; one that may be none starts empty."""
-    allowed = f"{param.help} Allowed: {param.range}."
+    shared = {"label": label, "help": f"{param.help} Allowed: {param.range}.", **_widget(name, "")}
     if param.choices:
-        return select(label, list(param.choices), param.default, name=name, help=allowed, unlinked=unlinked)
-    kept = _read(name, "" if param.none_means else param.kind(param.default), unlinked)
+        shown = _offered(name, list(param.choices), param.default, "")
+        st.selectbox(options=list(param.choices), format_func=str, **shared)
+        return shown
+    kept = _read(name, "" if param.none_means else param.kind(param.default), "")
     shown = None if kept == "" else controls.typed(kept, param.kind(param.default))
     session.fill(_WIDGET + name, shown)
     shape: dict[str, Any] = {"step": 1} if param.kind is int else {"step": None, "format": "%.6g"}
-    st.number_input(label, help=allowed, **shape, **_widget(name, unlinked))
+    st.number_input(**shared, **shape)
     return shown
 
 
-def _titled(options: Options, title: Title) -> tuple[list[Any], Title]:
-    return list(options), options.__getitem__ if isinstance(options, Mapping) else title
+def _asked(
+    name: str, options: Options | None, default: Any, of: str, title: Title | None, said: dict[str, Any]
+) -> tuple[Any, dict[str, Any]]:
+    """(the value kept, the keywords of the widget that shows it)."""
+    told, full = _CONTROLS[name] | said, f"{name}-{of}" if of else name
+    offered, title = _titled(told["options"] if options is None else options, title, told)
+    why = told.get("unlinked", "")
+    shown = _offered(full, offered, told.get("default") if default is None else default, why)
+    return shown, {"label": told["label"], "options": offered, "format_func": title, "help": told["help"], **_widget(full, why)}
+
+
+def _titled(options: Options, title: Title | None, told: Mapping[str, Any]) -> tuple[list[Any], Title]:
+    form = told.get("form", "")
+    if form == "percent":
+        return list(options), lambda share: f"{100 * share:g} %"
+    usual: Title = form.format if form else str
+    return list(options), title or (options.__getitem__ if isinstance(options, Mapping) else usual)
 
 
 def _plainly(title: Title) -> Callable[[Any], str]:

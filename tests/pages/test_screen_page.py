@@ -63,7 +63,7 @@ def test_without_epsilon_a_card_says_how_many_of_its_images_are_private(start: S
     assert answers.overlap("mnist", "fashion_mnist") == 0
 
 
-@pytest.mark.parametrize("view", [name for name in VIEWS if name != "accuracy"])
+@pytest.mark.parametrize("view", VIEWS)
 def test_every_view_draws(start: Start, view: str) -> None:
     app = start("screen", screen=f"{QUICK};v:{view}")
     assert not app.exception

@@ -12,11 +12,6 @@ from pillar_core.studies import privacy_tables
 from pillar_core.studies.privacy_tables import GaussianSetting
 from pillar_core.types import EpsilonBounds
 
-_STEPS = (1, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 3000, 6000, 10_000)
-_SHARES = (0.001, 0.002, 0.005, 0.01, 0.0228, 0.05, 0.1, 0.2, 0.5, 1.0)
-_TRIALS = (1, 2, 5, 10, 20, 50)
-_SELECTIONS = (0.0, 0.1, 0.2, 0.5, 1.0)
-_NOISES = (0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.2, 1.5, 2.0, 3.0, 5.0, 8.0, 12.0, 20.0, 40.0, 80.0)
 _LINES = ("pillar", "rdp", "gdp")
 _noise = st.cache_data(max_entries=256, show_spinner=False)(accounting.noise_multiplier)
 _noise_for_risk = st.cache_data(max_entries=256, show_spinner="Solving the noise …")(accounting.noise_for_risk)
@@ -33,18 +28,14 @@ def controls(settings: Settings) -> GaussianSetting | None:
     """The run in question: steps, batch share, and the noise, solved from the sidebar's ε or set by hand."""
     one, two, three = st.columns([1.2, 1, 1])
     with one:
-        labels = {"epsilon": "Sidebar's ε", "noise": "Noise", "risk": "A risk"}
-        help_ = "What is given: ε, σ, or the most that any attack may reach."
-        how = local.one("Start from", labels, "epsilon", name="accounting-from", help=help_)
+        how = local.one("accounting-from")
     with two:
-        steps = local.slider("Steps", list(_STEPS), 1000, name="accounting-steps", title=lambda n: f"{n:,}", help="Noisy steps taken.")
+        steps = local.slider("accounting-steps")
     with three:
-        help_ = "q, the chance of each row to be in a step's batch; 100 % is a full batch. 2.28 % is 1,024 of 45,000 rows."
-        share = local.slider("Batch share", list(_SHARES), 0.0228, name="accounting-share", title=lambda q: f"{100 * q:g} %", help=help_)
+        share = local.slider("accounting-share")
     if how == "noise":
         with one:
-            help_ = "σ, the noise's standard deviation over the clip norm."
-            chosen = local.slider("Noise multiplier σ", list(_NOISES), 1.0, name="accounting-noise", title=lambda x: f"{x:g}", help=help_)
+            chosen = local.slider("accounting-noise")
         return GaussianSetting(chosen, share, steps, settings.delta, settings.relation)
     if how == "risk":
         most, rate = _risk()
@@ -60,18 +51,12 @@ def controls(settings: Settings) -> GaussianSetting | None:
 def _risk() -> tuple[float, float | None]:
     """The most that an attack may reach, and the false-alarm rate at which; None for even bets."""
     left, right = st.columns(2)
-    kinds = {"guess": "Bets turned right", "found": "Members found at 1 % false alarms"}
     with left:
-        help_ = "Even bets on whether a row took part, turned from wrong to right by the model; or members that a careful accuser finds."
-        kind = local.one("Prevent", kinds, "guess", name="accounting-risk", help=help_)
+        kind = local.one("accounting-risk")
     with right:
         if kind == "guess":
-            help_ = "At most one bet in so many is turned. A coin wins half of them anyway."
-            chances = [3, 5, 10, 20, 50, 100, 200, 500, 1000]
-            return 1 / local.slider("One in", chances, 20, name="accounting-one-in", help=help_), None
-        help_ = "At most this share of the members; blind accusation finds 1 %."
-        shares = [0.011, 0.015, 0.02, 0.03, 0.05, 0.1, 0.2, 0.5]
-        return local.slider("At most", shares, 0.05, name="accounting-found", title=lambda x: f"{100 * x:g} %", help=help_), 0.01
+            return 1 / local.slider("accounting-one-in"), None
+        return local.slider("accounting-found"), 0.01
 
 
 def numbers(setting: GaussianSetting) -> None:
@@ -172,15 +157,7 @@ def rules(setting: GaussianSetting, settings: Settings) -> None:
 
 def composition(setting: GaussianSetting, settings: Settings) -> None:
     """Training, choosing public data and tuning in one ledger; what tuning leaves for one run."""
-    left, right = st.columns(2)
-    with left:
-        hint = "ε of an exponential mechanism that picks the public data set; 0 if that choice is free."
-        chosen = local.slider(
-            "ε spent on choosing public data", list(_SELECTIONS), 0.1, name="selection", title=lambda x: f"{x:g}", help=hint
-        )
-    with right:
-        hint = "Mean number of runs that settings are tuned over, drawn at random and never told; 1 is no tuning."
-        trials = local.slider("Runs that settings are tuned over", list(_TRIALS), 10, name="trials", help=hint)
+    chosen, trials = local.sliders("selection", "trials")
     table = _composed(setting, selection=chosen, trials=trials)
     known = table.dropna(subset=["epsilon"])
     for row in table[table["epsilon"].isna()].itertuples():
@@ -200,6 +177,10 @@ def composition(setting: GaussianSetting, settings: Settings) -> None:
         "extrapolated; 15 % of the Gaussian parameter squared, μ²), and free tuning by simulation on public rows with "
         "μ·n_private/n_simulated."
     )
+
+
+VIEWS = {"steps": against_steps, "meaning": meaning, "noise": noise, "rules": rules, "sum": composition}
+"""The looks at one run, by the options of the control."""
 
 
 def code(setting: GaussianSetting) -> None:

@@ -14,7 +14,6 @@ from pillar_core.fingerprint import fingerprint
 from pillar_core.studies.advice import Advice, Prediction, free
 from pillar_core.types import NeighboringRelation, PrivacyBudget
 
-_GIVEN = {"budget": "I have a budget ε", "accuracy": "I want an accuracy"}
 _FIELDS = ("data", "backbone", "public_fraction", "seed", "epsilon", "delta", "relation")
 
 
@@ -23,8 +22,7 @@ def candidates(settings: Settings) -> list[str]:
     fitting = [one.name for one in uploads.listed() if one.name != settings.data and core.may_be_public(one, settings)]
     options = list(dict.fromkeys([settings.public, *fitting, PART, *_registered(settings)]))
     usual = list(dict.fromkeys([*([] if settings.public == PART and fitting else [settings.public]), *fitting]))
-    hint = "Sets of another kind or width than the private rows are not offered. Bring more above."
-    return local.several("Public sets to weigh", options, usual, name="answer-public", title=title, help=hint, are_many=True)
+    return local.several("answer-public", options, usual, title=title)
 
 
 def wait_until_asked(settings: Settings) -> None:
@@ -49,9 +47,7 @@ def title(name: str) -> str:
 
 def target(settings: Settings) -> float | None:
     """The accuracy that is wanted, in [0, 1]; None where the budget is given instead."""
-    hint = "With an accuracy, the smallest ε that should reach it is looked for, and the sidebar's is not used."
-    by = local.one("What is given", _GIVEN, "budget", name="answer-given", help=hint)
-    if by == "budget":
+    if local.one("answer-given") == "budget":
         return None
     sidebar.number("target", step=1)
     return settings.target / 100

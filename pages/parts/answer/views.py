@@ -66,9 +66,7 @@ def figures_of(advice: Advice, settings: Settings, names: list[str]) -> None:
 
 def diagnostic(settings: Settings, advice: Advice) -> None:
     """What test rows say of the advice and of the next learners, once somebody asks; a contradiction is said and changes the advice."""
-    hint = "Trains on the private rows and reads the test rows: not private. A model that is taken away afterwards says so."
-    local.toggle("Look at the test rows", name=LOOK, help=hint, unlinked="Looking is not private; a link must not do it for others.")
-    if not local.value(LOOK, False):
+    if not local.toggle(LOOK):
         st.caption("Nothing was read so far.")
         return
     history.look(settings)

@@ -11,10 +11,8 @@ from pages.frame import local, odds, plain
 from pillar_core.studies import check
 
 _LABELS = {name: field.label for name, field in check.FIELDS.items()}
-_EITHER = (
-    ("Length in", ("epochs", "steps"), "Which of them you know."),
-    ("Noise given as", ("noise_multiplier", "epsilon"), "σ, or the ε that your library solves σ for."),
-)
+_EITHER = (("epochs", "steps"), ("noise_multiplier", "epsilon"))
+"""Two ways to say one number; `check-` and the second is the control that asks for which."""
 
 
 def inputs(read: check.Reading, *, has_script: bool) -> dict[str, Any]:
@@ -23,10 +21,10 @@ def inputs(read: check.Reading, *, has_script: bool) -> dict[str, Any]:
         _offer(check.offered(read), check.sampler_of(read) if read.library else "")
     said = set() if read.unfollowed else set(check.offered(read))
     hidden = {name for name in check.FIELDS if {name, check.ALTERNATIVES.get(name)} & said}
-    for column, (label, names, help_) in zip(st.columns(2), _EITHER, strict=True):
+    for column, names in zip(st.columns(2), _EITHER, strict=True):
         if names[0] not in hidden:
             with column:
-                chosen = local.one(label, list(names), names[0], name=f"check-{names[1]}", title=_LABELS.__getitem__, help=help_)
+                chosen = local.one(f"check-{names[1]}", {name: _LABELS[name] for name in names}, names[0])
             hidden.add(check.ALTERNATIVES[chosen])
     asked = [field for name, field in check.FIELDS.items() if name not in hidden]
     values, columns = dict[str, Any](), st.columns(3)
@@ -51,7 +49,7 @@ def _take(named: dict[str, Any], drawn: str) -> None:
     local.link("check-sampler", drawn)
     for name, value in named.items():
         local.link(f"check.script.{name}", value)
-    for _, names, _ in _EITHER:
+    for names in _EITHER:
         for name in names:
             if name in named:
                 local.link(f"check-{names[1]}", name)
@@ -59,12 +57,8 @@ def _take(named: dict[str, Any], drawn: str) -> None:
 
 def sampler(*, has_script: bool) -> Any:
     """How batches are drawn."""
-    help_ = (
-        "How rows come into a batch. A DataLoader with shuffle=True shuffles; Opacus turns it into Poisson samples by default, "
-        "fastDP and Keras do not."
-    )
     words = ({"": "As the script says"} if has_script else {}) | check.SAMPLERS
-    return local.select("Batches are", list(words), next(iter(words)), name="check-sampler", title=words.__getitem__, help=help_) or None
+    return local.select("check-sampler", words, next(iter(words))) or None
 
 
 @st.cache_data(max_entries=128, show_spinner="Counting …")

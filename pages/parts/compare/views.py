@@ -88,8 +88,7 @@ def _other(settings: Settings) -> str | None:
     names.sort(key=lambda name: name in pc.DATASETS and not pc.DATASETS[name].is_here())
     if not names:
         return None
-    hint = "Their train rows become public."
-    return str(local.one("Public rows from", names, names[0], name="compare-other", title=uploads.title_of, help=hint))
+    return str(local.one("compare-other", names, names[0], title=uploads.title_of))
 
 
 def _panel(view: CompareView, setup: Setup, *, found: int, total: int) -> None:

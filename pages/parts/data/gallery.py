@@ -31,19 +31,10 @@ def papers(settings: Settings) -> None:
     """The papers' data sets: a table of all, and one in detail with how to get it and where it lies."""
     names = [name for name, card in pc.DATASETS.items() if card.needs_files]
     offered = [*names, *(name for name in here() if name not in tuple(pc.DATASETS)), _OWN]
-    name = local.select(
-        "Data set of the papers",
-        offered,
-        settings.data if settings.data in offered else names[0],
-        name="paper-set",
-        title=lambda one: "Another one, by its name …" if one == _OWN else pc.DATASETS[one].title,
-        help="Their rows do not come with the app: they are read from files on the machine that runs it.",
-    )
+    titles = {name: "Another one, by its name …" if name == _OWN else pc.DATASETS[name].title for name in offered}
+    name = local.select("paper-set", titles, settings.data if settings.data in offered else names[0])
     if name == _OWN:
-        words = "hub:<owner>/<name>, openml:<table>, torchvision:<name> or medmnist:<name>; chest_xray14:3: ε of a patient, up to 3 images."
-        name = local.text(
-            "Its name", name="paper-name", help=words, placeholder="hub:ylecun/mnist", unlinked="What is here is in the list."
-        )
+        name = local.text("paper-name")
     if name in pc.DATASETS:
         _detail(name, settings)
     elif name:

@@ -5,7 +5,7 @@ import math
 import pandas as pd
 import streamlit as st
 
-from pages.frame import core, figures, local, memory, session, theme
+from pages.frame import core, figures, local, memory, theme
 from pages.frame.settings import Settings
 from pages.parts.evidence import attacks as evidence_attacks
 from pillar_core import accounting, auditing, plots
@@ -16,10 +16,7 @@ from pillar_core.studies.evidence.attacks import CanaryAudit
 from pillar_core.studies.evidence.one_run import OneRunAudit, one_run_audit
 from pillar_core.types import Provenance
 
-_TRIALS = (100, 200, 400, 1000)
-_CLAIMS = (0.5, 1.0, 2.0, 4.0, 8.0)
 _CANARIES = 1000
-_TOP = 4.0
 
 
 def audit(settings: Settings) -> None:
@@ -29,9 +26,7 @@ def audit(settings: Settings) -> None:
         return
     record = core.run(settings)
     claimed, epsilon = evidence_attacks.ceiling_of(record), record.guarantee.epsilon.upper
-    trials = local.slider(
-        "Trials in each world", list(_TRIALS), 200, name="audit-redraws", help="Training runs with the canary, and as many without."
-    )
+    trials = local.slider("audit-redraws")
     table = _power(claimed, settings.delta, epsilon, trials)
     drawn = plots.audit_power(table, mode=theme.mode(), claimed=epsilon, significance=evidence.SIGNIFICANCE)
     figures.show(drawn, table, name="audit_power", kinds=(), settings=settings, is_theory=True)
@@ -69,21 +64,13 @@ def gathered(settings: Settings) -> tuple[OneRunAudit, CanaryAudit | None]:
     return _audited_once(key, settings), _audited(asked, int(trials), settings) if wanted == key else None
 
 
-def fault_injection() -> None:
+def fault_injection(settings: Settings) -> None:
     """A switch for each fault, the audit's verdict at once, and all faults side by side."""
-    settings = session.current()
-    name = local.one(
-        "What is wrong with the code?",
-        [str(fault) for fault in Fault],
-        str(Fault.SPENT_TWICE),
-        name="fault",
-        title=lambda one: "nothing" if one == Fault.NONE else one,
-        help="Learners that are broken on purpose. None of them can be chosen anywhere else in the app.",
-    )
+    words = {str(fault): "nothing" if fault is Fault.NONE else str(fault) for fault in Fault}
+    name = local.one("fault", words, str(Fault.SPENT_TWICE))
     left, right = st.columns([2.4, 1], vertical_alignment="center")
     with right:
-        hint = "The ε that the broken code goes on claiming, at δ = 1e-5."
-        claim = local.slider("It claims ε", list(_CLAIMS), _TOP, name="claim", title=lambda value: f"{value:g}", help=hint)
+        claim = local.slider("claim")
     outcome = _with_fault(name, claim, settings.seed)
     left.markdown(f"## {auditing.FAULT_WORDS[outcome.fault]}")
     _verdict(outcome, claim)
@@ -100,7 +87,7 @@ def fault_injection() -> None:
     )
 
 
-def blind_spots() -> None:
+def blind_spots(_: Settings) -> None:
     """Bugs that pass every audit here, with what catches each instead."""
     st.markdown("An audit that finds nothing is no proof. These three bugs have happened in published code, and no canary shows them.")
     for spot, column in zip(auditing.BLIND_SPOTS, st.columns(len(auditing.BLIND_SPOTS)), strict=True):

@@ -20,14 +20,11 @@ def panel(settings: Settings) -> None:
         st.caption("Shown for PILLAR, whose steps are sums over rows in few public directions.")
     key = core.run_key(shown)
     found = _steps(key, shown)
-    local.toggle(
-        "As a strip for slides", name="noise-strip", help="Four steps beside each other; the camera at the top right saves an SVG."
-    )
-    figure = _figure(key, theme.mode(), bool(local.linked("noise-strip", False)), found, shown)
+    figure = _figure(key, theme.mode(), local.toggle("noise-strip"), found, shown)
     kinds = (Provenance.NON_PRIVATE, Provenance.PRIVATE)
     figures.show(figure, found.pushes, name="training_steps", kinds=kinds, settings=shown, is_experiment=True)
     numbers = [int(step) for step in found.pushes["step"]]
-    step = local.slider("A step in numbers", numbers, numbers[0], name="noise-step", help="What one row, the sum and the noise are there.")
+    step = local.slider("noise-step", numbers, numbers[0])
     rows = found.opened[found.opened["step"] == step].drop(columns="step")
     st.dataframe(rows, hide_index=True, key="table-noise-step")
     st.caption(

@@ -32,10 +32,8 @@ def record(settings: Settings) -> RunRecord:
 
 def switch() -> None:
     """How the step size is chosen, closed while it is by the rules."""
-    hint = "Settings that were tried out on private rows are paid for, or the number is not differentially private."
     with st.expander("Advanced: the step size", icon=":material/tune:", expanded=chosen_by() is not Choosing.RULES):
-        words = {name: said["words"] for name, said in SAID.items()}
-        local.one("Step size chosen by", words, str(Choosing.RULES), name="tuning", help=hint)
+        local.one("tuning", {name: said["words"] for name, said in SAID.items()}, str(Choosing.RULES))
 
 
 def chosen_by() -> Choosing:

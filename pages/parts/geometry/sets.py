@@ -31,13 +31,7 @@ def draw(settings: Settings) -> None:
             icon=":material/stacked_line_chart:",
         )
         return
-    chosen = local.several(
-        "Feature sets",
-        names,
-        names[: plots.MOST_SETS],
-        name="sets",
-        help="Data sets and backbones with measured curves at the sidebar's ε, δ and adjacency.",
-    )
+    chosen = local.several("sets", names, names[: plots.MOST_SETS])
     shown = table[table["set"].isin(chosen[: plots.MOST_SETS])]
     k = None if settings.is_rule_k else settings.k
     figure = plots.accuracy_of_sets(shown, epsilon=settings.epsilon, mode=theme.mode(), k=k)

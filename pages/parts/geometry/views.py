@@ -21,28 +21,12 @@ from pillar_core.data import uploads
 from pillar_core.studies import geometry
 from pillar_core.types import Provenance
 
-VIEWS = {
-    "gain": "When it helps",
-    "xi": "ξ: what k directions miss",
-    "margins": "Margins",
-    "spectrum": "Spectrum",
-    "best": "Best k",
-    "sets": "Several feature sets",
-    "pair": "Two backbones",
-}
 _WHICH = {"pairs": "pairs of classes", "one_versus_rest": "each class against the rest"}
 _SECONDS_PER_SEPARATOR = {"pairs": 0.35, "one_versus_rest": 2.0}
 _SECONDS_PER_COEFFICIENT = 1e-7
 """Of a margins job on two processes: rows × classes × k, summed over k."""
-_CONVENTIONS = {"cosine_margin": "cosine of the angle", "distance_margin": "distance to the hyperplane"}
 _MANY_CLASSES = 20
 _FREE = "Spends no ε: a non-private diagnostic."
-
-
-def draw(view: str, settings: Settings) -> None:
-    """Draws one view."""
-    drawn = {"gain": _gain, "xi": _xi, "margins": _margins, "spectrum": _spectrum, "best": _best, "sets": geometry_sets.draw, "pair": _pair}
-    drawn[view](settings)
 
 
 def _gain(settings: Settings) -> None:
@@ -62,14 +46,7 @@ def _gain(settings: Settings) -> None:
 
 
 def _xi(settings: Settings) -> None:
-    kinds = local.several(
-        "Directions from",
-        [str(kind) for kind in geo.BasisKind],
-        ["public_pca", "random"],
-        name="bases",
-        title=lambda name: plots.BASES[name][2],
-        help="Public directions are free. Private ones without noise leak; the noised ones are a release at the sidebar's ε.",
-    )
+    kinds = local.several("bases", {str(kind): plots.BASES[kind][2] for kind in geo.BasisKind}, ["public_pca", "random"])
     which = _which()
     separation = shapes.Separation(settings, which, _standardise())
     n_public = _public_rows(settings)
@@ -93,22 +70,9 @@ def _xi(settings: Settings) -> None:
 def _margins(settings: Settings) -> None:
     one, two = st.columns([1, 1.2], vertical_alignment="bottom")
     with one:
-        convention = local.one(
-            "Margin as",
-            _CONVENTIONS,
-            "cosine_margin",
-            name="convention",
-            help="PILLAR divides by the row's length, the earlier paper measures the distance. Both are 0 on the hyperplane.",
-        )
+        convention = local.one("convention")
     with two:
-        quantile = local.slider(
-            "Rows allowed below it",
-            list(geometry.QUANTILES),
-            0.01,
-            name="quantile",
-            title=lambda share: f"{100 * share:g} %",
-            help="1 % is the papers' “satisfied by 99 %”. With 0 it is the true margin: the worst row.",
-        )
+        quantile = local.slider("quantile", geometry.QUANTILES, 0.01)
     separation = shapes.Separation(settings, "one_versus_rest", _standardise())
     table, is_complete = shapes.margins(separation, quantile)
     subject = "" if is_complete else "Preview: a few classes, their separators projected, not trained anew at each k. "
@@ -219,8 +183,7 @@ def _name(settings: Settings) -> str:
 
 
 def _which() -> str:
-    hint = "PILLAR separates pairs of classes; the earlier paper separates each class from the rest."
-    return str(local.one("Separators of", _WHICH, "pairs", name="which", help=hint))
+    return str(local.one("which", _WHICH, "pairs"))
 
 
 def _standardise() -> bool:
@@ -233,11 +196,9 @@ def _public_rows(settings: Settings) -> int | None:
     offered = [n for n in (20, 50, 100, 200, 500, 1000, 2000, 5000) if n < total]
     left, right = st.columns([1.6, 1], vertical_alignment="bottom")
     with right:
-        hint = "Divide each feature by its public standard deviation first, as the learners do. Margins and gaps then change units."
-        local.toggle("Standardise features", name="standardise", help=hint)
+        local.toggle("standardise")
     with left:
-        hint = "Few public rows find poor directions, and never more than their number less one. One eigendecomposition for each."
-        chosen = local.slider("Public rows used", [*offered, total], total, name="n_public", title="{:,}".format, help=hint)
+        chosen = local.slider("n_public", [*offered, total], total)
     return None if chosen == total else int(chosen)
 
 
@@ -273,3 +234,7 @@ def _show(
 ) -> None:
     is_synthetic = gallery.is_synthetic(settings.data)
     figures.show(figure, table, name=name, kinds=kinds, settings=settings, seeds=seeds, is_synthetic=is_synthetic, **badges)
+
+
+VIEWS = {"gain": _gain, "xi": _xi, "margins": _margins, "spectrum": _spectrum, "best": _best, "sets": geometry_sets.draw, "pair": _pair}
+"""What draws each option of the page's control."""

@@ -160,14 +160,7 @@ def _answer(this: Step, place: int, guess: int | None, settings: Settings) -> No
     classroom.show(this, str(place))
     named = this.words or [f"{value:,}" if isinstance(value, int) else str(value) for value in this.values]
     titles = dict(zip(this.values, named, strict=True))
-    here = local.slider(
-        this.control,
-        list(this.values),
-        this.start,
-        name=f"lesson-control-{place}",
-        title=titles.__getitem__,
-        help="The one control of this step: move it and read the figure.",
-    )
+    here = local.slider("lesson-control", titles, this.start, of=str(place), label=this.control)
     st.html(f'<div class="pillar-ends" aria-hidden="true">{"".join(f"<span>{words}</span>" for words in titles.values())}</div>')
     is_measured = this.kind == "measured"
     figures.show(
@@ -181,12 +174,8 @@ def _answer(this: Step, place: int, guess: int | None, settings: Settings) -> No
         is_theory=not is_measured,
     )
     st.markdown(f":material/key: {this.moral}")
-    if this.is_watched:
-        local.toggle(
-            "Watch the noise", name="lesson-watch", help="One of these trainings step by step: what its rows say, and what noise adds."
-        )
-        if local.linked("lesson-watch", False):
-            noise.panel(Settings(**{**this.explore, "k": here}))
+    if this.is_watched and local.toggle("lesson-watch"):
+        noise.panel(Settings(**{**this.explore, "k": here}))
     where = " in the explorer" if this.page == "explore" else ""
     navigation.link(this.page, f"Try it live{where}", changes={**explored(this, settings), "lesson": place})
 

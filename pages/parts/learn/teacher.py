@@ -17,11 +17,8 @@ from pages.frame.settings import Settings
 from pages.parts.learn import classroom, lesson
 from pages.parts.learn.steps import Lesson, of_number, step_of
 
-HIDEABLE = ("data", "public", "public_fraction", "backbone", "k", "epsilon", "delta", "seed", "seeds", "accountant", "relation")
-_FEW = ("data", "public", "public_fraction", "backbone", "delta", "seed", "seeds", "accountant", "relation")
 _OWN_LINK = "The panel writes a link of its own, for the class."
 _SHEET = Template(Path(__file__).with_name("sheet.html").read_text(encoding="utf-8"))
-_PAGES = {"learn": "the lesson", "explore": "the page that the step sends to, with its task"}
 
 
 def panel(settings: Settings) -> None:
@@ -33,26 +30,11 @@ def panel(settings: Settings) -> None:
     with opened:
         left, right = st.columns(2)
         with left:
-            page = local.one("Opens", _PAGES, "learn", name="teach-page", unlinked=_OWN_LINK, help="What the class sees first.")
-            step = local.slider(
-                "Step",
-                list(of.numbers),
-                here,
-                name="teach-step",
-                title=lambda number: str(number - of.first + 1),
-                unlinked=_OWN_LINK,
-                help="Where the class starts; until it is moved, at the step that is open here.",
-            )
+            page = local.one("teach-page", unlinked=_OWN_LINK)
+            numbers = {number: str(place) for place, number in enumerate(of.numbers, 1)}
+            step = local.slider("teach-step", numbers, here, unlinked=_OWN_LINK)
         with right:
-            hidden = local.several(
-                "Controls to hide in the explorer",
-                list(HIDEABLE),
-                list(_FEW),
-                name="teach-hide",
-                unlinked=_OWN_LINK,
-                title=lambda name: codec.PARAMS[name].label,
-                help="What is hidden keeps the value that the link carries.",
-            )
+            hidden = local.several("teach-hide", title=lambda name: codec.PARAMS[name].label, unlinked=_OWN_LINK)
         classroom.switch()
         linked, where = shared(settings, page=page, step=step, hidden=hidden), page if page == "learn" else step_of(step).page
         copying.button("Copy the class's link", linked, key="copy-class-link", hint="All students start from the same view.", page=where)

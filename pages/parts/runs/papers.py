@@ -15,13 +15,6 @@ from pillar_core.studies.papers.tables import CLASSES
 from pillar_core.types import Provenance
 
 _PERCENT = ("published", "measured", "difference")
-_PAPERS = {
-    "pillar": "PILLAR",
-    "adamix": "AdaMix",
-    "gsd": "GSD (choosing public data)",
-    "semi_private": "Semi-private learning",
-    "poster": "PILLAR's poster",
-}
 _MARKS = {"run": "▶", "page": "↗", "no": "–"}
 
 
@@ -30,17 +23,12 @@ def panel(settings: Settings, runs: pd.DataFrame) -> None:
     items = papers.catalogue()
     left, right = st.columns([1, 3])
     with left:
-        paper = local.select("Paper", _PAPERS, "pillar", name="papers-paper", help="Whose tables and figures.")
+        paper = local.select("papers-paper")
     mine = items[items["paper"] == paper].set_index("item").to_dict("index")
     with right:
-        item = local.select(
-            "Table or figure",
-            list(mine),
-            next((name for name, facts in mine.items() if facts["how"] == "run"), next(iter(mine))),
-            name=f"papers-item-{paper}",
-            title=lambda name: f"{_MARKS[mine[name]['how']]} {name}: {mine[name]['title']}",
-            help="▶ runs here · ↗ the like is on another page · – not here, with the reason.",
-        )
+        first = next((name for name, facts in mine.items() if facts["how"] == "run"), next(iter(mine)))
+        titles = {name: f"{_MARKS[facts['how']]} {name}: {facts['title']}" for name, facts in mine.items()}
+        item = local.select("papers-item", titles, first, of=paper)
     chosen = mine[item]
     if chosen["words"]:
         st.caption(chosen["words"])
@@ -57,17 +45,10 @@ def _runnable(name: str, settings: Settings, runs: pd.DataFrame) -> None:
     left, right = st.columns(2)
     with left:
         names = list(papers.TABLES[name].datasets)
-        dataset = local.select("Its private data", names, names[0], name=f"papers-data-{name}", help="One part of the table.")
+        dataset = local.select("papers-data", names, names[0], of=name)
     with right:
-        private_name = settings.data
-        data = local.select(
-            "Run it on",
-            ["", private_name],
-            "",
-            name="papers-rows",
-            title=lambda one: records.data_words(one) if one else "generated rows (stand-in)",
-            help="The sidebar's data, where they are that set.",
-        )
+        rows = {"": "generated rows (stand-in)", settings.data: records.data_words(settings.data)}
+        data = local.select("papers-rows", rows, "")
     grid = papers.grid(name, dataset=dataset, data=data or None)
     estimate = records.estimate(grid, runs)
     if not data:

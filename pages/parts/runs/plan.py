@@ -16,7 +16,6 @@ from pillar_core.runs import records, sweep
 from pillar_core.store.codec import decode_yaml
 
 _EPSILON_WORDS = {f"{value:g}": value for value in EPSILONS}
-_METHODS = ("pillar", "dp_sgd")
 _WORKERS = 2
 _SEEDS = [1, 2, 3, 5, 10, 20]
 
@@ -61,39 +60,13 @@ def _builder(settings: Settings) -> dict[str, Any]:
         with left:
             brought = [one.name for one in uploads.listed() if one.is_labelled]
             names = list(dict.fromkeys([settings.data, *visitors.offered("dataset", pc.DATASETS), *brought]))
-            data = local.several(
-                "Private data",
-                names,
-                [settings.data],
-                name="plan-data",
-                are_many=True,
-                title=records.data_words,
-                help="Each data set is swept in full.",
-            )
-            methods = local.several(
-                "Learners",
-                list(pc.METHODS),
-                list(_METHODS),
-                name="plan-methods",
-                are_many=True,
-                title=lambda name: pc.METHODS[name].title,
-                help="With their own defaults.",
-            )
-            fraction = local.slider("Share that is public", [0.01, 0.05, 0.1, 0.2, 0.5], 0.1, name="plan-share", help="Of the train rows.")
+            data = local.several("plan-data", names, [settings.data], title=records.data_words)
+            methods = local.several("plan-methods", {name: method.title for name, method in pc.METHODS.items()})
+            fraction = local.slider("plan-share")
         with right:
-            ks = local.several(
-                "k", [str(k) for k in KS], ["10", "40"], name="plan-k", are_many=True, help="Directions kept, for learners that project."
-            )
-            budgets = local.several(
-                "ε", list(_EPSILON_WORDS), ["0.1", "0.7", "2"], name="plan-epsilon", are_many=True, help="Budgets; inf is no noise."
-            )
-            seeds = local.slider(
-                "Seeds",
-                _SEEDS,
-                min(_SEEDS, key=lambda count: abs(count - settings.seeds)),
-                name="plan-seeds",
-                help="Runs per setting; seed s sets split and noise.",
-            )
+            ks = local.several("plan-k", [str(k) for k in KS])
+            budgets = local.several("plan-epsilon", list(_EPSILON_WORDS))
+            seeds = local.slider("plan-seeds", _SEEDS, min(_SEEDS, key=lambda count: abs(count - settings.seeds)))
     grid = {
         "dataset": data,
         "method": methods,
@@ -113,10 +86,8 @@ def _further() -> dict[str, Any]:
     """Axes that have no control of their own, as YAML: settings of the learners and of the split."""
     with st.expander("More axes: settings of the learners and of the split", icon=":material/add:"):
         st.caption("One per line, as YAML: `learning_rate: [0.5, 2]`, `bias: [true, false]`, `public_per_class: 5`; a whole grid, too.")
-        hint = "Any setting of the chosen learners, and public_fraction, public_per_class, public, validation_fraction, split_seed, preset."
         try:
-            text = local.text("More axes", name="plan-more", height=100, help=hint, unlinked="Free text; the grid's own file carries it.")
-            parsed, *more = decode_yaml(text) or [{}]
+            parsed, *more = decode_yaml(local.text("plan-more")) or [{}]
         except ValueError as error:
             raise SettingError(f"the further axes cannot be read: {error}") from error
     parsed = {} if parsed is None else parsed

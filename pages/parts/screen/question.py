@@ -24,11 +24,9 @@ from pillar_core.studies.screening.answers import BACKBONE, Ask
 
 TIMM = "timm"
 """The choice of a pre-trained network, which has a name of its own."""
-EXAMPLES = (100, 200, 500, 1000, 2000)
 EPSILONS = ("no", "0.1", "0.3", "0.5", "1", "2", "3", "8")
 SCORE, EPSILON = "class_signal", "0.3"
 """What the page opens with: the score chosen on the yardstick, at the ε of its goal."""
-KS = (1, 2, 4, 8, 16, 32)
 QUICK = 8.0
 """Seconds up to which an answer is computed in the page; longer ones are jobs."""
 _SECONDS_TRAINED = 0.7
@@ -116,15 +114,8 @@ def controls(settings: Settings) -> Choice:
     with left:
         private = _private(settings)
     with right:
-        spend = local.slider(
-            "Spend ε on the choice",
-            list(EPSILONS),
-            EPSILON,
-            name="screen-epsilon",
-            unlinked=IN_SCREEN,
-            title=lambda value: "none: diagnostic" if value == "no" else f"ε = {value}",
-            help="One release ranks all sets. Without ε the private rows are read as they are: a diagnostic for your eyes.",
-        )
+        words = {value: "none: diagnostic" if value == "no" else f"ε = {value}" for value in EPSILONS}
+        spend = local.slider("screen-epsilon", words, EPSILON, unlinked=IN_SCREEN)
     _remark(settings, private)
     single = _candidates(private, with_own_half=spend == "no")
     with st.expander("Other scores and mixtures", icon=":material/tune:"):
@@ -138,21 +129,18 @@ def controls(settings: Settings) -> Choice:
 def _score(spend: str) -> tuple[str, str, int, int]:
     """(score, model, rows, k); the last three are asked for where gradients are compared."""
     able = [name for name, score in SCORES.items() if score.is_of_features or (score.value if spend == "no" else score.private_form)]
-    hint = "How nearness is measured; small is near in all of them. " + " ".join(
-        f"{SCORES[name].title}: {SCORES[name].idea}." for name in able
-    )
-    score = local.one("Score", able, SCORE, name="screen-score", unlinked=IN_SCREEN, title=lambda name: SCORES[name].title, help=hint)
+    ideas = " ".join(f"{SCORES[name].title}: {SCORES[name].idea}." for name in able)
+    hint = f"How nearness is measured; small is near in all of them. {ideas}"
+    score = local.one("screen-score", {name: SCORES[name].title for name in able}, SCORE, unlinked=IN_SCREEN, help=hint)
     if SCORES[score].is_of_features:
         return score, "linear_head", 200, 16
     first, second, third = st.columns([1.5, 1.1, 1.1], vertical_alignment="bottom")
     with first:
         model = _model()
     with second:
-        hint = "More rows: narrower intervals, more time."
-        n_examples = local.slider("Rows of each set", list(EXAMPLES), 200, name="screen-rows", unlinked=IN_SCREEN, help=hint)
+        n_examples = local.slider("screen-rows", unlinked=IN_SCREEN)
     with third:
-        hint = "Directions that are compared; the paper takes 16."
-        k = local.slider("Directions, k", list(KS), 16, name="screen-k", unlinked=IN_SCREEN, help=hint)
+        k = local.slider("screen-k", unlinked=IN_SCREEN)
     if spend != "no" and SCORES[score].private_form == "directions" and k > PURE_K:
         st.caption(f":orange[Pure ε draws its directions one by one, each at ε/k: {PURE_K} are taken, more would be close to random.]")
         k = PURE_K
@@ -196,9 +184,7 @@ def _private(settings: Settings) -> str:
             local.put("screen-private", settings.data)
     options = screening_sets.private_sets(settings)
     usual = settings.data if settings.data in options else FALLBACK
-    hint = "The images that must be protected. Bring your own below."
-    named: dict[str, Any] = {"name": "screen-private", "title": screening_sets.title, "unlinked": IN_SCREEN}
-    return str(local.select("Private set", options, usual, help=hint, **named))
+    return str(local.select("screen-private", options, usual, title=screening_sets.title, unlinked=IN_SCREEN))
 
 
 def _remark(settings: Settings, chosen: str) -> None:
@@ -218,49 +204,26 @@ def _candidates(private: str, *, with_own_half: bool) -> tuple[str, ...]:
     if news := [name for name in screening_sets.kept() if name in names and name not in seen]:
         local.put(SEEN, ",".join([*seen, *news]))
         local.put("screen-public", ",".join([local.value("screen-public", ",".join(usual)), *news]))
-    hint = (
-        "Sets that are on this machine, drawn ones, and your own files. “Its own other half” is a yardstick: private rows that were "
-        "set aside, the nearest that any public set could be."
-    )
-    return tuple(local.several("Candidates", names, usual, name="screen-public", unlinked=IN_SCREEN, title=screening_sets.title, help=hint))
+    return tuple(local.several("screen-public", names, usual, title=screening_sets.title, unlinked=IN_SCREEN))
 
 
 def _mixtures(single: tuple[str, ...]) -> tuple[str, ...]:
     pairs = [f"{a}+{b}" for a, b in itertools.combinations([name for name in single if name not in screening_sets.OWN], 2)]
     if not pairs:
         return ()
-    chosen = local.several(
-        "Mixtures of two, equal shares",
-        pairs,
-        [],
-        name="screen-mixtures",
-        unlinked=IN_SCREEN,
-        are_many=True,
-        title=screening_sets.title,
-        help="Two sets together are often nearer than either, but a bad one can spoil a good one.",
-    )
-    return tuple(chosen)
+    return tuple(local.several("screen-mixtures", pairs, title=screening_sets.title, unlinked=IN_SCREEN))
 
 
 def _model() -> str:
-    hint = "The model at its start whose gradients are compared. The linear head answers in seconds; the probe network is the paper's."
     models = {name: model.title for name, model in MODELS.items()}
     if not visitors.binds():
         models[TIMM] = "A pre-trained network …"
     if local.value("screen-model", "") not in models:
         local.put("screen-model", "linear_head")
-    named: dict[str, Any] = {"name": "screen-model", "title": models.__getitem__, "unlinked": IN_SCREEN}
-    chosen = str(local.select("Gradients of", list(models), "linear_head", help=hint, **named))
+    chosen = str(local.select("screen-model", models, unlinked=IN_SCREEN))
     if chosen != TIMM:
         return chosen
-    text = local.text(
-        "Network and weights",
-        name="screen-timm",
-        placeholder="timm:mobilenetv2_100?weights=/path/file.safetensors",
-        unlinked="A path on this machine.",
-        help="timm:NAME?weights=FILE: a linear head on its features. Add &layers=a,b for layers of its own, &lora=8 for a vision "
-        "transformer, &size=224 for larger images; weights=random for a look at the architecture alone.",
-    )
+    text = local.text("screen-timm")
     try:
         if weights := address(text).weights:
             visitors.refuse_path(weights)

@@ -13,7 +13,6 @@ from pillar_core.screening import SCORES
 from pillar_core.studies.screening import trimming
 from pillar_core.studies.screening.answers import Ask
 
-SHARES, SHARE = (5, 10, 25, 50, 75), 10
 SAMPLES = 8
 
 
@@ -33,9 +32,7 @@ def panel(choice: Choice) -> None:
             "such rows, it did as well alone or better."
         )
         pool, names = _voted(ask.key, ask, choice.epsilon), [screening_sets.title(name) for name in ask.public]
-        hint = "The share of the pool's rows that is kept, those with the most votes first. Moving it costs no ε."
-        why = "What is kept becomes a set of its own, and that is in the link."
-        percent = local.slider("Keep", list(SHARES), SHARE, name="screen-share", unlinked=why, title=lambda share: f"{share} %", help=hint)
+        percent = local.slider("screen-share")
         kept = pool.trimmed.at(percent / 100)
         sets = pd.DataFrame({"Set": [names[code] for code in pool.sources], "Kept": 0.0})
         sets.loc[kept, "Kept"] = 100.0

@@ -23,18 +23,16 @@ from pillar_core.studies.screening.answers import OWN_HALF
 from pillar_core.types import Provenance
 
 VIEWS = {
-    "accuracy": "Does it predict accuracy?",
-    "angles": "Angles",
-    "spectra": "Spectra",
-    "pairs": "All pairs",
-    "bound": "What is lost",
-    "training": "Over training",
-    "energy": "In AdaMix",
+    "angles": "Compare directions one by one",
+    "spectra": "Look at the spectra of all gradients",
+    "pairs": "Compare every pair of sets",
+    "bound": "Project private gradients on public directions",
+    "training": "Train a model and measure again",
+    "energy": "Train AdaMix and watch its gradients",
 }
+"""Views behind a ranking beside that of accuracy, and what is done for each."""
 SAMPLES = 6
 """Images of a candidate's card."""
-LEARNERS = ("gep", "pda_dpmd", "second_phase")
-"""Whose accuracy a ranking is laid beside: one for each kind of public data."""
 
 
 def summary(choice: Choice, table: pd.DataFrame) -> None:
@@ -132,20 +130,11 @@ def enough(choice: Choice, settings: Settings) -> None:
 
 def more(choice: Choice, table: pd.DataFrame, settings: Settings) -> None:
     """One of the views behind the ranking."""
-    hint = "What lies behind a ranking by gradients. All of these read private rows without noise."
-    view = local.one("Look closer", VIEWS, "accuracy", name="screen-view", unlinked=screening.IN_SCREEN, help=hint)
+    view = local.one("screen-view", unlinked=screening.IN_SCREEN)
     if view == "accuracy":
         _accuracy(choice, table, settings)
         return
-    question = {
-        "angles": "Compare directions one by one",
-        "spectra": "Look at the spectra of all gradients",
-        "pairs": "Compare every pair of sets",
-        "bound": "Project private gradients on public directions",
-        "training": "Train a model and measure again",
-        "energy": "Train AdaMix and watch its gradients",
-    }[view]
-    answered = screening.answer(choice.ask(view), question)
+    answered = screening.answer(choice.ask(view), VIEWS[view])
     if answered is None:
         return
     shown: dict[str, Any] = {"mode": theme.mode(), "titles": _titles(choice)}
@@ -181,8 +170,7 @@ def placed(rows_per_noise: float, epsilon: float) -> str:
 
 def _accuracy(choice: Choice, table: pd.DataFrame, settings: Settings) -> None:
     """A private learner trained with every candidate, beside the score."""
-    hint = "The learner that is trained with each candidate as its public data. GEP needs no public labels."
-    method = local.one("Learner", list(LEARNERS), "gep", name="screen-method", title=lambda name: pc.METHODS[name].title, help=hint)
+    method = local.one("screen-method", title=lambda name: pc.METHODS[name].title)
     epsilon = settings.epsilon if math.isfinite(settings.epsilon) else 2.0
     if len(choice.public) < 3:
         st.info("A rank correlation needs at least three candidates: choose more.", icon=":material/info:")

@@ -25,22 +25,7 @@ def mixture(settings: Settings) -> None:
         "Two classes y = ±1 lie along one direction **μ**; a nuisance of size **θ** and noise of size **σ** are in the way: rows are "
         "y·μ + θ·u·w + σ·z in d dimensions. One public direction finds μ; a private learner then has one number to learn instead of d."
     )
-    one, two, three, four = st.columns(4)
-    with one:
-        d = local.slider("d, dimension", list(_D[2:7]), 256, name="mixture.d", title="{:,}".format, help="Features of a row.")
-    with two:
-        sigma = local.slider(
-            "σ, noise in every direction", [0.1, 0.2, 0.3, 0.4, 0.5, 0.7, 1.0], 0.5, name="mixture.sigma", help="A standard deviation."
-        )
-    with three:
-        theta = local.slider(
-            "θ, along the nuisance", [0.0, 0.05, 0.2, 0.5, 0.8], 0.05, name="mixture.theta", help="A standard deviation, below 1."
-        )
-    with four:
-        offered = [50, 100, 300, 1000, 3000]
-        n_public = local.slider(
-            "Public rows", offered, 300, name="mixture.n_public", title="{:,}".format, help="They find the one direction."
-        )
+    d, sigma, theta, n_public = local.sliders("mixture.d", "mixture.sigma", "mixture.theta", "mixture.n_public")
     epsilon = settings.epsilon
     table = _mixture(d, theta, sigma, epsilon, n_public, settings.seed)
     held = float(table[table["projection"] != "none"]["held"].mean())
@@ -52,9 +37,7 @@ def mixture(settings: Settings) -> None:
         f"The first direction of {n_public:,} public rows holds {100 * held:.1f} % of μ and misses ξ₁ = {1 - held:.3f}. "
         f"ε = {epsilon:g} comes from the sidebar."
     )
-    target = local.slider(
-        "Error wanted", [0.05, 0.1, 0.2, 0.3], 0.1, name="mixture.target", title=lambda x: f"{100 * x:g} %", help="For the rows needed."
-    )
+    target = local.slider("mixture.target")
     lines = [
         (d_, name, theory.rows_needed(error=target, epsilon=epsilon, k=k, theta=theta, sigma=sigma) if math.isfinite(epsilon) else 1.0)
         for d_ in _D
@@ -77,18 +60,13 @@ def disjunctions(settings: Settings) -> None:
     )
     one, two, three, four = st.columns(4)
     with one:
-        d = local.slider("d, variables", [10, 20, 40, 60, 100], 40, name="graph.d", help="All variables.")
+        d = local.slider("graph.d")
     with two:
-        k = local.slider(
-            "k, in the disjunction", [k for k in (4, 5, 10, 20, 30, 50) if k <= d - 4], 10, name="graph.k", help="They decide the label."
-        )
+        k = local.slider("graph.k", [k for k in (4, 5, 10, 20, 30, 50) if k <= d - 4])
     with three:
-        p = local.slider(
-            "p, edge probability", [0.002, 0.005, 0.01, 0.02, 0.05, 0.1], 0.01, name="graph.p", help="Of each pair, in each row."
-        )
+        p = local.slider("graph.p")
     with four:
-        offered = [2, 5, 10, 20, 40, 80, 160, 320]
-        n = local.slider("Unlabelled rows", offered, 40, name="graph.n", help="Public: they cost no privacy.")
+        n = local.slider("graph.n")
     graph = _graph(d, k, p, n, settings.seed)
     _show(
         plots.component_graph(graph.labels, graph.edges, k=k, n_unlabelled=n, mode=theme.mode()),
@@ -122,24 +100,7 @@ def shift(settings: Settings) -> None:
         "A share **η** of the public rows points in one foreign direction. Once its energy passes the k-th eigenvalue, it takes a place "
         "among the k directions, and what sat there is lost. Theory's bound is safe long before."
     )
-    one, two, three, four = st.columns(4)
-    with one:
-        d = local.slider("d, dimension", [16, 32, 64, 128], 64, name="shift.d", help="Features of a row.")
-    with two:
-        k = local.slider("k, directions kept", [1, 2, 4, 8], 2, name="shift.k", help="Directions of the public second moment.")
-    with three:
-        decay = local.slider(
-            "How fast the spectrum falls", [0.5, 1.0, 1.5, 2.0], 1.5, name="shift.decay", help="λ_j ∝ j^−decay, rows of unit length."
-        )
-    with four:
-        n = local.slider(
-            "Public rows",
-            [100, 300, 1000, 3000, 10_000],
-            1000,
-            name="shift.n",
-            title="{:,}".format,
-            help="For the points; lines are exact.",
-        )
+    d, k, decay, n = local.sliders("shift.d", "shift.k", "shift.decay", "shift.n")
     table = _shift(d, k, decay, n, settings.seed)
     _show(plots.shift(table, mode=theme.mode()), table, "shift", settings, kinds=(), is_theory=True)
     limit, printed = (float(table[table[name] > 0]["eta"].max()) for name in ("bound", "bound_printed"))

@@ -17,15 +17,11 @@ from pillar_core.types import Provenance
 
 _ACROSS = 4
 _COLOURS: dict[Form, Any] = {Form.PRINTED: "gray", Form.CORRECTED: "green", Form.DERIVED: "blue"}
-_AXES = {"k": "k", "d": "d", "gamma": "γ", "epsilon": "ε", "alpha": "α"}
 
 
 def draw(settings: Settings) -> None:
     """The chosen theorem."""
-    hint = "Each shows its formula as printed and, where the print is wrong, corrected."
-    titles = {name: calculator.title for name, calculator in CALCULATORS.items()}
-    chosen = local.select("Theorem", titles, "pillar_theorem_1", name="theorem", help=hint)
-    calculator = CALCULATORS[chosen]
+    calculator = CALCULATORS[local.select("theorem", {name: calculator.title for name, calculator in CALCULATORS.items()})]
     st.markdown(f"**{calculator.says}**")
     st.caption(calculator.source)
     inputs = _inputs(calculator, settings)
@@ -158,7 +154,7 @@ def shown(value: float) -> str:
 
 
 def _curves(inputs: dict[str, Any], settings: Settings) -> None:
-    axis = local.one("Along", _AXES, "k", name="rate-axis", help="The input on the horizontal axis; all others as set above.")
+    axis = local.one("rate-axis")
     spans = {"k": (1, 2000), "d": (10, 10_000), "gamma": (0.01, 0.9), "epsilon": (0.05, 8), "alpha": (0.01, 0.5)}
     grid = geometric_grid(*spans[axis], 40)
     xs = sorted({round(x) for x in grid}) if axis in ("k", "d") else [float(x) for x in grid]
