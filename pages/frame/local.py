@@ -84,9 +84,9 @@ def several(
     name: str, options: Options | None = None, default: list[str] | None = None, *, title: Title | None = None, **said: Any
 ) -> list[str]:
     """A choice of one or more names, kept as text; where there are many of them, in a list that opens."""
-    told = _CONTROLS[name] | said
+    told = _CONTROLS.get(name, {}) | said
     options, title = _titled(told["options"] if options is None else options, title, told)
-    usual: list[str] = told["default"] if default is None else default
+    usual: list[str] = list(told["default"] if default is None else default)
     codes = str(_read(name, _SEPARATOR.join(usual), told.get("unlinked", ""))).split(_SEPARATOR)
     shown = [option for item in codes for option in options if item in (option, controls.code(option))]
     session.fill(_WIDGET + name, shown or usual)
@@ -137,7 +137,7 @@ def _asked(
     name: str, options: Options | None, default: Any, of: str, title: Title | None, said: dict[str, Any]
 ) -> tuple[Any, dict[str, Any]]:
     """(the value kept, the keywords of the widget that shows it)."""
-    told, full = _CONTROLS[name] | said, f"{name}-{of}" if of else name
+    told, full = _CONTROLS.get(name, {}) | said, f"{name}-{of}" if of else name
     offered, title = _titled(told["options"] if options is None else options, title, told)
     why = told.get("unlinked", "")
     shown = _offered(full, offered, told.get("default") if default is None else default, why)
