@@ -44,12 +44,6 @@ def mode() -> Mode:
     return "dark" if st.context.theme.type == "dark" else "light"
 
 
-def metrics(*numbers: tuple[str, str, str]) -> None:
-    """Numbers side by side, each with its label and a hint."""
-    for column, (label, value, hint) in zip(st.columns(len(numbers)), numbers, strict=True):
-        column.metric(label, value, help=hint, border=True)
-
-
 def title(text: str, lede: str, *, is_front: bool = False) -> None:
     """The page's title with its one-sentence answer to “what can I do here?”; the front page's is larger, under the budgets' colours."""
     with st.container(key="front-title" if is_front else "page-title", gap=None):

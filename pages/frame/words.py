@@ -1,5 +1,6 @@
-"""What a page says of itself, from `words.toml` beside the pages: its title, and how its numbers were computed."""
+"""What pages say, from `words.toml` beside them: titles, how numbers were computed, labels and hints of the numbers at their tops."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -21,3 +22,10 @@ def explained(page: str, **said: Any) -> None:
     told = {"label": "How this was computed", "icon": ":material/science:"} | WORDS[page]
     with st.expander(told["label"], icon=told["icon"]):
         st.markdown(told["how"].format_map(said))
+
+
+def metrics(name: str, numbers: Mapping[str, str], /, **said: Any) -> None:
+    """Numbers side by side, each with its label and a hint; said: what these leave open."""
+    for column, (one, value) in zip(st.columns(len(numbers)), numbers.items(), strict=True):
+        label, hint = (told.format_map(said) for told in WORDS["metrics"][name][one])
+        column.metric(label, value, help=hint, border=True)

@@ -5,7 +5,7 @@ import math
 
 import streamlit as st
 
-from pages.frame import figures, local, odds, theme
+from pages.frame import figures, local, odds, theme, words
 from pages.frame.settings import Settings
 from pillar_core import accounting, plots
 from pillar_core.studies import privacy_tables
@@ -63,21 +63,13 @@ def numbers(setting: GaussianSetting) -> None:
     """Noise, certified ends, advantage and one sentence of odds."""
     bounds, curve = _epsilon(setting), _curve(setting)
     gain = accounting.advantage(curve)
-    theme.metrics(
-        (
-            "Noise multiplier σ",
-            f"{setting.noise_multiplier:.4g}",
-            "Noise standard deviation over the clip norm, on each coordinate of each step.",
-        ),
-        ("ε, upper bound", f"{bounds.upper:.4g}", f"At δ = {setting.delta:g}, {odds.relation_words(setting.relation)}, Poisson batches."),
-        ("ε, lower end", f"{bounds.lower:.4g}", "The true ε lies between this and the upper bound; both ends are certified."),
-        (
-            "Attacker's gain",
-            plots.one_in(gain / 2, end=""),
-            "Guesses whether one given row was used that the model turns from wrong to right, at most; the attacker starts at 50:50. "
-            f"Of 100 such guesses a coin wins 50, the best attacker {50 + 50 * gain:.1f}.",
-        ),
-    )
+    shown = {
+        "noise": f"{setting.noise_multiplier:.4g}",
+        "upper": f"{bounds.upper:.4g}",
+        "lower": f"{bounds.lower:.4g}",
+        "gain": plots.one_in(gain / 2, end=""),
+    }
+    words.metrics("accounting", shown, delta=setting.delta, relation=odds.relation_words(setting.relation), best=50 + 50 * gain)
 
 
 def against_steps(setting: GaussianSetting, settings: Settings) -> None:

@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from pages.frame import core, figures, plain, theme
+from pages.frame import core, figures, plain, theme, words
 from pages.frame.settings import Settings
 from pages.parts.data import gallery, samples
 from pillar_core import plots
@@ -15,12 +15,8 @@ def panel(settings: Settings) -> None:
     split = core.split(settings)
     facts = split.facts
     st.header(plain.text(uploads.title_of(settings.data)), anchor=False)
-    theme.metrics(
-        ("Private rows", f"{facts.n_private:,}", "Protected by ε. Their number is public and the same for neighbouring data sets."),
-        ("Public rows", f"{facts.n_public:,}", "Not protected. They decide centre, scale and directions."),
-        ("Features", f"{facts.d:,}", "Numbers per row after the backbone."),
-        ("Classes", f"{facts.n_classes:,}", "Labels 0 … C − 1, named as in the source."),
-    )
+    sizes = {"private": facts.n_private, "public": facts.n_public, "features": facts.d, "classes": facts.n_classes}
+    words.metrics("rows", {name: f"{count:,}" for name, count in sizes.items()})
     for line in dict.fromkeys([*split.features.notes, *split.notes]):
         st.caption(plain.text(line))
 

@@ -5,7 +5,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from pages.frame import badges, core, figures, local, memory, odds, plain, theme
+from pages.frame import badges, core, figures, local, memory, odds, plain, theme, words
 from pages.frame.settings import Settings
 from pages.parts.data import gallery
 from pillar_core import accounting, auditing, plots
@@ -72,20 +72,13 @@ def exposed(settings: Settings) -> None:
             help="It holds for this trajectory and these rows alone.",
         )
     share = float((losses.table["epsilon"] <= losses.stated_epsilon / 2).mean())
-    theme.metrics(
-        (
-            "Stated for every row",
-            f"ε = {losses.stated_epsilon:.3g}",
-            "What the run promises, whoever you are, when one row is added or removed.",
-        ),
-        ("Median of the rows", f"ε = {losses.table['epsilon'].median():.3g}", "Individual ε: half of the rows stay below."),
-        (
-            "Rows below half of it",
-            f"{100 * share:.0f} %",
-            "Share of the private rows below half of the stated ε. Easy rows have small gradients, so they say little.",
-        ),
-        ("Most exposed row", f"ε = {losses.table['epsilon'].max():.3g}", "Rows that the model never gets right keep their full gradient."),
-    )
+    numbers = {
+        "stated": f"ε = {losses.stated_epsilon:.3g}",
+        "median": f"ε = {losses.table['epsilon'].median():.3g}",
+        "below": f"{100 * share:.0f} %",
+        "most": f"ε = {losses.table['epsilon'].max():.3g}",
+    }
+    words.metrics("exposed", numbers)
     shared: dict[str, Any] = {
         "settings": settings,
         "kinds": (Provenance.NON_PRIVATE,),
@@ -112,26 +105,15 @@ def ceiling_of(record: RunRecord) -> accounting.TradeOff:
 def _numbers(record: RunRecord, attacks: list[Attack], ceiling: accounting.TradeOff, settings: Settings) -> None:
     allowed = accounting.advantage(ceiling)
     best = max(attacks, key=lambda one: one.auc)
-    error = "none" if record.accuracy is None else f"{100 * (1 - record.accuracy):.1f} %"
-    theme.metrics(
-        (
-            "Attack's AUC",
-            f"{best.auc:.3f}",
-            f"{best.name}. 0.5 is a coin flip. How well a threshold orders members before others. "
-            "Test rows unlike the private ones raise it without any leak.",
-        ),
-        ("Test error", error, "Without privacy both error and attack would differ: turn ε to ∞ and compare."),
-        (
-            "Allowed advantage",
-            f"{allowed:.3f}",
-            f"Largest gain over a coin, for any attacker, that the guarantee allows: {plots.one_in(allowed / 2, end='')} guesses turned.",
-        ),
-        (
-            "ε, upper bound",
-            f"{record.guarantee.epsilon.upper:.4g}",
-            f"At δ = {record.guarantee.delta:g}, {odds.relation_words(str(record.guarantee.relation), settings.data)}.",
-        ),
-    )
+    numbers = {
+        "auc": f"{best.auc:.3f}",
+        "error": "none" if record.accuracy is None else f"{100 * (1 - record.accuracy):.1f} %",
+        "allowed": f"{allowed:.3f}",
+        "epsilon": f"{record.guarantee.epsilon.upper:.4g}",
+    }
+    relation = odds.relation_words(str(record.guarantee.relation), settings.data)
+    said = {"name": best.name, "turned": plots.one_in(allowed / 2, end=""), "delta": record.guarantee.delta, "relation": relation}
+    words.metrics("attack", numbers, **said)
 
 
 def _lira_button(settings: Settings, *, is_done: bool) -> None:

@@ -5,7 +5,7 @@ import math
 import pandas as pd
 import streamlit as st
 
-from pages.frame import core, figures, local, memory, theme
+from pages.frame import core, figures, local, memory, theme, words
 from pages.frame.settings import Settings
 from pages.parts.evidence import attacks as evidence_attacks
 from pillar_core import accounting, auditing, plots
@@ -104,16 +104,13 @@ def _result(outcome: CanaryAudit, settings: Settings) -> None:
         st.error("**The claim is refuted.** The canary is told apart more often than the claimed curve allows.", icon=":material/gpp_bad:")
     else:
         st.success("**Not refuted.** The trials are consistent with the claim, as far as they can see.", icon=":material/verified_user:")
-    theme.metrics(
-        ("Claimed", f"ε ≤ {outcome.claimed_epsilon:.3g}", "What the run promises."),
-        ("Proved by the trials", f"ε ≥ {outcome.certified_epsilon:.3g}", "95 % lower bound from exact binomial counts, for Gaussian runs."),
-        (
-            "Would have noticed",
-            f"ε ≥ {outcome.noticed_epsilon:.3g}",
-            "The smallest true ε that an ideal attack would expose in 9 of 10 audits.",
-        ),
-        ("p-value", f"{outcome.finding.p_value:.2g}", "Exact; below 0.05 the claim is rejected."),
-    )
+    numbers = {
+        "claimed": f"ε ≤ {outcome.claimed_epsilon:.3g}",
+        "proved": f"ε ≥ {outcome.certified_epsilon:.3g}",
+        "noticed": f"ε ≥ {outcome.noticed_epsilon:.3g}",
+        "p": f"{outcome.finding.p_value:.2g}",
+    }
+    words.metrics("trials", numbers)
     finding, table = outcome.finding, privacy_tables.worlds(outcome.finding)
     title = f"{finding.counts.hits} alarms with the canary, {finding.counts.false_alarms} without, of {finding.counts.trials}"
     drawn = plots.two_worlds(table, mode=theme.mode(), threshold=finding.threshold, claimed_mu=outcome.claimed.mu, title=title)
@@ -123,13 +120,9 @@ def _result(outcome: CanaryAudit, settings: Settings) -> None:
 def _one_run(trial: OneRunAudit) -> None:
     """What one training run with many canaries certified."""
     st.markdown(f"**One run of this learner**, {trial.canaries} canaries, each in or out by its own coin")
-    right = f"{trial.correct} of {trial.guesses}"
-    theme.metrics(
-        ("Coins called rightly", right, "By the best linear estimate from the released steps. How many are called was fixed before."),
-        ("Certified, whole curve", f"ε ≥ {trial.certified[1]:.2g}", "f-DP bound of Mahloujifar, Melis & Chaudhuri 2024, at 95 %."),
-        ("Certified, one point", f"ε ≥ {trial.certified[0]:.2g}", "(ε, δ) bound of Steinke, Nasr & Jagielski 2023, at 95 %."),
-        ("To be hoped for", f"ε ≥ {trial.expected[1]:.2g}", "An ideal attack on independent canaries of a run that spends all it claims."),
-    )
+    bounds = {"curve": trial.certified[1], "point": trial.certified[0], "hoped": trial.expected[1]}
+    certified = {name: f"ε ≥ {bound:.2g}" for name, bound in bounds.items()}
+    words.metrics("one_run", {"called": f"{trial.correct} of {trial.guesses}"} | certified)
     shares = (100 * max(ends) / trial.claimed_epsilon for ends in (trial.certified, trial.expected))
     st.caption("Certified: {:.0f} % of the claimed ε; an ideal attack on independent canaries would reach {:.0f} %.".format(*shares))
     if trial.is_rejected:

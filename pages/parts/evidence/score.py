@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from pages.frame import badges, core, figures, memory, navigation, theme
+from pages.frame import badges, core, figures, memory, navigation, theme, words
 from pages.frame.settings import Settings
 from pillar_core import plots
 from pillar_core.studies.evidence import score_leak
@@ -25,12 +25,13 @@ def leak(settings: Settings) -> None:
     study = _found(core.key(settings, _SCORE), settings)
     sure, table = study.table.iloc[0], study.table.set_index(["attacker", "sees"])["success"]
     badges.provenance_row(Provenance.NON_PRIVATE, is_experiment=True)
-    theme.metrics(
-        ("Distance of the batch", f"{study.distance:.4f}", f"Gradient subspace distance, k = {score_leak.K}, {study.rows:,} private rows."),
-        ("One row moves it by", f"{study.largest_movement:.2g}", "At most, over the rows tried: there is no bound for all rows."),
-        ("Right, with all digits", f"{100 * sure['success']:.0f} %", "The attacker knows all other rows, labels and the model."),
-        ("Right, paper's attack", f"{100 * table.iloc[-1]:.1f} %", "The attacker knows nine tenths of the batch; a coin has 50 %."),
-    )
+    numbers = {
+        "distance": f"{study.distance:.4f}",
+        "moves": f"{study.largest_movement:.2g}",
+        "sure": f"{100 * sure['success']:.0f} %",
+        "paper": f"{100 * table.iloc[-1]:.1f} %",
+    }
+    words.metrics("score", numbers, k=score_leak.K, rows=study.rows)
     title = "A score without noise tells about one row to whom knows the others"
     drawn = plots.right_guesses(study.table, mode=theme.mode(), published=score_leak.PUBLISHED, title=title)
     figures.show(drawn, study.table, name="score_leak", kinds=(Provenance.NON_PRIVATE,), settings=settings, is_experiment=True)

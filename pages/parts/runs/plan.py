@@ -8,7 +8,7 @@ import streamlit as st
 import yaml
 
 import pillar_core as pc
-from pages.frame import core, jobs, local, theme
+from pages.frame import core, jobs, local, words
 from pages.frame.settings import EPSILONS, KS, Settings
 from pillar_core.data import uploads, visitors
 from pillar_core.errors import SettingError
@@ -26,16 +26,13 @@ def panel(settings: Settings, runs: pd.DataFrame) -> None:
     estimate = records.estimate(grid, runs)
     missing = int(estimate["cells"] - estimate["cached"])
     seconds = estimate["seconds"] / _WORKERS
-    theme.metrics(
-        ("Runs", f"{estimate['cells']:,.0f}", "Combinations of everything chosen; a learner without k is not multiplied by k."),
-        ("In the cache", f"{estimate['cached']:,.0f}", "Runs that were trained before and are not trained again."),
-        (
-            "Time",
-            jobs.duration(seconds) if missing else "none",
-            "From the same learners' runs on this machine, two workers; one second where none ran.",
-        ),
-        ("Disk", f"{estimate['bytes'] / 1000:,.0f} kB", "Records of the missing runs; features are not counted."),
-    )
+    numbers = {
+        "runs": f"{estimate['cells']:,.0f}",
+        "cached": f"{estimate['cached']:,.0f}",
+        "time": jobs.duration(seconds) if missing else "none",
+        "disk": f"{estimate['bytes'] / 1000:,.0f} kB",
+    }
+    words.metrics("plan", numbers)
     if missing:
         jobs.panel(
             [{"kind": "sweep", "grid": grid}],
