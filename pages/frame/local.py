@@ -118,9 +118,9 @@ def text(name: str) -> str:
     return str(value(name, "")).strip()
 
 
-def field(param: Param, *, name: str, label: str) -> Any:
+def field(param: Param, *, name: str) -> Any:
     """An input made from a parameter: a choice, a whole number or a number; one that may be none starts empty."""
-    shared = {"label": label, "help": f"{param.help} Allowed: {param.range}.", **_widget(name, "")}
+    shared = {"label": param.label, "help": f"{param.help} Allowed: {param.range}.", **_widget(name, "")}
     if param.choices:
         shown = _offered(name, list(param.choices), param.default, "")
         st.selectbox(options=list(param.choices), format_func=str, **shared)

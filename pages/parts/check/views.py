@@ -32,7 +32,7 @@ def inputs(read: check.Reading, *, has_script: bool) -> dict[str, Any]:
         start = ("check.script", "not said") if has_script else ("check", "")
         with columns[place % 3]:
             shown = dataclasses.replace(field, none_means=start[1])
-            values[field.name] = local.field(shown, name=f"{start[0]}.{field.name}", label=_LABELS[field.name])
+            values[field.name] = local.field(shown, name=f"{start[0]}.{field.name}")
     return values
 
 

@@ -88,7 +88,7 @@ def _inputs(calculator: Calculator, settings: Settings) -> dict[str, Any]:
     columns = st.columns(_ACROSS)
     for place, (name, param) in enumerate(known.items()):
         with columns[place % _ACROSS]:
-            inputs[name] = local.field(param, name=f"{calculator.name}.{name}", label=param.label)
+            inputs[name] = local.field(param, name=f"{calculator.name}.{name}")
     return inputs
 
 
