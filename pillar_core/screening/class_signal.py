@@ -31,7 +31,7 @@ from pillar_core.ledger import Ledger
 from pillar_core.mechanisms import GaussianMechanism
 from pillar_core.rng import Stream, Streams, stream
 from pillar_core.screening.batches import MIXTURE
-from pillar_core.screening.ranking import LEVEL, ranked, row_of
+from pillar_core.screening.ranking import APART, LEVEL, ranked, row_of
 from pillar_core.splits.transform import Transform
 from pillar_core.types import Dataset, FeatureSet, NeighboringRelation, Provenance
 
@@ -272,5 +272,5 @@ def guarantee(ledger: Ledger, covers: str, delta: float, n: int, seed: int | Non
     secret = "" if seed is None else " The seed of the noise is known: an experiment, not for release."
     return (
         f"ε ≤ {added:.4g} but for a chance of δ = {delta:g}, for one row added or removed; ε ≤ {replaced:.4g} for one row replaced. "
-        f"{covers} The number of private rows, {n:,}, and the classes count as public.{secret}"
+        f"{covers} The number of private rows, {n:,}, and the classes count as public.{APART}{secret}"
     )

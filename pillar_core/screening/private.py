@@ -17,7 +17,7 @@ from pillar_core.rng import Streams, stream
 from pillar_core.screening import release as releases
 from pillar_core.screening.gsd import Side
 from pillar_core.screening.models import Start
-from pillar_core.screening.ranking import LEVEL, Screening, ranked, row_of
+from pillar_core.screening.ranking import APART, LEVEL, Screening, ranked, row_of
 from pillar_core.screening.release import LARGEST_PURE_K, ReleasedSubspace
 from pillar_core.screening.scores import SCORES, Score
 from pillar_core.subspace import random_distance
@@ -111,7 +111,7 @@ def _guarantee(task: Screening, spent: DpEvent, upper: float, delta: float) -> s
     )
     loose = f" δ = {delta:g} is at least 1/{n:,}: lower it." if delta >= 1 / n and not pure else ""
     secret = "" if task.seed is None else " The seed of the noise is known: an experiment, not for release."
-    return promise + loose + secret
+    return promise + APART + loose + secret
 
 
 def _forms(task: Screening, epsilon: float) -> list[str]:

@@ -17,6 +17,7 @@ from pillar_core.subspace import random_distance
 from pillar_core.types import Dataset, Progress, Provenance
 
 COLUMNS = ("public", "score", "value", "low", "high", "rank", "n_examples", "provenance", "epsilon_upper")
+APART = " Candidates' rows count as public: ε protects no private row, and nobody of the private rows, that is among them too."
 LEVEL = 0.95
 
 

@@ -15,6 +15,7 @@ import pandas as pd
 from pillar_core import data, screening, store
 from pillar_core.backbones import is_ready
 from pillar_core.data import uploads, visitors
+from pillar_core.data.sets import embedded
 from pillar_core.errors import DataError
 from pillar_core.fingerprint import fingerprint
 from pillar_core.runs import splitting
@@ -175,6 +176,10 @@ def _parted(ask: Ask, private: Rows, public: dict[str, Rows]) -> tuple[Rows, dic
     """The private set without what of it is a candidate, and all candidates in the question's order."""
     if OWN_HALF in ask.public and ask.epsilon is not None and ask.what == "ranking":
         raise DataError("the private set's own half holds private rows: it is a yardstick for a diagnostic and no candidate under ε.")
+    parts = [part for name in ask.public for part in name.split("+") if part not in data.DATASETS or not data.DATASETS[part].synthetic]
+    own = next((part for part in parts if part == ask.private or embedded.are_parts(part, ask.private)), None)  # drawn ones are drawn anew
+    if own is not None and ask.epsilon is not None:
+        raise DataError(f"the candidate {own!r} holds rows of the private set itself, which ε would not protect then: leave it out.")
     for name, step in _APART.items():
         if name in ask.public:
             private, public[name] = _every(step, private)

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from pillar_core.data import uploads
-from pillar_core.errors import Cancelled, DataError, StoreError
+from pillar_core.errors import Cancelled, DataError, SettingError, StoreError
 from pillar_core.fingerprint import fingerprint
 from pillar_core.jobs.kind import JOB_KINDS
 from pillar_core.rng import stream
@@ -84,6 +84,24 @@ def test_a_part_of_the_private_set_is_public_and_no_private_row_under_epsilon() 
     table = screening_kept.computed(ask)
     assert table["public"].tolist() == [OWN_PART, "drawn_noise"]
     assert not table.attrs["rivals"]
+
+
+@pytest.mark.parametrize("score", ["class_signal", "gsd"])
+@pytest.mark.parametrize(
+    ("private", "public"),
+    [("mnist", "mnist"), ("mnist", "mnist+drawn_noise"), ("fashion_mnist_2k", "fashion_mnist")],
+)
+def test_the_private_set_is_no_candidate_under_epsilon_by_any_name(score: str, private: str, public: str) -> None:
+    """Read a second time it was another object: the command and jobs ranked it, and its rows stood without noise in what is public."""
+    with pytest.raises(DataError, match="rows of the private set itself"):
+        screening_kept.computed(Ask("ranking", private, (public, "drawn_noise"), score=score, epsilon=0.3, n_examples=60, k=4, repeats=1))
+
+
+def test_drawn_rows_are_a_candidate_beside_others_of_their_kind() -> None:
+    ask = Ask("ranking", "drawn_digits", ("drawn_digits", "drawn_digits~0.5"), epsilon=1.0, n_examples=60, k=4, repeats=1)
+    assert len(screening_kept.computed(ask)) == 2
+    with pytest.raises(SettingError, match="a number"):
+        screening_kept.computed(dataclasses.replace(ask, public=("drawn_digits~half",)))
 
 
 def test_the_own_half_is_disjoint_the_nearest_and_no_candidate_under_epsilon() -> None:
