@@ -149,22 +149,26 @@ class _Batch:
     def _is_loss(self, given: ast.expr) -> bool:
         match given:
             case ast.Name(id=name):
-                return name in self._losses or not (self._script.bound[name] or name in self._kinds)
+                is_elsewhere = not (self._script.bound[name] or name in self._kinds)
+                return name in self._losses or (is_elsewhere and _reduction(self._script.set_ups[0], "loss_reduction") == "mean")
             case ast.Call(func=function, args=[output, target], keywords=[]):
                 return self._is_output(output) and self._is_target(target) and self._is_criterion(function, given)
         return False
 
     def _is_criterion(self, function: ast.expr, call: ast.Call) -> bool:
+        """Whether it is a loss whose rows are put together as the engine takes them to be: else its gradients hang on the batch's size."""
+        asked = _reduction(self._script.set_ups[0], "loss_reduction")
         if isinstance(function, ast.Name) and not self._script.bound[function.id]:
-            return function.id in ("criterion", "loss_fn")  # a part of a script, which does not say more
+            return function.id in ("criterion", "loss_fn") and asked == "mean"  # a part of a script, which does not say more
         made = function if isinstance(function, ast.Call) else self._script.meant(function) if isinstance(function, ast.Name) else None
         if isinstance(function, ast.Name) and self._kinds.get(function.id) == "criterion":
             made = self._script.made(argument(self._script.set_ups[0], "criterion"))
         if made is None:
-            return self._script.called(call) in CALLS["words"]["losses"]
+            return self._script.called(call) in CALLS["words"]["losses"] and asked == "mean"
         keywords = {keyword.arg for keyword in made.keywords} if isinstance(made, ast.Call) else set()
         is_plain = isinstance(made, ast.Call) and not made.args and keywords <= {"reduction", "label_smoothing"}  # weights are shared out
-        return is_plain and isinstance(made, ast.Call) and self._script.called(made) in CALLS["words"]["losses"]
+        is_known = isinstance(made, ast.Call) and self._script.called(made) in CALLS["words"]["losses"]
+        return is_plain and is_known and isinstance(made, ast.Call) and _reduction(made, "reduction") == asked != ""
 
     def _is_beside(self, statement: ast.stmt) -> bool:
         """Whether it only counts, shows or keeps numbers: nothing is changed in place, no function of this text is called."""
@@ -186,6 +190,13 @@ class _Batch:
                 is_changing = method.endswith("_") or method == "backward" or any(keyword.arg in ("out", None) for keyword in keywords)
                 return not is_changing
         return False
+
+
+def _reduction(call: ast.Call, name: str) -> str:
+    """How a loss puts its rows together, as a keyword says; mean without it, "" for what is no such word."""
+    given = argument(call, name)
+    word = given.value if isinstance(given, ast.Constant) else "mean" if given is None else ""
+    return word if word in ("mean", "sum") else ""
 
 
 def fits(script: Script, kinds: Mapping[str, str]) -> _Reasons:

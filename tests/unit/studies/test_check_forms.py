@@ -46,6 +46,19 @@ OTHERS = {
     + LOOP,
     "own gradient store": PLAIN + LOOP.replace("optimizer.zero_grad", "model.zero_grad"),
 }
+CRITERION = "import torch\ncriterion = torch.nn.CrossEntropyLoss({})\n"
+SUMMED = PLAIN.replace("max_grad_norm=1.0", "max_grad_norm=1.0, loss_reduction='sum'")
+# the engine takes gradients to be those of a sum, or of a mean, and they are not: they hang on how many rows a batch has
+REDUCED = {
+    "sum for mean": CRITERION.format("reduction='sum'") + PLAIN + LOOP,
+    "mean for sum": CRITERION.format("") + SUMMED + LOOP,
+    "mean for sum, in words": CRITERION.format("reduction='mean'") + SUMMED + LOOP,
+    "a loss elsewhere for sum": SUMMED + LOOP,
+    "a sum elsewhere": SUMMED + UPDATE + "        optimizer.step()\n",
+    "a function for sum": "import torch\n" + SUMMED + LOOP.replace("criterion(", "torch.nn.functional.cross_entropy("),
+    "none": CRITERION.format("reduction='none'") + PLAIN + LOOP,
+    "a word of a variable": "how = input()\n" + CRITERION.format("reduction=how") + PLAIN + LOOP,
+}
 # one step sums over more rows
 JOINED = {
     "continue": PLAIN + UPDATE + "        if k():\n            continue\n        optimizer.step()\n",
@@ -202,7 +215,7 @@ HIDDEN |= {
     + SET_UP.format(NAMES, "args.sigma")
     for name, text in OPTIONS.items()
 }  # fmt: skip
-GROUPS = {"other": OTHERS, "joined": JOINED, "longer": LONGER, "hidden": HIDDEN, "unknown": UNKNOWN, "around": AROUND}
+GROUPS = {"other": OTHERS, "joined": JOINED, "longer": LONGER, "hidden": HIDDEN, "unknown": UNKNOWN, "around": AROUND, "reduced": REDUCED}
 GROUPS["within"] = {name: WORK.format(text) for name, text in WITHIN.items()}
 CASES = {f"{group}: {name}": text for group, cases in GROUPS.items() for name, text in cases.items()}
 
@@ -329,6 +342,12 @@ def test_a_whole_script_of_known_forms_keeps_its_epsilon():
     assert check.epsilon == pc.check_run(n=50_000, batch_size=500, epochs=10, noise_multiplier=0.5, delta=1e-5).epsilon
     assert check.reported[0].library == "Opacus (GDP)"
     assert "yours to confirm" in check.problems[0]
+
+
+@pytest.mark.parametrize("text", [CRITERION.format("reduction='sum'") + SUMMED, CRITERION.format("reduction='mean'") + PLAIN])
+def test_a_loss_that_is_summed_as_the_engine_takes_it_keeps_its_epsilon(text):
+    alone = pc.check_run(**RUN, batch_size=500, noise_multiplier=1.0)
+    assert pc.check_run(**RUN, batch_size=500, script=text + LOOP).epsilon == alone.epsilon
 
 
 @pytest.mark.parametrize(
