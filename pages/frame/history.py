@@ -8,6 +8,8 @@ import streamlit as st
 from pages.frame import core
 from pages.frame.settings import PINNED, Settings
 from pillar_core import store
+from pillar_core.data import DATASETS
+from pillar_core.data.sets import embedded
 from pillar_core.fingerprint import fingerprint
 from pillar_core.runs import records
 from pillar_core.types import RunRecord
@@ -39,25 +41,34 @@ def look(settings: Settings) -> None:
 
     A private ranking of public sets counts, too: its ε is not in that of a model that is trained then.
     """
-    if settings.data not in _seen():
-        st.session_state[_SEEN] = "\n".join([*_seen(), settings.data])
-    if store.default().get_json("record", _seen_key(settings)) is None:
-        store.default().remember_json("record", _seen_key(settings), {"in_sight": True})
+    rows = _whole(settings.data)
+    if rows not in _seen():
+        st.session_state[_SEEN] = "\n".join([*_seen(), rows])
+    if store.default().get_json("record", _seen_key(rows)) is None:
+        store.default().remember_json("record", _seen_key(rows), {"in_sight": True})
 
 
 def was_looked_at(settings: Settings) -> bool:
     """Whether they were, on any page, with any learner, in any visit that this cache knows of; what sweeps left there can be seen, too."""
-    if settings.data in _seen() or store.default().get_json("record", _seen_key(settings)) is not None:
+    rows = _whole(settings.data)
+    if rows in _seen() or any(store.default().get_json("record", _seen_key(name)) is not None for name in (rows, settings.data)):
         return True
-    return any(settings.data in set(runs["dataset"]) for runs in (records.all_runs(), records.all_runs(shipped=True)) if len(runs))
+    found = [runs["dataset"] for runs in (records.all_runs(), records.all_runs(shipped=True)) if len(runs)]
+    return any(_whole(str(name)) == rows for names in found for name in set(names))
+
+
+def _whole(name: str) -> str:
+    """The set whose rows these are: of a part the whole one, of one that counts persons the one that it names."""
+    whole = embedded.PARTS.get(name, (name,))[0]
+    return whole.partition(":")[0] if whole in DATASETS and DATASETS[whole].rows_per_person is not None else whole
 
 
 def _seen() -> list[str]:
     return str(st.session_state.get(_SEEN, "")).splitlines()
 
 
-def _seen_key(settings: Settings) -> str:
-    return fingerprint("in sight", settings.data)
+def _seen_key(name: str) -> str:
+    return fingerprint("in sight", name)
 
 
 def _where(settings: Settings) -> str:

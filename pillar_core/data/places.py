@@ -73,7 +73,7 @@ def state_of(path: str | Path) -> str:
     try:
         place = place_of(path)
         looked = [place.stat(), *itertools.islice(_stamps(place), LOOKED_AT)]
-    except (DataError, OSError):
+    except (DataError, OSError, ValueError):
         return ""
     return f"{len(looked)} {fingerprint(str(sorted((one.st_mtime_ns, one.st_size) for one in looked)))}"
 

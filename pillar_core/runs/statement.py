@@ -101,7 +101,10 @@ def _choice(record: RunRecord) -> str:
         return "made with test accuracy in sight and not paid for; ε covers this training alone."
     if not own.covers_choice:
         return "made on test rows and not paid for; this number is not differentially private."
-    return "by rules from public facts, or paid for within ε; what private rows said about public ones has an ε of its own."
+    return (
+        "by rules from public facts, by hand without a look at these rows (for whoever ran it to confirm), or paid for within ε; what "
+        "private rows said about public ones, where it is not counted here, has an ε of its own."
+    )
 
 
 def _sampling(record: RunRecord) -> str:

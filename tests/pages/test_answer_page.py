@@ -82,6 +82,13 @@ def test_what_a_sweep_left_in_the_cache_is_a_look_of_its_own_set(start):
     assert [history.was_looked_at(Settings(data=name)) for name in ("breast_cancer", "digits")] == [True, False]
 
 
+@pytest.mark.parametrize(("seen", "asked"), [("chexpert:3", "chexpert"), ("chexpert", "chexpert:2"), ("fashion_mnist", "fashion_mnist_2k")])
+def test_a_look_is_one_at_the_same_rows_under_another_name(start, seen, asked):
+    start("home")
+    history.look(Settings(data=seen))
+    assert history.was_looked_at(Settings(data=asked))
+
+
 def test_screening_is_a_look(start):
     """With an ε of its own, too: that is not in the ε of a model which is trained on what it chose."""
     start("screen", data="digits", screen="p:digits;c:drawn_noise;e:no;n:100;s:gsd")

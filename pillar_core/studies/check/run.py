@@ -171,7 +171,7 @@ def _share(values: Mapping[str, Any], reading: Reading) -> float:
 
 
 def _steps(values: Mapping[str, Any], share: float) -> int:
-    return int(values.get("steps") or math.ceil(round(values["epochs"] / share, 6)))
+    return int(values.get("steps") or max(1, math.ceil(values["epochs"] / share * (1 - 1e-12))))
 
 
 def _solved(values: Mapping[str, Any], sampler: str, reading: Reading, problems: list[str]) -> float | None:

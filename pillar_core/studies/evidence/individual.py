@@ -25,7 +25,7 @@ from pillar_core.methods.parts.mixed import PublicRows
 from pillar_core.methods.public_gradients import adamix
 from pillar_core.runs.run import Solved, solve_spec
 from pillar_core.studies.evidence import attacks as evidence
-from pillar_core.types import RunSpec, SemiPrivateSplit
+from pillar_core.types import NeighboringRelation, RunSpec, SemiPrivateSplit
 
 
 @dataclasses.dataclass(frozen=True)
@@ -49,6 +49,8 @@ def individuals(asked: RunSpec, split: SemiPrivateSplit) -> Individuals:
     """
     if split.rows_per_person is not None:
         raise UnsupportedError("individual privacy is told of single rows, and here ε is that of a person with several.")
+    if asked.relation != NeighboringRelation.ADD_OR_REMOVE_ONE:
+        raise UnsupportedError("individual privacy is told of a row that is added or removed: choose that relation.")
     reason = supports(asked.method)
     if reason:
         raise UnsupportedError(f"{reason}. Choose noisy_gd, dp_sgd, pillar or adamix.")

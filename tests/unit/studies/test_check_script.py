@@ -285,6 +285,13 @@ LOOP = (
 )
 
 
+@pytest.mark.parametrize(("epochs", "steps"), [(4e-7, 1), (3.0, 3), (3.0000004, 4), (2.5, 3)])
+def test_a_part_of_an_epoch_is_a_whole_step(epochs, steps):
+    check = pc.check_run(n=100, batch_size=100, epochs=epochs, noise_multiplier=1.0, delta=1e-5, sampler="poisson")
+    assert check.counted["steps"] == steps
+    assert check.epsilon["add_or_remove_one"] == pc.epsilon(1.0, steps=steps, delta=1e-5)
+
+
 def test_a_loop_beyond_the_epochs_that_the_noise_is_solved_for_is_counted_at_its_own_length():
     """Opacus's own search solves σ = 0.9595 for the ten epochs that make_private_with_epsilon is told."""
     text = TARGET.format("").replace("PrivacyEngine()", "m, o, l = PrivacyEngine()") + LOOP

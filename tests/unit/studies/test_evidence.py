@@ -95,6 +95,8 @@ def test_learners_whose_steps_cannot_be_had_again_are_refused(split: SemiPrivate
         individual.individuals(RunSpec.asked("pillar_one_shot", epsilon=1.0), split)
     with pytest.raises(UnsupportedError, match="full batches"):
         individual.individuals(RunSpec.asked("dp_sgd", epsilon=1.0, batch_size=100), split)
+    with pytest.raises(UnsupportedError, match="added or removed"):  # what was told stayed that of a row removed, half of what is stated
+        individual.individuals(RunSpec.asked("noisy_gd", epsilon=1.0, relation="replace_one"), split)
     with pytest.raises(UnsupportedError, match="lower ε"):
         individual.individuals(RunSpec.asked("dp_sgd", epsilon=math.inf), split)
 
