@@ -22,8 +22,9 @@ Rows = Dataset | FeatureSet
 def command(options: argparse.Namespace) -> int:
     """Prints the table, best first; writes what was asked for."""
     ask = _ask(options)
+    key = ask.key
     private, public = sets = feature_sets_of(ask) if is_of_features(ask) else sets_of(ask)
-    table = computed(ask, printer(unit="steps"), sets=sets) if _is_kept(options) else _screened(private, public, options)
+    table = computed(ask, printer(unit="steps"), sets=sets, key=key) if _is_kept(options) else _screened(private, public, options)
     notes = [*table.attrs["notes"], *(note for data in (private, *public.values()) for note in data.notes), _provenance(table, options)]
     print(table.drop(columns=["provenance"]).to_string(index=False, float_format=lambda value: f"{value:.4g}"))
     for note in notes:

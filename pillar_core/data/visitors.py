@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from pillar_core import store
-from pillar_core.data import owners
+from pillar_core.data import cards, owners
 from pillar_core.data.cards import DATASETS
 from pillar_core.errors import UnsupportedError
 
@@ -74,6 +74,11 @@ def offered(name: str, values: Iterable[Any]) -> tuple[Any, ...]:
 @functools.lru_cache(maxsize=1)
 def _offered_sets() -> frozenset[str]:
     return frozenset({"part", "own_half", *(name for name, card in DATASETS.items() if not card.needs_files)})
+
+
+def here() -> list[str]:
+    """Names of the data sets whose rows are on this machine, of which the asker may choose."""
+    return list(offered("data", cards.here()))
 
 
 def refuse_names(value: object, name: str = "") -> None:

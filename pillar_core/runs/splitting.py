@@ -8,7 +8,7 @@ import numpy as np
 
 from pillar_core.arrays import Array
 from pillar_core.backbones import extraction
-from pillar_core.data import DATASETS, duplicates, load_dataset, uploads
+from pillar_core.data import DATASETS, duplicates, load_dataset, uploads, visitors
 from pillar_core.data.cards import default_backbone
 from pillar_core.data.images.resizing import resized
 from pillar_core.errors import DataError
@@ -88,7 +88,10 @@ def named_data(name: str, settings: Mapping[str, Any] | None = None) -> Dataset 
     Raises:
         UnknownNameError, StoreError, DataError, SettingError.
     """
-    return uploads.load(name) if uploads.is_name(name) else load_dataset(name, **dict(settings or {}))
+    if uploads.is_name(name):
+        return uploads.load(name)
+    visitors.refuse_names({"dataset": name} | ({"dataset_settings": dict(settings)} if settings else {}))
+    return load_dataset(name, **dict(settings or {}))
 
 
 def lies_in_files(name: object) -> TypeGuard[str]:

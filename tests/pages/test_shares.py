@@ -15,6 +15,7 @@ from pages.parts.runs import exports as runs_exports
 from pillar_core.data import places, visitors
 from pillar_core.data.cards import DatasetCard
 from pillar_core.errors import UnsupportedError
+from pillar_core.runs import splitting
 
 PAGES = Path(shares.__file__).resolve().parents[1]
 
@@ -164,6 +165,35 @@ def test_a_visitors_link_looks_at_no_set_in_files(public, start: Start, monkeypa
     assert "Private data" in [one.label for one in app.multiselect]
     assert not looked
     assert "riccardo" not in str([(one.options, one.value) for one in app.multiselect]).lower()
+
+
+@pytest.mark.parametrize(
+    ("page", "link"),
+    [
+        ("answer", {"controls": "answer-public:cifar10"}),
+        ("screen", {"screen": "p:cifar10;c:cifar10,drawn_noise"}),
+        ("data", {"controls": "paper-set:cifar10"}),
+    ],
+)
+def test_visitors_are_offered_no_set_in_files(public, start: Start, monkeypatch: pytest.MonkeyPatch, page: str, link: dict[str, str]):
+    """Answer, Screen and Data listed what lies in the operator's data folder, and Answer trained with it."""
+    monkeypatch.setattr(DatasetCard, "is_here", lambda *_: True)
+    read = []
+    monkeypatch.setattr(DatasetCard, "load", lambda card, *_, **__: read.append(card.name))
+    app = start(page, data="fashion_mnist_2k", backbone="raw_pixels", **link)
+    if page == "answer":
+        app.button(key="answer-go").click().run()
+    assert not {"cifar10"} & {*read}
+    offered = str([[one.options, one.value] for one in (*app.multiselect, *app.selectbox, *app.get("button_group"))])
+    assert page == "data" or "CIFAR-10" not in offered
+    assert "on this machine" not in words(app).replace("not on this machine", "").replace("runs on this machine", "")
+
+
+def test_no_name_opens_the_operators_files_for_a_visitor(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(visitors, "binds", lambda: True)
+    for asked in (("cifar10", {}), ("hub:acme/rows", {}), ("drawn_digits", {"n": 10**9}), ("pneumonia", {"root": "/data"})):
+        with pytest.raises(UnsupportedError, match="off on this public server"):
+            splitting.named_data(*asked)
 
 
 def test_who_has_spent_the_share_still_gets_what_ran_before(public, start: Start, monkeypatch: pytest.MonkeyPatch):

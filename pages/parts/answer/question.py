@@ -8,8 +8,7 @@ import pillar_core as pc
 from pages.frame import core, local, sidebar
 from pages.frame.settings import PART, RULE, Settings
 from pages.parts.data import extraction
-from pillar_core.data import uploads
-from pillar_core.data.cards import here
+from pillar_core.data import uploads, visitors
 from pillar_core.fingerprint import fingerprint
 from pillar_core.studies.advice import Advice, Prediction, free
 from pillar_core.types import NeighboringRelation, PrivacyBudget
@@ -87,7 +86,7 @@ def _holds_images(settings: Settings) -> bool:
 def _registered(settings: Settings) -> list[str]:
     """Image sets that are here, for private images: others through the same backbone."""
     is_images = _holds_images(settings)
-    return [name for name in here() if is_images and pc.DATASETS[name].kind == "images" and name != settings.data]
+    return [name for name in visitors.here() if is_images and pc.DATASETS[name].kind == "images" and name != settings.data]
 
 
 @st.cache_resource(max_entries=16, show_spinner="Weighing learners on public rows …")

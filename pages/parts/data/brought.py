@@ -11,8 +11,7 @@ import pillar_core as pc
 from pages.frame import local, plain, session
 from pages.frame.settings import AUTO, PART
 from pillar_core import data
-from pillar_core.data import Report, uploads
-from pillar_core.data.cards import here
+from pillar_core.data import Report, uploads, visitors
 from pillar_core.data.tables import MOST_CLASSES, ROWS_A_CLASS
 from pillar_core.errors import DataError
 from pillar_core.fingerprint import fingerprint
@@ -121,7 +120,7 @@ def share_or_none() -> bool | None:
 def other_public(*, is_images: bool, dims: tuple[int, ...]) -> str | None:
     """The set whose rows are public, chosen among those that fit; None before the choice."""
     kind, other_kind = (uploads.IMAGES, "tabular") if is_images else (uploads.FEATURES, "images")
-    fitting = [name for name in here() if pc.DATASETS[name].kind != other_kind]
+    fitting = [name for name in visitors.here() if pc.DATASETS[name].kind != other_kind]
     fitting += [one.name for one in uploads.listed(kind) if is_images or one.shape == dims]
     return st.selectbox(
         "Public rows come from",

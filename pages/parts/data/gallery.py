@@ -7,7 +7,7 @@ import pillar_core as pc
 from pages.frame import failures, jobs, local, navigation, plain, remembered, session
 from pages.frame.settings import AUTO, PART, Settings
 from pillar_core.data import uploads, visitors
-from pillar_core.data.cards import Count, DatasetCard, here, in_short
+from pillar_core.data.cards import Count, DatasetCard, in_short
 from pillar_core.jobs.kinds import extraction, fetch
 from pillar_core.jobs.state import UNFINISHED
 
@@ -30,7 +30,7 @@ def cards(settings: Settings) -> None:
 def papers(settings: Settings) -> None:
     """The papers' data sets: a table of all, and one in detail with how to get it and where it lies."""
     names = [name for name, card in pc.DATASETS.items() if card.needs_files]
-    offered = [*names, *(name for name in here() if name not in tuple(pc.DATASETS)), _OWN]
+    offered = [*names, *(name for name in visitors.here() if name not in tuple(pc.DATASETS)), _OWN]
     titles = {name: "Another one, by its name …" if name == _OWN else pc.DATASETS[name].title for name in offered}
     name = local.select("paper-set", titles, settings.data if settings.data in offered else names[0])
     if name == _OWN:
@@ -79,7 +79,7 @@ def _use(name: str) -> None:
 
 def _detail(name: str, settings: Settings) -> None:
     card = pc.DATASETS[name]
-    is_here = card.is_here()
+    is_here = visitors.is_offered("data", name) and card.is_here()
     with st.container(border=True, key=f"card-{name}"):
         st.markdown(f"**{_ICONS.get(card.kind, '')} {card.title}**")
         with st.container(horizontal=True, gap="small"):

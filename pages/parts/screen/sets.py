@@ -6,8 +6,7 @@ import pillar_core as pc
 from pages.frame import local
 from pages.frame.settings import Settings
 from pillar_core.arrays import Array
-from pillar_core.data import embedded, uploads
-from pillar_core.data.cards import here
+from pillar_core.data import embedded, uploads, visitors
 from pillar_core.data.uploads import Upload
 from pillar_core.studies.screening import answers
 from pillar_core.studies.screening.answers import OWN_HALF, OWN_PART
@@ -56,7 +55,7 @@ def why_not(name: str) -> str:
     is_images = name in FAMILIES or (brought.kind if brought else pc.DATASETS[name].kind) == uploads.IMAGES
     if not is_images:
         return "hold numbers, and screening compares images"
-    return "" if brought or pc.DATASETS[name].is_here() else "are not on this machine"
+    return "" if brought or (visitors.is_offered("data", name) and pc.DATASETS[name].is_here()) else "are not on this machine"
 
 
 def can_be_public(name: str) -> bool:
@@ -108,7 +107,7 @@ def notes(names: Sequence[str]) -> list[str]:
 
 def _here() -> list[str]:
     """Images of data sets that are on this machine."""
-    return [name for name in here() if pc.DATASETS[name].kind == "images"]
+    return [name for name in visitors.here() if pc.DATASETS[name].kind == "images"]
 
 
 def _title(name: str) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from pillar_core.studies.check.flat import Scope, flow
 from pillar_core.studies.check.rows import Rows
 from pillar_core.studies.check.source import CALLS, Script, argument, bare, bindings, named, names_in, root
-from pillar_core.studies.check.training import fits, loops, rounds, training
+from pillar_core.studies.check.training import fits, is_ghost, loops, rounds, training
 
 _WORDS: Mapping[str, list[str]] = CALLS["words"]
 _Reasons = Iterator[tuple[int, str]]
@@ -71,7 +71,7 @@ class Forms:
             for name, value in script.values.items():
                 if isinstance(value, ast.Call) and script.called(value) == "scheduler":
                     kinds[name] = "scheduler"
-            names = ("model", "optimizer", "criterion", "loader") if "ghost" in ast.unparse(call) else ("model", "optimizer", "loader")
+            names = ("model", "optimizer", "criterion", "loader") if is_ghost(call) else ("model", "optimizer", "loader")
             match targets:
                 case []:
                     return
@@ -284,6 +284,10 @@ class Forms:
             if in_place or (named(node.func).endswith("_") and not named(node.func).endswith("__")):
                 yield node.lineno, f"{ast.unparse(node):.40} changes something in place"
             start, name = root(node.func), named(node.func)
+            if name in _WORDS["restored"]:
+                yield node.lineno, f"{ast.unparse(node):.40} may have the same noise drawn again"
+            elif name in _WORDS["seeds"] and not self._is_once(node):
+                yield node.lineno, f"{ast.unparse(node):.40} is not called once, by itself: steps may draw the same noise"
             is_free = start and not script.bound[start] and start not in self.kinds and not hasattr(builtins, start)
             is_known = (
                 start in _WORDS["free_roots"]
@@ -292,6 +296,10 @@ class Forms:
             )
             if is_free and not is_known:
                 yield node.lineno, f"{ast.unparse(node.func):.40} is not defined in this text"
+
+    def _is_once(self, call: ast.Call) -> bool:
+        statement = self.script.around[call]
+        return isinstance(statement, ast.Expr) and self.script.around[statement] is self.script.module
 
 
 def _hiding(tree: ast.Module) -> _Reasons:

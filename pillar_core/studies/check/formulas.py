@@ -39,8 +39,12 @@ def claimed(formula: str, noise: float, poisson: Mapping[str, Any]) -> float:
     return accounting.epsilon_of_gaussian(noise, **poisson, accountant="gdp" if formula == "gdp" else "auto").upper
 
 
+SOLVED = 1e-4
+"""To this share a library's own curve is solved; it may itself stop at the lower end."""
+
+
 def solved_noise(values: Mapping[str, Any], share: float, steps: int, sampler: str, reading: Reading, problems: list[str]) -> float | None:
-    """The noise for the target ε, as the script's library solves it; without a library, as the sampler needs it."""
+    """The noise for the target ε, the least that the script's library may solve it to; without a library, as the sampler needs it."""
     target, delta = values["epsilon"], values["delta"]
     poisson = {"sampling_probability": share, "steps": steps, "delta": delta}
     if not reading.library:
@@ -51,7 +55,7 @@ def solved_noise(values: Mapping[str, Any], share: float, steps: int, sampler: s
     low, high = 1e-3, 1.0
     while claimed(formula, high, poisson) > target and high < FIELDS["noise_multiplier"].high:
         low, high = high, 2 * high
-    high = _bisected(lambda noise: claimed(formula, noise, poisson), target, low, high, tolerance=1e-4)
+    high = _bisected(lambda noise: claimed(formula, noise, poisson), target, low, high, tolerance=SOLVED) / (1 + SOLVED)
     if high < LEAST_NOISE:  # the library's own curve is not called there
         return min(high, tight)
     if high > 2 * tight:

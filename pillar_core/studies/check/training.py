@@ -63,6 +63,9 @@ def training(script: Script, kinds: Mapping[str, str]) -> _Reasons:
     for inner in ast.walk(outer if isinstance(outer, ast.For) else loop):
         if isinstance(inner, ending):
             yield inner.lineno, f"{type(inner).__name__.lower()} may end or join steps by what the private rows are"
+    for call in (one for one in ast.walk(outer if isinstance(outer, ast.For) else loop) if isinstance(one, ast.Call)):
+        if not _is_quiet(call.func):
+            yield call.lineno, f"what {ast.unparse(call):.40} changes for later steps is not known"
     for call in script.by_name["step"]:
         around = script.around[call]
         if call.args or call.keywords:
@@ -150,7 +153,8 @@ class _Batch:
         match given:
             case ast.Name(id=name):
                 is_elsewhere = not (self._script.bound[name] or name in self._kinds)
-                return name in self._losses or (is_elsewhere and _reduction(self._script.set_ups[0], "loss_reduction") == "mean")
+                is_usual = _reduction(self._script.set_ups[0], "loss_reduction") == "mean" and not is_ghost(self._script.set_ups[0])
+                return name in self._losses or (is_elsewhere and is_usual)
             case ast.Call(func=function, args=[output, target], keywords=[]):
                 return self._is_output(output) and self._is_target(target) and self._is_criterion(function, given)
         return False
@@ -158,6 +162,8 @@ class _Batch:
     def _is_criterion(self, function: ast.expr, call: ast.Call) -> bool:
         """Whether it is a loss whose rows are put together as the engine takes them to be: else its gradients hang on the batch's size."""
         asked = _reduction(self._script.set_ups[0], "loss_reduction")
+        if is_ghost(self._script.set_ups[0]) and self._kinds.get(bare(function)) != "criterion":
+            return False  # it clips in the backward pass of the loss that it returns, and nowhere else
         if isinstance(function, ast.Name) and not self._script.bound[function.id]:
             return function.id in ("criterion", "loss_fn") and asked == "mean"  # a part of a script, which does not say more
         made = function if isinstance(function, ast.Call) else self._script.meant(function) if isinstance(function, ast.Name) else None
@@ -190,6 +196,20 @@ class _Batch:
                 is_changing = method.endswith("_") or method == "backward" or any(keyword.arg in ("out", None) for keyword in keywords)
                 return not is_changing
         return False
+
+
+def _is_quiet(function: ast.expr) -> bool:
+    """Whether it is no function of a library that may change what later steps draw or do."""
+    if isinstance(function, ast.Call):
+        return _is_quiet(function.func)
+    words = CALLS["words"]
+    return root(function) not in words["free_roots"] or named(function) in (*words["beside_steps"], *words["losses"])
+
+
+def is_ghost(call: ast.Call) -> bool:
+    """Whether Opacus may clip without the gradients of single rows."""
+    mode = argument(call, "grad_sample_mode")
+    return mode is not None and not (isinstance(mode, ast.Constant) and mode.value != "ghost")
 
 
 def _reduction(call: ast.Call, name: str) -> str:

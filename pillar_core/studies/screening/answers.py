@@ -101,14 +101,16 @@ def kept(ask: Ask) -> pd.DataFrame | None:
     return table
 
 
-def computed(ask: Ask, progress: Progress = unwatched, *, sets: tuple[Any, dict[str, Any]] | None = None) -> pd.DataFrame:
-    """The answer, from the store where it is there, else computed and stored. sets: what `sets_of` or `feature_sets_of` gave, where it
-    was called already.
+def computed(ask: Ask, progress: Progress = unwatched, *, sets: tuple[Any, dict[str, Any]] | None = None, key: str = "") -> pd.DataFrame:
+    """The answer, from the store where it is there, else computed and stored, if no file changed meanwhile.
+
+    sets: what `sets_of` or `feature_sets_of` gave, where it was called already, and `key`, the question's own from before that.
 
     Raises:
         As the function that answers.
     """
-    answer, key = kept(ask), ask.key
+    key = key or (ask.key if sets is None else "")
+    answer = kept(ask) if ask.key == key else None
     if answer is not None:
         return answer
     if is_of_features(ask):
@@ -119,7 +121,7 @@ def computed(ask: Ask, progress: Progress = unwatched, *, sets: tuple[Any, dict[
         table = _ANSWERS[ask.what](ask, private, public, progress)
     rows = table.astype(object).where(table.notna(), None).to_numpy().tolist()
     attrs = {name: list(value) if isinstance(value, tuple) else value for name, value in table.attrs.items()}
-    if ask.key == key:  # else files changed meanwhile
+    if ask.key == key:
         store.default().remember_json("record", key, {"screening": ask.what, "columns": list(table.columns), "rows": rows, "attrs": attrs})
     return table
 

@@ -59,6 +59,27 @@ REDUCED = {
     "none": CRITERION.format("reduction='none'") + PLAIN + LOOP,
     "a word of a variable": "how = input()\n" + CRITERION.format("reduction=how") + PLAIN + LOOP,
 }
+KEPT = "state = torch.get_rng_state()\n"
+GHOST = (
+    HEAD + "engine = PrivacyEngine()\nmodel, optimizer, lossy, loader = engine.make_private(criterion=torch.nn.CrossEntropyLoss(), "
+    "grad_sample_mode='ghost', " + CALL.format("1.0")
+)
+# steps draw the same noise again, or nothing is clipped
+DRAWN = {
+    "seeded each step": "import torch\n" + PLAIN + LOOP + "        torch.manual_seed(0)\n",
+    "seeded each epoch": "import torch\n" + PLAIN + LOOP + "    torch.manual_seed(epoch)\n",
+    "seeded in a condition": "import torch\nif fixed:\n    torch.manual_seed(0)\n" + PLAIN + LOOP,
+    "restored each step": "import torch\n" + KEPT + PLAIN + LOOP + "        torch.set_rng_state(state)\n",
+    "restored each epoch": "import torch\n" + KEPT + PLAIN + LOOP + "    torch.set_rng_state(state)\n",
+    "restored once": "import torch\ntorch.set_rng_state(torch.load('state'))\n" + PLAIN + LOOP,
+    "default generator": "import torch\n" + PLAIN + LOOP + "    torch.default_generator.manual_seed(0)\n",
+    "library changed": "import torch\n" + PLAIN + LOOP + "    torch.use_deterministic_algorithms(True)\n",
+    "ghost, loss of its own": "import torch\n" + GHOST + LOOP.replace("criterion(", "torch.nn.functional.cross_entropy("),
+    "ghost, loss elsewhere": "import torch\n" + GHOST + LOOP,
+    "ghost by a name": "import torch\nmode = 'ghost'\n" + GHOST.replace("'ghost'", "mode").replace("lossy, ", "") + LOOP,
+    "ghost, loss unseen": "import torch\n" + GHOST + UPDATE + "        optimizer.step()\n",
+    "exit": PLAIN + LOOP + "        exit() if loss.item() < 0.1 else 0\n",
+}
 # one step sums over more rows
 JOINED = {
     "continue": PLAIN + UPDATE + "        if k():\n            continue\n        optimizer.step()\n",
@@ -215,7 +236,16 @@ HIDDEN |= {
     + SET_UP.format(NAMES, "args.sigma")
     for name, text in OPTIONS.items()
 }  # fmt: skip
-GROUPS = {"other": OTHERS, "joined": JOINED, "longer": LONGER, "hidden": HIDDEN, "unknown": UNKNOWN, "around": AROUND, "reduced": REDUCED}
+GROUPS = {
+    "other": OTHERS,
+    "joined": JOINED,
+    "longer": LONGER,
+    "hidden": HIDDEN,
+    "unknown": UNKNOWN,
+    "around": AROUND,
+    "reduced": REDUCED,
+    "drawn": DRAWN,
+}
 GROUPS["within"] = {name: WORK.format(text) for name, text in WITHIN.items()}
 CASES = {f"{group}: {name}": text for group, cases in GROUPS.items() for name, text in cases.items()}
 
@@ -342,6 +372,12 @@ def test_a_whole_script_of_known_forms_keeps_its_epsilon():
     assert check.epsilon == pc.check_run(n=50_000, batch_size=500, epochs=10, noise_multiplier=0.5, delta=1e-5).epsilon
     assert check.reported[0].library == "Opacus (GDP)"
     assert "yours to confirm" in check.problems[0]
+
+
+def test_the_loss_that_ghost_clipping_returns_keeps_its_epsilon():
+    alone = pc.check_run(**RUN, batch_size=500, noise_multiplier=1.0)
+    text = "import torch\ntorch.manual_seed(0)\n" + GHOST + LOOP.replace("criterion(", "lossy(")
+    assert pc.check_run(**RUN, batch_size=500, script=text).epsilon == alone.epsilon
 
 
 @pytest.mark.parametrize("text", [CRITERION.format("reduction='sum'") + SUMMED, CRITERION.format("reduction='mean'") + PLAIN])

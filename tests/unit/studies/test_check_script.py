@@ -206,7 +206,7 @@ TARGET = (
 def test_a_target_that_opacus_solves_by_the_central_limit_certifies_more(engine):
     """Opacus 1.6 itself solves σ = 0.8936 there, whose ε is 2.354 to 2.358."""
     check = pc.check_run(n=50_000, batch_size=500, delta=1e-5, script=TARGET.format(engine))
-    assert check.counted["noise_multiplier"] == pytest.approx(0.8936, rel=2e-3)
+    assert 0.8936 * (1 - 2.5e-3) < check.counted["noise_multiplier"] < 0.8936
     assert 2.35 < check.epsilon["add_or_remove_one"].upper < 2.37
     assert check.reported[0].epsilon == pytest.approx(2.0, rel=1e-3)
     assert "no bound" in check.reported[0].why

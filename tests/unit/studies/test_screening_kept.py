@@ -157,3 +157,17 @@ def test_a_job_computes_what_the_page_will_find_and_stops_when_told() -> None:
     assert seen
     assert kind.cached(ASK.payload) == ASK.key
     assert screening_kept.kept(ASK) is not None
+
+
+def test_sets_that_change_after_they_were_read_get_no_answer_of_the_old_ones(tmp_path, monkeypatch: pytest.MonkeyPatch) -> None:
+    state = ["old"]
+    monkeypatch.setattr(screening_kept.splitting, "state", lambda name: state[-1] if name == "mnist" else "")
+    ask = dataclasses.replace(ASK, private="mnist")
+    key = ask.key
+    sets = screening_kept.sets_of(ask)
+    state.append("new")
+    screening_kept.computed(ask, sets=sets, key=key)
+    screening_kept.computed(ask, sets=sets)
+    assert screening_kept.kept(ask) is None
+    screening_kept.computed(ask)
+    assert screening_kept.kept(ask) is not None
