@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from pillar_core import store
 from pillar_core.commands import parser
+from pillar_core.commands.options import printable
 from pillar_core.errors import Cancelled, PillarError
 
 NO_READER = 141
@@ -35,8 +36,7 @@ def _status(options: argparse.Namespace) -> int:
     except KeyboardInterrupt:
         return 130
     except PillarError as refusal:
-        words = "".join(sign if sign.isprintable() or sign == "\n" else "�" for sign in str(refusal))  # servers send what terminals obey
-        print(f"error: {words}", file=sys.stderr)
+        print(f"error: {printable(refusal)}", file=sys.stderr)
         return 2
 
 

@@ -6,6 +6,7 @@ import time
 import pandas as pd
 
 from pillar_core import store
+from pillar_core.commands.options import printable
 from pillar_core.errors import StoreError
 from pillar_core.runs import imported
 
@@ -52,7 +53,7 @@ def _ls(options: argparse.Namespace) -> int:
 def _verify(options: argparse.Namespace) -> int:
     report = store.default().verify(remove=options.remove)
     for path, problem in report.damaged:
-        print(f"{'removed' if options.remove else 'damaged'}: {path}: {problem}")
+        print(printable(f"{'removed' if options.remove else 'damaged'}: {path}: {problem}"))
     print(f"{report.whole} whole, {len(report.damaged)} damaged")
     return 1 if report.damaged else 0
 
@@ -72,7 +73,7 @@ def _export(options: argparse.Namespace) -> int:
 def _import(options: argparse.Namespace) -> int:
     report = imported.take(options.file, trusted=options.trust, features=options.features)
     for problem in report.refused:
-        print(problem)
+        print(printable(problem))
     left = f", {report.skipped} left out (features: --trust --features)" if report.skipped else ""
     mark = "" if options.trust else f" as “{imported.MARK}”"
     print(f"{report.added} added{mark}, {report.present} were there{left}, {len(report.refused)} refused")

@@ -23,6 +23,11 @@ DECLARED = Path(__file__).with_name("commands.toml")
 _SECONDS_BETWEEN_LINES = 1.0
 
 
+def printable(text: object) -> str:
+    """A text of which a terminal obeys nothing but ends of lines: servers and files send what terminals obey."""
+    return "".join(sign if sign.isprintable() or sign == "\n" else "�" for sign in str(text))
+
+
 def printer(*, unit: str = "rows") -> Progress:
     """A line on standard error that says how far it is and, from what was done since the start, how long it will take."""
     begun: tuple[float, int] | None = None

@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from pillar_core.commands.options import printer
+from pillar_core.commands.options import printable, printer
 from pillar_core.data import uploads
 from pillar_core.errors import DataError, SettingError
 from pillar_core.jobs.sweep import run_through, sweep
@@ -28,7 +28,7 @@ def command(options: argparse.Namespace) -> int:
         raise SettingError("--gpu chooses among workers: give --scheduler jobs, or a cluster's address, with it.")
     grids = read_grids(options.grid)
     for name in dict.fromkeys(name for grid in grids for name in local_names(grid)):
-        print(f"names a file, a program or an address of this machine: {name}", file=sys.stderr)
+        print(printable(f"names a file, a program or an address of this machine: {name}"), file=sys.stderr)
     grids = [with_files(grid) for grid in grids]
     groups = [group for grid in grids for group in trials(grid)]
     known = sum(record is not None for group in groups for record in cached(group))

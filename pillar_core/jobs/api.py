@@ -48,6 +48,8 @@ def submit(spec: Mapping[str, Any]) -> str:
                 if asks and current is not None:  # what its tasks finished is in the store, if it is of the same rows still
                     job.clear_parts()
                 job.create(spec)
+                if visitors.binds():
+                    job.visitor_flag.touch()
                 if answer is None:
                     job.enqueue(kind.name)
                 else:
@@ -159,9 +161,10 @@ def retry(job_id: str) -> None:
         current = _own(job)
         _admit(folder, job, job.spec())
         if current.state not in UNFINISHED:
-            if current.state == "done":
+            kind = jobs_kinds.kind_of(job.spec())
+            if current.state == "done" or kind.cached is not None:  # what its tasks finished is in the store
                 job.clear_parts()
-            job.enqueue(jobs_kinds.kind_of(job.spec()).name)
+            job.enqueue(kind.name)
     _attend(folder, [job.status()])
 
 
@@ -233,8 +236,10 @@ def _cached(kind: jobs_kinds.JobKind, payload: Mapping[str, Any]) -> Any:
 
 
 def _admit(folder: Folder, job: Job, spec: Mapping[str, Any]) -> None:
-    """In public mode, has the visitor begin or join this job, or says why not."""
-    if visitors.binds():
+    """In public mode, has the visitor begin or join this job, or says why not; what the operator asks for has no visitor's limits."""
+    if not visitors.binds():
+        job.visitor_flag.unlink(missing_ok=True)
+    else:
         if not jobs_kinds.kind_of(spec).is_for_visitors:
             visitors.refuse("job")
         visitors.JOBS_ASKED.admit(job.job_id, spec, {item.job_id for item in folder.statuses() if item.state in UNFINISHED})

@@ -203,7 +203,7 @@ class _Server:
 
     def _advance(self, active: ActiveJob) -> None:
         engine = self._start_engine()
-        if visitors.is_on() and time.time() - (active.status.started or time.time()) > visitors.JOB_SECONDS:
+        if active.job.visitor_flag.exists() and time.time() - (active.status.started or time.time()) > visitors.JOB_SECONDS:
             raise errors.JobError(f"a public server works {visitors.JOB_SECONDS:.0f} s on a job; what was finished is kept.")
         if active.cancelled_at is None and active.job.cancel_flag.exists():
             active.cancelled_at = time.monotonic()
@@ -300,3 +300,4 @@ class _Server:
             self._engine.forget_features()
         with contextlib.suppress(OSError):  # on a full disk it stays unfinished, for the next jobs process to find
             active.finish(state)
+            self._folder.drop_oldest_finished()

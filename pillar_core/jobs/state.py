@@ -149,6 +149,7 @@ class Job:
         self.folder = folder
         self.job_id = folder.name
         self.cancel_flag = folder / "cancel"
+        self.visitor_flag = folder / "visitor"
         self.running_folder = folder / "running"
         self.parts_folder = folder / "parts"
         self._state = folder / "state.json"

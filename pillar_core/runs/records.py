@@ -38,8 +38,8 @@ def all_runs(*, shipped: bool = False) -> pd.DataFrame:
     is_asked = _asked().__contains__ if visitors.binds() and not shipped else lambda _: True
     others = [] if shipped else sorted(set(cache.keys(imported.KIND)) - set(own_keys))
     found = [(imported.OWN, key) for key in own_keys] + [(imported.MARK, key) for key in others]
-    rows = [row for origin, key in found if (row := _row(str(cache.root), origin, key)) is not None]
-    seen = [row for row in rows if sees(f"{row['dataset']} {row.get('public')} {row.get('backbone')}") and is_asked(row["key"])]
+    rows = [row for origin, key in found if is_asked(key) and (row := _row(str(cache.root), origin, key)) is not None]
+    seen = [row for row in rows if sees(f"{row['dataset']} {row.get('public')} {row.get('backbone')}")]
     return pd.DataFrame([row | {"data": title_of(row["dataset"], row["data"])} for row in seen])
 
 

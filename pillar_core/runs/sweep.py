@@ -21,7 +21,7 @@ from pillar_core.methods import METHODS
 from pillar_core.runs import run, splitting
 from pillar_core.runs.tables import record_json, record_of, refusal_json, row_of
 from pillar_core.splits import imbalanced, view_of
-from pillar_core.types import FeatureSet, Progress, RunRecord, RunSpec, SemiPrivateSplit
+from pillar_core.types import FeatureSet, NeighboringRelation, Progress, RunRecord, RunSpec, SemiPrivateSplit
 
 SPLIT_AXES = ("public_fraction", "public_per_class", "public", "validation_fraction", "allow_overlap", "imbalance", "split_seed")
 AXES: dict[str, Any] = {
@@ -38,6 +38,8 @@ SETTING = bool | int | float | str | None
 ENGINE_VERSION = 2
 MOST_CELLS = 20_000
 """Runs of one grid; to build a cell takes about 0.4 ms, whether or not it ever runs."""
+LONGEST_WORD = 1_000
+"""Characters of a value of an axis: every cell and its record repeat it."""
 REFUSALS = (BudgetError, DataError, SettingError, UnsupportedError)
 """What a run that cannot be is refused with, always in the same way; the cache keeps it as it keeps a result."""
 
@@ -321,7 +323,14 @@ def _axis(name: str, value: Any) -> list[Any]:
     values, hint = _values(value), AXES.get(name, SETTING)
     if not values:
         raise SettingError(f"the axis {name} has no values, so the grid would hold no run; give one or leave the axis out.")
-    return [fitting(name, item, hint) for item in values]
+    for item in (fitting(name, item, hint) for item in values):
+        if isinstance(item, str) and len(item) > LONGEST_WORD:
+            raise SettingError(f"a value of the axis {name} has {len(item):,} characters; at most {LONGEST_WORD:,}.")
+        if name == "relation" and item is not None:
+            NeighboringRelation.of(item)
+        if name == "accountant" and item is not None:
+            accounting.ACCOUNTANTS[item]
+    return values
 
 
 def _refuse_unknown(axes: Mapping[str, Sequence[Any]]) -> None:

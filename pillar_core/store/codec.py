@@ -3,6 +3,7 @@
 import io
 import json
 import math
+import re
 import struct
 import zipfile
 from collections.abc import Mapping
@@ -26,6 +27,9 @@ _LOCAL_HEADER = 30
 _ZIP64_FIELD = 20
 
 
+_LONG_NUMBER = re.compile(r"[-+]?(?:0[xbo])?[0-9a-fA-F_]{300,}")
+
+
 def decode_yaml(text: str) -> list[Any]:
     """The documents of a text that a person handed in.
 
@@ -47,10 +51,18 @@ def decode_yaml(text: str) -> list[Any]:
                 raise ValueError(f"a YAML text holds a word of {len(token.value):,} characters; {LONGEST_WORD:,} are allowed.")
             if isinstance(token, yaml.ScalarToken) and any("\ud800" <= sign <= "\udfff" for sign in token.value):
                 raise ValueError("a word of this YAML text holds half a sign (a lone surrogate).")
+            if isinstance(token, yaml.ScalarToken) and _LONG_NUMBER.fullmatch(token.value):
+                raise ValueError("a YAML text holds a number of 300 digits or more.")
             if isinstance(token, yaml.AliasToken):
                 raise ValueError("a YAML text with aliases (*name) is not read; write each value out.")
         return list(yaml.safe_load_all(text))
-    except (yaml.YAMLError, RecursionError, OverflowError, AttributeError, KeyError) as error:  # the last two: !!bool and !!timestamp
+    except (
+        yaml.YAMLError,
+        RecursionError,
+        OverflowError,
+        AttributeError,
+        LookupError,
+    ) as error:  # the last two: !!timestamp, !!bool
         raise ValueError(f"this is no YAML: {error}") from error
 
 
@@ -68,6 +80,8 @@ def encode_json(value: Any) -> bytes:
         raise StoreError("this value is nested too deeply to be stored.") from None
     except UnicodeEncodeError:
         raise StoreError("a text in this value holds half a sign (a lone surrogate), which no file can.") from None
+    except ValueError:
+        raise StoreError("a whole number in this value has more than 4,300 digits.") from None
 
 
 def decode_json(payload: bytes) -> Any:

@@ -178,8 +178,8 @@ def test_a_visitors_link_looks_at_no_set_in_files(public, start: Start, monkeypa
 def test_visitors_are_offered_no_set_in_files(public, start: Start, monkeypatch: pytest.MonkeyPatch, page: str, link: dict[str, str]):
     """Answer, Screen and Data listed what lies in the operator's data folder, and Answer trained with it."""
     monkeypatch.setattr(DatasetCard, "is_here", lambda *_: True)
-    read = []
-    monkeypatch.setattr(DatasetCard, "load", lambda card, *_, **__: read.append(card.name))
+    read, load = [], DatasetCard.load
+    monkeypatch.setattr(DatasetCard, "load", lambda card, *asked, **named: read.append(card.name) or load(card, *asked, **named))
     app = start(page, data="fashion_mnist_2k", backbone="raw_pixels", **link)
     if page == "answer":
         app.button(key="answer-go").click().run()

@@ -39,6 +39,8 @@ PENALTY = 0.3
 """Ridge penalty of a teacher on unit rows: a few dozen rows decide few directions."""
 ROWS_PER_TEACHER = 8
 MOST_TEACHERS = 2000
+BLOCK = 2**23
+"""Numbers that the teachers which are trained together take up, one matrix each."""
 ANNOTATION_DELTA = 1e-5
 
 
@@ -78,6 +80,8 @@ def resolve_hyperparameters(settings: PateSettings, facts: PublicFacts) -> Plan[
         teachers = min(max(2, facts.n_private // ROWS_PER_TEACHER), MOST_TEACHERS)
         why.append(f"teachers = {teachers}: {ROWS_PER_TEACHER} rows each, at most {MOST_TEACHERS:,} teachers.")
         settings = dataclasses.replace(settings, teachers=teachers)
+    elif settings.teachers > max(2, facts.n_private):
+        raise SettingError(f"teachers must be at most the number of private rows, {facts.n_private:,}; got {settings.teachers:,}.")
     return Plan(settings, tuple(why))
 
 
@@ -91,11 +95,12 @@ def teacher_of(ids: Array, teachers: int) -> Array:
 
 def teacher_votes(z_asked: Array, z: Array, y: Array, teacher: Array, *, teachers: int, n_classes: int) -> Array:
     """(m, C) float64 counts of the teachers' answers on z_asked (m, k)."""
-    weights, bias = grouped_ridge(z, y, teacher, n_groups=teachers, n_classes=n_classes, penalty=PENALTY)
-    counts = np.zeros((len(z_asked), n_classes))
-    rows = np.arange(len(z_asked))
-    for one in range(teachers):
-        counts[rows, np.argmax(z_asked @ weights[one] + bias[one], axis=1)] += 1.0
+    counts, rows, block = np.zeros((len(z_asked), n_classes)), np.arange(len(z_asked)), max(1, BLOCK // z.shape[1] ** 2)
+    for start in range(0, teachers, block):
+        mine, n_groups = np.flatnonzero((teacher >= start) & (teacher < start + block)), min(block, teachers - start)
+        weights, bias = grouped_ridge(z[mine], y[mine], teacher[mine] - start, n_groups=n_groups, n_classes=n_classes, penalty=PENALTY)
+        for one in range(n_groups):
+            counts[rows, np.argmax(z_asked @ weights[one] + bias[one], axis=1)] += 1.0
     return counts
 
 

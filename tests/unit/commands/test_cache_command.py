@@ -98,6 +98,21 @@ def test_records_of_others_come_in_marked_and_malformed_ones_not_at_all(
     assert [item.key for item in store.default().ls()] == ["c3"]
 
 
+def test_a_terminal_obeys_nothing_that_a_file_says(
+    cache: store.Store, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file, (whole, *_) = str(tmp_path / "runs.zip"), cache.ls("record", starter=True)
+    record = cache.get_json("record", whole.key)
+    record["cell"]["settings"] = {"\x1b[2Jall were added": 1}
+    cache.put_json("record", "d4", record)
+    main(["cache", "export", file])
+    monkeypatch.setenv("PILLAR_CACHE", str(tmp_path / "laptop"))
+    assert main(["cache", "import", file]) == 1
+    printed = capsys.readouterr().out
+    assert "all were added" in printed
+    assert "\x1b" not in printed
+
+
 def test_a_foreign_file_is_refused_in_words(cache: store.Store, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     foreign = tmp_path / "foreign.zip"
     foreign.write_bytes(b"no zip")

@@ -12,7 +12,7 @@ import pillar_core as pc
 from pillar_core import jobs
 from pillar_core.data import owners, uploads, visitors
 from pillar_core.data.owners import Asker
-from pillar_core.errors import DataError, JobError, UnsupportedError
+from pillar_core.errors import DataError, JobError, SettingError, UnknownNameError, UnsupportedError
 from pillar_core.jobs.kind import JOB_KINDS
 from pillar_core.jobs.kinds import extraction, fetch
 from pillar_core.runs import records
@@ -83,7 +83,18 @@ def test_what_the_pages_ask_for_is_offered(become):
 
 
 def test_every_kind_of_job_says_whether_visitors_may_ask_for_it():
-    assert {name for name, kind in JOB_KINDS.items() if not kind.is_for_visitors} == {"fetch", "extract"}
+    own = {name for name, kind in JOB_KINDS.items() if not kind.is_for_visitors and not name.startswith("test_")}
+    assert own == {"fetch", "extract"}
+
+
+def test_a_visitors_grid_is_small_and_says_what_exists(become):
+    """Long words and unknown relations were repeated in every cell, task and kept refusal: 11 kB of text took 335 MB of the disk."""
+    grid = {"dataset": "digits", "method": "pillar", "public_fraction": 0.1, "epsilon": 1.0}
+    for wrong in ({"relation": "A" * 500}, {"accountant": "B"}, {"preset": "C" * 9_999}):
+        with pytest.raises((SettingError, UnknownNameError)):
+            jobs.submit({"kind": "sweep", "grid": grid | wrong})
+    with pytest.raises(UnsupportedError, match="1,000 runs at once"):
+        jobs.submit({"kind": "sweep", "grid": grid | {"seed": list(range(visitors.MOST_CELLS + 1))}})
 
 
 def test_a_visitor_has_so_many_jobs_and_neither_sees_nor_stops_those_of_others(become):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import errno
 import io
 import json
@@ -28,7 +29,7 @@ import pytest
 import pillar_core as pc
 from pillar_core import store
 from pillar_core.arrays import Array
-from pillar_core.data import uploads
+from pillar_core.data import uploads, visitors
 from pillar_core.errors import JobError, SettingError, StoreError, UnknownNameError
 from pillar_core.jobs import api as jobs
 from pillar_core.jobs import process as jobs_process
@@ -737,6 +738,31 @@ def test_small_groups_of_a_large_grid_share_a_task_and_train_apart(still: Path) 
     assert answers == [sweep.cell_key(RunSpec(**form)) for form in tasks[0]["cells"]]
     records = sweeps.records([answers])
     assert [record["cell"] for record in records] == tasks[0]["cells"]
+
+
+def test_a_visitors_limit_is_that_of_the_job_and_of_no_process(still: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The environment of whoever began the jobs process decided for all jobs: the operator's were stopped, or strangers' were not."""
+    monkeypatch.setattr(jobs_process, "_start", lambda *_: None)
+    monkeypatch.setattr(jobs_server._Server, "_start_engine", lambda _: types.SimpleNamespace(alive=True))
+    monkeypatch.setattr(jobs_server._Server, "_begin", lambda *_: None)
+    grid = {"dataset": "digits", "method": "pillar", "public_fraction": 0.1, "k": 3, "epsilon": 1.0}
+    server = jobs_server._Server(Folder(still), -1, 60.0)
+
+    def advanced(job_id: str) -> None:
+        job = Folder(still).job(job_id)
+        status = job.status()
+        assert status is not None
+        server._advance(ActiveJob(job, dataclasses.replace(status, started=time.time() - 2 * visitors.JOB_SECONDS), "sweep"))
+
+    for is_public in ("0", "1"):
+        monkeypatch.setenv(visitors.VARIABLE, is_public)
+        monkeypatch.setattr(visitors, "binds", lambda: True)
+        job_id = jobs.submit({"kind": "sweep", "grid": {**grid, "k": 3 + int(is_public)}})
+        with pytest.raises(JobError, match="works 90 s on a job"):
+            advanced(job_id)
+        monkeypatch.setattr(visitors, "binds", lambda: False)
+        assert jobs.submit({"kind": "sweep", "grid": {**grid, "k": 3 + int(is_public)}}) == job_id
+        advanced(job_id)
 
 
 @pytest.mark.parametrize("grid", [None, {"dataset": "digits"}, {"dataset": "digits", "method": "pillar", "seed": None}])

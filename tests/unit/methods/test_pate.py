@@ -108,6 +108,16 @@ def test_too_few_queries_or_teachers_are_refused(name, value):
         pc.run("pate", small_split(), epsilon=1.0, **{name: value})
 
 
+def test_teachers_are_trained_in_blocks_and_are_no_more_than_rows(monkeypatch):
+    """A million of them asked for 75 GiB at once, whatever the rows."""
+    split = small_split(n=900)
+    with pytest.raises(SettingError, match="at most the number of private rows"):
+        pc.run("pate", split, epsilon=2.0, teachers=1_000_000)
+    whole = pc.run("pate", split, epsilon=2.0, teachers=50, k=4)
+    monkeypatch.setattr(pate, "BLOCK", 7 * 16)
+    assert pc.run("pate", split, epsilon=2.0, teachers=50, k=4).accuracy == whole.accuracy
+
+
 def test_without_noise_the_student_learns_from_its_teachers():
     for learns in ("votes", "labels"):
         record = pc.run("pate", small_split(n=900), epsilon=math.inf, teachers=10, k=4, student=learns)

@@ -650,10 +650,18 @@ def test_yaml_of_endless_values_is_refused_before_it_is_built(text: str, monkeyp
     assert len(seen) < 100_010
 
 
-@pytest.mark.parametrize("text", ["a: !!bool maybe", "a: !!timestamp soon", "? !!timestamp soon\n: 1"])
+@pytest.mark.parametrize("text", ["a: !!bool maybe", "a: !!timestamp soon", "? !!timestamp soon\n: 1", 'a: !!int ""', "a: !!float _"])
 def test_yaml_values_that_are_not_of_the_kind_they_say_are_no_yaml(text: str) -> None:
     with pytest.raises(ValueError, match="this is no YAML"):
         codec.decode_yaml(text)
+
+
+@pytest.mark.parametrize("text", ["a: 0x" + "F" * 4_000, "a: -" + "9" * 4_000, "a: 0b" + "1" * 300])
+def test_a_number_of_very_many_digits_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="300 digits"):
+        codec.decode_yaml(text)
+    with pytest.raises(StoreError, match="digits"):
+        codec.encode_json({"k": 16**4_000})
 
 
 def test_a_yaml_number_beyond_every_float_is_no_yaml() -> None:
