@@ -187,7 +187,10 @@ def _solved(values: Mapping[str, Any], sampler: str, reading: Reading, problems:
         if any(said.values()):
             own |= said
     share = _share(own, reading)
-    return solved_noise(own, share, _steps(own, share), sampler, reading, problems)
+    steps = _steps(own, share)
+    if reading.library == "opacus" and not own.get("steps"):
+        steps = max(1, int(own["epochs"] / share))  # as it does: of some lengths one less than run
+    return solved_noise(own, share, steps, sampler, reading, problems)
 
 
 def _nothing(counted: Mapping[str, Any], problems: tuple[str, ...]) -> RunCheck:

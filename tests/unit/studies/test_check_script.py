@@ -292,6 +292,14 @@ def test_a_part_of_an_epoch_is_a_whole_step(epochs, steps):
     assert check.epsilon["add_or_remove_one"] == pc.epsilon(1.0, steps=steps, delta=1e-5)
 
 
+def test_noise_is_solved_for_the_steps_that_opacus_counts():
+    """3 epochs of 75 batches are 224.999… and so 224 steps to it, and 225 in the loop; Opacus 1.6 itself solves σ = 0.358429 there."""
+    text = TARGET.format('accountant="rdp"').replace("target_epsilon=2.0", "target_epsilon=30.0").replace("epochs=10", "epochs=3")
+    check = pc.check_run(n=7_500, batch_size=100, delta=1e-5, script=text)
+    assert check.counted["steps"] == 225
+    assert 0.358 < check.counted["noise_multiplier"] < 0.358429
+
+
 def test_a_loop_beyond_the_epochs_that_the_noise_is_solved_for_is_counted_at_its_own_length():
     """Opacus's own search solves σ = 0.9595 for the ten epochs that make_private_with_epsilon is told."""
     text = TARGET.format("").replace("PrivacyEngine()", "m, o, l = PrivacyEngine()") + LOOP
