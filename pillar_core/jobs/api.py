@@ -149,7 +149,7 @@ def result(job_id: str, *, partial: bool = False) -> Any:
 
 
 def retry(job_id: str) -> None:
-    """Queue a finished job again. Failed and cancelled ones keep what is done; a done one starts over.
+    """Queue a finished job again; what its tasks finished is taken from the store where that holds it.
 
     Raises:
         JobError: there is no such job, or it is another visitor's.
