@@ -39,6 +39,7 @@ FORM_PUBLIC = "how rows became features (columns, scaling, image size, colour, b
 PERSON_NAMED = "every row names its person rightly, and no person has two names"
 PERSON_APART = "no person of the private rows has public rows"
 ROW_APART = "no private row is among the public ones too: ε protects none that is"
+TEXT_PUBLIC = "the embeddings of class names are public, made without looking at private rows"
 FOREIGN = "the learner, from the package {}, charges all that it releases: no test of this library has held it to that"
 SPLIT_GIVEN = "the split is taken as given; validation and test rows are not protected, and scores on them are non-private releases"
 
@@ -253,6 +254,12 @@ def calibrated(cost: Callable[[float], DpEvent], budget: PrivacyBudget, accounta
     return value
 
 
+def _package_of(learner: Method[Any]) -> str:
+    """Where a learner comes from that is not the library's own, installed or registered in this process; "" for its own."""
+    modules = (getattr(part, "__module__", "").partition(".")[0] for part in (learner.fit, learner.fit_many, learner.cost))
+    return METHODS.packages.get(learner.name) or next((one for one in modules if one not in ("", "pillar_core", "functools")), "")
+
+
 def _guarantee(asked: RunSpec, cost: DpEvent, budget: PrivacyBudget | None, split: SemiPrivateSplit) -> Guarantee:
     learner, delta, neighbours = METHODS[asked.method], asked.delta, NeighboringRelation.of(asked.relation)
     chosen = accounting.resolve_bound(cost, relation=neighbours, accountant=asked.accountant)
@@ -265,7 +272,8 @@ def _guarantee(asked: RunSpec, cost: DpEvent, budget: PrivacyBudget | None, spli
     own = ((PERSON_NAMED,) if split.rows_per_person is not None else ()) + ((secrecy,) if learner.is_private else ())
     is_of_persons = split.rows_per_person is not None or OF_PERSONS in split.features.notes
     own += () if split.settings.get("public") is None else (PERSON_APART if is_of_persons else ROW_APART,)
-    own += (FOREIGN.format(METHODS.packages[learner.name]),) if learner.name in METHODS.packages else ()
+    own += () if split.text_embeddings is None else (TEXT_PUBLIC,)
+    own += (FOREIGN.format(package),) if (package := _package_of(learner)) else ()
     assumptions = (SIZE_PUBLIC, CLASSES_PUBLIC, FORM_PUBLIC, SPLIT_GIVEN, *own, *learner.assumptions)
     return Guarantee(bounds, delta, neighbours, chosen.name, assumptions, describe(cost), rows_per_person=split.rows_per_person)
 

@@ -117,6 +117,14 @@ def test_every_epsilon_assumes_that_no_scale_was_taken_from_private_rows(split):
     assert all(word in form for word in ("scaling", "without looking at private rows"))
 
 
+def test_a_learner_of_ones_own_says_that_nothing_has_held_it_to_its_charge(split, monkeypatch):
+    own = pc.METHODS["pillar_one_shot"]
+    told = running.dataclasses.replace(own, name="mine", fit=lambda *given: own.fit(*given), fit_many=None)
+    monkeypatch.setitem(pc.METHODS._items, "mine", told)
+    said = [line for name in ("mine", own.name) for line in pc.run(name, split, epsilon=1.0).guarantee.assumptions if "no test" in line]
+    assert [__name__.partition(".")[0] in line for line in said] == [True]
+
+
 def test_a_method_that_spends_otherwise_than_declared_is_refused(split, monkeypatch):
     one = running.solve("pillar", split, epsilon=1.0)
     one_step = running.dataclasses.replace(one.settings, steps=1)
@@ -187,3 +195,10 @@ def test_metrics_are_fractions(split):
     assert record.accuracy == record.metrics["accuracy"] == pytest.approx(1 - record.metrics["error"])
     assert 0.8 < record.metrics["auc"] <= 1
     assert len(record.metrics["per_class"]) == 10
+
+
+def test_embeddings_of_class_names_are_assumed_public(split):
+    words = np.random.default_rng(0).standard_normal((len(split.features.classes), split.features.d))
+    given = pc.split(split.features, public_fraction=0.1, text_embeddings=words)
+    said = [pc.run("pillar_one_shot", one, epsilon=1.0).guarantee.assumptions for one in (given, split)]
+    assert ["embeddings of class names" in str(one) for one in said] == [True, False]
