@@ -24,13 +24,13 @@ OFF: Mapping[str, str] = {
     "job": "work of this kind",
     "name": "naming what is not in the lists",
     "size": "generating more than 20 million numbers",
-    "cells": "asking for more than 1,000 runs at once",
+    "cells": "asking for more than 1,000 runs at once, or in more than 2 million characters",
 }
 """What visitors cannot do, in words."""
 ADVICE = "Install PILLAR explorer on a machine of your own for it."
 JOBS_EACH, JOBS, JOB_SECONDS = 2, 12, 90.0
 """Unfinished jobs of one visitor and of all; seconds that a job may take before it is stopped."""
-MOST_REMEMBERED, MOST_GENERATED, MOST_CELLS = 2000, 2e7, 1000
+MOST_REMEMBERED, MOST_GENERATED, MOST_CELLS, MOST_WRITTEN = 2000, 2e7, 1000, 2e6
 _SIZES: Mapping[str, float] = {"n": 50_000, "n_test": 0, "d": 1_024}
 """Sizes of generated sets, and what they count as where they are not said."""
 _PLAIN = re.compile(r"[^/\\:?*$%<>|\0]*")

@@ -54,6 +54,8 @@ def submit(spec: Mapping[str, Any]) -> str:
                     job.enqueue(kind.name)
                 else:
                     job.answer(kind.name, answer)
+        if answer is not None:
+            folder.drop_oldest_finished()
         _attend(folder, [job.status()])
     except StoreError:
         raise
@@ -164,6 +166,8 @@ def retry(job_id: str) -> None:
             kind = jobs_kinds.kind_of(job.spec())
             if current.state == "done" or kind.cached is not None:  # what its tasks finished is in the store
                 job.clear_parts()
+            if visitors.binds():
+                job.visitor_flag.touch()
             job.enqueue(kind.name)
     _attend(folder, [job.status()])
 

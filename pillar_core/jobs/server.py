@@ -68,7 +68,7 @@ class _Server:
         self._busy = time.monotonic()
         self._beat = 0.0
         self._n_workers = 1
-        self._warmed = False
+        self._warmed = self._has_finished = False
 
     def loop(self) -> None:
         """Until idle, told to stop, or the folder has gone."""
@@ -87,6 +87,10 @@ class _Server:
                     self._absorb(future, outcome)
             for active in list(self._jobs.values()):
                 self._guarded(active, ActiveJob.show)
+            if self._has_finished:
+                self._has_finished = False
+                with contextlib.suppress(OSError):
+                    self._folder.drop_oldest_finished()
 
     def close(self) -> None:
         """End the workers. Jobs that still ran are found and continued by the next jobs process."""
@@ -300,4 +304,4 @@ class _Server:
             self._engine.forget_features()
         with contextlib.suppress(OSError):  # on a full disk it stays unfinished, for the next jobs process to find
             active.finish(state)
-            self._folder.drop_oldest_finished()
+        self._has_finished = True

@@ -38,8 +38,8 @@ SETTING = bool | int | float | str | None
 ENGINE_VERSION = 2
 MOST_CELLS = 20_000
 """Runs of one grid; to build a cell takes about 0.4 ms, whether or not it ever runs."""
-LONGEST_WORD = 1_000
-"""Characters of a value of an axis: every cell and its record repeat it."""
+LONGEST_WORD, LONGEST_SETTINGS = 1_000, 2_000
+"""Characters of a value of an axis, and of a data set's settings: every cell and its record repeat them."""
 REFUSALS = (BudgetError, DataError, SettingError, UnsupportedError)
 """What a run that cannot be is refused with, always in the same way; the cache keeps it as it keeps a result."""
 
@@ -94,6 +94,8 @@ def cells(grid: Mapping[str, Any]) -> list[RunSpec]:
     """
     grid = dict(grid)
     dataset_settings = dict(fitting("dataset_settings", grid.pop("dataset_settings", None), Mapping[str, SETTING] | None) or {})
+    if len(str(dataset_settings)) > LONGEST_SETTINGS:
+        raise SettingError(f"dataset_settings say more than {LONGEST_SETTINGS:,} characters, which every run of the grid repeats.")
     axes = {name: _axis(name, value) for name, value in grid.items()}
     axes.setdefault("seed", [0])
     for needed in ("dataset", "method"):

@@ -27,7 +27,7 @@ _LOCAL_HEADER = 30
 _ZIP64_FIELD = 20
 
 
-_LONG_NUMBER = re.compile(r"[-+]?(?:0[xbo])?[0-9a-fA-F_]{300,}")
+_LONG_NUMBER = re.compile(r"[-+]?(?:(?:0[xbo])?[0-9a-fA-F_]{300,}|\d+(?::[0-5]?\d){150,})")
 
 
 def decode_yaml(text: str) -> list[Any]:

@@ -108,8 +108,10 @@ def _groups(payload: Mapping[str, Any]) -> list[list[RunSpec]]:
     if not isinstance(grid, Mapping):
         raise SettingError(f"a sweep needs a mapping under 'grid'; got {grid!r:.200}.")
     groups = sweep.trials(grid)
-    if visitors.binds() and sum(map(len, groups)) > visitors.MOST_CELLS:
-        visitors.refuse("cells")
+    if visitors.binds():
+        sizes = [len(str(cell.form)) for group in groups for cell in group]
+        if len(sizes) > visitors.MOST_CELLS or sum(sizes) > visitors.MOST_WRITTEN:
+            visitors.refuse("cells")
     if any(cell.seed is None for group in groups for cell in group):
         raise SettingError("a sweep needs known seeds: a run without one may not be kept. Give `seed` whole numbers.")
     return [sorted(group, key=lambda cell: cell.settings.get("k") or 0) for group in groups]

@@ -42,6 +42,7 @@ class Forms:
         yield from self._uses()
         yield from self._aliases()
         yield from self._changes()
+        yield from self._seeds()
         yield from self._statistics()
         yield from training(script, self.kinds) if script.library_of(self.call) == "opacus" else fits(script, self.kinds)
 
@@ -280,14 +281,12 @@ class Forms:
         for node in flow(script.module):
             if not isinstance(node, ast.Call):
                 continue
+            if _keeps(node):
+                yield node.lineno, f"{ast.unparse(node):.40} keeps something of the rows that it sees, without noise"
             in_place = {keyword.arg for keyword in node.keywords} & {"inplace", "out"}
             if in_place or (named(node.func).endswith("_") and not named(node.func).endswith("__")):
                 yield node.lineno, f"{ast.unparse(node):.40} changes something in place"
             start, name = root(node.func), named(node.func)
-            if name in _WORDS["restored"]:
-                yield node.lineno, f"{ast.unparse(node):.40} may have the same noise drawn again"
-            elif name in _WORDS["seeds"] and not self._is_once(node):
-                yield node.lineno, f"{ast.unparse(node):.40} is not called once, by itself: steps may draw the same noise"
             is_free = start and not script.bound[start] and start not in self.kinds and not hasattr(builtins, start)
             is_known = (
                 start in _WORDS["free_roots"]
@@ -297,9 +296,27 @@ class Forms:
             if is_free and not is_known:
                 yield node.lineno, f"{ast.unparse(node.func):.40} is not defined in this text"
 
+    def _seeds(self) -> _Reasons:
+        """Seeds that are set by more than one statement by itself, also within functions that stay as they are, or under another name."""
+        again, seeds, shown = _WORDS["restored"], _WORDS["seeds"], {id(node) for node in flow(self.script.module)}
+        for node in ast.walk(self.script.module):
+            match node:
+                case ast.alias(name=name, asname=str()) if name.split(".")[-1] in (*again, *seeds):
+                    yield getattr(node, "lineno", 1), f"{name} under another name may have the same noise drawn again"
+                case ast.Call() if named(node.func) in again or "default_generator" in ast.unparse(node.func):
+                    yield node.lineno, f"{ast.unparse(node):.40} may have the same noise drawn again"
+                case ast.Call() if named(node.func) in seeds and not (id(node) in shown and self._is_once(node)):
+                    yield node.lineno, f"{ast.unparse(node):.40} is not called once, by itself: steps may draw the same noise"
+
     def _is_once(self, call: ast.Call) -> bool:
         statement = self.script.around[call]
         return isinstance(statement, ast.Expr) and self.script.around[statement] is self.script.module
+
+
+def _keeps(call: ast.Call) -> bool:
+    """Whether a layer may change itself by what it is shown: embeddings that renormalise, statistics that run along."""
+    is_limited = named(call.func) in ("Embedding", "EmbeddingBag") and len(call.args) > 3
+    return is_limited or any(keyword.arg in ("max_norm", "track_running_stats") for keyword in call.keywords)
 
 
 def _hiding(tree: ast.Module) -> _Reasons:

@@ -93,6 +93,10 @@ def test_a_visitors_grid_is_small_and_says_what_exists(become):
     for wrong in ({"relation": "A" * 500}, {"accountant": "B"}, {"preset": "C" * 9_999}):
         with pytest.raises((SettingError, UnknownNameError)):
             jobs.submit({"kind": "sweep", "grid": grid | wrong})
+    with pytest.raises(SettingError, match="2,000 characters"):
+        jobs.submit({"kind": "sweep", "grid": grid | {"dataset_settings": {"n": 9, **{f"x{number}": "Z" * 900 for number in range(9)}}}})
+    with pytest.raises(UnsupportedError, match="2 million characters"):
+        jobs.submit({"kind": "sweep", "grid": grid | {"dataset_settings": {"n": 9, "d": 9, "x": "Z" * 1_900}, "seed": list(range(1_000))}})
     with pytest.raises(UnsupportedError, match="1,000 runs at once"):
         jobs.submit({"kind": "sweep", "grid": grid | {"seed": list(range(visitors.MOST_CELLS + 1))}})
 

@@ -34,6 +34,7 @@ from pillar_core.errors import JobError, SettingError, StoreError, UnknownNameEr
 from pillar_core.jobs import api as jobs
 from pillar_core.jobs import process as jobs_process
 from pillar_core.jobs import server as jobs_server
+from pillar_core.jobs import state as jobs_state
 from pillar_core.jobs import stored
 from pillar_core.jobs import sweep as sweeps
 from pillar_core.jobs import tasks as jobs_tasks
@@ -738,6 +739,25 @@ def test_small_groups_of_a_large_grid_share_a_task_and_train_apart(still: Path) 
     assert answers == [sweep.cell_key(RunSpec(**form)) for form in tasks[0]["cells"]]
     records = sweeps.records([answers])
     assert [record["cell"] for record in records] == tasks[0]["cells"]
+
+
+def test_visitors_finished_jobs_push_out_nobody_elses(still: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Five hundred answered ones of a stranger threw the operator's result away; and none went while one jobs process lived."""
+    monkeypatch.setattr(jobs_state, "KEEP_FINISHED", 3)
+    monkeypatch.setattr(visitors, "binds", lambda: False)
+    cell = {"dataset": "digits", "method": "pillar", "public_fraction": 0.1, "k": 3, "epsilon": 1.0}
+
+    def answered(seed: int) -> str:
+        (asked,) = sweep.cells({**cell, "seed": seed})
+        store.default().put_json("record", sweep.cell_key(asked), {"cell": asked.form, "accuracy": 0.5})
+        return jobs.submit({"kind": "sweep", "grid": {**cell, "seed": seed}})
+
+    own = [answered(seed) for seed in range(2)]
+    monkeypatch.setattr(visitors, "binds", lambda: True)
+    monkeypatch.setattr(visitors.JOBS_ASKED, "admit", lambda *_: None)
+    theirs = [answered(seed) for seed in range(10, 16)]
+    left = {status.job_id for status in Folder(still).statuses()}
+    assert left == {*own, *theirs[-3:]}
 
 
 def test_a_visitors_limit_is_that_of_the_job_and_of_no_process(still: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -78,6 +78,16 @@ DRAWN = {
     "ghost, loss elsewhere": "import torch\n" + GHOST + LOOP,
     "ghost by a name": "import torch\nmode = 'ghost'\n" + GHOST.replace("'ghost'", "mode").replace("lossy, ", "") + LOOP,
     "ghost, loss unseen": "import torch\n" + GHOST + UPDATE + "        optimizer.step()\n",
+    "weights renormalised": "import torch\nmodel = torch.nn.Embedding(99, 8, max_norm=1.0)\n" + PLAIN + LOOP,
+    "weights renormalised by place": "import torch\nmodel = torch.nn.EmbeddingBag(99, 8, None, 1.0)\n" + PLAIN + LOOP,
+    "statistics that run along": "import torch\nmodel = torch.nn.InstanceNorm2d(3, track_running_stats=True)\n" + PLAIN + LOOP,
+    "seeded in a function": "import torch\ndef f():\n    torch.manual_seed(0)\n    return 1\n" + PLAIN + LOOP + "    print(f())\n",
+    "seeded in a decorated one": "import torch\n@torch.no_grad()\ndef shown():\n    torch.manual_seed(0)\n"
+    + PLAIN
+    + LOOP
+    + "    shown()\n",
+    "seeded by a helper": "import torch\ndef fix(n):\n    torch.manual_seed(n)\nfix(1)\n" + PLAIN + LOOP + "    fix(1)\n",
+    "seeded under another name": "from torch import manual_seed as again\n" + PLAIN + LOOP + "    again(1)\n",
     "exit": PLAIN + LOOP + "        exit() if loss.item() < 0.1 else 0\n",
 }
 # one step sums over more rows
