@@ -15,6 +15,7 @@ ALWAYS_UNPACKED, TIMES_UNPACKED = 2**30, 100
 """Bytes to which any file may unpack, and how many times its own size beyond that: few bytes never stand for any amount of work."""
 
 OF_SEVERAL = "Of each private person at most {} train rows are used, the first ones. ε protects a person with all of them."
+IMAGE_ENDINGS = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".tif", ".tiff", ".webp", ".ppm", ".pgm")
 MOST_COLUMNS = 20_000
 """Columns of a csv or parquet table: each costs time, an empty one too."""
 

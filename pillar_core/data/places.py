@@ -20,7 +20,7 @@ from pathlib import Path
 
 from pillar_core import store
 from pillar_core.data import downloading
-from pillar_core.data.parts import place_of
+from pillar_core.data.parts import IMAGE_ENDINGS, place_of
 from pillar_core.errors import DataError, MissingDependencyError, PillarError
 from pillar_core.extras import how_to_get
 from pillar_core.fingerprint import fingerprint
@@ -33,7 +33,6 @@ ROOT = Param(
 )
 LOOKED_AT, MOST_LISTED = 200, 5_000
 """Files and folders of a folder that are looked at for a change, and names of one folder that are read: pages and runs ask often."""
-IMAGES = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".tif", ".tiff", ".webp", ".ppm", ".pgm")
 UNFINISHED = ".download-unfinished"
 FOREIGN = (("scipy.io.matlab", "MatReadError"), ("datasets.exceptions", "DatasetsError"), ("httpx", "HTTPError"), ("httpx2", "HTTPError"))
 FETCHING_FAILS: tuple[type[Exception], ...] = (OSError, RuntimeError, ValueError, EOFError, http.client.HTTPException, zlib.error)
@@ -86,7 +85,7 @@ def _stamps(folder: Path) -> Iterator[os.stat_result]:
     levels = collections.deque([folder] if folder.is_dir() else [])
     while levels:
         with contextlib.suppress(OSError), os.scandir(levels.popleft()) as found:
-            for member in sorted(itertools.islice(found, MOST_LISTED), key=lambda member: member.name.lower().endswith(IMAGES)):
+            for member in sorted(itertools.islice(found, MOST_LISTED), key=lambda member: member.name.lower().endswith(IMAGE_ENDINGS)):
                 with contextlib.suppress(OSError):  # a link to nowhere, or what this process may not look at
                     if member.is_dir():
                         levels.append(Path(member.path))

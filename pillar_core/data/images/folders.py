@@ -11,12 +11,11 @@ from pathlib import Path, PurePosixPath
 from typing import IO, Any
 
 from pillar_core.data.images.decoding import UNREADABLE_LIMIT, Picture
-from pillar_core.data.parts import check_unpacked, opened, place_of
+from pillar_core.data.parts import IMAGE_ENDINGS, check_unpacked, opened, place_of
 from pillar_core.data.wording import listed
 from pillar_core.errors import DataError
 from pillar_core.fingerprint import fingerprint
 
-ENDINGS = frozenset({".png", ".jpg", ".jpeg", ".bmp", ".gif", ".tif", ".tiff", ".webp", ".ppm", ".pgm"})
 FORMATS = ("PNG", "JPEG", "BMP", "GIF", "TIFF", "WEBP", "PPM")
 """What Pillow may take a file for, whatever its ending: for PostScript, say, it would start another program."""
 SPLITS = {"train": False, "training": False, "test": True, "testing": True}
@@ -47,7 +46,7 @@ class Member:
     @property
     def is_image(self) -> bool:
         """Whether its name ends like that of an image."""
-        return self.path.suffix.lower() in ENDINGS
+        return self.path.suffix.lower() in IMAGE_ENDINGS
 
     @property
     def picture(self) -> Picture:
@@ -124,7 +123,7 @@ def arranged(members: Sequence[Member]) -> Layout:
     images = [member for member in visible if member.is_image]
     notes = [f"{len(visible) - len(images)} files are no images and were left out."] if len(images) < len(visible) else []
     if not images:
-        raise DataError(f"there are no image files ({', '.join(sorted(ENDINGS))}): put each class into a folder of its own.")
+        raise DataError(f"there are no image files ({', '.join(sorted(IMAGE_ENDINGS))}): put each class into a folder of its own.")
     paths = {member: member.path.parts for member in images}
     while len({parts[0] for parts in paths.values()}) == 1 and all(len(parts) > 2 for parts in paths.values()):
         if next(iter(paths.values()))[0].lower() in SPLITS:
