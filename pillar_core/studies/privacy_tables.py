@@ -15,7 +15,7 @@ from pillar_core.accounting import ACCOUNTANTS, TradeOff
 from pillar_core.auditing import Finding, hypothesis_test, one_run
 from pillar_core.errors import UnsupportedError
 from pillar_core.ledger import DpEvent
-from pillar_core.studies.tuning.selection import Law, trial_epsilon
+from pillar_core.studies.tuning.selection import SHAPE, trial_epsilon
 from pillar_core.types import NeighboringRelation
 
 QUICK = ("pillar", "rdp", "gdp", "basic")
@@ -116,7 +116,7 @@ def composed(setting: GaussianSetting, *, selection: float, trials: float) -> pd
     if selection > 0:
         rows.append(("+ choosing public data", ledger.compose(setting.event, choice)))
     if trials > 1:
-        best = ledger.selected(setting.event, mean_trials=trials, shape=Law.LOGARITHMIC.shape)
+        best = ledger.selected(setting.event, mean_trials=trials, shape=SHAPE)
         rows.append((f"+ best of {trials:g} runs on average", ledger.compose(best, choice) if selection > 0 else best))
     bounded = []
     for label, event in rows:
@@ -132,10 +132,7 @@ def composed(setting: GaussianSetting, *, selection: float, trials: float) -> pd
 def tuning_price(epsilon: float, *, delta: float, means: Sequence[float]) -> pd.DataFrame:
     """Columns label, epsilon, is_bound: what one run may spend when the best of so many must stay within `epsilon`."""
     rows = [("one run, nothing tuned", epsilon, True)]
-    rows += [
-        (f"best of {mean:g} runs on average", trial_epsilon(epsilon, delta=delta, mean_trials=mean, law=Law.LOGARITHMIC), True)
-        for mean in means
-    ]
+    rows += [(f"best of {mean:g} runs on average", trial_epsilon(epsilon, delta=delta, mean_trials=mean), True) for mean in means]
     return pd.DataFrame(rows, columns=["label", "epsilon", "is_bound"])
 
 

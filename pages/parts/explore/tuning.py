@@ -7,7 +7,6 @@ import streamlit as st
 
 from pages.frame import core, local, memory
 from pages.frame.settings import Settings
-from pillar_core.errors import UnsupportedError
 from pillar_core.runs.models import in_sight
 from pillar_core.studies.tuning import ways as tuned
 from pillar_core.studies.tuning.selection import Tuned
@@ -27,7 +26,7 @@ def record(settings: Settings) -> RunRecord:
     plain = core.run(settings)
     outcome = _tuned(f"{core.run_key(settings)}-{choosing}", choosing, settings)
     _price(choosing, outcome, plain)
-    return plain if outcome.record is None else outcome.record
+    return outcome.record
 
 
 def switch() -> None:
@@ -46,10 +45,7 @@ def released(settings: Settings, choosing: Choosing) -> RunRecord:
     """As `record`, with secret noise and for a model to hand out: what `choosing` paid for is in its ε, the rest is declared."""
     if choosing is Choosing.RULES or _reason(settings, choosing):
         return core.release(settings)
-    chosen = tuned.tuned(dataclasses.replace(core.spec(settings), seed=None), core.split(settings), choosing=choosing).record
-    if chosen is None:
-        raise UnsupportedError("no run was drawn, so there is no model; try once more.")
-    return in_sight(chosen)
+    return in_sight(tuned.tuned(dataclasses.replace(core.spec(settings), seed=None), core.split(settings), choosing=choosing).record)
 
 
 def _reason(settings: Settings, choosing: Choosing) -> str:
@@ -63,7 +59,7 @@ def _price(choosing: Choosing, outcome: Tuned, plain: RunRecord) -> None:
     chosen = "" if rate is None else f" Chosen: step size {rate:.3g} (the rule's is {plain.settings['learning_rate']:.3g})."
     each = f" Each run may spend ε = {outcome.trial_epsilon:.3g}." if choosing is Choosing.STOPPING else ""
     change = ""
-    if outcome.record is not None and outcome.record.accuracy is not None and plain.accuracy is not None:
+    if outcome.record.accuracy is not None and plain.accuracy is not None:
         change = f" Test accuracy against the rules at the same ε: {100 * (outcome.record.accuracy - plain.accuracy):+.1f} points."
     show = st.warning if choosing is Choosing.PAPERS else st.info
     show(f"{SAID[choosing]['price']}{each}{chosen}{change}", icon=":material/tune:")

@@ -35,29 +35,26 @@ SCALING_FACTORS = (0.25, 1.0, 4.0)
 
 
 class Law(enum.StrEnum):
-    """How the number of trials is drawn (Papernot & Steinke 2022): truncated negative binomial of shape 0 or 1, or Poisson."""
+    """How the number of trials is drawn (Papernot & Steinke 2022); its name is part of the draw's stream."""
 
     LOGARITHMIC = "logarithmic"
-    GEOMETRIC = "geometric"
-    POISSON = "poisson"
 
-    @property
-    def shape(self) -> float:
-        """The event's shape parameter."""
-        return {"logarithmic": 0.0, "geometric": 1.0, "poisson": math.inf}[self.value]
+
+SHAPE = 0.0
+"""Of the logarithmic law, as a truncated negative binomial one."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Tuned:
     """The winner, its guarantee counting the choice, and what each trial alone could spend."""
 
-    record: RunRecord | None
+    record: RunRecord
     chosen: Candidate
     guarantee: Guarantee
     trial_epsilon: float
 
 
-def trial_noise(epsilon: float, *, delta: float, mean_trials: float, law: Law) -> float:
+def trial_noise(epsilon: float, *, delta: float, mean_trials: float) -> float:
     """The noise of one Gaussian trial (its μ is 1 over this) such that the best of so many stays within (ε, δ).
 
     Raises:
@@ -65,23 +62,21 @@ def trial_noise(epsilon: float, *, delta: float, mean_trials: float, law: Law) -
     """
 
     def cost(noise: float) -> DpEvent:
-        return ledger.selected(ledger.gaussian(noise), mean_trials=mean_trials, shape=law.shape)
+        return ledger.selected(ledger.gaussian(noise), mean_trials=mean_trials, shape=SHAPE)
 
     return float(accounting.calibrate(cost, PrivacyBudget(epsilon, delta), accountant="rdp"))
 
 
-def trial_epsilon(epsilon: float, *, delta: float, mean_trials: float, law: Law) -> float:
+def trial_epsilon(epsilon: float, *, delta: float, mean_trials: float) -> float:
     """The ε that a single trial may spend when the best of a random number of trials must stay within `epsilon`."""
-    return accounting.epsilon_of_mu(1 / trial_noise(epsilon, delta=delta, mean_trials=mean_trials, law=law), delta)
+    return accounting.epsilon_of_mu(1 / trial_noise(epsilon, delta=delta, mean_trials=mean_trials), delta)
 
 
-def tune(
-    asked: RunSpec, split: SemiPrivateSplit, grid: Sequence[Candidate], *, mean_trials: float = 10.0, law: Law = Law.LOGARITHMIC
-) -> Tuned:
+def tune(asked: RunSpec, split: SemiPrivateSplit, grid: Sequence[Candidate], *, mean_trials: float = 10.0) -> Tuned:
     """The best of a random number of trials, each of a candidate drawn uniformly from `grid`, by random stopping.
 
     Guarantee: (ε, δ) under add/remove for winner and choice together. Every candidate is a full Gaussian run of the same
-    μ, so the base event covers a uniformly drawn one. A Poisson law may draw no trial at all: then `record` is None.
+    μ, so the base event covers a uniformly drawn one.
 
     Raises:
         DataError: no public labels to score on. SettingError: an empty grid, or no budget.
@@ -90,13 +85,13 @@ def tune(
     epsilon, delta = _budget(asked, split), asked.delta
     if not grid:
         raise SettingError("grid must hold at least one candidate; got none.")
-    noise = trial_noise(epsilon, delta=delta, mean_trials=mean_trials, law=law)
-    event = ledger.selected(ledger.gaussian(noise), mean_trials=mean_trials, shape=law.shape)
+    noise = trial_noise(epsilon, delta=delta, mean_trials=mean_trials)
+    event = ledger.selected(ledger.gaussian(noise), mean_trials=mean_trials, shape=SHAPE)
     each = accounting.epsilon_of_mu(1 / noise, delta)
-    best, chosen = None, dict(grid[0])
-    name = fingerprint(asked.form, [dict(one) for one in grid], mean_trials, law, split.fingerprint)
+    best: tuple[float, RunRecord, Candidate] | None = None
+    name = fingerprint(asked.form, [dict(one) for one in grid], mean_trials, Law.LOGARITHMIC, split.fingerprint)
     secret = Streams(asked.seed, name).secret("tuning")
-    drawn, scores = _trials(mean_trials, law, secret), list[float]()
+    drawn, scores = _trials(mean_trials, secret), list[float]()
     for place in range(drawn):
         candidate = grid[min(int(secret.random(1)[0] * len(grid)), len(grid) - 1)]
         one = solve_spec(_trial(asked, each, place, candidate), split)
@@ -104,12 +99,12 @@ def tune(
         record = run_many([one], split)[0]
         scores.append(_public_accuracy(record, split))
         if best is None or scores[-1] > best[0]:
-            best, chosen = (scores[-1], record), dict(candidate)
-    if len(scores) != drawn:
+            best = scores[-1], record, dict(candidate)
+    if len(scores) != drawn or best is None:
         raise LedgerError("tuning scored another number of trials than it drew and prices.")
     guarantee = guarantee_of(event, delta, "rdp", (SCORED_PUBLICLY, LOSERS), split.rows_per_person)
-    winner = None if best is None else dataclasses.replace(best[1], guarantee=_joined(guarantee, best[1].guarantee))
-    return Tuned(winner, chosen, guarantee, each)
+    _, winner, chosen = best
+    return Tuned(dataclasses.replace(winner, guarantee=_joined(guarantee, winner.guarantee)), chosen, guarantee, each)
 
 
 def linear_scaling(asked: RunSpec, split: SemiPrivateSplit) -> Tuned:
@@ -195,12 +190,10 @@ def with_settings(asked: RunSpec, candidate: Candidate) -> RunSpec:
     return dataclasses.replace(asked, settings={**asked.settings, **candidate})
 
 
-def gamma_of(mean_trials: float, law: Law) -> float:
-    """The parameter of the law with that mean: γ of the logarithmic or geometric law; e^−mean, the chance of none, of Poisson's."""
-    if law is Law.POISSON:
-        return math.exp(-mean_trials)
-    if law is Law.GEOMETRIC or mean_trials == 1:
-        return 1 / mean_trials
+def gamma_of(mean_trials: float) -> float:
+    """γ of the logarithmic law with that mean."""
+    if mean_trials == 1:
+        return 1.0
     low, high = 1e-12, 1 - 1e-9
     for _ in range(100):
         middle = math.sqrt(low * high)
@@ -208,16 +201,16 @@ def gamma_of(mean_trials: float, law: Law) -> float:
     return high
 
 
-def _trials(mean_trials: float, law: Law, secret: Stream) -> int:
+def _trials(mean_trials: float, secret: Stream) -> int:
     """A number drawn from the law, by inversion of its distribution function."""
-    uniform, gamma = float(secret.random(1)[0]), gamma_of(mean_trials, law)
-    if law is Law.GEOMETRIC or gamma == 1:
-        return 1 if gamma == 1 else 1 + math.floor(math.log(1 - uniform) / math.log1p(-gamma))
-    count, mass = (0, gamma) if law is Law.POISSON else (1, (1 - gamma) / -math.log(gamma))
-    below = mass
-    while uniform > below and (mass > 1e-18 or count < mean_trials):
+    uniform, gamma = float(secret.random(1)[0]), gamma_of(mean_trials)
+    if gamma == 1:
+        return 1
+    count, below = 1, (1 - gamma) / -math.log(gamma)
+    mass = below
+    while uniform > below and mass > 1e-18:
         count += 1
-        mass *= mean_trials / count if law is Law.POISSON else (1 - gamma) * (count - 1) / count
+        mass *= (1 - gamma) * (count - 1) / count
         below += mass
     return count
 

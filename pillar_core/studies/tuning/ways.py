@@ -14,7 +14,7 @@ from pillar_core.runs.models import UNPAID
 from pillar_core.runs.run import run_many, run_spec, solve_spec
 from pillar_core.studies.evidence import attacks as evidence
 from pillar_core.studies.tuning import selection as tuning
-from pillar_core.studies.tuning.selection import SCALING_FACTORS, Candidate, Law, Tuned
+from pillar_core.studies.tuning.selection import SCALING_FACTORS, Candidate, Tuned
 from pillar_core.types import NeighboringRelation, RunSpec, SemiPrivateSplit
 
 MEAN_TRIALS = 10.0
@@ -62,7 +62,7 @@ def tuned(asked: RunSpec, split: SemiPrivateSplit, *, choosing: Choosing) -> Tun
     epsilon = tuning.budget_of(asked)
     match choosing:
         case Choosing.STOPPING:
-            each = tuning.trial_epsilon(epsilon, delta=asked.delta, mean_trials=MEAN_TRIALS, law=Law.LOGARITHMIC)
+            each = tuning.trial_epsilon(epsilon, delta=asked.delta, mean_trials=MEAN_TRIALS)
             return tuning.tune(asked, split, _grid(dataclasses.replace(asked, epsilon=each), split), mean_trials=MEAN_TRIALS)
         case Choosing.SCALING:
             return tuning.linear_scaling(asked, split)
