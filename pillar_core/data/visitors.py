@@ -34,6 +34,8 @@ MOST_REMEMBERED, MOST_GENERATED, MOST_CELLS, MOST_WRITTEN = 2000, 2e7, 1000, 2e6
 _SIZES: Mapping[str, float] = {"n": 50_000, "n_test": 0, "d": 1_024}
 """Sizes of generated sets, and what they count as where they are not said."""
 _PLAIN = re.compile(r"[^/\\:?*$%<>|\0]*")
+SHIFTED = re.compile(r"([^~]*)(~\d{1,9}(\.\d{1,9})?)?")
+"""A data set's name, and by how much a drawn one is shifted."""
 _NAMES = ("dataset", "data", "private", "public", "backbone", "network", "weights")
 _PATH = re.compile(r"(?<![\w.:/])(?:~|/[\w.@+-]+)(?:/[\w.@+-]+)+/?")
 
@@ -68,8 +70,13 @@ def offered(name: str, values: Iterable[Any]) -> tuple[Any, ...]:
     if name not in _NAMES or not binds():
         return tuple(values)
     if name in ("dataset", "data", "private", "public"):
-        return tuple(one for one in values if one is None or all(part.partition("~")[0] in _offered_sets() for part in str(one).split("+")))
+        return tuple(one for one in values if one is None or all(map(_is_of_the_library, str(one).split("+"))))
     return tuple(one for one in values if one is None or _PLAIN.fullmatch(str(one)))
+
+
+def _is_of_the_library(part: str) -> bool:
+    found = SHIFTED.fullmatch(part)
+    return found is not None and found[1] in _offered_sets()
 
 
 @functools.lru_cache(maxsize=1)

@@ -3,7 +3,6 @@
 import dataclasses
 import itertools
 import math
-import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,7 @@ import pandas as pd
 
 from pillar_core import data, screening
 from pillar_core.arrays import Array
-from pillar_core.data import DATASETS, load_dataset
+from pillar_core.data import DATASETS, load_dataset, visitors
 from pillar_core.deferred import stats
 from pillar_core.errors import DataError, SettingError
 from pillar_core.methods import METHODS
@@ -44,7 +43,7 @@ def candidate(name: str, *, seed: int = 0, n: int | None = None) -> Dataset:
         return screening.mixture([candidate(part, seed=seed, n=n) for part in name.split("+")], name=name, seed=seed)
     title, mark, shift = name.partition(SHIFT_MARK)
     if title in DATASETS:
-        if mark and not re.fullmatch(r"\d{1,9}(\.\d{1,9})?", shift):
+        if not visitors.SHIFTED.fullmatch(name):
             raise SettingError(f"what follows {SHIFT_MARK} must be a number, as in drawn_digits{SHIFT_MARK}0.5; got {shift[:40]!r}.")
         settings: dict[str, Any] = {"shift": float(shift)} if mark else {}
         if n is not None and "shift" in params_of(DATASETS[title].settings):

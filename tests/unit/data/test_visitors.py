@@ -60,7 +60,9 @@ def test_what_is_off_is_refused_to_visitors_and_to_nobody_else(become, rows, tmp
     assert model_bytes(released, classes=("0", "1"))
 
 
-@pytest.mark.parametrize("what", ["cifar10_1", "folder:/etc", "stored:" + "0" * 32, "hub:x/y", "torchvision:CIFAR10"])
+@pytest.mark.parametrize(
+    "what", ["cifar10_1", "folder:/etc", "stored:" + "0" * 32, "hub:x/y", "torchvision:CIFAR10", "digits~A", "digits~"]
+)
 def test_no_set_but_those_of_the_library_is_named(become, what):
     assert not visitors.is_offered("data", what)
     with pytest.raises((UnsupportedError, DataError, OSError)):
