@@ -27,7 +27,7 @@ _WRONG = (*UNREADABLE, ImportError)
 class Stored:
     """Features whose arrays lie at `address`, under the hash of their content; `shell` is everything else of them."""
 
-    address: str
+    address: str = dataclasses.field(repr=False)  # it may hold credentials, and Dask logs what its tasks were given
     shell: FeatureSet
 
     def read(self) -> FeatureSet:
@@ -45,7 +45,7 @@ def put(features: FeatureSet, store: str) -> Stored:
     Raises:
         JobError: the address cannot be written, or names no place below its protocol.
     """
-    if not isinstance(store, str) or not _told(store).rpartition("://")[2].strip("/:…@ "):
+    if not isinstance(store, str) or not _told(store).rpartition("://")[2].strip("/:…@? "):
         raise JobError(_told(f"{VARIABLE} must name a place, such as s3://bucket/folder; got {store!r}."))
     images = {} if features.images is None else {f"images_{name}": getattr(features.images, name) for name in _ROWS}
     arrays = {name: value for name, value in ({name: getattr(features, name) for name in _ROWS} | images).items() if value is not None}
@@ -57,7 +57,7 @@ def put(features: FeatureSet, store: str) -> Stored:
             with files.transaction, files.open(path, "wb") as file:
                 codec.write_npz(arrays, file)
     except _WRONG as error:
-        raise JobError(_told(f"features cannot be kept at {store}, which {VARIABLE} names: {error}.")) from error
+        raise JobError(_told(f"features cannot be kept at {store}, which {VARIABLE} names: {error}.")) from None
     return Stored(address, _with(features, {}))
 
 
@@ -68,8 +68,9 @@ def _with(features: FeatureSet, arrays: dict[str, Array]) -> FeatureSet:
 
 
 def _told(message: str) -> str:
-    """The message without the credentials that its addresses hold."""
-    return re.sub(r"://\S*@", "://…@", message)
+    """The message without the credentials that its addresses hold: what comes before an @ and after a ?."""
+    before = re.sub(r"(?<!\S)(\S*?://)?(?:[^\s?]*\?\S*@\S*|\S*@)", r"\1…@", message)
+    return re.sub(r"\?\S+", "?…", before)
 
 
 @functools.lru_cache(maxsize=2)
@@ -83,7 +84,7 @@ def _read(address: str) -> dict[str, Array]:
             arrays = codec.map_npz(copy.name)
         is_whole = address.rpartition("/")[2] == f"{fingerprint(arrays)}.npz"
     except _WRONG as error:
-        raise JobError(_told(f"features cannot be read at {address}: {error}.")) from error
+        raise JobError(_told(f"features cannot be read at {address}: {error}.")) from None
     if not is_whole:
         raise JobError(_told(f"what lies at {address} is not what was put there; remove it, then retry."))
     for array in arrays.values():  # the next task takes the same ones
