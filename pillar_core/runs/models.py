@@ -227,8 +227,9 @@ def _read_me(record: RunRecord, classes: tuple[str, ...]) -> str:
     kind = "A network on images of" if isinstance(record.classifier, NetworkClassifier) else "A linear head on"
     unit = "pixels in [0, 1]" if isinstance(record.classifier, NetworkClassifier) else "features"
     return (
-        f"# {METHODS[record.method].title}, {len(classes)} classes\n\n{kind} {record.facts.d:,} {unit} that tells apart: "
-        f"{', '.join(classes)}. Rows must be prepared as the training rows were.\n\n## Guarantee\n\n{statement(record).text}\n\n"
+        f"# {METHODS[record.method].title}, {len(classes)} classes\n\n{kind} {record.facts.d:,} {unit} that tells apart:\n\n"
+        f"```json\n{json.dumps(classes, ensure_ascii=False)}\n```\n\nRows must be prepared as the training rows were.\n\n"
+        f"## Guarantee\n\n{statement(record).text}\n\n"
         f"## Settings\n\n{settings}\n\n## Use\n\n```python\n{USE_CODE.format(name='model.zip', d=record.facts.d)}```\n\n"
         "Or `python -m pillar_core predict model.zip features.npz --output labels.csv`.\n\n"
         "Test accuracy is left out: it is a non-private release of the test rows.\n"

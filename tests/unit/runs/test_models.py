@@ -152,6 +152,14 @@ def test_a_choice_in_sight_is_declared_in_the_card_and_never_claimed_as_covered(
     assert promised["epsilon"] == record.guarantee.epsilon.upper
 
 
+def test_names_of_classes_are_no_markup_in_the_read_me(split):
+    names = tuple(f'{digit}\n```\n# <b>[x](http://a.b)</b>, "' for digit in range(10))
+    with zipfile.ZipFile(io.BytesIO(model_bytes(pc.run("pillar", split, epsilon=2.0, seed=None), classes=names))) as archive:
+        lines = archive.read("README.md").decode().splitlines()
+    assert [line for line in lines if "http" in line] == [json.dumps(list(names))]
+    assert lines[lines.index(json.dumps(list(names))) - 1] == "```json"
+
+
 def test_no_declaration_makes_a_choice_on_test_rows_a_release(split):
     record = pc.run("pillar", split, epsilon=2.0, seed=None)
     unpaid = dataclasses.replace(record, guarantee=dataclasses.replace(record.guarantee, covers_choice=False))
