@@ -299,7 +299,10 @@ def _cell(values: dict[str, Any], dataset_settings: Mapping[str, Any]) -> RunSpe
 def _data(values: Mapping[str, Any], dataset_settings: Mapping[str, Any]) -> dict[str, Any]:
     dataset = values["dataset"]
     if isinstance(dataset, FeatureSet | SemiPrivateSplit):
-        return {"dataset": f"given:{dataset.fingerprint}", "backbone": "identity", "dataset_settings": {}}
+        shape = (dataset if isinstance(dataset, FeatureSet) else dataset.features).pixel_shape
+        is_square = shape is None or shape[0] == shape[1]  # then the rows' length says it
+        content = dataset.fingerprint if is_square else fingerprint(dataset.fingerprint, shape)
+        return {"dataset": f"given:{content}", "backbone": "identity", "dataset_settings": {}}
     return {
         "dataset": dataset,
         "backbone": values.get("backbone") or default_backbone(str(dataset)),

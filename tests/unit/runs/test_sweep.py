@@ -16,7 +16,7 @@ from pillar_core.runs import records
 from pillar_core.runs import sweep as sweeping
 from pillar_core.studies import geometry
 from pillar_core.studies.screening.answers import Ask
-from pillar_core.types import RunSpec
+from pillar_core.types import Dataset, RunSpec
 
 GRID = {"dataset": "digits", "public_fraction": 0.1, "method": ["pillar", "dp_sgd"], "k": [5, 10], "epsilon": [0.5, "inf"], "seed": [0, 1]}
 
@@ -256,6 +256,16 @@ def test_given_features_are_swept_without_a_name():
     assert table.accuracy.notna().all()
     split = pc.split(features, public_fraction=0.2)
     assert pc.sweep({"dataset": split, "method": "pillar", "epsilon": 1.0, "k": 2}).accuracy.notna().all()
+
+
+def test_the_same_pixels_in_another_shape_are_another_run():
+    pixels, labels = np.random.default_rng(0).integers(256, size=(40, 144), dtype=np.uint8), np.arange(40) % 2
+    shapes = [(12, 12), (8, 18), (18, 8)]
+    sets = [pc.load_features(Dataset("b", pixels.reshape(40, *shape), labels, None, None, ("a", "b"))) for shape in shapes]
+    for given in (sets, [pc.split(one, public_fraction=0.5) for one in sets]):
+        cells = [sweeping.cells({"dataset": one, "method": "from_scratch", "epsilon": 1.0})[0] for one in given]
+        assert len({sweeping.cell_key(cell) for cell in cells}) == 3
+        assert cells[0].data["dataset"] == f"given:{given[0].fingerprint}"
 
 
 def test_progress_counts_cells():
