@@ -10,7 +10,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pandas as pd
-import streamlit as st
 
 import pillar_core as pc
 from pages.frame import memory, shares
@@ -212,7 +211,7 @@ def class_counts(settings: Settings) -> pd.DataFrame:
     return _class_counts(key(settings, _SPLIT), settings)
 
 
-@st.cache_data(max_entries=1, show_spinner=False)
+@memory.kept(max_entries=1, is_free=True)
 def hero_table() -> pd.DataFrame | None:
     """The starter records behind Home's figure; None where they are missing."""
     try:
@@ -222,12 +221,12 @@ def hero_table() -> pd.DataFrame | None:
     return table if len(table) else None
 
 
-@memory.of_rows(max_entries=3, show_spinner="Reading the data set …")
+@memory.of_rows(max_entries=3, show_spinner="Reading the data set …", is_free=True)
 def _raw(name: str, state: str) -> Dataset | FeatureSet:
     return splitting.named_data(name)
 
 
-@memory.of_rows(max_entries=3, show_spinner="Reading features …")
+@memory.of_rows(max_entries=3, show_spinner="Reading features …", is_free=True)
 def _features(data: str, name: str | None, state: str) -> FeatureSet:
     source = _raw(data, state)
     if isinstance(source, FeatureSet):
@@ -237,7 +236,7 @@ def _features(data: str, name: str | None, state: str) -> FeatureSet:
     return splitting.noted(pc.load_features(source, name), data, name, None, state)
 
 
-@memory.of_rows(max_entries=6, show_spinner="Setting public rows apart and finding their directions …")
+@memory.of_rows(max_entries=6, show_spinner="Setting public rows apart and finding their directions …", is_free=True)
 def _split(fingerprint_: str, _settings: Settings) -> SemiPrivateSplit:
     data = features(_settings)
     if _settings.public == PART:
@@ -248,7 +247,7 @@ def _split(fingerprint_: str, _settings: Settings) -> SemiPrivateSplit:
     return parts
 
 
-@st.cache_resource(max_entries=64, show_spinner="Training a private model …")
+@memory.kept(max_entries=64, show_spinner="Training a private model …", is_free=True)
 def _run(fingerprint_: str, _settings: Settings) -> RunRecord:
     shipped, cell = _shipped(_settings), spec(_settings)
     if shipped is not None:
@@ -257,13 +256,13 @@ def _run(fingerprint_: str, _settings: Settings) -> RunRecord:
         return sweep.run_cell(cell, split(_settings))
 
 
-@st.cache_resource(max_entries=32, show_spinner=False)
+@memory.kept(max_entries=32, is_free=True)
 def _asked(fingerprint_: str, _grids: Sequence[Mapping[str, Any]]) -> dict[str, tuple[RunSpec, dict[str, Any] | None]]:
     cells = [cell for grid in _grids for cell in sweep.cells(grid)]
     return {key: (cell, None) for key, cell in zip(sweep.keys_of(cells), cells, strict=True)}
 
 
-@st.cache_data(max_entries=256, show_spinner=False)
+@memory.kept(max_entries=256, is_free=True)
 def _rule_k(fingerprint_: str, _settings: Settings) -> int | None:
     try:
         return int(solve_spec(spec(_settings), split(_settings)).settings.k)
@@ -276,13 +275,13 @@ def _shipped(settings: Settings) -> RunRecord | None:
     return None if key(settings, _SPLIT) in _LOADED else starter.record(spec(settings))
 
 
-@memory.of_rows(max_entries=8, show_spinner=False)
+@memory.of_rows(max_entries=8, is_free=True)
 def _spectrum(fingerprint_: str, _settings: Settings) -> pd.DataFrame:
     values = _basis(_settings).eigenvalues
     return pd.DataFrame({"component": range(1, len(values) + 1), "eigenvalue": values})
 
 
-@memory.of_rows(max_entries=8, show_spinner=False)
+@memory.of_rows(max_entries=8, is_free=True)
 def _public_map(fingerprint_: str, _settings: Settings) -> pd.DataFrame:
     parts = split(_settings)
     shown = parts.public_x[:2000]
@@ -292,7 +291,7 @@ def _public_map(fingerprint_: str, _settings: Settings) -> pd.DataFrame:
     return pd.DataFrame({"x": places[:, 0], "y": places[:, 1], "class": labels})
 
 
-@memory.of_rows(max_entries=8, show_spinner=False)
+@memory.of_rows(max_entries=8, is_free=True)
 def _class_counts(fingerprint_: str, _settings: Settings) -> pd.DataFrame:
     parts = split(_settings)
     names, data = parts.features.classes, parts.features

@@ -127,6 +127,7 @@ def _running(job_ids: str, what: str, done_when_drawn: int, key: str) -> None:
 
 def _submit(specs: list[dict[str, Any]]) -> None:
     with failures.noted("The job could not be started"):
+        shares.ask("job")
         for spec in specs:
             pc.jobs.submit(spec)
 

@@ -1,5 +1,10 @@
-"""What pages keep in memory of rows: resources of Streamlit's, of which forgetting takes out what was made of one set."""
+"""What pages keep in memory: resources of Streamlit's, shared and never changed; of those made of rows, forgetting takes out one set's.
 
+Visitors are asked here for their share before something is made (`shares`), unless it `is_free`: what only reads or draws, so that what ran
+before is shown to whoever has nothing left.
+"""
+
+import contextlib
 import functools
 import inspect
 from collections.abc import Callable
@@ -7,6 +12,7 @@ from typing import Any, ParamSpec, TypeVar
 
 import streamlit as st
 
+from pages.frame import shares
 from pillar_core.data import owners, uploads
 
 P = ParamSpec("P")
@@ -14,11 +20,23 @@ T = TypeVar("T")
 _KEPT: list[tuple[Callable[..., None], dict[tuple[Any, ...], frozenset[str]]]] = []
 
 
-def of_rows(*, max_entries: int, show_spinner: str | bool, of_files: bool = False) -> Callable[[Callable[P, T]], Callable[P, T]]:
-    """As `st.cache_resource`, for what is made of the sets that the arguments name; or of files that the asker brings (`of_files`)."""
+def kept(*, max_entries: int, show_spinner: str | bool = False, is_free: bool = False) -> Callable[[Callable[P, T]], Callable[P, T]]:
+    """As `st.cache_resource`."""
 
     def decorate(make: Callable[P, T]) -> Callable[P, T]:
-        cached = st.cache_resource(max_entries=max_entries, show_spinner=show_spinner)(make)
+        cached = _cached(make, max_entries, show_spinner, is_free)
+        return functools.wraps(make)(lambda *given, **named: shares.found(lambda: cached(*given, **named)))
+
+    return decorate
+
+
+def of_rows(
+    *, max_entries: int, show_spinner: str | bool = False, is_free: bool = False, of_files: bool = False
+) -> Callable[[Callable[P, T]], Callable[P, T]]:
+    """As `kept`, for what is made of the sets that the arguments name; or of files that the asker brings (`of_files`)."""
+
+    def decorate(make: Callable[P, T]) -> Callable[P, T]:
+        cached = _cached(make, max_entries, show_spinner, is_free)
         unhashed = [name.startswith("_") for name in inspect.signature(make).parameters]
         made: dict[tuple[Any, ...], frozenset[str]] = {}
         _KEPT.append((cached.clear, made))
@@ -32,7 +50,7 @@ def of_rows(*, max_entries: int, show_spinner: str | bool, of_files: bool = Fals
                 made[asked] = whose
                 for older in list(made)[:-max_entries]:  # Streamlit keeps those that were asked for last, too
                     made.pop(older, None)
-            found = cached(*given, **named)
+            found: T = shares.found(lambda: cached(*given, **named))
             if whose and asked not in made:  # forgotten while it was made
                 cached.clear(*asked)
             return found
@@ -40,6 +58,15 @@ def of_rows(*, max_entries: int, show_spinner: str | bool, of_files: bool = Fals
         return read
 
     return decorate
+
+
+def _cached(make: Callable[P, T], max_entries: int, show_spinner: str | bool, is_free: bool) -> Any:
+    @functools.wraps(make)
+    def made(*given: P.args, **named: P.kwargs) -> T:
+        with contextlib.nullcontext() if is_free else shares.turn():
+            return make(*given, **named)
+
+    return st.cache_resource(max_entries=max_entries, show_spinner=show_spinner)(made)
 
 
 def forget(*whose: str) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 import streamlit as st
 
+from pages.frame import memory
 from pillar_core.plots.theme import narrowed
 
 _SCRIPT = Path(__file__).with_suffix(".js").read_text(encoding="utf-8")
@@ -23,6 +24,6 @@ def chart(figure: Any, *, runs: Mapping[str, Any], base: str, is_narrow: bool, k
     st.components.v2.component("pillar_moving", js=_SCRIPT, isolate_styles=False)(key=key, data=data)
 
 
-@st.cache_resource(max_entries=64, show_spinner=False)
+@memory.kept(max_entries=64, is_free=True)
 def _json(base_: str, is_narrow: bool, _figure: Any) -> str:
     return str((narrowed(_figure) if is_narrow else _figure).to_json(validate=False))

@@ -1,10 +1,14 @@
-"""Computing for visitors of a public address: a share for each, a turn at a time, and honest words for who has to wait."""
+"""Computing for visitors of a public address: a share for each, a turn at a time, and honest words for who has to wait.
+
+What computes goes through `memory`, which takes a turn for what is in no cache; what is kept elsewhere takes its `turn` itself.
+"""
 
 import contextlib
 import os
 import threading
 import time
 from collections.abc import Callable, Iterator
+from typing import TypeVar
 
 import streamlit as st
 
@@ -18,6 +22,7 @@ EVERYBODY = ""
 OVERDRAWN = 20.0
 """Seconds below nothing at which pages are not drawn until the share is back."""
 _SHUT, _THREAD = "shares.shut", threading.local()
+T = TypeVar("T")
 
 
 class Budgets:
@@ -95,24 +100,73 @@ class Turns:
 BUDGETS, TURNS = Budgets(), Turns()
 
 
-@contextlib.contextmanager
-def turn() -> Iterator[None]:
-    """Around what a visitor has trained anew; for everybody else nothing.
+class UsedUpError(UnsupportedError):
+    """A visitor's share, or that of all, is used up; the message says when there is something again."""
+
+
+class _NewError(Exception):
+    """What is looked for is in no cache."""
+
+
+def ask(what: str = "run") -> None:
+    """Before a visitor begins `what`.
 
     Raises:
-        UnsupportedError: the visitor's share is used up; the message says when there is something again.
+        UsedUpError: nothing is left.
     """
-    if not visitors.binds():
+    if visitors.binds():
+        _ask(owners.own_id(), f"{what}. What ran before, by anybody, is still answered at once")
+
+
+def found(read: Callable[[], T]) -> T:
+    """What `read` gives: at once where caches hold it, else computed in a turn.
+
+    The turn is taken before `read` locks a cache: who waits for a turn keeps nobody from what is computed already.
+
+    Raises:
+        UsedUpError: as `ask`, where something is to be computed.
+    """
+    if not visitors.binds() or hasattr(_THREAD, "has_turn"):
+        return read()
+    _THREAD.has_turn = False
+    try:
+        return read()
+    except _NewError:
+        pass
+    finally:
+        del _THREAD.has_turn
+    with turn():
+        return read()
+
+
+@contextlib.contextmanager
+def turn() -> Iterator[None]:
+    """Around what a visitor has computed anew; for everybody else, and within another turn, nothing.
+
+    Raises:
+        UsedUpError: as `ask`.
+    """
+    has_turn = getattr(_THREAD, "has_turn", None)
+    if has_turn or not visitors.binds():
         yield
         return
-    who = owners.own_id()
-    if BUDGETS.left(who) <= 0:
-        raise UnsupportedError(f"{_used(who)} for the next run. What ran before, by anybody, is still answered at once. {visitors.ADVICE}")
+    if has_turn is False:
+        raise _NewError
+    ask()
     waiting, seconds = TURNS.foreseen()
     with contextlib.ExitStack() as held:
         with st.spinner(f"{waiting} before you: about {seconds:.0f} s …") if waiting else contextlib.nullcontext():
             held.enter_context(TURNS.taken())
-        yield
+        _THREAD.has_turn = True
+        try:
+            yield
+        finally:
+            del _THREAD.has_turn
+
+
+def _ask(who: str, what: str) -> None:
+    if BUDGETS.left(who) <= 0:
+        raise UsedUpError(f"{_used(who)} for the next {what}. {visitors.ADVICE}")
 
 
 def _used(who: str) -> str:
@@ -161,8 +215,7 @@ def paid(make: Callable[[], bytes]) -> Callable[[], bytes]:
     who = owners.own_id()
 
     def made() -> bytes:
-        if BUDGETS.own(who) <= 0:
-            raise UnsupportedError(f"{_used(who)} for the next file. {visitors.ADVICE}")
+        _ask(who, "file")
         started = time.thread_time()
         try:
             return make()

@@ -47,7 +47,7 @@ async def ahead(_: st.App) -> AsyncIterator[None]:
     yield
 
 
-@st.cache_resource(show_spinner=False)
+@functools.cache
 def begin() -> None:
     """Starts the import, once in a process. Whoever needs it meanwhile waits for it at Python's own import lock."""
     timer = threading.Timer(_PAUSE, _import, args=(_LATER,))

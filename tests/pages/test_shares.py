@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import re
 import threading
 from pathlib import Path
 
@@ -10,14 +12,31 @@ import plotly.graph_objects as go
 import pytest
 
 from page_reading import Start, linked, words
-from pages.frame import exports, failures, owner, shares
+from pages.frame import exports, failures, memory, owner, shares
 from pages.parts.runs import exports as runs_exports
 from pillar_core.data import places, visitors
 from pillar_core.data.cards import DatasetCard
 from pillar_core.errors import UnsupportedError
+from pillar_core.ledger import Ledger
+from pillar_core.registry import facts
 from pillar_core.runs import splitting
 
 PAGES = Path(shares.__file__).resolve().parents[1]
+CONTROLS = facts(PAGES / "frame/local.toml")
+WITH_VIEWS = ("accounting", "evidence", "geometry", "theory")
+FREE = {
+    "core": ["_asked", "_class_counts", "_features", "_public_map", "_raw", "_rule_k", "_run", "_spectrum", "_split", "hero_table"],
+    "moving": ["_json"],
+    "comparison": ["_against_epsilon", "_compared"],
+    "curves": ["_curves"],
+    "jobs": ["pc.jobs.spec"],
+    "noise": ["_figure"],
+    "views": ["_measured"],
+    "lesson": ["_drawn"],
+    "results": ["_grouped"],
+    "shapes": ["_complete", "_rows"],
+}
+"""What pages keep without asking, by module: rows, records and keys that are read, figures, and the k beside the slider."""
 
 
 @pytest.fixture
@@ -203,6 +222,76 @@ def test_who_has_spent_the_share_still_gets_what_ran_before(public, start: Start
     assert "You have used your" not in words(app)
     app = start("explore", data="digits", k="5")
     assert "You have used your" in words(app)
+
+
+@pytest.mark.parametrize(
+    ("page", "links"),
+    [
+        *((page, [{"controls": f"{page}-view:{view}"} for view in CONTROLS[f"{page}-view"]["options"]]) for page in WITH_VIEWS),
+        *(("explore", [{"view": view}]) for view in ("noise", "why")),
+        ("screen", [{}, {"screen": "m:linear_head;n:100;k:4;e:no;s:gsd;p:digits;c:drawn_letters,drawn_noise"}]),
+        ("answer", [{}]),
+        ("learn", [{"lesson": "3"}]),
+    ],
+)
+def test_no_view_computes_for_who_has_nothing_left(public, start: Start, monkeypatch: pytest.MonkeyPatch, page: str, links) -> None:
+    """Only Explore asked for what is left to all: other views trained, audited and solved as long as a visitor's own share lasted."""
+    rows = {"data": "digits", "method": "pillar_kalman", "k": "0"}
+    start("explore", **rows)
+    released: list[object] = []
+    monkeypatch.setattr(Ledger, "release", lambda *asked, **_: released.append(asked))
+    monkeypatch.setattr(shares.Budgets, "_left", lambda *_: -1.0)
+    for link in links:
+        app = start(page, **rows, **link)
+        if page == "learn":
+            app.radio(key="lesson-radio-3").set_value(1).run()
+        for key in {"answer-go", "fill", "job-run", "lesson-reveal"} & {button.key for button in app.button}:
+            app.button(key=key).click().run()
+        assert not released, link
+        assert not app.exception, link
+        assert ("You have used your" in words(app)) == (link != {"controls": "evidence-view:blind"}), link
+
+
+def test_what_pages_keep_is_computed_in_turns() -> None:
+    """Pages keep things by `memory` alone, which asks; what is free reads or draws, or asks itself (`core._run`)."""
+    named = {path: re.findall(r"is_free=True\)(?:\ndef |\()([\w.]+)", path.read_text()) for path in PAGES.rglob("*.py")}
+    assert {path.stem: sorted(names) for path, names in named.items() if names} == FREE
+    used = {path.relative_to(PAGES).as_posix() for path in PAGES.rglob("*.py") if "st.cache_" in path.read_text()}
+    assert used == {"frame/memory.py", "parts/check/views.py"}
+
+
+def test_what_is_kept_is_given_without_a_turn_and_what_is_new_takes_one_outside_of_every_cache(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A turn that was taken within a cache's lock would be waited for by whoever keeps those with a turn from that cache."""
+    monkeypatch.setattr(shares, "BUDGETS", shares.Budgets())
+    monkeypatch.setattr(visitors, "binds", lambda: True)
+    monkeypatch.setattr(shares.owners, "own_id", lambda: "a")
+    within: list[int] = []
+    taken: list[list[int]] = []
+    monkeypatch.setattr(shares.TURNS, "taken", lambda: taken.append([*within]) or contextlib.nullcontext())
+
+    @memory.kept(max_entries=4)
+    def inner(x: int) -> int:
+        return x
+
+    @memory.kept(max_entries=4)
+    def outer(x: int) -> int:
+        return inner(x) + inner(x + 1)
+
+    @memory.kept(max_entries=4, is_free=True)
+    def drawn(x: int) -> int:
+        within.append(x)
+        try:
+            return outer(x)
+        finally:
+            within.pop()
+
+    assert drawn(1) == outer(1) == 3
+    shares.BUDGETS.spend("a", 2 * shares.SECONDS)
+    assert drawn(1) == outer(1) == 3
+    with pytest.raises(UnsupportedError, match="You have used your"):
+        drawn(2)
+    assert inner(2) == 2
+    assert taken == [[]]
 
 
 def test_a_run_that_is_stopped_is_paid_for(public, monkeypatch: pytest.MonkeyPatch):

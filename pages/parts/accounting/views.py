@@ -5,7 +5,7 @@ import math
 
 import streamlit as st
 
-from pages.frame import figures, local, odds, theme, words
+from pages.frame import figures, local, memory, odds, theme, words
 from pages.frame.settings import Settings
 from pillar_core import accounting, plots
 from pillar_core.studies import privacy_tables
@@ -13,15 +13,15 @@ from pillar_core.studies.privacy_tables import GaussianSetting
 from pillar_core.types import EpsilonBounds
 
 _LINES = ("pillar", "rdp", "gdp")
-_noise = st.cache_data(max_entries=256, show_spinner=False)(accounting.noise_multiplier)
-_noise_for_risk = st.cache_data(max_entries=256, show_spinner="Solving the noise …")(accounting.noise_for_risk)
-_lines = st.cache_data(max_entries=64, show_spinner="Counting by every accountant …")(privacy_tables.against_steps)
-_side_by_side = st.cache_data(max_entries=64, show_spinner="Asking every accountant …")(privacy_tables.by_accountant)
-_profile = st.cache_data(max_entries=64, show_spinner=False)(privacy_tables.profile)
-_noise_curve = st.cache_data(max_entries=64, show_spinner="Solving the noise …")(privacy_tables.noise_curve)
-_samplers = st.cache_data(max_entries=64, show_spinner=False)(privacy_tables.samplers)
-_composed = st.cache_data(max_entries=64, show_spinner=False)(privacy_tables.composed)
-_price = st.cache_data(max_entries=64, show_spinner=False)(privacy_tables.tuning_price)
+_noise = memory.kept(max_entries=256)(accounting.noise_multiplier)
+_noise_for_risk = memory.kept(max_entries=256, show_spinner="Solving the noise …")(accounting.noise_for_risk)
+_lines = memory.kept(max_entries=64, show_spinner="Counting by every accountant …")(privacy_tables.against_steps)
+_side_by_side = memory.kept(max_entries=64, show_spinner="Asking every accountant …")(privacy_tables.by_accountant)
+_profile = memory.kept(max_entries=64)(privacy_tables.profile)
+_noise_curve = memory.kept(max_entries=64, show_spinner="Solving the noise …")(privacy_tables.noise_curve)
+_samplers = memory.kept(max_entries=64)(privacy_tables.samplers)
+_composed = memory.kept(max_entries=64)(privacy_tables.composed)
+_price = memory.kept(max_entries=64)(privacy_tables.tuning_price)
 
 
 def controls(settings: Settings) -> GaussianSetting | None:
@@ -193,6 +193,6 @@ def _epsilon(setting: GaussianSetting) -> EpsilonBounds:
     return accounting.epsilon(setting.event, delta=setting.delta, relation=setting.relation)
 
 
-@st.cache_resource(max_entries=64, show_spinner=False)
+@memory.kept(max_entries=64)
 def _curve(setting: GaussianSetting) -> accounting.TradeOff:
     return accounting.trade_off(setting.event, relation=setting.relation)

@@ -5,7 +5,7 @@ import dataclasses
 import streamlit as st
 
 import pillar_core as pc
-from pages.frame import core, local, sidebar
+from pages.frame import core, local, memory, sidebar
 from pages.frame.settings import PART, RULE, Settings
 from pages.parts.data import extraction
 from pillar_core.data import uploads, visitors
@@ -89,7 +89,7 @@ def _registered(settings: Settings) -> list[str]:
     return [name for name in visitors.here() if is_images and pc.DATASETS[name].kind == "images" and name != settings.data]
 
 
-@st.cache_resource(max_entries=16, show_spinner="Weighing learners on public rows …")
+@memory.kept(max_entries=16, show_spinner="Weighing learners on public rows …")
 def _advised(fingerprint_: str, _settings: Settings, _names: tuple[str, ...], _target: float | None) -> Advice:
     base = core.split(dataclasses.replace(_settings, public=_names[0]))
     sides = {name: core.candidate(name, _settings) for name in _names}
@@ -97,7 +97,7 @@ def _advised(fingerprint_: str, _settings: Settings, _names: tuple[str, ...], _t
     return pc.advise(base, candidates=sides, target_accuracy=_target, **asked)
 
 
-@st.cache_resource(max_entries=16, show_spinner="Weighing other budgets …")
+@memory.kept(max_entries=16, show_spinner="Weighing other budgets …")
 def _over_budgets(fingerprint_: str, _settings: Settings, _advice: Advice, _epsilons: tuple[float, ...]) -> list[Prediction]:
     budgets = [PrivacyBudget(epsilon, _settings.delta, NeighboringRelation.of(_settings.relation)) for epsilon in _epsilons]
     base, public = core.split(dataclasses.replace(_settings, public=_advice.public)), core.candidate(_advice.public, _settings)

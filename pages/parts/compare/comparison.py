@@ -10,7 +10,7 @@ import pandas as pd
 import streamlit as st
 
 import pillar_core as pc
-from pages.frame import badges, core, exports, figures, jobs, plain, session, theme
+from pages.frame import badges, core, exports, figures, jobs, memory, plain, session, theme
 from pages.frame.settings import Settings
 from pages.parts.data.gallery import is_synthetic
 from pillar_core import plots
@@ -75,7 +75,7 @@ def read(settings: Settings, learners: list[str]) -> Comparison:
     return _compared(asked, grid, records, theirs, len(found))
 
 
-@st.cache_resource(max_entries=16, show_spinner=False)
+@memory.kept(max_entries=16, is_free=True)
 def _compared(
     asked: str, _grid: dict[str, Any], _records: list[dict[str, Any]], _theirs: list[Mapping[str, Any]], _total: int
 ) -> Comparison:
@@ -129,7 +129,7 @@ def draw(comparison: Comparison, settings: Settings) -> None:
     _table(comparison.lines)
 
 
-@st.cache_resource(max_entries=32, show_spinner=False)
+@memory.kept(max_entries=32, is_free=True)
 def _against_epsilon(key: str, mode: plots.Mode, _lines: pd.DataFrame) -> Any:
     return plots.error_against_epsilon(_lines, mode=mode)
 

@@ -156,7 +156,7 @@ def _percent_columns() -> dict[str, Any]:
     return {column: st.column_config.NumberColumn(label, format="%.2f") for column, label in names.items()}
 
 
-@memory.of_rows(max_entries=16, show_spinner=False)
+@memory.of_rows(max_entries=16)
 def _loss(key_: str, _settings: Settings) -> Attack:
     return evidence.loss_attack(core.trained(_settings), core.split(_settings))
 

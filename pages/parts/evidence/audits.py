@@ -148,7 +148,7 @@ def _small(p: float) -> str:
     return f"{p:.2g}" if p > 1e-99 else "below 1e-99"
 
 
-@st.cache_data(max_entries=32, show_spinner="Auditing every fault …")
+@memory.kept(max_entries=32, show_spinner="Auditing every fault …")
 def _all_faults(claim: float, seed: int) -> pd.DataFrame:
     rows = []
     for fault in Fault:
@@ -160,18 +160,18 @@ def _all_faults(claim: float, seed: int) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["what the code does", "best canary", "alarms with / without", "p-value", "verdict"])
 
 
-@st.cache_resource(max_entries=64, show_spinner="Running trials …")
+@memory.kept(max_entries=64, show_spinner="Running trials …")
 def _with_fault(fault: str, claim: float, seed: int) -> Audit:
     return auditing.audit(Fault(fault), epsilon=claim, seed=seed)
 
 
-@st.cache_data(max_entries=16, show_spinner=False)
+@memory.kept(max_entries=16)
 def _power(_claimed: accounting.TradeOff, delta: float, epsilon: float, trials: int) -> pd.DataFrame:
     several = sorted({50, trials, 4 * trials})
     return privacy_tables.power(_claimed, trials=several, significance=evidence.SIGNIFICANCE, delta=delta, top=2.2 * epsilon)
 
 
-@st.cache_data(max_entries=8, show_spinner=False)
+@memory.kept(max_entries=8)
 def _reach(delta: float) -> pd.DataFrame:
     return privacy_tables.one_run_reach(canaries=_CANARIES, delta=delta)
 

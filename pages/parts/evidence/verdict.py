@@ -8,6 +8,7 @@ import streamlit as st
 
 from pages.frame import core
 from pages.frame.settings import Settings
+from pages.frame.shares import UsedUpError
 from pages.parts.evidence import attacks, audits
 from pillar_core.errors import UnsupportedError
 
@@ -27,6 +28,8 @@ def _sentence(settings: Settings) -> str:
     claimed = f"{record.guarantee.epsilon.upper:.3g}"
     try:
         one, many = audits.gathered(settings)
+    except UsedUpError:
+        raise
     except UnsupportedError as reason:
         return str(_WORDS["not_audited"].format(claimed=claimed, reason=f"{str(reason)[:1].upper()}{str(reason)[1:]}"))
     least, by = max(one.certified), _WORDS["one_training"].format(canaries=one.canaries)

@@ -5,10 +5,9 @@ import math
 from typing import Any
 
 import pandas as pd
-import streamlit as st
 
 import pillar_core as pc
-from pages.frame import core, failures, jobs
+from pages.frame import core, failures, jobs, memory
 from pages.frame import settings as codec
 from pages.frame.settings import Settings
 from pillar_core.data import visitors
@@ -117,7 +116,7 @@ def panel(curves: Curves, record: RunRecord, settings: Settings) -> None:
     )
 
 
-@st.cache_resource(max_entries=16, show_spinner=False)
+@memory.kept(max_entries=16, is_free=True)
 def _curves(fingerprint_: str, _runs: dict[str, dict[str, Any] | None], _grids: tuple[dict[str, Any], ...]) -> Curves:
     found = [record for record in _runs.values() if record is not None]
     trained = [record for record in found if record.get("error") is None]

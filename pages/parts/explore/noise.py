@@ -5,7 +5,7 @@ from typing import Any
 
 import streamlit as st
 
-from pages.frame import core, figures, local, memory, plain, shares, theme
+from pages.frame import core, figures, local, memory, plain, theme
 from pages.frame.settings import Settings
 from pillar_core.plots import Mode
 from pillar_core.plots.steps import training_in_steps
@@ -36,11 +36,10 @@ def panel(settings: Settings) -> None:
 
 @memory.of_rows(max_entries=8, show_spinner="Training once more, step by step …")
 def _steps(run_key: str, _settings: Settings) -> steps.TrainingSteps:
-    with shares.turn():
-        return steps.training_steps(core.spec(_settings), core.split(_settings))
+    return steps.training_steps(core.spec(_settings), core.split(_settings))
 
 
-@memory.of_rows(max_entries=8, show_spinner=False)
+@memory.of_rows(max_entries=8, is_free=True)
 def _figure(run_key: str, mode: Mode, strip: bool, _found: steps.TrainingSteps, _settings: Settings) -> Any:
     of: dict[str, Any] = {"noise": _found.noise, "pushed": _found.pushed, "classes": core.split(_settings).features.classes}
     return training_in_steps(_found.points, _found.heads, _found.pushes, strip=strip, mode=mode, **of)

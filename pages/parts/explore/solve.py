@@ -6,7 +6,7 @@ import math
 import pandas as pd
 import streamlit as st
 
-from pages.frame import badges, core, failures, local, session, shares, sidebar
+from pages.frame import badges, core, failures, local, memory, session, sidebar
 from pages.frame.settings import EPSILONS, PART, RULE, Settings
 from pages.parts.data import gallery
 from pages.parts.explore.curves import Curves, method_of
@@ -107,8 +107,7 @@ def _pay(settings: Settings) -> None:
     )
 
 
-@st.cache_resource(max_entries=32, show_spinner="Taking noise back …")
+@memory.kept(max_entries=32, show_spinner="Taking noise back …")
 def _paid(key_: str, _grid: tuple[float, ...], _settings: Settings) -> paying.Paid:
     asked = {name: getattr(_settings, name) for name in ("delta", "relation", "accountant", "seed")}
-    with shares.turn():
-        return paying.pay_for(core.split(_settings), target=_settings.target / 100, epsilons=_grid, **asked)
+    return paying.pay_for(core.split(_settings), target=_settings.target / 100, epsilons=_grid, **asked)

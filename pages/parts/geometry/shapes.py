@@ -5,7 +5,6 @@ import math
 from typing import Any
 
 import pandas as pd
-import streamlit as st
 
 import pillar_core as pc
 from pages.frame import core, memory
@@ -113,7 +112,7 @@ class _MissingError(Exception):
     """Separators are not in the cache; keeps st.cache from remembering that."""
 
 
-@memory.of_rows(max_entries=4, show_spinner="Picking rows of every class …")
+@memory.of_rows(max_entries=4, show_spinner="Picking rows of every class …", is_free=True)
 def _rows(key: str, _settings: Settings) -> geo.Rows:
     return geo.thinned(geo.rows_of(core.split(_settings)), ROWS_PER_CLASS)
 
@@ -125,7 +124,7 @@ def _basis(key: str, _separation: Separation, _kind: str, _n_public: int | None,
     return geo.basis_of(given, kind=_kind, space=space, n_public=_n_public, noise_multiplier=_noise, seed=_separation.settings.seed)
 
 
-@memory.of_rows(max_entries=8, show_spinner=False)
+@memory.of_rows(max_entries=8, is_free=True)
 def _complete(key: str, _separation: Separation) -> geo.Separators:
     hyperplanes = geometry.cached_separators(_separation.payload, rows(_separation.settings))
     if hyperplanes is None:
@@ -142,13 +141,13 @@ def _preview(key: str, _separation: Separation) -> geo.Separators:
     return geo.separators(few, pairs, space=rows(_separation.settings).space(standardise=_separation.standardise))
 
 
-@memory.of_rows(max_entries=4, show_spinner=False)
+@memory.of_rows(max_entries=4)
 def _coordinates(key: str, _separation: Separation) -> geo.Coordinates:
     given = rows(_separation.settings)
     return geo.coordinates(given, basis(_separation, geo.BasisKind.PUBLIC_PCA), space=given.space(standardise=_separation.standardise))
 
 
-@st.cache_data(max_entries=32, show_spinner="Predicting …")
+@memory.kept(max_entries=32, show_spinner="Predicting …")
 def _predicted(key: str, _separation: Separation, _epsilons: tuple[float, ...], _n_private: int) -> pd.DataFrame:
     rank = basis(_separation, geo.BasisKind.PUBLIC_PCA).rank
     moments = geo.class_moments(_coordinates(_separation.key, _separation))

@@ -6,7 +6,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from pages.frame import copying, figures, local, navigation, session, theme
+from pages.frame import copying, figures, local, memory, navigation, session, theme
 from pages.frame.settings import Settings
 from pages.parts.explore import noise
 from pages.parts.learn import classroom, questions
@@ -180,12 +180,12 @@ def _answer(this: Step, place: int, guess: int | None, settings: Settings) -> No
     navigation.link(this.page, f"Try it live{where}", changes={**explored(this, settings), "lesson": place})
 
 
-@st.cache_resource(max_entries=64, show_spinner=False)
+@memory.kept(max_entries=64, is_free=True)
 def _drawn(place: int, here: Any, mode: plots.Mode) -> Any:
     return step_of(place).draw(_measured(place), here, mode)
 
 
-@st.cache_data(max_entries=sum(len(lesson.steps) for lesson in LESSONS), show_spinner=False)
+@memory.kept(max_entries=sum(len(lesson.steps) for lesson in LESSONS))
 def _measured(place: int) -> pd.DataFrame:
     return step_of(place).measured()
 

@@ -6,14 +6,14 @@ from typing import Any
 import streamlit as st
 
 import pillar_core as pc
-from pages.frame import failures, jobs, plain, shares
+from pages.frame import failures, jobs, memory, plain, shares
 from pillar_core.errors import PillarError
 from pillar_core.jobs.state import UNFINISHED
 from pillar_core.runs import records
 
 _ICONS = {"queued": "schedule", "running": "sync", "done": "check_circle", "failed": "error", "cancelled": "stop_circle"}
 _SHOWN = 8
-_spec = st.cache_data(max_entries=500, show_spinner=False)(pc.jobs.spec)
+_spec = memory.kept(max_entries=500, is_free=True)(pc.jobs.spec)
 
 
 def panel() -> None:
@@ -74,7 +74,11 @@ def _action(status: Any) -> None:
 
 def _do(what: str, job_id: str) -> None:
     with failures.noted("The job stays as it is"):
-        pc.jobs.cancel(job_id) if what == "cancel" else pc.jobs.retry(job_id)
+        if what == "cancel":
+            pc.jobs.cancel(job_id)
+        else:
+            shares.ask("job")
+            pc.jobs.retry(job_id)
 
 
 def _names(grid: dict[str, Any], axis: str) -> list[str]:

@@ -8,7 +8,7 @@ import streamlit as st
 import yaml
 
 import pillar_core as pc
-from pages.frame import core, jobs, local, words
+from pages.frame import core, jobs, local, shares, words
 from pages.frame.settings import EPSILONS, KS, Settings
 from pillar_core.data import uploads, visitors
 from pillar_core.errors import SettingError
@@ -23,7 +23,8 @@ _SEEDS = [1, 2, 3, 5, 10, 20]
 def panel(settings: Settings, runs: pd.DataFrame) -> None:
     """The builder with its numbers and the state of its job."""
     grid = _builder(settings) | _further()
-    estimate = records.estimate(grid, runs)
+    with shares.turn():
+        estimate = records.estimate(grid, runs)
     missing = int(estimate["cells"] - estimate["cached"])
     seconds = estimate["seconds"] / _WORKERS
     numbers = {

@@ -6,7 +6,7 @@ import pandas as pd
 import streamlit as st
 
 import pillar_core as pc
-from pages.frame import badges, exports, figures, session, shares, theme
+from pages.frame import badges, exports, figures, memory, session, shares, theme
 from pages.frame.settings import Settings
 from pages.parts.runs import exports as runs_exports
 from pillar_core import plots
@@ -107,7 +107,7 @@ def _rewrite() -> None:
     session.change(runs=";".join([f"view:{shown}", *parts] if shown else parts))
 
 
-@st.cache_data(max_entries=8, show_spinner=False)
+@memory.kept(max_entries=8, is_free=True)
 def _grouped(keys: str, _shown: pd.DataFrame) -> pd.DataFrame:
     return records.lines(_shown)
 

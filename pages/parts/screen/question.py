@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from pages.frame import failures, jobs, local, plain, session
+from pages.frame import failures, jobs, local, plain, session, shares
 from pages.frame.settings import Settings
 from pages.parts.data import upload
 from pages.parts.screen import sets as screening_sets
@@ -154,7 +154,7 @@ def answer(ask: Ask, what: str, *, cost: str = "Spends no ε: a non-private diag
         return stored
     seconds = seconds_of(ask)
     if seconds <= QUICK:
-        with st.spinner(f"{what} …"):
+        with st.spinner(f"{what} …"), shares.turn():
             return screening_kept.computed(ask)
     jobs.panel([ask.payload], what=what, seconds=seconds, cost=cost, total=_parts(ask), unit=("part", "parts"))
     return None

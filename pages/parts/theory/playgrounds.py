@@ -6,7 +6,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from pages.frame import figures, local, theme
+from pages.frame import figures, local, memory, theme
 from pages.frame.settings import Settings
 from pillar_core import plots, theory
 from pillar_core.data.generators import gaussian_mixture
@@ -107,7 +107,7 @@ def shift(settings: Settings) -> None:
     st.caption(f"The corrected bound says something up to η = {limit:.2g}, the printed one up to η = {printed:.2g}.")
 
 
-@st.cache_data(max_entries=32, show_spinner="Training a few dozen models …")
+@memory.kept(max_entries=32, show_spinner="Training a few dozen models …")
 def _mixture(d: int, theta: float, sigma: float, epsilon: float, n_public: int, seed: int) -> pd.DataFrame:
     return playgrounds.mixture(d=d, theta=theta, sigma=sigma, epsilon=epsilon, n_private=_N, n_public=n_public, seeds=_SEEDS, seed=seed)
 
@@ -123,18 +123,18 @@ def _predicted(d: int, theta: float, sigma: float, epsilon: float, held: float) 
     return pd.DataFrame(lines, columns=["projection", "n_private", "predicted"])
 
 
-@st.cache_resource(max_entries=32, show_spinner=False)
+@memory.kept(max_entries=32)
 def _graph(d: int, k: int, p: float, n: int, seed: int) -> Any:
     return theory.component_graph(theory.random_graph_rows(n, d=d, k=k, p=p, seed=seed, part="unlabelled")[0])
 
 
-@st.cache_data(max_entries=32, show_spinner="Weighing every union of components …")
+@memory.kept(max_entries=32, show_spinner="Weighing every union of components …")
 def _choices(d: int, k: int, p: float, n: int, epsilons: tuple[float, ...], seed: int) -> pd.DataFrame:
     counts = (5, 10, 20, 50, 100, 200, 500)
     return playgrounds.disjunctions(d=d, k=k, p=p, epsilons=epsilons, n_private=counts, n_unlabelled=n, seeds=5, seed=seed)
 
 
-@st.cache_data(max_entries=32, show_spinner=False)
+@memory.kept(max_entries=32)
 def _shift(d: int, k: int, decay: float, n: int, seed: int) -> pd.DataFrame:
     return playgrounds.shifted_directions(d=d, k=k, decay=decay, n_public=n, seed=seed, points=61)
 

@@ -93,9 +93,10 @@ def _inputs(calculator: Calculator, settings: Settings) -> dict[str, Any]:
 
 
 def _fill(name: str, usable: list[str], settings: Settings) -> None:
-    measured = measured_inputs(settings)
-    for field in usable:
-        local.link(f"{name}.{field}", measured[field])
+    with failures.noted("Nothing was filled in"):
+        measured = measured_inputs(settings)
+        for field in usable:
+            local.link(f"{name}.{field}", measured[field])
 
 
 def _ranges(outcome: Outcome) -> None:
