@@ -37,8 +37,7 @@ _LOADED: set[str] = set()
 
 def key(settings: Settings, fields: tuple[str, ...]) -> str:
     """The fingerprint of some of the settings, by name, and of the files that their rows lie in, where they do."""
-    states = [splitting.state(name) for name in (settings.data, settings.public) if splitting.lies_in_files(name)]
-    return fingerprint({name: getattr(settings, name) for name in fields}, *states)
+    return fingerprint({name: getattr(settings, name) for name in fields}, *splitting.states(settings.data, settings.public))
 
 
 def raw(settings: Settings) -> Dataset | FeatureSet:
@@ -98,8 +97,7 @@ def found(grids: Sequence[Mapping[str, Any]]) -> dict[str, tuple[RunSpec, dict[s
     """Every run of some grids by cache key, with its record where the cache holds it; what was found once is kept in memory."""
     asked = [{name: value for name, value in grid.items() if value is not None} for grid in grids]
     read = [splitting.content(str(grid["dataset"]), grid.get("backbone")) for grid in grids if splitting.lies_in_files(grid["dataset"])]
-    states = [splitting.state(grid["public"]) for grid in grids if splitting.lies_in_files(grid.get("public"))]
-    runs = _asked(fingerprint(asked, read, states), grids)
+    runs = _asked(fingerprint(asked, read, splitting.states(*(grid.get("public") for grid in grids))), grids)
     for key_, (cell, record) in runs.items():
         if record is None:
             runs[key_] = cell, store.default().get_json("record", key_)
@@ -229,11 +227,9 @@ def _raw(name: str, state: str) -> Dataset | FeatureSet:
 @memory.of_rows(max_entries=3, show_spinner="Reading features …", is_free=True)
 def _features(data: str, name: str | None, state: str) -> FeatureSet:
     source = _raw(data, state)
-    if isinstance(source, FeatureSet):
-        return splitting.noted(source, data, name, None, state)
-    if name is not None and not is_ready(source, backbone=name):
+    if name is not None and isinstance(source, Dataset) and not is_ready(source, backbone=name):
         raise DataError(f"The features of {source.title or source.name} through {pc.BACKBONES[name].title} {NOT_EXTRACTED}")
-    return splitting.noted(pc.load_features(source, name), data, name, None, state)
+    return splitting.noted(source, data, name, state_=state)
 
 
 @memory.of_rows(max_entries=6, show_spinner="Setting public rows apart and finding their directions …", is_free=True)

@@ -98,7 +98,7 @@ def choices(name: str) -> tuple[str, ...]:
         case "data":
             return visitors.offered(name, pc.DATASETS)
         case "public":
-            return (PART, *visitors.offered(name, pc.DATASETS))
+            return (PART, *choices("data"))
         case "backbone":
             return (AUTO, *pc.BACKBONES)
         case "method":

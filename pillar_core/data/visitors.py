@@ -84,9 +84,9 @@ def _offered_sets() -> frozenset[str]:
     return frozenset({"part", "own_half", *(name for name, card in DATASETS.items() if not card.needs_files)})
 
 
-def here() -> list[str]:
-    """Names of the data sets whose rows are on this machine, of which the asker may choose."""
-    return list(offered("data", cards.here()))
+def here(kind: str = "") -> list[str]:
+    """Names of the data sets (of one kind) whose rows are on this machine, of which the asker may choose."""
+    return [name for name in offered("data", cards.here()) if kind in ("", DATASETS[name].kind)]
 
 
 def refuse_names(value: object, name: str = "") -> None:

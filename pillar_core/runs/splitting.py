@@ -78,8 +78,7 @@ def named_features(name: str, backbone: str | None = None, settings: Mapping[str
     if sent is not None:
         return sent
     before = state(name, settings)
-    data = named_data(name, settings)
-    return noted(data if isinstance(data, FeatureSet) else load_features(data, backbone), name, backbone, settings, before)
+    return noted(named_data(name, settings), name, backbone, settings, state_=before)
 
 
 def named_data(name: str, settings: Mapping[str, Any] | None = None) -> Dataset | FeatureSet:
@@ -104,8 +103,16 @@ def state(name: str, settings: Mapping[str, Any] | None = None) -> str:
     return DATASETS[name].state((settings or {}).get("root")) if lies_in_files(name) else ""
 
 
-def noted(features: FeatureSet, name: str, backbone: str | None, settings: Mapping[str, Any] | None, state_: str) -> FeatureSet:
-    """The features, whose content is remembered as what `name` stood for when its files had this state."""
+def states(*names: object) -> list[str]:
+    """The states of those of the names behind which rows lie in files."""
+    return [state(name) for name in names if lies_in_files(name)]
+
+
+def noted(
+    data: FeatureSet | Dataset, name: str, backbone: str | None, settings: Mapping[str, Any] | None = None, *, state_: str
+) -> FeatureSet:
+    """The features of the data, whose content is remembered as what `name` stood for when its files had this state."""
+    features = data if isinstance(data, FeatureSet) else load_features(data, backbone)
     if state_:
         _READ[fingerprint(name, backbone or default_backbone(name), dict(settings or {}))] = state_, features.fingerprint
     return features

@@ -122,8 +122,7 @@ def task_key(task: Payload) -> str:
     """The cache key of one task's result."""
     dataset = str(task["data"]["dataset"])
     version = DATASETS[dataset].version if dataset in DATASETS else 0
-    names = dataset, task["split"].get("public")
-    states = [splitting.state(name) for name in names if splitting.lies_in_files(name)]
+    states = splitting.states(dataset, task["split"].get("public"))
     return _owned("separators", dataset, fingerprint("geometry", VERSION, dict(task), version, *states))
 
 

@@ -86,7 +86,7 @@ def _holds_images(settings: Settings) -> bool:
 def _registered(settings: Settings) -> list[str]:
     """Image sets that are here, for private images: others through the same backbone."""
     is_images = _holds_images(settings)
-    return [name for name in visitors.here() if is_images and pc.DATASETS[name].kind == "images" and name != settings.data]
+    return [name for name in visitors.here("images") if is_images and name != settings.data]
 
 
 @memory.kept(max_entries=16, show_spinner="Weighing learners on public rows …")

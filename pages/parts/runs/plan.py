@@ -9,7 +9,7 @@ import yaml
 
 import pillar_core as pc
 from pages.frame import core, jobs, local, shares, words
-from pages.frame.settings import EPSILONS, KS, Settings
+from pages.frame.settings import EPSILONS, KS, Settings, choices
 from pillar_core.data import uploads, visitors
 from pillar_core.errors import SettingError
 from pillar_core.runs import records, sweep
@@ -57,7 +57,7 @@ def _builder(settings: Settings) -> dict[str, Any]:
         left, right = st.columns(2)
         with left:
             brought = [one.name for one in uploads.listed() if one.is_labelled]
-            names = list(dict.fromkeys([settings.data, *visitors.offered("dataset", pc.DATASETS), *brought]))
+            names = list(dict.fromkeys([settings.data, *choices("data"), *brought]))
             data = local.several("plan-data", names, [settings.data], title=records.data_words)
             methods = local.several("plan-methods", {name: method.title for name, method in pc.METHODS.items()})
             fraction = local.slider("plan-share")

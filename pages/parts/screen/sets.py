@@ -37,13 +37,13 @@ FALLBACK = "fashion_mnist_2k"
 def private_sets(settings: Settings) -> list[str]:
     """Names that can be the private set: the sidebar's where it holds images, the user's own, the images that are here."""
     sidebar = [] if why_not(settings.data) else [settings.data]
-    return list(dict.fromkeys([*sidebar, *kept(), *_here(), *(name for name in FAMILIES if name != NOISE)]))
+    return list(dict.fromkeys([*sidebar, *kept(), *visitors.here("images"), *(name for name in FAMILIES if name != NOISE)]))
 
 
 def candidates(private: str, *, with_own_half: bool) -> list[str]:
     """Names that can be candidates for `private`."""
     half = [OWN_HALF] if with_own_half else []
-    names = dict.fromkeys([OWN_PART, *half, *kept(), *_here(), *FAMILIES])
+    names = dict.fromkeys([OWN_PART, *half, *kept(), *visitors.here("images"), *FAMILIES])
     return [name for name in names if name != private and not embedded.are_parts(name, private)]
 
 
@@ -103,11 +103,6 @@ def notes(names: Sequence[str]) -> list[str]:
     """What was noted when the user's images among `names` were read: files that were skipped, and the like."""
     brought = kept()
     return [f"{brought[name].title}: {note}" for name in names if name in brought for note in brought[name].notes]
-
-
-def _here() -> list[str]:
-    """Images of data sets that are on this machine."""
-    return [name for name in visitors.here() if pc.DATASETS[name].kind == "images"]
 
 
 def _title(name: str) -> str:
