@@ -11,6 +11,6 @@ start = local.one("check-start")
 with failures.shown("This run cannot be checked."):
     script = local.text("check-script") if start == "script" else ""
     numbers = views.inputs(read_script(script) if script else Reading(), has_script=start == "script")
-    views.answer(views.checked(script, views.sampler(has_script=start == "script"), **numbers))
+    views.answer(views.checked(script, views.sampler(has_script=start == "script"), **numbers), script)
 
 words.explained("check")

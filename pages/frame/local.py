@@ -118,8 +118,8 @@ def text(name: str) -> str:
     return str(value(name, "")).strip()
 
 
-def field(param: Param, *, name: str) -> Any:
-    """An input made from a parameter: a choice, a whole number or a number; one that may be none starts empty."""
+def field(param: Param, *, name: str, placeholder: str = "") -> Any:
+    """An input made from a parameter: a choice, a whole number or a number; one that may be none starts empty, or with words in it."""
     shared = {"label": param.label, "help": f"{param.help} Allowed: {param.range}.", **_widget(name, "")}
     if param.choices:
         shown = _offered(name, list(param.choices), param.default, "")
@@ -129,7 +129,7 @@ def field(param: Param, *, name: str) -> Any:
     shown = None if kept == "" else controls.typed(kept, param.kind(param.default))
     session.fill(_WIDGET + name, shown)
     shape: dict[str, Any] = {"step": 1} if param.kind is int else {"step": None, "format": "%.6g"}
-    st.number_input(**shared, **shape)
+    st.number_input(placeholder=placeholder, **shared, **shape)
     return shown
 
 

@@ -1,7 +1,9 @@
 """The numbers that somebody gives of a run, and the answer."""
 
 import dataclasses
+import hashlib
 import math
+from collections.abc import Callable
 from typing import Any
 
 import pandas as pd
@@ -16,43 +18,24 @@ _EITHER = (("epochs", "steps"), ("noise_multiplier", "epsilon"))
 
 
 def inputs(read: check.Reading, *, has_script: bool) -> dict[str, Any]:
-    """The numbers that the script does not say, by name; beside a script none is filled in."""
-    if read.unfollowed:
-        _offer(check.offered(read), check.sampler_of(read) if read.library else "")
-    said = set() if read.unfollowed else set(check.offered(read))
-    hidden = {name for name in check.FIELDS if {name, check.ALTERNATIVES.get(name)} & said}
+    """The numbers of a run by name; beside a script they start empty, and those that it says need not be filled in."""
+    hidden, values = set[str](), dict[str, Any]()
     for column, names in zip(st.columns(2), _EITHER, strict=True):
-        if names[0] not in hidden:
+        chosen = next((name for name in names if name in read.values), None)
+        if chosen is None:
             with column:
                 chosen = local.one(f"check-{names[1]}", {name: _LABELS[name] for name in names}, names[0])
-            hidden.add(check.ALTERNATIVES[chosen])
-    asked = [field for name, field in check.FIELDS.items() if name not in hidden]
-    values, columns = dict[str, Any](), st.columns(3)
-    for place, field in enumerate(asked):
-        start = ("check.script", "not said") if has_script else ("check", "")
+        hidden.add(check.ALTERNATIVES[chosen])
+    columns = st.columns(3)
+    for place, field in enumerate(field for name, field in check.FIELDS.items() if name not in hidden):
+        said = read.values.get(field.name)
         with columns[place % 3]:
-            shown = dataclasses.replace(field, none_means=start[1])
-            values[field.name] = local.field(shown, name=f"{start[0]}.{field.name}")
+            shown = dataclasses.replace(field, none_means="not said") if has_script else field
+            words = f"{said:,} in the script" if isinstance(said, int | float) else "not said"
+            values[field.name] = local.field(
+                shown, name=f"check.script.{field.name}" if has_script else f"check.{field.name}", placeholder=words
+            )
     return values
-
-
-def _offer(named: dict[str, Any], drawn: str) -> None:
-    """The numbers that a script names and that do not count by themselves, to be taken over."""
-    if named:
-        words = ", ".join(
-            [*(f"{_LABELS[name]} = {value}" for name, value in named.items()), *([check.SAMPLERS[drawn].lower()] if drawn else [])]
-        )
-        st.button(plain.text(f"Take what it names: {words}"), on_click=_take, args=(named, drawn), key="check-take")
-
-
-def _take(named: dict[str, Any], drawn: str) -> None:
-    local.link("check-sampler", drawn)
-    for name, value in named.items():
-        local.link(f"check.script.{name}", value)
-    for names in _EITHER:
-        for name in names:
-            if name in named:
-                local.link(f"check-{names[1]}", name)
 
 
 def sampler(*, has_script: bool) -> Any:
@@ -68,16 +51,43 @@ def checked(script: str, sampler: Any, **numbers: Any) -> check.RunCheck:
     return check.check_run(**every, sampler=sampler, script=script or None)
 
 
-def answer(found: check.RunCheck) -> None:
-    """Certified ε by relation, what the library says, what is wrong and what to change."""
+def answer(found: check.RunCheck, script: str) -> None:
+    """What is wrong, certified ε by relation, what the library says and what to change; of a script once its run is confirmed."""
+    if found.problems:
+        _listed(found.problems, st.warning, ":material/warning:")
+    if not (script and any(found.epsilon.values())):
+        _numbers(found)
+        with st.expander("What this ε takes for granted", icon=":material/rule:"):
+            st.markdown("\n".join(f"- {words}" for words in found.conditions))
+    elif _is_confirmed(found, script):
+        _numbers(found)
+
+
+def _is_confirmed(found: check.RunCheck, script: str) -> bool:
+    """Whether the person says that a script is a run with these numbers under these conditions; asked anew when one of them changes."""
+    said = " · ".join(
+        f"{_LABELS.get(name, name.replace('_', ' '))}: {value if isinstance(value, str) else f'{value:,.6g}'}"
+        for name, value in found.counted.items()
+    )
+    with st.container(border=True):
+        st.markdown(f"**Is this your run?** {plain.text(said)}\n\n" + "\n".join(f"- {words}" for words in found.conditions))
+        key = f"check-confirmed-{hashlib.sha256(f'{script}{said}'.encode()).hexdigest()[:16]}"
+        why = "Who opens a link has another run to answer for."
+        return st.checkbox("Yes: my run has these numbers and meets these conditions. Show its ε.", key=local.unlinked(key, why))
+
+
+def _listed(words: tuple[str, ...], shown: Callable[..., Any], icon: str) -> None:
+    shown("\n".join(f"- {plain.text(line)}" for line in words), icon=icon)
+
+
+def _numbers(found: check.RunCheck) -> None:
     for column, (relation, bounds) in zip(st.columns(2), found.epsilon.items(), strict=True):
         value = "none proven" if bounds is None else f"≤ {bounds.upper:.4g}" if math.isfinite(bounds.upper) else "∞"
         column.metric(f"Proven ε, {odds.relation_words(relation)}", value, help=found.known[relation], border=True)
     for column, one in zip(st.columns(max(len(found.reported), 1)), found.reported, strict=False):
         column.metric(plain.text(f"{one.library} says"), f"{one.epsilon:.4g}", help=one.why, border=True)
-    for told, shown, icon in ((found.problems, st.warning, ":material/warning:"), (found.advice, st.info, ":material/lightbulb:")):
-        if told:
-            shown("\n".join(f"- {plain.text(words)}" for words in told), icon=icon)
+    if found.advice:
+        _listed(found.advice, st.info, ":material/lightbulb:")
     rows = [
         (f"certified, {odds.relation_words(name)}", bounds and bounds.upper, found.known[name]) for name, bounds in found.epsilon.items()
     ]

@@ -2,7 +2,7 @@
 
 from pillar_core.arguments import guard
 from pillar_core.studies.check.formulas import LIBRARIES, SAMPLERS, Reported
-from pillar_core.studies.check.run import RunCheck, check_run, offered, sampler_of
+from pillar_core.studies.check.run import RunCheck, check_run, sampler_of
 from pillar_core.studies.check.script import Reading, read_script
 from pillar_core.studies.check.words import ALTERNATIVES, FIELDS
 

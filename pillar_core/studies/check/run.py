@@ -20,9 +20,9 @@ _Sampler = Literal["poisson", "shuffled", "fixed_size", "random_allocation", "we
 
 @dataclasses.dataclass(frozen=True)
 class RunCheck:
-    """What is certified of a run. `epsilon` and `known` (what is proven) are by relation; no ε where none is proven or a number lacks.
+    """What is certified of a run with the numbers `counted`, the solved noise among them, that meets the `conditions`.
 
-    `counted` are the numbers that were counted, the solved noise among them.
+    `epsilon` and `known` (what is proven) are by relation; no ε where none is proven or a number lacks.
     """
 
     counted: Mapping[str, Any]
@@ -31,6 +31,7 @@ class RunCheck:
     reported: tuple[Reported, ...]
     problems: tuple[str, ...]
     advice: tuple[str, ...]
+    conditions: tuple[str, ...] = tuple(SAID["conditions"])
 
 
 def check_run(
@@ -49,11 +50,10 @@ def check_run(
     """What is certified of a training run with clipped, noised sums, what libraries say of it, and what to change.
 
     Numbers that are None come from `script`, the text of a Python script or configuration, which is read and never run; without either,
-    batches are Poisson samples. What neither says is asked for in `problems`; so is everything where the script does what is of no known
-    form: the answer is then of a run with the caller's numbers.
+    batches are Poisson samples. What neither says is asked for in `problems`, with what names in the script give reason to look at.
 
-    Guarantee: each ε is an upper bound for the relation named, of a run with the numbers in `counted`, n public, gradients clipped row by
-    row, each from that row alone, and secret noise. Whether a script is that run is not certified: reading finds what it can.
+    Guarantee: each ε is an upper bound for the relation named, of a run with the numbers in `counted` that meets the `conditions`. A
+    script is a source of numbers and no evidence: that it is such a run is the caller's claim.
 
     Raises:
         SettingError: a number outside its range, both steps and epochs, or both noise_multiplier and epsilon.
@@ -63,11 +63,11 @@ def check_run(
     numbers = n, batch_size, epochs, steps, noise_multiplier, epsilon, delta, l2_clip_norm
     given = dict(zip(FIELDS, numbers, strict=True))
     reading = read_script(script) if script and script.strip() else Reading()
-    if reading.unfollowed:
-        reading, values, problems, missing = Reading(), *_told(given, sampler, reading)
-    else:
-        values, problems = _merged(given, reading)
-        missing = _missing(values, reading)
+    values, problems = _merged(given, reading)
+    problems += reading.remarks
+    missing = _missing(values, reading)
+    if sampler is None and "sampler" in reading.hidden:
+        missing.append("Please say how batches are drawn (sampler).")
     drawn, own = sampler_of(reading, sampler), sampler_of(reading)
     if reading.library and drawn != own:
         problems.append(f"The script's batches are {own}, you said {drawn}: yours was counted.")
@@ -81,25 +81,13 @@ def check_run(
     except (ArithmeticError, ValueError):
         return _nothing(values | {"sampler": drawn}, ("These numbers lie beyond what can be computed: check σ, δ and steps.", *problems))
     is_read = bool(reading.library) and any(found.epsilon.values())
-    return dataclasses.replace(found, problems=(SAID["confirm"], *found.problems)) if is_read else found
-
-
-def _told(given: Mapping[str, Value], sampler: str | None, reading: Reading) -> tuple[dict[str, Any], list[str], list[str]]:
-    """The caller's values alone, where the script may do something else, what does not fit, and what the caller has to say."""
-    values = {name: value for name, value in given.items() if value is not None}
-    missing = _missing(values, Reading())
-    if sampler is None:
-        missing.append("Please say how batches are drawn (sampler).")
-    found = [f"{line} The script cannot be followed there, and its numbers are not counted." for line in reading.unfollowed]
-    if not missing:
-        found.insert(0, SAID["not_followed"])
-    return values, found, missing
+    return dataclasses.replace(found, problems=(SAID["read"], *found.problems)) if is_read else found
 
 
 def _merged(given: Mapping[str, Value], reading: Reading) -> tuple[dict[str, Any], list[str]]:
     """Values by field, the caller's before the script's, and what does not fit. The noise that a script takes or solves stays its own."""
     values: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
-    problems = [f"{words} Please say it yourself." for words in reading.unread]
+    problems = list(reading.unread)
     if "epsilon" in values and {"noise_multiplier", "epsilon"} & set(reading.values):
         problems.append(f"Your ε = {values.pop('epsilon'):g} was not counted: the script says its noise itself.")
     for name in FIELDS:
@@ -127,11 +115,6 @@ def _accumulated(reading: Reading) -> int:
 def _is_answered(name: str, values: Mapping[str, Any]) -> bool:
     """Whether a number, or another that stands for it, is known."""
     return name in values or ALTERNATIVES.get(name) in values
-
-
-def offered(reading: Reading) -> dict[str, Value]:
-    """The numbers that a script names and that a run can have, whether or not they count by themselves."""
-    return {name: value for name, value in reading.values.items() if name in FIELDS}
 
 
 def sampler_of(reading: Reading, asked: str | None = None) -> str:
@@ -257,7 +240,6 @@ def _problems(counted: Mapping[str, Any], passes: float, factor: float, reading:
         "no_noise": counted["noise_multiplier"] == 0,
         "shuffled": counted["sampler"] == "shuffled",
         "incomplete": "epochs" in counted and n % batch,
-        "seeded": reading.values.get("is_seeded"),
         "per_layer": "layer" in clipping,
         "automatic": clipping == "automatic",
         "fastdp": reading.library == "fastdp",

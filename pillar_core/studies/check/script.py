@@ -1,33 +1,33 @@
 """A training script or configuration, read as a syntax tree and never run: the numbers that its privacy hangs on.
 
 Calls of Opacus, TensorFlow Privacy, fastDP (private-transformers too) and JAX-Privacy are known by name. A value counts where it is a
-number in the text: a literal, a name bound once, arithmetic of those, or a command-line option's default. The rest is asked for, and so
-is everything where the script does what is of no known form.
+number in the text: a literal, a name bound once, arithmetic of those, or a command-line option's default. The rest is asked for. What a
+script does is not certified: names that often make its numbers untrue are remarked on.
 """
 
 import ast
 import collections
 import dataclasses
 import functools
-import itertools
 import operator
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from pillar_core.errors import SettingError
-from pillar_core.studies.check.forms import Forms
-from pillar_core.studies.check.source import CALLS, Script, argument, named, root
+from pillar_core.studies.check.source import CALLS, Script, argument, is_loop, named, root
 from pillar_core.studies.check.words import LIMITS
 
 Value = bool | int | float | str | None
 LONGEST = 50_000
 """Characters of a script that is read: Python's own parser takes time that grows with the square of a dotted name."""
-MOST_REASONS, MOST_NESTED = 20, 100
-"""Of a script: reasons that are told, and parts within parts, which cost all readers their square."""
+MOST_TOLD, MOST_NESTED = 20, 100
+"""Of a script: lines that are told of a kind, and parts within parts, which cost all readers their square."""
 LARGEST, DEEPEST = 2.0**63, 20
 """Of a number, and of names within names: more would take time, and is no setting."""
-_PER_ROW = ("hooks", "ew", "functorch", "ghost")
-"""Opacus's own ways to the gradient of each row; with "no_op" the script makes them."""
+_REMARKS: Mapping[str, Any] = CALLS["remarks"]
+_NAMED = {name: said for said, remark in _REMARKS.items() for name in remark.get("names", ())}
+_SET: Mapping[str, str] = _REMARKS["changed"]["sets"]
+"""Parts of an engine or optimiser that a script may set, and the fields that they change."""
 _OPERATIONS: Mapping[type, Any] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
@@ -41,20 +41,20 @@ _OPERATIONS: Mapping[type, Any] = {
 class Reading:
     """What a script says: the library ("" where none is known), values by field, and what could not be read, in words.
 
-    hidden: fields that are said, but not as one number: their value must not be guessed.
-    unfollowed: lines by which the run may be another than the values say, and why; with any, no value may be counted.
+    hidden: fields that are said, but not as one number: their value must not be guessed. remarks: lines by which the numbers or the
+    conditions of their ε may be untrue. They are found by names: that there is none says nothing.
     """
 
     library: str = ""
     values: Mapping[str, Value] = dataclasses.field(default_factory=dict)
     unread: tuple[str, ...] = ()
     hidden: frozenset[str] = frozenset()
-    unfollowed: tuple[str, ...] = ()
+    remarks: tuple[str, ...] = ()
 
 
 @functools.lru_cache(maxsize=8)
 def read_script(text: str) -> Reading:
-    """The privacy settings of a Python script. Nothing of it is run, imported or looked up."""
+    """The privacy settings that a Python script names. Nothing of it is run, imported or looked up."""
     if len(text) > LONGEST:
         return _unread(f"The script has {len(text):,} characters; the part that sets up privacy, at most {LONGEST:,}, is enough.")
     try:
@@ -74,101 +74,192 @@ def _is_flat(tree: ast.AST) -> bool:
 
 
 def _unread(why: str) -> Reading:
-    return Reading(unfollowed=(why,))
+    return Reading(unread=(why,), hidden=frozenset({"sampler"}))
 
 
 def _read(tree: ast.Module) -> Reading:
-    script = Script(tree)
-    forms = Forms(tree, script)
-    names, found, unread, hidden = _names(script), dict[str, Value](), list[str](), set[str]()
-    library = script.library_of(script.set_ups[0]) if script.set_ups else ""
-    reasons = [f"Line {line}: {reason}." for line, reason in sorted(set(itertools.islice(forms.reasons(), MOST_REASONS)))]
+    script, hidden = Script(tree), set[str]()
+    remarks = tuple(_remarks(script, hidden))
+    if not script.set_ups or script.is_mixed:
+        known = "several libraries set it up" if script.set_ups else "no call is known here that sets it up"
+        return Reading(unread=(f"Privacy: {known}. Please give all numbers.",), hidden=frozenset({"sampler"}), remarks=remarks)
+    names = {} if "names" in hidden else _names(script)
+    found, unread = dict[str, Value](), list[str]()
+
+    def hide(line: int, what: str, why: str, *fields: str) -> None:
+        unread.append(f"Line {line}, {what:.60} {why}.")
+        hidden.update(fields)
+
     for call in script.read():
         name = script.called(call)
         spec = CALLS[name]
         for keyword, expression in _arguments(call, list(spec["fields"])[: spec.get("positional", 0)]):
-            field = spec["fields"].get(keyword)
-            if keyword == "grad_sample_mode" and _value(expression, names) in _PER_ROW:
+            field, line, written = spec["fields"].get(keyword), call.lineno, f"{named(call.func)}: {keyword or ast.unparse(expression):.40}"
+            if (isinstance(expression, ast.Constant) and expression.value is None) or keyword in spec.get("others", ()):
                 continue
-            if isinstance(expression, ast.Constant) and expression.value is None:
-                continue
-            if field is None and keyword not in spec.get("others", ()):
-                reasons.append(
-                    f"Line {call.lineno}: what {keyword or ast.unparse(expression):.60} does to {named(call.func)} is not known."
-                )
-            if not field or (field == "epochs" and name == "fit" and library == "jax_privacy"):  # its config stops the training
+            if field is None and "unknown" in spec:
+                hide(line, written, "is not known", *spec["unknown"])
+            if not field or (field == "epochs" and name == "fit" and script.library == "jax_privacy"):  # its config stops the training
                 continue
             value = _value(expression, names)
             if value is None or found.get(field, value) != value:
-                why = "another value than before" if value is not None else "not a number in the text"
-                unread.append(f"Line {call.lineno}, {named(call.func)}: {keyword} = {ast.unparse(expression):.60} is {why}.")
-                hidden.add(field)
+                why = "is another value than before" if value is not None else "is not a number in the text"
+                hide(line, f"{written} = {ast.unparse(expression):.40}", why, field)
+            elif problem := _impossible(field, value, script.library):
+                hide(line, written, f"cannot be: {problem}", field, "noise_multiplier", "epsilon")
             else:
                 found[field] = value
-    if any(named(call.func) in CALLS["words"]["seeds"] for call in script.calls):
-        found["is_seeded"] = True
-    if script.is_weighted():
+    if (drawn := script.drawn_by()) == "WeightedRandomSampler":
         found["sampler"] = "weighted"
-    if library == "tensorflow_privacy" and not CALLS[script.called(script.set_ups[0])].get("set_up"):
-        found.setdefault("used_microbatching", True)  # the library's default
-    for field, known in CALLS["words"]["choices"].get(library, {}).items():
-        if field in found and found[field] not in known:
-            reasons.append(f"Line {script.set_ups[0].lineno}: {field} = {found[field]!r:.60} is not known.")
-    is_planned = bool({"planned_epochs", "planned_steps"} & set(found))
-    if "epsilon" in found and ("delta" in hidden or (library in ("opacus", "fastdp") and not is_planned)):
-        hidden.add("epsilon")  # what the noise is solved for is not known
-    _add_length(forms.length(), names, found, hidden)
-    values = {field: value for field, value in found.items() if field not in hidden}
-    for field in [field for field in values if field.removeprefix("planned_") in LIMITS]:
-        try:
-            LIMITS[field.removeprefix("planned_")].check(values[field])
-        except SettingError as refusal:
-            reasons.append(f"The script's value cannot be: {refusal}")
-            del values[field]
-    return Reading(library, values, tuple(dict.fromkeys(unread)), frozenset(hidden), tuple(dict.fromkeys(reasons)))
-
-
-def _add_length(rounds: list[ast.expr] | None, names: dict[str, ast.expr], found: dict[str, Value], hidden: set[str]) -> None:
-    """How long it trains: as its loops say, else as its noise was planned for."""
-    if rounds is None:
-        found |= {name: found[f"planned_{name}"] for name in ("epochs", "steps") if f"planned_{name}" in found}
-        return
-    ends = [_value(end, names) for end in rounds]
-    numbers = [float(end) for end in ends if isinstance(end, int | float)]
-    if len(numbers) < len(ends):
+    elif drawn:
+        hide(script.set_ups[0].lineno, drawn, "draws the rows", "sampler")
+    if len(script.by_name["fit"]) > 1 or any(script.loops(call) for call in script.by_name["fit"]):
         hidden.add("epochs")
-    else:
-        found["epochs"] = max(0.0, numbers[-1] - (numbers[0] if len(numbers) > 1 else 0.0))
+    if script.library == "tensorflow_privacy" and not CALLS[script.called(script.set_ups[0])].get("set_up"):
+        found.setdefault("used_microbatching", True)  # the library's default
+    is_planned = bool({"planned_epochs", "planned_steps"} & set(found))
+    if "epsilon" in found and ("delta" in hidden or (script.library in ("opacus", "fastdp") and not is_planned)):
+        hidden.add("epsilon")  # what the noise is solved for is not known
+    if script.library in ("opacus", "fastdp"):
+        remarks = (*remarks, *_left(script), *_add_length(script, names, found, hidden))
+    around = [script.loops(call) for call in script.set_ups]
+    if len(around) > 1 or any(loops is None or any(map(is_loop, loops)) for loops in around):
+        line, words = script.set_ups[-1].lineno, "privacy is set up in a loop or more than once, and the ε of all trainings add up."
+        unread.append(f"Line {line}: {words} Please say how long all of them take together.")
+        hidden |= {"epochs", "steps"}
+    values = {field: value for field, value in found.items() if field not in hidden}
+    return Reading(script.library, values, tuple(dict.fromkeys(unread))[:MOST_TOLD], frozenset(hidden), remarks)
+
+
+def _impossible(field: str, value: Value, library: str) -> str:
+    """Why no run can have this value; "" where one can."""
+    known = CALLS["words"]["choices"].get(library, {}).get(field)
+    if known is not None:
+        return "" if value in known else f"{library} has {', '.join(known)}"
+    limit = LIMITS.get(field.removeprefix("planned_"))
+    try:
+        if limit is not None:
+            limit.check(value)
+    except SettingError as refusal:
+        return str(refusal).rstrip(".")
+    return ""
+
+
+def _remarks(script: Script, hidden: set[str]) -> Iterator[str]:
+    """What the names of a script say against its numbers, one line a kind; adds the fields that must be asked for."""
+    first, reductions = dict[str, tuple[int, str]](), {"reduction": (1, "mean"), "loss_reduction": (1, "mean")}
+    for node in ast.walk(script.tree):
+        line, parts = getattr(node, "lineno", 1), list[str]()
+        match node:
+            case ast.Attribute(attr=name, ctx=ast.Store()) | ast.Constant(value=str(name)) if name in _SET:
+                hidden.add(_SET[name])
+                first.setdefault("changed", (line, name))
+            case ast.Name(id=name) | ast.Attribute(attr=name) | ast.Constant(value=str(name)):
+                parts = [name]
+            case ast.alias(name=name) | ast.ImportFrom(module=str(name)):
+                parts = name.split(".")
+            case ast.keyword(arg=str(name), value=value):
+                parts = [name]
+                if name in reductions:
+                    reductions[name] = line, ast.unparse(value).strip("'")
+        for name in parts:
+            if name in _NAMED:
+                first.setdefault(_NAMED[name], (line, name))
+    if reductions["reduction"][1] != reductions["loss_reduction"][1]:
+        first["reduction"] = max(reductions.values())
+    for said, (line, name) in sorted(first.items(), key=lambda one: one[1]):
+        hidden.update(_REMARKS[said].get("hides", ()))
+        yield f"Line {line}, {name:.40}: {_REMARKS[said]['says']}"
+
+
+def _left(script: Script) -> Iterator[str]:
+    """Steps and batches of an Opacus script that are not those that its set-up returned."""
+    call = script.set_ups[0]
+    if script.library != "opacus":
+        return
+    targets = [part for target in getattr(script.around[call], "targets", []) for part in ast.walk(target)]
+    known = {*map(named, targets), *script.parameters}
+    if not targets:
+        yield f"Line {call.lineno}: {_REMARKS['returned']['says']}"
+    for step in script.by_name["step"][:MOST_TOLD]:
+        given = [_peeled(loop.iter) for loop in (script.loops(step) or [])[:1] if isinstance(loop, ast.For)]
+        owner = step.func.value if isinstance(step.func, ast.Attribute) else step.func
+        for part in [] if script.is_schedule(step) else [owner, *given]:
+            if targets and named(part) not in known:
+                yield f"Line {part.lineno}, {ast.unparse(part):.40}: {_REMARKS['returned']['says']}"
+
+
+def _add_length(script: Script, names: dict[str, ast.expr], found: dict[str, Value], hidden: set[str]) -> Iterator[str]:
+    """How long it trains, as the loops around its one step say; where the text shows none, as its noise was planned for."""
+    planned = {name: found[f"planned_{name}"] for name in ("epochs", "steps") if f"planned_{name}" in found}
+    steps = [call for call in script.by_name["step"] if not script.is_schedule(call)]
+    if not steps and not script.by_name["fit"]:
+        found |= planned
+        if planned:
+            yield "The text shows no training: it is taken to be as long as the noise is planned for."
+        return
+    if any(map(script.is_conditional, steps[:3])):
+        hidden.add("batch_size")
+        yield f"Line {steps[0].lineno}: not each batch is a step, so that one step may sum over several."
+    found["epochs"] = _passes(script.loops(steps[0]), names) if len(steps) == 1 else None
+    if found["epochs"] is None:
+        hidden.add("epochs")
+
+
+def _passes(loops: list[ast.AST] | None, names: dict[str, ast.expr]) -> Value:
+    """The passes over the rows that a loop over batches in at most one over a range makes; None for any others."""
+    match loops:
+        case [ast.For(iter=batches)]:
+            ends: list[ast.expr] = [ast.Constant(1)]
+        case [ast.For(iter=batches), ast.For(iter=rounds)]:
+            counted = _peeled(rounds)
+            is_range = isinstance(counted, ast.Call) and named(counted.func) in ("range", "trange") and 0 < len(counted.args) < 3
+            ends = counted.args if is_range and isinstance(counted, ast.Call) else []
+        case _:
+            return None
+    numbers = [value for end in ends if isinstance(value := _value(end, names), int | float)]
+    if not isinstance(_peeled(batches), ast.Name | ast.Attribute) or not ends or len(numbers) < len(ends):
+        return None
+    return float(max(0.0, numbers[-1] - (numbers[0] if len(numbers) > 1 else 0)))
+
+
+def _peeled(given: ast.expr) -> ast.expr:
+    """What a loop goes over, without what counts or shows its rounds."""
+    match given:
+        case ast.Call(func=function, args=[inner, *_]) if named(function) in ("enumerate", "tqdm"):
+            return _peeled(inner)
+    return given
 
 
 def _names(script: Script) -> dict[str, ast.expr]:
     """Names bound once, with what they are bound to; command-line options under the name that they are read by, with their defaults."""
-    names, options = dict(script.values), collections.defaultdict[str, list[ast.expr]](list)
-    starts = collections.defaultdict[str, list[str]](list)
-    for name, value in script.values.items():
-        match value:
-            case ast.Call(func=ast.Attribute(value=ast.Name(id=parser), attr="parse_args"), args=[], keywords=[]):
-                if script.called_of(name) <= {""} and _is_parser(script, parser):
-                    starts[parser].append(name)
+    options, starts = collections.defaultdict[str, list[ast.expr]](list), collections.defaultdict[str, list[str]](list)
+    for name, given in script.assigned.items():
+        match given:
+            case [ast.Call(func=ast.Attribute(value=ast.Name(id=parser), attr="parse_args"), args=[], keywords=[])] if script.bound[
+                name
+            ] - script.parameters[name] == 1 and _is_parser(script, parser):
+                starts[parser].append(name)
+    stored = {ast.unparse(node) for node in ast.walk(script.tree) if isinstance(node, ast.Attribute) and not isinstance(node.ctx, ast.Load)}
     for call in script.calls:
-        if not (option := _option(call)):
-            continue
-        is_flag = named(call.func).startswith("DEFINE_")
-        for start in ("FLAGS", "flags.FLAGS") if is_flag else starts[root(call.func)]:
-            options[f"{start}.{option[0]}"].append(option[1])
-    return names | {name: given[0] for name, given in options.items() if len(given) == 1 and name not in script.stored}
+        if option := _option(call):
+            is_flag = named(call.func).startswith("DEFINE_")
+            for start in ("FLAGS", "flags.FLAGS") if is_flag else starts[root(call.func)]:
+                options[f"{start}.{option[0]}"].append(option[1])
+    return script.values | {name: given[0] for name, given in options.items() if len(given) == 1 and name not in stored}
 
 
 def _is_parser(script: Script, name: str) -> bool:
     """Whether options of plain kinds are added to a parser that has no others, each under a name of its own, and nothing else is done."""
-    made = script.values.get(name)
-    is_new = isinstance(made, ast.Call) and script.called(made) == "ArgumentParser" and argument(made, "parents") is None
-    added = [script.around[script.around[use]] for use in script.uses[name]]
-    return (
-        is_new
-        and script.called_of(name) <= {"add_argument", "parse_args"}
-        and not any(isinstance(call, ast.Call) and {keyword.arg for keyword in call.keywords} & {"dest", None} for call in added)
-    )
+    made, added = script.values.get(name), list[ast.AST]()
+    if not isinstance(made, ast.Call) or script.called(made) != "ArgumentParser" or argument(made, "parents") is not None:
+        return False
+    for use in script.uses[name]:
+        part = script.around[use]
+        if not isinstance(part, ast.Attribute) or part.attr not in ("add_argument", "parse_args"):
+            return False
+        added.append(script.around[part])
+    return all(isinstance(call, ast.Call) and not {keyword.arg for keyword in call.keywords} & {"dest", None} for call in added)
 
 
 def _option(call: ast.Call) -> tuple[str, ast.expr] | None:

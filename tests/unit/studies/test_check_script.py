@@ -7,7 +7,7 @@ import pytest
 import pillar_core as pc
 from pillar_core.commands import parser
 from pillar_core.errors import DataError, SettingError
-from pillar_core.studies.check import offered, read_script
+from pillar_core.studies.check import read_script
 
 OPTIONS = """
 import argparse
@@ -36,8 +36,8 @@ def test_options_names_and_arithmetic_are_read():
         "accountant": "rdp",
         "noise_multiplier": 1.1,
     }
-    assert not read.unfollowed
     assert read.unread == ("Line 13, make_private: max_grad_norm = C is not a number in the text.",)
+    assert not read.remarks
 
 
 def test_what_no_number_says_is_asked_for():
@@ -98,11 +98,16 @@ def test_contradictions_are_refused():
         pc.check_run(n=10, batch_size=1, steps=1, noise_multiplier=1.0, delta=1e-3, sampler="sorted")
 
 
-def test_the_command_answers_from_a_script(tmp_path, capsys):
+def test_the_command_answers_of_a_script_once_it_is_confirmed(tmp_path, capsys):
     (tmp_path / "train.py").write_text(OPTIONS)
-    options = parser().parse_args(
-        ["check", str(tmp_path / "train.py"), "--n", "60000", "--epochs", "15", "--delta", "1e-6", "--l2-clip-norm", "1"]
-    )
+    told = ["check", str(tmp_path / "train.py"), "--n", "60000", "--epochs", "15", "--delta", "1e-6", "--l2-clip-norm", "1"]
+    options = parser().parse_args(told)
+    assert options.command(options) == 1
+    shown = capsys.readouterr().out
+    assert "epsilon <=" not in shown
+    assert "noise_multiplier = 1.1" in shown
+    assert "--confirmed" in shown
+    options = parser().parse_args([*told, "--confirmed"])
     assert options.command(options) == 0
     shown = capsys.readouterr().out
     assert "certified, add_or_remove_one: epsilon <= " in shown
@@ -155,23 +160,24 @@ def test_accumulation_that_is_not_read_leaves_the_batch_to_be_said():
     assert pc.check_run(n=None, batch_size=None, delta=None, script=text.format("4.0")).counted["batch_size"] == 240
 
 
-def test_beside_a_number_that_no_run_can_have_nothing_counts_by_itself():
+def test_beside_a_number_that_no_run_can_have_the_noise_is_asked_for():
     """The page took the others as said and had no fields for them, while the answer asked for each of them."""
     read = read_script(OPACUS.format("", "-1.0", ""))
-    assert "noise_multiplier" in " ".join(read.unfollowed)
-    assert "noise_multiplier" not in offered(read)
+    assert "cannot be" in " ".join(read.unread)
+    assert set(read.values) == {"batch_size"}
+    assert set(pc.check_run(n=600, batch_size=None, steps=9, delta=1e-5, script=OPACUS.format("", "-1.0", "")).epsilon.values()) == {None}
 
 
 def test_a_script_that_takes_the_parser_long_is_not_parsed():
     """Python's parser takes time that grows with the square of a dotted name: 180,000 signs take 21 s, in which nothing else runs."""
-    assert "at most 50,000" in read_script("import " + "a." * 30_000 + "b").unfollowed[0]
+    assert "at most 50,000" in read_script("import " + "a." * 30_000 + "b").unread[0]
 
 
 def test_numbers_that_grow_cost_nothing():
     """The squares of the first would take a quarter of an hour, the names of the second many thousand steps a call."""
     lines = ["a0 = 0x" + "f" * 40_000, *(f"a{i + 1} = a{i} * a{i}" for i in range(10)), OPACUS.format("", "a10", "")]
     assert "noise_multiplier" not in read_script("\n".join(lines)).values
-    lines = ["a0 = 1.0", *(f"a{i + 1} = a{i} * a{i}" for i in range(9)), *(OPACUS.format("", "a9", "") for _ in range(300))]
+    lines = ["a0 = 1.0", *(f"a{i + 1} = a{i} * a{i}" for i in range(9)), OPACUS.format("", "a9", "")]
     assert read_script("\n".join(lines)).values["noise_multiplier"] == 1.0
 
 
@@ -232,9 +238,7 @@ def test_a_script_without_a_known_set_up_asks_how_batches_are_drawn(text):
     check = pc.check_run(**given, script=text)
     assert check.epsilon["add_or_remove_one"] is None
     assert "(sampler)" in check.problems[0]
-    told = pc.check_run(**given, sampler="shuffled", script=text)
-    assert told.epsilon == pc.check_run(**given, sampler="shuffled").epsilon
-    assert "of a run with the numbers that you said" in told.problems[0]
+    assert pc.check_run(**given, sampler="shuffled", script=text).epsilon == pc.check_run(**given, sampler="shuffled").epsilon
 
 
 @pytest.mark.parametrize(
@@ -333,16 +337,17 @@ def test_how_often_a_step_is_taken_is_known_or_asked_for(training, asked):
     """Whatever no loop over a counted range and a loader's batches accounts for was certified as the epochs that the noise is for."""
     setup = TARGET.format("").replace("PrivacyEngine()", "model, o, l = PrivacyEngine()")
     training = training.replace("optimizer", "o").replace("in loader", "in l").replace("(loader)", "(l)")
-    check = pc.check_run(n=50_000, batch_size=500, delta=None, script=setup + "\n" + training)
+    loaded = "l = DataLoader(rows, batch_size=500)\n" + setup
+    check = pc.check_run(n=50_000, batch_size=None, delta=None, script=loaded + "\n" + training)
     assert (check.epsilon["add_or_remove_one"] is None) == bool(asked)
-    assert not asked or "cannot be followed" in " ".join(check.problems)
+    assert not asked or asked in " ".join(check.problems)
 
 
 def test_several_trainings_are_several_epsilons():
     text = "loader = DataLoader(rows, batch_size=500)\nfor rate in (0.1, 1.0):\n    " + TARGET.format("").replace("\n", "\n    ")
     check = pc.check_run(n=50_000, batch_size=None, delta=None, script=text)
     assert check.epsilon["add_or_remove_one"] is None
-    assert "set up in a loop" in " ".join(check.problems)
+    assert "how long all of them take together" in " ".join(check.problems)
 
 
 def test_the_batch_is_that_of_the_loader_that_is_set_up():
@@ -373,11 +378,3 @@ def test_batches_that_an_optimiser_accumulates_are_one_batch():
     assert check.epsilon == pc.check_run(**given, batch_size=200, epochs=10, noise_multiplier=1.0).epsilon
     halved = pc.check_run(**given, batch_size=None, script=text.format(10))
     assert halved.epsilon == pc.check_run(**given, batch_size=200, epochs=10, noise_multiplier=0.5).epsilon
-
-
-def test_noise_from_a_seed_is_told():
-    given = {"n": 60_000, "batch_size": None, "epochs": 10, "delta": 1e-6}
-    plain, seeded = (pc.check_run(**given, script=text + OPACUS.format("", "1.0", "")) for text in ("", "torch.manual_seed(0)\n"))
-    assert seeded.epsilon == plain.epsilon
-    assert "seed is secret" in " ".join(seeded.problems)
-    assert "seed is secret" not in " ".join(plain.problems)
