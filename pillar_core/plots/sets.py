@@ -5,8 +5,8 @@ from typing import Any
 import pandas as pd
 import plotly.graph_objects as go
 
-from pillar_core.plots import marks
-from pillar_core.plots.intervals import over_seeds
+from pillar_core.plots import k_curves, marks
+from pillar_core.plots.intervals import best, over_seeds
 from pillar_core.plots.theme import Mode, categorical, described, epsilon_label, seeds_phrase
 
 MOST_SETS = 7
@@ -25,8 +25,7 @@ def accuracy_of_sets(table: pd.DataFrame, *, epsilon: float, mode: Mode = "light
         colour, dash = categorical(MOST_SETS, mode)[place % MOST_SETS], _DASHES[place // 2 % len(_DASHES)]
         means = over_seeds(rows, by=["k"], value="accuracy", low=0, high=1).sort_values("k")
         counts.append(means["seeds"])
-        known = means.dropna(subset=["low", "high"])
-        marks.band(figure, known["k"], 100 * known["low"], 100 * known["high"], colour, opacity=0.16)
+        k_curves.band(figure, means, colour, opacity=0.16)
         marks.line(
             figure,
             means["k"],
@@ -39,9 +38,9 @@ def accuracy_of_sets(table: pd.DataFrame, *, epsilon: float, mode: Mode = "light
             marker={"size": 6},
             hover=f"{name}: %{{y:.1f}} % at k = %{{x}}",
         )
-        best = means.iloc[int(means["mean"].to_numpy().argmax())]
-        marks.dots(figure, [best["k"]], [100 * best["mean"]], colour, size=15, symbol="circle-open", edge=(2.4, None), showlegend=False)
-        summary.append(f"{name} {100 * best['mean']:.1f} percent at k {best['k']:g}")
+        top = best(means)
+        marks.ring(figure, top["k"], 100 * top["mean"], colour, size=15)
+        summary.append(f"{name} {100 * top['mean']:.1f} percent at k {top['k']:g}")
         roof = table[(table["set"] == name) & ~table["private"]].groupby("k", dropna=False)["accuracy"].mean()
         if len(roof):
             marks.dots(

@@ -13,10 +13,9 @@ from collections.abc import Sequence
 from pillar_core import params
 from pillar_core.deferred import torch
 from pillar_core.engine import Clipping, NoisySum, Step
-from pillar_core.methods.method import METHODS, FitMany, Method, said_of
+from pillar_core.methods.method import METHODS
 from pillar_core.methods.parts import descent, mixed
-from pillar_core.methods.public_gradients.pda_dpmd import PdaDpmdSettings
-from pillar_core.types import PublicUse
+from pillar_core.methods.public_gradients.pda_dpmd import PdaDpmdSettings, learner
 
 
 @dataclasses.dataclass(frozen=True)
@@ -48,18 +47,4 @@ def differences(settings: Sequence[DopeSgdSettings], together: descent.Together,
     return step
 
 
-fit_many: FitMany[DopeSgdSettings] = descent.fit_many_by(
-    mixed.plan_of, descent.rows_as_they_are, mixed.SHARED, start=mixed.public_start, optimiser=differences
-)
-
-METHODS.register(
-    Method(
-        **said_of("dope_sgd"),
-        public_use=PublicUse.LABELLED,
-        settings=DopeSgdSettings,
-        cost=mixed.cost,
-        fit_many=fit_many,
-        resolve_schedule=mixed.resolve_short_schedule,
-        resolve_hyperparameters=mixed.resolve_hyperparameters,
-    )
-)
+METHODS.register(learner("dope_sgd", DopeSgdSettings, differences))

@@ -9,11 +9,12 @@ appendix D.3). Cost: two matrix products over the batch and over the public rows
 import dataclasses
 import math
 from collections.abc import Sequence
+from typing import TypeVar
 
 from pillar_core import params
 from pillar_core.deferred import torch
 from pillar_core.engine import Clipping, NoisySum, Step
-from pillar_core.methods.method import METHODS, FitMany, Method, said_of
+from pillar_core.methods.method import METHODS, Method, said_of
 from pillar_core.methods.parts import descent, mixed
 from pillar_core.methods.parts.fields import own
 from pillar_core.types import PublicUse
@@ -28,6 +29,9 @@ class PdaDpmdSettings(mixed.MixedSettings):
         params.L2_CLIP_NORM, default=None, none_means="clip_percentile of public gradient norms, each step"
     )
     clip_percentile: float = own("mixed", "clip_percentile")
+
+
+S = TypeVar("S", bound=PdaDpmdSettings)
 
 
 def mirror_descent(settings: Sequence[PdaDpmdSettings], together: descent.Together, state: "torch.Tensor") -> Step:
@@ -45,18 +49,17 @@ def mirror_descent(settings: Sequence[PdaDpmdSettings], together: descent.Togeth
     return step
 
 
-fit_many: FitMany[PdaDpmdSettings] = descent.fit_many_by(
-    mixed.plan_of, descent.rows_as_they_are, mixed.SHARED, start=mixed.public_start, optimiser=mirror_descent
-)
-
-METHODS.register(
-    Method(
-        **said_of("pda_dpmd"),
+def learner(name: str, settings: type[S], optimiser: descent.OptimiserOf[S]) -> Method[S]:
+    """A learner that differs from the others of these settings in its step."""
+    return Method(
+        **said_of(name),
         public_use=PublicUse.LABELLED,
-        settings=PdaDpmdSettings,
+        settings=settings,
         cost=mixed.cost,
-        fit_many=fit_many,
+        fit_many=descent.fit_many_by(mixed.plan_of, descent.rows_as_they_are, mixed.SHARED, start=mixed.public_start, optimiser=optimiser),
         resolve_schedule=mixed.resolve_short_schedule,
         resolve_hyperparameters=mixed.resolve_hyperparameters,
     )
-)
+
+
+METHODS.register(learner("pda_dpmd", PdaDpmdSettings, mirror_descent))

@@ -12,11 +12,10 @@ from collections.abc import Sequence
 
 from pillar_core.deferred import torch
 from pillar_core.engine import Clipping, NoisySum, Step, per_head
-from pillar_core.methods.method import METHODS, FitMany, Method, said_of
+from pillar_core.methods.method import METHODS
 from pillar_core.methods.parts import descent, mixed
 from pillar_core.methods.parts.fields import own
-from pillar_core.methods.public_gradients.pda_dpmd import PdaDpmdSettings
-from pillar_core.types import PublicUse
+from pillar_core.methods.public_gradients.pda_dpmd import PdaDpmdSettings, learner
 
 SMALLEST = 1e-30
 
@@ -45,18 +44,4 @@ def mixture(settings: Sequence[WeightedGradientsSettings], together: descent.Tog
     return step
 
 
-fit_many: FitMany[WeightedGradientsSettings] = descent.fit_many_by(
-    mixed.plan_of, descent.rows_as_they_are, mixed.SHARED, start=mixed.public_start, optimiser=mixture
-)
-
-METHODS.register(
-    Method(
-        **said_of("weighted_gradients"),
-        public_use=PublicUse.LABELLED,
-        settings=WeightedGradientsSettings,
-        cost=mixed.cost,
-        fit_many=fit_many,
-        resolve_schedule=mixed.resolve_short_schedule,
-        resolve_hyperparameters=mixed.resolve_hyperparameters,
-    )
-)
+METHODS.register(learner("weighted_gradients", WeightedGradientsSettings, mixture))
