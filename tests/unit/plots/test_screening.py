@@ -115,8 +115,8 @@ def test_the_command_answers_from_the_cache_like_the_page(
     def refuse(*arguments: object, **settings: object) -> pd.DataFrame:
         raise AssertionError("computed again")
 
+    monkeypatch.setattr("pillar_core.commands.screen.screen", refuse)  # first: its module takes the other when it is imported
     monkeypatch.setattr(screening, "screen", refuse)
-    monkeypatch.setattr("pillar_core.commands.screen.screen", refuse)
     words = ["screen", "--private", "digits", "--public", "drawn_digits", "drawn_noise", "--model", "linear_head", "--k", "4"]
     words += ["--examples", "60", "--output", str(tmp_path / "table.csv")]
     assert main(words) == 0
