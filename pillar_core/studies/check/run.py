@@ -233,18 +233,18 @@ def _has_microbatches(reading: Reading, values: Mapping[str, Any]) -> bool:
 
 def _problems(counted: Mapping[str, Any], passes: float, factor: float, reading: Reading) -> list[str]:
     n, delta, batch, clipping = counted["n"], counted["delta"], counted["batch_size"], str(reading.values.get("clipping", ""))
+    whole = math.ceil(n / batch) * math.ceil(passes)
     is_so = {
         "large_delta": delta * n >= 1,
         "near_delta": 0.1 < delta * n < 1,
         "microbatches": factor > 1,
         "no_noise": counted["noise_multiplier"] == 0,
         "shuffled": counted["sampler"] == "shuffled",
-        "incomplete": "epochs" in counted and n % batch,
+        "incomplete": "epochs" in counted and n % batch and whole != counted["steps"],
         "per_layer": "layer" in clipping,
         "automatic": clipping == "automatic",
         "fastdp": reading.library == "fastdp",
     }
-    whole = math.ceil(n / batch) * math.ceil(passes)
     numbers = {"delta": delta, "product": delta * n, "most": 0.1 / n, "example": 0.01 / n, "whole": whole, "steps": counted["steps"]}
     return [words.format(**numbers, passes=math.ceil(passes)) for name, words in SAID["problems"].items() if is_so[name]]
 
