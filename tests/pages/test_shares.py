@@ -257,7 +257,7 @@ def test_what_pages_keep_is_computed_in_turns() -> None:
     named = {path: re.findall(r"is_free=True\)(?:\ndef |\()([\w.]+)", path.read_text()) for path in PAGES.rglob("*.py")}
     assert {path.stem: sorted(names) for path, names in named.items() if names} == FREE
     used = {path.relative_to(PAGES).as_posix() for path in PAGES.rglob("*.py") if "st.cache_" in path.read_text()}
-    assert used == {"frame/memory.py", "parts/check/views.py"}
+    assert used == {"frame/memory.py"}
 
 
 def test_what_is_kept_is_given_without_a_turn_and_what_is_new_takes_one_outside_of_every_cache(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from pages.frame import local, odds, plain
+from pages.frame import local, memory, odds, plain
 from pillar_core.studies import check
 
 _LABELS = {name: field.label for name, field in check.FIELDS.items()}
@@ -44,7 +44,7 @@ def sampler(*, has_script: bool) -> Any:
     return local.select("check-sampler", words, next(iter(words))) or None
 
 
-@st.cache_data(max_entries=128, show_spinner="Counting …")
+@memory.kept(max_entries=128, show_spinner="Counting …")
 def checked(script: str, sampler: Any, **numbers: Any) -> check.RunCheck:
     """The answer, kept for the next visit."""
     every = dict.fromkeys(check.FIELDS) | numbers
