@@ -97,7 +97,9 @@ def _read(tree: ast.Module) -> Reading:
             field, line, written = spec["fields"].get(keyword), call.lineno, f"{named(call.func)}: {keyword or ast.unparse(expression):.40}"
             if (isinstance(expression, ast.Constant) and expression.value is None) or keyword in spec.get("others", ()):
                 continue
-            if field is None and "unknown" in spec:
+            if not keyword:  # it may stand for any other argument
+                hide(line, written, "is not known", *({*spec["fields"].values(), "sampler"} - set(found)))
+            elif field is None and "unknown" in spec:
                 hide(line, written, "is not known", *spec["unknown"])
             if not field or (field == "epochs" and name == "fit" and script.library == "jax_privacy"):  # its config stops the training
                 continue
@@ -113,8 +115,9 @@ def _read(tree: ast.Module) -> Reading:
         found["sampler"] = "weighted"
     elif drawn:
         hide(script.set_ups[0].lineno, drawn, "draws the rows", "sampler")
-    if len(script.by_name["fit"]) > 1 or any(script.loops(call) for call in script.by_name["fit"]):
-        hidden.add("epochs")
+    fits = script.by_name["fit"] if script.library in ("tensorflow_privacy", "jax_privacy") else []
+    if len(fits) > 1 or any(map(script.loops, fits)):
+        hidden |= {"epochs", "steps"}
     if script.library == "tensorflow_privacy" and not CALLS[script.called(script.set_ups[0])].get("set_up"):
         found.setdefault("used_microbatching", True)  # the library's default
     is_planned = bool({"planned_epochs", "planned_steps"} & set(found))
@@ -279,9 +282,8 @@ def _option(call: ast.Call) -> tuple[str, ast.expr] | None:
 
 def _arguments(call: ast.Call, order: list[str]) -> Iterator[tuple[str, ast.expr]]:
     """Arguments with their keywords; "" for one that has none or stands for any number of others."""
-    yield from (
-        (order[place] if place < len(order) and not isinstance(given, ast.Starred) else "", given) for place, given in enumerate(call.args)
-    )
+    known = next((place for place, given in enumerate(call.args) if isinstance(given, ast.Starred)), len(order))
+    yield from ((order[place] if place < min(known, len(order)) else "", given) for place, given in enumerate(call.args))
     yield from ((keyword.arg or "", keyword.value) for keyword in call.keywords)
 
 
