@@ -2,7 +2,6 @@
 
 from pages.frame import failures, local, navigation, words
 from pages.parts.check import views
-from pillar_core.studies.check import Reading, read_script
 
 navigation.begin()
 
@@ -10,7 +9,7 @@ words.title("check")
 start = local.one("check-start")
 with failures.shown("This run cannot be checked."):
     script = local.text("check-script") if start == "script" else ""
-    numbers = views.inputs(read_script(script) if script else Reading(), has_script=start == "script")
+    numbers = views.inputs(views.read(script), has_script=start == "script")
     views.answer(views.checked(script, views.sampler(has_script=start == "script"), **numbers), script)
 
 words.explained("check")

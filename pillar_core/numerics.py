@@ -81,3 +81,12 @@ def wilson(share: float, count: int) -> tuple[float, float]:
     centre = (share + z * z / (2 * count)) / (1 + z * z / count)
     half = z * math.sqrt(share * (1 - share) / count + z * z / (4 * count * count)) / (1 + z * z / count)
     return max(0.0, min(share, centre - half)), min(1.0, max(share, centre + half))
+
+
+def upwards(value: float, digits: int = 4) -> str:
+    """A limit in so many significant digits, rounded up: what is at most the value is at most what is said."""
+    if not 0 < value < math.inf:
+        return f"{value:g}"
+    place = digits - 1 - math.floor(math.log10(value))
+    said = round(value, place)
+    return f"{said if said >= value else said + 10.0**-place:.{digits}g}"

@@ -13,6 +13,7 @@ from pillar_core.arrays import Array
 from pillar_core.errors import BudgetError, DataError, SettingError, shown
 from pillar_core.fingerprint import fingerprint
 from pillar_core.memo import Memo
+from pillar_core.numerics import upwards
 from pillar_core.params import DELTA
 
 MOST_ROWS = 100
@@ -116,6 +117,11 @@ class Guarantee:
     def is_private(self) -> bool:
         """Whether any finite ε is promised."""
         return self.epsilon.is_bound and math.isfinite(self.epsilon.upper)
+
+    @property
+    def has_releases(self) -> bool:
+        """Whether anything of private rows was released: with much noise ε is 0 at δ, too."""
+        return bool(self.events)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -341,7 +347,7 @@ class RunRecord:
     def __repr__(self) -> str:
         """What was asked, promised and measured: no diagnostic, no weight."""
         accuracy = "none" if self.accuracy is None else f"{self.accuracy:.3f} (non-private)"
-        guarantee = f"ε ≤ {self.guarantee.epsilon.upper:.4g} at δ = {self.guarantee.delta:g}"
+        guarantee = f"ε ≤ {upwards(self.guarantee.epsilon.upper)} at δ = {self.guarantee.delta:g}"
         rows = f"{self.facts.n_private} private and {self.facts.n_public} public rows of {self.data!r}"
         return f"RunRecord({self.method} on {rows}: {guarantee}, accuracy {accuracy}, seed {self.seed})"
 

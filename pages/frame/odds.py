@@ -65,7 +65,7 @@ def table(record: RunRecord) -> pd.DataFrame | None:
     None where nothing is promised, for subsampled runs, whose curve has no closed form, and where settings were chosen beside
     the run, paid or not.
     """
-    if not record.guarantee.is_private or record.guarantee.epsilon.upper == 0:
+    if not record.guarantee.is_private or not record.guarantee.has_releases:
         return None
     event = spent_event(record)
     if event is None or not record.guarantee.covers_choice:

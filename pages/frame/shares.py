@@ -67,34 +67,35 @@ class Budgets:
 
 
 class Turns:
-    """As many at a time as there are cores."""
+    """As many at a time as there are cores, one for a visitor."""
 
     def __init__(self) -> None:
-        self._places, self._lock = threading.Semaphore(CORES), threading.Lock()
+        self._changed, self._busy = threading.Condition(), set[str]()
         self._waiting, self._usual = 0, 0.5
 
     def foreseen(self) -> tuple[int, float]:
         """How many wait, and for how many seconds somebody who comes now will."""
-        with self._lock:
+        with self._changed:
             return self._waiting, self._usual * (self._waiting + 1) / CORES
 
     @contextlib.contextmanager
-    def taken(self) -> Iterator[None]:
+    def taken(self, visitor: str) -> Iterator[None]:
         """Waits for a place, and holds it."""
-        with self._lock:
+        with self._changed:
             self._waiting += 1
-        try:
-            self._places.acquire()
-        finally:
-            with self._lock:
+            try:
+                self._changed.wait_for(lambda: len(self._busy) < CORES and visitor not in self._busy)
+            finally:
                 self._waiting -= 1
+            self._busy.add(visitor)
         started = time.monotonic()
         try:
             yield
         finally:
-            self._places.release()
-            with self._lock:
+            with self._changed:
+                self._busy.discard(visitor)
                 self._usual += 0.1 * (time.monotonic() - started - self._usual)
+                self._changed.notify_all()
 
 
 BUDGETS, TURNS = Budgets(), Turns()
@@ -153,15 +154,17 @@ def turn() -> Iterator[None]:
     if has_turn is False:
         raise _NewError
     ask()
-    waiting, seconds = TURNS.foreseen()
+    who, (waiting, seconds) = owners.own_id(), TURNS.foreseen()
     with contextlib.ExitStack() as held:
         with st.spinner(f"{waiting} before you: about {seconds:.0f} s …") if waiting else contextlib.nullcontext():
-            held.enter_context(TURNS.taken())
+            held.enter_context(TURNS.taken(who))
+        ask()  # again: what the visitor had when the wait began, other pages of the same may have used
         _THREAD.has_turn = True
         try:
             yield
         finally:
             del _THREAD.has_turn
+            _pay(who)
 
 
 def _ask(who: str, what: str) -> None:
@@ -199,10 +202,15 @@ def metered() -> Iterator[None]:
     try:
         yield
     finally:
-        now = time.thread_time()
-        unpaid, _THREAD.paid = now - getattr(_THREAD, "paid", 0.0), now
-        if who is not None:
-            BUDGETS.spend(who, unpaid)
+        _pay(who)
+
+
+def _pay(who: str | None) -> None:
+    """Takes what this thread computed since it last paid from a visitor, or from nobody."""
+    now = time.thread_time()
+    unpaid, _THREAD.paid = now - getattr(_THREAD, "paid", 0.0), now
+    if who is not None:
+        BUDGETS.spend(who, unpaid)
 
 
 def paid(make: Callable[[], bytes]) -> Callable[[], bytes]:

@@ -4,6 +4,7 @@ import argparse
 from pathlib import Path
 
 from pillar_core.errors import DataError
+from pillar_core.numerics import upwards
 from pillar_core.studies.check import FIELDS, check_run
 
 
@@ -23,7 +24,7 @@ def command(options: argparse.Namespace) -> int:
         print("Give --confirmed if the script's run has these numbers and meets these conditions: its epsilon is shown then.")
         return 1
     for relation, bounds in found.epsilon.items():
-        print(f"certified, {relation}: {'none' if bounds is None else f'epsilon <= {bounds.upper:.6g}'}. {found.known[relation]}")
+        print(f"certified, {relation}: {'none' if bounds is None else f'epsilon <= {upwards(bounds.upper, 6)}'}. {found.known[relation]}")
     for one in found.reported:
         print(f"{one.library}: epsilon {one.epsilon:.6g}. {one.why}")
     for words in found.advice:

@@ -4,13 +4,14 @@ import argparse
 from typing import Any
 
 from pillar_core import accounting
+from pillar_core.numerics import upwards
 
 
 def epsilon(options: argparse.Namespace) -> int:
     """Prints lower, estimate and upper ε."""
     bounds = accounting.epsilon_of_gaussian(options.noise_multiplier, **_run(options))
     kind = "" if bounds.is_bound else "  (an approximation, not a bound)"
-    print(f"epsilon  lower {bounds.lower:.6g}  estimate {bounds.estimate:.6g}  upper {bounds.upper:.6g}{kind}")
+    print(f"epsilon  lower {bounds.lower:.6g}  estimate {bounds.estimate:.6g}  upper {upwards(bounds.upper, 6)}{kind}")
     return 0
 
 

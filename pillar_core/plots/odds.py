@@ -50,16 +50,16 @@ def odds_dots(table: pd.DataFrame, *, mode: Mode = "light", protected: str = "on
 
 
 def one_in(share: float, *, end: str = ".") -> str:
-    """“1 in 19” and `end` for a share in [0, 1]; never from one (ε, δ) point but from a trade-off curve's share."""
+    """“1 in 19” and `end` for a share in [0, 1]; which it never understates; never from one (ε, δ) point but from a trade-off curve."""
     if not 0 <= share <= 1:
         raise SettingError(f"share must be in [0, 1]; got {share!r}.")
     if share == 0:
         return f"Not one{end}"
     count = 1 / share
-    return f"1 in {count:.1f}{end}" if count < 10 else f"1 in {_rounded(count):,.0f}{end}"
+    return f"1 in {math.floor(10 * count) / 10:.1f}{end}" if count < 10 else f"1 in {_rounded(count):,.0f}{end}"
 
 
 def _rounded(value: float) -> float:
-    """Two significant digits: more would claim a precision that odds do not carry."""
-    digits = 1 - math.floor(math.log10(value))
-    return round(value, digits)
+    """Two significant digits, as more would claim a precision that odds do not carry; down, so that no risk is understated."""
+    unit = 10.0 ** (math.floor(math.log10(value)) - 1)
+    return math.floor(value / unit) * unit

@@ -62,7 +62,7 @@ def model_bytes(record: RunRecord, *, classes: tuple[str, ...]) -> bytes:
     from safetensors.numpy import save
 
     visitors.refuse("release")
-    if record.seed is not None and record.guarantee.epsilon.upper > 0:
+    if record.seed is not None and record.guarantee.has_releases:
         raise UnsupportedError("this run has a known seed, so its noise is no secret; train a release run (seed=None) and export that.")
     if not record.guarantee.epsilon.is_bound:
         raise UnsupportedError(f"accountant {record.guarantee.accountant!r} is an approximation: this ε is no upper bound.")

@@ -9,6 +9,7 @@ from pillar_core import accounting
 from pillar_core.errors import UnsupportedError
 from pillar_core.ledger import DpEvent, describe, of_person
 from pillar_core.methods import METHODS
+from pillar_core.numerics import upwards
 from pillar_core.types import Guarantee, NeighboringRelation, PublicUse, RunRecord
 
 _RELATIONS = {
@@ -40,20 +41,20 @@ def statement(record: RunRecord) -> Statement:
     """
     own, learner = record.guarantee, METHODS[record.method]
     upper, relation = own.epsilon.upper, NeighboringRelation.of(own.relation)
-    curve = _curve(record, relation) if own.is_private and upper > 0 else None
+    curve = _curve(record, relation) if own.is_private and own.has_releases else None
     summary = None if curve is None else accounting.gaussian_summary(curve)
     public = learner.public_words(record.settings)
     choice = _choice(record)
     most = own.rows_per_person
     unit = "one example (a row)" if most is None else f"one person, with all of their private examples, of which at most {most} are used"
-    loss = f"ε ≤ {upper:.4g} at δ = {own.delta:g}" if math.isfinite(upper) else "none: ε is infinite"
+    loss = f"ε ≤ {upwards(upper)} at δ = {own.delta:g}" if math.isfinite(upper) else "none: ε is infinite"
     lines = [
         f"Model: {learner.title}, from {record.facts.n_private:,} private examples of {record.facts.n_classes} classes.",
         f"Privacy loss: {loss}. Neighbouring data differ in {_neighbours(own)}.",
         f"Unit of protection: {unit}.{'' if own.rows_per_person else LESS}",
         f"Released: {'; '.join(own.events) or 'nothing from private rows'}{COUNTED if most is not None and most > 1 else ''}.",
         f"Sampling: {_sampling(record)}.",
-        f"Accountant: {own.accountant}; ε is its upper end." if upper > 0 else "Accountant: none needed, no private row was read.",
+        f"Accountant: {own.accountant}; ε is its upper end." if own.has_releases else "Accountant: none needed, no private row was read.",
         *([_meaning(curve, summary)] if curve is not None and summary is not None and math.isfinite(summary.mu) else []),
         f"Public data: {record.facts.n_public:,} examples, used as: {public}. They are not protected.",
         f"Choice of settings: {choice}",
@@ -61,11 +62,11 @@ def statement(record: RunRecord) -> Statement:
         "Not protected: public, validation and test rows; that the data set was used at all; what is true of the population whether or not "
         "anybody takes part; and further runs on the same rows, whose losses add up.",
     ]
-    if own.delta * record.facts.n_private >= 1 and upper > 0:
+    if own.delta * record.facts.n_private >= 1 and own.has_releases:
         lines.append(
             f"δ is at least 1/n = {1 / record.facts.n_private:.2g}: such a guarantee would allow publishing a random row outright."
         )
-    if record.seed is not None and upper > 0:
+    if record.seed is not None and own.has_releases:
         lines.insert(0, "NOT FOR RELEASE: this run has a known seed, and whoever knows it can subtract the noise.")
     fields = {
         "flavor": "approximate differential privacy" if own.delta > 0 else "pure differential privacy",

@@ -29,6 +29,7 @@ from pillar_core.errors import DataError, SettingError
 from pillar_core.fingerprint import fingerprint
 from pillar_core.ledger import Ledger
 from pillar_core.mechanisms import GaussianMechanism
+from pillar_core.numerics import upwards
 from pillar_core.rng import Stream, Streams, stream
 from pillar_core.screening.batches import MIXTURE
 from pillar_core.screening.ranking import APART, LEVEL, ranked, row_of
@@ -268,9 +269,11 @@ def _candidate(name: str, x: Array, centre: Array) -> Candidate:
 
 def guarantee(ledger: Ledger, covers: str, delta: float, n: int, seed: int | None) -> str:
     """What the one release of this ledger promises, in words; covers: what all follows from it."""
-    added, replaced = (accounting.epsilon(ledger.spent, delta=delta, relation=one, accountant="auto").upper for one in NeighboringRelation)
+    added, replaced = (
+        upwards(accounting.epsilon(ledger.spent, delta=delta, relation=one, accountant="auto").upper) for one in NeighboringRelation
+    )
     secret = "" if seed is None else " The seed of the noise is known: an experiment, not for release."
     return (
-        f"ε ≤ {added:.4g} but for a chance of δ = {delta:g}, for one row added or removed; ε ≤ {replaced:.4g} for one row replaced. "
+        f"ε ≤ {added} but for a chance of δ = {delta:g}, for one row added or removed; ε ≤ {replaced} for one row replaced. "
         f"{covers} The number of private rows, {n:,}, and the classes count as public.{APART}{secret}"
     )

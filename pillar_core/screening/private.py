@@ -13,6 +13,7 @@ from pillar_core.errors import SettingError, UnsupportedError
 from pillar_core.fingerprint import fingerprint
 from pillar_core.ledger import DpEvent, Ledger
 from pillar_core.mechanisms import poisson_sample, sampled
+from pillar_core.numerics import upwards
 from pillar_core.rng import Streams, stream
 from pillar_core.screening import release as releases
 from pillar_core.screening.gsd import Side
@@ -102,10 +103,10 @@ def _guarantee(task: Screening, spent: DpEvent, upper: float, delta: float) -> s
     """What was promised, in words."""
     n, pure = task.n_private, not any(SCORES[name].private_form == "moment" for name in task.scores)
     q = releases.sampling_probability(n, task.n_examples)
-    replaced = accounting.epsilon(spent, delta=delta, relation=NeighboringRelation.REPLACE_ONE, accountant="auto").upper
+    replaced = upwards(accounting.epsilon(spent, delta=delta, relation=NeighboringRelation.REPLACE_ONE, accountant="auto").upper)
     entry = "all private rows enter" if q == 1 else f"each private row enters with probability {q:.3g}, independently of the others"
     promise = (
-        f"ε ≤ {upper:.4g} but for a chance of δ = {0 if pure else delta:g}, for one row added or removed; ε ≤ {replaced:.4g} for one row "
+        f"ε ≤ {upwards(upper)} but for a chance of δ = {0 if pure else delta:g}, for one row added or removed; ε ≤ {replaced} for one row "
         f"replaced. This covers the table as a whole: {entry} and gets a random label of its own, so one row more or less changes one "
         f"clipped term of each sum released. The number of private rows, {n:,}, and the size and colour of their images count as public."
     )

@@ -23,6 +23,7 @@ from pillar_core.fingerprint import fingerprint
 from pillar_core.ledger import Ledger
 from pillar_core.memo import Memo
 from pillar_core.methods.closed_form import pillar_one_shot
+from pillar_core.numerics import upwards
 from pillar_core.params import Seed
 from pillar_core.rng import Streams, stream
 from pillar_core.runs.run import Solved, charged_as_declared, solve
@@ -53,7 +54,7 @@ class Paid:
     def words(self) -> str:
         """What was spent and what was promised, in one sentence."""
         alike = "the whole cap" if self.epsilon is None else f"as much as a run asked for at ε = {self.epsilon:g} from the start"
-        cap = f"ε ≤ {self.guarantee.epsilon.upper:.4g} but for a chance of δ = {self.guarantee.delta:g}"
+        cap = f"ε ≤ {upwards(self.guarantee.epsilon.upper)} but for a chance of δ = {self.guarantee.delta:g}"
         return f"Spent, ex post (Rényi): {alike}, a Gaussian release of μ = {self.mu:.3g}; promised beforehand: {cap}"
 
 

@@ -77,7 +77,7 @@ def test_turns_are_taken_and_the_wait_is_foreseen():
     turns, inside, leave = shares.Turns(), threading.Semaphore(0), threading.Event()
 
     def work() -> None:
-        with turns.taken():
+        with turns.taken(threading.current_thread().name):
             inside.release()
             leave.wait()
 
@@ -267,7 +267,7 @@ def test_what_is_kept_is_given_without_a_turn_and_what_is_new_takes_one_outside_
     monkeypatch.setattr(shares.owners, "own_id", lambda: "a")
     within: list[int] = []
     taken: list[list[int]] = []
-    monkeypatch.setattr(shares.TURNS, "taken", lambda: taken.append([*within]) or contextlib.nullcontext())
+    monkeypatch.setattr(shares.TURNS, "taken", lambda who: taken.append([*within]) or contextlib.nullcontext())
 
     @memory.kept(max_entries=4)
     def inner(x: int) -> int:
@@ -361,3 +361,35 @@ def test_a_link_names_nothing_that_is_not_offered(public, start: Start, link: di
     assert not app.exception
     assert all(linked(app)[name] != value for name, value in link.items())
     assert "not offered on this public server" in words(app) or "not yours" in words(app)
+
+
+def test_many_tabs_of_one_visitor_hold_one_turn_and_ask_again_before_each(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each asked before it waited: ten tabs computed 30 s each from a share of 60, and held every turn of the server."""
+    budgets = shares.Budgets()
+    monkeypatch.setattr(shares, "BUDGETS", budgets)
+    monkeypatch.setattr(shares, "TURNS", shares.Turns())
+    monkeypatch.setattr(shares.time, "thread_time", lambda: 0.0)
+    monkeypatch.setattr(shares.st, "spinner", lambda *_: contextlib.nullcontext())
+    monkeypatch.setattr(visitors, "binds", lambda: True)
+    monkeypatch.setattr(shares.owners, "own_id", lambda: "a")
+    inside, refused, ended = list[int](), list[str](), threading.Event()
+
+    def tab() -> None:
+        try:
+            with shares.turn():
+                inside.append(len(shares.TURNS._busy))
+                ended.wait()
+                budgets.spend("a", 40.0)
+        except shares.UsedUpError as error:
+            refused.append(str(error))
+
+    threads = [threading.Thread(target=tab) for _ in range(10)]
+    for thread in threads:
+        thread.start()
+    while shares.TURNS.foreseen()[0] < 9:
+        threads[0].join(0.01)
+    ended.set()
+    for thread in threads:
+        thread.join()
+    assert inside == [1, 1]
+    assert len(refused) == 8

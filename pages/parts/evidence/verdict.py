@@ -11,6 +11,7 @@ from pages.frame.settings import Settings
 from pages.frame.shares import UsedUpError
 from pages.parts.evidence import attacks, audits
 from pillar_core.errors import UnsupportedError
+from pillar_core.numerics import upwards
 
 _WORDS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
 _FALSE_ALARMS = 0.01
@@ -25,7 +26,7 @@ def _sentence(settings: Settings) -> str:
     if math.isinf(settings.epsilon):
         return str(_WORDS["no_claim"])
     record = core.run(settings)
-    claimed = f"{record.guarantee.epsilon.upper:.3g}"
+    claimed = upwards(record.guarantee.epsilon.upper, 3)
     try:
         one, many = audits.gathered(settings)
     except UsedUpError:

@@ -59,7 +59,7 @@ def _duration(seconds: float) -> str:
 def _badges(record: RunRecord, settings: Settings) -> None:
     with st.container(horizontal=True, gap="small"):
         if record.guarantee.is_private and record.guarantee.covers_choice:
-            badges.provenance(Provenance.PRIVATE if record.guarantee.epsilon.upper > 0 else Provenance.PUBLIC)
+            badges.provenance(Provenance.PRIVATE if record.guarantee.has_releases else Provenance.PUBLIC)
             badges.experiment()
         elif record.guarantee.is_private:
             st.badge("not private: chosen on test rows, unpaid", icon=":material/money_off:", color="red", help=UNPAID)
@@ -120,7 +120,7 @@ def _odds(record: RunRecord) -> str:
     if not record.guarantee.covers_choice:
         return "unknown"
     if table is None:
-        return "nothing" if record.guarantee.epsilon.upper == 0 else "see ε" if record.guarantee.is_private else "no limit"
+        return "nothing" if not record.guarantee.has_releases else "see ε" if record.guarantee.is_private else "no limit"
     return plots.one_in(float(table["advantage"].iloc[0]) / 2, end="")
 
 

@@ -16,6 +16,7 @@ from pages.parts.screen import question as screening
 from pages.parts.screen import sets as screening_sets
 from pages.parts.screen.question import Choice
 from pillar_core import plots
+from pillar_core.numerics import upwards
 from pillar_core.registry import facts
 from pillar_core.studies.screening import benefit as experiments
 from pillar_core.studies.screening import public_rows
@@ -50,7 +51,7 @@ def summary(choice: Choice, table: pd.DataFrame) -> None:
     left, right = st.columns([3.2, 1.2], vertical_alignment="center")
     icon = ":material/balance:" if tied or len(candidates) == 1 else ":material/check_circle:"
     left.markdown(f"## {icon} {plain.text(verdict)}")
-    value = "not private" if math.isinf(spent) else f"ε ≤ {spent:.3g}"
+    value = "not private" if math.isinf(spent) else f"ε ≤ {upwards(spent, 3)}"
     hint = "Without ε this reads private rows as they are: for your eyes. With ε one release ranks any number of candidates."
     right.metric("Privacy spent", value, help=hint, border=True)
 

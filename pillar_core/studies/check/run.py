@@ -149,7 +149,7 @@ def _share(values: Mapping[str, Any], reading: Reading) -> float:
     share: float = values["batch_size"] / values["n"]
     if reading.library == "opacus":  # it draws and counts with 1 / len(data_loader)
         may_drop = reading.values.get("drop_last") is True or "drop_last" in reading.hidden
-        share = 1 / (values["n"] // values["batch_size"] if may_drop else math.ceil(1 / share))
+        share = 1 / (values["n"] // values["batch_size"] if may_drop else -(-values["n"] // values["batch_size"]))
     return share
 
 

@@ -52,9 +52,13 @@ class Reading:
     remarks: tuple[str, ...] = ()
 
 
-@functools.lru_cache(maxsize=8)
 def read_script(text: str) -> Reading:
     """The privacy settings that a Python script names. Nothing of it is run, imported or looked up."""
+    return _reading(text)
+
+
+@functools.lru_cache(maxsize=8)
+def _reading(text: str) -> Reading:
     if len(text) > LONGEST:
         return _unread(f"The script has {len(text):,} characters; the part that sets up privacy, at most {LONGEST:,}, is enough.")
     try:

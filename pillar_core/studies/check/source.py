@@ -10,6 +10,8 @@ from typing import Any
 CALLS: Mapping[str, Any] = tomllib.loads(Path(__file__).with_name("calls.toml").read_text(encoding="utf-8"))
 _OPTIMISERS = {f"{first}DPKeras{kind}Optimizer" for first in ("", "Vectorized") for kind in ("SGD", "Adam", "Adagrad")}
 _OPTIMISERS |= {"DPGradientDescentGaussianOptimizer"}
+MOST_SET_UPS = 3
+"""That are read: how many more there are makes no difference."""
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
 _UNCOUNTED = (ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
@@ -79,10 +81,16 @@ class Script:
             for target in (node.targets if isinstance(node, ast.Assign) else [node.target])
             if isinstance(target, ast.Name) and self.bound[target.id] == 1
         }
+        self.schedules = {
+            name
+            for name, given in self.assigned.items()
+            for one in given
+            if isinstance(one, ast.Call) and "lr_scheduler" in f"{self.origins.get(root(one.func), '')}.{ast.unparse(one.func)}"
+        }
         known = [call for call in self.calls if CALLS.get(self.called(call), {}).get("set_up")]
         set_ups = [call for call in known if self.called(call) != "make_private" or not call.args]  # JAX-Privacy's takes a config
         statements = [call for call in self.calls if self.called(call).startswith("compute_dp_sgd_privacy")]
-        self.set_ups = set_ups or statements
+        self.set_ups = (set_ups or statements)[:MOST_SET_UPS]
         self.library = str(CALLS[self.called(self.set_ups[0])]["library"]) if self.set_ups else ""
         self.statement = statements[0] if set_ups and len(statements) == 1 and self.library == "tensorflow_privacy" else None
         libraries = {CALLS[self.called(call)]["library"] for call in self.set_ups}
@@ -130,9 +138,9 @@ class Script:
     def _made(self, node: ast.expr | None, kind: str) -> ast.Call | None:
         """The call of `kind` that an expression is, or that its name was given, if only one was; the set-up may bind the name anew."""
         given = [node] if isinstance(node, ast.Call) else self.assigned[node.id] if isinstance(node, ast.Name) else []
-        found = [one for one in given if isinstance(one, ast.Call) and self.called(one) == kind]
-        others = [one for one in given if one not in found and one not in self.set_ups]
-        return found[0] if len(found) == 1 and not others else None
+        found = [one for one in given if one not in self.set_ups]
+        is_one = len(found) == 1 and isinstance(found[0], ast.Call) and self.called(found[0]) == kind
+        return found[0] if is_one and isinstance(found[0], ast.Call) else None
 
     def loops(self, node: ast.AST) -> list[ast.AST] | None:
         """The loops around a part, inmost first, out through functions that are called once by name; None where that cannot be told.
@@ -160,11 +168,7 @@ class Script:
 
     def is_schedule(self, call: ast.Call) -> bool:
         """Whether a method belongs to a schedule of the learning rate."""
-        owner = root(call.func)
-        paths = (
-            f"{self.origins.get(root(one.func), '')}.{ast.unparse(one.func)}" for one in self.assigned[owner] if isinstance(one, ast.Call)
-        )
-        return "sched" in owner.lower() or any("lr_scheduler" in path for path in paths)
+        return "sched" in root(call.func).lower() or root(call.func) in self.schedules
 
     def is_conditional(self, node: ast.AST) -> bool:
         """Whether a part of a loop hangs on a condition within that loop."""

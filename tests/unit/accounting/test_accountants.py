@@ -177,3 +177,12 @@ def test_why_words_name_the_library_and_the_event() -> None:
     assert "replace-one" in ACCOUNTANTS["rdp"].supports(SAMPLED, REPLACE)
     assert "RepeatAndSelectDpEvent" in ACCOUNTANTS["pillar"].supports(SELECTION, ADD)
     assert "Gaussian" in ACCOUNTANTS["analytic_gaussian"].supports(SAMPLED, ADD)
+
+
+@pytest.mark.parametrize(("epsilon", "times", "delta"), [(8.0, 10, 1e-5), (4.0, 10, 1e-3), (3.0, 20, 1e-5), (30.0, 2, 1e-3)])
+def test_a_grid_that_loses_large_steps_is_refused(epsilon: float, times: int, delta: float) -> None:
+    """prv-accountant says ε ≤ 0 for the first, of which ε > 75 can be shown by an attack, and 32.2 for 39.99 of the second."""
+    event = ledger.repeated(events.ExponentialMechanismEvent(epsilon, 2 * epsilon), times)
+    with pytest.raises(UnsupportedError, match="too coarse"):
+        accounting.epsilon(event, delta=delta, relation=ADD, accountant="prv")
+    assert accounting.epsilon(event, delta=delta, relation=ADD).upper > 0.99 * epsilon * times

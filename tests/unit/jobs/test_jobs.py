@@ -786,6 +786,23 @@ def test_a_visitors_limit_is_that_of_the_job_and_of_no_process(still: Path, monk
         advanced(job_id)
 
 
+def test_a_visitor_stops_no_job_that_the_operator_asked_for_since(still: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever once asked for the same work, and stopped it, could stop it and forget it when the operator did."""
+    monkeypatch.setattr(jobs_process, "_start", lambda *_: None)
+    grid = {"kind": "sweep", "grid": {"dataset": "digits", "method": "pillar", "public_fraction": 0.1, "k": 3, "epsilon": 1.0}}
+    monkeypatch.setattr(visitors, "JOBS_ASKED", visitors.Jobs())
+    monkeypatch.setattr(visitors, "binds", lambda: True)
+    job_id = jobs.submit(grid)
+    assert jobs.cancel(job_id)
+    monkeypatch.setattr(visitors, "binds", lambda: False)
+    assert jobs.submit(grid) == job_id
+    monkeypatch.setattr(visitors, "binds", lambda: True)
+    for act in (jobs.cancel, jobs.retry, jobs.forget):
+        with pytest.raises(JobError, match="somebody else"):
+            act(job_id)
+    assert jobs.status(job_id).state == "queued"
+
+
 @pytest.mark.parametrize("grid", [None, {"dataset": "digits"}, {"dataset": "digits", "method": "pillar", "seed": None}])
 def test_grids_that_cannot_be_are_refused_when_submitted(still: Path, grid: Any) -> None:
     with pytest.raises(SettingError):

@@ -185,7 +185,10 @@ def test_odds_refuse_what_is_no_advantage(advantage: float) -> None:
         plots.odds_dots(pd.DataFrame({"advantage": [advantage]}))
 
 
-@pytest.mark.parametrize(("share", "words"), [(0.0535, "1 in 19."), (0.5, "1 in 2.0."), (0.0012, "1 in 830."), (0.0, "Not one.")])
+@pytest.mark.parametrize(
+    ("share", "words"),
+    [(0.0535, "1 in 18."), (0.5, "1 in 2.0."), (0.0012, "1 in 830."), (0.1007, "1 in 9.9."), (1 / 57.4, "1 in 57."), (0.0, "Not one.")],
+)
 def test_odds_in_words(share: float, words: str) -> None:
     assert plots.one_in(share) == words
 

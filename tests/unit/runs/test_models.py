@@ -51,6 +51,18 @@ def test_seeded_runs_are_not_exported(split, tmp_path):
     assert not (tmp_path / "model.zip").exists()
 
 
+def test_a_seeded_run_of_much_noise_is_not_exported_and_its_statement_names_the_release(split, tmp_path):
+    """At σ = 10⁶ ε is 0 but for δ: "no private row was read", and the seed that takes the noise away was no hindrance."""
+    record = pc.run("pillar_one_shot", split, noise_multiplier=1e6)
+    assert record.guarantee.epsilon.upper == 0.0
+    with pytest.raises(UnsupportedError, match="known seed"):
+        pc.save_model(record, tmp_path / "model.zip", classes=split.features.classes)
+    text = pc.statement(record).text
+    assert text.startswith("NOT FOR RELEASE")
+    assert "no private row was read" not in text
+    assert "no private row was read" in pc.statement(pc.run("only_public", split)).text
+
+
 @pytest.mark.parametrize("content", [b"", b"PK\x05\x06" + b"\0" * 18, b"not a zip at all"])
 def test_other_files_are_refused(content, tmp_path):
     path = tmp_path / "model.zip"
