@@ -1,7 +1,7 @@
 """What pages keep in memory: resources of Streamlit's, shared and never changed; of those made of rows, forgetting takes out one set's.
 
 Visitors are asked here for their share before something is made (`shares`), unless it `is_free`: what only reads or draws, so that what ran
-before is shown to whoever has nothing left.
+before is shown to whoever has nothing left. Rows are read in a turn all the same: they may be large, and made anew.
 """
 
 import contextlib
@@ -24,7 +24,7 @@ def kept(*, max_entries: int, show_spinner: str | bool = False, is_free: bool = 
     """As `st.cache_resource`."""
 
     def decorate(make: Callable[P, T]) -> Callable[P, T]:
-        cached = _cached(make, max_entries, show_spinner, is_free)
+        cached = _cached(make, max_entries, show_spinner, contextlib.nullcontext if is_free else shares.turn)
         return functools.wraps(make)(lambda *given, **named: shares.found(lambda: cached(*given, **named)))
 
     return decorate
@@ -36,7 +36,7 @@ def of_rows(
     """As `kept`, for what is made of the sets that the arguments name; or of files that the asker brings (`of_files`)."""
 
     def decorate(make: Callable[P, T]) -> Callable[P, T]:
-        cached = _cached(make, max_entries, show_spinner, is_free)
+        cached = _cached(make, max_entries, show_spinner, functools.partial(shares.turn, is_asked=not is_free))
         unhashed = [name.startswith("_") for name in inspect.signature(make).parameters]
         made: dict[tuple[Any, ...], frozenset[str]] = {}
         _KEPT.append((cached.clear, made))
@@ -60,10 +60,12 @@ def of_rows(
     return decorate
 
 
-def _cached(make: Callable[P, T], max_entries: int, show_spinner: str | bool, is_free: bool) -> Any:
+def _cached(
+    make: Callable[P, T], max_entries: int, show_spinner: str | bool, around: Callable[[], contextlib.AbstractContextManager[None]]
+) -> Any:
     @functools.wraps(make)
     def made(*given: P.args, **named: P.kwargs) -> T:
-        with contextlib.nullcontext() if is_free else shares.turn():
+        with around():
             return make(*given, **named)
 
     return st.cache_resource(max_entries=max_entries, show_spinner=show_spinner)(made)

@@ -106,7 +106,11 @@ class UsedUpError(UnsupportedError):
 
 
 class _NewError(Exception):
-    """What is looked for is in no cache."""
+    """What is looked for is in no cache; `is_asked`, whether a share is asked for before it is made."""
+
+    def __init__(self, *, is_asked: bool) -> None:
+        super().__init__()
+        self.is_asked = is_asked
 
 
 def ask(what: str = "run") -> None:
@@ -132,34 +136,39 @@ def found(read: Callable[[], T]) -> T:
     _THREAD.has_turn = False
     try:
         return read()
-    except _NewError:
-        pass
+    except _NewError as new:
+        is_asked = new.is_asked
     finally:
         del _THREAD.has_turn
-    with turn():
+    with turn(is_asked=is_asked):
         return read()
 
 
 @contextlib.contextmanager
-def turn() -> Iterator[None]:
-    """Around what a visitor has computed anew; for everybody else, and within another turn, nothing.
+def turn(*, is_asked: bool = True) -> Iterator[None]:
+    """Around what a visitor has computed anew; for everybody else nothing. Within another turn, what that did not ask for is asked for.
 
     Raises:
-        UsedUpError: as `ask`.
+        UsedUpError: as `ask`, unless not `is_asked`: rows are read for whoever waits a turn for them.
     """
     has_turn = getattr(_THREAD, "has_turn", None)
+    if has_turn is False and visitors.binds():
+        raise _NewError(is_asked=is_asked)
     if has_turn or not visitors.binds():
+        if has_turn and is_asked and not _THREAD.is_asked:
+            ask()
+            _THREAD.is_asked = True
         yield
         return
-    if has_turn is False:
-        raise _NewError
-    ask()
+    if is_asked:
+        ask()
     who, (waiting, seconds) = owners.own_id(), TURNS.foreseen()
     with contextlib.ExitStack() as held:
         with st.spinner(f"{waiting} before you: about {seconds:.0f} s …") if waiting else contextlib.nullcontext():
             held.enter_context(TURNS.taken(who))
-        ask()  # again: what the visitor had when the wait began, other pages of the same may have used
-        _THREAD.has_turn = True
+        if is_asked:
+            ask()  # again: what the visitor had when the wait began, other pages of the same may have used
+        _THREAD.has_turn, _THREAD.is_asked = True, is_asked
         try:
             yield
         finally:

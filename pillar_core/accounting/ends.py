@@ -143,6 +143,8 @@ def window_for(moments: Moments, saddle: Saddle, depth: float, grid: Grid, steps
     if not (h > 0 and high > low and math.isfinite((high - low) / h)):
         return None
     size = min(max(2 ** math.ceil(math.log2((high - low) / h)), SMALLEST_SIZE), LARGEST_SIZE)
+    if max(-low, high) * size >= 2**52 * (high - low):
+        return None
     return Window(saddle.theta, (high - low) / size, low, high, size)
 
 

@@ -1,7 +1,8 @@
 """Privacy random variables of Microsoft's `prv_accountant`: rigorous bounds under add/remove, for its own direction.
 
 It composes the pair (sampled, not sampled) only, the larger of the two directions in every case we compared. Its grid does not hold losses
-of a few large steps (ten pure releases of ε = 8 came out as ε = 0): an answer below what is certified from below is refused.
+of a few large steps (ten pure releases of ε = 8 came out as ε = 0): pure releases are refused, and so is an answer below what is certified
+from below.
 """
 
 import math
@@ -27,13 +28,13 @@ def _bounds(events: ElementaryEvents, delta: float) -> EpsilonBounds:
     stretch = math.sqrt(sum(counts) / 2 * math.log(12 / delta_error))
     eps_error = max(RELATIVE_EPS_ERROR * rough, width / LARGEST_GRID * stretch, 1e-9)
     for _ in range(3):
-        accountant = PRVAccountant(
-            prvs=[_variable(release) for release in events.releases],
-            max_self_compositions=counts,
-            eps_error=eps_error,
-            delta_error=delta_error,
-        )
         try:
+            accountant = PRVAccountant(
+                prvs=[_variable(release) for release in events.releases],
+                max_self_compositions=counts,
+                eps_error=eps_error,
+                delta_error=delta_error,
+            )
             lower, estimate, upper = accountant.compute_epsilon(delta, counts)
         except (RuntimeError, ValueError) as error:
             raise UnsupportedError(f"prv-accountant could not compute ε here: {error}") from error
@@ -42,22 +43,20 @@ def _bounds(events: ElementaryEvents, delta: float) -> EpsilonBounds:
             break
         eps_error = finer
     least = ACCOUNTANTS["pillar"].epsilon_of(events, delta=delta).lower
-    if not upper >= least:
+    if not max(0.0, upper) >= least:
         raise UnsupportedError(f"prv-accountant's grid is too coarse here: it says ε ≤ {upper:.4g}, and ε is at least {least:.4g}")
     return EpsilonBounds(max(0.0, lower), max(0.0, estimate), max(0.0, upper))
 
 
 def _variable(release: ElementaryRelease) -> Any:
-    from prv_accountant import ApproximateDPMechanism, GaussianMechanism, LaplaceMechanism, PoissonSubsampledGaussianMechanism
+    from prv_accountant import GaussianMechanism, LaplaceMechanism, PoissonSubsampledGaussianMechanism
 
     match release.kind:
         case Kind.GAUSSIAN if release.is_full_gaussian:
             return GaussianMechanism(1 / release.loss)
         case Kind.GAUSSIAN:
             return PoissonSubsampledGaussianMechanism(release.sampling_probability, 1 / release.loss)
-        case Kind.LAPLACE:
-            return LaplaceMechanism(release.loss)
-    return ApproximateDPMechanism(release.loss, release.delta)
+    return LaplaceMechanism(release.loss)
 
 
 def _refusal(events: ElementaryEvents) -> str:
@@ -66,6 +65,8 @@ def _refusal(events: ElementaryEvents) -> str:
     if events.relation is REPLACE_ONE:
         return "prv-accountant's random variables are for add/remove neighbours"
     for release in events.releases:
+        if release.kind not in (Kind.GAUSSIAN, Kind.LAPLACE):
+            return f"prv-accountant's grid loses much of what is lost by an {release.kind.value}"
         if release.sampling_probability < 1 and release.kind is not Kind.GAUSSIAN:
             return f"prv-accountant has no random variable for a Poisson-sampled {release.kind.value}"
     return ""

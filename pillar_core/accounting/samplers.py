@@ -88,7 +88,7 @@ def sampler_cost(
                 found = EpsilonBounds(0.0, *(min(found.upper, unsampled.upper),) * 2)
                 known = "A row replaced by an empty one, or a full release a step, whichever is less: sound, loose."
         case "random_allocation" if neighbours is ADD_OR_REMOVE_ONE:
-            found, known = bound(repeated(allocated(noise_multiplier, math.floor(1 / sampling_probability + 1e-9)), passes)), ALLOCATED
+            found, known = bound(repeated(allocated(noise_multiplier, batches(sampling_probability)), passes)), ALLOCATED
         case _:
             found = dataclasses.replace(bound(full), lower=0.0)
             known = f"{SHUFFLED} Here each row enters {passes}."
@@ -99,7 +99,7 @@ def sampler_cost(
 
 def epochs(*, sampling_probability: Annotated[float, SAMPLING_PROBABILITY], steps: Annotated[int, STEPS_TAKEN]) -> int:
     """Passes over the data that `steps` shuffled batches begin, if incomplete batches are dropped: ⌈steps / ⌊1/q⌋⌉."""
-    return math.ceil(steps / math.floor(1 / sampling_probability + 1e-9))
+    return math.ceil(steps / batches(sampling_probability))
 
 
 def _fixed_size(noise_multiplier: float, sampling_probability: float, steps: int) -> DpEvent:
@@ -108,3 +108,8 @@ def _fixed_size(noise_multiplier: float, sampling_probability: float, steps: int
     whole = 10**9
     batch = math.ceil(sampling_probability * whole - 1e-6)
     return repeated(dp_event.SampledWithoutReplacementDpEvent(whole, batch, dp_event.GaussianDpEvent(noise_multiplier)), steps)
+
+
+def batches(sampling_probability: float) -> int:
+    """Whole batches of a share of the rows, whose quotient was rounded once or twice."""
+    return math.floor(1 / sampling_probability * (1 + 2e-15))

@@ -127,7 +127,20 @@ def _read_parquet(content: io.BytesIO | Path) -> Any:
     columns = [field.name for field in schema if pyarrow.types.is_string(field.type) or pyarrow.types.is_large_string(field.type)]
     table = pyarrow.parquet.read_table(content, read_dictionary=columns)
     table.validate(full=True)
-    return table.to_pandas().astype(dict.fromkeys(columns, object))
+    once = [name for name, kind in zip(table.column_names, table.schema.types, strict=True) if pyarrow.types.is_dictionary(kind)]
+    check_unpacked("the parquet table", sum(_letters(table[name]) for name in once), content, most=LARGEST)
+    return table.to_pandas().astype(dict.fromkeys({*columns, *once}, object))
+
+
+def _letters(column: Any) -> int:
+    """The bytes of all words of a column that holds each of them once."""
+    import pyarrow.compute
+
+    total = 0
+    for chunk in column.chunks:
+        if pyarrow.types.is_string(chunk.type.value_type) or pyarrow.types.is_large_string(chunk.type.value_type):
+            total += pyarrow.compute.sum(pyarrow.compute.binary_length(chunk.dictionary).cast("int64").take(chunk.indices)).as_py() or 0
+    return total
 
 
 def without_row_numbers(frame: Any, notes: list[str]) -> Any:

@@ -135,9 +135,10 @@ def decoded(parts: Sequence[Sequence[Picture]], pixel_format: PixelFormat, *, ke
         key: names the content in the store, for rows too many for memory; None keeps them until the process ends.
 
     Raises:
-        DataError: more than 1 % of the files do not decode.
+        DataError: more than 1 % of the files do not decode, or rows of a zip are far more than its bytes.
         StoreError: no room on the disk of the cache.
     """
+    check_pixels([picture for part in parts for picture in part], [pixel_format] * sum(map(len, parts)))
     is_large = scratch.is_large((sum(map(len, parts)), *pixel_format.shape))
     name = None if key is None or not is_large else key
     pairs = None if name is None else _stored(name, len(parts))

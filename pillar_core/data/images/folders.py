@@ -16,6 +16,11 @@ from pillar_core.data.wording import listed
 from pillar_core.errors import DataError
 from pillar_core.fingerprint import fingerprint
 
+MOST_SCANS, SCAN, MOST_TEXT = 100, b"\xff\xda", 2**20
+"""Passes over its pixels of a JPEG in a zip, what begins one (coded pixels hold it nowhere), and bytes of text beside those of a PNG.
+
+A few packed bytes may ask for a million of them.
+"""
 FORMATS = ("PNG", "JPEG", "BMP", "GIF", "TIFF", "WEBP", "PPM")
 """What Pillow may take a file for, whatever its ending: for PostScript, say, it would start another program."""
 SPLITS = {"train": False, "training": False, "test": True, "testing": True}
@@ -60,9 +65,12 @@ class Member:
 
     @contextlib.contextmanager
     def _image(self) -> Iterator[Any]:
-        from PIL import Image
+        from PIL import Image, PngImagePlugin
 
+        PngImagePlugin.MAX_TEXT_MEMORY = PngImagePlugin.MAX_TEXT_CHUNK = MOST_TEXT
         with self.stream() as file, Image.open(file, formats=FORMATS) as image:
+            if image.format == "JPEG" and isinstance(file, io.BytesIO) and file.getvalue().count(SCAN) > MOST_SCANS:
+                raise ValueError(f"more than {MOST_SCANS} scans")
             yield image
 
 

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 import numpy as np
 
 from pillar_core import accounting
-from pillar_core.accounting.samplers import sampler_cost
+from pillar_core.accounting.samplers import batches, sampler_cost
 from pillar_core.errors import PillarError, SettingError, UnsupportedError
 from pillar_core.studies.check.formulas import RELATIONS, Reported, noise_for, reported_by, solved_noise
 from pillar_core.studies.check.script import Reading, Value, read_script
@@ -208,7 +208,7 @@ def _run(counted: Mapping[str, Any], sampler: str) -> dict[str, Any]:
     """Batch share, steps and δ as `sampler` walks them: in whole passes where a row enters each pass once."""
     share, steps = counted["sampling_probability"], counted["steps"]
     if "epochs" in counted and sampler in ("shuffled", "random_allocation"):
-        steps = math.ceil(counted["epochs"]) * math.floor(1 / share + 1e-9)
+        steps = math.ceil(counted["epochs"]) * batches(share)
     return {"sampling_probability": share, "steps": steps, "delta": counted["delta"]}
 
 

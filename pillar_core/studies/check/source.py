@@ -81,12 +81,8 @@ class Script:
             for target in (node.targets if isinstance(node, ast.Assign) else [node.target])
             if isinstance(target, ast.Name) and self.bound[target.id] == 1
         }
-        self.schedules = {
-            name
-            for name, given in self.assigned.items()
-            for one in given
-            if isinstance(one, ast.Call) and "lr_scheduler" in f"{self.origins.get(root(one.func), '')}.{ast.unparse(one.func)}"
-        }
+        are_schedules = {id(call): self._is_of_schedules(call) for call in self.calls}
+        self.schedules = {name for name, given in self.assigned.items() if any(are_schedules.get(id(one)) for one in given)}
         known = [call for call in self.calls if CALLS.get(self.called(call), {}).get("set_up")]
         set_ups = [call for call in known if self.called(call) != "make_private" or not call.args]  # JAX-Privacy's takes a config
         statements = [call for call in self.calls if self.called(call).startswith("compute_dp_sgd_privacy")]
@@ -100,11 +96,12 @@ class Script:
         """The known name of what is called, import aliases resolved; "" for what this text or another package defines."""
         start, name = root(call.func), named(call.func)
         if start in self.origins:
-            whole = f"{self.origins[start]}{ast.unparse(call.func).removeprefix(start)}".split(".")
-            if whole[0] not in CALLS["words"]["known"] or self.bound[start] > 1:
+            parts = self.origins[start].split(".")
+            package = parts[0]
+            if package not in CALLS["words"]["known"] or self.bound[start] > 1:
                 return ""
-            name = whole[-1]
-            if name == "PrivacyEngine" and whole[0] in ("fastDP", "private_transformers"):
+            name = parts[-1] if isinstance(call.func, ast.Name) else name
+            if name == "PrivacyEngine" and package in ("fastDP", "private_transformers"):
                 return "FastPrivacyEngine"
         elif isinstance(call.func, ast.Name) and self.bound[name]:
             return ""
@@ -165,6 +162,12 @@ class Script:
                     return None
                 entered.add(node.name)
                 node = site
+
+    def _is_of_schedules(self, call: ast.Call) -> bool:
+        names, node = self.origins.get(root(call.func), "").split("."), call.func
+        while isinstance(node, ast.Attribute):
+            names, node = [*names, node.attr], node.value
+        return "lr_scheduler" in names
 
     def is_schedule(self, call: ast.Call) -> bool:
         """Whether a method belongs to a schedule of the learning rate."""

@@ -183,6 +183,14 @@ def test_why_words_name_the_library_and_the_event() -> None:
 def test_a_grid_that_loses_large_steps_is_refused(epsilon: float, times: int, delta: float) -> None:
     """prv-accountant says ε ≤ 0 for the first, of which ε > 75 can be shown by an attack, and 32.2 for 39.99 of the second."""
     event = ledger.repeated(events.ExponentialMechanismEvent(epsilon, 2 * epsilon), times)
-    with pytest.raises(UnsupportedError, match="too coarse"):
+    with pytest.raises(UnsupportedError, match="grid loses"):
         accounting.epsilon(event, delta=delta, relation=ADD, accountant="prv")
     assert accounting.epsilon(event, delta=delta, relation=ADD).upper > 0.99 * epsilon * times
+
+
+@pytest.mark.parametrize(("epsilon", "times"), [(38.0, 3), (40.0, 3), (80.0, 3), (110.0, 4), (70.0, 7), (700.0, 2)])
+def test_losses_beyond_every_lattice_have_the_sum_as_their_upper_end(epsilon: float, times: int) -> None:
+    """A division by zero, or an overflow, before: no step of the lattice can be told from 0 there."""
+    event = ledger.repeated(events.ExponentialMechanismEvent(epsilon, 2 * epsilon), times)
+    found = accounting.epsilon(event, delta=1e-5, relation=ADD)
+    assert 0.99 * epsilon * times < found.upper <= epsilon * times

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from PIL import Image
+from PIL import Image, PngImagePlugin
 
 from pillar_core.data import dry_run, load_candidate, load_images, read_images
 from pillar_core.data.images import folders
@@ -213,6 +213,37 @@ def test_pixels_of_a_zip_count_as_what_it_unpacks_to(monkeypatch: pytest.MonkeyP
         for read in (read_images, load_candidate) if name else (load_images, load_candidate):
             with pytest.raises(DataError, match="the images of the zip would unpack to"):
                 read(source, filename=name) if name else read(source)
+
+
+def test_rows_of_one_size_count_as_what_a_zip_unpacks_to(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Heights, widths and colour are common to all by themselves: 7 kB of tall, wide and coloured files became 6 GB of rows."""
+    sides = [(1, 300), (300, 1), (300, 300)]
+    content = _zip({f"c{number % 2}/{number}.png": _png(0, sides[number % 3], "RGB" if number == 0 else "L") for number in range(24)})
+    monkeypatch.setattr("pillar_core.data.parts.ALWAYS_UNPACKED", 2 * 10**6)
+    monkeypatch.setattr("pillar_core.data.parts.TIMES_UNPACKED", 1)
+    monkeypatch.setattr("pillar_core.data.images.decoding.pixels", None)  # nothing is decoded
+    with pytest.raises(DataError, match="the images of the zip would unpack to"):
+        read_images(content, filename="a.zip")
+
+
+def test_images_that_take_much_to_read_from_few_bytes_count_as_unreadable() -> None:
+    """A million empty scans of a JPEG are 15 kB in a zip and an hour's work; texts beside a PNG unpack to 64 MB an image."""
+    stream = io.BytesIO()
+    Image.new("L", (64, 64), 128).save(stream, "jpeg", progressive=True)
+    content = stream.getvalue()
+    place = content.rfind(b"\xff\xda")
+    scan = content[place : place + 2 + int.from_bytes(content[place + 2 : place + 4], "big")]
+    scans = {f"c{number % 2}/{number}.jpg": content[:-2] + scan * 200 + content[-2:] for number in range(4)}
+    stream, said = io.BytesIO(), PngImagePlugin.PngInfo()
+    for number in range(4):
+        said.add_text(f"t{number}", "x" * 10**6, zip=True)
+    Image.new("L", (8, 8)).save(stream, "png", pnginfo=said)
+    texts = {f"c{number % 2}/{number}.png": stream.getvalue() for number in range(4)}
+    for files in (scans, texts):
+        with pytest.raises(DataError, match="4 of 4 images do not decode"):
+            read_images(_zip(files), filename="a.zip")
+    ordinary = {f"c{number % 2}/{number}.jpg": content for number in range(10)}
+    assert len(read_images(_zip(ordinary), filename="a.zip").x_train) == 8
 
 
 def test_only_the_formats_that_endings_name_are_opened(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -402,5 +402,7 @@ def test_set_ups_and_what_they_take_cost_each_once(monkeypatch):
     unparsed = []
     monkeypatch.setattr(ast, "unparse", lambda node, unparse=ast.unparse: unparsed.append(node) or unparse(node))
     read_script(OPACUS.format("", "1.0", "") + "\n" + "a = b.c()\n" * 900 + "a.step()\n" * 900)
+    read_script("x = 1\n" + ", ".join(f"a{i}" for i in range(2_000)) + " = f(b.c())(1)\n" + OPACUS.format("", "1.0", ""))
+    read_script("import opacus as o\no(" + ", ".join(["1"] * 5_000) + ")" + "()" * 60)
     assert len(unparsed) < 10_000
     assert len(Script(ast.parse(text)).set_ups) == 3
