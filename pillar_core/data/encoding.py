@@ -98,18 +98,8 @@ def rows_of_persons(frame: Any, column: str, *, most: int, public: Sequence[Any]
     Raises:
         DataError: a row that names nobody, names that could be one person's or cannot be told apart, or nobody is left.
     """
-    persons = _alike(frame[column])
-    unnamed = np.flatnonzero(persons == "")
-    if len(unnamed):
-        raise DataError(f"column {column!r} is empty in rows {listed(unnamed)}: say whose they are, or take them out.")
-    named = frame.assign(**{column: frame[column].astype(str).str.strip()})
-    written = named[column].drop_duplicates()
-    several = written[persons[written.index].duplicated(keep=False)]
-    if len(several):
-        ways = listed(map(repr, sorted(several, key=str.casefold)))
-        raise DataError(
-            f"column {column!r} holds {ways}: write each person in one way, unseen signs too, and two persons in different words."
-        )
+    written, persons = names_of_persons(frame[column])
+    named = frame.assign(**{column: written})
     named = named[~persons.isin([one for table in public if column in table for one in _alike(table[column])])]
     if not len(named):
         raise DataError(f"every person of column {column!r} has public rows, too, and none is left whom ε could protect.")
@@ -118,6 +108,26 @@ def rows_of_persons(frame: Any, column: str, *, most: int, public: Sequence[Any]
         sides = named[split].astype(str).str.strip().str.lower()
         named = named[sides == sides.groupby(named[column]).transform("first")]
     return named[named.groupby(column).cumcount() < most].reset_index(drop=True)
+
+
+def names_of_persons(names: Any) -> tuple[Any, Any]:
+    """(the name of each row's person as it is written, the same without what those of one person may differ in).
+
+    Raises:
+        DataError: a row that names nobody, names that could be one person's or cannot be told apart.
+    """
+    persons, written = _alike(names), names.astype(str).str.strip()
+    unnamed = np.flatnonzero(persons == "")
+    if len(unnamed):
+        raise DataError(f"column {names.name!r} is empty in rows {listed(unnamed)}: say whose they are, or take them out.")
+    first = written.drop_duplicates()
+    several = first[persons[first.index].duplicated(keep=False)]
+    if len(several):
+        ways = listed(map(repr, sorted(several, key=str.casefold)))
+        raise DataError(
+            f"column {names.name!r} holds {ways}: write each person in one way, unseen signs too, and two persons in different words."
+        )
+    return written, persons
 
 
 def _alike(names: Any) -> Any:

@@ -111,6 +111,8 @@ def _choice(record: RunRecord) -> str:
 def _sampling(record: RunRecord) -> str:
     if any("in one at random" in event for event in describe(_run_event(record))):
         return "each row enters one step of every pass over the rows, drawn by itself and kept secret"
+    if record.settings.get("variant") == "as_printed":
+        return "each step draws one row at random, which is counted by a bound of its own"
     is_poisson = any("Poisson sample" in event for event in record.guarantee.events)
     return "each row enters a step by its own secret coin" if is_poisson else "none, all rows enter every step"
 

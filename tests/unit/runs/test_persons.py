@@ -1,5 +1,6 @@
 """Persons with several rows: who is on which side, how many rows are kept, and that ε, noise and statement are a person's."""
 
+import argparse
 import dataclasses
 
 import numpy as np
@@ -7,6 +8,7 @@ import pytest
 
 import pillar_core as pc
 from pillar_core import accounting, ledger, store
+from pillar_core.commands.options import _persons
 from pillar_core.data import uploads
 from pillar_core.data.encoding import OF_PERSONS
 from pillar_core.errors import DataError, SettingError, UnsupportedError
@@ -102,6 +104,27 @@ def test_the_command_reads_a_file_of_persons(tmp_path, capsys):
     assert main([*asked, "--persons", str(tmp_path / "nobody.txt")]) != 0
     assert main([*asked, "--rows-per-person", "3"]) != 0
     assert "--persons" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [("P0\np0\nP1\n", "write each person in one way"), ("P0\nP\u200b0\nP1\n", "unseen signs"), ("P0\n\nP1\n", "is empty in rows 1")],
+)
+def test_a_file_of_persons_names_each_in_one_way(tmp_path, text, message):
+    """The mark that Excel writes before a text made another person of the first row: both rows of P0 counted where one may."""
+    path = tmp_path / "persons.txt"
+    path.write_text("P0\nP0\nP1\n", encoding="utf-8-sig")
+    assert _persons(argparse.Namespace(persons=str(path))) == ["P0", "P0", "P1"]
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(DataError, match=message):
+        _persons(argparse.Namespace(persons=str(path)))
+
+
+@pytest.mark.parametrize("nobody", [np.nan, "", " "])
+def test_a_row_that_names_nobody_is_refused(nobody):
+    features, persons = _brought()
+    with pytest.raises(DataError, match=f"the first is row {ROWS - 1}"):
+        pc.split(features, persons=np.array([*map(type(nobody), persons[:-1]), nobody]))
 
 
 def test_what_the_store_keeps_of_a_run_is_still_a_persons(monkeypatch, tmp_path):
