@@ -92,7 +92,7 @@ def _by_person(persons: Array | None, most: int, n_rows: int) -> tuple[Array, Ar
         raise SettingError(f"rows_per_person must be from 1 to {MOST_ROWS}; got {most!r}.")
     if np.shape(persons) != (n_rows,):
         raise DataError(f"persons must name the person of each of the {n_rows} train rows; got shape {np.shape(persons)}.")
-    nobody = [row for row, name in enumerate(np.asarray(persons).tolist()) if name is None or name != name or not str(name).strip()]
+    nobody = [row for row, name in enumerate(persons) if isinstance(name, str) and not name.strip()]
     if nobody:
         raise DataError(f"persons name nobody in {len(nobody):,} rows, the first is row {nobody[0]}: say whose they are, or take them out.")
     _, first, number = np.unique(np.asarray(persons).astype(str), return_index=True, return_inverse=True)
