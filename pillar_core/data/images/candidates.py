@@ -38,6 +38,8 @@ def load_candidate(source: str | Path | bytes, *, filename: str = "") -> Dataset
 
 def _npz_images(source: str | Path | bytes) -> tuple[Array | None, tuple[str, ...]]:
     arrays, _ = arrays_of(opened(source), also=("x", "images"))
+    if {"persons", "rows_per_person"} & set(arrays):  # without them each row would count as a person's only one
+        return None, ()
     rows = next((np.asarray(arrays[key]) for key in ("x_train", "x", "images") if key in arrays), None)
     is_images = rows is not None and rows.dtype == np.uint8 and (rows.ndim == 3 or (rows.ndim == 4 and rows.shape[3] == 3)) and len(rows)
     return (rows if is_images else None), ("Taken without labels.",)
