@@ -140,11 +140,6 @@ class Persons:
         if type(self.most) is not int or not 1 <= self.most <= MOST_ROWS:
             raise DataError(f"rows_per_person must be a whole number from 1 to {MOST_ROWS}; got {shown(self.most)}.")
 
-    @classmethod
-    def named(cls, names: Array, most: int) -> "Persons":
-        """With numbers in place of names, which nothing needs."""
-        return cls(np.unique(names, return_inverse=True)[1], most)
-
     def at(self, rows: Array) -> "Persons":
         """Whose those of the train rows are."""
         return Persons(self.of[rows], self.most)
@@ -168,6 +163,9 @@ class Dataset:
     stored_rows: tuple[str, ...] = ()
     """Keys of the store's arrays that hold these rows decoded: they go when the data set is forgotten."""
     persons: Persons | None = dataclasses.field(default=None, compare=False)
+
+    def __post_init__(self) -> None:
+        _check_persons(self.persons, self.x_train)
 
     def __repr__(self) -> str:
         """Name and shapes: no row, no label."""
@@ -210,6 +208,9 @@ class FeatureSet:
     images: Dataset | None = dataclasses.field(default=None, compare=False)
     known: Mapping[str, Any] = dataclasses.field(default_factory=dict, compare=False)
     persons: Persons | None = dataclasses.field(default=None, compare=False)
+
+    def __post_init__(self) -> None:
+        _check_persons(self.persons, self.x_train)
 
     def __repr__(self) -> str:
         """Name, backbone and shapes: no row, no label."""
@@ -398,6 +399,11 @@ class SemiPrivateSplit:
         other += () if self.rows_per_person is None else (self.rows_per_person,)
         parts = (self.private, self.validation, self.public_x, self.public_y, self.text_embeddings)
         return fingerprint(self.features.fingerprint, *parts, *other)
+
+
+def _check_persons(persons: Persons | None, rows: Array) -> None:
+    if persons is not None and len(persons.of) != len(rows):
+        raise DataError(f"persons must name the person of each of the {len(rows):,} train rows; got {len(persons.of):,}.")
 
 
 def _declared(persons: Persons | None) -> tuple[Any, ...]:

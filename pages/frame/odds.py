@@ -8,7 +8,7 @@ import pillar_core as pc
 from pages.frame.settings import Settings
 from pillar_core import accounting, plots
 from pillar_core.data import uploads
-from pillar_core.data.encoding import OF_PERSONS
+from pillar_core.data.persons import OF_PERSONS
 from pillar_core.data.uploads import Upload
 from pillar_core.runs.statement import spent_event
 from pillar_core.types import RunRecord

@@ -12,7 +12,6 @@ from pillar_core.backbones.names import literal
 from pillar_core.backbones.text import text_embeddings
 from pillar_core.data import DATASETS
 from pillar_core.data.cards import default_backbone
-from pillar_core.data.encoding import names_of_persons
 from pillar_core.data.parts import place_of
 from pillar_core.errors import DataError, SettingError
 from pillar_core.methods import METHODS
@@ -70,14 +69,10 @@ def _persons(options: argparse.Namespace) -> list[str] | None:
     path = getattr(options, "persons", None)
     if path is None:
         return None
-    import pandas as pd
-
     try:
-        lines = place_of(path).read_text(encoding="utf-8-sig").splitlines()
+        return place_of(path).read_text(encoding="utf-8-sig").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise DataError(f"the persons could not be read from {path} ({error}); name a text file with a line for each train row.") from error
-    names: list[str] = names_of_persons(pd.Series(lines, name=place_of(path).name, dtype=object))[0].tolist()
-    return names
 
 
 def _class_names(options: argparse.Namespace, features: FeatureSet) -> Any:

@@ -7,6 +7,7 @@ import math
 import tokenize
 import zipfile
 import zlib
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,7 @@ import numpy as np
 from pillar_core.arrays import Array
 from pillar_core.data import scratch
 from pillar_core.data.parts import Parts, check_unpacked
+from pillar_core.data.persons import persons_of
 from pillar_core.data.wording import listed
 from pillar_core.errors import DataError
 from pillar_core.store import codec
@@ -28,11 +30,10 @@ UNREADABLE = (*codec.UNREADABLE, TypeError, KeyError, RuntimeError, zlib.error, 
 
 
 def read_npz(content: io.BytesIO | Path) -> Parts:
-    """The arrays of a npz, by the names of `KEYS` (or medmnist's), without ever unpickling. Of the persons of the train rows, where the
-    file names them, `rows_per_person` rows count, or one.
+    """The arrays of a npz, by the names of `KEYS` (or medmnist's), without ever unpickling.
 
     Raises:
-        DataError: not a npz, pickled, truncated, too large, without x_train, or other persons than train rows.
+        DataError: not a npz, pickled, truncated, too large, without x_train; as `persons_in`.
     """
     arrays, others = arrays_of(content)
     arrays = {IMAGE_KEYS.get(key, key): value for key, value in arrays.items()}
@@ -43,7 +44,7 @@ def read_npz(content: io.BytesIO | Path) -> Parts:
     if "meta" in arrays:
         notes.append(f"Made by: {_meta(arrays['meta'])}")
     classes = None if "classes" not in arrays else np.atleast_1d(arrays["classes"]).tolist()
-    persons = _persons(arrays.get("persons"), arrays.get("rows_per_person"), arrays["x_train"].shape[:1])
+    persons = persons_in(arrays, arrays["x_train"])
     rows = (arrays["x_train"], arrays.get("y_train"), arrays.get("x_test"), arrays.get("y_test"))
     return Parts(*rows, classes, tuple(notes), persons=persons)
 
@@ -91,12 +92,16 @@ def _array(archive: zipfile.ZipFile, member: zipfile.ZipInfo, content: io.BytesI
         return scratch.on_disk(pieces, dtype, shape, order="F" if is_fortran else "C")
 
 
-def _persons(named: Array | None, most: Array | None, shape: tuple[int, ...]) -> Persons | None:
-    if named is None and most is None:
+def persons_in(arrays: Mapping[str, Array], rows: Array) -> Persons | None:
+    """Whose the train rows are that a npz holds, where it says so: of each person `rows_per_person` count, or one.
+
+    Raises:
+        DataError: see `persons_of`; how many count, and not whose they are.
+    """
+    if not {"persons", "rows_per_person"} & set(arrays):
         return None
-    if named is None or named.shape != shape or named.dtype.kind not in "iuSU":
-        raise DataError("persons must hold a number or a word for each train row: whose it is.")
-    return Persons.named(named, 1 if most is None else most.tolist())
+    most = arrays["rows_per_person"].tolist() if "rows_per_person" in arrays else 1
+    return persons_of(arrays.get("persons", ()), most, n_rows=len(np.atleast_1d(rows)))
 
 
 def _refuse_other_formats(content: io.BytesIO | Path) -> None:

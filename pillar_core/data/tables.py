@@ -20,6 +20,8 @@ LABEL_NAMES = ("label", "y")
 LONGEST_QUOTED = 80
 LONGEST_START = 200 * MOST_COLUMNS
 LARGEST = 16 * 2**30
+FEWEST_DISTINCT = 20
+"""A column with more values than these may name something, such as a person."""
 MOST_CLASSES, ROWS_A_CLASS = 50, 10
 """More label values than the first need as many rows each as the second: else they are numbers to predict."""
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from pillar_core import accounting, metrics, params, store
-from pillar_core.data.encoding import OF_PERSONS
+from pillar_core.data.persons import OF_PERSONS
 from pillar_core.engine import training_device
 from pillar_core.errors import BudgetError, DataError, LedgerError, SettingError, StoreError, UnsupportedError
 from pillar_core.fingerprint import fingerprint

@@ -11,12 +11,13 @@ from pillar_core.backbones import extraction
 from pillar_core.data import DATASETS, duplicates, load_dataset, uploads, visitors
 from pillar_core.data.cards import default_backbone
 from pillar_core.data.images.resizing import resized
-from pillar_core.errors import DataError
+from pillar_core.data.persons import persons_of
+from pillar_core.errors import DataError, SettingError
 from pillar_core.fingerprint import fingerprint
 from pillar_core.params import Seed
 from pillar_core.runs.loading import load_features
 from pillar_core.splits import split_features
-from pillar_core.types import Dataset, FeatureSet, SemiPrivateSplit
+from pillar_core.types import MOST_ROWS, Dataset, FeatureSet, SemiPrivateSplit
 
 SENT: dict[str, FeatureSet] = {}
 """Features by the fingerprint of name, backbone and settings that another machine sent to this process for its present task."""
@@ -51,6 +52,8 @@ def split(
         SettingError, DataError: see `split_features`; also where a public row that is not boolean is, bit by bit, a private one.
     """
     private = load_features(data)
+    if not 1 <= rows_per_person <= MOST_ROWS:
+        raise SettingError(f"rows_per_person must be from 1 to {MOST_ROWS}; got {rows_per_person!r}.")
     given, changes = (None, ()) if public is None else alike(load_features(public), private)
     parts = split_features(
         private,
@@ -59,8 +62,8 @@ def split(
         public=given,
         validation_fraction=validation_fraction,
         text_embeddings=text_embeddings,
-        persons=None if persons is None else np.asarray(persons),
-        rows_per_person=rows_per_person,
+        persons=None if persons is None else persons_of(persons, rows_per_person, n_rows=len(private.x_train)),
+        rows_per_person=None if rows_per_person == 1 else rows_per_person,
         seed=seed,
     )
     if not allow_overlap and len(parts.public_x) and not np.isin(parts.public_x, (0, 1)).all():  # boolean rows repeat by nature

@@ -5,7 +5,7 @@ import numpy as np
 from pillar_core import rng
 from pillar_core.arrays import Array
 from pillar_core.errors import DataError, SettingError
-from pillar_core.types import MOST_ROWS, FeatureSet, SemiPrivateSplit
+from pillar_core.types import FeatureSet, Persons, SemiPrivateSplit
 
 
 def split_features(
@@ -16,17 +16,17 @@ def split_features(
     public: FeatureSet | None = None,
     validation_fraction: float = 0.0,
     text_embeddings: Array | None = None,
-    persons: Array | None = None,
-    rows_per_person: int = 1,
+    persons: Persons | None = None,
+    rows_per_person: int | None = None,
     seed: int = 0,
 ) -> SemiPrivateSplit:
     """The split of `features` by at most one of three sources of public rows; none leaves every train row private.
 
     public_fraction: in (0, 1), of the train rows, stratified, at least one row a class. public_per_class: exactly that
     many. public: another set's train rows. Validation rows are carved from the rest.
-    persons: (n,) the person of each train row (default: the features' own, with their bound). A person is public, validation or private as
-    a whole, drawn and counted by their first row; of each private person the first `rows_per_person` rows are kept and the others used
-    nowhere. Of the features' own persons, 1 (the default) keeps as many as they declare.
+    persons: whose the train rows are (default: as the features declare). A person is public, validation or private as a whole, drawn and
+    counted by their first row; of each private person the first `rows_per_person` rows (default: as many as persons declare) are kept and
+    the others used nowhere.
 
     Raises:
         SettingError: more than one source, a fraction out of range, or rows_per_person without persons or above the declared bound.
@@ -38,24 +38,23 @@ def split_features(
         raise SettingError(f"give one of public_fraction, public_per_class and public; got {' and '.join(given)}.")
     if not 0 <= validation_fraction < 1:
         raise SettingError(f"validation_fraction must be in [0, 1); got {validation_fraction!r}.")
-    if persons is None and features.persons is not None:
-        persons, declared = features.persons.of, features.persons.most
-        rows_per_person = declared if rows_per_person == 1 else rows_per_person
-        if rows_per_person > declared:
-            raise SettingError(f"rows_per_person must be at most {declared}, as the data declare; got {rows_per_person}.")
-    if persons is None and rows_per_person != 1:
+    persons = persons or features.persons
+    if persons is None and rows_per_person is not None:
         raise SettingError(f"rows_per_person is {rows_per_person} and no row has a person: pass persons (--persons FILE), or leave it out.")
+    most = None if persons is None else rows_per_person or persons.most
+    if persons is not None and most is not None and most > persons.most:
+        raise SettingError(f"rows_per_person must be at most {persons.most}, as the data declare; got {most}.")
     generator = rng.stream(seed, "split")
     order = generator.permutation(len(features.x_train))
-    first, place = _by_person(persons, rows_per_person, len(order))
+    first, place = _by_person(persons, len(order))
     order = order[place[order] == 0]
     carved = _carved(features, order, public_fraction, public_per_class)
     rest = order[~np.isin(order, carved)] if len(carved) else order
     n_validation = round(validation_fraction * len(rest))
     validation, private = np.sort(rest[:n_validation]), np.sort(rest[n_validation:])
-    if persons is not None:
+    if most is not None:
         carved, validation = (np.flatnonzero(np.isin(first, rows)) for rows in (carved, validation))
-        private = np.flatnonzero(np.isin(first, private) & (place < rows_per_person))
+        private = np.flatnonzero(np.isin(first, private) & (place < most))
     if not len(private):
         raise DataError("no row is left private; lower public_fraction, public_per_class or validation_fraction.")
     public_x, public_y, notes = _public_rows(features, carved, public)
@@ -80,22 +79,15 @@ def split_features(
         notes,
         other_y=other_y,
         other_classes=other_classes,
-        rows_per_person=None if persons is None else rows_per_person,
+        rows_per_person=most,
     )
 
 
-def _by_person(persons: Array | None, most: int, n_rows: int) -> tuple[Array, Array]:
+def _by_person(persons: Persons | None, n_rows: int) -> tuple[Array, Array]:
     """(n,) the first row of each row's person, and (n,) how many rows of that person come before it."""
     if persons is None:
         return np.arange(n_rows), np.zeros(n_rows, dtype=np.int64)
-    if not 1 <= most <= MOST_ROWS:
-        raise SettingError(f"rows_per_person must be from 1 to {MOST_ROWS}; got {most!r}.")
-    if np.shape(persons) != (n_rows,):
-        raise DataError(f"persons must name the person of each of the {n_rows} train rows; got shape {np.shape(persons)}.")
-    nobody = [row for row, name in enumerate(persons) if isinstance(name, str) and not name.strip()]
-    if nobody:
-        raise DataError(f"persons name nobody in {len(nobody):,} rows, the first is row {nobody[0]}: say whose they are, or take them out.")
-    _, first, number = np.unique(np.asarray(persons).astype(str), return_index=True, return_inverse=True)
+    _, first, number = np.unique(persons.of, return_index=True, return_inverse=True)
     by_person = np.argsort(number, kind="stable")
     place = np.empty(n_rows, dtype=np.int64)
     place[by_person] = np.arange(n_rows) - np.searchsorted(number[by_person], number[by_person])

@@ -14,7 +14,7 @@ from page_reading import Start, linked, words
 from pages.frame.settings import Settings
 from pages.parts.data import wizard
 from pillar_core import accounting, store
-from pillar_core.data import encoding, uploads
+from pillar_core.data import persons, uploads
 from pillar_core.jobs import process
 from pillar_core.ledger import of_person
 from pillar_core.methods import METHODS
@@ -249,7 +249,7 @@ def test_of_a_person_one_row_is_kept_and_epsilon_is_a_persons(start: Start) -> N
     kept, public = (uploads.load(str(linked(app)[role])) for role in ("data", "public"))
     assert len(kept.x_train) + len(kept.x_test) + len(public.x_train) == 60
     assert kept.d == 1
-    assert encoding.OF_PERSONS in kept.notes
+    assert persons.OF_PERSONS in kept.notes
     sidebar = " ".join(str(item.proto.body) for item in app.get("html"))
     assert "a given person took part" in sidebar
     assert "one person added or removed" in sidebar

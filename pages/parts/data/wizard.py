@@ -11,7 +11,7 @@ from pages.frame import failures, local, memory, plain
 from pages.frame.settings import PART, Settings
 from pages.parts.data import brought
 from pages.parts.data.brought import FILE
-from pillar_core.data import encoding, files, reports, uploads
+from pillar_core.data import encoding, files, persons, reports, uploads
 from pillar_core.data.encoding import Column, Recipe
 from pillar_core.data.parts import Parts, opened
 from pillar_core.data.tables import frame_of, label_column, taken, without_row_numbers
@@ -44,7 +44,7 @@ def panel(private: brought.File, public: list[brought.File], settings: Settings)
     person, most = _person(frame, label)
     sources, unnamed = [(_frame(file.key, file), file.name) for file in public], []
     if person is not None:
-        n_rows, frame = len(frame), encoding.rows_of_persons(frame, person, most=most, public=[table for table, _ in sources])
+        n_rows, frame = len(frame), persons.rows_of_persons(frame, person, most=most, public=[table for table, _ in sources])
         unnamed = [Path(name).name for table, name in sources if person not in table or table[person].isna().any()]
         used = "the first row of each is" if most == 1 else f"the first {most} of each, {len(frame):,} rows, are"
         st.caption(f"{n_rows:,} rows of {frame[person].nunique():,} persons: {used} used, and ε protects a person.")
@@ -90,7 +90,7 @@ def panel(private: brought.File, public: list[brought.File], settings: Settings)
 def has_questions(private: brought.File) -> bool:
     """Whether a table holds columns other than numbers, or one that names persons with several rows."""
     frame = _frame(private.key, private)
-    return encoding.person_column(frame) is not None or any(
+    return persons.person_column(frame) is not None or any(
         one.kind != encoding.NUMBERS for one in encoding.columns_of(frame, label_column(frame, taken(frame, ("split",))))
     )
 
@@ -117,7 +117,7 @@ def _label(frame: Any) -> str | None:
 def _person(frame: Any, label: str) -> tuple[str | None, int]:
     """The column of persons, if any, and how many rows of one are used at most."""
     names = [str(name) for name in frame.columns if name not in (label, taken(frame, ("split",)))]
-    guess = encoding.person_column(frame[names])
+    guess = persons.person_column(frame[names])
     hint = "Images of a patient, visits of a customer: ε is then a person's. The first rows of each are used, none of one in a public file."
     person = st.selectbox(
         "Which column says whose row it is?",

@@ -4,11 +4,10 @@ from pathlib import Path
 
 import numpy as np
 
-from pillar_core.arrays import Array
 from pillar_core.data.images import decoding, folders
 from pillar_core.data.images.loading import read_images
-from pillar_core.data.npz import arrays_of
-from pillar_core.data.parts import opened
+from pillar_core.data.npz import arrays_of, persons_in
+from pillar_core.data.parts import Parts, opened
 from pillar_core.data.wording import listed
 from pillar_core.errors import DataError
 from pillar_core.types import Dataset
@@ -30,22 +29,21 @@ def load_candidate(source: str | Path | bytes, *, filename: str = "") -> Dataset
     try:
         return read_images(source, filename=filename)
     except DataError as refusal:
-        rows, notes = _npz_images(source) if name.lower().endswith(".npz") else _loose_images(source, name)
-        if rows is None:
+        found = _npz_images(source) if name.lower().endswith(".npz") else _loose_images(source, name)
+        if found is None:
             raise refusal
-    return Dataset(Path(name).stem, rows, None, title=Path(name).stem, notes=notes)
+    return Dataset(Path(name).stem, found.x_train, None, title=Path(name).stem, notes=found.said, persons=found.persons)
 
 
-def _npz_images(source: str | Path | bytes) -> tuple[Array | None, tuple[str, ...]]:
+def _npz_images(source: str | Path | bytes) -> Parts | None:
     arrays, _ = arrays_of(opened(source), also=("x", "images"))
-    if {"persons", "rows_per_person"} & set(arrays):  # without them each row would count as a person's only one
-        return None, ()
     rows = next((np.asarray(arrays[key]) for key in ("x_train", "x", "images") if key in arrays), None)
-    is_images = rows is not None and rows.dtype == np.uint8 and (rows.ndim == 3 or (rows.ndim == 4 and rows.shape[3] == 3)) and len(rows)
-    return (rows if is_images else None), ("Taken without labels.",)
+    if rows is None or rows.dtype != np.uint8 or not (rows.ndim == 3 or (rows.ndim == 4 and rows.shape[3] == 3)) or not len(rows):
+        return None
+    return Parts(rows, notes=("Taken without labels.",), persons=persons_in(arrays, rows))
 
 
-def _loose_images(source: str | Path | bytes, name: str) -> tuple[Array | None, tuple[str, ...]]:
+def _loose_images(source: str | Path | bytes, name: str) -> Parts | None:
     """Every readable image of a folder or zip, wherever it lies."""
     with folders.listing(source, filename=name) as members:
         pictures = [member.picture for member in members if member.is_image]
@@ -57,15 +55,15 @@ def _loose_images(source: str | Path | bytes, name: str) -> tuple[Array | None, 
             formats.append(decoding.format_of(picture))
             ahead += 1 if formats[-1] is None else -1
             if ahead > MOST_AHEAD:
-                return None, ()
+                return None
         decoding.check_pixels(pictures, formats)
         for picture, pixel_format in zip(pictures, formats, strict=True):
             (good if pixel_format and decoding.pixels(picture, pixel_format) is not None else broken).append(picture)
             if len(broken) > len(good) + MOST_AHEAD:
-                return None, ()
+                return None
         if len(good) < FEWEST or len(broken) > len(good):
-            return None, ()
+            return None
         pixel_format, notes = decoding.common([one for one in decoding.pixel_formats(good) if one is not None], len(good))
         rows = decoding.decoded([good], pixel_format, key=None).rows[0]
     skipped = (f"{len(broken)} files do not decode and were skipped: {listed([picture.path for picture in broken])}.",) if broken else ()
-    return rows, ("Taken without labels.", *notes, *skipped)
+    return Parts(rows, notes=("Taken without labels.", *notes, *skipped))

@@ -12,9 +12,10 @@ from pillar_core.data.images.folders import Layout
 from pillar_core.data.npz import read_npz
 from pillar_core.data.partition import stratified
 from pillar_core.data.parts import Parts, opened, place_of
+from pillar_core.data.persons import persons_of
 from pillar_core.data.wording import listed
 from pillar_core.errors import DataError
-from pillar_core.types import Dataset, Persons
+from pillar_core.types import Dataset
 
 SET_APART = "There are no test images of their own: a stratified fifth became the test rows (the same fifth every time)."
 
@@ -73,7 +74,7 @@ def assembled(layout: Layout, *, name: str, seed: int = 0) -> Dataset:
         notes = (*notes, f"{len(skipped)} files do not decode and were skipped: {listed(skipped)}.")
     y_train, y_test = (_told(part, keep, "label") for part, keep in zip((train, test), done.keep, strict=True))
     most, of = layout.rows_per_person, _told(train, done.keep[0], "person")
-    persons = None if most is None else Persons.named(of, most)
+    persons = None if most is None else persons_of(of, most, n_rows=len(of))
     x_test = done.rows[1] if len(y_test) else None
     said = (*layout.notes, *notes, *more)
     parts = Parts(done.rows[0], y_train, x_test, y_test if len(y_test) else None, layout.classes or None, said, done.stored, persons)

@@ -236,7 +236,7 @@ def test_an_archive_may_say_whose_its_rows_are(is_image: bool) -> None:
 
 @pytest.mark.parametrize(
     "wrong",
-    [{"persons": np.arange(3)}, {"persons": np.zeros(20)}, {"rows_per_person": 2}, {"persons": np.arange(20), "rows_per_person": 0}],
+    [{"persons": np.arange(3)}, {"persons": np.full(20, 0.5)}, {"rows_per_person": 2}, {"persons": np.arange(20), "rows_per_person": 0}],
 )
 def test_persons_that_fit_no_row_are_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(DataError, match="person"):

@@ -277,7 +277,7 @@ def test_a_folder_of_very_many_files_without_an_image_is_left_soon(monkeypatch: 
     assert len({path for path in looked if path.suffix == ".txt"}) <= 4
 
 
-@pytest.mark.parametrize("broken", [{"y_train": np.ones(20, dtype=np.int64)}, {"persons": np.arange(20) // 2 * 1.0}])
+@pytest.mark.parametrize("broken", [{"persons": np.arange(20) // 2 + 0.5}, {"persons": np.arange(19)}, {"rows_per_person": 0}])
 def test_images_that_name_persons_are_never_taken_without_them(broken: dict[str, Any], tmp_path: Path) -> None:
     """Whatever else of the file was refused, its images were taken without labels and persons: a person's ten rows entered a release."""
     images = np.random.default_rng(0).integers(0, 255, (20, 8, 8), dtype=np.uint8)
@@ -288,7 +288,12 @@ def test_images_that_name_persons_are_never_taken_without_them(broken: dict[str,
         "rows_per_person": 2,
     }
     np.savez(tmp_path / "a.npz", **(whole | broken))
-    with pytest.raises(DataError):
+    with pytest.raises(DataError, match="person"):
         load_candidate(str(tmp_path / "a.npz"))
+    np.savez(tmp_path / "a.npz", **(whole | {"y_train": np.ones(20, dtype=np.int64)}))
+    found = load_candidate(str(tmp_path / "a.npz"))
+    assert found.y_train is None
+    assert (found.persons.of == np.arange(20) // 2).all()
+    assert found.persons.most == 2
     np.savez(tmp_path / "b.npz", x_train=images, y_train=np.ones(20, dtype=np.int64))
     assert load_candidate(str(tmp_path / "b.npz")).notes == ("Taken without labels.",)

@@ -4,13 +4,14 @@ import argparse
 import dataclasses
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import pillar_core as pc
 from pillar_core import accounting, ledger, store
 from pillar_core.commands.options import _persons
 from pillar_core.data import uploads
-from pillar_core.data.encoding import OF_PERSONS
+from pillar_core.data.persons import OF_PERSONS, persons_of
 from pillar_core.errors import DataError, SettingError, UnsupportedError
 from pillar_core.methods import METHODS
 from pillar_core.runs import sweep
@@ -117,14 +118,33 @@ def test_a_file_of_persons_names_each_in_one_way(tmp_path, text, message):
     assert _persons(argparse.Namespace(persons=str(path))) == ["P0", "P0", "P1"]
     path.write_text(text, encoding="utf-8")
     with pytest.raises(DataError, match=message):
-        _persons(argparse.Namespace(persons=str(path)))
+        persons_of(_persons(argparse.Namespace(persons=str(path))), 1, n_rows=3)
 
 
 @pytest.mark.parametrize("nobody", ["", " "])
 def test_a_row_that_names_nobody_is_refused(nobody):
     features, persons = _brought()
-    with pytest.raises(DataError, match=f"the first is row {ROWS - 1}"):
+    with pytest.raises(DataError, match=f"is empty in rows {ROWS - 1}"):
         pc.split(features, persons=[*map(str, persons[:-1]), nobody])
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        *([0.5, 1, 2], [True, False, True], [[1], [1, 2], [3]], [2.0**60, 1, "a"], ["a", None, "b"], ["a", float("nan"), "b"]),
+        *(np.zeros((3, 1)), np.array([1.0, np.nan, 2.0]), np.array([1e300, 1, 2]), [b"a", b"b", b"c"], 3, [1, 2], ["a", "A", "b"]),
+    ],
+)
+def test_what_names_no_person_for_sure_is_refused(names):
+    with pytest.raises(DataError):
+        persons_of(names, 1, n_rows=3)
+
+
+@pytest.mark.parametrize(
+    "names", [[7, 7, 8], [7.0, 7.0, 8.0], ["7", " 7", "8"], [7, "7", 8], np.array([b"7", b"7", b"8"]), pd.Series(["a", "a", "b"])]
+)
+def test_persons_are_read_from_words_and_whole_numbers(names):
+    assert persons_of(names, 1, n_rows=3).of.tolist() == [0, 0, 1]
 
 
 def test_what_the_store_keeps_of_a_run_is_still_a_persons(monkeypatch, tmp_path):

@@ -1,0 +1,134 @@
+"""Whose rows are: the one reader of names of persons, which tables, archives, lists of images and callers write in their own ways."""
+
+import math
+import re
+import unicodedata
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from pillar_core.data.tables import FEWEST_DISTINCT, taken
+from pillar_core.data.wording import listed
+from pillar_core.errors import DataError
+from pillar_core.types import Persons
+
+_PERSON = re.compile(r"(person|patient|subject|participant|user|customer|client)[_\W]?(id|nr|no|number|name)?", re.I)
+LONGEST_NAME = 200
+"""Of a person, in letters: some letters stand for 18 others."""
+_HIDDEN = re.compile("[\u0307\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\ufe00-\ufe0f\U000e0100-\U000e01ef]")
+_LOOKS = str.maketrans(
+    "\u0430\u0432\u0435\u043a\u043c\u043d\u043e\u0440\u0441\u0442\u0443\u0445\u0456\u0458\u0455\u0131\u2018\u2019\u02bc\u2212"
+    "\u03b1\u03b2\u03b5\u03b6\u03b7\u03b9\u03ba\u03bc\u03bd\u03bf\u03c1\u03c4\u03c5\u03c7",
+    "abekmhopctyxijsi'''-abezhikmnoptyx",
+)
+"""Cyrillic and Greek letters, small or large, and signs that look like others."""
+WHOSE = "persons must hold a word or a whole number for each train row: whose it is."
+OF_PERSONS = "Of each person the first row was kept and the others are used nowhere, so that ε protects a person."
+"""The note on rows of which `rows_of_persons` left one of each."""
+
+
+def persons_of(names: Iterable[Any], most: int, *, n_rows: int) -> Persons:
+    """Whose each of `n_rows` train rows is, from a word or a whole number a row, and how many rows of one count.
+
+    Raises:
+        DataError: another number of names, something else than words and whole numbers, a row that names nobody, names that could be one
+            person's or cannot be told apart, or no whole number of rows.
+    """
+    import pandas as pd
+
+    try:
+        held = names if isinstance(names, np.ndarray) else np.fromiter(names, dtype=object)
+        column = pd.Series(np.char.decode(held, "utf-8") if held.dtype.kind == "S" else held, name="persons").infer_objects()
+    except (TypeError, ValueError) as error:
+        raise DataError(WHOSE) from error
+    if len(column) != n_rows:
+        raise DataError(f"persons must name the person of each of the {n_rows:,} train rows; got {len(column):,}.")
+    if column.dtype.kind not in "iu":
+        if not column.map(_is_name).all():
+            raise DataError(WHOSE)
+        column = names_of_persons(column)[0]
+    return Persons(np.unique(column.to_numpy(), return_inverse=True)[1], most)
+
+
+def _is_name(value: Any) -> bool:
+    """Whether a cell is a word, a whole number or empty."""
+    if isinstance(value, float):
+        return math.isnan(value) or (value.is_integer() and abs(value) < 2**53)
+    return value is None or (isinstance(value, str | int | np.integer) and not isinstance(value, bool))
+
+
+def person_column(frame: Any) -> str | None:
+    """The column that seems to name the person of each row, by its name, where there are several persons and rows of one."""
+    named = (name for name in frame.columns if _PERSON.fullmatch(str(name)))
+    return next((name for name in named if FEWEST_DISTINCT < frame[name].nunique() < len(frame)), None)
+
+
+def rows_of_persons(frame: Any, column: str, *, most: int, public: Sequence[Any] = ()) -> Any:
+    """The first `most` rows of each person that `column` names, in the frame's order, less those on another side (train or test) than the
+    person's first: one person more or less is then at most so many rows more or less, all of them on one side. Whoever is named in that
+    column of a `public` table has no row left.
+
+    Raises:
+        DataError: a row that names nobody, names that could be one person's or cannot be told apart, or nobody is left.
+    """
+    written, persons = names_of_persons(frame[column])
+    named = frame.assign(**{column: written})
+    named = named[~persons.isin([one for table in public if column in table for one in _alike(table[column])])]
+    if not len(named):
+        raise DataError(f"every person of column {column!r} has public rows, too, and none is left whom ε could protect.")
+    split = taken(frame, ("split",))
+    if split is not None:
+        sides = named[split].astype(str).str.strip().str.lower()
+        named = named[sides == sides.groupby(named[column]).transform("first")]
+    return named[named.groupby(column).cumcount() < most].reset_index(drop=True)
+
+
+def names_of_persons(names: Any) -> tuple[Any, Any]:
+    """(the name of each row's person as it is written, the same without what those of one person may differ in).
+
+    Raises:
+        DataError: a row that names nobody, names that could be one person's or cannot be told apart.
+    """
+    persons, written = _alike(names), names.astype(str).str.strip()
+    unnamed = np.flatnonzero(persons == "")
+    if len(unnamed):
+        raise DataError(f"column {names.name!r} is empty in rows {listed(unnamed)}: say whose they are, or take them out.")
+    first = written.drop_duplicates()
+    several = first[persons[first.index].duplicated(keep=False)]
+    if len(several):
+        ways = listed(map(repr, sorted(several, key=str.casefold)))
+        raise DataError(
+            f"column {names.name!r} holds {ways}: write each person in one way, unseen signs too, and two persons in different words."
+        )
+    return written, persons
+
+
+def _alike(names: Any) -> Any:
+    """Names without what those of one person may differ in: letters' case, width and alphabet, blanks, signs that nobody sees, 1 or 1.0 or
+    001. Empty where nobody is named.
+
+    Raises:
+        DataError: whole numbers that were rounded as they were read, or a name that is too long.
+    """
+    if names.dtype.kind == "f" and (names.abs() >= 2**53).any():
+        why = "has a gap or a fraction: its numbers from 2**53 on were rounded"
+        raise DataError(f"column {names.name!r} {why}; fill the gap, or write a letter before each number.")
+    words = names.astype(str).where(names.notna(), "").str.strip()
+    long = words[words.str.len() > LONGEST_NAME]
+    if len(long):
+        name = long.iloc[0]
+        raise DataError(f"column {names.name!r}: a person's name has at most {LONGEST_NAME} letters; {name[:20]!r}… has {len(name):,}.")
+    words = words.str.normalize("NFKC").str.casefold().str.translate(_LOOKS)
+    words = words.str.translate({ord(sign): _seen(sign) for sign in set("".join(words))}).str.normalize("NFKC")
+    return words.str.split().str.join(" ").str.replace(r"^(?:\+ )?0*(\d+)(?: \.(?: 0*)?)?$", r"\1", regex=True)
+
+
+def _seen(sign: str) -> str:
+    """What is seen of a sign: nothing, a blank, a plain digit or dash; punctuation has blanks around it."""
+    kind = unicodedata.category(sign)
+    if kind in ("Cc", "Cf", "Cn") or _HIDDEN.match(sign):
+        return " " if sign.isspace() else ""
+    if kind == "Nd":
+        return str(unicodedata.decimal(sign))
+    return f" {'-' if kind == 'Pd' else sign} " if kind[0] in "PS" else sign
