@@ -131,7 +131,10 @@ class Calculator:
         if unknown:
             raise SettingError(f"{self.name} has no input {', '.join(unknown)}; its inputs are {', '.join(known)}.")
         settings = params.checked(self.settings(**inputs))
-        return Outcome(self.compute(settings), self.ranges(settings))
+        try:
+            return Outcome(self.compute(settings), self.ranges(settings))
+        except ArithmeticError as error:
+            raise SettingError(f"{self.name}: these inputs are too extreme for its formulas ({error}).") from error
 
 
 CALCULATORS: Registry[Calculator] = Registry("calculator", home="pillar_core.theory")

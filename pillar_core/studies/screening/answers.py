@@ -35,6 +35,7 @@ SEEDS = (0, 1, 2)
 NEEDED = 1.5
 """Images of a drawn set for each row that is compared: a fifth of them are test rows."""
 FEWEST = 50
+PART_GIVEN = " Which rows are the part that counts as public is taken as given: a row more or less moves the others' places."
 SELF_ROWS = 100
 """Rows for the check that a set and itself lie at 0."""
 
@@ -120,6 +121,8 @@ def computed(ask: Ask, progress: Progress = unwatched, *, sets: tuple[Any, dict[
         private, public = sets_of(ask) if sets is None else sets
         table = _ANSWERS[ask.what](ask, private, public, progress)
     rows = table.astype(object).where(table.notna(), None).to_numpy().tolist()
+    if OWN_PART in ask.public and "guarantee" in table.attrs:
+        table.attrs["guarantee"] += PART_GIVEN
     attrs = {name: list(value) if isinstance(value, tuple) else value for name, value in table.attrs.items()}
     if ask.key == key:
         store.default().remember_json("record", key, {"screening": ask.what, "columns": list(table.columns), "rows": rows, "attrs": attrs})

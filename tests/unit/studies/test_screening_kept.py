@@ -83,6 +83,7 @@ def test_a_part_of_the_private_set_is_public_and_no_private_row_under_epsilon() 
     np.testing.assert_array_equal(private.x_train, np.delete(whole, np.s_[9::10], axis=0))
     table = screening_kept.computed(ask)
     assert table["public"].tolist() == [OWN_PART, "drawn_noise"]
+    assert "the part that counts as public is taken as given" in table.attrs["guarantee"]
     assert not table.attrs["rivals"]
 
 

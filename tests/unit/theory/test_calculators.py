@@ -157,6 +157,11 @@ def test_a_calculator_says_what_it_is(name):
     assert not corrected or calculator.corrections
 
 
+def test_inputs_too_extreme_for_the_formulas_are_told_in_own_words():
+    with pytest.raises(SettingError, match="too extreme"):
+        CALCULATORS["pillar_theorem_1"](gamma=1e-300, gap=5e-324)
+
+
 @pytest.mark.parametrize("name", CALCULATORS)
 def test_a_calculator_refuses_inputs_outside_its_domain(name):
     calculator = CALCULATORS[name]
