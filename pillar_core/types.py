@@ -401,8 +401,8 @@ class SemiPrivateSplit:
         return fingerprint(self.features.fingerprint, *parts, *other)
 
 
-def _check_persons(persons: Persons | None, rows: Array) -> None:
-    if persons is not None and len(persons.of) != len(rows):
+def _check_persons(persons: Persons | None, rows: Array | None) -> None:
+    if persons is not None and rows is not None and len(persons.of) != len(rows):  # rows that lie elsewhere are none here
         raise DataError(f"persons must name the person of each of the {len(rows):,} train rows; got {len(persons.of):,}.")
 
 

@@ -44,7 +44,7 @@ from pillar_core.jobs.active import ActiveJob, trace_of
 from pillar_core.jobs.kinds import sweep as jobs_sweep
 from pillar_core.jobs.state import Folder, Job, JobStatus
 from pillar_core.runs import sweep, versions
-from pillar_core.types import RunSpec
+from pillar_core.types import Persons, RunSpec
 from processes import started
 
 HERE = Path(__file__).resolve().parent
@@ -962,6 +962,7 @@ def test_workers_with_caches_of_their_own_give_what_one_machine_gives(tmp_path: 
 
 def test_stored_features_come_back_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     images = pc.load_dataset("drawn_shapes", n=60)
+    images = dataclasses.replace(images, persons=Persons(np.arange(len(images.x_train)) // 2, 2))
     features = pc.load_features(images, "raw_pixels")
     kept = stored.put(features, f"file://{tmp_path}/a b")
     (file,) = (tmp_path / "a b").iterdir()
