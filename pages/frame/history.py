@@ -8,7 +8,6 @@ import streamlit as st
 from pages.frame import core
 from pages.frame.settings import PINNED, Settings
 from pillar_core import store
-from pillar_core.data import DATASETS
 from pillar_core.data.sets import embedded
 from pillar_core.fingerprint import fingerprint
 from pillar_core.runs import records
@@ -41,7 +40,7 @@ def look(settings: Settings) -> None:
 
     A private ranking of public sets counts, too: its ε is not in that of a model that is trained then.
     """
-    rows = _whole(settings.data)
+    rows = embedded.whole_of(settings.data)
     if rows not in _seen():
         st.session_state[_SEEN] = "\n".join([*_seen(), rows])
     if store.default().get_json("record", _seen_key(rows)) is None:
@@ -50,17 +49,11 @@ def look(settings: Settings) -> None:
 
 def was_looked_at(settings: Settings) -> bool:
     """Whether they were, on any page, with any learner, in any visit that this cache knows of; what sweeps left there can be seen, too."""
-    rows = _whole(settings.data)
+    rows = embedded.whole_of(settings.data)
     if rows in _seen() or any(store.default().get_json("record", _seen_key(name)) is not None for name in (rows, settings.data)):
         return True
     found = [runs["dataset"] for runs in (records.all_runs(), records.all_runs(shipped=True)) if len(runs)]
-    return any(_whole(str(name)) == rows for names in found for name in set(names))
-
-
-def _whole(name: str) -> str:
-    """The set whose rows these are: of a part the whole one, of one that counts persons the one that it names."""
-    whole = embedded.PARTS.get(name, (name,))[0]
-    return whole.partition(":")[0] if whole in DATASETS and DATASETS[whole].rows_per_person is not None else whole
+    return any(embedded.whole_of(str(name)) == rows for names in found for name in set(names))
 
 
 def _seen() -> list[str]:

@@ -1,7 +1,10 @@
 """Places on this machine that somebody typed, kept for the next visit: each browser finds its own alone."""
 
+import contextlib
+
 import pillar_core as pc
 from pillar_core.data import owners
+from pillar_core.errors import StoreError
 from pillar_core.fingerprint import fingerprint
 
 
@@ -14,8 +17,9 @@ def place(what: str) -> str:
 def keep(what: str, typed: str) -> None:
     """Remembers it; a disk that refuses costs the memory alone."""
     if typed != place(what):
-        pc.store.default().delete("blob", _key(what))
-        pc.store.default().put_bytes(_key(what), typed.encode())
+        with contextlib.suppress(StoreError):
+            pc.store.default().delete("blob", _key(what))
+            pc.store.default().put_bytes(_key(what), typed.encode())
 
 
 def _key(what: str) -> str:

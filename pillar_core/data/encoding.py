@@ -12,7 +12,7 @@ from pillar_core.arrays import Array
 from pillar_core.data.partition import stratified
 from pillar_core.data.parts import ALWAYS_UNPACKED, Parts
 from pillar_core.data.persons import OF_PERSONS, persons_of
-from pillar_core.data.tables import FEWEST_DISTINCT, is_text, labels_of, mostly_numbers, partition, taken
+from pillar_core.data.tables import FEWEST_DISTINCT, distinct_of, is_text, labels_of, mostly_numbers, partition, taken
 from pillar_core.data.wording import listed
 from pillar_core.errors import DataError
 
@@ -24,6 +24,7 @@ ADVICE = {
     COPY: "repeats another column: leave one of them out",
 }
 MOST_CATEGORIES = 100
+LONGEST_DATE = 40
 _DATE = r"^\s*(?:\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.]\d{2,4})"
 _IDENTIFYING = re.compile(
     r"(^|[_\W])(id|ids|nr|no|mrn|ssn|uuid|guid|number|name|surname|email|e-mail|phone|address|index|patient)([_\W]|$)", re.I
@@ -116,27 +117,29 @@ def encoded(frame: Any, columns: Sequence[Column], recipe: Recipe) -> tuple[Arra
     """
     used = _used(columns, recipe.left_out)
     size = 4 * len(frame) * sum(len(recipe.categories.get(one.name, [one])) for one in used)
-    if size > max(ALWAYS_UNPACKED, int(frame.memory_usage(index=False).sum())):
-        raise DataError(
-            f"one number a category makes {size / 2**30:.1f} GiB of this table; the limit is 1 GiB: leave out columns of many words."
-        )
-    parts, names = [], []
+    limit = max(ALWAYS_UNPACKED, int(frame.memory_usage(index=False).sum()))
+    if size > limit:
+        sizes = f"{size / 2**30:.1f} GiB of this table; the limit is {limit / 2**30:.2g} GiB"
+        raise DataError(f"one number a category makes {sizes}: leave out columns of many words.")
+    parts: list[Array] = []
+    names = []
     for one in used:
         if one.name not in frame.columns:
             raise DataError(f"the table lacks the column {one.name!r}: bring all tables with the same columns, or leave it out.")
         if one.name in recipe.categories:
-            words = np.array(_words(frame[one.name]), dtype=object)
-            parts += [words == category for category in recipe.categories[one.name]]
+            words = _words(frame[one.name])
+            parts += [(words == category).astype(np.float32) for category in recipe.categories[one.name]]
             names += [f"{one.name}={category}" for category in recipe.categories[one.name]]
         else:
             values = _numbers(frame[one.name])
             values = np.where(np.isfinite(values), values, recipe.fills.get(one.name, 0.0))
             low, high = recipe.ranges.get(one.name, (0.0, 1.0))
-            parts.append(np.clip((values - low) / (high - low), 0, 1) if one.name in recipe.ranges else values)
+            values = np.clip((values - low) / (high - low), 0, 1) if one.name in recipe.ranges else values
+            parts.append(values.astype(np.float32))
             names.append(one.name)
     if not parts:
         raise DataError("no feature column is left: keep at least one.")
-    return np.ascontiguousarray(np.stack(parts, axis=1), dtype=np.float32), tuple(names)
+    return np.stack(parts, axis=1), tuple(names)
 
 
 def private_parts(frame: Any, columns: Sequence[Column], recipe: Recipe, *, person: str | None = None, most: int = 1) -> Parts:
@@ -198,7 +201,8 @@ def _kind(name: str, column: Any) -> str:
     if distinct <= 1:
         return CONSTANT
     if is_text(column) and not mostly_numbers(column):
-        if values.astype(str).str.match(_DATE).mean() > 0.8:
+        codes, words = distinct_of(values)
+        if words.astype(str).str[:LONGEST_DATE].str.match(_DATE).to_numpy()[codes].mean() > 0.8:
             return DATE
         return IDENTIFIER if distinct > max(FEWEST_DISTINCT, len(values) / 2) else WORDS
     numbers = _numbers(values)
@@ -213,5 +217,8 @@ def _numbers(column: Any) -> Array:
     return np.asarray(pd.to_numeric(column, errors="coerce"), dtype=np.float64)
 
 
-def _words(column: Any) -> list[str]:
-    return ["" if missing else str(value).strip() for value, missing in zip(column, column.isna(), strict=True)]
+def _words(column: Any) -> Array:
+    """(n,) objects: the words of a column, "" where there is none."""
+    codes, values = distinct_of(column)
+    words = ["" if missing else str(value).strip() for value, missing in zip(values, values.isna(), strict=True)]
+    return np.array(words, dtype=object)[codes]

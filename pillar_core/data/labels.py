@@ -11,8 +11,8 @@ from pillar_core.data.wording import listed
 
 MISSING = -1
 LARGEST_WHOLE = 2.0**53
-LONGEST_WORD = 200
-"""Characters of a label: each row of the vector takes as many as its longest one."""
+LONGEST_WORD, LARGEST_WORDS = 200, 2**26
+"""Characters of a label, and of all labels when each is as long as the longest one: so many their vector takes."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -102,8 +102,9 @@ def _from_objects(array: Array, name: str) -> tuple[Plain | None, list[str]]:
     present = [value for value, gone in zip(values, missing, strict=True) if not gone]
     if all(isinstance(value, str) for value in present):
         longest = max(map(len, present), default=0)
-        if longest > LONGEST_WORD:
-            return None, [f"{name} must hold words of at most {LONGEST_WORD} characters; one has {longest:,}. Name the classes shortly."]
+        most = min(LONGEST_WORD, LARGEST_WORDS // max(len(values), 1))
+        if longest > most:
+            return None, [f"{name} must hold words of at most {most} characters; one has {longest:,}. Name the classes shortly."]
         return Plain(np.array(["" if gone else value for value, gone in zip(values, missing, strict=True)], dtype=str), missing), []
     if all(isinstance(value, int | float | np.number) for value in present):
         small = [np.inf if isinstance(value, int) and abs(value) > LARGEST_WHOLE else value for value in values]

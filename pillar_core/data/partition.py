@@ -7,6 +7,7 @@ import numpy as np
 from pillar_core import rng
 from pillar_core.arrays import Array
 from pillar_core.errors import DataError
+from pillar_core.grouping import by_label
 from pillar_core.types import Dataset
 
 TEST_FRACTION = 0.2
@@ -29,8 +30,8 @@ def stratified(labels: Array, *, seed: int, name: str, share: float = TEST_FRACT
         return np.flatnonzero(~is_theirs), np.flatnonzero(is_theirs)
     generator = rng.stream(seed, "train/test", name)
     in_test = np.zeros(len(labels), dtype=bool)
-    for code in np.unique(labels):
-        rows = generator.permutation(np.flatnonzero(labels == code))
+    for of_class in by_label(labels).values():
+        rows = generator.permutation(of_class)
         wanted = max(1, round(share * len(rows))) if len(rows) > 1 else 0
         in_test[rows[:wanted]] = True
     return np.flatnonzero(~in_test), np.flatnonzero(in_test)

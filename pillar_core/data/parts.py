@@ -11,7 +11,7 @@ import numpy as np
 from pillar_core.errors import DataError
 from pillar_core.types import Persons
 
-ALWAYS_UNPACKED, TIMES_UNPACKED = 2**30, 100
+ALWAYS_UNPACKED, TIMES_UNPACKED = 2**28, 100
 """Bytes to which any file may unpack, and how many times its own size beyond that: few bytes never stand for any amount of work."""
 
 OF_SEVERAL = "Of each private person at most {} train rows are used, the first ones. ε protects a person with all of them."
@@ -76,7 +76,7 @@ def opened(source: str | Path | bytes) -> io.BytesIO | Path:
 
 
 def check_unpacked(what: str, size: int, content: io.BytesIO | Path | int, *, most: float) -> None:
-    """Refuses a file (or so many bytes of one) whose content says that it has `size`: above `most`, or 1 GiB and a hundred times the file.
+    """Refuses a file (or so many bytes of one) whose content says `size`: above `most`, or 256 MiB and a hundred times the file.
 
     Raises:
         DataError: it would be that large.

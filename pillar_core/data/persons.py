@@ -1,5 +1,6 @@
 """Whose rows are: the one reader of names of persons, which tables, archives, lists of images and callers write in their own ways."""
 
+import functools
 import math
 import re
 import unicodedata
@@ -8,15 +9,18 @@ from typing import Any
 
 import numpy as np
 
-from pillar_core.data.tables import FEWEST_DISTINCT, taken
+from pillar_core.arrays import Array
+from pillar_core.data.tables import FEWEST_DISTINCT, distinct_of, sides_of, taken
 from pillar_core.data.wording import listed
 from pillar_core.errors import DataError
 from pillar_core.types import Persons
 
 _PERSON = re.compile(r"(person|patient|subject|participant|user|customer|client)[_\W]?(id|nr|no|number|name)?", re.I)
 LONGEST_NAME = 200
-"""Of a person, in letters: some letters stand for 18 others."""
+"""Of a person, in letters, after those that stand for several were written out."""
 _HIDDEN = re.compile("[\u0307\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\ufe00-\ufe0f\U000e0100-\U000e01ef]")
+_NUMBER = re.compile(r"^(?:\+ )?0*(0|[1-9]\d*)(?: \.(?: 0*)?)?$")
+"""One that stands alone, without zeros before it, and what follows its point."""
 _LOOKS = str.maketrans(
     "\u0430\u0432\u0435\u043a\u043c\u043d\u043e\u0440\u0441\u0442\u0443\u0445\u0456\u0458\u0455\u0131\u2018\u2019\u02bc\u2212"
     "\u03b1\u03b2\u03b5\u03b6\u03b7\u03b9\u03ba\u03bc\u03bd\u03bf\u03c1\u03c4\u03c5\u03c7",
@@ -47,7 +51,7 @@ def persons_of(names: Iterable[Any], most: int, *, n_rows: int) -> Persons:
     if column.dtype.kind not in "iu":
         if not column.map(_is_name).all():
             raise DataError(WHOSE)
-        column = names_of_persons(column)[0]
+        column = pd.Series(names_of_persons(column)[0])
     return Persons(np.unique(column.to_numpy(), return_inverse=True)[1], most)
 
 
@@ -55,7 +59,9 @@ def _is_name(value: Any) -> bool:
     """Whether a cell is a word, a whole number or empty."""
     if isinstance(value, float):
         return math.isnan(value) or (value.is_integer() and abs(value) < 2**53)
-    return value is None or (isinstance(value, str | int | np.integer) and not isinstance(value, bool))
+    if isinstance(value, int | np.integer):
+        return not isinstance(value, bool) and abs(value) < 10**LONGEST_NAME
+    return value is None or isinstance(value, str)
 
 
 def person_column(frame: Any) -> str | None:
@@ -72,26 +78,31 @@ def rows_of_persons(frame: Any, column: str, *, most: int, public: Sequence[Any]
     Raises:
         DataError: a row that names nobody, names that could be one person's or cannot be told apart, or nobody is left.
     """
+    import pandas as pd
+
     written, persons = names_of_persons(frame[column])
     named = frame.assign(**{column: written})
-    named = named[~persons.isin([one for table in public if column in table for one in _alike(table[column])])]
+    named = named[~np.isin(persons, [one for table in public if column in table for one in _alike(distinct_of(table[column])[1])])]
     if not len(named):
         raise DataError(f"every person of column {column!r} has public rows, too, and none is left whom ε could protect.")
     split = taken(frame, ("split",))
     if split is not None:
-        sides = named[split].astype(str).str.strip().str.lower()
+        sides = pd.Series(sides_of(named[split]), index=named.index)
         named = named[sides == sides.groupby(named[column]).transform("first")]
     return named[named.groupby(column).cumcount() < most].reset_index(drop=True)
 
 
-def names_of_persons(names: Any) -> tuple[Any, Any]:
-    """(the name of each row's person as it is written, the same without what those of one person may differ in).
+def names_of_persons(names: Any) -> tuple[Array, Array]:
+    """(n,) the name of each row's person as it is written, and (n,) the same without what those of one person may differ in.
 
     Raises:
         DataError: a row that names nobody, names that could be one person's or cannot be told apart.
     """
-    persons, written = _alike(names), names.astype(str).str.strip()
-    unnamed = np.flatnonzero(persons == "")
+    import pandas as pd
+
+    codes, distinct = distinct_of(names)
+    persons, written = pd.Series(_alike(distinct)), distinct.astype(str).str.strip()
+    unnamed = np.flatnonzero((persons == "").to_numpy()[codes])
     if len(unnamed):
         raise DataError(f"column {names.name!r} is empty in rows {listed(unnamed)}: say whose they are, or take them out.")
     first = written.drop_duplicates()
@@ -101,29 +112,32 @@ def names_of_persons(names: Any) -> tuple[Any, Any]:
         raise DataError(
             f"column {names.name!r} holds {ways}: write each person in one way, unseen signs too, and two persons in different words."
         )
-    return written, persons
+    return written.to_numpy(dtype=object)[codes], persons.to_numpy(dtype=object)[codes]
 
 
-def _alike(names: Any) -> Any:
-    """Names without what those of one person may differ in: letters' case, width and alphabet, blanks, signs that nobody sees, 1 or 1.0 or
-    001. Empty where nobody is named.
+def _alike(names: Any) -> list[str]:
+    """Distinct names without what those of one person may differ in: letters' case, width and alphabet, blanks, signs that nobody sees, 1
+    or 1.0 or 001. Empty where nobody is named.
 
     Raises:
-        DataError: whole numbers that were rounded as they were read, or a name that is too long.
+        DataError: numbers that may have been rounded as they were read, or a name that is too long.
     """
-    if names.dtype.kind == "f" and (names.abs() >= 2**53).any():
-        why = "has a gap or a fraction: its numbers from 2**53 on were rounded"
-        raise DataError(f"column {names.name!r} {why}; fill the gap, or write a letter before each number.")
-    words = names.astype(str).where(names.notna(), "").str.strip()
-    long = words[words.str.len() > LONGEST_NAME]
-    if len(long):
-        name = long.iloc[0]
-        raise DataError(f"column {names.name!r}: a person's name has at most {LONGEST_NAME} letters; {name[:20]!r}… has {len(name):,}.")
-    words = words.str.normalize("NFKC").str.casefold().str.translate(_LOOKS)
-    words = words.str.translate({ord(sign): _seen(sign) for sign in set("".join(words))}).str.normalize("NFKC")
-    return words.str.split().str.join(" ").str.replace(r"^(?:\+ )?0*(\d+)(?: \.(?: 0*)?)?$", r"\1", regex=True)
+    if names.dtype.kind == "f" and ((names.abs() >= 2**53) | (names % 1 > 0)).any():
+        why = "holds numbers with a fraction or from 2**53 on, of which several may have become one"
+        raise DataError(f"column {names.name!r} {why}; write persons' names as words, with a letter before each number.")
+    found = []
+    for name in names.astype(str).where(names.notna(), "").str.strip():
+        whole = name if len(name) > LONGEST_NAME else unicodedata.normalize("NFKC", name).casefold()
+        if len(whole) > LONGEST_NAME:
+            raise DataError(
+                f"column {names.name!r}: a person's name has at most {LONGEST_NAME} letters; {name[:20]!r}… has {len(whole):,}."
+            )
+        seen = unicodedata.normalize("NFKC", "".join(map(_seen, whole.translate(_LOOKS))))
+        found.append(_NUMBER.sub(r"\1", " ".join(seen.split())))
+    return found
 
 
+@functools.lru_cache(maxsize=4096)
 def _seen(sign: str) -> str:
     """What is seen of a sign: nothing, a blank, a plain digit or dash; punctuation has blanks around it."""
     kind = unicodedata.category(sign)

@@ -55,12 +55,21 @@ def read_table(content: io.BytesIO | Path, *, ending: str) -> Parts:
     return Parts(x[train], y[train], x_test, y[test] if len(test) else None, None, tuple(notes))
 
 
-def frame_of(content: io.BytesIO | Path, ending: str) -> Any:
+def frame_of(content: io.BytesIO | Path, ending: str, *, as_written: str | None = None) -> Any:
+    """The table. as_written: a column of a csv that stays text, where 1.1 and 1.10 are two names.
+
+    Raises:
+        DataError: it cannot be read, or is none.
+    """
     import pandas as pd
 
     try:
         _check_width(content, ending)
-        frame = _short(pd.read_csv(content, low_memory=False, skipinitialspace=True)) if ending == ".csv" else _read_parquet(content)
+        if ending == ".csv":
+            kinds: dict[str, type[str]] = {} if as_written is None else {as_written: str}
+            frame = _short(pd.read_csv(content, low_memory=False, skipinitialspace=True, dtype=kinds))
+        else:
+            frame = _read_parquet(content)
     except DataError:
         raise
     # of what a parquet file says of itself, too; pandas and pyarrow derive theirs from these
@@ -169,6 +178,14 @@ def label_column(frame: Any, split: str | None) -> str:
     return str(texts[-1])
 
 
+def distinct_of(column: Any) -> tuple[Array, Any]:
+    """(n,) which of the distinct values each cell has, and those values, so that a word of very many rows is worked on and held once."""
+    import pandas as pd
+
+    codes, values = pd.factorize(column, use_na_sentinel=False)
+    return codes, pd.Series(values, name=column.name)
+
+
 def is_text(column: Any) -> bool:
     import pandas as pd
 
@@ -224,9 +241,16 @@ def labels_of(column: Any) -> Array:
     return vector.values
 
 
+def sides_of(column: Any) -> Array:
+    """(n,) what a column of train and test says, in small letters."""
+    codes, values = distinct_of(column)
+    words: Array = values.astype(str).fillna("nothing").str.strip().str.lower().to_numpy(dtype=object)
+    return words[codes]
+
+
 def partition(frame: Any, split: str | None, y: Array | None, notes: list[str], *, persons: Array | None = None) -> tuple[Array, Array]:
     if split is not None:
-        sides = frame[split].astype(str).fillna("nothing").str.strip().str.lower().to_numpy()
+        sides = sides_of(frame[split])
         unknown = np.flatnonzero(~np.isin(sides, ("train", "test")))
         if len(unknown):
             others = listed(sorted(set(sides[unknown].tolist())))

@@ -7,6 +7,7 @@ import numpy as np
 from pillar_core import rng
 from pillar_core.arrays import Array
 from pillar_core.errors import DataError, SettingError
+from pillar_core.grouping import by_label
 from pillar_core.memo import Memo
 from pillar_core.types import SemiPrivateSplit
 
@@ -37,9 +38,9 @@ def imbalanced(split: SemiPrivateSplit, ratio: float, *, seed: int) -> SemiPriva
     if labels is None:
         raise DataError("imbalance needs labels; these train rows have none.")
     shuffled = rng.stream(seed, "imbalance rows").permutation(split.private)
-    kept = []
+    kept, places = [], by_label(labels[shuffled])
     for rank, label in enumerate(by_size(count)):
-        rows = shuffled[labels[shuffled] == label]
+        rows = shuffled[places.get(int(label), [])]
         kept.append(rows[: int(np.ceil(len(rows) * ratio ** (-rank / max(count - 1, 1))))])
     private = np.sort(np.concatenate(kept))
     return dataclasses.replace(split, private=private, settings={**split.settings, "imbalance": ratio}, memo=Memo())

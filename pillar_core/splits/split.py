@@ -5,6 +5,7 @@ import numpy as np
 from pillar_core import rng
 from pillar_core.arrays import Array
 from pillar_core.errors import DataError, SettingError
+from pillar_core.grouping import by_label
 from pillar_core.types import FeatureSet, Persons, SemiPrivateSplit
 
 
@@ -106,8 +107,8 @@ def _carved(features: FeatureSet, order: Array, fraction: float | None, per_clas
     if per_class is not None and features.y_train is None:
         raise DataError("public_per_class needs labels; these train rows have none. Use public_fraction.")
     picked = []
-    for label in np.unique(labels[order]):
-        rows = order[labels[order] == label]
+    for label, places in by_label(labels[order]).items():
+        rows = order[places]
         wanted = per_class if per_class is not None else max(1, round((fraction or 0.0) * len(rows)))
         if wanted > len(rows):
             raise DataError(f"public_per_class is {wanted} and class {features.classes[label]!r} has {len(rows)} rows.")

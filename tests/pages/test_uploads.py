@@ -255,6 +255,15 @@ def test_of_a_person_one_row_is_kept_and_epsilon_is_a_persons(start: Start) -> N
     assert "one person added or removed" in sidebar
 
 
+def test_persons_names_are_read_as_they_are_written(start: Start) -> None:
+    """Read as numbers, 1.1 and 1.10 were one person: who leaves then brought in another's rows."""
+    names = [f"{site}.{number}" for site in range(1, 4) for number in range(1, 21)]
+    rows = [f"{name},{visit + 0.01 * index:.2f},{index % 2}" for index, name in enumerate(names) for visit in range(3)]
+    app = start("data")
+    app.file_uploader(key="upload").set_value([("visits.csv", "\n".join(["patient,a,label", *rows]).encode(), "text/csv")]).run()
+    assert "180 rows of 60 persons" in words(app)
+
+
 def test_several_rows_of_a_person_are_kept_and_every_epsilon_is_a_persons(start: Start) -> None:
     rows = [f"p{index // 3},{index % 2 + 0.01 * index:.2f},{index % 2 * 3},{(index // 3) % 2}" for index in range(600)]
     app = start("data", epsilon=2.0, method="noisy_gd")

@@ -42,8 +42,9 @@ def panel(private: brought.File, public: list[brought.File], settings: Settings)
     if label is None:
         return
     person, most = _person(frame, label)
-    sources, unnamed = [(_frame(file.key, file), file.name) for file in public], []
+    sources, unnamed = [(_frame(file.key, file, person), file.name) for file in public], []
     if person is not None:
+        frame = _frame(private.key, private, person)
         n_rows, frame = len(frame), persons.rows_of_persons(frame, person, most=most, public=[table for table, _ in sources])
         unnamed = [Path(name).name for table, name in sources if person not in table or table[person].isna().any()]
         used = "the first row of each is" if most == 1 else f"the first {most} of each, {len(frame):,} rows, are"
@@ -185,12 +186,13 @@ def _numbers(text: str) -> list[float]:
 
 
 @memory.of_rows(max_entries=8, show_spinner="Reading the table …", of_files=True)
-def _frame(fingerprint_: str, _file: brought.File) -> Any:
+def _frame(fingerprint_: str, _file: brought.File, person: str | None = None) -> Any:
+    """The table, the names of persons as they are written."""
     ending = Path(_file.name).suffix.lower()
     if ending not in SUFFIXES:
         raise DataError(f"{Path(_file.name).name} is no table: beside a private table, public rows must be csv or parquet files, too.")
     content = io.BytesIO(_file.content) if _file.content is not None else opened(_file.name)
-    return without_row_numbers(frame_of(content, ending), [])
+    return without_row_numbers(frame_of(content, ending, as_written=person), [])
 
 
 def _encoded(parts: Parts, sources: list[tuple[Any, str]], columns: tuple[Column, ...], recipe: Recipe, name: str) -> Encoded:

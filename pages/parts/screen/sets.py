@@ -44,7 +44,7 @@ def candidates(private: str, *, with_own_half: bool) -> list[str]:
     """Names that can be candidates for `private`."""
     half = [OWN_HALF] if with_own_half else []
     names = dict.fromkeys([OWN_PART, *half, *kept(), *visitors.here("images"), *FAMILIES])
-    return [name for name in names if name != private and not embedded.are_parts(name, private)]
+    return [name for name in names if embedded.whole_of(name) != embedded.whole_of(private)]
 
 
 def why_not(name: str) -> str:

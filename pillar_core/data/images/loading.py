@@ -65,7 +65,7 @@ def assembled(layout: Layout, *, name: str, seed: int = 0) -> Dataset:
     good = np.array([pixel_format is not None for pixel_format in formats], dtype=bool)
     members = [member for member, is_good in zip(layout.members, good, strict=True) if is_good]
     bad = [member.path for member, is_good in zip(layout.members, good, strict=True) if not is_good]
-    train, test, notes = _sides(members, seed)
+    train, test, notes = _sides(members, seed, is_of_persons=layout.rows_per_person is not None)
     pixel_format, more = decoding.common([pixel_format for pixel_format in formats if pixel_format is not None], len(members))
     key = folders.content_key([*train, *test], f"{pixel_format} {decoding.VERSION}")
     done = decoding.decoded([[member.picture for member in part] for part in (train, test)], pixel_format, key=key)
@@ -113,7 +113,9 @@ def _told(part: list[folders.Member], keep: Array, field: str) -> Array:
     return np.array([getattr(member, field) for member, is_good in zip(part, keep, strict=True) if is_good], dtype=str)
 
 
-def _sides(members: list[folders.Member], seed: int) -> tuple[list[folders.Member], list[folders.Member], tuple[str, ...]]:
+def _sides(
+    members: list[folders.Member], seed: int, *, is_of_persons: bool
+) -> tuple[list[folders.Member], list[folders.Member], tuple[str, ...]]:
     """(train, test, notes): the sides that the layout names, else a stratified fifth as test rows."""
     train, test = ([member for member in members if member.in_test is side] for side in (False, True))
     if not train:
@@ -130,7 +132,8 @@ def _sides(members: list[folders.Member], seed: int) -> tuple[list[folders.Membe
         notes += [f"No test image of the class {listed(absent)}: its accuracy cannot be measured."] if absent else []
         return train, test, tuple(notes)
     _, codes = np.unique([member.label for member in train], return_inverse=True)
-    rest, held_out = stratified(codes, seed=seed, name="images")
+    persons = np.array([member.person for member in train]) if is_of_persons else None
+    rest, held_out = stratified(codes, seed=seed, name="images", persons=persons)
     return [train[row] for row in rest], [train[row] for row in held_out], (*notes, SET_APART)
 
 

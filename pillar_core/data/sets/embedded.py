@@ -38,9 +38,10 @@ def _reader(name: str) -> Callable[[NoSettings, int, bool], Dataset]:
     return read
 
 
-def are_parts(one: str, other: str) -> bool:
-    """Whether one of two data sets is a part of the other, so that neither is public data for the other."""
-    return any({one, other} == {part, whole} for part, (whole, _) in PARTS.items())
+def whole_of(name: str) -> str:
+    """The set whose rows these are: of a part the whole one, of one that counts persons the one that it names."""
+    whole = PARTS.get(name, (name,))[0]
+    return whole.partition(":")[0] if whole in DATASETS and DATASETS[whole].rows_per_person is not None else whole
 
 
 for _name in NAMES:

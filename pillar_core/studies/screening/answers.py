@@ -182,7 +182,7 @@ def _parted(ask: Ask, private: Rows, public: dict[str, Rows]) -> tuple[Rows, dic
     if OWN_HALF in ask.public and ask.epsilon is not None and ask.what == "ranking":
         raise DataError("the private set's own half holds private rows: it is a yardstick for a diagnostic and no candidate under ε.")
     parts = [part for name in ask.public for part in name.split("+") if part not in data.DATASETS or not data.DATASETS[part].synthetic]
-    own = next((part for part in parts if part == ask.private or embedded.are_parts(part, ask.private)), None)  # drawn ones are drawn anew
+    own = next((part for part in parts if embedded.whole_of(part) == embedded.whole_of(ask.private)), None)  # drawn ones are drawn anew
     if own is not None and ask.epsilon is not None:
         raise DataError(f"the candidate {own!r} holds rows of the private set itself, which ε would not protect then: leave it out.")
     for name, step in _APART.items():

@@ -39,5 +39,6 @@ def test_a_part_is_the_first_rows_of_the_whole_and_neither_is_public_data_for_th
     part, whole = pc.load_dataset("fashion_mnist_2k"), pc.load_dataset("fashion_mnist")
     assert np.array_equal(part.x_train, whole.x_train[:2000])
     assert np.array_equal(part.x_test, whole.x_test)
-    assert embedded.are_parts("fashion_mnist", "fashion_mnist_2k")
-    assert not embedded.are_parts("fashion_mnist", "mnist")
+    assert embedded.whole_of("fashion_mnist_2k") == "fashion_mnist"
+    assert embedded.whole_of("chexpert:3") == "chexpert"
+    assert embedded.whole_of("mnist") == "mnist"

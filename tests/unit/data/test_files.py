@@ -14,9 +14,10 @@ import pytest
 
 import pillar_core as pc
 from pillar_core import data
-from pillar_core.data import dry_run, read_features
-from pillar_core.data.tables import frame_of
+from pillar_core.data import dry_run, partition, read_features
+from pillar_core.data.tables import frame_of, labels_of
 from pillar_core.errors import DataError, PillarError
+from pillar_core.grouping import by_label
 from pillar_core.runs import loading
 
 X = np.arange(40, dtype=np.float32).reshape(20, 2)
@@ -543,3 +544,25 @@ def test_words_that_a_parquet_table_holds_once_count_as_often_as_they_stand(monk
     short = pd.Categorical.from_codes(np.arange(rows) % 2, ["cat", "dog"])
     pd.DataFrame({"a": np.arange(rows) % 7, "b": np.arange(rows) % 5, "label": short}).to_parquet(stream := io.BytesIO())
     assert read_features(stream.getvalue(), filename="a.parquet").classes == ("cat", "dog")
+
+
+def test_one_long_label_makes_no_long_vector_of_very_many_rows() -> None:
+    """One label of 200 letters made 3 GB of 8,033 bytes of parquet: every row took as much as it."""
+    with pytest.raises(DataError, match=r"at most 167 characters; one has 200"):
+        labels_of(pd.Series(["a" * 200, "a" * 200, *["b"] * 400_000]))
+
+
+def test_a_stratified_part_of_very_many_classes_is_drawn_in_one_sort(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each class looked at all rows: 19,723 bytes of parquet took two minutes."""
+    labels = np.random.default_rng(0).integers(0, 5000, 20_000)
+    looked: list[int] = []
+    whole = np.flatnonzero
+    monkeypatch.setattr(np, "flatnonzero", lambda mask: looked.append(1) or whole(mask))
+    train, test = partition.stratified(labels, seed=3, name="a")
+    assert len(looked) < 10
+    assert (np.sort(np.concatenate([train, test])) == np.arange(20_000)).all()
+    counts, held = np.bincount(labels), np.bincount(labels[test], minlength=5000)
+    assert (held == np.where(counts > 1, np.maximum(1, np.round(0.2 * counts)), 0)).all()
+    assert {code: rows.tolist() for code, rows in by_label(labels[:300]).items()} == {
+        code: whole(labels[:300] == code).tolist() for code in np.unique(labels[:300]).tolist()
+    }
