@@ -82,7 +82,8 @@ def rows_of_persons(frame: Any, column: str, *, most: int, public: Sequence[Any]
 
     written, persons = names_of_persons(frame[column])
     named = frame.assign(**{column: written})
-    named = named[~np.isin(persons, [one for table in public if column in table for one in _alike(distinct_of(table[column])[1])])]
+    theirs = {one for table in public if column in table for one in _alike(distinct_of(table[column])[1])}
+    named = named[~pd.Series(persons).isin(theirs).to_numpy()]
     if not len(named):
         raise DataError(f"every person of column {column!r} has public rows, too, and none is left whom ε could protect.")
     split = taken(frame, ("split",))
