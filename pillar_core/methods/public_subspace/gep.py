@@ -26,7 +26,7 @@ from pillar_core.arrays import Array
 from pillar_core.deferred import torch
 from pillar_core.engine import LinearClassifier, heavy_ball, training_device
 from pillar_core.engine.embedding import AnchorBasis, embedded_sums
-from pillar_core.engine.gradient import squared_lengths
+from pillar_core.engine.gradient import SUM_ROWS, squared_lengths
 from pillar_core.engine.preconditioned import head_residuals
 from pillar_core.errors import DataError
 from pillar_core.ledger import DpEvent, Ledger
@@ -129,8 +129,8 @@ def _with_anchors(settings: GepSettings, prepared: Prepared, view: View, streams
     where = training_device()
     z, anchors = torch.from_numpy(prepared.z).to(where), torch.from_numpy(prepared.z_public[chosen]).to(where)
     with threads_for(z.numel() * len(anchors)):
-        products = z @ anchors.T
         wide = anchors.double()
+        products = torch.cat([part.double() @ wide.T for part in torch.split(z, SUM_ROWS)])
         anchor_products = (wide @ wide.T).cpu().numpy()
     return _AnchoredRows(
         z, squared_lengths(z), torch.from_numpy(view.y).to(where), anchors, torch.from_numpy(labels).to(where), products, anchor_products
@@ -176,7 +176,7 @@ def _basis(rows: _AnchoredRows, weights: torch.Tensor, k: int) -> AnchorBasis:
     if not np.isfinite(gram).all():
         raise DataError("the public rows' gradients are not finite. Training diverged: lower the learning rate.")
     coefficients = anchor_coefficients(gram, k)
-    return AnchorBasis(residuals, rows.anchors, torch.from_numpy(coefficients).float().to(residuals.device))
+    return AnchorBasis(residuals, rows.anchors, torch.from_numpy(coefficients).to(residuals.device))
 
 
 _GEP = Method(
@@ -188,7 +188,7 @@ _GEP = Method(
     fit_many=fit_many,
     resolve_schedule=rules.resolve_schedule,
     resolve_hyperparameters=resolve_hyperparameters,
-    version=2,
+    version=3,
 )
 
 METHODS.register(_GEP)

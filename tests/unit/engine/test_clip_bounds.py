@@ -40,8 +40,8 @@ def preconditioned(z, labels, weights, clip):
 def residual_of_embedding(z, labels, weights, clip):
     anchor = torch.zeros((1, z.shape[1]))
     anchor[0, 0] = 1.0
-    basis = AnchorBasis(torch.tensor([[1.0], [0.0], [0.0]]), anchor, torch.ones((1, 1)))
-    return embedded_sums(z, squared_lengths(z), z @ anchor.T, labels, weights, basis, embedding_clip=clip, residual_clip=clip)[1]
+    basis = AnchorBasis(torch.tensor([[1.0], [0.0], [0.0]]), anchor, torch.ones((1, 1), dtype=torch.float64))
+    return embedded_sums(z, squared_lengths(z), (z @ anchor.T).double(), labels, weights, basis, embedding_clip=clip, residual_clip=clip)[1]
 
 
 def halfspaces(z, labels, weights, clip):

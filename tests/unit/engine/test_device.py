@@ -57,12 +57,12 @@ def test_the_kernels_stay_on_the_device_and_read_nothing_back(fake):
     z, squares, labels = rows()
     weights, clip = on_gpu(H, C, K), on_gpu(H)
     signs = on_gpu(C, N)
-    basis = AnchorBasis(on_gpu(C, 5), on_gpu(5, K), on_gpu(5, 2))
+    basis = AnchorBasis(on_gpu(C, 5), on_gpu(5, K), on_gpu(5, 2).double())
     made = [
         clipped_difference_sum(z, squares, labels, weights, clip, weights),
         clipped_joint_sum(z, squares, signs, weights, logistic(), clip),
         preconditioned_sum(z, labels, weights[0], weights[0], l2_clip_norm=1.0),
-        *embedded_sums(z, z.square().sum(1), on_gpu(N, 5), labels, weights[0], basis, embedding_clip=1.0, residual_clip=0.4),
+        *embedded_sums(z, z.square().sum(1), on_gpu(N, 5).double(), labels, weights[0], basis, embedding_clip=1.0, residual_clip=0.4),
     ]
     assert {total.device.type for total in made} == {"cuda"}
     assert {total.dtype for total in made} == {torch.float64}
