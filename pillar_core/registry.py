@@ -115,7 +115,7 @@ class Registry(Mapping[str, T]):
             prefix, colon, rest = name.partition(":")
             if colon and rest and prefix in self._families:
                 return self._of_family(prefix, name)
-        near = difflib.get_close_matches(str(name), self._items, n=3, cutoff=0.5)
+        near = difflib.get_close_matches(str(name)[:80], self._items, n=3, cutoff=0.5)
         known = [*self._items, *(f"{prefix}:…" for prefix in self._families)]
         hint = f" Did you mean {', '.join(near)}?" if near else f" Known: {', '.join(known)}."
         raise UnknownNameError(f"There is no {self.what} named {shown(name)}.{hint}")

@@ -9,6 +9,7 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 import pillar_core as pc
@@ -293,10 +294,10 @@ def _class_counts(fingerprint_: str, _settings: Settings) -> pd.DataFrame:
     names, data = parts.features.classes, parts.features
     labels = {"private": None if data.y_train is None else data.y_train[parts.private], "public": parts.public_y, "test": data.y_test}
     rows = [
-        (name, part, int((values == index).sum()))
+        (name, part, count)
         for part, values in labels.items()
         if values is not None
-        for index, name in enumerate(names)
+        for name, count in zip(names, np.bincount(values, minlength=len(names)).tolist(), strict=True)
     ]
     return pd.DataFrame(rows, columns=["class", "part", "rows"])
 

@@ -157,7 +157,7 @@ def checked(name: str, value: Value) -> tuple[Value, str]:
     if not visitors.is_offered(name, value):
         return _value(param.default), f"{name} = {_shown(value)} is not offered on this public server: {param.default} is used."
     if allowed and value not in allowed and not is_stored(name, value) and not is_of_family(name, value):
-        near = difflib.get_close_matches(str(value), allowed, n=1, cutoff=0.6)
+        near = difflib.get_close_matches(str(value)[:80], allowed, n=1, cutoff=0.6)
         chosen = near[0] if near else param.default
         return _value(chosen), f"{name} was {_shown(value)}, which is none of {_listed(allowed)}: {chosen} is used."
     try:

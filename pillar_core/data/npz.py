@@ -14,7 +14,7 @@ import numpy as np
 
 from pillar_core.arrays import Array
 from pillar_core.data import scratch
-from pillar_core.data.parts import Parts, check_unpacked
+from pillar_core.data.parts import ROW_BYTES, Parts, check_unpacked
 from pillar_core.data.persons import persons_of
 from pillar_core.data.wording import listed
 from pillar_core.errors import DataError
@@ -24,6 +24,7 @@ from pillar_core.types import Persons
 KEYS = ("x_train", "y_train", "x_test", "y_test", "classes", "persons", "rows_per_person")
 IMAGE_KEYS = {"train_images": "x_train", "train_labels": "y_train", "test_images": "x_test", "test_labels": "y_test"}
 LARGEST = 16 * 2**30
+MOST_AXES, LONGEST_META = 4, 10_000
 PIECE = 2**24
 UNREADABLE = (*codec.UNREADABLE, TypeError, KeyError, RuntimeError, zlib.error, lzma.LZMAError, MemoryError, tokenize.TokenError)
 """What zipfile and numpy raise on damaged files and on headers that somebody made up."""
@@ -83,8 +84,11 @@ def _array(archive: zipfile.ZipFile, member: zipfile.ZipInfo, content: io.BytesI
             raise DataError(
                 f"{member.filename} says that it is of shape {shape} and {dtype}, and holds {held:,} bytes: it is no such array."
             )
-        if len(shape) == 2 and dtype.kind in "biuf":  # features, which become float32
-            check_unpacked("the npz", 4 * math.prod(shape), content, most=LARGEST)
+        if len(shape) > MOST_AXES:
+            raise DataError(f"{member.filename} has {len(shape)} axes; images have at most {MOST_AXES}.")
+        if shape:  # features become float32
+            numbers = 4 * math.prod(shape) if len(shape) == 2 and dtype.kind in "biuf" else 0
+            check_unpacked("the npz", ROW_BYTES * shape[0] + numbers, content, most=LARGEST)
         if not scratch.is_large((member.file_size,)):
             stream.seek(0)
             return np.asarray(np.lib.format.read_array(stream, allow_pickle=False))
@@ -119,7 +123,7 @@ def _refuse_other_formats(content: io.BytesIO | Path) -> None:
 
 
 def _meta(value: Array) -> str:
-    text = str(value)
+    text = "more than a text" if value.ndim else str(value)[:LONGEST_META]
     try:
         entries = json.loads(text)
     except (ValueError, RecursionError):

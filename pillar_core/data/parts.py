@@ -14,6 +14,8 @@ from pillar_core.types import Persons
 ALWAYS_UNPACKED, TIMES_UNPACKED = 2**28, 100
 """Bytes to which any file may unpack, and how many times its own size beyond that: few bytes never stand for any amount of work."""
 
+ROW_BYTES, WORD_BYTES = 64, 24
+"""Of each row beside its numbers, and of a cell that holds a word: what labels, order and objects take, however well a file packs them."""
 OF_SEVERAL = "Of each private person at most {} train rows are used, the first ones. ε protects a person with all of them."
 IMAGE_ENDINGS = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".tif", ".tiff", ".webp", ".ppm", ".pgm")
 MOST_COLUMNS = 20_000

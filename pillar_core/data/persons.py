@@ -43,16 +43,18 @@ def persons_of(names: Iterable[Any], most: int, *, n_rows: int) -> Persons:
 
     try:
         held = names if isinstance(names, np.ndarray) else np.fromiter(names, dtype=object)
-        column = pd.Series(np.char.decode(held, "utf-8") if held.dtype.kind == "S" else held, name="persons").infer_objects()
+        if held.shape == (n_rows,):
+            column = pd.Series(np.char.decode(held, "utf-8") if held.dtype.kind == "S" else held, name="persons").infer_objects()
+            is_number = column.dtype.kind in "iu"
+            are_names = is_number or all(map(_is_name, distinct_of(column)[1]))
     except (TypeError, ValueError) as error:
         raise DataError(WHOSE) from error
-    if len(column) != n_rows:
-        raise DataError(f"persons must name the person of each of the {n_rows:,} train rows; got {len(column):,}.")
-    if column.dtype.kind not in "iu":
-        if not column.map(_is_name).all():
-            raise DataError(WHOSE)
-        column = pd.Series(names_of_persons(column)[0])
-    return Persons(np.unique(column.to_numpy(), return_inverse=True)[1], most)
+    if held.shape != (n_rows,):
+        raise DataError(f"persons must name the person of each of the {n_rows:,} train rows; got shape {held.shape}.")
+    if not are_names:
+        raise DataError(WHOSE)
+    whose = column.to_numpy() if is_number else names_of_persons(column)[0]
+    return Persons(np.unique(whose, return_inverse=True)[1], most)
 
 
 def _is_name(value: Any) -> bool:

@@ -3,6 +3,7 @@
 import csv
 import io
 import itertools
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from pillar_core.arrays import Array
 from pillar_core.data.arrays import not_finite
 from pillar_core.data.labels import plain
 from pillar_core.data.partition import stratified
-from pillar_core.data.parts import MOST_COLUMNS, Parts, check_unpacked
+from pillar_core.data.parts import MOST_COLUMNS, ROW_BYTES, WORD_BYTES, Parts, check_unpacked
 from pillar_core.data.wording import listed
 from pillar_core.errors import DataError
 
@@ -115,19 +116,25 @@ def _check_width(content: io.BytesIO | Path, ending: str) -> None:
         described = pyarrow.parquet.read_metadata(content)
         columns = described.num_columns
         schema = pyarrow.parquet.read_schema(content)
-        kinds = [getattr(kind, "value_type", kind) for kind in schema.types]
+        kinds = [kind.value_type if pyarrow.types.is_dictionary(kind) else kind for kind in schema.types]
+        unread = [name for name, kind in zip(schema.names, kinds, strict=True) if not any(test(kind) for test in _readable(pyarrow.types))]
         is_repeated = any(described.schema.column(column).max_repetition_level for column in range(min(columns, MOST_COLUMNS)))
         if is_repeated or any(map(pyarrow.types.is_nested, kinds)):
             raise DataError("the parquet table holds lists or records: write each of their values as a column of its own.")
-        of_bytes = [name for name, kind in zip(schema.names, kinds, strict=True) if "binary" in str(kind)]
-        if of_bytes:
-            raise DataError(f"the columns {listed(of_bytes)} hold bytes: write them as words or numbers.")
-        widths = sum(max(4, described.schema.column(column).length or 0) for column in range(min(columns, MOST_COLUMNS)))
-        check_unpacked("the parquet table", widths * described.num_rows, content, most=LARGEST)
+        if unread:
+            raise DataError(f"the columns {listed(unread)} hold neither words nor numbers: write them so.")
+        widths = [max(8, described.schema.column(column).length or 0) for column in range(min(columns, MOST_COLUMNS))]
+        words = WORD_BYTES * sum(not pyarrow.types.is_primitive(kind) for kind in schema.types)
+        check_unpacked("the parquet table", (ROW_BYTES + sum(widths) + words) * described.num_rows, content, most=LARGEST)
     if columns > MOST_COLUMNS:
         raise DataError(
             f"a table has at most {MOST_COLUMNS:,} columns; this one has {columns:,}. Keep wide rows as npz (x_train, y_train)."
         )
+
+
+def _readable(types: Any) -> tuple[Callable[[Any], bool], ...]:
+    """What the values of a column may be, by pyarrow's types."""
+    return (types.is_primitive, types.is_null, types.is_decimal, types.is_string, types.is_large_string, types.is_string_view)
 
 
 def _read_parquet(content: io.BytesIO | Path) -> Any:
@@ -135,9 +142,12 @@ def _read_parquet(content: io.BytesIO | Path) -> Any:
     import pyarrow.parquet
 
     schema = pyarrow.parquet.read_schema(content)
-    columns = [field.name for field in schema if pyarrow.types.is_string(field.type) or pyarrow.types.is_large_string(field.type)]
+    types = pyarrow.types
+    columns = [one.name for one in schema if types.is_string(one.type) or types.is_large_string(one.type) or types.is_string_view(one.type)]
     table = pyarrow.parquet.read_table(content, read_dictionary=columns)
     table.validate(full=True)
+    numbers = [field.with_type(pyarrow.float64()) if types.is_decimal(field.type) else field for field in table.schema]
+    table = table.cast(pyarrow.schema(numbers, metadata=table.schema.metadata))  # a decimal would become a Python object a row
     once = [name for name, kind in zip(table.column_names, table.schema.types, strict=True) if pyarrow.types.is_dictionary(kind)]
     check_unpacked("the parquet table", sum(_letters(table[name]) for name in once), content, most=LARGEST)
     return table.to_pandas().astype(dict.fromkeys({*columns, *once}, object))

@@ -22,6 +22,7 @@ from pillar_core.data.arrays import features
 from pillar_core.data.cards import DATASETS
 from pillar_core.errors import DataError, StoreError
 from pillar_core.fingerprint import fingerprint
+from pillar_core.store import upkeep
 from pillar_core.types import Dataset, FeatureSet, Persons
 
 PREFIX = "stored:"
@@ -30,7 +31,7 @@ IMAGES, FEATURES = "images", "features"
 LONGEST_TITLE = 120
 _NAME = re.compile(rf"(?:{PREFIX}|{FORMER_PREFIX})([0-9a-f]{{32}})")
 _OWNED_WEIGHTS = re.compile(r"/weights/([0-9a-f]{32})/")
-_CARD = "upload-"
+_CARD = upkeep.BROUGHT
 
 
 @dataclasses.dataclass(frozen=True)
@@ -83,7 +84,7 @@ def keep(data: FeatureSet | Dataset, *, title: str = "", owner: str = "") -> str
     two names, and neither is told by the rows alone.
 
     Raises:
-        StoreError: a disk that refuses.
+        StoreError: a disk that refuses, or half of the cache's limit is full of rows that were brought.
     """
     visitors.refuse("upload")
     cache, owner = store.default(), owner or owners.own_id()
@@ -103,7 +104,9 @@ def keep(data: FeatureSet | Dataset, *, title: str = "", owner: str = "") -> str
         "persons": data.persons and data.persons.of,
         "rows_per_person": data.persons and np.array(data.persons.most),
     }
-    cache.put_arrays(key, **{name: array for name, array in arrays.items() if array is not None})
+    given = {name: array for name, array in arrays.items() if array is not None}
+    _refuse_beyond(cache, key, sum(np.asarray(array).nbytes for array in given.values()))
+    cache.put_arrays(key, **given)
     if isinstance(data, Dataset):
         places.forget(data)  # what decoding kept: the rows lie under their own name now, and only there
     if title or _card(key) is None:
@@ -111,6 +114,21 @@ def keep(data: FeatureSet | Dataset, *, title: str = "", owner: str = "") -> str
         distinct = _distinct(" ".join((title or own_title or data.name).split())[:LONGEST_TITLE], others)
         _write(dataclasses.replace(_described(key, data, distinct), owner=owner, kept_at=time.time()))
     return PREFIX + key
+
+
+def _refuse_beyond(cache: store.Store, key: str, size: int) -> None:
+    """Refuses rows for which no room is left: nobody's make room for them.
+
+    Raises:
+        StoreError: brought rows would take more than half of what the cache may.
+    """
+    if cache.max_bytes is not None and not cache.has("arrays", key):
+        most, held = cache.max_bytes // 2, sum(one.size for one in upkeep.brought(cache.ls()))
+        if held + size > most:
+            raise StoreError(
+                f"these rows take {size / 1e6:,.0f} MB and {max(most - held, 0) / 1e6:,.0f} MB are left for rows that are brought, half of "
+                "PILLAR_CACHE_BYTES: forget a set, or raise the limit."
+            )
 
 
 def listed(kind: str | None = None) -> tuple[Upload, ...]:

@@ -140,14 +140,15 @@ class Store:
         return self._get("arrays", key, lambda path: self._read_arrays(path, key, mmap))
 
     def put_arrays(self, key: str, **arrays: Any) -> bool:
-        """Whether `arrays` were stored now. May evict other entries, features first, to stay within `max_bytes`.
+        """Whether `arrays` were stored now. May evict other entries, features first and nothing that somebody brought, to stay within
+        `max_bytes`.
 
         Raises:
             StoreError: an array of Python objects, or a disk that refuses.
         """
         written = self._put("arrays", key, lambda out: codec.write_npz(arrays, out))
         if written and self.max_bytes is not None and self._sizes.total() > self.max_bytes:
-            self.prune(self.max_bytes)
+            self.prune(self.max_bytes, with_brought=False)
         return written
 
     def delete(self, kind: str, key: str) -> bool:
@@ -184,14 +185,16 @@ class Store:
             sum(report.whole for report in reports.values()), tuple(line for report in reports.values() for line in report.damaged)
         )
 
-    def prune(self, max_bytes: int) -> PruneReport:
+    def prune(self, max_bytes: int, *, with_brought: bool = True) -> PruneReport:
         """Remove the longest unused entries until at most `max_bytes` are left: arrays, blobs, imported records, calibrations, records.
+
+        with_brought: rows that somebody brought, which have no other copy, go, too.
 
         Raises:
             StoreError: a negative size.
         """
         upkeep.sweep_unfinished(self.root)
-        chosen = upkeep.evictable(self.ls(), max_bytes)
+        chosen = upkeep.evictable(self.ls(), max_bytes, with_brought=with_brought)
         for item in chosen:
             entry.entry_path(self.root, item.kind, item.key).unlink(missing_ok=True)
         if chosen:

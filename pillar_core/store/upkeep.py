@@ -12,6 +12,8 @@ from pillar_core.store.entry import IMPORTED, KINDS, SUFFIX, Damaged, Entry, che
 from pillar_core.store.files import TEMPORARY
 
 EVICTION_ORDER = ("arrays", "blob", IMPORTED, "calibration", "record")
+BROUGHT = "upload-"
+"""A blob of this name and a key is the card of arrays that somebody brought, which have no other copy."""
 _STALE_SECONDS = 3600.0
 _CLOCK_STEP = 10**9
 
@@ -83,8 +85,16 @@ def keys_below(root: Path, kind: str, prefix: str) -> list[str]:
     return sorted(path.stem for path in paths if path.stem.startswith(prefix))
 
 
-def evictable(entries: list[Entry], max_bytes: int) -> list[Entry]:
+def brought(entries: list[Entry]) -> list[Entry]:
+    """Those of `entries` that somebody brought, and their cards."""
+    keys = {item.key.removeprefix(BROUGHT) for item in entries if item.kind == "blob" and item.key.startswith(BROUGHT)}
+    return [item for item in entries if item.key.removeprefix(BROUGHT) in keys and item.kind in ("arrays", "blob")]
+
+
+def evictable(entries: list[Entry], max_bytes: int, *, with_brought: bool) -> list[Entry]:
     """Which of `entries` must go so that at most `max_bytes` stay: arrays, blobs, imported records, calibrations, records; oldest first.
+
+    with_brought: what somebody brought goes, too.
 
     Raises:
         StoreError: a negative size.
@@ -92,8 +102,8 @@ def evictable(entries: list[Entry], max_bytes: int) -> list[Entry]:
     if not max_bytes >= 0:
         raise StoreError(f"max_bytes must be at least 0; got {max_bytes!r}.")
     total = sum(item.size for item in entries)
-    chosen = []
-    for item in sorted(entries, key=lambda item: (EVICTION_ORDER.index(item.kind), item.last_used)):
+    chosen, kept = [], set() if with_brought else set(brought(entries))
+    for item in sorted((one for one in entries if one not in kept), key=lambda item: (EVICTION_ORDER.index(item.kind), item.last_used)):
         if total <= max_bytes:
             break
         total -= item.size

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import io
 import pickle
 import zipfile
@@ -10,6 +11,8 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import pillar_core as pc
@@ -501,7 +504,7 @@ def test_bytes_in_the_cells_of_a_parquet_table_are_refused(kind: str) -> None:
     stream, type_ = io.BytesIO(), pyarrow.binary(1) if kind == "fixed" else getattr(pyarrow, kind)()
     columns = {"a": pyarrow.array([b"\xff", b"b"] * 10, type_), "b": np.arange(20.0), "label": np.arange(20) % 2}
     pyarrow.parquet.write_table(pyarrow.table(columns), stream)
-    with pytest.raises(DataError, match="columns a hold bytes"):
+    with pytest.raises(DataError, match="columns a hold neither words nor numbers"):
         frame_of(stream, ".parquet")
 
 
@@ -541,8 +544,8 @@ def test_words_that_a_parquet_table_holds_once_count_as_often_as_they_stand(monk
     words = pd.Categorical.from_codes(np.arange(rows) % 3, ["x" * 900, "y" * 950, "z" * 990])
     pd.DataFrame({"a": np.arange(rows) % 7, "w": words, "label": np.arange(rows) % 2}).to_parquet(stream)
     assert "the parquet table would unpack to" in dry_run(stream.getvalue(), "a.parquet").problems[0]
-    short = pd.Categorical.from_codes(np.arange(rows) % 2, ["cat", "dog"])
-    pd.DataFrame({"a": np.arange(rows) % 7, "b": np.arange(rows) % 5, "label": short}).to_parquet(stream := io.BytesIO())
+    short, few = pd.Categorical.from_codes(np.arange(5000) % 2, ["cat", "dog"]), np.arange(5000)
+    pd.DataFrame({"a": few % 7, "b": few % 5, "label": short}).to_parquet(stream := io.BytesIO())
     assert read_features(stream.getvalue(), filename="a.parquet").classes == ("cat", "dog")
 
 
@@ -566,3 +569,45 @@ def test_a_stratified_part_of_very_many_classes_is_drawn_in_one_sort(monkeypatch
     assert {code: rows.tolist() for code, rows in by_label(labels[:300]).items()} == {
         code: whole(labels[:300] == code).tolist() for code in np.unique(labels[:300]).tolist()
     }
+
+
+@pytest.mark.parametrize("name", ["classes", "y_train", "persons", "meta", "x_test"])
+def test_each_entry_of_an_archive_counts_as_what_it_takes(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """244 kB of npz named 250 million classes of one byte, and each became a Python object."""
+    monkeypatch.setattr("pillar_core.data.parts.ALWAYS_UNPACKED", 10**6)
+    stream, many = io.BytesIO(), np.zeros(50_000, np.int8)
+    np.savez_compressed(stream, **({"x_train": X, "y_train": Y} | {name: many}))
+    assert "the npz would unpack to" in dry_run(stream.getvalue(), "a.npz").problems[0]
+
+
+def test_an_archive_says_of_itself_what_is_a_text_alone() -> None:
+    """A meta of 27 axes, 4.7 kB of npz, was written out for minutes."""
+    assert "has 22 axes" in dry_run(_npz(x_train=X, y_train=Y, meta=np.zeros((2,) * 22, np.int8)), "a.npz").problems[0]
+    report = dry_run(_npz(x_train=X, y_train=Y, meta=np.zeros((20, 20))), "a.npz")
+    assert "Made by: more than a text" in report.notes
+
+
+def _parquet(said: pa.Schema, **columns: Any) -> bytes:
+    """A table whose description names other types than it was written with."""
+    stream, table = io.BytesIO(), pa.table(columns)
+    with pq.ParquetWriter(stream, table.schema, store_schema=False) as writer:
+        writer.write_table(table)
+        writer.add_key_value_metadata({"ARROW:schema": base64.b64encode(said.serialize().to_pybytes()).decode()})
+    return stream.getvalue()
+
+
+def test_words_of_a_parquet_table_are_counted_whatever_it_calls_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    """4,865 bytes of a kind of words that was not counted became 5.5 GB."""
+    words, numbers = ["x" * 900, "y" * 950] * 1000, pa.array([0, 1] * 1000)
+    content = _parquet(pa.schema([("x", pa.int64()), ("label", pa.string_view())]), x=numbers, label=pa.array(words))
+    assert dry_run(content, "a.parquet").problems[0].startswith("label column must hold words of at most 200")
+    monkeypatch.setattr("pillar_core.data.parts.ALWAYS_UNPACKED", 10**6)
+    assert "the parquet table would unpack to" in dry_run(content, "a.parquet").problems[0]
+    foreign = _parquet(pa.schema([("x", pa.int64()), ("label", pa.json_(pa.string()))]), x=numbers, label=pa.array(words))
+    assert "the columns label hold neither words nor numbers" in dry_run(foreign, "a.parquet").problems[0]
+
+
+def test_decimals_are_numbers() -> None:
+    table = pa.table({"x": pa.array([1, 2, 3, 5] * 5, pa.int32()).cast(pa.decimal128(12, 1)), "label": ["a", "b"] * 10})
+    pq.write_table(table, stream := io.BytesIO())
+    assert sorted(set(read_features(stream.getvalue(), filename="a.parquet").x_train.ravel())) == [1, 2, 3, 5]

@@ -156,3 +156,24 @@ def test_damaged_persons_are_refused_in_our_words_and_their_rows_never_taken_for
     assert [one.name for one in uploads.listed()] == [name]
     assert uploads.forget(name)
     assert uploads.listed() == ()
+
+
+def test_nobodys_rows_make_room_for_anothers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Brought rows have no other copy, and were the first to go: three uploads of one browser pushed out what another had brought."""
+    monkeypatch.setenv("PILLAR_CACHE_BYTES", str(10**6))
+    first = uploads.keep(numbers(), title="the first")
+    for seed in range(20):
+        store.default().put_arrays(f"{seed:032x}", x=np.zeros(20_000, np.float32))  # what extraction keeps, made anew where it is wanted
+    assert len(store.default().ls("arrays")) < 15
+    large = pc.features(np.random.default_rng(0).normal(size=(2000, 50)), np.arange(2000) % 2)
+    kept = uploads.keep(large)
+    with pytest.raises(StoreError, match="MB are left for rows that are brought"):
+        uploads.keep(pc.features(large.x_train + 1, large.y_train))
+    assert uploads.keep(large) == kept
+    for seed in range(20):
+        store.default().put_arrays(f"{seed:032x}", x=np.full(20_000, 1, np.float32))
+    assert {one.title for one in uploads.listed()} >= {"the first"}
+    for name in (first, kept):
+        assert len(uploads.load(name).x_train)
+    store.default().prune(0)
+    assert not uploads.listed()
