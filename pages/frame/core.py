@@ -9,7 +9,6 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 import pillar_core as pc
@@ -297,7 +296,7 @@ def _class_counts(fingerprint_: str, _settings: Settings) -> pd.DataFrame:
         (name, part, count)
         for part, values in labels.items()
         if values is not None
-        for name, count in zip(names, np.bincount(values, minlength=len(names)).tolist(), strict=True)
+        for name, count in zip(names, pd.Series(values).value_counts().reindex(range(len(names)), fill_value=0), strict=True)
     ]
     return pd.DataFrame(rows, columns=["class", "part", "rows"])
 
