@@ -3,6 +3,7 @@
 import csv
 import io
 import itertools
+import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -110,6 +111,8 @@ def _check_width(content: io.BytesIO | Path, ending: str) -> None:
         if len(lines) < 2 and len(start) == LONGEST_START:
             raise DataError(f"a table names its columns and has a row within its first {LONGEST_START:,} bytes; this one does not.")
         columns = max(map(len, lines), default=0)
+        numbers = (ROW_BYTES + 8 * min(columns, MOST_COLUMNS)) * _lines(content)  # a short row is filled up
+        check_unpacked("the csv table", numbers, content, most=math.inf)
     else:
         import pyarrow.parquet
 
@@ -130,6 +133,12 @@ def _check_width(content: io.BytesIO | Path, ending: str) -> None:
         raise DataError(
             f"a table has at most {MOST_COLUMNS:,} columns; this one has {columns:,}. Keep wide rows as npz (x_train, y_train)."
         )
+
+
+def _lines(content: io.BytesIO | Path) -> int:
+    """How many lines a text has, at most."""
+    with io.BytesIO(content.getbuffer()) if isinstance(content, io.BytesIO) else content.open("rb") as stream:
+        return 1 + sum(part.count(b"\n") + part.count(b"\r") for part in iter(lambda: stream.read(2**24), b""))
 
 
 def _readable(types: Any) -> tuple[Callable[[Any], bool], ...]:

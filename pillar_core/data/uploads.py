@@ -10,6 +10,7 @@ What a browser brings is its own: everything here answers for whoever asks (`dat
 import dataclasses
 import json
 import re
+import threading
 import time
 from typing import Any
 
@@ -32,6 +33,7 @@ LONGEST_TITLE = 120
 _NAME = re.compile(rf"(?:{PREFIX}|{FORMER_PREFIX})([0-9a-f]{{32}})")
 _OWNED_WEIGHTS = re.compile(r"/weights/([0-9a-f]{32})/")
 _CARD = upkeep.BROUGHT
+_KEEPING = threading.Lock()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -105,14 +107,15 @@ def keep(data: FeatureSet | Dataset, *, title: str = "", owner: str = "") -> str
         "rows_per_person": data.persons and np.array(data.persons.most),
     }
     given = {name: array for name, array in arrays.items() if array is not None}
-    _refuse_beyond(cache, key, sum(np.asarray(array).nbytes for array in given.values()))
-    cache.put_arrays(key, **given)
+    with _KEEPING:
+        _refuse_beyond(cache, key, sum(np.asarray(array).nbytes for array in given.values()))
+        if title or _card(key) is None:  # before the rows, which nobody's push out once they have a card
+            others = {one.title for one in listed() if one.name != PREFIX + key}
+            distinct = _distinct(" ".join((title or own_title or data.name).split())[:LONGEST_TITLE], others)
+            _write(dataclasses.replace(_described(key, data, distinct), owner=owner, kept_at=time.time()))
+        cache.put_arrays(key, **given)
     if isinstance(data, Dataset):
         places.forget(data)  # what decoding kept: the rows lie under their own name now, and only there
-    if title or _card(key) is None:
-        others = {one.title for one in listed() if one.name != PREFIX + key}
-        distinct = _distinct(" ".join((title or own_title or data.name).split())[:LONGEST_TITLE], others)
-        _write(dataclasses.replace(_described(key, data, distinct), owner=owner, kept_at=time.time()))
     return PREFIX + key
 
 

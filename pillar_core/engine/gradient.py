@@ -26,9 +26,9 @@ SMALLEST_NORMAL = 2.0**-126
 """Added to each square, so that squares that underflow count for more than they are, never for less."""
 LONGEST_ROW = 1e4
 """Longer rows have the logits that they would have at this norm: rounding, which hangs on how many rows there are, would decide them."""
-STEEP_HEAD, LONGEST_HEAD, STEEPEST_ON_DEVICE = 64.0, 1e8, 1e3
-"""Norms of a class's weights: from the first on its logits are float64 products; longer ones than the second count as that long, on a GPU
-than the third. Weights are releases already, so this is post-processing."""
+STEEP, LONGEST_HEAD, STEEPEST_ON_DEVICE = 64.0, 1e8, 1e3
+"""The longest logit (norm of a class's weights times a row's): from the first on they are float64 products; a GPU scales longer ones than
+the third down. A class's weights longer than the second count as that long: they are releases already, so this is post-processing."""
 SUM_ROWS, SUM_ROWS_DEVICE = 2048, 1 << 17
 """Rows that are widened to float64 at a time: what is cast stays in a core's second-level cache; a GPU wants long products."""
 
@@ -44,19 +44,23 @@ def bounded_logits(z: torch.Tensor, squared_rows: torch.Tensor, weights: torch.T
     """Logits (H, C, n) of rows z (n, k) with squared norms (n,), as if no row were longer than LONGEST_ROW and no head than LONGEST_HEAD.
 
     A gradient is then still a function of its row alone, up to rounding that no clip norm notices, which is all that a clipped sum's
-    sensitivity needs: the products of a steep head are float64, because what is left of two that cancel is rounding in float32, and
-    rounding hangs on how many rows there are. A GPU, which would wait for the answer, takes no head as that steep.
+    sensitivity needs: products of long rows and weights are float64, because what is left of two that cancel is rounding in float32, and
+    rounding hangs on how many rows there are. A GPU, which would wait for the answer, takes no logits as long.
     """
     heads, classes, k = weights.shape
     flat, is_cpu = weights.reshape(heads * classes, k), z.device.type == "cpu"
     lengths = torch.linalg.vector_norm(flat, dim=1, keepdim=True, dtype=torch.float64)
-    if is_cpu and (lengths > STEEP_HEAD).any():
+    longest = math.sqrt(min(float(squared_rows.max()), LONGEST_ROW**2)) if is_cpu and len(z) else 0.0
+    if is_cpu and not float(lengths.max()) * max(longest, 1.0) <= STEEP:
         flat = flat.double() * (LONGEST_HEAD / lengths.clamp(min=LONGEST_HEAD))
         logits = torch.cat([(flat @ part.double().T).float() for part in torch.split(z, SUM_ROWS)], dim=1)
     else:
-        logits = (flat if is_cpu else flat * (STEEPEST_ON_DEVICE / lengths.clamp(min=STEEPEST_ON_DEVICE)).float()) @ z.T
+        logits = flat @ z.T
     logits = logits.view(heads, classes, -1)
-    if not is_cpu or (squared_rows > LONGEST_ROW**2).any():
+    if not is_cpu:
+        steepest = STEEPEST_ON_DEVICE / lengths.view(heads, classes, 1).amax(1, keepdim=True).clamp(min=SMALLEST_NORMAL)
+        logits *= (steepest.float() * torch.rsqrt(squared_rows)).clamp_(max=1.0)
+    elif not longest < LONGEST_ROW:
         logits *= (LONGEST_ROW * torch.rsqrt(squared_rows)).clamp_(max=1.0)
     return logits
 

@@ -9,7 +9,16 @@ from pillar_core.geometry.bases import BASIS_TITLES, Basis, BasisKind, basis_of
 from pillar_core.geometry.margins import QUANTILE, Coordinates, coordinates, margin_at, projected_margins, refitted_margins, smallest
 from pillar_core.geometry.prediction import ClassMoments, accuracy_drop, best_k, class_moments, predicted
 from pillar_core.geometry.rows import Rows, checked_ks, rows_of, thinned
-from pillar_core.geometry.separators import ONE_VERSUS_REST, REGULARISATION, REST, Separators, pairs_of, separators, separators_of
+from pillar_core.geometry.separators import (
+    MOST_PAIRED,
+    ONE_VERSUS_REST,
+    REGULARISATION,
+    REST,
+    Separators,
+    pairs_of,
+    separators,
+    separators_of,
+)
 from pillar_core.geometry.spectrum import projector_distance, spectrum, spectrum_of
 
 __all__ = guard(__name__)

@@ -73,7 +73,8 @@ def refitted_margins(
 
     Columns k, class, quantile, cosine_margin, distance_margin.
     """
-    pairs = tuple(pair for pair in pairs_of(rows.classes, "one_versus_rest") if (rows.y == pair[0]).any())
+    present = set(rows.y.tolist())
+    pairs = tuple(pair for pair in pairs_of(rows.classes, "one_versus_rest") if pair[0] in present)
     lines: list[tuple[int, str, float, float, float]] = []
     for done, k in enumerate(ks):
         z = np.ascontiguousarray(rows.z[:, :k])

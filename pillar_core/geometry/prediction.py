@@ -136,9 +136,8 @@ def _accuracy(moments: ClassMoments, k: int, mu_n: float, *, with_noise: bool) -
     path_length = min(mu_n, LONGEST_PATH_PER_CLASS * classes)
     noise = (radius / (mu_n * moments.shares) ** 2 if with_noise else np.zeros(classes))[:, None]
     weight = 1.0 / (within + SHRINKAGE * classes / path_length * radius)
-    squares = np.square(means[:, None, :] - means[None, :, :])
-    signal = 0.5 * squares @ weight
-    spread = squares @ (weight**2 * within) + noise * (squares @ weight**2)
+    signal = 0.5 * _distances(means, weight)
+    spread = _distances(means, weight**2 * within) + noise * _distances(means, weight**2)
     variance = spread + 2 * noise * float(weight**2 @ within) + noise**2 * float(weight @ weight)
     gap = np.divide(signal, np.sqrt(variance), out=np.zeros_like(signal), where=variance > 0)
     right = np.zeros(classes)
@@ -147,3 +146,10 @@ def _accuracy(moments: ClassMoments, k: int, mu_n: float, *, with_noise: bool) -
         np.fill_diagonal(beats, 1.0)
         right += share * beats.prod(axis=1)
     return float(np.clip(moments.shares @ right, 0.0, 1.0))
+
+
+def _distances(means: Array, weight: Array) -> Array:
+    """(C, C) squared distances of class means, each coordinate weighted; by products, which take C² numbers in place of C²·k."""
+    weighted = means * weight
+    squares = np.einsum("ij,ij->i", weighted, means)
+    return np.asarray(np.maximum(squares[:, None] + squares[None, :] - 2.0 * weighted @ means.T, 0.0))

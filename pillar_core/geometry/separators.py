@@ -27,6 +27,7 @@ REST = -1
 ONE_VERSUS_REST = "one_versus_rest"
 TOLERANCE = 1e-4
 MOST_ITERATIONS = 20_000
+MOST_PAIRED = 300
 
 REGULARISATION = Param(
     "regularisation",
@@ -65,7 +66,7 @@ def pairs_of(classes: Sequence[str], chosen: str | Sequence[str | int] | None = 
     """Pairs of class indices: all for None, the pairs among some classes (names or numbers), or "one_versus_rest".
 
     Raises:
-        SettingError: an unknown class, one named twice, or fewer than two.
+        SettingError: an unknown class, one named twice, or fewer than two; all pairs of more than MOST_PAIRED classes.
     """
     if isinstance(chosen, str):
         if chosen != ONE_VERSUS_REST:
@@ -74,6 +75,9 @@ def pairs_of(classes: Sequence[str], chosen: str | Sequence[str | int] | None = 
     picked = range(len(classes)) if chosen is None else [_class_index(classes, name) for name in chosen]
     if len(picked) < 2 or len(set(picked)) < len(picked):
         raise SettingError(f"classes must name two or more different classes; got {chosen!r}.")
+    if len(picked) > MOST_PAIRED:
+        count = f"{len(picked) * (len(picked) - 1) // 2:,} pairs of {len(picked):,} classes"
+        raise SettingError(f"these are {count}: name at most {MOST_PAIRED} of them, or take each against the rest.")
     return tuple(itertools.combinations(picked, 2))
 
 

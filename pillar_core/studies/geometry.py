@@ -113,8 +113,8 @@ def rows_of_payload(spec: Payload) -> Rows:
 
 def separator_tasks(spec: Payload, rows: Rows) -> list[dict[str, Any]]:
     """The payload once per group of pairs: every pair of classes that have rows, or each against the rest."""
-    present = [int(label) for label in np.unique(rows.y)]
-    pairs = [pair for pair in geometry.pairs_of(rows.classes, spec.get("classes")) if all(c == geometry.REST or c in present for c in pair)]
+    present = {geometry.REST, *np.unique(rows.y).tolist()}
+    pairs = [pair for pair in geometry.pairs_of(rows.classes, spec.get("classes")) if present.issuperset(pair)]
     return [{**spec, "pairs": [list(pair) for pair in pairs[start : start + TASK_PAIRS]]} for start in range(0, len(pairs), TASK_PAIRS)]
 
 

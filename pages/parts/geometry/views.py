@@ -47,7 +47,7 @@ def _gain(settings: Settings) -> None:
 
 def _xi(settings: Settings) -> None:
     kinds = local.several("bases", {str(kind): plots.BASES[kind][2] for kind in geo.BasisKind}, ["public_pca", "random"])
-    which = _which()
+    which = _which(settings)
     separation = shapes.Separation(settings, which, _standardise())
     n_public = _public_rows(settings)
     table, is_complete = shapes.xi(separation, kinds, n_public)
@@ -182,8 +182,11 @@ def _name(settings: Settings) -> str:
     return f"{name}{backbone}"
 
 
-def _which() -> str:
-    return str(local.one("which", _WHICH, "pairs"))
+def _which(settings: Settings) -> str:
+    """Which separators are looked at: pairs where there are not too many."""
+    least = 0 if len(core.features(settings).classes) <= geo.MOST_PAIRED else 1
+    offered = dict(list(_WHICH.items())[least:])
+    return str(local.one("which", offered, next(iter(offered))))
 
 
 def _standardise() -> bool:

@@ -216,16 +216,22 @@ def softmax(logits: Array) -> Array:
 
 
 def residual_sum(features: Features, lengths: torch.Tensor, labels: torch.Tensor, head: Array, clip: float) -> torch.Tensor:
-    """(C, K) float64 sum over the private rows of clip(onehot − softmax) ⊗ u. lengths: squared norms of u; head: (K′, C)."""
+    """(C, K) float64 sum over the private rows of clip(onehot − softmax) ⊗ u. lengths: squared norms of u and of the whole rows that logits
+    read, (n, 2); head: (K′, C)."""
     rows = features.private
     weights = torch.from_numpy(head[: rows.shape[1]].T.astype(np.float32))
     total = torch.zeros((len(weights), features.k), dtype=torch.float64)
     for start in range(0, len(rows), rows_at_once(len(weights))):
         part = slice(start, start + rows_at_once(len(weights)))
-        residuals = cross_entropy_residuals(bounded_logits(rows[part], lengths[part], weights[None]), labels[part])
-        squared = squared_residuals(residuals, 1) * lengths[part]
+        residuals = cross_entropy_residuals(bounded_logits(rows[part], lengths[part, 1], weights[None]), labels[part])
+        squared = squared_residuals(residuals, 1) * lengths[part, 0]
         total -= row_sum(clipped_residuals(residuals, squared, torch.tensor([clip]))[0][0], rows[part, : features.k])
     return total
+
+
+def lengths_of(features: Features) -> torch.Tensor:
+    """(n, 2) squared norms of the private rows' first k entries and of all of them: what is summed, and what logits are made of."""
+    return torch.stack([squared_lengths(features.private[:, : features.k]), squared_lengths(features.private)], dim=1)
 
 
 def prior_precision(evidence: Array, curvature: Array, std: float) -> float:
@@ -286,7 +292,7 @@ def learn(settings: KalmanSettings, features: Features, view: View, stream: Stre
     n_private, n_classes, k = view.facts.n_private, view.facts.n_classes, features.k
     u, head, precision = features.public[:, :k], np.zeros((features.public.shape[1], n_classes)), np.zeros(k)
     known: list[Array] = []
-    releases = Releases(features, torch.from_numpy(view.y), squared_lengths(features.private[:, :k]), stream, ledger)
+    releases = Releases(features, torch.from_numpy(view.y), lengths_of(features), stream, ledger)
     multipliers = noise_multipliers(settings, check_share(settings, view.facts))
     for step, (multiplier, clip) in enumerate(zip(multipliers, clip_norms(settings, n_classes), strict=True)):
         evidence, std = releases.next(head, multiplier, clip), multiplier * clip
@@ -316,7 +322,7 @@ def descend(settings: KalmanSettings, view: View, stream: Stream, ledger: Ledger
     rows = torch.from_numpy(prepared.z)
     features = Features(rows, np.zeros((0, facts.d)), facts.d, prepared.transform)
     releases, head = (
-        Releases(features, torch.from_numpy(view.y), squared_lengths(rows), stream, ledger),
+        Releases(features, torch.from_numpy(view.y), lengths_of(features), stream, ledger),
         np.zeros((facts.d, facts.n_classes)),
     )
     noise = float(settings.noise_multiplier or 0.0)
@@ -387,5 +393,6 @@ METHODS.register(
         **said_of("pillar_kalman_labelled"),
         public_use=PublicUse.LABELLED,
         settings=LabelledSettings,
+        version=3,
     )
 )

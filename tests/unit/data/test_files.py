@@ -611,3 +611,10 @@ def test_decimals_are_numbers() -> None:
     table = pa.table({"x": pa.array([1, 2, 3, 5] * 5, pa.int32()).cast(pa.decimal128(12, 1)), "label": ["a", "b"] * 10})
     pq.write_table(table, stream := io.BytesIO())
     assert sorted(set(read_features(stream.getvalue(), filename="a.parquet").x_train.ravel())) == [1, 2, 3, 5]
+
+
+def test_short_rows_of_a_wide_csv_count_as_what_they_are_filled_up_to() -> None:
+    """112 kB of rows of one cell under 20,000 columns became 4 GB."""
+    head = ",".join(f"c{column}" for column in range(5000)) + ",label\n"
+    assert "the csv table would unpack to" in dry_run((head + "1\n" * 10_000).encode(), "a.csv").problems[0]
+    assert "not finite" in dry_run((head + "1\n" * 3).encode(), "a.csv").problems[0]

@@ -11,6 +11,8 @@ from pillar_core.engine.gradient import clipped_sum, squared_lengths, within_uni
 from pillar_core.engine.halfspaces import clipped_joint_sum, logistic
 from pillar_core.engine.mixed import clipped_difference_sum
 from pillar_core.engine.preconditioned import preconditioned_sum
+from pillar_core.methods.closed_form import pillar_kalman
+from pillar_core.splits import Transform
 
 D, C = 8192, 3
 SMALLEST_CLIP = 1e-6
@@ -87,3 +89,37 @@ def test_the_unit_ball_holds_any_finite_row(value):
     norms = torch.linalg.vector_norm(within_unit_ball(rows), dim=1)
     assert bool((norms <= 1).all() and (norms > 0).all())
     assert not within_unit_ball(torch.tensor([[np.inf, 0.0], [np.nan, 1.0]])).any()
+
+
+def cancelling(width, length, norm):
+    """(ten classes' weights of this norm, a row of this length on which their logits cancel but for rounding)."""
+    generator = np.random.default_rng(1)
+    weights = generator.standard_normal((10, width))
+    weights[:, 0] = 0
+    base = generator.standard_normal(width)
+    base[0] = 0
+    weights = 0.05 * weights + np.where(np.arange(10) % 2, 1, -1)[:, None] * base
+    weights *= norm / np.linalg.norm(weights, axis=1, keepdims=True)
+    row = np.sign(base) * np.where(np.arange(width) % 2, 1, -1) * generator.uniform(0.9, 1, width)
+    row[0] = 0
+    row -= np.linalg.pinv(weights) @ (weights @ row)
+    return weights, row * length / np.linalg.norm(row)
+
+
+def test_the_departure_of_a_row_turns_no_others_by_rounding():
+    """Twelve equal rows whose logits are what rounding leaves: float32 products of eleven round otherwise, and all of them turned."""
+    weights, row = cancelling(8192, 9.9e3, 62)
+    rows, labels = torch.from_numpy(np.repeat(row[None], 12, 0).astype(np.float32)), torch.zeros(12, dtype=torch.int64)
+    heads = torch.from_numpy(weights.astype(np.float32))[None]
+    sums = [clipped_sum(rows[:n], squared_lengths(rows[:n]), labels[:n], heads, None, torch.tensor([1.0]))[0] for n in (12, 11)]
+    assert torch.linalg.vector_norm(sums[0] - sums[1]) <= 1
+
+
+def test_columns_that_only_logits_read_are_no_longer_than_rows_may_be():
+    """In pillar_kalman_labelled such a row moved the sum by ten clip norms: a length of 1 was told of rows of 4e7."""
+    weights, row = cancelling(256, 4e7, 16)
+    row[0] = 1
+    rows, labels = torch.from_numpy(np.repeat(row[None], 12, 0).astype(np.float32)), torch.zeros(12, dtype=torch.int64)
+    features = [pillar_kalman.Features(rows[:n], np.zeros((1, 256)), 1, Transform()) for n in (12, 11)]
+    sums = [pillar_kalman.residual_sum(one, pillar_kalman.lengths_of(one), labels[: len(one.private)], weights.T, 0.4) for one in features]
+    assert torch.linalg.vector_norm(sums[0] - sums[1]) <= 0.4

@@ -14,7 +14,6 @@ import pillar_core as pc
 from contract.cases import case_for, small_split
 from contract.tapes import Recorder
 from pillar_core import rng
-from pillar_core.engine.gradient import squared_lengths
 from pillar_core.errors import DataError
 from pillar_core.ledger import Ledger
 from pillar_core.memo import Memo
@@ -130,7 +129,7 @@ def test_a_row_moves_a_sum_by_the_clip_norm_at_most(n_classes, clip):
         for row in rows:
             pair, labels = torch.stack([row, -row]), torch.tensor([0, 0])
             one, other = (
-                kalman.residual_sum(of_rows(pair[[i]]), squared_lengths(pair[[i]]), labels[[i]], head, clip).numpy() for i in range(2)
+                kalman.residual_sum(own, kalman.lengths_of(own), labels[:1], head, clip).numpy() for own in map(of_rows, pair.split(1))
             )
             assert max(np.linalg.norm(one), np.linalg.norm(other)) <= clip
             assert np.linalg.norm(one - other) <= 2 * clip
@@ -342,7 +341,7 @@ def test_a_row_that_leaves_moves_a_steep_heads_sum_by_one_clip_norm(length):
     head *= length / np.linalg.norm(head, axis=0)
     rows, labels = torch.from_numpy(np.tile(row, (20, 1))), torch.zeros(20, dtype=torch.int64)
     sums = [
-        kalman.residual_sum(of_rows(rows[:n], 40), squared_lengths(rows[:n]), labels[:n], head.astype(np.float32), 0.4)
-        for n in range(2, 21)
+        kalman.residual_sum(own, kalman.lengths_of(own), labels[: len(own.private)], head.astype(np.float32), 0.4)
+        for own in (of_rows(rows[:n], 40) for n in range(2, 21))
     ]
     assert max(float((after - before).norm()) for before, after in itertools.pairwise(sums)) <= 0.4 * (1 + 1e-6)
