@@ -5,6 +5,7 @@ import dataclasses
 import io
 import math
 import os
+import re
 import zipfile
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path, PurePosixPath
@@ -21,8 +22,11 @@ MOST_SCANS, SCAN, MOST_TEXT = 100, b"\xff\xda", 2**20
 
 A few packed bytes may ask for a million of them.
 """
+MOST_PARTS, SMALLEST_PART, BY_CHANCE = 1000, 512, 8192
+"""Of a file's description; bytes that a part of its pixels has beyond that; bytes in which chance begins a scan less than once."""
 FORMATS = ("PNG", "JPEG", "BMP", "GIF", "TIFF", "WEBP", "PPM")
 """What Pillow may take a file for, whatever its ending: for PostScript, say, it would start another program."""
+_COMMENT = re.compile(rb"#[^\n\r]*[\n\r]")
 SPLITS = {"train": False, "training": False, "test": True, "testing": True}
 LEFT_OUT = frozenset({"val", "valid", "validation"})
 LARGEST_BYTES = 16 * 2**30
@@ -68,10 +72,39 @@ class Member:
         from PIL import Image, PngImagePlugin
 
         PngImagePlugin.MAX_TEXT_MEMORY = PngImagePlugin.MAX_TEXT_CHUNK = MOST_TEXT
-        with self.stream() as file, Image.open(file, formats=FORMATS) as image:
-            if image.format == "JPEG" and isinstance(file, io.BytesIO) and file.getvalue().count(SCAN) > MOST_SCANS:
-                raise ValueError(f"more than {MOST_SCANS} scans")
-            yield image
+        with self.stream() as file:
+            if isinstance(file, io.BytesIO):
+                _check_parts(file.getvalue())
+            with Image.open(file, formats=FORMATS) as image:
+                yield image
+
+
+def _check_parts(content: bytes) -> None:
+    """Refuses an image by its own description, of which Pillow would work on every part, however few packed bytes say it.
+
+    Raises:
+        ValueError: more scans, segments or chunks than images have, a second profile, or numbers written as text.
+    """
+    is_jpeg, is_png = content.startswith(b"\xff\xd8"), content.startswith(b"\x89PNG")
+    if content.count(SCAN) > MOST_SCANS + (0 if is_jpeg else len(content) // BY_CHANCE):
+        raise ValueError(f"more than {MOST_SCANS} scans")
+    if content[:2] in (b"P1", b"P2", b"P3") or (content[:1] == b"P" and len(_COMMENT.sub(b"", content[:4096]).split(None, 4)) < 4):
+        raise ValueError("numbers written as text")
+    place, parts, profiles = (2, 0, 0) if is_jpeg else (8, 0, 0)
+    most = MOST_PARTS + (len(content) // SMALLEST_PART if is_png else 0)
+    while (is_jpeg or is_png) and place < len(content):
+        parts += 1
+        if parts > most or profiles > 1:
+            raise ValueError(f"more than {most} parts, or two profiles")
+        if is_png:
+            profiles += content[place + 4 : place + 8] == b"iCCP"
+            place += 12 + int.from_bytes(content[place : place + 4], "big")
+        elif content[place : place + 2] == SCAN:
+            return
+        elif content[place] == 0xFF and content[place + 1 : place + 2] not in (b"\xff", b"\x00"):
+            place += 2 + int.from_bytes(content[place + 2 : place + 4], "big")
+        else:
+            place += 1
 
 
 @dataclasses.dataclass(frozen=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import zipfile
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -239,7 +240,22 @@ def test_images_that_take_much_to_read_from_few_bytes_count_as_unreadable() -> N
         said.add_text(f"t{number}", "x" * 10**6, zip=True)
     Image.new("L", (8, 8)).save(stream, "png", pnginfo=said)
     texts = {f"c{number % 2}/{number}.png": stream.getvalue() for number in range(4)}
-    for files in (scans, texts):
+    Image.new("L", (8, 8)).save(stream := io.BytesIO(), "png")
+    whole = stream.getvalue()
+    profile = zlib.compress(bytes(2**20))
+    chunk = b"iCCP" + b"p\x00\x00" + profile
+    chunk = len(profile + b"p\x00\x00").to_bytes(4, "big") + chunk + zlib.crc32(chunk).to_bytes(4, "big")
+    empty = b"\x00" * 4 + b"priV" + zlib.crc32(b"priV").to_bytes(4, "big")
+    Image.new("L", (8, 8)).save(stream := io.BytesIO(), "ppm")
+    bombs = {
+        "segments": content[:2] + b"\xff\xe5\x00\x02" * 2000 + content[2:],
+        "profiles": whole[:33] + 2 * chunk + whole[33:],
+        "chunks": whole[:33] + 5000 * empty + whole[33:],
+        "comment": stream.getvalue()[:3] + b"#" + b"x" * 5000 + b"\n" + stream.getvalue()[3:],
+        "text": b"P2 2 2 255 " + b" " * 5000 + b"1 2 3 4",
+    }
+    told = [{f"c{number % 2}/{number}.png": bomb for number in range(4)} for bomb in bombs.values()]
+    for files in (scans, texts, *told):
         with pytest.raises(DataError, match="4 of 4 images do not decode"):
             read_images(_zip(files), filename="a.zip")
     ordinary = {f"c{number % 2}/{number}.jpg": content for number in range(10)}
