@@ -129,6 +129,8 @@ def _check_width(content: io.BytesIO | Path, ending: str) -> None:
         widths = [max(8, described.schema.column(column).length or 0) for column in range(min(columns, MOST_COLUMNS))]
         words = WORD_BYTES * sum(not pyarrow.types.is_primitive(kind) for kind in schema.types)
         check_unpacked("the parquet table", (ROW_BYTES + sum(widths) + words) * described.num_rows, content, most=LARGEST)
+        unpacked = sum(described.row_group(group).total_byte_size for group in range(described.num_row_groups))
+        check_unpacked("the parquet table", unpacked, content, most=LARGEST)
     if columns > MOST_COLUMNS:
         raise DataError(
             f"a table has at most {MOST_COLUMNS:,} columns; this one has {columns:,}. Keep wide rows as npz (x_train, y_train)."

@@ -22,10 +22,14 @@ MOST_SCANS, SCAN, MOST_TEXT = 100, b"\xff\xda", 2**20
 
 A few packed bytes may ask for a million of them.
 """
-MOST_PARTS, SMALLEST_PART, BY_CHANCE = 1000, 512, 8192
-"""Of a file's description; bytes that a part of its pixels has beyond that; bytes in which chance begins a scan less than once."""
+MOST_PARTS, MOST_STRIPS, SMALLEST_PART, BY_CHANCE, BY_CHANCE_AMONG = 1000, 10_000, 512, 8192, 2048
+"""Of a file's description, of a TIFF's pixels; bytes that a chunk of pixels has beyond that; bytes in which chance begins a scan, and any
+segment, less than once."""
 FORMATS = ("PNG", "JPEG", "BMP", "GIF", "TIFF", "WEBP", "PPM")
 """What Pillow may take a file for, whatever its ending: for PostScript, say, it would start another program."""
+_SEGMENTS = [bytes([255, code]) for code in (*range(0xE0, 0xF0), 0xFE)]
+_OFFSETS = (273, 324)
+"""Tags of a TIFF: where its strips, or its tiles, lie."""
 _COMMENT = re.compile(rb"#[^\n\r]*[\n\r]")
 SPLITS = {"train": False, "training": False, "test": True, "testing": True}
 LEFT_OUT = frozenset({"val", "valid", "validation"})
@@ -90,21 +94,31 @@ def _check_parts(content: bytes) -> None:
         raise ValueError(f"more than {MOST_SCANS} scans")
     if content[:2] in (b"P1", b"P2", b"P3") or (content[:1] == b"P" and len(_COMMENT.sub(b"", content[:4096]).split(None, 4)) < 4):
         raise ValueError("numbers written as text")
-    place, parts, profiles = (2, 0, 0) if is_jpeg else (8, 0, 0)
-    most = MOST_PARTS + (len(content) // SMALLEST_PART if is_png else 0)
-    while (is_jpeg or is_png) and place < len(content):
+    if is_jpeg and sum(map(content.count, _SEGMENTS)) > MOST_PARTS + len(content) // BY_CHANCE_AMONG:
+        raise ValueError(f"more than {MOST_PARTS} segments")
+    if content[:2] in (b"II", b"MM") and _strips(content) > MOST_STRIPS:
+        raise ValueError(f"more than {MOST_STRIPS} strips")
+    place, parts, profiles = 8, 0, 0
+    while is_png and place < len(content):
         parts += 1
-        if parts > most or profiles > 1:
-            raise ValueError(f"more than {most} parts, or two profiles")
-        if is_png:
-            profiles += content[place + 4 : place + 8] == b"iCCP"
-            place += 12 + int.from_bytes(content[place : place + 4], "big")
-        elif content[place : place + 2] == SCAN:
-            return
-        elif content[place] == 0xFF and content[place + 1 : place + 2] not in (b"\xff", b"\x00"):
-            place += 2 + int.from_bytes(content[place + 2 : place + 4], "big")
-        else:
-            place += 1
+        if parts > MOST_PARTS + len(content) // SMALLEST_PART or profiles > 1:
+            raise ValueError("more chunks than pixels take, or two profiles")
+        profiles += content[place + 4 : place + 8] == b"iCCP"
+        place += 12 + int.from_bytes(content[place : place + 4], "big")
+
+
+def _strips(content: bytes) -> float:
+    """The parts in which a TIFF says that its first picture lies; ∞ for one of 64 bits, whose description is another."""
+    order: Any = "little" if content[:2] == b"II" else "big"
+
+    def number(place: int, size: int) -> int:
+        return int.from_bytes(content[place : place + size], order)
+
+    if number(2, 2) != 42:
+        return math.inf
+    start = number(4, 4)
+    entries = [start + 2 + 12 * entry for entry in range(number(start, 2))]
+    return max((number(place + 4, 4) for place in entries if number(place, 2) in _OFFSETS), default=0)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -247,8 +247,11 @@ def test_images_that_take_much_to_read_from_few_bytes_count_as_unreadable() -> N
     chunk = len(profile + b"p\x00\x00").to_bytes(4, "big") + chunk + zlib.crc32(chunk).to_bytes(4, "big")
     empty = b"\x00" * 4 + b"priV" + zlib.crc32(b"priV").to_bytes(4, "big")
     Image.new("L", (8, 8)).save(stream := io.BytesIO(), "ppm")
+    Image.new("L", (1, 12_000)).save(strips := io.BytesIO(), "tiff", tiffinfo={278: 1})
     bombs = {
         "segments": content[:2] + b"\xff\xe5\x00\x02" * 2000 + content[2:],
+        "hidden": content[:2] + b"\xff\xd0" + b"\xff\xe3\x00\x02" * 2000 + content[2:],
+        "strips": strips.getvalue(),
         "profiles": whole[:33] + 2 * chunk + whole[33:],
         "chunks": whole[:33] + 5000 * empty + whole[33:],
         "comment": stream.getvalue()[:3] + b"#" + b"x" * 5000 + b"\n" + stream.getvalue()[3:],
