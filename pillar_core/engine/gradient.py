@@ -28,7 +28,8 @@ LONGEST_ROW = 1e4
 """Longer rows have the logits that they would have at this norm: rounding, which hangs on how many rows there are, would decide them."""
 STEEP, LONGEST_HEAD, STEEPEST_ON_DEVICE = 64.0, 1e8, 1e3
 """The longest logit (norm of a class's weights times a row's): from the first on they are float64 products; a GPU scales longer ones than
-the third down. A class's weights longer than the second count as that long: they are releases already, so this is post-processing."""
+the third down. A class's weights longer than the second, on a GPU the third, count as that long: they are releases already, so this is
+post-processing."""
 SUM_ROWS, SUM_ROWS_DEVICE = 2048, 1 << 17
 """Rows that are widened to float64 at a time: what is cast stays in a core's second-level cache; a GPU wants long products."""
 
@@ -55,11 +56,11 @@ def bounded_logits(z: torch.Tensor, squared_rows: torch.Tensor, weights: torch.T
         flat = flat.double() * (LONGEST_HEAD / lengths.clamp(min=LONGEST_HEAD))
         logits = torch.cat([(flat @ part.double().T).float() for part in torch.split(z, SUM_ROWS)], dim=1)
     else:
-        logits = flat @ z.T
+        logits = (flat if is_cpu else flat * (STEEPEST_ON_DEVICE / lengths.clamp(min=STEEPEST_ON_DEVICE)).float()) @ z.T
     logits = logits.view(heads, classes, -1)
     if not is_cpu:
-        steepest = STEEPEST_ON_DEVICE / lengths.view(heads, classes, 1).amax(1, keepdim=True).clamp(min=SMALLEST_NORMAL)
-        logits *= (steepest.float() * torch.rsqrt(squared_rows)).clamp_(max=1.0)
+        longest_head = lengths.view(heads, classes, 1).amax(1, keepdim=True).clamp(min=SMALLEST_NORMAL, max=STEEPEST_ON_DEVICE)
+        logits *= ((STEEPEST_ON_DEVICE / longest_head).float() * torch.rsqrt(squared_rows)).clamp_(max=1.0)
     elif not longest < LONGEST_ROW:
         logits *= (LONGEST_ROW * torch.rsqrt(squared_rows)).clamp_(max=1.0)
     return logits
