@@ -16,3 +16,9 @@ def cache_folder() -> Path:
     if not IS_INSTALLED:
         return APP / "cache"
     return Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "pillar-explorer"
+
+
+def environment() -> dict[str, str]:
+    """That of this process, in which a Python of its own imports this copy."""
+    paths = [str(ROOT), *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
+    return os.environ | {"PYTHONPATH": os.pathsep.join(paths)}

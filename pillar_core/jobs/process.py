@@ -7,8 +7,8 @@ import sys
 import time
 from pathlib import Path
 
+from pillar_core import installation
 from pillar_core.errors import JobError
-from pillar_core.installation import ROOT
 from pillar_core.jobs.kind import SCHEDULER_VARIABLE
 from pillar_core.jobs.state import Folder, is_count
 
@@ -68,12 +68,11 @@ def is_resting(folder: Folder) -> bool:
 
 def _start(folder: Folder, lock: int) -> None:
     _children[:] = [(root, child) for root, child in _children if child.poll() is None]
-    paths = [str(ROOT), *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
     program = f"from pillar_core.jobs.server import serve; serve({str(folder.root)!r}, lock={lock})"
     with (folder.jobs / "server.log").open("wb") as log:
         child = subprocess.Popen(
             [sys.executable, "-c", program],
-            env=os.environ | {"PYTHONPATH": os.pathsep.join(paths)},
+            env=installation.environment(),
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,

@@ -13,8 +13,9 @@ import pillar_core as pc
 from page_reading import Start, linked, metric, words
 from pages.frame import settings as codec
 from pages.frame.settings import Settings
+from pages.parts.data import wizard
 from pillar_core.backbones import names
-from pillar_core.data import uploads
+from pillar_core.data import files, trial, uploads
 from pillar_core.jobs.kinds import extraction as jobs_extraction
 from pillar_core.runs import splitting
 from pillar_core.types import Dataset
@@ -154,3 +155,23 @@ def test_a_file_that_was_corrected_is_checked_again(start: Start, tmp_path: Path
     app.run()
     assert "cannot be used" not in words(app)
     assert "Ready" in words(app) or any("Ready" in item.value for item in app.success)
+
+
+@pytest.mark.parametrize("ending", ["npz", "csv"])
+def test_a_file_that_takes_more_than_its_size_allows_is_never_read_by_the_app(
+    ending: str, start: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / f"mine.{ending}"
+    if ending == "npz":
+        np.savez(path, x_train=np.ones((40, 3)), y_train=np.arange(40) % 2)
+    else:
+        path.write_text("a,b,label\n" + "".join(f"{row},word,{'yes' if row % 2 else 'no'}\n" for row in range(40)), encoding="utf-8")
+    monkeypatch.setattr(trial, "SECONDS", 0)
+    for module, reader in ((files, "opened"), (wizard, "frame_of")):
+        monkeypatch.setattr(module, reader, lambda *given, **named: pytest.fail("read by the app"))
+    app = start("data")
+    app.file_uploader(key="upload").set_value([(path.name, path.read_bytes(), "application/octet-stream")]).run()
+    assert f"reading {path.name} takes more than" in words(app)
+    app.text_input(key="upload-path").set_value(str(path)).run()
+    assert not app.exception
+    assert f"reading {path.name} takes more than" in words(app)

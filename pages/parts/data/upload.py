@@ -10,8 +10,7 @@ from pages.frame import settings as codec
 from pages.frame.settings import PART, Settings
 from pages.parts.data import brought, kept, wizard
 from pages.parts.data.brought import FILE, File
-from pillar_core import data
-from pillar_core.data import Report, owners, reports, uploads, visitors
+from pillar_core.data import Report, owners, reports, trial, uploads, visitors
 from pillar_core.data.parts import MOST_COLUMNS, TIMES_UNPACKED
 from pillar_core.errors import PillarError
 
@@ -23,6 +22,7 @@ def panel(settings: Settings) -> None:
     if visitors.binds():
         st.info(f"This is a public server: bringing your own rows is off. {visitors.ADVICE}", icon=":material/public:")
         return
+    trial.prepare()
     _where()
     if codec.is_stored("data", settings.data):
         st.success("**Your rows are the private data** of every page now: **Explore** trains on them.", icon=":material/lock:")
@@ -179,9 +179,7 @@ def _report(fingerprint_: str, public_fraction: float | None, _file: File) -> Re
             return reports.described(_file.rows(), (), None)
         except PillarError as problem:
             return Report(ok=False, problems=(str(problem),))
-    return data.dry_run(
-        _file.name if _file.content is None else _file.content, "" if _file.content is None else _file.name, public_fraction=public_fraction
-    )
+    return trial.dry_run(_file.content, _file.name, public_fraction=public_fraction)
 
 
 def _keep(private: File, candidates: list[File], public: str) -> None:

@@ -11,7 +11,7 @@ from pages.frame import failures, local, memory, plain
 from pages.frame.settings import PART, Settings
 from pages.parts.data import brought
 from pages.parts.data.brought import FILE
-from pillar_core.data import encoding, files, persons, reports, uploads
+from pillar_core.data import encoding, files, persons, reports, trial, uploads
 from pillar_core.data.encoding import Column, Recipe
 from pillar_core.data.parts import Parts, opened
 from pillar_core.data.tables import frame_of, label_column, taken, without_row_numbers
@@ -191,6 +191,7 @@ def _frame(fingerprint_: str, _file: brought.File, person: str | None = None) ->
     ending = Path(_file.name).suffix.lower()
     if ending not in SUFFIXES:
         raise DataError(f"{Path(_file.name).name} is no table: beside a private table, public rows must be csv or parquet files, too.")
+    trial.check_table(_file.content, _file.name)
     content = io.BytesIO(_file.content) if _file.content is not None else opened(_file.name)
     return without_row_numbers(frame_of(content, ending, as_written=person), [])
 
