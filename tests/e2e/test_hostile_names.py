@@ -80,7 +80,7 @@ def test_names_in_a_table_reach_nobody(page: Any, address: str, bait: tuple[str,
     uploader = page.locator(".st-key-upload input[type=file]")
     broken = _table(target).replace(b"\n0.", b"\nx")
     uploader.set_input_files({"name": "www.hostile.test.csv", "mimeType": "text/csv", "buffer": broken})
-    page.get_by_text("This file cannot be used yet").wait_for()
+    page.get_by_text("Not a matrix of numbers yet").wait_for()
     settled(page)
     page.get_by_text("/image)' holds").first.wait_for()
     _assert_no_links(page, "report")

@@ -146,7 +146,7 @@ def test_papers_sets_say_what_they_need(start: Start) -> None:
 
 def test_a_file_that_was_corrected_is_checked_again(start: Start, tmp_path: Path) -> None:
     path = tmp_path / "mine.csv"
-    path.write_text("a,b,label\n1,x,yes\n2,y,no\n", encoding="utf-8")
+    path.write_text("a\n1\n", encoding="utf-8")
     app = start("data")
     app.text_input(key="upload-path").set_value(str(path)).run()
     assert "cannot be used" in words(app)

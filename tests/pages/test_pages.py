@@ -255,7 +255,8 @@ def test_a_bad_file_is_told_row_by_row_and_not_taken(start: Start) -> None:
     app = start("data")
     app.file_uploader(key="upload").set_value([("rows.csv", csv_upload(bad=True), "text/csv")]).run()
     assert not app.exception
-    assert "cannot be used yet" in words(app)
+    assert "Not a matrix of numbers yet" in words(app)
+    assert "cannot be used" not in words(app)
     assert "6" in "".join(str(item.value) for item in app.markdown if "- " in str(item.value))
     assert "use-upload" not in [item.key for item in app.button]
 

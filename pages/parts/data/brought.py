@@ -95,6 +95,11 @@ def verdict(report: Report, *, is_quiet: bool = False) -> None:
 def refused(problems: tuple[str, ...] | list[str]) -> None:
     """What is wrong with a file, line by line."""
     st.error("**This file cannot be used yet.**", icon=":material/error:")
+    listed(problems)
+
+
+def listed(problems: tuple[str, ...] | list[str]) -> None:
+    """Line by line."""
     st.markdown("\n".join(f"- {plain.text(problem)}" for problem in problems))
 
 

@@ -105,9 +105,12 @@ def _judge(private: File, public: list[File], settings: Settings) -> None:
     if is_table and not asks:
         hint = "Say which column names them, and how many rows of each are used: ε then protects a person."
         asks = st.toggle("Somebody may have several of these rows", key=local.unlinked("upload-persons", FILE), help=hint)
-    if not report.ok or not asks:
+    if not report.ok and asks and wizard.is_readable(private):
+        st.info("**Not a matrix of numbers yet.** Say below what its columns mean.", icon=":material/help:")
+        brought.listed(report.problems)
+    elif not report.ok or not asks:
         brought.verdict(report)
-    if not report.ok:
+    if not report.ok and private.content is None:
         hint = "After a change far down in a large folder: the page itself looks at the first files alone."
         st.button("Check again", icon=":material/replay:", key="upload-check", on_click=memory.forget, args=(owners.own_id(),), help=hint)
     if asks:

@@ -33,10 +33,9 @@ class Encoded:
 
 def panel(private: brought.File, public: list[brought.File], settings: Settings) -> None:
     """The questions about a private table and its public rows, what is wrong, and the button that keeps them."""
-    try:
-        frame = _frame(private.key, private)
-    except DataError:  # the report above says so
+    if not is_readable(private):  # the report above says so
         return
+    frame = _frame(private.key, private)
     st.markdown("**What the columns mean**")
     label = _label(frame)
     if label is None:
@@ -86,6 +85,15 @@ def panel(private: brought.File, public: list[brought.File], settings: Settings)
         st.caption(plain.text(line))
     _use(ready if sources or other else None, private.name, other or PART)
     st.dataframe(list(report.preview), hide_index=True, key="upload-preview")
+
+
+def is_readable(private: brought.File) -> bool:
+    """Whether the file is a table that can be read, of whatever words and numbers."""
+    try:
+        _frame(private.key, private)
+    except DataError:
+        return False
+    return True
 
 
 def has_questions(private: brought.File) -> bool:
