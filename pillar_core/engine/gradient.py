@@ -26,12 +26,28 @@ SMALLEST_NORMAL = 2.0**-126
 """Added to each square, so that squares that underflow count for more than they are, never for less."""
 LONGEST_ROW = 1e4
 """Longer rows have the logits that they would have at this norm: rounding, which hangs on how many rows there are, would decide them."""
-STEEP, LONGEST_HEAD, STEEPEST_ON_DEVICE = 64.0, 1e8, 1e3
-"""The longest logit (norm of a class's weights times a row's): from the first on they are float64 products; a GPU scales longer ones than
-the third down. A class's weights longer than the second, on a GPU the third, count as that long: they are releases already, so this is
-post-processing."""
+LONGEST_HEAD = 1e8
+"""A class's weights that are longer count as that long: they are releases already, so this is post-processing."""
 SUM_ROWS, SUM_ROWS_DEVICE = 2048, 1 << 17
 """Rows that are widened to float64 at a time: what is cast stays in a core's second-level cache; a GPU wants long products."""
+
+
+def exact_products(heads: torch.Tensor, z: torch.Tensor) -> torch.Tensor:
+    """(R, n) float64 products of heads (R, k) with float32 rows z (n, k).
+
+    What is made of a row must be a function of that row alone. In float32 it is not: sums that climb and fall are off by 1e-4 where both
+    are 60 long, equal rows by the same, and which kernel adds them up hangs on how many rows there are.
+    """
+    products = torch.empty((len(heads), len(z)), dtype=torch.float64, device=z.device)
+    for part in parts_of(z):
+        torch.mm(heads.double(), z[part].double().T, out=products[:, part])
+    return products
+
+
+def parts_of(z: torch.Tensor) -> list[slice]:
+    """The rows that are widened to float64 at a time."""
+    size = SUM_ROWS if z.device.type == "cpu" else SUM_ROWS_DEVICE
+    return [slice(start, start + size) for start in range(0, len(z), size)]
 
 
 def cross_entropy_residuals(logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
@@ -41,29 +57,21 @@ def cross_entropy_residuals(logits: torch.Tensor, labels: torch.Tensor) -> torch
     return residuals.scatter_add_(1, index, residuals.new_full((), -1.0).expand_as(index))
 
 
-def bounded_logits(z: torch.Tensor, squared_rows: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:
-    """Logits (H, C, n) of rows z (n, k) with squared norms (n,), as if no row were longer than LONGEST_ROW and no head than LONGEST_HEAD.
+def bounded_logits(z: torch.Tensor, squared_rows: torch.Tensor, weights: torch.Tensor, bias: torch.Tensor | None = None) -> torch.Tensor:
+    """Logits (H, C, n) less the largest of each row, as if no row were longer than LONGEST_ROW and no head than LONGEST_HEAD.
 
-    A gradient is then still a function of its row alone, up to rounding that no clip norm notices, which is all that a clipped sum's
-    sensitivity needs: products of long rows and weights are float64, because what is left of two that cancel is rounding in float32, and
-    rounding hangs on how many rows there are. A GPU, which would wait for the answer, takes no logits as long.
+    z: (n, k) float32 rows with squared norms squared_rows (n,); weights: (H, C, k); bias: (H, C). Rounded to float32 when the largest is
+    taken away, they move no share of a class by more than a few UNITs.
     """
     heads, classes, k = weights.shape
-    flat, is_cpu = weights.reshape(heads * classes, k), z.device.type == "cpu"
-    lengths = torch.linalg.vector_norm(flat, dim=1, keepdim=True, dtype=torch.float64)
-    longest = math.sqrt(min(float(squared_rows.max()), LONGEST_ROW**2)) if is_cpu and len(z) else 0.0
-    if is_cpu and not float(lengths.max()) * max(longest, 1.0) <= STEEP:
-        flat = flat.double() * (LONGEST_HEAD / lengths.clamp(min=LONGEST_HEAD))
-        logits = torch.cat([(flat @ part.double().T).float() for part in torch.split(z, SUM_ROWS)], dim=1)
-    else:
-        logits = (flat if is_cpu else flat * (STEEPEST_ON_DEVICE / lengths.clamp(min=STEEPEST_ON_DEVICE)).float()) @ z.T
-    logits = logits.view(heads, classes, -1)
-    if not is_cpu:
-        longest_head = lengths.view(heads, classes, 1).amax(1, keepdim=True).clamp(min=SMALLEST_NORMAL, max=STEEPEST_ON_DEVICE)
-        logits *= ((STEEPEST_ON_DEVICE / longest_head).float() * torch.rsqrt(squared_rows)).clamp_(max=1.0)
-    elif not longest < LONGEST_ROW:
-        logits *= (LONGEST_ROW * torch.rsqrt(squared_rows)).clamp_(max=1.0)
-    return logits
+    flat = weights.reshape(heads * classes, k).double()
+    flat = flat * (LONGEST_HEAD / torch.linalg.vector_norm(flat, dim=1, keepdim=True).clamp(min=LONGEST_HEAD))
+    logits = exact_products(flat, z).view(heads, classes, -1)
+    if z.device.type != "cpu" or (len(z) and not float(squared_rows.max()) <= LONGEST_ROW**2):  # a GPU would wait for the answer
+        logits *= (LONGEST_ROW * torch.rsqrt(squared_rows.double())).clamp_(max=1.0)
+    if bias is not None:
+        logits += bias.double()[..., None]
+    return logits.sub_(logits.amax(1, keepdim=True)).float()
 
 
 def squared_lengths(z: torch.Tensor) -> torch.Tensor:
@@ -109,9 +117,7 @@ def clipped_residuals(
 def row_sum(residuals: torch.Tensor, z: torch.Tensor) -> torch.Tensor:
     """Σ_i residual_i ⊗ z_i, (R, k) float64: products of float32 numbers are exact there. residuals: (R, n); z: (n, k)."""
     total = torch.zeros((residuals.shape[0], z.shape[1]), dtype=torch.float64, device=z.device)
-    size = SUM_ROWS if z.device.type == "cpu" else SUM_ROWS_DEVICE
-    for start in range(0, len(z), size):
-        part = slice(start, start + size)
+    for part in parts_of(z):
         total.addmm_(residuals[:, part].double(), z[part].double())
     return total
 
@@ -126,10 +132,7 @@ def clipped_sum(
     A row whose residual is not finite contributes 0.
     """
     heads, classes, k = weights.shape
-    logits = bounded_logits(z, squared_rows, weights)
-    if bias is not None:
-        logits += bias[..., None]
-    residuals = cross_entropy_residuals(logits, labels)
+    residuals = cross_entropy_residuals(bounded_logits(z, squared_rows, weights, bias), labels)
     lengths = squared_rows + 1.0 if bias is not None else squared_rows
     squared_norms = squared_residuals(residuals, 1) * lengths
     residuals, _ = clipped_residuals(residuals, squared_norms, clip)

@@ -15,7 +15,7 @@ import numpy as np
 from pillar_core.arrays import Array
 from pillar_core.deferred import torch
 from pillar_core.engine.device import training_device
-from pillar_core.engine.gradient import clipped_residuals, row_sum, squared_lengths, squared_residuals
+from pillar_core.engine.gradient import clipped_residuals, exact_products, row_sum, squared_lengths, squared_residuals
 from pillar_core.grouping import grouped
 from pillar_core.ledger import Ledger
 from pillar_core.mechanisms import GaussianMechanism, sampled
@@ -27,24 +27,18 @@ CHUNK_FLOATS, CHUNK_FLOATS_DEVICE = 1 << 19, 1 << 27
 
 @dataclasses.dataclass(frozen=True)
 class Loss:
-    """A loss of the margin m ∈ [−1, 1]. `slope` is ℓ'(m) / lipschitz; `spread` the range of values over the unit ball.
-
-    jumps: the slope is no continuous function of m, so that the last bit of m may decide all that a row adds.
-    """
+    """A loss of the margin m ∈ [−1, 1]. `slope` is ℓ'(m) / lipschitz; `spread` the range of values over the unit ball."""
 
     value: Callable[[torch.Tensor], torch.Tensor]
     slope: Callable[[torch.Tensor], torch.Tensor]
     lipschitz: float
     spread: float
-    jumps: bool
 
 
 def logistic() -> Loss:
     """log₂(1 + e^{−m}): between 0.452 and 1.895 on the unit ball, a range of 1/ln 2; (1/ln 2)-Lipschitz."""
     scale = 1 / math.log(2)
-    return Loss(
-        lambda margins: scale * torch.nn.functional.softplus(-margins), lambda margins: -torch.sigmoid(-margins), scale, scale, False
-    )
+    return Loss(lambda margins: scale * torch.nn.functional.softplus(-margins), lambda margins: -torch.sigmoid(-margins), scale, scale)
 
 
 def hinge(lipschitz: float) -> Loss:
@@ -54,7 +48,6 @@ def hinge(lipschitz: float) -> Loss:
         lambda margins: -(lipschitz * margins < 1).to(margins.dtype),
         lipschitz,
         1 + lipschitz,
-        True,
     )
 
 
@@ -65,7 +58,6 @@ def ramp(margin: float) -> Loss:
         lambda margins: -(margins.abs() < margin).to(margins.dtype),
         1 / margin,
         min(2.0, 1 + 1 / margin),
-        True,
     )
 
 
@@ -141,7 +133,7 @@ def losses(z: Array, y: Array, weights: torch.Tensor, loss: Loss, *, n_classes: 
     chunk = max(256, CHUNK_FLOATS // len(flat))
     for start in range(0, len(rows), chunk):
         part = slice(start, start + chunk)
-        margins = (flat.double() @ rows[part].double().T).view(len(weights), weights.shape[1], -1) * signs[:, part]
+        margins = exact_products(flat, rows[part]).view(len(weights), weights.shape[1], -1) * signs[:, part]
         total += loss.value(margins.clamp(-1.0, 1.0)).mean(1).sum(-1)
     return total.numpy()
 
@@ -151,12 +143,10 @@ def clipped_joint_sum(
 ) -> torch.Tensor:
     """Σ_i clip(joint gradient of row i) in units of L, (H, P, k) float64. signs: (P, n); weights: (H, P, k); clip: (H,).
 
-    Where a slope jumps, margins are float64: the rounding of a float32 product hangs on how many rows there are, and 3,000 equal rows
-    at the jump were all turned by one that left.
+    A slope may jump, and then the last bit of a margin decides all that a row adds: in float32 one row that left turned 3,000 equal ones.
     """
     heads, count, k = weights.shape
-    flat = weights.reshape(heads * count, k)
-    margins = (flat.double() @ z.double().T if loss.jumps else flat @ z.T).view(heads, count, -1) * signs
+    margins = exact_products(weights.reshape(heads * count, k), z).view(heads, count, -1) * signs
     slopes = (loss.slope(margins) * signs).float()
     slopes, _ = clipped_residuals(slopes, squared_residuals(slopes, 1) * squared_rows, clip)
     return row_sum(slopes.view(heads * count, -1), z).view(heads, count, k)

@@ -3,7 +3,15 @@
 from __future__ import annotations
 
 from pillar_core.deferred import torch
-from pillar_core.engine.gradient import UNIT, bounded_logits, clipped_residuals, cross_entropy_residuals, row_sum, squared_residuals
+from pillar_core.engine.gradient import (
+    UNIT,
+    bounded_logits,
+    clipped_residuals,
+    cross_entropy_residuals,
+    exact_products,
+    row_sum,
+    squared_residuals,
+)
 
 
 def public_gradients(
@@ -35,7 +43,7 @@ def clipped_difference_sum(
     residuals = cross_entropy_residuals(logits, labels)
     squared_norms = squared_residuals(residuals, 1) * squared_rows
     if reference is not None:
-        inner = (reference.reshape(heads * classes, k) @ z.T).view(heads, classes, -1)
+        inner = exact_products(reference.reshape(heads * classes, k), z).float().view(heads, classes, -1)
         size = squared_norms + reference.square().sum((1, 2), dtype=torch.float64).float()[:, None]
         guard = (k + 2 * classes + 16) * UNIT
         squared_norms = (size - 2 * (residuals * inner).sum(1)).clamp_(min=0.0) + guard * size

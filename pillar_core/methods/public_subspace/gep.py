@@ -188,7 +188,7 @@ _GEP = Method(
     fit_many=fit_many,
     resolve_schedule=rules.resolve_schedule,
     resolve_hyperparameters=resolve_hyperparameters,
-    version=3,
+    version=4,
 )
 
 METHODS.register(_GEP)

@@ -65,6 +65,31 @@ def test_a_row_that_leaves_moves_a_steep_heads_sum_by_one_clip_norm(length):
     assert max(float((after - before).norm()) for before, after in itertools.pairwise(sums)) <= CLIP * (1 + 1e-6)
 
 
+@pytest.mark.parametrize("reference", [None, 0.0])
+def test_a_longer_row_turns_no_others(reference):
+    """Sums of products that climb to 32 and fall lose what is below half of their last bit, in all of 45,000 equal rows. Whether the
+    longest row is twice as long decided whether products were float64: that one row moved the sum by six clip norms."""
+    products = torch.zeros(1024, dtype=torch.float64)
+    products[:509], products[509:1020] = 32896.625 * 2.0**-19, -32766.875 * 2.0**-19  # a sum in [16, 32) keeps no eighths of 2⁻¹⁹
+    weights = (torch.stack([products, -products]) * 32).float()[None]
+    assert 63 < float(weights[0, 0].norm()) < 64
+    rows = torch.full((45_000, 1024), 1 / 32)
+    clip = torch.tensor([0.75])
+
+    def total(part):
+        labels = torch.ones(len(part), dtype=torch.int64)
+        if reference is None:
+            return clipped_sum(part, squared_lengths(part), labels, weights, None, clip)[0]
+        return clipped_difference_sum(part, squared_lengths(part), labels, weights, clip, torch.full_like(weights, reference))
+
+    before = total(rows)
+    rows[0] = 0
+    without = total(rows)
+    rows[0] = 2 / 32
+    assert float((before - without).norm()) <= 0.75 * 1.001
+    assert float((total(rows) - without).norm()) <= 0.75 * 1.001
+
+
 @pytest.mark.parametrize(("loss", "kink"), [(ramp(0.3), 0.3), (hinge(2.0), 0.5)], ids=["ramp", "hinge"])
 def test_a_row_that_leaves_turns_no_others_where_a_slope_jumps(loss, kink):
     """Equal rows at the jump: in float32 the margins' last bit hung on how many rows there are, and one row less moved the sum by 3,000
