@@ -125,14 +125,15 @@ Outcome = tuple[tuple[str, ...], Array | None, Array | None, list[str], list[str
 
 def _labels(y_train: Any, y_test: Any, classes: Sequence[Any] | None, sizes: tuple[tuple[int, ...], tuple[int, ...]]) -> Outcome:
     """(class names, train codes, test codes, problems, notes)."""
-    declared = tuple(str(value) for value in classes) if classes is not None else ()
-    train, problems = _plain_or_none(y_train, sizes[0], "y_train")
+    declared, problems = labelling.class_names(() if classes is None else classes)
+    train, more = _plain_or_none(y_train, sizes[0], "y_train")
+    problems += more
     test, more = _plain_or_none(y_test, sizes[1], "y_test")
     problems += more
     anchor = train if y_train is not None else test
     if problems or anchor is None:
         return declared, None, None, problems, [] if problems else ["Rows are unlabelled: for methods that use unlabelled public data."]
-    names, order, problems, notes = labelling.names_and_order(anchor, classes)
+    names, order, problems, notes = labelling.names_and_order(anchor, None if classes is None else declared)
     if not problems and len(order) < 2:
         problems = [f"labels must show at least two classes; every row has {listed(names)}."]
     if y_train is None:

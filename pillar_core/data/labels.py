@@ -12,7 +12,7 @@ from pillar_core.data.wording import listed
 MISSING = -1
 LARGEST_WHOLE = 2.0**53
 LONGEST_WORD, LARGEST_WORDS = 200, 2**26
-"""Characters of a label, and of all labels when each is as long as the longest one: so many their vector takes."""
+"""Characters of a label or class, and of all of them when each is as long as the longest one: so many their vector takes."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -52,7 +52,14 @@ def as_array(values: Any) -> Array:
         return np.empty(0, dtype=object)
 
 
-def names_and_order(train: Plain, classes: Sequence[Any] | None) -> tuple[tuple[str, ...], Array, list[str], list[str]]:
+def class_names(classes: Sequence[Any]) -> tuple[tuple[str, ...], list[str]]:
+    """Declared names as text, none where there is a problem, and the problems."""
+    names = tuple(str(_decoded(value)) for value in classes)
+    problems = _too_long(names, "classes", count=len(names))
+    return () if problems else names, problems
+
+
+def names_and_order(train: Plain, classes: tuple[str, ...] | None) -> tuple[tuple[str, ...], Array, list[str], list[str]]:
     """(class names, label values in the order of their codes, problems, notes); the values are what `codes` looks up."""
     present = np.unique(train.values[~train.missing])
     numeric = present.dtype.kind == "i"
@@ -61,7 +68,7 @@ def names_and_order(train: Plain, classes: Sequence[Any] | None) -> tuple[tuple[
         identity = numeric and np.array_equal(present, np.arange(len(present)))
         mapping = ", ".join(f"{value} → {code}" for code, value in enumerate(names[:20])) + (" …" if len(names) > 20 else "")
         return names, present, [], [] if identity else [f"Labels were mapped in sorted order: {mapping}."]
-    names = tuple(str(value) for value in classes)
+    names = classes
     if len(set(names)) < len(names):
         return names, present, [f"classes must differ from each other; got {listed(names)}."], []
     order = np.arange(len(names)) if numeric else np.array(names, dtype=str)
@@ -96,15 +103,23 @@ def _from_floats(array: Array, name: str) -> tuple[Plain | None, list[str]]:
     return Plain(np.where(missing, 0, array).astype(np.int64), missing), []
 
 
+def _decoded(value: Any) -> Any:
+    return value.decode("utf-8", "replace") if isinstance(value, bytes) else value
+
+
+def _too_long(words: Sequence[str], name: str, *, count: int) -> list[str]:
+    longest, most = max(map(len, words), default=0), min(LONGEST_WORD, LARGEST_WORDS // max(count, 1))
+    return [f"{name} must hold words of at most {most} characters; one has {longest:,}. Name the classes shortly."] * (longest > most)
+
+
 def _from_objects(array: Array, name: str) -> tuple[Plain | None, list[str]]:
-    values = [value.decode("utf-8", "replace") if isinstance(value, bytes) else value for value in array.tolist()]
+    values = [_decoded(value) for value in array.tolist()]
     missing = np.array([value is None or value == "" or (isinstance(value, float) and np.isnan(value)) for value in values], dtype=bool)
     present = [value for value, gone in zip(values, missing, strict=True) if not gone]
     if all(isinstance(value, str) for value in present):
-        longest = max(map(len, present), default=0)
-        most = min(LONGEST_WORD, LARGEST_WORDS // max(len(values), 1))
-        if longest > most:
-            return None, [f"{name} must hold words of at most {most} characters; one has {longest:,}. Name the classes shortly."]
+        problems = _too_long(present, name, count=len(values))
+        if problems:
+            return None, problems
         return Plain(np.array(["" if gone else value for value, gone in zip(values, missing, strict=True)], dtype=str), missing), []
     if all(isinstance(value, int | float | np.number) for value in present):
         small = [np.inf if isinstance(value, int) and abs(value) > LARGEST_WHOLE else value for value in values]

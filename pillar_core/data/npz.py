@@ -14,7 +14,7 @@ import numpy as np
 
 from pillar_core.arrays import Array
 from pillar_core.data import scratch
-from pillar_core.data.parts import ROW_BYTES, Parts, check_unpacked
+from pillar_core.data.parts import ALWAYS_UNPACKED, ROW_BYTES, Parts, check_unpacked
 from pillar_core.data.persons import persons_of
 from pillar_core.data.wording import listed
 from pillar_core.errors import DataError
@@ -44,10 +44,14 @@ def read_npz(content: io.BytesIO | Path) -> Parts:
     notes = [f"Keys left aside: {listed(others)}."] if others else []
     if "meta" in arrays:
         notes.append(f"Made by: {_meta(arrays['meta'])}")
-    classes = None if "classes" not in arrays else np.atleast_1d(arrays["classes"]).tolist()
+    classes = np.atleast_1d(arrays["classes"]) if "classes" in arrays else None
+    if classes is not None and (classes.ndim > 1 or max(classes.nbytes, ROW_BYTES * classes.size) > ALWAYS_UNPACKED):
+        raise DataError(
+            f"classes must hold one name for each class, shape (C,), of 256 MiB at most; got shape {classes.shape} of {classes.dtype}."
+        )
     persons = persons_in(arrays, arrays["x_train"])
     rows = (arrays["x_train"], arrays.get("y_train"), arrays.get("x_test"), arrays.get("y_test"))
-    return Parts(*rows, classes, tuple(notes), persons=persons)
+    return Parts(*rows, None if classes is None else classes.tolist(), tuple(notes), persons=persons)
 
 
 def arrays_of(content: io.BytesIO | Path, *, also: tuple[str, ...] = ()) -> tuple[dict[str, Array], list[str]]:

@@ -4,7 +4,7 @@ import functools
 import math
 import re
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 from typing import Any
 
 import numpy as np
@@ -73,19 +73,29 @@ def person_column(frame: Any) -> str | None:
 
 
 def rows_of_persons(frame: Any, column: str, *, most: int, public: Sequence[Any] = ()) -> Any:
-    """The first `most` rows of each person that `column` names, in the frame's order, less those on another side (train or test) than the
-    person's first: one person more or less is then at most so many rows more or less, all of them on one side. Whoever is named in that
-    column of a `public` table has no row left.
+    """`first_rows` of each person that `column` names; whoever is named in that column of a `public` table has no row left.
 
     Raises:
-        DataError: a row that names nobody, names that could be one person's or cannot be told apart, or nobody is left.
+        DataError: as `first_rows`; a row that names nobody, names that could be one person's or cannot be told apart.
+    """
+    whose = names_of_persons(frame[column])
+    return first_rows(frame, column, whose, most=most, theirs=frozenset().union(*(named_in(table, column)[0] for table in public)))
+
+
+def first_rows(frame: Any, column: str, whose: tuple[Array, Array], *, most: int, theirs: Set[str]) -> Any:
+    """The first `most` rows of each person, in the frame's order, less those on another side (train or test) than the person's first: one
+    person more or less is then at most so many rows more or less, all of them on one side.
+
+    whose: as `names_of_persons` reads `column`, which then holds its numbers. theirs: who has public rows (`named_in`), and none here.
+
+    Raises:
+        DataError: nobody is left.
     """
     import pandas as pd
 
-    written, persons = names_of_persons(frame[column])
-    named = frame.assign(**{column: written})
-    theirs = {one for table in public if column in table for one in _alike(distinct_of(table[column])[1])}
-    named = named[~pd.Series(persons).isin(theirs).to_numpy()]
+    codes, persons = whose
+    is_left = np.array([name not in theirs for name in persons.tolist()])
+    named = frame.assign(**{column: codes})[is_left[codes]]
     if not len(named):
         raise DataError(f"every person of column {column!r} has public rows, too, and none is left whom ε could protect.")
     split = taken(frame, ("split",))
@@ -95,8 +105,20 @@ def rows_of_persons(frame: Any, column: str, *, most: int, public: Sequence[Any]
     return named[named.groupby(column).cumcount() < most].reset_index(drop=True)
 
 
+def named_in(table: Any, column: str) -> tuple[frozenset[str], bool]:
+    """Whom a public table names, without what names of one person may differ in; and whether it names somebody in every row.
+
+    Raises:
+        DataError: names that cannot be told apart.
+    """
+    if column not in table:
+        return frozenset(), False
+    return frozenset(_alike(distinct_of(table[column])[1])), not table[column].isna().any()
+
+
 def names_of_persons(names: Any) -> tuple[Array, Array]:
-    """(n,) the name of each row's person as it is written, and (n,) the same without what those of one person may differ in.
+    """(n,) int64 numbers of the rows' persons, in the order of their names as they are written; and by number the names without what those
+    of one person may differ in.
 
     Raises:
         DataError: a row that names nobody, names that could be one person's or cannot be told apart.
@@ -108,14 +130,15 @@ def names_of_persons(names: Any) -> tuple[Array, Array]:
     unnamed = np.flatnonzero((persons == "").to_numpy()[codes])
     if len(unnamed):
         raise DataError(f"column {names.name!r} is empty in rows {listed(unnamed)}: say whose they are, or take them out.")
-    first = written.drop_duplicates()
-    several = first[persons[first.index].duplicated(keep=False)]
+    _, first, numbers = np.unique(written.to_numpy(dtype=object), return_index=True, return_inverse=True)
+    persons = persons[first]
+    several = written[first][persons.duplicated(keep=False)]
     if len(several):
         ways = listed(map(repr, sorted(several, key=str.casefold)))
         raise DataError(
             f"column {names.name!r} holds {ways}: write each person in one way, unseen signs too, and two persons in different words."
         )
-    return written.to_numpy(dtype=object)[codes], persons.to_numpy(dtype=object)[codes]
+    return numbers[codes], persons.to_numpy(dtype=object)
 
 
 def _alike(names: Any) -> list[str]:
@@ -135,9 +158,13 @@ def _alike(names: Any) -> list[str]:
             raise DataError(
                 f"column {names.name!r}: a person's name has at most {LONGEST_NAME} letters; {name[:20]!r}… has {len(whole):,}."
             )
-        seen = unicodedata.normalize("NFKC", "".join(map(_seen, whole.translate(_LOOKS))))
+        seen = whole.translate(_ASCII) if whole.isascii() else _read(whole)
         found.append(_NUMBER.sub(r"\1", " ".join(seen.split())))
     return found
+
+
+def _read(name: str) -> str:
+    return unicodedata.normalize("NFKC", "".join(map(_seen, name.translate(_LOOKS))))
 
 
 @functools.lru_cache(maxsize=4096)
@@ -149,3 +176,7 @@ def _seen(sign: str) -> str:
     if kind == "Nd":
         return str(unicodedata.decimal(sign))
     return f" {'-' if kind == 'Pd' else sign} " if kind[0] in "PS" else sign
+
+
+_ASCII = str.maketrans({chr(code): _seen(chr(code)) for code in range(128)})
+"""Signs that no other of their alphabet looks like: most names hold no others, and are read in one pass."""

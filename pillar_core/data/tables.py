@@ -4,7 +4,7 @@ import csv
 import io
 import itertools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +15,11 @@ from pillar_core.data.arrays import not_finite
 from pillar_core.data.labels import plain
 from pillar_core.data.partition import stratified
 from pillar_core.data.parts import MOST_COLUMNS, ROW_BYTES, WORD_BYTES, Parts, check_unpacked
-from pillar_core.data.wording import listed
+from pillar_core.data.wording import cut, listed
 from pillar_core.errors import DataError
 
 LABEL_NAMES = ("label", "y")
-LONGEST_QUOTED = 80
+LONGEST_QUOTED, LONGEST_NAME = 80, 200
 LONGEST_START = 200 * MOST_COLUMNS
 LARGEST = 16 * 2**30
 FEWEST_DISTINCT = 20
@@ -77,7 +77,7 @@ def frame_of(content: io.BytesIO | Path, ending: str, *, as_written: str | None 
     # of what a parquet file says of itself, too; pandas and pyarrow derive theirs from these
     except (ValueError, OSError, KeyError, TypeError, AttributeError, RecursionError, NotImplementedError, csv.Error) as error:
         raise DataError(f"the {ending[1:]} table cannot be read ({error}): it is damaged, empty or another format.") from error
-    frame.columns = [str(column) for column in frame.columns]
+    frame.columns = _names(map(str, frame.columns))
     repeated = frame.columns[frame.columns.duplicated()]
     if len(repeated) or not len(frame) or len(frame.columns) < 2:
         raise DataError(
@@ -85,6 +85,19 @@ def frame_of(content: io.BytesIO | Path, ending: str, *, as_written: str | None 
             + (f", {listed(repeated)} repeated." if len(repeated) else ".")
         )
     return frame.reset_index(drop=True)
+
+
+def _names(columns: Iterable[str]) -> list[str]:
+    """Names of columns, which notes and cards repeat.
+
+    Raises:
+        DataError: one is too long.
+    """
+    names = list(columns)
+    longest = max(names, key=len, default="")
+    if len(longest) > LONGEST_NAME:
+        raise DataError(f"a column has a name of at most {LONGEST_NAME} characters; {cut(longest)!r} has {len(longest):,}.")
+    return names
 
 
 def _short(frame: Any) -> Any:
@@ -155,7 +168,15 @@ def _read_parquet(content: io.BytesIO | Path) -> Any:
     schema = pyarrow.parquet.read_schema(content)
     types = pyarrow.types
     columns = [one.name for one in schema if types.is_string(one.type) or types.is_large_string(one.type) or types.is_string_view(one.type)]
-    table = pyarrow.parquet.read_table(content, read_dictionary=columns)
+    try:
+        table = pyarrow.parquet.read_table(content, read_dictionary=columns)
+    except OSError as error:
+        if "Delta" not in str(error):
+            raise
+        raise DataError(  # of such words a few bytes say any amount
+            "the parquet table holds words that are written as differences (DELTA_BYTE_ARRAY, DELTA_LENGTH_BYTE_ARRAY): write it with "
+            "dictionary or plain encoding."
+        ) from error
     table.validate(full=True)
     numbers = [field.with_type(pyarrow.float64()) if types.is_decimal(field.type) else field for field in table.schema]
     table = table.cast(pyarrow.schema(numbers, metadata=table.schema.metadata))  # a decimal would become a Python object a row
@@ -305,7 +326,9 @@ def read_arff(path: Path) -> tuple[Any, str]:
                 texts += [name] if kind.startswith("{") or kind.lower() == "string" else []
         else:
             raise DataError(f"{path} has no line @data: it is cut short, or no ARFF file.")
-        frame = _short(pd.read_csv(file, header=None, names=names, comment="%", na_values="?", quotechar="'", skipinitialspace=True))
+        frame = _short(
+            pd.read_csv(file, header=None, names=_names(names), comment="%", na_values="?", quotechar="'", skipinitialspace=True)
+        )
     if len(frame) and str(frame.iloc[0, 0]).startswith("{"):
         raise DataError(f"{path} holds sparse rows: save it as csv or parquet.")
     label = taken(frame, ("class", *LABEL_NAMES)) or (texts[-1] if texts else None)

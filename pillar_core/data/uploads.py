@@ -21,6 +21,7 @@ from pillar_core.arguments import check_fields
 from pillar_core.data import owners, places, visitors
 from pillar_core.data.arrays import features
 from pillar_core.data.cards import DATASETS
+from pillar_core.data.wording import cut
 from pillar_core.errors import DataError, StoreError
 from pillar_core.fingerprint import fingerprint
 from pillar_core.store import upkeep
@@ -30,6 +31,8 @@ PREFIX = "stored:"
 FORMER_PREFIX = "images:"
 IMAGES, FEATURES = "images", "features"
 LONGEST_TITLE = 120
+MOST_NOTES, LONGEST_NOTE, LARGEST_CARD = 20, 1000, 10**6
+"""Of a set, signs of one, and bytes of a card: every page of every browser reads the cards of all sets."""
 _NAME = re.compile(rf"(?:{PREFIX}|{FORMER_PREFIX})([0-9a-f]{{32}})")
 _OWNED_WEIGHTS = re.compile(r"/weights/([0-9a-f]{32})/")
 _CARD = upkeep.BROUGHT
@@ -100,7 +103,7 @@ def keep(data: FeatureSet | Dataset, *, title: str = "", owner: str = "") -> str
         "classes": np.array(data.classes, dtype=str),
         "name": np.array(data.name),
         "title": np.array(own_title),
-        "notes": np.array(data.notes, dtype=str),
+        "notes": np.array(_notes(data), dtype=str),
         "stored_rows": np.array(data.stored_rows if isinstance(data, Dataset) else (), dtype=str),
         "owner": np.array(owner) if owner else None,
         "persons": data.persons and data.persons.of,
@@ -281,9 +284,13 @@ def _described(key: str, data: FeatureSet | Dataset, title: str) -> Upload:
         len(data.classes),
         tuple(int(size) for size in data.x_train.shape[1:]),
         data.y_train is not None,
-        data.notes,
+        _notes(data),
         rows_per_person=data.persons.most if data.persons else None,
     )
+
+
+def _notes(data: FeatureSet | Dataset) -> tuple[str, ...]:
+    return tuple(cut(note, LONGEST_NOTE) for note in data.notes[:MOST_NOTES])
 
 
 def _card(key: str) -> Upload | None:
@@ -293,8 +300,8 @@ def _card(key: str) -> Upload | None:
 
 
 def _written(key: str) -> Upload | None:
-    """The card under this key, whether its rows are here or not."""
-    content = store.default().get_bytes(_CARD + key)
+    """The card under this key, whether its rows are here or not; None where it cannot be read."""
+    content = store.default().get_bytes(_CARD + key, most=LARGEST_CARD)
     if content is None:
         return None
     try:

@@ -3,11 +3,17 @@
 from collections.abc import Iterable
 from typing import Any
 
-SHOWN = 10
+SHOWN, LONGEST = 10, 80
+"""Items of a list, and signs of an item: a file says how long its names are."""
 
 
 def listed(items: Iterable[Any], *, shown: int = SHOWN) -> str:
-    """The first `shown` items, comma separated, and the number of the others."""
-    everything = [str(item) for item in items]
+    """The first `shown` items, cut, comma separated, and the number of the others."""
+    everything = list(items)
     more = f" and {len(everything) - shown} more" if len(everything) > shown else ""
-    return ", ".join(everything[:shown]) + more
+    return ", ".join(cut(str(item)) for item in everything[:shown]) + more
+
+
+def cut(text: str, most: int = LONGEST) -> str:
+    """The first `most` signs of a text, with an ellipsis where there are more."""
+    return text if len(text) <= most else f"{text[:most]}…"

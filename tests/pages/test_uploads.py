@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import io
 import weakref
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -14,12 +15,12 @@ from page_reading import Start, linked, words
 from pages.frame.settings import Settings
 from pages.parts.data import wizard
 from pillar_core import accounting, store
-from pillar_core.data import persons, uploads
+from pillar_core.data import files, persons, uploads
 from pillar_core.jobs import process
 from pillar_core.ledger import of_person
 from pillar_core.methods import METHODS
 from pillar_core.rng import stream
-from pillar_core.runs import splitting
+from pillar_core.runs import loading, splitting
 from pillar_core.types import PublicFacts
 
 SMALL = "m:linear_head;n:100;k:2;e:no;s:gsd;v:angles;c:drawn_noise"
@@ -217,6 +218,54 @@ def test_the_private_file_cannot_be_a_candidate(start: Start) -> None:
     assert "same.npz: 300 public rows" not in said
 
 
+def test_more_public_files_than_a_page_looks_at_are_named(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Twenty tables of 5 kB held 6 GB of the server, whose bound was one of each file."""
+    monkeypatch.setattr("pages.parts.data.upload.MOST_FILES", 2)
+    said = judged(start, rows(300), first=rows(100, seed=1), second=rows(100, seed=2), **{"*third*": rows(100, seed=3)})
+    assert "second.npz: 100 public rows" in said
+    assert "At most 2 public files are looked at together. Left out: *third*.npz." in said
+    assert "third*.npz: 100" not in said
+
+
+def table(n: int) -> bytes:
+    return "\n".join(["kind,a,label", *(f"{'xyz'[row % 3]},{row * n % 7},{'no' if row % 2 else 'yes'}" for row in range(60))]).encode()
+
+
+@pytest.mark.parametrize(("ending", "content"), [("npz", lambda seed: rows(100, seed=seed)), ("csv", table)])
+def test_public_rows_are_made_and_kept_one_set_at_a_time(
+    ending: str, content: Callable[[int], bytes], start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    held: list[tuple[str, weakref.ref[object]]] = []
+
+    def alive() -> set[str]:
+        gc.collect()
+        return {name for name, one in held if one() is not None}
+
+    def watched(read):
+        def reading(*given, **named):
+            before = alive() - {"mine"}
+            found = read(*given, **named)
+            if found.name.startswith(("mine", "open")):  # the app's own data are read, too
+                assert not before, f"{before} while {found.name} is made"
+                held.append((found.name, weakref.ref(found)))
+            return found
+
+        return reading
+
+    monkeypatch.setattr(files, "checked_features", watched(files.checked_features))
+    monkeypatch.setattr(loading, "read", watched(loading.read))
+    app = start("data")
+    app.file_uploader(key="upload").set_value([(f"mine.{ending}", content(1), "")]).run()
+    app.file_uploader(key="upload-candidates").set_value([(f"open{n}.{ending}", content(n), "") for n in (2, 3, 4)]).run()
+    assert not app.exception
+    assert not app.error
+    assert not alive(), "what the page holds for its button is what was said, and no rows"
+    app.button(key="use-upload").click().run()
+    assert not app.exception
+    assert {uploads.title_of(name) for name in (linked(app)["data"], linked(app)["public"])} == {f"mine.{ending}", f"open2.{ending}"}
+    assert {one.title for one in uploads.listed()} == {f"{name}.{ending}" for name in ("mine", "open2", "open3", "open4")}
+
+
 def test_labels_with_hardly_a_row_each_raise_a_question(start: Start) -> None:
     assert "Are these labels numbers to predict?" in judged(start, rows(600, classes=300), near=rows(100, seed=1))
 
@@ -295,7 +344,8 @@ def test_several_rows_of_a_person_are_kept_and_every_epsilon_is_a_persons(start:
 
 
 @pytest.mark.parametrize("is_named", [True, False])
-def test_persons_of_a_public_file_are_no_private_persons(start: Start, is_named: bool) -> None:
+def test_persons_of_a_public_file_are_no_private_persons(start: Start, is_named: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    alike = persons._alike
     rows = [f"p{index // 3},{index % 2 + 0.01 * index:.2f},{(index // 3) % 2}" for index in range(180)]
     others = [f"P{index // 2},{index % 2 + 0.02 * index:.2f},{(index // 2) % 2}" for index in range(20)]
     app = start("data")
@@ -305,8 +355,13 @@ def test_persons_of_a_public_file_are_no_private_persons(start: Start, is_named:
     said = words(app)
     assert ("180 rows of 50 persons" in said) == is_named
     assert ("does not name its persons" in said) != is_named
+    read = []
+    monkeypatch.setattr(persons, "_alike", lambda names: read.append(names) or alike(names))
+    next(item for item in app.number_input if "rows of a person" in item.label).set_value(2).run()
+    next(item for item in app.number_input if "rows of a person" in item.label).set_value(1).run()
     app.button(key="use-upload").click().run()
     assert not app.exception
+    assert not read, "names are read once"
     kept = uploads.load(str(linked(app)["data"]))
     assert len(kept.x_train) + len(kept.x_test) == (50 if is_named else 60)
     assert any("open.csv" in note for note in kept.notes) != is_named
@@ -323,12 +378,16 @@ def test_a_public_set_beside_persons_is_said_to_hold_none_of_them(start: Start) 
     assert "Breast cancer does not name its persons" in words(app)
 
 
-def test_a_table_whose_persons_are_written_in_two_ways_is_asked_for(start: Start) -> None:
+def test_a_table_whose_persons_are_written_in_two_ways_is_asked_for(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
     rows = [f"{'Pp'[index % 2]}{index // 3},{index % 2 + 0.01 * index:.2f},{(index // 3) % 2}" for index in range(180)]
     app = start("data")
     app.file_uploader(key="upload").set_value([("visits.csv", "\n".join(["patient,a,label", *rows]).encode(), "text/csv")]).run()
     assert not app.exception
     assert "'P0', 'p0'" in words(app) + " ".join(item.value for item in app.error)
+    with monkeypatch.context() as patch:
+        patch.setattr(persons, "_alike", None)  # that they are, is read once
+        app.run()
+        assert "'P0', 'p0'" in words(app) + " ".join(item.value for item in app.error)
     box(app, "Which column says whose row it is?").set_value("a").run()
     assert "p0" not in words(app) + " ".join(item.value for item in app.error)
     assert "180 rows of 180 persons" in words(app)

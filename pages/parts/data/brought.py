@@ -1,6 +1,7 @@
 """A file that somebody brings, and what the page asks and says of it before its rows are kept."""
 
 import dataclasses
+import functools
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,10 @@ from pillar_core.runs import loading
 from pillar_core.types import Dataset, FeatureSet
 
 FILE = "About a file that is not stored yet."
+MOST_FILES = 8
+"""Of public rows that are looked at on a page."""
+Maker = tuple[Callable[[], FeatureSet | Dataset], str]
+"""What makes public rows when they are kept, and their title."""
 _SHARE, _NONE = "A random share of them is public: ε does not protect it", "None: public rows come from another data set"
 
 
@@ -29,7 +34,7 @@ class File:
     content: bytes | None
     name: str
 
-    @property
+    @functools.cached_property
     def key(self) -> str:
         """Changes when the file does."""
         return fingerprint(data.state_of(self.name) if self.content is None else self.content, self.name)
@@ -45,15 +50,15 @@ class File:
         return loading.read(self.name) if self.content is None else loading.read(self.content, filename=self.name)
 
 
-def take(private: FeatureSet | Dataset, candidates: list[tuple[FeatureSet | Dataset, str]], name: str, public: str = PART) -> None:
-    """Keeps private rows and public sets, which become the data of every page.
+def take(private: FeatureSet | Dataset, candidates: list[Maker], name: str, public: str = PART) -> None:
+    """Keeps private rows and public sets, which become the data of every page; public rows are made and kept set by set.
 
     Raises:
         DataError: private rows without labels, or a public set that is the private one.
     """
     if private.y_train is None:
         raise DataError(f"{Path(name).name} has no labels, which private rows need. Were private and public files swapped?")
-    names = [kept_public(rows, title, private) for rows, title in candidates]
+    names = [kept_public(rows(), title, private) for rows, title in candidates]
     session.change(data=uploads.keep(private, title=Path(name).name), public=names[0] if names else public, backbone=AUTO)
 
 

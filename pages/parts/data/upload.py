@@ -9,9 +9,10 @@ from pages.frame import exports, failures, local, memory, plain, session
 from pages.frame import settings as codec
 from pages.frame.settings import PART, Settings
 from pages.parts.data import brought, kept, wizard
-from pages.parts.data.brought import FILE, File
+from pages.parts.data.brought import FILE, MOST_FILES, File
 from pillar_core.data import Report, owners, reports, trial, uploads, visitors
 from pillar_core.data.parts import MOST_COLUMNS, TIMES_UNPACKED
+from pillar_core.data.wording import listed
 from pillar_core.errors import PillarError
 
 _KINDS = ["npz", "csv", "parquet", "zip"]
@@ -76,7 +77,7 @@ def _private_file() -> File | None:
 
 def _public_files() -> list[File]:
     left, right = st.columns(2)
-    hint = "Any number of candidates. Of tables the same columns as the private one; the label column may be absent."
+    hint = f"Up to {MOST_FILES} candidates. Of tables the same columns as the private one; the label column may be absent."
     files = left.file_uploader("Public rows, if you have any", type=_KINDS, accept_multiple_files=True, key="upload-candidates", help=hint)
     path = right.text_input(
         "Or their path, or the name of a data set",
@@ -85,7 +86,12 @@ def _public_files() -> list[File]:
         help="As above; or a data set of the app by name, `torchvision:` and `hub:` among them.",
     ).strip()
     named = File(None, path) if path in pc.DATASETS else _on_this_machine(path)
-    return [File(file.getvalue(), file.name) for file in files] + ([named] if named is not None else [])
+    taken = [File(file.getvalue(), file.name) for file in files[:MOST_FILES]] + ([named] if named is not None else [])
+    beyond = [file.name for file in files[MOST_FILES:]] + [file.name for file in taken[MOST_FILES:]]
+    if beyond:
+        said = f"At most {MOST_FILES} public files are looked at together. Left out: {listed(beyond)}."
+        st.warning(plain.text(said), icon=":material/block:")
+    return taken[:MOST_FILES]
 
 
 def _on_this_machine(path: str) -> File | None:
@@ -187,7 +193,7 @@ def _report(fingerprint_: str, public_fraction: float | None, _file: File) -> Re
 
 def _keep(private: File, candidates: list[File], public: str) -> None:
     with failures.noted("The rows could not be stored"):
-        brought.take(private.rows(), [(file.rows(), file.name) for file in candidates], private.name, public)
+        brought.take(private.rows(), [(file.rows, file.name) for file in candidates], private.name, public)
 
 
 def _keep_public(files: list[File]) -> None:

@@ -1,116 +1,152 @@
 """A table becomes numbers: its label, columns left out, words, gaps and ranges; all of it from public rows or from the user."""
 
 import dataclasses
+import functools
 import io
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import streamlit as st
 
 from pages.frame import failures, local, memory, plain
 from pages.frame.settings import PART, Settings
 from pages.parts.data import brought
-from pages.parts.data.brought import FILE
+from pages.parts.data.brought import FILE, File, Maker
+from pillar_core.arrays import Array
 from pillar_core.data import encoding, files, persons, reports, trial, uploads
 from pillar_core.data.encoding import Column, Recipe
-from pillar_core.data.parts import Parts, opened
+from pillar_core.data.parts import opened
 from pillar_core.data.tables import frame_of, label_column, taken, without_row_numbers
 from pillar_core.errors import DataError
 from pillar_core.types import FeatureSet
 
 SUFFIXES = (".csv", ".parquet")
 MOST_OF_A_PERSON = 16
+T = TypeVar("T")
+Tables = tuple[Any, list[tuple[Callable[[], Any], str]]]
+"""A private table, and what reads each public one, with its title."""
 _UNNAMED = "{} does not name its persons: ε assumes that none of them is private, too."
 
 
 @dataclasses.dataclass(frozen=True)
-class Encoded:
-    """Private rows as numbers, the public sets beside them with their titles, and the recipe's notes."""
+class Asked:
+    """What somebody said of a private table and the public ones beside it; their rows are made from it whenever they are wanted.
 
-    private: FeatureSet
-    public: tuple[tuple[FeatureSet, str], ...]
+    `share`: of the private rows, which is public; None where the public rows come from elsewhere. `notes` are those of the private rows.
+    """
+
+    private: File
+    public: list[File]
+    label: str
+    person: str | None
+    most: int
+    share: float | None = None
+    notes: tuple[str, ...] = ()
+
+    def tables(self) -> Tables:
+        """The tables, of whose private one the rows are left that may be used."""
+        frame = _table(self.private, self.person)
+        if self.person is not None:
+            theirs = frozenset().union(*(_told(_named(file.key, file, self.person))[0] for file in self.public))
+            whose = _told(_whose(self.private.key, self.private, self.person))
+            frame = persons.first_rows(frame, self.person, whose, most=self.most, theirs=theirs)
+        if self.share is None:
+            return frame, [(functools.partial(_table, file, self.person), file.name) for file in self.public]
+        frame, carved = encoding.divided(frame, self.label, self.share, person=self.person)
+        return frame, [(lambda: carved, f"public part of {Path(self.private.name).name}")]
+
+    def rows(self, tables: Tables, columns: tuple[Column, ...], recipe: Recipe) -> tuple[FeatureSet, list[Maker]]:
+        """The private rows as numbers, and what makes those of each public table."""
+        frame, sources = tables
+        parts = encoding.private_parts(frame, columns, recipe, person=self.person, most=self.most)
+        parts = dataclasses.replace(parts, notes=(*parts.notes, *self.notes))
+
+        def public(read: Callable[[], Any], title: str) -> FeatureSet:
+            return files.checked_features(encoding.public_parts(read(), columns, recipe), name=Path(title).stem)
+
+        makers: list[Maker] = [(functools.partial(public, read, title), title) for read, title in sources]
+        return files.checked_features(parts, name=Path(self.private.name).stem), makers
 
 
-def panel(private: brought.File, public: list[brought.File], settings: Settings) -> None:
+def panel(private: File, public: list[File], settings: Settings) -> None:
     """The questions about a private table and its public rows, what is wrong, and the button that keeps them."""
     if not is_readable(private):  # the report above says so
         return
-    frame = _frame(private.key, private)
+    frame = _table(private, None)
     st.markdown("**What the columns mean**")
     label = _label(frame)
     if label is None:
         return
     person, most = _person(frame, label)
-    sources, unnamed = [(_frame(file.key, file, person), file.name) for file in public], []
+    asked, n_rows = Asked(private, public, label, person, most), len(frame)
     if person is not None:
-        frame = _frame(private.key, private, person)
-        n_rows, frame = len(frame), persons.rows_of_persons(frame, person, most=most, public=[table for table, _ in sources])
-        unnamed = [Path(name).name for table, name in sources if person not in table or table[person].isna().any()]
+        unnamed = [Path(file.name).name for file in public if not _told(_named(file.key, file, person))[1]]
+        asked = dataclasses.replace(asked, notes=tuple(map(_UNNAMED.format, unnamed)))
+    frame, sources = asked.tables()
+    if person is not None:
         used = "the first row of each is" if most == 1 else f"the first {most} of each, {len(frame):,} rows, are"
         st.caption(f"{n_rows:,} rows of {frame[person].nunique():,} persons: {used} used, and ε protects a person.")
     columns = encoding.columns_of(frame if person is None else frame.drop(columns=person), label)
     left_out = _left_out(columns, label)
     shares, other = None, None
-    if not sources:
+    if not public:
         shares = brought.share_or_none()
         if shares is None:
             return
         if shares:
-            frame, carved = encoding.divided(frame, label, settings.public_fraction, person=person)
-            sources = [(carved, f"public part of {Path(private.name).name}")]
-    recipe = encoding.learnt(sources[0][0], columns, label=label, left_out=left_out) if sources else _declared(columns, label, left_out)
+            asked = dataclasses.replace(asked, share=settings.public_fraction)
+            frame, sources = asked.tables()
+    recipe = encoding.learnt(sources[0][0](), columns, label=label, left_out=left_out) if sources else _declared(columns, label, left_out)
     problems = encoding.problems_of(columns, recipe, is_scaled=bool(sources))
     if problems:
         brought.refused(problems)
         return
-    parts = encoding.private_parts(frame, columns, recipe, person=person, most=most)
-    parts = dataclasses.replace(parts, notes=(*parts.notes, *map(_UNNAMED.format, unnamed)))
-    ready = _encoded(parts, sources, columns, recipe, private.name)
-    report = reports.described(ready.private, (), None)
+    rows, makers = asked.rows((frame, sources), columns, recipe)
+    report = reports.described(rows, (), None)
     brought.verdict(report)
-    for rows, title in ready.public if public else ():
-        brought.doubt_roles(report, reports.described(rows, (), None), title)
+    n_public = 0
+    for make, title in makers:  # one at a time, and none of them stays
+        beside = reports.described(make(), (), None)
+        n_public += beside.n_train
+        if public:
+            brought.doubt_roles(report, beside, title)
     if not sources:
         other = brought.other_public(is_images=False, dims=report.dims)
         if other and person is not None:
             st.caption(plain.text(_UNNAMED.format(uploads.title_of(other))))
     elif shares:
-        n_public, n_private = len(ready.public[0][0].x_train), report.n_train
         brought.consequence(
-            f"{n_public:,} of these {n_public + n_private:,} train rows become public: ε does not protect them, and what is released may "
-            "show them. They are kept as a set of their own.",
+            f"{n_public:,} of these {n_public + report.n_train:,} train rows become public: ε does not protect them, and what is released "
+            "may show them. They are kept as a set of their own.",
             is_shared=True,
         )
-    for line in ready.private.notes:
+    for line in rows.notes:
         st.caption(plain.text(line))
-    _use(ready if sources or other else None, private.name, other or PART)
+    brought.use_button(_keep, (asked, columns, recipe, other or PART), is_ready=bool(sources or other))
     st.dataframe(list(report.preview), hide_index=True, key="upload-preview")
 
 
-def is_readable(private: brought.File) -> bool:
+def is_readable(private: File) -> bool:
     """Whether the file is a table that can be read, of whatever words and numbers."""
     try:
-        _frame(private.key, private)
+        _table(private, None)
     except DataError:
         return False
     return True
 
 
-def has_questions(private: brought.File) -> bool:
+def has_questions(private: File) -> bool:
     """Whether a table holds columns other than numbers, or one that names persons with several rows."""
-    frame = _frame(private.key, private)
+    frame = _table(private, None)
     return persons.person_column(frame) is not None or any(
         one.kind != encoding.NUMBERS for one in encoding.columns_of(frame, label_column(frame, taken(frame, ("split",))))
     )
 
 
-def _use(ready: Encoded | None, name: str, public: str = PART) -> None:
-    brought.use_button(_kept, (ready, name, public), is_ready=ready is not None)
-
-
-def _kept(ready: Encoded, name: str, public: str) -> None:
+def _keep(asked: Asked, columns: tuple[Column, ...], recipe: Recipe, public: str) -> None:
     with failures.noted("The rows could not be stored"):
-        brought.take(ready.private, list(ready.public), name, public)
+        brought.take(*asked.rows(asked.tables(), columns, recipe), asked.private.name, public)
 
 
 def _label(frame: Any) -> str | None:
@@ -194,7 +230,7 @@ def _numbers(text: str) -> list[float]:
 
 
 @memory.of_rows(max_entries=8, show_spinner="Reading the table …", of_files=True)
-def _frame(fingerprint_: str, _file: brought.File, person: str | None = None) -> Any:
+def _frame(fingerprint_: str, _file: File, person: str | None = None) -> Any:
     """The table, the names of persons as they are written."""
     ending = Path(_file.name).suffix.lower()
     if ending not in SUFFIXES:
@@ -204,9 +240,29 @@ def _frame(fingerprint_: str, _file: brought.File, person: str | None = None) ->
     return without_row_numbers(frame_of(content, ending, as_written=person), [])
 
 
-def _encoded(parts: Parts, sources: list[tuple[Any, str]], columns: tuple[Column, ...], recipe: Recipe, name: str) -> Encoded:
-    private = files.checked_features(parts, name=Path(name).stem)
-    public = tuple(
-        (files.checked_features(encoding.public_parts(rows, columns, recipe), name=Path(title).stem), title) for rows, title in sources
-    )
-    return Encoded(private, public)
+def _table(file: File, person: str | None) -> Any:
+    return _frame(file.key, file, person)
+
+
+@memory.of_rows(max_entries=4, show_spinner="Reading the names …", of_files=True)
+def _whose(fingerprint_: str, _file: File, person: str) -> tuple[Array, Array] | DataError:
+    return _kept(persons.names_of_persons, _table(_file, person)[person])
+
+
+@memory.of_rows(max_entries=8, show_spinner="Reading the names …", of_files=True)
+def _named(fingerprint_: str, _file: File, person: str) -> tuple[frozenset[str], bool] | DataError:
+    return _kept(persons.named_in, _table(_file, person), person)
+
+
+def _kept(read: Callable[..., T], *given: Any) -> T | DataError:
+    """What is read, or why it is refused: names may take as long to be refused as to be read, and both are kept."""
+    try:
+        return read(*given)
+    except DataError as error:
+        return DataError(*error.problems)  # without what was read until then
+
+
+def _told(found: T | DataError) -> T:
+    if isinstance(found, DataError):
+        raise DataError(*found.problems)
+    return found

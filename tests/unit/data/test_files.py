@@ -129,6 +129,8 @@ BAD: dict[str, tuple[bytes, str, str]] = {
     "truncated": (_truncated(), "a.npz", "damaged"),
     "corrupt": (_corrupt(), "a.npz", "damaged"),
     "other keys": (_npz(data=X), "a.npz", "it holds data"),
+    "table of classes": (_npz(x_train=X, y_train=Y, classes=[["a"], ["b"]]), "a.npz", r"one name for each class.*got shape \(2, 1\)"),
+    "wide classes": (_npz(x_train=X, y_train=Y, classes=np.zeros(2, "S140000000")), "a.npz", "one name for each class"),
     "images": (_npz(x_train=np.zeros((4, 3, 3), np.uint8), y_train=[0, 1, 0, 1]), "a.npz", "load_images"),
     "NaN": (_npz(x_train=np.where(X == 6, np.nan, X), y_train=Y), "a.npz", "row 3 is not finite in columns 0"),
     "empty csv": (b"", "a.csv", "cannot be read"),
@@ -144,6 +146,7 @@ BAD: dict[str, tuple[bytes, str, str]] = {
     "split word": (_csv(_table().assign(split=["train"] * 19 + ["exam"])), "a.csv", "rows 19 say exam"),
     "split gap": (_csv(_table().assign(split=["train"] * 18 + ["exam", None])), "a.csv", "rows 18, 19 say exam, nothing."),
     "no train": (_csv(_table().assign(split="test")), "a.csv", "at least one row train"),
+    "long column": (_csv(_table().rename(columns={"a": "x" * 201})), "a.csv", "name of at most 200 characters; 'x{80}…' has 201"),
     "regression": (_csv(_table().assign(label=X[:, 0] + 0.5)), "a.csv", "regression"),
 }
 
@@ -605,6 +608,17 @@ def test_words_of_a_parquet_table_are_counted_whatever_it_calls_them(monkeypatch
     assert "the parquet table would unpack to" in dry_run(content, "a.parquet").problems[0]
     foreign = _parquet(pa.schema([("x", pa.int64()), ("label", pa.json_(pa.string()))]), x=numbers, label=pa.array(words))
     assert "the columns label hold neither words nor numbers" in dry_run(foreign, "a.parquet").problems[0]
+
+
+@pytest.mark.parametrize("encoding", ["DELTA_BYTE_ARRAY", "DELTA_LENGTH_BYTE_ARRAY"])
+def test_words_that_are_written_as_differences_are_refused_with_what_to_do(encoding: str) -> None:
+    stream = io.BytesIO()
+    pq.write_table(
+        pa.table({"a": X[:, 0], "label": np.where(Y, "y", "n")}), stream, use_dictionary=False, column_encoding={"label": encoding}
+    )
+    (problem,) = dry_run(stream.getvalue(), "a.parquet").problems
+    assert "with dictionary or plain encoding" in problem
+    assert "damaged" not in problem
 
 
 def test_decimals_are_numbers() -> None:

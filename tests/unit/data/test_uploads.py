@@ -10,10 +10,13 @@ import pytest
 
 import pillar_core as pc
 from pillar_core import store
-from pillar_core.data import uploads
+from pillar_core.data import owners, uploads
+from pillar_core.data.wording import listed
 from pillar_core.errors import StoreError
 from pillar_core.runs import splitting
 from pillar_core.types import Dataset, Persons
+
+read = store.entry.read_payload
 
 
 @pytest.fixture(autouse=True)
@@ -77,6 +80,33 @@ def test_forgetting_removes_rows_card_and_all_that_was_made_from_them() -> None:
     with pytest.raises(StoreError, match="upload it again"):
         uploads.load(name)
     splitting.forget_data(name)
+
+
+def test_what_a_set_says_of_itself_stays_short_on_its_card() -> None:
+    """The lists of every page of every browser read the cards of all sets: a note of 40 million signs slowed them all, for good."""
+    long = ["\x01" * 100_000] * 20
+    assert len(listed(long)) < 1000
+    name = uploads.keep(dataclasses.replace(numbers(), notes=("a note", *long, *long)), title="cells.csv")
+    (card,) = uploads.listed()
+    assert card.notes[0] == "a note"
+    assert len(store.default().get_bytes(f"upload-{uploads.key_of(name)}")) < uploads.LARGEST_CARD
+    assert uploads.load(name).notes == card.notes
+
+
+def test_a_card_of_another_time_that_is_large_is_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    name, other = uploads.keep(numbers(), title="cells.csv", owner="somebody"), uploads.keep(images())
+    key = f"upload-{uploads.key_of(name)}"
+    facts = json.loads(store.default().get_bytes(key)) | {"notes": ["x" * uploads.LARGEST_CARD]}
+    store.default().delete("blob", key)
+    store.default().put_bytes(key, json.dumps(facts).encode())
+    monkeypatch.setattr(store.entry, "read_payload", lambda path, *_: pytest.fail("read") if key in str(path) else read(path, *_))
+    assert [one.name for one in uploads.listed()] == [other]
+    assert len(uploads.load(name).x_train) == 8
+    monkeypatch.setattr(owners, "asker", lambda: owners.Asker("another", is_local=True))
+    assert not uploads.is_own(name)
+    assert not uploads.forget(name)
+    monkeypatch.setattr(owners, "asker", lambda: owners.Asker("somebody"))
+    assert uploads.forget(name)
 
 
 def test_rows_that_left_the_cache_are_not_offered() -> None:
