@@ -23,6 +23,7 @@ ADVICE = {
     DATE: "holds dates: leave it out, or write a number instead, such as an age or days since a fixed day",
     COPY: "repeats another column: leave one of them out",
 }
+SEEN = "Which columns hold words or numbers, and which to leave out, was suggested by the private rows: no ε covers that."
 MOST_CATEGORIES = 100
 LONGEST_DATE = 40
 _DATE = r"^\s*(?:\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.]\d{2,4})"
@@ -52,19 +53,22 @@ class Recipe:
     ranges: Mapping[str, tuple[float, float]] = dataclasses.field(default_factory=dict)
 
 
-def columns_of(frame: Any, label: str) -> tuple[Column, ...]:
-    """The feature columns of a table, in order."""
+def columns_of(frame: Any, label: str, *, public: Any = None) -> tuple[Column, ...]:
+    """The feature columns of a table, in order, as they look in `public` rows where there are any; in its own no ε covers what is seen."""
     import pandas as pd
 
     others = (label, taken(frame, ("split",)))
-    inputs = [name for name in frame.columns if name not in others]
+    looked = frame if public is None else public
     first: dict[bytes, str] = {}
     found = []
-    for name in inputs:
-        column = frame[name]
+    for name in (one for one in frame.columns if one not in others):
+        if name not in looked:
+            found.append(Column(name, NUMBERS, 0))
+            continue
+        column = looked[name]
         digest = hashlib.sha256(pd.util.hash_pandas_object(column, index=False).to_numpy().tobytes()).digest()
         other = first.setdefault(digest, name)
-        kind = COPY if other != name and column.equals(frame[other]) else _kind(name, column)
+        kind = COPY if other != name and column.equals(looked[other]) else _kind(name, column)
         gaps = column.isna() if kind != NUMBERS else ~np.isfinite(_numbers(column))
         found.append(Column(name, kind, int(np.asarray(gaps).sum())))
     return tuple(found)
@@ -131,6 +135,8 @@ def encoded(frame: Any, columns: Sequence[Column], recipe: Recipe) -> tuple[Arra
             parts += [(words == category).astype(np.float32) for category in recipe.categories[one.name]]
             names += [f"{one.name}={category}" for category in recipe.categories[one.name]]
         else:
+            if is_text(frame[one.name]) and not mostly_numbers(frame[one.name]):
+                raise DataError(f"column {one.name!r} holds words here and numbers in another table: write it in one way, or leave it out.")
             values = _numbers(frame[one.name])
             values = np.where(np.isfinite(values), values, recipe.fills.get(one.name, 0.0))
             low, high = recipe.ranges.get(one.name, (0.0, 1.0))

@@ -197,10 +197,10 @@ def _letters(column: Any) -> int:
 
 
 def without_row_numbers(frame: Any, notes: list[str]) -> Any:
-    """Drops the unnamed first column that spreadsheets and pandas write for the row number."""
+    """Drops the unnamed first column that spreadsheets and pandas write for the row number, whatever private rows hold there."""
     first = frame.columns[0]
-    if first.startswith("Unnamed: 0") and np.array_equal(frame[first].to_numpy(), np.arange(len(frame))):
-        notes.append("The unnamed first column holds row numbers and was left out.")
+    if first.startswith("Unnamed: 0"):
+        notes.append("The unnamed first column was left out, as one of row numbers: name it to keep it.")
         return frame.drop(columns=first)
     return frame
 

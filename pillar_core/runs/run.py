@@ -34,7 +34,7 @@ from pillar_core.types import (
 SIZE_PUBLIC = "the number of private rows is public and the same for neighbouring data sets"
 NOISE_SECRET = "the noise stays secret: this is a simulation with a known seed, an experiment and not for release"
 NOISE_SYSTEM = "noise and sampling came from the operating system and were recorded nowhere"
-CLASSES_PUBLIC = "the list of classes is public and fixed beforehand"
+CLASSES_PUBLIC = "the list of classes is public and fixed beforehand; of one read off the labels, that a class occurs is not protected"
 FORM_PUBLIC = "how rows became features (columns, scaling, image size, colour, backbone) is public, fixed without looking at private rows"
 PERSON_NAMED = "every row names its person rightly, and no person has two names"
 PERSON_APART = "no person of the private rows has public rows"

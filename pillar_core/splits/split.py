@@ -127,8 +127,8 @@ def _public_rows(features: FeatureSet, carved: Array, public: FeatureSet | None)
     if set(public.classes) != set(features.classes):
         note = "The public rows have other classes: their labels serve a second phase of pre-training alone."
         return public.x_train, None, (note,)
-    position = np.array([features.classes.index(name) for name in public.classes])
-    return public.x_train, position[public.y_train], ()
+    codes = {name: code for code, name in enumerate(features.classes)}
+    return public.x_train, np.array([codes[name] for name in public.classes])[public.y_train], ()
 
 
 def _checked_text(text_embeddings: Array, features: FeatureSet) -> Array:

@@ -403,3 +403,27 @@ def test_a_table_of_numbers_asks_for_persons_where_somebody_says_so(start: Start
     box(app, "Which column says whose row it is?").set_value("who").run()
     assert not app.exception
     assert "180 rows of 60 persons" in words(app)
+
+
+@pytest.mark.parametrize("is_shared", [False, True])
+def test_one_private_row_decides_no_column(start: Start, is_shared: bool) -> None:
+    """A column of zeros, but for one row: it was left out or not, so that a model's width told whether that person was there."""
+    widths = []
+    for first in (0, 1):
+        rows = [f"{age % 50},{age * 7 % 90},{first if age == 0 else 0},{'ab'[age % 2]}" for age in range(80)]
+        others = [f"{age % 50},{age * 7 % 90},{age % 2},{'ab'[age % 2]}" for age in range(40)]
+        app = start("data")
+        header = "age,pressure,hiv,label"
+        app.file_uploader(key="upload").set_value([("ward.csv", "\n".join([header, *rows]).encode(), "text/csv")]).run()
+        if is_shared:
+            app.file_uploader(key="upload-candidates").set_value([("open.csv", "\n".join([header, *others]).encode(), "text/csv")]).run()
+            widths.append(app.multiselect(key=next(one.key for one in app.multiselect if "left-out" in one.key)).value)
+        else:
+            for box in [one for one in app.toggle if "upload-persons" in one.key]:
+                box.set_value(True).run()
+            app.radio(key="upload-public").set_value(app.radio(key="upload-public").options[1]).run()
+            app.multiselect[-1].set_value([]).run()
+            for box in [one for one in app.text_input if "upload-declared" in one.key]:
+                box.set_value("0, 100").run()
+            widths.append("suggested by the private rows: no ε covers that" in words(app))
+    assert widths == ([[], []] if is_shared else [True, True])

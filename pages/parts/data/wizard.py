@@ -87,8 +87,6 @@ def panel(private: File, public: list[File], settings: Settings) -> None:
     if person is not None:
         used = "the first row of each is" if most == 1 else f"the first {most} of each, {len(frame):,} rows, are"
         st.caption(f"{n_rows:,} rows of {frame[person].nunique():,} persons: {used} used, and ε protects a person.")
-    columns = encoding.columns_of(frame if person is None else frame.drop(columns=person), label)
-    left_out = _left_out(columns, label)
     shares, other = None, None
     if not public:
         shares = brought.share_or_none()
@@ -97,7 +95,12 @@ def panel(private: File, public: list[File], settings: Settings) -> None:
         if shares:
             asked = dataclasses.replace(asked, share=settings.public_fraction)
             frame, sources = asked.tables()
-    recipe = encoding.learnt(sources[0][0](), columns, label=label, left_out=left_out) if sources else _declared(columns, label, left_out)
+        else:
+            asked = dataclasses.replace(asked, notes=(*asked.notes, encoding.SEEN))
+    known = sources[0][0]() if sources else None
+    columns = encoding.columns_of(frame if person is None else frame.drop(columns=person), label, public=known)
+    left_out = _left_out(columns, label)
+    recipe = _declared(columns, label, left_out) if known is None else encoding.learnt(known, columns, label=label, left_out=left_out)
     problems = encoding.problems_of(columns, recipe, is_scaled=bool(sources))
     if problems:
         brought.refused(problems)
@@ -205,7 +208,7 @@ def _declared(columns: tuple[Column, ...], label: str, left_out: list[str]) -> R
     for one in columns:
         if one.name in left_out or one.kind in encoding.ADVICE:
             continue
-        if one.kind != encoding.NUMBERS:
+        if one.kind in (encoding.WORDS, encoding.IDENTIFIER):
             words = _answer(one.name, "its words, with commas between them", "female, male")
             categories[one.name] = tuple(word.strip() for word in words.split(",") if word.strip())
             continue

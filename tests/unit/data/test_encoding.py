@@ -43,6 +43,19 @@ def test_dates_and_copies_are_refused_with_what_to_do() -> None:
     assert "'years' repeats another column" in problems[1]
 
 
+def test_public_rows_say_what_columns_are_whatever_one_private_row_holds() -> None:
+    public = ward(40).assign(rare=np.arange(40) % 2)
+    private = ward().assign(rare=0)
+    before = encoding.columns_of(private, "sick", public=public)
+    private.loc[0, ["rare", "clinic", "sex", "age"]] = [1, "south", "x", 77.0]
+    assert encoding.columns_of(private, "sick", public=public) == before
+    assert {one.name: one.kind for one in before} == kinds(public)
+    assert [one.name for one in encoding.columns_of(private, "sick", public=public.drop(columns="age"))] == [one.name for one in before]
+    columns = [one for one in before if one.name == "age"]
+    with pytest.raises(DataError, match="'age' holds words here and numbers in another table"):
+        encoding.encoded(private.assign(age="old"), columns, Recipe("sick"))
+
+
 def test_categories_and_fill_values_come_from_public_rows_alone() -> None:
     private, public = ward(), ward(20)
     private.loc[7, "sex"] = "diverse"

@@ -84,6 +84,8 @@ def test_y_is_a_label_column_and_row_numbers_are_left_out() -> None:
     features = read_features(_csv(pd.DataFrame({"a": X[:, 0], "y": Y}), index=True), filename="t.csv")
     assert features.d == 1
     assert any("row numbers" in note for note in features.notes)
+    shuffled = pd.DataFrame({"a": X[:, 0], "y": Y}, index=np.arange(len(Y))[::-1])
+    assert read_features(_csv(shuffled, index=True), filename="t.csv").d == 1, "one private value decides no width"
 
 
 def test_empty_label_column_means_unlabelled() -> None:
