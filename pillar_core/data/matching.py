@@ -8,6 +8,8 @@ from pillar_core.arrays import Array
 from pillar_core.errors import DataError
 
 CHUNK = 2_048
+FEW_NUMBERS, BY_CHANCE = 32, 0.05
+"""Rows of no more numbers are equal by chance, as ages and doses are; and at most this share of either matrix."""
 
 
 def duplicates(x_a: Array, x_b: Array) -> Array:
@@ -38,6 +40,11 @@ def duplicates(x_a: Array, x_b: Array) -> Array:
         proposed[~equal] = [_first_equal(x_a[row], x_b) for row in rows[~equal]]
     keep = proposed >= 0
     return np.stack([rows[keep], proposed[keep]], axis=1).astype(np.int64)
+
+
+def are_by_chance(pairs: Array, x_a: Array, x_b: Array) -> bool:
+    """Whether the `duplicates` of two matrices may be rows of different people who share a few numbers."""
+    return x_a[0].size <= FEW_NUMBERS and len(pairs) <= BY_CHANCE * min(len(x_a), len(x_b))
 
 
 def _hashes(x: Array, factors: Array) -> Array:

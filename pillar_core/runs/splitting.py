@@ -8,7 +8,7 @@ import numpy as np
 
 from pillar_core.arrays import Array
 from pillar_core.backbones import extraction
-from pillar_core.data import DATASETS, duplicates, load_dataset, uploads, visitors
+from pillar_core.data import DATASETS, duplicates, load_dataset, matching, uploads, visitors
 from pillar_core.data.cards import default_backbone
 from pillar_core.data.images.resizing import resized
 from pillar_core.data.persons import persons_of
@@ -49,7 +49,8 @@ def split(
     as many as they declare), and ε of every run on the split is that of a person.
 
     Raises:
-        SettingError, DataError: see `split_features`; also where a public row that is not boolean is, bit by bit, a private one.
+        SettingError, DataError: see `split_features`; also where a public row that is not boolean is, bit by bit, a private one: of rows
+            of at most 32 numbers, which are equal by chance, more than one in twenty.
     """
     private = load_features(data)
     if not 1 <= rows_per_person <= MOST_ROWS:
@@ -67,7 +68,7 @@ def split(
         seed=seed,
     )
     if not allow_overlap and len(parts.public_x) and not np.isin(parts.public_x, (0, 1)).all():  # boolean rows repeat by nature
-        _refuse_duplicates(parts)
+        changes += _overlap(parts)
     return dataclasses.replace(parts, notes=parts.notes + changes)
 
 
@@ -149,11 +150,21 @@ def alike(public: FeatureSet, private: FeatureSet) -> tuple[FeatureSet, tuple[st
     return load_features(images), (note,)
 
 
-def _refuse_duplicates(parts: SemiPrivateSplit) -> None:
-    pairs = duplicates(parts.features.x_train[parts.private], parts.public_x)
-    if len(pairs):
-        rows = ", ".join(str(parts.private[row]) for row in pairs[:5, 0])
-        raise DataError(
-            f"{len(pairs)} public rows are, bit by bit, private rows (train rows {rows}{' …' if len(pairs) > 5 else ''}). "
-            "Remove them from the public set, or pass allow_overlap=True if that is what you want to study."
-        )
+def _overlap(parts: SemiPrivateSplit) -> tuple[str, ...]:
+    """A note where a few private rows of few numbers equal public ones.
+
+    Raises:
+        DataError: more rows are equal, or longer ones, which do not meet by chance.
+    """
+    private = parts.features.x_train[parts.private]
+    pairs = duplicates(private, parts.public_x)
+    if not len(pairs):
+        return ()
+    if matching.are_by_chance(pairs, private, parts.public_x):
+        said = "as rows of few numbers do by chance. If they are the same people, ε is not theirs: remove them from the public set."
+        return (f"{len(pairs)} private rows equal public ones, {said}",)
+    rows = ", ".join(str(parts.private[row]) for row in pairs[:5, 0])
+    raise DataError(
+        f"{len(pairs)} public rows are, bit by bit, private rows (train rows {rows}{' …' if len(pairs) > 5 else ''}). "
+        "Remove them from the public set, or pass allow_overlap=True if that is what you want to study."
+    )

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import pandas as pd
 
 from pillar_core import params
-from pillar_core.data import duplicates
+from pillar_core.data.matching import are_by_chance, duplicates
 from pillar_core.errors import DataError, SettingError
 from pillar_core.rng import stream
 from pillar_core.screening import class_signal
@@ -123,7 +123,7 @@ def refuse_overlap(private: Dataset | FeatureSet, public: Mapping[str, Dataset |
         if data.x_train.shape[1:] != private.x_train.shape[1:]:
             continue
         pairs = duplicates(private.x_train.reshape(len(private.x_train), -1), data.x_train.reshape(len(data.x_train), -1))
-        if len(pairs):
+        if len(pairs) and not are_by_chance(pairs, private.x_train, data.x_train):
             rows = ", ".join(map(str, pairs[:5, 0]))
             raise DataError(
                 f"{len(pairs)} rows of the public set {name!r} are, bit by bit, private rows (private rows {rows} …): its distance would "

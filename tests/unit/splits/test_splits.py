@@ -65,6 +65,18 @@ def test_duplicates_between_public_and_private_are_refused():
     assert len(pc.split(own, public=own, allow_overlap=True).public_x) == 120
 
 
+@pytest.mark.parametrize(("d", "count", "is_refused"), [(4, 2, False), (4, 20, True), (40, 1, True)])
+def test_few_rows_of_few_numbers_are_equal_by_chance(d: int, count: int, is_refused: bool):
+    own, other = blobs(d=d), np.random.default_rng(1).normal(size=(100, d)).astype(np.float32)
+    other[:count] = own.x_train[:count]
+    public = FeatureSet(other, None, None, None, ())
+    if is_refused:
+        with pytest.raises(DataError, match="bit by bit, private rows"):
+            pc.split(own, public=public)
+    else:
+        assert any(f"{count} private rows equal public ones" in note for note in pc.split(own, public=public).notes)
+
+
 def test_seeds_decide_the_split():
     first, again, other = (split_features(blobs(), public_fraction=0.2, seed=seed) for seed in (0, 0, 1))
     assert first.fingerprint == again.fingerprint != other.fingerprint
