@@ -11,6 +11,8 @@ from pillar_core.data.wording import listed
 
 MISSING = -1
 LARGEST_WHOLE = 2.0**53
+MOST_UNSEEN = 10_000
+"""Classes that fewer rows may declare."""
 LONGEST_WORD, LARGEST_WORDS = 200, 2**26
 """Characters of a label or class, and of all of them when each is as long as the longest one: so many their vector takes."""
 
@@ -69,6 +71,9 @@ def names_and_order(train: Plain, classes: tuple[str, ...] | None) -> tuple[tupl
         mapping = ", ".join(f"{value} → {code}" for code, value in enumerate(names[:20])) + (" …" if len(names) > 20 else "")
         return names, present, [], [] if identity else [f"Labels were mapped in sorted order: {mapping}."]
     names = classes
+    if len(names) > max(MOST_UNSEEN, len(train.values)):
+        problem = f"classes must be at most {MOST_UNSEEN:,} or one a row; got {len(names):,} for {len(train.values):,} rows."
+        return (), present, [problem], []
     if len(set(names)) < len(names):
         return names, present, [f"classes must differ from each other; got {listed(names)}."], []
     order = np.arange(len(names)) if numeric else np.array(names, dtype=str)

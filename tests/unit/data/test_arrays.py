@@ -108,6 +108,7 @@ BAD: dict[str, tuple[tuple[Any, ...], str]] = {
     "unknown test label": ((X, Y, X, [0, 1, 2, 0, 3, 9]), r"3, 9 \(rows 4, 5\)"),
     "test labels of another kind": ((X, Y, X[:2], ["a", "b"]), r"a, b \(rows 0, 1\)"),
     "beyond declared": ((X, Y, None, None, ["a", "b"]), "got 2"),
+    "very many classes": ((X, Y, None, None, [str(code) for code in range(10_001)]), "at most 10,000 or one a row"),
     "repeated classes": ((X, Y, None, None, ["a", "b", "a"]), "differ from each other"),
     "one long name": ((X, Y, None, None, ["a", "b", "x" * 201]), "classes must hold words of at most 200 characters; one has 201"),
     "undeclared word": ((X, ["a", "b", "q"] * 2, None, None, ["a", "b"]), "got q"),
