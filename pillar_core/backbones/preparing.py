@@ -16,8 +16,8 @@ from pillar_core.deferred import torch
 from pillar_core.errors import SettingError
 
 Numbers = tuple[float, float, float]
-LONGEST = 4
-"""How many times its shorter side an image is long, at most, before it is resized."""
+LONGEST, AT_ONCE = 4, 2**25
+"""How many times its shorter side an image is long, at most, before it is resized; and numbers of images that are resized together."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -44,6 +44,10 @@ class Preparing:
 
     def __call__(self, images: torch.Tensor) -> torch.Tensor:
         """(b, 3, input_size, input_size) float32 from (b, h, w) or (b, h, w, 3) uint8."""
+        parts = torch.split(images, max(1, AT_ONCE // max(1, images[0].numel()))) if len(images) else (images,)
+        return self._prepared(images) if len(parts) == 1 else torch.cat([self._prepared(part) for part in parts])
+
+    def _prepared(self, images: torch.Tensor) -> torch.Tensor:
         pixels = images.unsqueeze(1) if images.ndim == 3 else images.permute(0, 3, 1, 2)
         short = min(pixels.shape[-2:])
         pixels = _middle(pixels, LONGEST * short).float()

@@ -7,6 +7,7 @@ import pytest
 import torch
 from PIL import Image
 
+from pillar_core.backbones import preparing
 from pillar_core.backbones.names import address, with_options
 from pillar_core.backbones.preparing import IMAGENET
 from pillar_core.errors import SettingError
@@ -67,8 +68,8 @@ def test_resizing_and_cropping_agree_with_pillow(height: int, width: int, interp
     resized = Image.fromarray(photo).resize((round(width * scale), round(height * scale)), getattr(Image.Resampling, interpolation.upper()))
     left, top = (resized.width - side) // 2, (resized.height - side) // 2
     wanted = np.asarray(resized.crop((left, top, left + side, top + side)), dtype=float) / 255
-    preparing = IMAGENET.changed({"input_size": "64", "crop": "0.8", "mean": "0.5", "std": "0.25", "interpolation": interpolation})
-    found = preparing(torch.from_numpy(photo[None]))[0].permute(1, 2, 0).numpy() * 0.25 + 0.5
+    changed = IMAGENET.changed({"input_size": "64", "crop": "0.8", "mean": "0.5", "std": "0.25", "interpolation": interpolation})
+    found = changed(torch.from_numpy(photo[None]))[0].permute(1, 2, 0).numpy() * 0.25 + 0.5
     assert found.shape == (64, 64, 3)
     # Pillow rounds to whole grey levels after each of its two passes: at most one and a half of 255.
     assert np.abs(found - wanted).max() <= 1.5 / 255
@@ -77,14 +78,24 @@ def test_resizing_and_cropping_agree_with_pillow(height: int, width: int, interp
 @pytest.mark.parametrize("shape", [(1, 10, 80), (1, 80, 10), (1, 10, 80, 3), (1, 100, 1000)])
 def test_of_a_long_image_the_middle_is_what_a_network_sees(shape):
     image = torch.from_numpy(np.random.default_rng(0).integers(0, 256, shape, dtype=np.uint8))
-    preparing = IMAGENET.changed({"input_size": "32"})
+    changed = IMAGENET.changed({"input_size": "32"})
     pixels = (image[:, None] if image.ndim == 3 else image.permute(0, 3, 1, 2)).float()
     side = 32 if min(shape[1:3]) <= 32 else 37
-    whole = preparing._resized(pixels, tuple(round(extent * side / min(shape[1:3])) for extent in shape[1:3]))
+    whole = changed._resized(pixels, tuple(round(extent * side / min(shape[1:3])) for extent in shape[1:3]))
     top, left = ((extent - 32) // 2 for extent in whole.shape[-2:])
     expected = whole[..., top : top + 32, left : left + 32].expand(-1, 3, -1, -1) / 255
-    mean, std = (torch.tensor(values).view(1, 3, 1, 1) for values in (preparing.mean, preparing.std))
-    torch.testing.assert_close(preparing(image), (expected - mean) / std, atol=0.02, rtol=0)
+    mean, std = (torch.tensor(values).view(1, 3, 1, 1) for values in (changed.mean, changed.std))
+    torch.testing.assert_close(changed(image), (expected - mean) / std, atol=0.02, rtol=0)
+
+
+def test_large_images_are_prepared_few_at_a_time(monkeypatch):
+    images = torch.from_numpy(np.random.default_rng(0).integers(0, 256, (5, 40, 50, 3), dtype=np.uint8))
+    together, sizes = IMAGENET(images), []
+    prepared = type(IMAGENET)._prepared
+    monkeypatch.setattr(preparing, "AT_ONCE", 2 * 40 * 50 * 3)
+    monkeypatch.setattr(type(IMAGENET), "_prepared", lambda self, part: sizes.append(len(part)) or prepared(self, part))
+    assert torch.equal(IMAGENET(images), together)
+    assert sizes == [2, 2, 1]
 
 
 def test_a_row_of_pixels_is_cut_before_it_is_enlarged(monkeypatch):
