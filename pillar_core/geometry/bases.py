@@ -18,12 +18,15 @@ from pillar_core.fingerprint import fingerprint
 from pillar_core.geometry.rows import Rows
 from pillar_core.ledger import Ledger
 from pillar_core.mechanisms import GaussianMechanism
+from pillar_core.numerics import check_square
 from pillar_core.rng import Streams
 from pillar_core.splits.basis import public_basis
 from pillar_core.splits.transform import Transform
 from pillar_core.types import Provenance
 
 PUBLIC_SEED_PURPOSE = "geometry"
+MOST_NUMBERS = 2**23
+"""Of a basis that is drawn."""
 
 
 class BasisKind(enum.StrEnum):
@@ -113,14 +116,20 @@ def basis_of(
         case BasisKind.DP_PCA:
             return _noised(rows, space, noise_multiplier, seed, ledger)
         case BasisKind.RANDOM:
-            frame = rng.stream(seed, PUBLIC_SEED_PURPOSE, "random").standard_normal((d, d))
+            frame = rng.stream(seed, PUBLIC_SEED_PURPOSE, "random").standard_normal((d, _drawn(d)))
             return Basis(chosen, np.linalg.qr(frame)[0].astype(np.float32), None, Provenance.PUBLIC, 0)
     variances = np.square(space(rows.public).astype(np.float64)).mean(axis=0)
     order = np.argsort(-variances, kind="stable")
-    vectors = np.zeros((d, d), dtype=np.float32)
-    vectors[order, np.arange(d)] = 1.0
+    order = order[: _drawn(d)]
+    vectors = np.zeros((d, len(order)), dtype=np.float32)
+    vectors[order, np.arange(len(order))] = 1.0
     provenance = Provenance.PUBLIC if rows.has_public else Provenance.NON_PRIVATE
     return Basis(chosen, vectors, variances[order], provenance, len(rows.public))
+
+
+def _drawn(d: int) -> int:
+    """Directions of d features that are held: all of them up to 2,896, then fewer the more features there are."""
+    return min(d, max(1, MOST_NUMBERS // d))
 
 
 def _kind(kind: str) -> BasisKind:
@@ -152,6 +161,7 @@ def _noised(rows: Rows, space: Transform, noise_multiplier: float | None, seed: 
         )
     if not rows.has_public and (space.mean is not None or space.scale is not None):
         raise DataError("dp_pca centres by public rows, and there are none: the private mean is not free. Split the data, or centre=False.")
+    check_square(rows.x.shape[1])
     z = within_unit_ball(torch.from_numpy(space(rows.x)))
     mechanism = GaussianMechanism(
         noise_multiplier,

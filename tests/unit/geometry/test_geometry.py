@@ -9,7 +9,7 @@ import pytest
 import pillar_core as pc
 from pillar_core import geometry, rng
 from pillar_core.data.generators import gaussian_mixture
-from pillar_core.errors import Cancelled, DataError, SettingError
+from pillar_core.errors import Cancelled, DataError, SettingError, UnsupportedError
 from pillar_core.ledger import Ledger, gaussian
 from pillar_core.types import Provenance
 
@@ -359,3 +359,15 @@ def _two_uploads():
     data = pc.load_features(pc.load_dataset("digits"))
     parts = (slice(0, 300), slice(300, 600))
     return [uploads.keep(pc.features(data.x_train[part], data.y_train[part], classes=data.classes)) for part in parts]
+
+
+@pytest.mark.parametrize("kind", ["random", "identity"])
+def test_of_wide_rows_a_drawn_basis_has_fewer_directions(kind):
+    """All directions of 30,000 features take 7.2 GB."""
+    x = pc_stream(0).standard_normal((40, 30_000)).astype(np.float32)
+    rows = geometry.rows_of(pc.split(pc.features(x, np.arange(40) % 2), public_fraction=0.5))
+    vectors = geometry.basis_of(rows, kind=kind).vectors
+    assert vectors.shape == (30_000, 2**23 // 30_000)
+    np.testing.assert_allclose(vectors.T @ vectors, np.eye(vectors.shape[1]), atol=1e-4)
+    with pytest.raises(UnsupportedError, match="at most 5,000"):
+        geometry.basis_of(rows, kind="dp_pca", noise_multiplier=1.0)
