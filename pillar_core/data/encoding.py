@@ -10,9 +10,9 @@ import numpy as np
 
 from pillar_core.arrays import Array
 from pillar_core.data.partition import stratified
-from pillar_core.data.parts import ALWAYS_UNPACKED, Parts
+from pillar_core.data.parts import ALWAYS_UNPACKED, TIMES_UNPACKED, Parts, check_classes
 from pillar_core.data.persons import OF_PERSONS, persons_of
-from pillar_core.data.tables import FEWEST_DISTINCT, distinct_of, is_text, labels_of, mostly_numbers, partition, taken
+from pillar_core.data.tables import FEWEST_DISTINCT, FILE_SIZE, distinct_of, is_text, labels_of, mostly_numbers, partition, taken
 from pillar_core.data.wording import listed
 from pillar_core.errors import DataError
 
@@ -117,13 +117,13 @@ def encoded(frame: Any, columns: Sequence[Column], recipe: Recipe) -> tuple[Arra
     A word that is no category, and an empty cell among words, is 0 in all of them.
 
     Raises:
-        DataError: the table lacks a column, nothing is left, or words would become more than 1 GiB of numbers.
+        DataError: the table lacks a column, nothing is left, or words would become more numbers than a file of that size may.
     """
     used = _used(columns, recipe.left_out)
     size = 4 * len(frame) * sum(len(recipe.categories.get(one.name, [one])) for one in used)
-    limit = max(ALWAYS_UNPACKED, int(frame.memory_usage(index=False).sum()))
+    limit = max(ALWAYS_UNPACKED, int(frame.memory_usage(index=False).sum()), TIMES_UNPACKED * frame.attrs.get(FILE_SIZE, 0))
     if size > limit:
-        sizes = f"{size / 2**30:.1f} GiB of this table; the limit is {limit / 2**30:.2g} GiB"
+        sizes = f"{size / 2**20:,.0f} MiB of this table; the limit is {limit / 2**20:,.0f} MiB"
         raise DataError(f"one number a category makes {sizes}: leave out columns of many words.")
     parts: list[Array] = []
     names = []
@@ -161,6 +161,7 @@ def private_parts(frame: Any, columns: Sequence[Column], recipe: Recipe, *, pers
     y = labels_of(frame[recipe.label])
     notes += [OF_PERSONS] if person is not None and most == 1 else []
     of = None if person is None else frame[person].to_numpy()
+    check_classes(len(x), x.shape[1], len(np.unique(y)), frame.attrs.get(FILE_SIZE, x.nbytes))
     train, test = partition(frame, taken(frame, ("split",)), y, notes, persons=of)
     persons = None if of is None or most == 1 else persons_of(of[train], most, n_rows=len(train))
     return Parts(x[train], y[train], x[test] if len(test) else None, y[test] if len(test) else None, None, tuple(notes), persons=persons)

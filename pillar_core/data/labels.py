@@ -11,8 +11,8 @@ from pillar_core.data.wording import listed
 
 MISSING = -1
 LARGEST_WHOLE = 2.0**53
-MOST_UNSEEN = 10_000
-"""Classes that fewer rows may declare."""
+MOST_LABELS = 10_000
+"""Classes, declared or found."""
 LONGEST_WORD, LARGEST_WORDS = 200, 2**26
 """Characters of a label or class, and of all of them when each is as long as the longest one: so many their vector takes."""
 
@@ -64,6 +64,14 @@ def class_names(classes: Sequence[Any]) -> tuple[tuple[str, ...], list[str]]:
 def names_and_order(train: Plain, classes: tuple[str, ...] | None) -> tuple[tuple[str, ...], Array, list[str], list[str]]:
     """(class names, label values in the order of their codes, problems, notes); the values are what `codes` looks up."""
     present = np.unique(train.values[~train.missing])
+    count = len(present if classes is None else classes)
+    if count > MOST_LABELS:
+        return (
+            (),
+            present,
+            [f"labels may have at most {MOST_LABELS:,} classes; got {count:,}: numbers or names that differ are no labels."],
+            [],
+        )
     numeric = present.dtype.kind == "i"
     if classes is None:
         names = tuple(str(value) for value in present)
@@ -71,9 +79,6 @@ def names_and_order(train: Plain, classes: tuple[str, ...] | None) -> tuple[tupl
         mapping = ", ".join(f"{value} → {code}" for code, value in enumerate(names[:20])) + (" …" if len(names) > 20 else "")
         return names, present, [], [] if identity else [f"Labels were mapped in sorted order: {mapping}."]
     names = classes
-    if len(names) > max(MOST_UNSEEN, len(train.values)):
-        problem = f"classes must be at most {MOST_UNSEEN:,} or one a row; got {len(names):,} for {len(train.values):,} rows."
-        return (), present, [problem], []
     if len(set(names)) < len(names):
         return names, present, [f"classes must differ from each other; got {listed(names)}."], []
     order = np.arange(len(names)) if numeric else np.array(names, dtype=str)

@@ -47,7 +47,7 @@ def read_npz(content: io.BytesIO | Path) -> Parts:
     classes = np.atleast_1d(arrays["classes"]) if "classes" in arrays else None
     if classes is not None and (classes.ndim > 1 or max(classes.nbytes, ROW_BYTES * classes.size) > ALWAYS_UNPACKED):
         raise DataError(
-            f"classes must hold one name for each class, shape (C,), of 256 MiB at most; got shape {classes.shape} of {classes.dtype}."
+            f"classes must hold one name for each class, shape (C,), of 32 MiB at most; got shape {classes.shape} of {classes.dtype}."
         )
     persons = persons_in(arrays, arrays["x_train"])
     rows = (arrays["x_train"], arrays.get("y_train"), arrays.get("x_test"), arrays.get("y_test"))

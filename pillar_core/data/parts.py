@@ -2,6 +2,7 @@
 
 import dataclasses
 import io
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -11,8 +12,8 @@ import numpy as np
 from pillar_core.errors import DataError
 from pillar_core.types import Persons
 
-ALWAYS_UNPACKED, TIMES_UNPACKED = 2**28, 100
-"""Bytes to which any file may unpack, and how many times its own size beyond that: few bytes never stand for any amount of work."""
+ALWAYS_UNPACKED, ALWAYS_SCORED, TIMES_UNPACKED = 2**25, 2**22, 100
+"""Bytes to which any file may unpack, those of its scores, and how many times its own size beyond that: few bytes stand for little work."""
 
 ROW_BYTES, WORD_BYTES = 64, 24
 """Of each row beside its numbers, and of a cell that holds a word: what labels, order and objects take, however well a file packs them."""
@@ -77,16 +78,29 @@ def opened(source: str | Path | bytes) -> io.BytesIO | Path:
     return path
 
 
-def check_unpacked(what: str, size: int, content: io.BytesIO | Path | int, *, most: float) -> None:
-    """Refuses a file (or so many bytes of one) whose content says `size`: above `most`, or 256 MiB and a hundred times the file.
+def size_of(content: io.BytesIO | Path) -> int:
+    """Bytes of a file."""
+    return len(content.getbuffer()) if isinstance(content, io.BytesIO) else content.stat().st_size
+
+
+def check_unpacked(what: str, size: int, content: io.BytesIO | Path | int, *, most: float, always: int | None = None) -> None:
+    """Refuses a file (or so many bytes of one) whose content says `size`: above `most`, or `always` (32 MiB) and a hundred times the file.
 
     Raises:
         DataError: it would be that large.
     """
-    packed = (
-        content if isinstance(content, int) else len(content.getbuffer()) if isinstance(content, io.BytesIO) else content.stat().st_size
-    )
-    limit = min(most, max(ALWAYS_UNPACKED, TIMES_UNPACKED * packed))
+    packed = content if isinstance(content, int) else size_of(content)
+    limit = min(most, max(ALWAYS_UNPACKED if always is None else always, TIMES_UNPACKED * packed))
     if not size <= limit:
-        sizes = f"{size / 2**30:.1f} GiB; the limit for a file of {packed / 2**20:,.1f} MiB is {limit / 2**30:.1f} GiB"
+        sizes = f"{size / 2**20:,.0f} MiB; the limit for a file of {packed / 2**20:,.2f} MiB is {limit / 2**20:,.0f} MiB"
         raise DataError(f"{what} would unpack to {sizes}. Store fewer rows, smaller numbers, or without compression.")
+
+
+def check_classes(rows: int, features: int, classes: int, content: io.BytesIO | Path | int) -> None:
+    """Refuses more classes than rows and features of a file of this size allow: learners hold a number for each pair of them, and often.
+
+    Raises:
+        DataError: so.
+    """
+    what = f"scores of {classes:,} classes for each row or feature"
+    check_unpacked(what, 4 * classes * max(rows, features), content, most=math.inf, always=ALWAYS_SCORED)

@@ -1,6 +1,7 @@
 """What an upload holds and what is wrong with it, without raising: the text of the app's upload panel."""
 
 import dataclasses
+import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ import numpy as np
 from pillar_core.arrays import Array
 from pillar_core.data import arrays, files
 from pillar_core.data.images import loading as images
-from pillar_core.data.parts import Parts
+from pillar_core.data.parts import Parts, check_classes, opened, place_of
 from pillar_core.data.wording import listed
 from pillar_core.errors import DataError, StoreError
 from pillar_core.types import Dataset, FeatureSet
@@ -55,9 +56,13 @@ def dry_run(path_or_bytes: str | Path | bytes, filename: str = "", *, public_fra
     try:
         parts = files.read_parts(path_or_bytes, filename=name) if Path(name).suffix.lower() in files.SUFFIXES else None
         if parts is not None and not parts.holds_images:
-            return _of_parts(parts, public_fraction)
-        data = images.checked_images(parts, name=Path(name).stem) if parts else images.read_images(path_or_bytes, filename=name)
-        return described(data, data.notes, public_fraction)
+            report = _of_parts(parts, public_fraction)
+        else:
+            data = images.checked_images(parts, name=Path(name).stem) if parts else images.read_images(path_or_bytes, filename=name)
+            report = described(data, data.notes, public_fraction)
+        if isinstance(path_or_bytes, bytes) or place_of(path_or_bytes).is_file():
+            check_classes(report.rows, math.prod(report.dims), len(report.classes), opened(path_or_bytes))
+        return report
     except DataError as error:
         return Report(ok=False, problems=error.problems)
     except StoreError as error:

@@ -14,7 +14,7 @@ from pillar_core.arrays import Array
 from pillar_core.data.arrays import not_finite
 from pillar_core.data.labels import plain
 from pillar_core.data.partition import stratified
-from pillar_core.data.parts import MOST_COLUMNS, ROW_BYTES, WORD_BYTES, Parts, check_unpacked
+from pillar_core.data.parts import MOST_COLUMNS, ROW_BYTES, WORD_BYTES, Parts, check_unpacked, size_of
 from pillar_core.data.wording import cut, listed
 from pillar_core.errors import DataError
 
@@ -22,6 +22,8 @@ LABEL_NAMES = ("label", "y")
 LONGEST_QUOTED, LONGEST_NAME = 80, 200
 LONGEST_START = 200 * MOST_COLUMNS
 LARGEST = 16 * 2**30
+FILE_SIZE = "bytes of the file"
+"""An attribute of a table that was read: what it may become, too, goes by it."""
 FEWEST_DISTINCT = 20
 """A column with more values than these may name something, such as a person."""
 MOST_CLASSES, ROWS_A_CLASS = 50, 10
@@ -84,7 +86,9 @@ def frame_of(content: io.BytesIO | Path, ending: str, *, as_written: str | None 
             f"a table must have rows, at least two columns and each column name once; got {len(frame)} rows, {len(frame.columns)} columns"
             + (f", {listed(repeated)} repeated." if len(repeated) else ".")
         )
-    return frame.reset_index(drop=True)
+    frame = frame.reset_index(drop=True)
+    frame.attrs[FILE_SIZE] = size_of(content)
+    return frame
 
 
 def _names(columns: Iterable[str]) -> list[str]:

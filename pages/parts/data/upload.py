@@ -61,7 +61,7 @@ def _private_file() -> File | None:
     left, right = st.columns(2)
     hint = (
         "npz (x_train, y_train, x_test, y_test, classes, persons), csv or parquet (one row per example, a label column, at most "
-        f"{MOST_COLUMNS:,} columns), zip of images. Archives unpack to 256 MiB, or to {TIMES_UNPACKED} times their own size."
+        f"{MOST_COLUMNS:,} columns), zip of images. Archives unpack to 32 MiB, or to {TIMES_UNPACKED} times their own size."
     )
     file = left.file_uploader("Private rows: features, a table or images", type=_KINDS, key="upload", help=hint)
     path = right.text_input(

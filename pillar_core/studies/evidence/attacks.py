@@ -44,8 +44,8 @@ AUDIT_ROWS = 120
 """An audit's trials take this many private rows: a claim holds for any data, so for fewer rows too."""
 CANARY_LENGTH = 10.0
 FEWEST_PILOT = 50
-CHUNK_FLOATS = 1 << 24
-"""Numbers released by the trials that are held at once: 64 MB."""
+CHUNK_FLOATS, MOST_FLOATS = 1 << 24, 1 << 25
+"""Numbers released by the trials that are held at once, 64 MB, and those of one array of any attack or audit."""
 WEIGHTS_TOLERANCE = 1e-3
 SIGNIFICANCE = 0.05
 NOISE_RUNS, NOISE_SIGNIFICANCE = 100, 1e-4
@@ -136,13 +136,14 @@ def shadow_attacks(
     """
     one = descent_run(asked, split)
     transform = trained(one)[1].transform
-    x, y = _pool(split, pool, asked.seed)
+    heads, classes = count + targets, one.view.facts.n_classes
+    fitting(1, heads * size_of_head(one))
+    x, y = _pool(split, fitting(pool, heads * classes, fewest=2), asked.seed)
     rows = HeadRows.of(transform(x), y)
     stream = rng.stream(asked.seed, "shadow heads")
-    included = shadows.halves(count + targets, len(y), stream)
+    included = shadows.halves(heads, len(y), stream)
     plan = dataclasses.replace(plan_of(one), n_private=len(y) // 2)
-    heads = shadows.train_shadows(rows, included, plan, n_classes=one.view.facts.n_classes, stream=stream)
-    seen = shadows.confidences(heads, rows, bias=plan.bias)
+    seen = shadows.confidences(shadows.train_shadows(rows, included, plan, n_classes=classes, stream=stream), rows, bias=plan.bias)
     compared = {"LiRA, online": lira.online, "LiRA, offline": lira.offline, "LiRA, pooled over rows": lira.pooled}
     scores: dict[str, list[Array]] = {name: [] for name in (*compared, LOSS_THRESHOLD)}
     for target in range(targets):
@@ -194,8 +195,7 @@ def canary_worlds(one: Solved, *, runs: int, seed: int | None) -> tuple[list[Arr
         UnsupportedError: a learner that cannot be repeated, or returns no linear head.
     """
     view, canary = audit_rows(one.view, copies=one.guarantee.rows_per_person or 1)
-    k = one.settings.k if isinstance(one.settings, HasDimension) else None
-    chunk = max(16, CHUNK_FLOATS // int(plan_of(one).steps * one.view.facts.n_classes * ((k or one.view.facts.d) + 1)))
+    chunk = max(fitting(16, plan_of(one).steps * size_of_head(one)), CHUNK_FLOATS // (plan_of(one).steps * size_of_head(one)))
     worlds: list[Array] = []
     added: list[list[Array]] = []
     for place, has_canary in enumerate((True, False)):
@@ -217,6 +217,27 @@ def supports(method: str) -> str:
     if not METHODS[method].is_head_descent:
         return f"{METHODS[method].title} is no full-batch descent on one linear head, so its releases do not give its steps back"
     return ""
+
+
+def fitting(most: int, each: int, *, fewest: int = 1) -> int:
+    """At most `most`, as many as can be held at once when each takes so many numbers.
+
+    Raises:
+        UnsupportedError: fewer than `fewest`.
+    """
+    fits = min(most, MOST_FLOATS // each)
+    if fits < fewest:
+        raise UnsupportedError(
+            f"this evidence would hold {fewest * each:,} numbers at once, at most {MOST_FLOATS:,}: choose what projects the features, or "
+            "fewer classes."
+        )
+    return fits
+
+
+def size_of_head(one: Solved) -> int:
+    """Numbers of a run's head."""
+    k = one.settings.k if isinstance(one.settings, HasDimension) else None
+    return int(one.view.facts.n_classes * ((k or one.view.facts.d) + 1))
 
 
 def plan_of(one: Solved) -> HeadPlan:
@@ -248,6 +269,7 @@ def linear_head(one: Solved, result: TrainResult) -> LinearClassifier:
 
 def trained(one: Solved) -> "tuple[torch.Tensor, LinearClassifier]":
     """The releases (T, C, k + bias) of the run with its own seed, and its classifier, which they must give back."""
+    fitting(1, plan_of(one).steps * size_of_head(one))
     tape = ReleaseTape()
     classifier = linear_head(one, one.method.fit(one.settings, one.view, one.streams(one.seed), Ledger(tape)))
     released = torch.stack(tape.released)

@@ -166,7 +166,7 @@ def test_bad_files_are_refused_with_the_reason(case: str) -> None:
 
 def test_files_that_would_unpack_to_too_much_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pillar_core.data.npz.LARGEST", 2**31)
-    with pytest.raises(DataError, match=r"4\.0 GiB"):
+    with pytest.raises(DataError, match="4,096 MiB"):
         read_features(_bomb(), filename="a.npz")
 
 
@@ -406,6 +406,19 @@ def test_small_numbers_count_as_the_large_ones_that_they_become(monkeypatch: pyt
     stream = io.BytesIO()
     np.savez_compressed(stream, x_train=np.zeros((500, 25, 40), np.uint8), y_train=np.arange(500) % 2)
     assert not any("would unpack to" in problem for problem in dry_run(stream.getvalue(), "a.npz").problems)  # images stay bytes
+
+
+def test_classes_of_small_files_are_few() -> None:
+    """Learners hold a number for each class and each row, or each feature, and often."""
+    rows, of_two = np.zeros((40, 200), np.int8), np.arange(40) % 2
+    many = _npz(x_train=rows, y_train=of_two, classes=np.arange(8_000, dtype=np.int32))
+    assert "scores of 8,000 classes for each row or feature would unpack to 6 MiB" in dry_run(many, "a.npz").problems[0]
+    one_a_row = _npz(x_train=np.zeros((4_000, 1), np.int8), y_train=np.arange(4_000) // 2)
+    assert "scores of 2,000 classes" in dry_run(one_a_row, "a.npz").problems[0]
+    said = _npz(
+        x_train=rows, y_train=of_two, classes=np.arange(8_000, dtype=np.int32), meta=np.bytes_(np.random.default_rng(0).bytes(90_000))
+    )
+    assert not any("scores" in problem for problem in dry_run(said, "a.npz").problems)
 
 
 def test_what_the_cells_of_a_parquet_table_hold_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -92,6 +92,8 @@ def test_the_subspace_holds_the_public_gradient_then_public_directions():
     left = torch.linalg.svd(gradient.T)[0][:, :2]
     narrow = gradient_subspace(gradient.float(), directions, 2).double()
     torch.testing.assert_close(narrow @ narrow.T, left @ left.T, atol=1e-5, rtol=0)
+    many = gradient_subspace(gradient.T.float(), torch.eye(4), 3).double()  # more classes than features: no matrix of classes by classes
+    torch.testing.assert_close(many @ many.T @ gradient, gradient, atol=1e-5, rtol=0)
 
 
 def one_step(name, **settings):
