@@ -151,7 +151,7 @@ def encoded(frame: Any, columns: Sequence[Column], recipe: Recipe) -> tuple[Arra
 def private_parts(frame: Any, columns: Sequence[Column], recipe: Recipe, *, person: str | None = None, most: int = 1) -> Parts:
     """A private table through a recipe: train and test rows as its column split says, else a stratified fifth for the test.
 
-    person: the column that says whose the rows are, where `rows_of_persons` kept up to `most` of each. Names are replaced by numbers.
+    person: the column that says whose the rows are, where `first_rows` kept up to `most` of each. Names are replaced by numbers.
 
     Raises:
         DataError: as `encoded`; labels that are none, or too few rows of a class.

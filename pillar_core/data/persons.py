@@ -4,7 +4,7 @@ import functools
 import math
 import re
 import unicodedata
-from collections.abc import Iterable, Sequence, Set
+from collections.abc import Iterable, Set
 from typing import Any
 
 import numpy as np
@@ -29,7 +29,7 @@ _LOOKS = str.maketrans(
 """Cyrillic and Greek letters, small or large, and signs that look like others."""
 WHOSE = "persons must hold a word or a whole number for each train row: whose it is."
 OF_PERSONS = "Of each person the first row was kept and the others are used nowhere, so that ε protects a person."
-"""The note on rows of which `rows_of_persons` left one of each."""
+"""The note on rows of which `first_rows` left one of each."""
 
 
 def persons_of(names: Iterable[Any], most: int, *, n_rows: int) -> Persons:
@@ -70,16 +70,6 @@ def person_column(frame: Any) -> str | None:
     """The column that seems to name the person of each row, by its name, where there are several persons and rows of one."""
     named = (name for name in frame.columns if _PERSON.fullmatch(str(name)))
     return next((name for name in named if FEWEST_DISTINCT < frame[name].nunique() < len(frame)), None)
-
-
-def rows_of_persons(frame: Any, column: str, *, most: int, public: Sequence[Any] = ()) -> Any:
-    """`first_rows` of each person that `column` names; whoever is named in that column of a `public` table has no row left.
-
-    Raises:
-        DataError: as `first_rows`; a row that names nobody, names that could be one person's or cannot be told apart.
-    """
-    whose = names_of_persons(frame[column])
-    return first_rows(frame, column, whose, most=most, theirs=frozenset().union(*(named_in(table, column)[0] for table in public)))
 
 
 def first_rows(frame: Any, column: str, whose: tuple[Array, Array], *, most: int, theirs: Set[str]) -> Any:

@@ -12,14 +12,14 @@ import numpy as np
 
 from pillar_core.arrays import Array
 from pillar_core.data.arrays import not_finite
-from pillar_core.data.labels import plain
+from pillar_core.data.labels import LONGEST_WORD, plain
 from pillar_core.data.partition import stratified
 from pillar_core.data.parts import MOST_COLUMNS, ROW_BYTES, WORD_BYTES, Parts, check_unpacked, size_of
 from pillar_core.data.wording import cut, listed
 from pillar_core.errors import DataError
 
 LABEL_NAMES = ("label", "y")
-LONGEST_QUOTED, LONGEST_NAME = 80, 200
+LONGEST_QUOTED = 80
 LONGEST_START = 200 * MOST_COLUMNS
 LARGEST = 16 * 2**30
 FILE_SIZE = "bytes of the file"
@@ -99,8 +99,8 @@ def _names(columns: Iterable[str]) -> list[str]:
     """
     names = list(columns)
     longest = max(names, key=len, default="")
-    if len(longest) > LONGEST_NAME:
-        raise DataError(f"a column has a name of at most {LONGEST_NAME} characters; {cut(longest)!r} has {len(longest):,}.")
+    if len(longest) > LONGEST_WORD:
+        raise DataError(f"a column has a name of at most {LONGEST_WORD} characters; {cut(longest)!r} has {len(longest):,}.")
     return names
 
 

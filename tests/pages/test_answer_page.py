@@ -2,6 +2,7 @@
 
 import re
 
+import numpy as np
 import pytest
 
 import pillar_core as pc
@@ -9,6 +10,7 @@ from page_reading import words
 from pages.frame import history
 from pages.frame.settings import Settings
 from pillar_core import store
+from pillar_core.data import uploads
 
 
 def test_the_page_says_what_to_do_and_reads_no_test_row_unasked(start):
@@ -96,6 +98,17 @@ def test_screening_is_a_look(start):
     assert not history.was_looked_at(Settings(data="breast_cancer"))
     start("screen", data=Settings().data)
     assert history.was_looked_at(Settings())
+
+
+def test_a_candidate_that_holds_private_rows_is_named(start):
+    rows = np.random.default_rng(0).standard_normal((200, 40))
+    labels = np.arange(200) % 2
+    whole, part = (pc.data.features(rows[:n], labels[:n], rows[n // 2 : n], labels[n // 2 : n]) for n in (200, 100))
+    private, _ = uploads.keep(whole, title="all of 2024"), uploads.keep(part, title="a first half")
+    app = start("answer", data=private)
+    (said,) = [item.value for item in app.error]
+    assert "a first half: " in said
+    assert "are, bit by bit, private rows" in said
 
 
 def test_a_wanted_accuracy_says_the_budget_that_it_takes(start):

@@ -9,6 +9,7 @@ from pages.frame import core, local, memory, sidebar
 from pages.frame.settings import PART, RULE, Settings
 from pages.parts.data import extraction
 from pillar_core.data import uploads, visitors
+from pillar_core.errors import DataError
 from pillar_core.fingerprint import fingerprint
 from pillar_core.studies.advice import Advice, Prediction, free
 from pillar_core.types import NeighboringRelation, PrivacyBudget
@@ -91,7 +92,10 @@ def _registered(settings: Settings) -> list[str]:
 
 @memory.kept(max_entries=16, show_spinner="Weighing learners on public rows …")
 def _advised(fingerprint_: str, _settings: Settings, _names: tuple[str, ...], _target: float | None) -> Advice:
-    base = core.split(dataclasses.replace(_settings, public=_names[0]))
+    try:
+        base = core.split(dataclasses.replace(_settings, public=_names[0]))
+    except DataError as error:
+        raise DataError(*(f"{title(_names[0])}: {problem}" for problem in error.problems)) from error
     sides = {name: core.candidate(name, _settings) for name in _names}
     asked = {name: getattr(_settings, name) for name in ("epsilon", "delta", "relation", "seed")}
     return pc.advise(base, candidates=sides, target_accuracy=_target, **asked)

@@ -29,6 +29,12 @@ def kinds(frame: pd.DataFrame) -> dict[str, str]:
     return {one.name: one.kind for one in encoding.columns_of(frame, "sick")}
 
 
+def rows_of_persons(frame: pd.DataFrame, column: str, *, most: int, public: list[pd.DataFrame] | tuple[()] = ()) -> pd.DataFrame:
+    """The first rows of each person, as the wizard has them."""
+    theirs = frozenset().union(*(persons.named_in(table, column)[0] for table in public))
+    return persons.first_rows(frame, column, persons.names_of_persons(frame[column]), most=most, theirs=theirs)
+
+
 def test_columns_are_told_by_what_they_hold() -> None:
     expected = {"patient id": encoding.IDENTIFIER, "age": encoding.NUMBERS, "sex": encoding.WORDS, "seen on": encoding.DATE}
     assert kinds(ward()) == expected | {"years": encoding.COPY, "clinic": encoding.CONSTANT}
@@ -144,28 +150,28 @@ def test_a_large_file_may_become_more_numbers() -> None:
 def test_the_first_row_of_each_person_is_kept() -> None:
     """Somebody who comes or leaves moves one row of the others' table, wherever theirs stand."""
     frame = pd.DataFrame({"patient": ["a ", "b", "a", "c", "b"], "x": range(5)})
-    kept = persons.rows_of_persons(frame, "patient", most=1)
+    kept = rows_of_persons(frame, "patient", most=1)
     assert kept["x"].tolist() == [0, 1, 3]
-    without = persons.rows_of_persons(frame[~frame["patient"].isin(["b"])], "patient", most=1)
+    without = rows_of_persons(frame[~frame["patient"].isin(["b"])], "patient", most=1)
     assert without["x"].tolist() == [0, 3]
     with pytest.raises(DataError, match="patient"):
-        persons.rows_of_persons(frame.assign(patient=["a", None, "a", "c", "b"]), "patient", most=1)
+        rows_of_persons(frame.assign(patient=["a", None, "a", "c", "b"]), "patient", most=1)
 
 
 def test_more_rows_of_a_person_are_the_first_ones_on_one_side() -> None:
     sides = ["train", "test", "test", " Train", "train", "train", "train"]
     frame = pd.DataFrame({"who": ["a", "b", "a", "a ", "b", "a", "c"], "x": range(7), "split": sides})
-    assert persons.rows_of_persons(frame, "who", most=2)["x"].tolist() == [0, 1, 3, 6]
-    assert persons.rows_of_persons(frame.drop(columns="split"), "who", most=2)["x"].tolist() == [0, 1, 2, 4, 6]
+    assert rows_of_persons(frame, "who", most=2)["x"].tolist() == [0, 1, 3, 6]
+    assert rows_of_persons(frame.drop(columns="split"), "who", most=2)["x"].tolist() == [0, 1, 2, 4, 6]
     other = frame.assign(x=-1, label="any")  # what a row holds decides nothing
-    assert len(persons.rows_of_persons(other, "who", most=2)) == 4
+    assert len(rows_of_persons(other, "who", most=2)) == 4
 
 
 @pytest.mark.parametrize("most", [1, 2, 4])
 def test_a_person_is_train_test_or_public_as_a_whole(most: int) -> None:
     rows = np.arange(240)
     whole = pd.DataFrame({"who": [f"p{row % 60}" for row in rows], "x": rows / 7, "label": np.where(rows % 60 % 3, "yes", "no")})
-    frame = persons.rows_of_persons(whole, "who", most=most)
+    frame = rows_of_persons(whole, "who", most=most)
     private, public = encoding.divided(frame, "label", 0.2, person="who")
     columns = encoding.columns_of(frame.drop(columns="who"), "label")
     parts = encoding.private_parts(private, columns, Recipe("label"), person="who", most=most)
@@ -199,9 +205,9 @@ def test_names_that_could_be_one_persons_are_asked_for(ways: list[object]) -> No
     """Told apart they would be two rows of one; taken together, one who leaves would bring in another's row."""
     frame = pd.DataFrame({"patient": [*ways, "z"], "x": range(len(ways) + 1)})
     with pytest.raises(DataError, match=r"'patient'.*in one way") as refused:
-        persons.rows_of_persons(frame, "patient", most=1)
+        rows_of_persons(frame, "patient", most=1)
     assert all(str(way).strip() in str(refused.value) for way in ways)
-    assert persons.rows_of_persons(frame[~frame["patient"].isin(ways[1:])], "patient", most=1)["x"].tolist() == [0, len(ways)]
+    assert rows_of_persons(frame[~frame["patient"].isin(ways[1:])], "patient", most=1)["x"].tolist() == [0, len(ways)]
 
 
 @pytest.mark.parametrize(
@@ -212,10 +218,10 @@ def test_names_that_look_like_one_are_asked_for(other: str) -> None:
     """Signs that nobody sees, and letters of another alphabet that look the same; the message shows what is hidden."""
     frame = pd.DataFrame({"patient": ["anna", other, "z"], "x": range(3)})
     with pytest.raises(DataError, match="in one way") as refused:
-        persons.rows_of_persons(frame, "patient", most=1)
+        rows_of_persons(frame, "patient", most=1)
     assert all(sign.isprintable() for sign in str(refused.value))
     public = [pd.DataFrame({"patient": [other]})]
-    assert persons.rows_of_persons(frame[frame["patient"] != other], "patient", most=1, public=public)["x"].tolist() == [2]
+    assert rows_of_persons(frame[frame["patient"] != other], "patient", most=1, public=public)["x"].tolist() == [2]
 
 
 @pytest.mark.parametrize(
@@ -235,19 +241,19 @@ def test_names_that_look_like_one_are_asked_for(other: str) -> None:
 )
 def test_names_that_differ_in_blanks_or_signs_are_asked_for(one: str, other: str) -> None:
     with pytest.raises(DataError, match="in one way"):
-        persons.rows_of_persons(pd.DataFrame({"patient": [one, other, "z"], "x": range(3)}), "patient", most=1)
+        rows_of_persons(pd.DataFrame({"patient": [one, other, "z"], "x": range(3)}), "patient", most=1)
 
 
 def test_other_names_stay_apart() -> None:
     names = ["1-23", "12-3", "1.23", "12.3", "Anna", "\u0410\u043d\u043d\u0430", "Jos\u00e9", "Jose", "a b", "ab", "100", "1"]
     frame = pd.DataFrame({"patient": names, "x": range(len(names))})
-    assert len(persons.rows_of_persons(frame, "patient", most=1)) == len(names)
+    assert len(rows_of_persons(frame, "patient", most=1)) == len(names)
 
 
 @pytest.mark.parametrize("name", [" ", "\u200b", None])
 def test_a_name_of_nothing_names_nobody(name: str | None) -> None:
     with pytest.raises(DataError, match="empty in rows 1"):
-        persons.rows_of_persons(pd.DataFrame({"patient": ["a", name], "x": range(2)}), "patient", most=1)
+        rows_of_persons(pd.DataFrame({"patient": ["a", name], "x": range(2)}), "patient", most=1)
 
 
 def test_a_long_name_is_refused_in_few_words_before_it_is_read() -> None:
@@ -255,9 +261,9 @@ def test_a_long_name_is_refused_in_few_words_before_it_is_read() -> None:
     frame = pd.DataFrame({"patient": ["\ufdfa" * 201, "a"], "x": range(2)})
     for private, public in ((frame, []), (frame[1:], [frame])):
         with pytest.raises(DataError, match=r"at most 200 .* has 201") as refused:
-            persons.rows_of_persons(private, "patient", most=1, public=public)
+            rows_of_persons(private, "patient", most=1, public=public)
         assert len(str(refused.value)) < 400
-    assert len(persons.rows_of_persons(frame.assign(patient=["x" * 200, "a"]), "patient", most=1)) == 2
+    assert len(rows_of_persons(frame.assign(patient=["x" * 200, "a"]), "patient", most=1)) == 2
 
 
 def test_a_name_of_many_rows_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -266,7 +272,7 @@ def test_a_name_of_many_rows_is_read_once(monkeypatch: pytest.MonkeyPatch) -> No
     normalise = unicodedata.normalize
     monkeypatch.setattr(unicodedata, "normalize", lambda form, name: read.append(name) or normalise(form, name))
     frame = pd.DataFrame({"patient": ["a", "b"] * 2000, "x": range(4000)})
-    assert len(persons.rows_of_persons(frame, "patient", most=3)) == 6
+    assert len(rows_of_persons(frame, "patient", most=3)) == 6
     assert len(read) <= 8
     for long in ("\ufdfa" * 200, "0" * 150 + "\ufdfa" * 5):  # the second has 240 letters when it is written out
         with pytest.raises(DataError, match="at most 200 letters"):
@@ -313,18 +319,18 @@ def test_numbers_that_reading_rounded_name_nobody() -> None:
     named = b"patient,x\n" + b"".join(b"%d,1\n" % (10**16 + row) for row in range(4))
     public = [frame_of(io.BytesIO(named + gap), ".csv") for gap in (b"", b",1\n")]
     with pytest.raises(DataError, match=r"'patient'.*as words"):
-        persons.rows_of_persons(private, "patient", most=1, public=public)
-    assert len(persons.rows_of_persons(private, "patient", most=1, public=public[:1])) == 5
+        rows_of_persons(private, "patient", most=1, public=public)
+    assert len(rows_of_persons(private, "patient", most=1, public=public[:1])) == 5
 
 
 def test_persons_of_a_public_table_are_not_private_too() -> None:
     """Whose rows are public however they are written there, has none that ε claims to protect."""
     frame = pd.DataFrame({"patient": ["a1", "7", "c", "a1", "7"], "x": range(5)})
     public = [pd.DataFrame({"patient": ["A1 ", None]}), pd.DataFrame({"patient": [7.0]}), pd.DataFrame({"x": [2.0]})]
-    assert persons.rows_of_persons(frame, "patient", most=1, public=public)["x"].tolist() == [2]
-    assert persons.rows_of_persons(frame, "patient", most=1, public=public[2:])["x"].tolist() == [0, 1, 2]
+    assert rows_of_persons(frame, "patient", most=1, public=public)["x"].tolist() == [2]
+    assert rows_of_persons(frame, "patient", most=1, public=public[2:])["x"].tolist() == [0, 1, 2]
     with pytest.raises(DataError, match=r"every person .* public"):
-        persons.rows_of_persons(frame[frame["x"] != 2], "patient", most=1, public=public)
+        rows_of_persons(frame[frame["x"] != 2], "patient", most=1, public=public)
 
 
 @pytest.mark.parametrize(
