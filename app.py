@@ -37,4 +37,6 @@ if __name__ == "__main__":
         theme.measure(window)
     warming.begin()
 else:
-    app = st.App(__file__, lifespan=warming.ahead)
+    from starlette.middleware import Middleware
+
+    app = st.App(__file__, lifespan=warming.ahead, middleware=[Middleware(warming.Unframed)])

@@ -12,6 +12,8 @@ from typing import Any
 import streamlit as st
 from streamlit.runtime.app_session import AppSession
 from streamlit.runtime.backend_operation_handler import BackendOperationDispatcher
+from streamlit.web.server import server_util
+from streamlit.web.server.starlette import starlette_websocket
 
 _FIRST = (
     "pages.frame.sidebar",
@@ -44,7 +46,25 @@ async def ahead(_: st.App) -> AsyncIterator[None]:
         (AppSession, "_create_new_session_message", _without_place),
     ):
         setattr(owner, name, functools.partialmethod(ours, getattr(owner, name)))
+    vars(starlette_websocket)["is_url_from_allowed_origins"] = _is_named
     yield
+
+
+class Unframed:
+    """Around the server's answers: no page of another origin shows the app in a frame, where it could be told whom to obey."""
+
+    def __init__(self, app: Any) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        """Answers as the app does, with one header more."""
+
+        async def told(message: dict[str, Any]) -> None:
+            if message["type"] == "http.response.start":
+                message["headers"] = [*message["headers"], (b"content-security-policy", b"frame-ancestors 'self'")]
+            await send(message)
+
+        await self._app(scope, receive, told)
 
 
 @functools.cache
@@ -74,6 +94,12 @@ def _without_place(self: AppSession, create: Callable[..., Any], *given: Any, **
     message = create(self, *given, **named)
     message.new_session.main_script_path = Path(message.new_session.main_script_path).name
     return message
+
+
+def _is_named(origin: str) -> bool:
+    """Whether the server's settings name this foreign origin. Streamlit takes every port of this machine too, after asking the internet,
+    with everybody waiting, for the machine's address."""
+    return server_util.allow_all_cross_origin_requests() or server_util.is_allowed_origin(origin)
 
 
 def _import(name: str) -> None:

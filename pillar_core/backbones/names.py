@@ -16,7 +16,7 @@ from pillar_core.params import Param
 
 PREPARING = ("input_size", "mean", "std", "interpolation", "crop")
 INPUT_SIZE = Param("input_size", int, 224, "Side of the images that the backbone gets.", low=8, high=4096, unit="pixels")
-CROP = Param("crop", float, 0.875, "Share of a large image's shorter side that is kept.", low=0, low_open=True, high=1)
+CROP = Param("crop", float, 0.875, "Share of a large image's shorter side that is kept.", low=0.25, high=1)
 INTERPOLATION = Param("interpolation", str, "bicubic", "How images are resized.", choices=("bilinear", "bicubic", "nearest"))
 PRECISION = Param("precision", str, "auto", "Mixed precision (auto: on CUDA alone) or float32.", choices=("auto", "mixed", "float32"))
 STORAGE = Param("storage", str, "float32", "How features are kept in the cache.", choices=("float32", "float16"))

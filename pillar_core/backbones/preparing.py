@@ -8,6 +8,7 @@ middle is taken first: no network sees the rest, and a row of 60,000 pixels woul
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -44,7 +45,9 @@ class Preparing:
 
     def __call__(self, images: torch.Tensor) -> torch.Tensor:
         """(b, 3, input_size, input_size) float32 from (b, h, w) or (b, h, w, 3) uint8."""
-        parts = torch.split(images, max(1, AT_ONCE // max(1, images[0].numel()))) if len(images) else (images,)
+        extents = images.shape[1:3]
+        resized = 3 * min(LONGEST, max(extents) / max(min(extents), 1)) * (self.input_size / self.crop) ** 2
+        parts = torch.split(images, max(1, int(AT_ONCE / max(math.prod(images.shape[1:]), resized))))
         return self._prepared(images) if len(parts) == 1 else torch.cat([self._prepared(part) for part in parts])
 
     def _prepared(self, images: torch.Tensor) -> torch.Tensor:

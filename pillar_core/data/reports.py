@@ -61,7 +61,8 @@ def dry_run(path_or_bytes: str | Path | bytes, filename: str = "", *, public_fra
             data = images.checked_images(parts, name=Path(name).stem) if parts else images.read_images(path_or_bytes, filename=name)
             report = described(data, data.notes, public_fraction)
         if isinstance(path_or_bytes, bytes) or place_of(path_or_bytes).is_file():
-            check_classes(report.rows, math.prod(report.dims), len(report.classes), opened(path_or_bytes))
+            content = opened(path_or_bytes)
+            check_classes(report.rows, math.prod(report.dims), len(report.classes), content, are_images=report.is_images)
         return report
     except DataError as error:
         return Report(ok=False, problems=error.problems)

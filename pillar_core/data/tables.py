@@ -14,7 +14,7 @@ from pillar_core.arrays import Array
 from pillar_core.data.arrays import not_finite
 from pillar_core.data.labels import LONGEST_WORD, plain
 from pillar_core.data.partition import stratified
-from pillar_core.data.parts import MOST_COLUMNS, ROW_BYTES, WORD_BYTES, Parts, check_unpacked, size_of
+from pillar_core.data.parts import MOST_COLUMNS, ROW_BYTES, TABLE_UNPACKED, WORD_BYTES, Parts, check_unpacked, size_of
 from pillar_core.data.wording import cut, listed
 from pillar_core.errors import DataError
 
@@ -145,9 +145,11 @@ def _check_width(content: io.BytesIO | Path, ending: str) -> None:
             raise DataError(f"the columns {listed(unread)} hold neither words nor numbers: write them so.")
         widths = [max(8, described.schema.column(column).length or 0) for column in range(min(columns, MOST_COLUMNS))]
         words = WORD_BYTES * sum(not pyarrow.types.is_primitive(kind) for kind in schema.types)
-        check_unpacked("the parquet table", (ROW_BYTES + sum(widths) + words) * described.num_rows, content, most=LARGEST)
+        check_unpacked(
+            "the parquet table", (ROW_BYTES + sum(widths) + words) * described.num_rows, content, most=LARGEST, always=TABLE_UNPACKED
+        )
         unpacked = sum(described.row_group(group).total_byte_size for group in range(described.num_row_groups))
-        check_unpacked("the parquet table", unpacked, content, most=LARGEST)
+        check_unpacked("the parquet table", unpacked, content, most=LARGEST, always=TABLE_UNPACKED)
     if columns > MOST_COLUMNS:
         raise DataError(
             f"a table has at most {MOST_COLUMNS:,} columns; this one has {columns:,}. Keep wide rows as npz (x_train, y_train)."

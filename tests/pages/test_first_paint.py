@@ -14,10 +14,12 @@ from typing import Any
 
 import pytest
 import streamlit as st
+from streamlit import net_util
 from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from streamlit.runtime.app_session import AppSession
 from streamlit.runtime.backend_operation_handler import BackendOperationDispatcher
+from streamlit.web.server.starlette import starlette_websocket
 
 from page_reading import Start
 from pages.frame import core, odds, warming
@@ -114,3 +116,6 @@ def test_no_browser_clears_what_all_share_or_reads_of_the_checkout(monkeypatch: 
     assert session._create_new_session_message().new_session.main_script_path == "app.py"
     operations = AppSession._create_backend_operation_dispatcher(types.SimpleNamespace(_script_data=None))
     assert set(operations._handlers) == {"deferred_file", "dataframe_chunk"}
+    monkeypatch.setattr(net_util, "get_external_ip", None)  # which asks the internet, with every browser waiting
+    assert not starlette_websocket._is_origin_allowed("http://localhost:3000", "127.0.0.1:8501")
+    assert starlette_websocket._is_origin_allowed("http://127.0.0.1:8501", "127.0.0.1:8501")

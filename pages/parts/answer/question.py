@@ -14,6 +14,8 @@ from pillar_core.fingerprint import fingerprint
 from pillar_core.studies.advice import Advice, Prediction, free
 from pillar_core.types import NeighboringRelation, PrivacyBudget
 
+MOST = 4
+"""Public sets that are weighed at once: all learners are tried on each."""
 _FIELDS = ("data", "backbone", "public_fraction", "seed", "epsilon", "delta", "relation")
 
 
@@ -22,7 +24,10 @@ def candidates(settings: Settings) -> list[str]:
     fitting = [one.name for one in uploads.listed() if one.name != settings.data and core.may_be_public(one, settings)]
     options = list(dict.fromkeys([settings.public, *fitting, PART, *_registered(settings)]))
     usual = list(dict.fromkeys([*([] if settings.public == PART and fitting else [settings.public]), *fitting]))
-    return local.several("answer-public", options, usual, title=title)
+    chosen = local.several("answer-public", options, usual[:MOST], title=title)
+    if len(chosen) > MOST:
+        st.caption(f"The first {MOST} are weighed: all learners are tried on each.")
+    return chosen[:MOST]
 
 
 def wait_until_asked(settings: Settings) -> None:

@@ -410,15 +410,18 @@ def test_small_numbers_count_as_the_large_ones_that_they_become(monkeypatch: pyt
 
 def test_classes_of_small_files_are_few() -> None:
     """Learners hold a number for each class and each row, or each feature, and often."""
-    rows, of_two = np.zeros((40, 200), np.int8), np.arange(40) % 2
-    many = _npz(x_train=rows, y_train=of_two, classes=np.arange(8_000, dtype=np.int32))
-    assert "scores of 8,000 classes for each row or feature would unpack to 6 MiB" in dry_run(many, "a.npz").problems[0]
+    few = {"x_train": np.zeros((40, 200), np.int8), "y_train": np.arange(40) % 2, "classes": np.arange(8_000, dtype=np.int32)}
+    assert "8,000 classes by 200 features would unpack to 6 MiB" in dry_run(_npz(**few), "a.npz").problems[0]
+    assert not any("classes" in problem for problem in dry_run(_npz(**few, meta=np.zeros(2**21, np.int8)), "a.npz").problems)
     one_a_row = _npz(x_train=np.zeros((4_000, 1), np.int8), y_train=np.arange(4_000) // 2)
-    assert "scores of 2,000 classes" in dry_run(one_a_row, "a.npz").problems[0]
-    said = _npz(
-        x_train=rows, y_train=of_two, classes=np.arange(8_000, dtype=np.int32), meta=np.bytes_(np.random.default_rng(0).bytes(90_000))
-    )
-    assert not any("scores" in problem for problem in dry_run(said, "a.npz").problems)
+    assert "scores of 2,000 classes for each row" in dry_run(one_a_row, "a.npz").problems[0]
+
+
+def test_a_parquet_table_of_a_million_short_rows_is_read() -> None:
+    numbers = np.random.default_rng(0).integers(0, 10, 10**6)
+    content = pd.DataFrame({"a": numbers, "label": numbers[::-1] % 2}).to_parquet()
+    assert len(content) < 10**6
+    assert dry_run(content, "a.parquet").rows == 10**6
 
 
 def test_what_the_cells_of_a_parquet_table_hold_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -653,6 +656,6 @@ def test_a_parquet_table_of_few_long_words_is_counted_before_it_is_read(monkeypa
     """56 kB of two words a column, one a row, took 3.5 GB before their letters were counted."""
     table = pa.table({f"c{column}": ["x" * 10**6, "y" * 10**6] for column in range(3)} | {"label": [0, 1]})
     pq.write_table(table, stream := io.BytesIO(), compression="zstd")
-    monkeypatch.setattr("pillar_core.data.parts.ALWAYS_UNPACKED", 10**6)
+    monkeypatch.setattr("pillar_core.data.tables.TABLE_UNPACKED", 10**6)
     monkeypatch.setattr("pyarrow.parquet.read_table", None)
     assert "the parquet table would unpack to" in dry_run(stream.getvalue(), "a.parquet").problems[0]

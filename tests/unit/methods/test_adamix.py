@@ -157,6 +157,19 @@ def test_ppgd_returns_to_the_private_model_as_reuse_grows():
     assert away[1e4] > 3 * away[1e-4]
 
 
+@pytest.mark.parametrize("is_towards", [False, True])
+def test_the_public_head_of_few_wide_rows_is_found_in_their_span(is_towards, monkeypatch):
+    generator = rng.stream(5, "wide rows")
+    z, y = generator.standard_normal((12, 40)).astype(np.float32), np.arange(12) % 3
+    towards = generator.standard_normal((40, 3)).astype(np.float32) if is_towards else None
+    heads = []
+    for wide in (8192, 20):
+        monkeypatch.setattr("pillar_core.engine.logistic.WIDE", wide)
+        heads.append(public_head(z, y, n_classes=3, weight_decay=0.1, towards=towards))
+    assert np.abs(heads[0] - heads[1]).max() <= 1e-5
+    assert heads[1].dtype == np.float32
+
+
 def test_the_public_head_is_a_minimum_and_descent_goes_there():
     view = view_of(small_split(), PublicUse.LABELLED)
     prepared = view.prepare(standardise=False, centre=None, normalise=True)
