@@ -10,7 +10,7 @@ import numpy as np
 
 from pillar_core.arrays import Array
 from pillar_core.data.partition import stratified
-from pillar_core.data.parts import ALWAYS_UNPACKED, TIMES_UNPACKED, Parts, check_classes
+from pillar_core.data.parts import TABLE_UNPACKED, TIMES_UNPACKED, Parts, check_classes
 from pillar_core.data.persons import OF_PERSONS, persons_of
 from pillar_core.data.tables import FEWEST_DISTINCT, FILE_SIZE, distinct_of, is_text, labels_of, mostly_numbers, partition, taken
 from pillar_core.data.wording import listed
@@ -121,7 +121,7 @@ def encoded(frame: Any, columns: Sequence[Column], recipe: Recipe) -> tuple[Arra
     """
     used = _used(columns, recipe.left_out)
     size = 4 * len(frame) * sum(len(recipe.categories.get(one.name, [one])) for one in used)
-    limit = max(ALWAYS_UNPACKED, int(frame.memory_usage(index=False).sum()), TIMES_UNPACKED * frame.attrs.get(FILE_SIZE, 0))
+    limit = max(TABLE_UNPACKED, int(frame.memory_usage(index=False).sum()), TIMES_UNPACKED * frame.attrs.get(FILE_SIZE, 0))
     if size > limit:
         sizes = f"{size / 2**20:,.0f} MiB of this table; the limit is {limit / 2**20:,.0f} MiB"
         raise DataError(f"one number a category makes {sizes}: leave out columns of many words.")

@@ -66,12 +66,8 @@ def names_and_order(train: Plain, classes: tuple[str, ...] | None) -> tuple[tupl
     present = np.unique(train.values[~train.missing])
     count = len(present if classes is None else classes)
     if count > MOST_LABELS:
-        return (
-            (),
-            present,
-            [f"labels may have at most {MOST_LABELS:,} classes; got {count:,}: numbers or names that differ are no labels."],
-            [],
-        )
+        problem = f"labels may have at most {MOST_LABELS:,} classes; got {count:,}: numbers or names that differ are no labels."
+        return (), present, [problem], []
     numeric = present.dtype.kind == "i"
     if classes is None:
         names = tuple(str(value) for value in present)

@@ -12,11 +12,11 @@ import numpy as np
 from pillar_core.errors import DataError
 from pillar_core.types import Persons
 
-ALWAYS_UNPACKED, ALWAYS_SCORED, TIMES_UNPACKED = 2**25, 2**22, 100
+ALWAYS_UNPACKED, ALWAYS_SCORED, TIMES_UNPACKED = 2**25, 2**22, 50
 """Bytes to which any file may unpack, those of its scores, and how many times its own size beyond that: few bytes stand for little work."""
 TABLE_UNPACKED, TIMES_HEAD = 2**27, 4
-"""Bytes to which any parquet table may unpack, of whose rows and cells more is counted; and of how many times a file a head may be, which
-is trained again and again: that of as many classes as rows, for features that are stored as bytes."""
+"""Bytes to which any parquet table, of whose rows and cells more is counted, and words as categories may unpack; and of how many times a
+file a head may be, which is trained again and again: that of as many classes as rows, for features that are stored as bytes."""
 
 ROW_BYTES, WORD_BYTES = 64, 24
 """Of each row beside its numbers, and of a cell that holds a word: what labels, order and objects take, however well a file packs them."""

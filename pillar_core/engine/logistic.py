@@ -13,8 +13,8 @@ from pillar_core.threads import threads_for
 CHUNK_ROWS = 1024
 GRADIENT_TOLERANCE = 1e-8
 """Tight, so that the answer does not hang on the last digits of what it starts from."""
-WIDE = 8192
-"""Features beyond which few rows are worked on in the space that they span."""
+WIDE, FEW = 8192, 30
+"""Features beyond which few rows, so many a class, are worked on in the space that they span: more are found slower than the head."""
 
 
 def public_head(z: Array, y: Array, *, n_classes: int, weight_decay: float, steps: int = 200, towards: Array | None = None) -> Array:
@@ -25,7 +25,7 @@ def public_head(z: Array, y: Array, *, n_classes: int, weight_decay: float, step
     """
     from scipy.optimize import minimize
 
-    if len(z) < z.shape[1] > WIDE:  # no step leaves the span of the rows
+    if len(z) < FEW * n_classes and WIDE < z.shape[1] > len(z):  # no step leaves the span of the rows
         span = np.linalg.qr(z.T.astype(np.float64))[0].astype(np.float32)
         inside = None if towards is None else span.T @ towards
         head = public_head(z @ span, y, n_classes=n_classes, weight_decay=weight_decay, steps=steps, towards=inside)

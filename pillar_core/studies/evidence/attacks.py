@@ -195,7 +195,8 @@ def canary_worlds(one: Solved, *, runs: int, seed: int | None) -> tuple[list[Arr
         UnsupportedError: a learner that cannot be repeated, or returns no linear head.
     """
     view, canary = audit_rows(one.view, copies=one.guarantee.rows_per_person or 1)
-    chunk = max(fitting(16, plan_of(one).steps * size_of_head(one)), CHUNK_FLOATS // (plan_of(one).steps * size_of_head(one)))
+    each = plan_of(one).steps * size_of_head(one)
+    chunk = max(fitting(16, each), CHUNK_FLOATS // each)
     worlds: list[Array] = []
     added: list[list[Array]] = []
     for place, has_canary in enumerate((True, False)):

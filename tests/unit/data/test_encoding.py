@@ -129,21 +129,21 @@ def test_words_that_would_become_gigabytes_are_refused_before_work() -> None:
     frame = pd.DataFrame({f"c{place}": words for place in range(300)}).assign(sick=np.arange(10_000) % 2)
     columns = [encoding.Column(f"c{place}", encoding.WORDS, 0) for place in range(300)]
     recipe = encoding.learnt(frame.iloc[::100], columns, label="sick", left_out=[])
-    with pytest.raises(DataError, match=r"1,144 MiB of this table; the limit is 32 MiB: leave out columns"):
+    with pytest.raises(DataError, match=r"1,144 MiB of this table; the limit is 128 MiB: leave out columns"):
         encoding.encoded(frame, columns, recipe)
     assert encoding.encoded(frame, columns[:2], recipe)[0].shape == (10_000, 200)
 
 
 def test_a_large_file_may_become_more_numbers() -> None:
-    words = [f"w{place:02}" for place in range(100)] * 1000
+    words = [f"{'w' * 20}{place:02}" for place in range(100)] * 2000
     table = pd.DataFrame({"a": words, "b": words[::-1], "sick": 1}).to_csv(index=False).encode()
     frame = frame_of(io.BytesIO(table), ".csv")
     columns = [encoding.Column(name, encoding.WORDS, 0) for name in "ab"]
     recipe = encoding.learnt(frame.iloc[:200], columns, label="sick", left_out=[])
     private, _ = encoding.divided(frame, "sick", 0.01)
-    assert encoding.encoded(private, columns, recipe)[0].nbytes > 2**26
+    assert encoding.encoded(private, columns, recipe)[0].nbytes > 2**27
     frame.attrs.clear()
-    with pytest.raises(DataError, match="76 MiB of this table; the limit is 32 MiB"):
+    with pytest.raises(DataError, match="153 MiB of this table; the limit is 128 MiB"):
         encoding.encoded(frame, columns, recipe)
 
 
