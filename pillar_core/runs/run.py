@@ -36,6 +36,10 @@ NOISE_SECRET = "the noise stays secret: this is a simulation with a known seed, 
 NOISE_SYSTEM = "noise and sampling came from the operating system and were recorded nowhere"
 CLASSES_PUBLIC = "the list of classes is public and fixed beforehand; of one read off the labels, that a class occurs is not protected"
 FORM_PUBLIC = "how rows became features (columns, scaling, image size, colour, backbone) is public, fixed without looking at private rows"
+EXTRACTED = (
+    "each row's features depend on that row alone, whatever rows went through the backbone with it: batches have one size, and no test of "
+    "this library holds their rounding to that"
+)
 PERSON_NAMED = "every row names its person rightly, and no person has two names"
 PERSON_APART = "no person of the private rows has public rows"
 ROW_APART = "no private row is among the public ones too: ε protects none that is"
@@ -271,6 +275,7 @@ def _guarantee(asked: RunSpec, cost: DpEvent, budget: PrivacyBudget | None, spli
     secrecy = NOISE_SYSTEM if asked.seed is None else NOISE_SECRET
     own = ((PERSON_NAMED,) if split.rows_per_person is not None else ()) + ((secrecy,) if learner.is_private else ())
     is_of_persons = split.rows_per_person is not None or OF_PERSONS in split.features.notes
+    own += () if split.features.backbone in ("identity", "raw_pixels") else (EXTRACTED,)
     own += () if split.settings.get("public") is None else (PERSON_APART if is_of_persons else ROW_APART,)
     own += () if split.text_embeddings is None else (TEXT_PUBLIC,)
     own += (FOREIGN.format(package),) if (package := _package_of(learner)) else ()
