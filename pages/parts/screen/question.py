@@ -159,8 +159,8 @@ def answer(ask: Ask, what: str, *, cost: str = "Spends no ε: a non-private diag
     seconds, button = seconds_of(ask), f"Spend ε = {ask.epsilon:g} for real" if ask.is_paid else "Run"
     if seconds <= QUICK:
         if ask.is_paid and local.value("screen-spent", "") != ask.key:
-            asked = {"on_click": local.put, "args": ("screen-spent", ask.key)}
-            st.button(button, type="primary", icon=":material/lock:", key="screen-spend", help=cost, **asked)
+            asked = ("screen-spent", ask.key)
+            st.button(button, type="primary", icon=":material/lock:", key="screen-spend", help=cost, on_click=local.put, args=asked)
             return None
         with st.spinner(f"{what} …"), shares.turn():
             return screening_kept.computed(ask)
