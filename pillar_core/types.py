@@ -98,8 +98,9 @@ class EpsilonBounds:
 class Guarantee:
     """What a run promises: (ε.upper, δ) under `relation`, if every assumption holds.
 
-    `covers_choice` is False where settings were chosen on rows and the choice was not paid for: ε covers one run alone.
-    `chosen_in_sight` is True where settings were moved while test accuracy of models of the private rows was in sight.
+    `covers_choice` is False where settings were chosen on rows and the choice was not paid for: ε covers one run alone; None where that
+    is not known. `chosen_in_sight` is True where settings were moved while something that ε does not cover was in sight.
+    `paid_choice`: what was chosen on private rows within ε, by name. `event`: what ε counts, as the ledger writes it, where it is at hand.
     `rows_per_person`: neighbours differ in all rows of one person, at most so many; None where they differ in one row.
     """
 
@@ -109,9 +110,11 @@ class Guarantee:
     accountant: str
     assumptions: tuple[str, ...]
     events: tuple[str, ...]
-    covers_choice: bool = True
+    covers_choice: bool | None = True
     chosen_in_sight: bool = False
     rows_per_person: int | None = None
+    paid_choice: str = ""
+    event: Any = dataclasses.field(default=None, compare=False, repr=False)
 
     @property
     def is_private(self) -> bool:

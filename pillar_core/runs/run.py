@@ -17,6 +17,7 @@ from pillar_core.methods import METHODS, Method
 from pillar_core.methods.parts.fields import HasMoments
 from pillar_core.rng import Streams
 from pillar_core.runs.counting import solved_count
+from pillar_core.runs.models import in_sight
 from pillar_core.splits import View, view_of
 from pillar_core.types import (
     Epsilon,
@@ -83,6 +84,7 @@ def run(
     accountant: str = "auto",
     seed: int | None = 0,
     preset: str | None = None,
+    chosen_beforehand: bool | None = None,
     **settings: Any,
 ) -> RunRecord:
     """The record of one learner trained on one split within (ε, δ).
@@ -90,17 +92,28 @@ def run(
     epsilon: above 0, math.inf for no noise; left out where the noise itself is set, and for methods that spend nothing.
     seed: an experiment's seed, or None for a release (noise from the operating system, never stored).
     settings: the method's own; those left out follow its rules, with the reasons in `record.why`.
+    chosen_beforehand: True if you fixed the settings without a look at these rows, False if you looked. It changes what the record
+    declares, and no result. Left out, given settings leave `record.guarantee.covers_choice` at None: not known.
 
     Guarantee: `record.guarantee`; its upper ε is at most `epsilon`.
 
     Raises:
         SettingError, BudgetError, DataError, UnknownNameError, UnsupportedError: each says what would do.
     """
-    return run_spec(RunSpec(method, epsilon, delta, relation, accountant, seed, preset, settings), split)
+    return run_declared(RunSpec(method, epsilon, delta, relation, accountant, seed, preset, settings), split, chosen_beforehand)
+
+
+def run_declared(asked: RunSpec, split: SemiPrivateSplit, chosen_beforehand: bool | None) -> RunRecord:
+    """As `run`, for what was asked as one value."""
+    record = run_spec(asked, split)
+    if chosen_beforehand is False:
+        return in_sight(record)
+    is_known = chosen_beforehand or not (asked.settings or asked.preset)
+    return record if is_known else dataclasses.replace(record, guarantee=dataclasses.replace(record.guarantee, covers_choice=None))
 
 
 def run_spec(asked: RunSpec, split: SemiPrivateSplit) -> RunRecord:
-    """As `run`, for what was asked as one value."""
+    """One run of settings about which whoever asks knows how they were chosen."""
     return run_many([solve_spec(asked, split)], split)[0]
 
 
@@ -280,7 +293,8 @@ def _guarantee(asked: RunSpec, cost: DpEvent, budget: PrivacyBudget | None, spli
     own += () if split.text_embeddings is None else (TEXT_PUBLIC,)
     own += (FOREIGN.format(package),) if (package := _package_of(learner)) else ()
     assumptions = (SIZE_PUBLIC, CLASSES_PUBLIC, FORM_PUBLIC, SPLIT_GIVEN, *own, *learner.assumptions)
-    return Guarantee(bounds, delta, neighbours, chosen.name, assumptions, describe(cost), rows_per_person=split.rows_per_person)
+    whose = split.rows_per_person
+    return Guarantee(bounds, delta, neighbours, chosen.name, assumptions, describe(cost), rows_per_person=whose, event=cost)
 
 
 def _record(one: Solved, result: TrainResult, split: SemiPrivateSplit, seconds: float) -> RunRecord:

@@ -7,7 +7,8 @@ from pages.frame import core, failures
 from pages.frame.settings import Settings
 from pages.parts.explore import tuning
 from pillar_core.data import visitors
-from pillar_core.runs.models import IN_SIGHT, PAID_WAYS, model_bytes
+from pillar_core.runs.models import PAID_WAYS, model_bytes
+from pillar_core.runs.statement import IN_SIGHT
 
 
 def panel(settings: Settings) -> None:

@@ -1,9 +1,12 @@
 """Trim: of all candidates together, the rows that private rows vote for, to be kept as public data of one's own."""
 
+import dataclasses
+
 import pandas as pd
 import streamlit as st
 
-from pages.frame import local, memory, plain, session
+from pages.frame import history, local, memory, plain, session
+from pages.frame.settings import Settings
 from pages.parts.screen import sets as screening_sets
 from pages.parts.screen.question import SEEN, Choice
 from pillar_core.arrays import Array
@@ -16,14 +19,15 @@ from pillar_core.studies.screening.answers import Ask
 SAMPLES = 8
 
 
-def panel(choice: Choice) -> None:
+def panel(choice: Choice, settings: Settings) -> None:
     """One release of votes over the candidates' pool when it is opened; the slider then costs nothing more."""
-    ask = trimming.pooled(choice.ask("ranking"))
+    ask = trimming.pooled(choice.ask("ranking", seed=choice.seed))
     if choice.epsilon is None or not ask.public or not SCORES[choice.score].is_of_features:
         return
     below = st.expander("Trim: keep the rows that help", icon=":material/content_cut:", key="screen-trim", on_change="rerun")
     if not below.open:
         return
+    history.look(dataclasses.replace(settings, data=choice.private), is_ranking=True)
     with below:
         st.markdown(
             "All candidates but the private set's own parts go into one pool, and every private row votes for the cluster of public images "

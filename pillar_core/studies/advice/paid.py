@@ -69,6 +69,8 @@ def chosen_and_trained(
     one, spent = _within(advice.method, rows, choice, epsilon=epsilon, after=after, delta=delta, seed=seed)
     record = run_many([one], rows)[0]
     guarantee = guarantee_of(spent, delta, "auto", (*record.guarantee.assumptions, CHOSEN_WITHIN), most)
+    named = f"the public set {name!r} was chosen on private rows, the learner {METHODS[advice.method].title} from public rows alone"
+    guarantee = dataclasses.replace(guarantee, paid_choice=named)
     half = min(middles[place], 1 - middles[place], (advice.expected_accuracy[1] - advice.expected_accuracy[0]) / 2)
     low, high = middles[place] - half, middles[place] + half
     found = dataclasses.replace(

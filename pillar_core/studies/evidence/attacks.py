@@ -108,6 +108,17 @@ class CanaryAudit:
         return self.noise_p_value <= NOISE_SIGNIFICANCE
 
 
+def rates_under(found: Sequence[Attack], ceiling: TradeOff) -> pd.DataFrame:
+    """The attacks' `rates`, with the share that the ceiling allows at each rate of false alarms, `allowed`.
+
+    `allowed_high`: at the upper end of the 95 % interval of that rate, which was counted on the others.
+    """
+    rates, others = pd.concat([one.rates() for one in found], ignore_index=True), len(found[0].others)
+    stated = rates["false_positive_rate"].to_numpy()
+    ends = [auditing.clopper_pearson(round(rate * others), others).high for rate in stated]
+    return rates.assign(allowed=1 - ceiling.miss_rate(stated), allowed_high=1 - ceiling.miss_rate(np.array(ends)))
+
+
 def loss_attack(record: RunRecord, split: SemiPrivateSplit) -> Attack:
     """The loss threshold on a finished run: private train rows against test rows.
 

@@ -270,7 +270,7 @@ def guarantee_of(event: DpEvent, delta: float, accountant: str, assumptions: tup
     relation = NeighboringRelation.ADD_OR_REMOVE_ONE
     bounds = accounting.epsilon(event, delta=delta, relation=relation, accountant=accountant)
     chosen = accounting.resolve(event, relation=relation, accountant=accountant)
-    return Guarantee(bounds, delta, relation, chosen.name, assumptions, describe(event), rows_per_person=rows_per_person)
+    return Guarantee(bounds, delta, relation, chosen.name, assumptions, describe(event), rows_per_person=rows_per_person, event=event)
 
 
 def _joined(guarantee: Guarantee, of_run: Guarantee) -> Guarantee:

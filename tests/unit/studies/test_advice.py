@@ -91,6 +91,11 @@ def test_the_paid_choice_finds_the_near_set_and_stays_within_the_whole_budget(di
     assert len(record.guarantee.events) > len(pc.run(advice.method, sides["near"], epsilon=1.0).guarantee.events)
     assert "chosen on private rows" in " ".join(record.guarantee.assumptions)
     assert advice.price.startswith("paid")
+    said = pc.statement(record)
+    assert f"public set 'near' was chosen on private rows, the learner {pc.METHODS[advice.method].title} from public rows" in said.text
+    exact = pc.accounting.mu_of(record.guarantee.epsilon.upper, record.guarantee.delta)
+    assert said.fields["gaussian_mu"] == pytest.approx(exact, rel=1e-6)
+    assert "What that means" in said.text
 
 
 def test_rows_that_one_set_makes_public_are_not_weighed_as_private_beside_another(digits):
