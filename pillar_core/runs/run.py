@@ -147,6 +147,8 @@ def solve_spec(asked: RunSpec, split: SemiPrivateSplit) -> Solved:
         solved = solved_count(learner, counted, prepared.settings, cost, budget, accountant)
     else:
         prepared = learner.resolve_schedule(settings, facts, budget)
+        if learner.budget_setting is not None:  # at any noise: what the rules refuse is refused before the noise is solved
+            learner.resolve_hyperparameters(params.replaced(prepared.settings, **{learner.budget_setting: 1.0}), facts)
         solved, budget = _solve_noise(asked, prepared.settings, cost, budget)
     finished = learner.resolve_hyperparameters(solved, facts)
     spent = cost(finished.settings)
@@ -226,6 +228,8 @@ def _settled_preprocessing(settings: S, view: View) -> S:
     if not isinstance(settings, HasMoments):
         return settings
     standardise, centre = view.resolved(settings.standardise, settings.centre)
+    if not len(view.x_public):
+        view.moments(standardise=standardise, centre=centre)  # refuses both, before the noise is solved
     return params.replaced(settings, standardise=standardise, centre=centre)
 
 
