@@ -9,10 +9,8 @@ from pages.frame.settings import Settings
 from pillar_core import accounting, plots
 from pillar_core.accounting.risk import turned_guesses
 from pillar_core.data import uploads
-from pillar_core.data.persons import OF_PERSONS
-from pillar_core.data.uploads import Upload
 from pillar_core.runs.statement import spent_event
-from pillar_core.types import RunRecord
+from pillar_core.types import RunRecord, Unit
 
 _RELATIONS = {"add_or_remove_one": "one {} added or removed", "replace_one": "one {} replaced"}
 
@@ -46,8 +44,7 @@ def sentence(settings: Settings) -> str:
 def unit(data: str) -> str:
     """What ε protects in a set: a row, or a person."""
     its_card = uploads.card(data) if uploads.is_name(data) else pc.DATASETS.get(data)
-    most = 1 if isinstance(its_card, Upload) and OF_PERSONS in its_card.notes else its_card and its_card.rows_per_person
-    return "row" if most is None else "person" if most == 1 else f"person with up to {most} rows"
+    return str(Unit(its_card.rows_per_person if its_card is not None else None))
 
 
 def relation_words(relation: str, data: str = "") -> str:

@@ -21,6 +21,7 @@ from pillar_core.arguments import check_fields
 from pillar_core.data import owners, places, visitors
 from pillar_core.data.arrays import features
 from pillar_core.data.cards import DATASETS
+from pillar_core.data.parts import COLOUR_SEEN, COLUMNS_SEEN, SIZE_SEEN
 from pillar_core.data.wording import cut
 from pillar_core.errors import DataError, StoreError
 from pillar_core.fingerprint import fingerprint
@@ -33,6 +34,12 @@ IMAGES, FEATURES = "images", "features"
 LONGEST_TITLE = 120
 MOST_NOTES, LONGEST_NOTE, LARGEST_CARD = 20, 1000, 10**6
 """Of a set, signs of one, and bytes of a card: every page of every browser reads the cards of all sets."""
+_FORMER_NOTES = {
+    "Which columns hold words or numbers": COLUMNS_SEEN,
+    "Some images have colour": COLOUR_SEEN,
+    "Images of different sizes": SIZE_SEEN,
+}
+"""How notes begin on sets that were kept when a note was all that told of a caveat."""
 _NAME = re.compile(rf"(?:{PREFIX}|{FORMER_PREFIX})([0-9a-f]{{32}})")
 _OWNED_WEIGHTS = re.compile(r"/weights/([0-9a-f]{32})/")
 _CARD = upkeep.BROUGHT
@@ -43,7 +50,7 @@ _KEEPING = threading.Lock()
 class Upload:
     """The card of a kept set. `kind` is images or features; `shape` is that of a row: (h, w[, 3]) pixels, or (d,).
 
-    `rows_per_person`: no person has more of its train rows; None where a row is an example of its own.
+    `rows_per_person`: no person has more of its train rows; None where a row is an example of its own. `apart_from`: see `FeatureSet`.
     `owner` is "" where everybody at this machine may use the rows. `kept_at` counts seconds since 1970. `is_shared`: whoever has the name
     may open the rows. `forgotten` says when and where; only owner and name of such a set are left.
     """
@@ -62,6 +69,7 @@ class Upload:
     is_shared: bool = False
     forgotten: str = ""
     rows_per_person: int | None = None
+    apart_from: tuple[str, ...] = ()
 
 
 def is_name(text: object) -> bool:
@@ -93,7 +101,7 @@ def keep(data: FeatureSet | Dataset, *, title: str = "", owner: str = "") -> str
     """
     visitors.refuse("upload")
     cache, owner = store.default(), owner or owners.own_id()
-    key = fingerprint(owner, data.fingerprint) if owner else data.fingerprint
+    key = fingerprint(*([owner] if owner else []), data.fingerprint, *data.caveats) if owner or data.caveats else data.fingerprint
     own_title = data.title if isinstance(data, Dataset) else ""
     arrays = {
         "x_train": data.x_train,
@@ -104,6 +112,7 @@ def keep(data: FeatureSet | Dataset, *, title: str = "", owner: str = "") -> str
         "name": np.array(data.name),
         "title": np.array(own_title),
         "notes": np.array(_notes(data), dtype=str),
+        "caveats": np.array(data.caveats, dtype=str),
         "stored_rows": np.array(data.stored_rows if isinstance(data, Dataset) else (), dtype=str),
         "owner": np.array(owner) if owner else None,
         "persons": data.persons and data.persons.of,
@@ -115,7 +124,9 @@ def keep(data: FeatureSet | Dataset, *, title: str = "", owner: str = "") -> str
         if title or _card(key) is None:  # before the rows, which nobody's push out once they have a card
             others = {one.title for one in listed() if one.name != PREFIX + key}
             distinct = _distinct(" ".join((title or own_title or data.name).split())[:LONGEST_TITLE], others)
-            _write(dataclasses.replace(_described(key, data, distinct), owner=owner, kept_at=time.time()))
+            described, former = _described(key, data, distinct), _card(key)
+            apart_from = tuple(dict.fromkeys((*described.apart_from, *(former.apart_from if former else ()))))[:MOST_NOTES]
+            _write(dataclasses.replace(described, owner=owner, kept_at=time.time(), apart_from=apart_from))
         cache.put_arrays(key, **given)
     if isinstance(data, Dataset):
         places.forget(data)  # what decoding kept: the rows lie under their own name now, and only there
@@ -233,6 +244,8 @@ def load(name: str) -> Dataset | FeatureSet:
         raise StoreError(gone(name))
     upload = _card(key_of(name))
     classes, notes, decoded = (tuple(str(word) for word in arrays.get(part, ())) for part in ("classes", "notes", "stored_rows"))
+    former = [caveat for start, caveat in _FORMER_NOTES.items() if any(note.startswith(start) for note in notes)]
+    caveats = tuple(map(str, arrays.get("caveats", former)))
     x_train, y_train, x_test, y_test = (arrays.get(part) for part in ("x_train", "y_train", "x_test", "y_test"))
     own_title = upload.title if upload is not None else str(arrays.get("title", ""))
     own_name = str(arrays.get("name", own_title))
@@ -243,9 +256,10 @@ def load(name: str) -> Dataset | FeatureSet:
     if arrays["x_train"].ndim > 2:
         title = own_title or own_name
         rows = (arrays["x_train"], y_train, x_test, y_test, classes)
-        return Dataset(own_name, *rows, title=title, notes=notes, stored_rows=decoded, persons=persons)
+        return Dataset(own_name, *rows, title=title, notes=notes, stored_rows=decoded, persons=persons, caveats=caveats)
     checked = features(x_train, y_train, x_test, y_test, classes)
-    return dataclasses.replace(checked, classes=classes, name=own_name, notes=notes, persons=persons)
+    checked = dataclasses.replace(checked, classes=classes, name=own_name, notes=notes, persons=persons, caveats=caveats)
+    return dataclasses.replace(checked, apart_from=upload.apart_from) if upload is not None else checked
 
 
 def forget(name: str) -> int:
@@ -286,6 +300,7 @@ def _described(key: str, data: FeatureSet | Dataset, title: str) -> Upload:
         data.y_train is not None,
         _notes(data),
         rows_per_person=data.persons.most if data.persons else None,
+        apart_from=data.apart_from if isinstance(data, FeatureSet) else (),
     )
 
 
@@ -305,8 +320,9 @@ def _written(key: str) -> Upload | None:
     if content is None:
         return None
     try:
-        facts: dict[str, Any] = json.loads(content)
-        card_ = Upload(**facts | {"name": PREFIX + key, "shape": tuple(facts["shape"]), "notes": tuple(facts["notes"])})
+        facts: dict[str, Any] = {"apart_from": ()} | json.loads(content)
+        lists = {name: tuple(facts[name]) for name in ("shape", "notes", "apart_from")}
+        card_ = Upload(**facts | {"name": PREFIX + key} | lists)
         check_fields(card_)
     except (ValueError, TypeError, KeyError):
         return None

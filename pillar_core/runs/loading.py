@@ -85,6 +85,7 @@ def through_backbone(
         images=dataset if dataset.is_images else None,
         known=dataset.known,
         persons=dataset.persons,
+        caveats=dataset.caveats,
     )
 
 

@@ -244,5 +244,5 @@ def guarantee_card(guarantee: Guarantee) -> dict[str, Any]:
         "covers_choice": guarantee.covers_choice,
         "paid_choice": guarantee.paid_choice,
         "chosen_in_sight": guarantee.chosen_in_sight,
-        "privacy_unit": "row" if guarantee.rows_per_person is None else f"person, at most {guarantee.rows_per_person} rows each",
+        "privacy_unit": str(guarantee.unit),
     }

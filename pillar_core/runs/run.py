@@ -8,7 +8,6 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from pillar_core import accounting, metrics, params, store
-from pillar_core.data.persons import OF_PERSONS
 from pillar_core.engine import training_device
 from pillar_core.errors import BudgetError, DataError, LedgerError, SettingError, StoreError, UnsupportedError
 from pillar_core.fingerprint import fingerprint
@@ -41,8 +40,13 @@ EXTRACTED = (
     "each row's features depend on that row alone, whatever rows went through the backbone with it: batches have one size, and no test of "
     "this library holds their rounding to that"
 )
+FORM_SEEN = (
+    "how rows became features (columns, scaling, image size, colour, backbone) is public, and private rows decided nothing of it but this, "
+    "which no ε covers: {}"
+)
 PERSON_NAMED = "every row names its person rightly, and no person has two names"
-PERSON_APART = "no person of the private rows has public rows"
+PERSON_APART = "no person of the private rows has public rows: names of both were compared, and private rows of such a person left out"
+PERSON_STATED = "you state that no person of the private rows has public rows: their names were not compared"
 ROW_APART = "no private row is among the public ones too: ε protects none that is"
 TEXT_PUBLIC = "the embeddings of class names are public, made without looking at private rows"
 FOREIGN = "the learner, from the package {}, charges all that it releases: no test of this library has held it to that"
@@ -126,7 +130,7 @@ def solve_spec(asked: RunSpec, split: SemiPrivateSplit) -> Solved:
     """As `solve`, for what was asked as one value."""
     learner, accountant = METHODS[asked.method], asked.accountant
     params.SEED.check(asked.seed)
-    if split.rows_per_person is not None and asked.relation != NeighboringRelation.ADD_OR_REMOVE_ONE:
+    if (split.rows_per_person or 1) > 1 and asked.relation != NeighboringRelation.ADD_OR_REMOVE_ONE:
         raise UnsupportedError("ε for a person is bounded for one person added or removed only: choose relation 'add_or_remove_one'.")
     budget = _budget(learner, asked.epsilon, asked.delta, asked.relation)
     settings = _settings(learner, asked.preset, asked.settings)
@@ -291,12 +295,13 @@ def _guarantee(asked: RunSpec, cost: DpEvent, budget: PrivacyBudget | None, spli
         )
     secrecy = NOISE_SYSTEM if asked.seed is None else NOISE_SECRET
     own = ((PERSON_NAMED,) if split.rows_per_person is not None else ()) + ((secrecy,) if learner.is_private else ())
-    is_of_persons = split.rows_per_person is not None or OF_PERSONS in split.features.notes
     own += () if split.features.backbone in ("identity", "raw_pixels") else (EXTRACTED,)
-    own += () if split.settings.get("public") is None else (PERSON_APART if is_of_persons else ROW_APART,)
+    apart = ROW_APART if split.rows_per_person is None else PERSON_APART if split.is_apart else PERSON_STATED
+    own += () if split.settings.get("public") is None else (apart,)
     own += () if split.text_embeddings is None else (TEXT_PUBLIC,)
     own += (FOREIGN.format(package),) if (package := _package_of(learner)) else ()
-    assumptions = (SIZE_PUBLIC, CLASSES_PUBLIC, FORM_PUBLIC, SPLIT_GIVEN, *own, *learner.assumptions)
+    form = FORM_SEEN.format(", and ".join(caveats)) if (caveats := split.features.caveats) else FORM_PUBLIC
+    assumptions = (SIZE_PUBLIC, CLASSES_PUBLIC, form, SPLIT_GIVEN, *own, *learner.assumptions)
     whose = split.rows_per_person
     return Guarantee(bounds, delta, neighbours, chosen.name, assumptions, describe(cost), rows_per_person=whose, event=cost)
 

@@ -13,8 +13,8 @@ from pillar_core.numerics import upwards
 from pillar_core.types import Guarantee, NeighboringRelation, PublicUse, RunRecord
 
 _RELATIONS = {
-    NeighboringRelation.ADD_OR_REMOVE_ONE: "one example added to or removed from the training rows",
-    NeighboringRelation.REPLACE_ONE: "one example of the training rows replaced by any other",
+    NeighboringRelation.ADD_OR_REMOVE_ONE: "{} added to or removed from the training rows",
+    NeighboringRelation.REPLACE_ONE: "{} among the training rows replaced by any other",
 }
 IN_SIGHT = (
     "learner, k, ε, public rows or other settings were chosen while test accuracy of models trained on these private rows, a seeded "
@@ -54,12 +54,11 @@ def statement(record: RunRecord) -> Statement:
     summary = None if curve is None else accounting.gaussian_summary(curve)
     public = learner.public_words(record.settings)
     choice = _choice(own)
-    most = own.rows_per_person
-    unit = "one example (a row)" if most is None else f"one person, with all of their private examples, of which at most {most} are used"
+    most, unit = own.rows_per_person, own.unit.protected
     loss = f"ε ≤ {upwards(upper)} at δ = {own.delta:g}" if math.isfinite(upper) else "none: ε is infinite"
     lines = [
         f"Model: {learner.title}, from {record.facts.n_private:,} private examples of {record.facts.n_classes} classes.",
-        f"Privacy loss: {loss}. Neighbouring data differ in {_neighbours(own)}.",
+        f"Privacy loss: {loss}. Neighbouring data differ in {_RELATIONS[own.relation].format(own.unit.examples)}.",
         f"Unit of protection: {unit}.{'' if own.rows_per_person else LESS}",
         f"Released: {'; '.join(own.events) or 'nothing from private rows'}{COUNTED if most is not None and most > 1 else ''}.",
         f"Sampling: {_sampling(record)}.",
@@ -95,14 +94,6 @@ def statement(record: RunRecord) -> Statement:
         "implementation": "PILLAR explorer",
     }
     return Statement("\n".join(lines), fields)
-
-
-def _neighbours(own: Guarantee) -> str:
-    return (
-        _RELATIONS[own.relation]
-        if own.rows_per_person is None
-        else "all examples of one person, added to or removed from the training rows"
-    )
 
 
 def _choice(own: Guarantee) -> str:

@@ -23,7 +23,7 @@ import numpy as np
 from pillar_core import store
 from pillar_core.arrays import Array
 from pillar_core.data import scratch
-from pillar_core.data.parts import check_unpacked
+from pillar_core.data.parts import COLOUR_SEEN, SIZE_SEEN, check_unpacked
 from pillar_core.data.wording import listed
 from pillar_core.errors import DataError, StoreError
 
@@ -103,11 +103,8 @@ def check_pixels(pictures: Sequence[Picture], formats: Iterable[PixelFormat | No
         check_unpacked("the images of the zip", sum(math.prod(one.shape) for one in formats if one), int(packed), most=math.inf)
 
 
-MIXED_COLOUR = "Some images have colour, so all rows have: no ε covers that, because private images were looked at for it."
-
-
-def common(readable: Sequence[PixelFormat], n: int) -> tuple[PixelFormat, tuple[str, ...]]:
-    """The format that all `n` rows will share, and what was decided.
+def common(readable: Sequence[PixelFormat], n: int) -> tuple[PixelFormat, tuple[str, ...], tuple[str, ...]]:
+    """The format that all `n` rows will share, a note on it, and what of it hangs on images that differ.
 
     Images of one size keep it where the rows fit into memory. Otherwise it is the median size, the shorter side at most 256
     pixels. Colour wherever one image has it.
@@ -117,15 +114,16 @@ def common(readable: Sequence[PixelFormat], n: int) -> tuple[PixelFormat, tuple[
     same = bool((sizes == sizes[0]).all())
     height, width = (int(side) for side in (sizes[0] if same else np.median(sizes, axis=0)))
     shared = PixelFormat(height, width, colour)
-    notes = () if all(one.colour == colour for one in readable) else (MIXED_COLOUR,)
+    caveats = () if all(one.colour == colour for one in readable) else (COLOUR_SEEN,)
     if same and not scratch.is_large((n, *shared.shape)):
-        return shared, notes
+        return shared, (), caveats
     scale = min(1.0, SHORTER_SIDE / min(height, width))
     target = PixelFormat(max(1, round(scale * height)), max(1, round(scale * width)), colour)
     if same and target == shared:
-        return shared, notes
+        return shared, (), caveats
     why = f"Images of {height} × {width} pixels" if same else "Images of different sizes"
-    return target, (f"{why} were resized to {target.height} × {target.width} pixels.", *notes)
+    said = (f"{why} were resized to {target.height} × {target.width} pixels.",)
+    return target, said, caveats if same else (SIZE_SEEN, *caveats)
 
 
 def decoded(parts: Sequence[Sequence[Picture]], pixel_format: PixelFormat, *, key: str | None) -> Decoded:
