@@ -97,7 +97,7 @@ def test_a_file_of_ones_own_answers_when_the_person_says_so(bundle: Path) -> Non
         (("cell", "split", "public"), {"a": []}, "no number"),
         (("seconds",), 10**400, "no number from 0"),
         (("facts", "n_private"), 10**40, "too large"),
-        (("cell", "data", "backbone"), "torchscript:/tmp/x.pt", "names a file"),
+        (("cell", "data", "backbone"), "onnx:/tmp/x.onnx", "names a file"),
         (("cell", "data", "backbone"), "open_clip:hf-hub:x/y", "names a file"),
         (("cell", "data", "backbone"), "timm:resnet18?weights=/etc/passwd", "names a file"),
         (("cell", "data", "dataset_settings"), {"root": "/etc"}, "names a file"),
