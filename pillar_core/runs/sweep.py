@@ -113,7 +113,7 @@ def cells(grid: Mapping[str, Any]) -> list[RunSpec]:
 
 
 def local_names(grid: Mapping[str, Any]) -> list[str]:
-    """What of a grid's values only the person at this machine may say: files, programs and addresses among them."""
+    """What of a grid's values only the person at this machine may say: files and addresses among them."""
     names = [str(name) for name in _values(grid.get("backbone")) if name is not None and not BACKBONES.is_linkable(str(name))]
     for param in (param for method in METHODS.values() for param in params.params_of(method.settings).values()):
         if param.linkable is not None and param.name in grid:

@@ -370,7 +370,6 @@ def _plots() -> dict[str, dict[str, Any]]:
         order_over_training={"table": screened},
         over_seeds={"table": runs, "by": ["method"], "value": "accuracy"},
         overlay={"runs": runs.assign(group="g"), "lines": lines, "labels": {"g": "words"}},
-        parallel_coordinates={"lines": lines},
         confusion={"table": pd.DataFrame({"class": ["a", "b"], "taken for": ["a", "a"], "rows": 5}), "classes": ("a", "b")},
         per_class={"table": pd.DataFrame({"class": ["a", "b"], "accuracy": [0.9, 0.5], "rows": 50})},
         predicted_accuracy={"predicted": curve["table"]},

@@ -1,4 +1,4 @@
-"""What a link, a settings file, further axes or an upload may name: nothing that is a file or an address."""
+"""What a link, a settings file or an upload may name: nothing that is a file or an address."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pages.frame import settings as codec
 from pillar_core import store
 from pillar_core.backbones import BACKBONES, extract
 from pillar_core.backbones.weights import keep_upload
-from pillar_core.errors import DataError, PillarError, SettingError
+from pillar_core.errors import DataError, PillarError
 from pillar_core.types import Dataset
 
 FOREIGN = (
@@ -98,21 +98,3 @@ def test_only_tensors_are_kept_from_an_upload(monkeypatch: pytest.MonkeyPatch) -
     with pytest.raises(DataError, match="bytes"):
         keep_upload(good)
     assert not list((store.default().root).rglob("*.safetensors*"))
-
-
-@pytest.mark.parametrize(
-    "axes",
-    [{"backbone": FOREIGN[0]}, {"backbone": ["scattering", FOREIGN[3]]}, {"network": "timm:resnet18?weights=/etc/passwd"},
-     {"dataset_settings": {"root": "/etc"}}, {"dataset_settings": {"download": True}}],
-)  # fmt: skip
-def test_further_axes_name_none_either(axes: dict[str, Any]) -> None:
-    from pages.parts.runs import plan
-
-    with pytest.raises(SettingError, match="command line"):
-        plan.refuse_local(axes)
-
-
-def test_further_axes_of_settings_pass() -> None:
-    from pages.parts.runs import plan
-
-    plan.refuse_local({"backbone": list(PLAIN), "network": "wrn_16_4", "learning_rate": [0.5, 2], "dataset_settings": {"n": 100}})

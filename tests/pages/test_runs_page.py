@@ -192,17 +192,6 @@ def test_the_view_is_part_of_the_link(start: Start, runs: pd.DataFrame) -> None:
     assert "2 settings, 4 runs" in words(app)
 
 
-def test_further_axes_multiply_the_plan_and_nonsense_is_refused(start: Start) -> None:
-    app = start("runs", runs="view:plan")
-    app.text_area(key="local-widget.plan-more").set_value("learning_rate: [0.5, 2]").run()
-    assert not app.exception
-    assert metric(app, "Runs") == "90"
-    for nonsense in ("[", "just words", "kk: 3"):
-        app.text_area(key="local-widget.plan-more").set_value(nonsense).run()
-        assert not app.exception
-        assert app.error
-
-
 def _keys(grid: dict[str, object]) -> list[str]:
     from pillar_core.runs import sweep
 

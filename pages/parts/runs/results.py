@@ -47,10 +47,6 @@ def panel(settings: Settings, runs: pd.DataFrame) -> None:
     }
     if len(chosen):
         drawn.append(_compared(chosen, shown, shared))
-    elif len(lines) > 1 and lines["dataset"].nunique() == 1:
-        figure = plots.parallel_coordinates(lines.assign(method=lines["method"].map(_learners())), mode=theme.mode())
-        drawn.append(figure)
-        figures.show(figure, lines.drop(columns=["group"]), name="runs_parallel", **shared)
     picked = chosen if len(chosen) else lines
     _exports(picked, shown[shown["group"].isin(picked["group"])], drawn)
 
