@@ -119,7 +119,7 @@ def to_query(settings: Settings) -> dict[str, str]:
 def from_query(query: Mapping[str, str], *, own: Container[str] | None = ()) -> tuple[Settings, list[str]]:
     """(settings, messages): whatever the query says that can be used, defaults for the rest, a message for each repair.
 
-    own: names that somebody chose in this session, which may be files and programs (None: every name is).
+    own: names that somebody chose in this session, which may be files (None: every name is).
     """
     notes: list[str] = []
     version = query.get("v", _COMPLETE)

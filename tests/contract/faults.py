@@ -28,7 +28,7 @@ from pillar_core.mechanisms.exponential import ExponentialMechanism
 from pillar_core.mechanisms.gaussian import GaussianMechanism
 from pillar_core.mechanisms.printed_noisy_sgd import PrintedNoisySgd
 from pillar_core.methods import METHODS
-from pillar_core.methods.baselines import dp_pca, hyfree_dp
+from pillar_core.methods.baselines import dp_pca
 from pillar_core.methods.closed_form import pillar_kalman, pillar_one_shot
 from pillar_core.methods.parts import voting
 from pillar_core.methods.parts.deep import gradients as deep_gradients
@@ -160,14 +160,6 @@ def unclipped(original: Any) -> Any:
 
 def counted_twice(original: Any) -> Any:
     return lambda *rows, low, high, **more: 2 * original(*rows, low=low, high=high, **more)
-
-
-def counted_four_times(original: Any) -> Any:
-    return lambda *rest: 4 * original(*rest)
-
-
-def cut_higher(original: Any) -> Any:
-    return lambda *rest: original(*rest[:-1], 4 * rest[-1])
 
 
 def always_first(original: Any) -> Any:
@@ -343,7 +335,7 @@ def double_charge(original: Any) -> Any:
 
 
 HEADS = ("dp_sgd", "pillar", "gep", "adadps", "dope_sgd", "pillar_one_shot", "pillar_kalman", "semi_private_halfspace")
-RIVALS = ("dp_ls", "dp_fc", "weighted_gradients", "hyfree_dp")
+RIVALS = ("dp_ls", "dp_fc")
 NORMALS = (*HEADS, *RIVALS, "dp_pca", "private_knn", DEEP, SCREENING)
 FEW = ("dp_sgd", DEEP)
 
@@ -449,7 +441,7 @@ FAULTS = (
         gradient,
         "clip_factors",
         unclipped,
-        ("dp_sgd", "semi_private_halfspace", "dp_fc", "weighted_gradients", "hyfree_dp"),
+        ("dp_sgd", "semi_private_halfspace", "dp_fc"),
     ),
     Fault("clip", "none", dp_pca, "within_unit_ball", lambda _: lambda rows: rows.double(), ("dp_pca",), settings={"normalise": False}),
     Fault(
@@ -486,8 +478,6 @@ FAULTS = (
         True,
     ),
     Fault("clip", "similarities count twice", prototypes, "scores", counted_twice, ("prototypes",)),
-    Fault("clip", "losses count four times", hyfree_dp, "loss_sums", counted_four_times, ("hyfree_dp",)),
-    Fault("clip", "losses cut four times as high", hyfree_dp, "loss_sums", cut_higher, ("hyfree_dp",), settings={"learning_rate": 500.0}),
     Fault("ledger", "the larger of two joint charges", ledger, "joint_noise_multiplier", lambda _: max, ("gep",)),
     Fault("relation", "replace-one factor 1 for √2", TRIM, "REPLACE_ONE_FACTOR", lambda _: 1.0, ("trim",)),
     Fault("clip", "norm 1 for √m of m sets", paid, "GaussianMechanism", of_norm_one, ("paid choice", "paid choice, unlabelled")),

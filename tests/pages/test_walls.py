@@ -82,15 +82,6 @@ def test_the_settings_file_of_one_opens_the_rows_of_one(start: Start) -> None:
         assert ("is not yours" in words(app)) == (browser == "b")
 
 
-def test_further_axes_name_no_rows_of_others(start: Start) -> None:
-    name = brought(start("data"))
-    for browser in ("a", "b"):
-        app = start("runs", browser=browser, runs="view:plan")
-        app.text_area(key="local-widget.plan-more").set_value(f"public: [{name}]").run()
-        assert not app.exception
-        assert ("is not yours" in everything(app)) == (browser == "b")
-
-
 def test_paths_into_the_cache_and_pinned_settings_do_not_lead_round_the_wall(start: Start) -> None:
     first = start("data")
     name = brought(first)
