@@ -29,6 +29,7 @@ ROWS = (
         "spreadsheets",
         "events",
         "installation",
+        "mode",
         "extras",
     },
     {"arguments"},

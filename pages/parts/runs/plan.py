@@ -100,10 +100,10 @@ def refuse_local(axes: Mapping[str, Any]) -> None:
     """Refuses what only the person at this machine may name.
 
     Raises:
-        SettingError: files, programs or addresses among the axes. StoreError: rows that other people brought.
+        SettingError: files, programs or addresses among the axes. StoreError: rows that are not here.
     """
-    uploads.refuse_foreign(axes)
     visitors.refuse_names(axes)
+    uploads.refuse_missing(axes)
     local_names = sweep.local_names(axes)
     if local_names:
         raise SettingError(

@@ -87,10 +87,10 @@ def kept(ask: Ask) -> pd.DataFrame | None:
     """The answer from the store, or None.
 
     Raises:
-        StoreError: sets that are not the asker's to open.
+        StoreError: sets that are not here.
     """
-    uploads.refuse_foreign(ask.payload)
     visitors.refuse_names(ask.payload)
+    uploads.refuse_missing(ask.payload)
     entry = store.default().get_json("record", ask.key)
     if not isinstance(entry, dict) or "screening" not in entry:
         return None
