@@ -38,4 +38,7 @@ if __name__ == "__main__":
 else:
     from starlette.middleware import Middleware
 
-    app = st.App(__file__, lifespan=warming.ahead, middleware=[Middleware(warming.Unframed)])
+    from pages.frame import door, moving
+
+    door.check()
+    app = st.App(__file__, lifespan=warming.ahead, routes=[moving.route()], middleware=[Middleware(door.Door)])
