@@ -117,6 +117,8 @@ def test_a_visitors_grid_is_small_and_says_what_exists(become: Become, monkeypat
 
 def test_limits_are_numbers_from_0_on(monkeypatch: pytest.MonkeyPatch) -> None:
     assert mode.limit("jobs") == 2
+    table = (Path(mode.__file__).parents[1] / "docs/operate.md").read_text()
+    assert not [name for name, (usual, of) in mode.LIMITS.items() if f"| `{name}` | {usual:,.0f} | {of} |" not in table]
     monkeypatch.setenv("PILLAR_LIMIT_JOBS", "0")
     assert mode.limit("jobs") == math.inf
     for wrong in ("-1", "nan", "two"):
