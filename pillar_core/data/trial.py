@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from pillar_core import installation, store
-from pillar_core.data import encoding, owners, reports, tables
+from pillar_core.data import encoding, reports, tables
 from pillar_core.data.parts import ALWAYS_UNPACKED, TIMES_UNPACKED, opened, place_of
 from pillar_core.data.reports import Report
 from pillar_core.errors import DataError, PillarError
@@ -26,7 +26,6 @@ SECONDS, BYTES_A_SECOND = 30, 200_000
 MEMORY, TIMES_HELD = 3 * 2**29, 4
 """Bytes for the readers themselves, and what reading holds of what a file may unpack to."""
 _AT_ONCE = threading.BoundedSemaphore(2)
-_OF_ONE = [threading.Lock() for _ in range(64)]
 """One file of a browser is read at a time, whatever it brings; few share a lock."""
 _PATIENCE = 20
 """Seconds that may pass for one of computing, on a machine that is busy."""
@@ -84,7 +83,7 @@ def _told(content: bytes | None, name: str, **asked: Any) -> dict[str, Any]:
     memory = MEMORY + TIMES_HELD * max(ALWAYS_UNPACKED, TIMES_UNPACKED * size)
     more = {"name": name, "is_sent": content is not None, "seconds": seconds, "memory": memory, "cache": str(store.default().root)}
     request = json.dumps(asked | more).encode() + b"\n" + (content or b"")
-    with _OF_ONE[hash(owners.own_id()) % len(_OF_ONE)], _AT_ONCE, contextlib.ExitStack() as ended:
+    with _AT_ONCE, contextlib.ExitStack() as ended:
         process = ended.enter_context(_taken())
         ended.callback(process.kill)
         prepare()

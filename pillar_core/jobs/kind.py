@@ -30,7 +30,7 @@ class JobKind:
     `keep(task, given)` makes the task's result of what `run` gave, in the jobs process, and stores there what should lie there.
     `needs(task)` says which features `run` asks for by name: name, backbone and settings of each. A kind with both works on machines
     that do not see the job's cache: features go there, and what `run` gave is kept here.
-    `is_for_visitors`: an app at a public address runs it for them, as long as `data.visitors` allows.
+    `is_for_visitors`: a demo runs it for them, as long as `mode` allows.
     """
 
     name: str

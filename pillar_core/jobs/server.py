@@ -12,8 +12,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from pillar_core import errors, store
-from pillar_core.data import visitors
+from pillar_core import errors, mode, store
 from pillar_core.jobs import kind as jobs_kinds
 from pillar_core.jobs.active import ActiveJob, trace_of
 from pillar_core.jobs.state import UNFINISHED, Folder, Job, JobStatus, State, replace
@@ -195,8 +194,9 @@ class _Server:
 
     def _advance(self, active: ActiveJob) -> None:
         engine = self._start_engine()
-        if active.job.visitor_flag.exists() and time.time() - (active.status.started or time.time()) > visitors.JOB_SECONDS:
-            raise errors.JobError(f"a public server works {visitors.JOB_SECONDS:.0f} s on a job; what was finished is kept.")
+        seconds = mode.limit("job_seconds")
+        if active.job.visitor_flag.exists() and time.time() - (active.status.started or time.time()) > seconds:
+            raise errors.JobError(f"a public server works {seconds:.0f} s on a job; what was finished is kept.")
         if active.cancelled_at is None and active.job.cancel_flag.exists():
             active.cancelled_at = time.monotonic()
             active.pending.clear()

@@ -10,9 +10,9 @@ from typing import Annotated, Any
 
 import numpy as np
 
+from pillar_core import mode
 from pillar_core.arguments import fitting
 from pillar_core.arrays import Array, Axes
-from pillar_core.data import visitors
 from pillar_core.data.npz import LARGEST, UNREADABLE
 from pillar_core.data.parts import check_unpacked, place_of
 from pillar_core.deferred import torch
@@ -56,7 +56,7 @@ def model_bytes(record: RunRecord, *, classes: tuple[str, ...]) -> bytes:
     """
     from safetensors.numpy import save
 
-    visitors.refuse("release")
+    mode.refuse("release")
     if record.seed is not None and record.guarantee.has_releases:
         raise UnsupportedError("this run has a known seed, so its noise is no secret; train a release run (seed=None) and export that.")
     if not record.guarantee.epsilon.is_bound:

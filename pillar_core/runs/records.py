@@ -7,8 +7,8 @@ from typing import Any
 
 import pandas as pd
 
-from pillar_core import metrics, store
-from pillar_core.data import DATASETS, uploads, visitors
+from pillar_core import metrics, mode, store
+from pillar_core.data import DATASETS, uploads
 from pillar_core.errors import PillarError
 from pillar_core.fingerprint import fingerprint
 from pillar_core.runs import starter, sweep
@@ -31,20 +31,19 @@ def all_runs(*, shipped: bool = False) -> pd.DataFrame:
     """One row per record in the cache, or with `shipped` per one that came with the library: the columns of `sweep`, with `key`, `data`
     (the data set's name for people), `group` and `origin`.
 
-    Rows of equal `group` differ in the seed alone: records of another version are in groups of their own. Empty without records. A browser
-    of the app gets none on rows that others brought.
+    Rows of equal `group` differ in the seed alone: records of another version are in groups of their own. Empty without records. A visitor
+    of a demo gets those of the own jobs.
     """
-    cache, title_of, sees = store.default(), functools.cache(data_words), functools.cache(uploads.sees)
+    cache, title_of = store.default(), functools.cache(data_words)
     keys = starter.keys() if shipped else cache.keys("record")
-    is_asked = _asked().__contains__ if visitors.binds() and not shipped else lambda _: True
+    is_asked = _asked().__contains__ if mode.binds() and not shipped else lambda _: True
     rows = [row for key in keys if is_asked(key) and (row := _row(str(cache.root), key)) is not None]
-    seen = [row for row in rows if sees(f"{row['dataset']} {row.get('public')} {row.get('backbone')}")]
-    return pd.DataFrame([row | {"data": title_of(row["dataset"], row["data"])} for row in seen])
+    return pd.DataFrame([row | {"data": title_of(row["dataset"], row["data"])} for row in rows])
 
 
 def _asked() -> set[str]:
     """The keys of the runs that a visitor's own jobs asked for."""
-    grids = [spec["grid"] for spec in visitors.JOBS_ASKED.own_specs() if isinstance(spec.get("grid"), Mapping)]
+    grids = [spec["grid"] for spec in mode.JOBS.specs() if isinstance(spec.get("grid"), Mapping)]
     return {key for grid in grids for key in sweep.keys_of(sweep.cells(grid))}
 
 

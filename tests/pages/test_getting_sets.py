@@ -17,7 +17,6 @@ from streamlit.testing.v1 import AppTest
 
 import pillar_core as pc
 from page_reading import Start, words
-from pages.frame import remembered
 from pillar_core.jobs.kinds import fetch
 from unit.image_files import encoded, images_of, written
 
@@ -161,5 +160,3 @@ def test_a_folder_is_checked_and_a_good_one_remembered_for_its_owner(start: Star
     app.button(key="root-again").click().run()
     assert not app.exception
     assert app.query_params["data"].startswith("stored")
-    monkeypatch.setattr("pillar_core.data.owners.own_id", lambda: "f" * 32)
-    assert remembered.place("kagskin") == ""

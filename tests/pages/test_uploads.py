@@ -140,7 +140,7 @@ def test_forgetting_takes_what_was_made_of_one_set_out_of_memory_and_nothing_of_
 
     monkeypatch.setattr(splitting, "named_data", watched(splitting.named_data, lambda name: name))
     monkeypatch.setattr(wizard, "frame_of", watched(wizard.frame_of, lambda *_: "a table"))
-    start("geometry", browser="b")
+    start("geometry")
     app = start("data")
     rows = [f"p{index // 2},{index % 4},{index % 2 + 0.01 * index:.2f},{(index // 2) % 2}" for index in range(240)]
     own = bring_on_data(app, "\n".join(["patient,a,b,label", *rows]).encode(), "cells.csv")
@@ -152,7 +152,7 @@ def test_forgetting_takes_what_was_made_of_one_set_out_of_memory_and_nothing_of_
     app.button(key="forget").click().run()
     gc.collect()
     assert {name for name, kept in made if kept() is not None} - {Settings().data} == {public, "digits"}
-    start("geometry", browser="b")
+    start("geometry")
     assert [name for name, _ in made].count("digits") == 1
 
 

@@ -11,7 +11,7 @@ from pages.frame import core, history, local, plain
 from pages.frame.settings import PART, Settings
 from pages.parts.answer import question
 from pages.parts.answer.views import LOOK
-from pillar_core.data import visitors
+from pillar_core import mode
 from pillar_core.numerics import upwards
 from pillar_core.runs import rankings
 from pillar_core.runs.models import in_sight, model_bytes
@@ -53,8 +53,8 @@ def paid(settings: Settings, names: list[str]) -> None:
 
 def _download(record: Callable[[], RunRecord], split: SemiPrivateSplit, settings: Settings, *, key: str, label: str) -> None:
     """A button for the model of a run. Rows come from the page, which knows whose they are; a download is asked for by nobody."""
-    if visitors.binds():
-        st.caption(f"Models cannot be taken away from a public server. {visitors.ADVICE}")
+    if mode.binds():
+        st.caption(f"Models cannot be taken away from a public server. {mode.ADVICE}")
         return
     seen = IN_SIGHT if local.value(LOOK, False) else history.in_sight(settings)
     if seen == IN_SIGHT:

@@ -9,9 +9,9 @@ import streamlit as st
 import pillar_core as pc
 from pages.frame import core, failures, jobs, local, plain, remembered, session
 from pages.frame.settings import AUTO, PART, Settings
+from pillar_core import mode
 from pillar_core.backbones import Backbone, is_ready, names
 from pillar_core.backbones.weights import keep_upload
-from pillar_core.data import owners, visitors
 from pillar_core.errors import PillarError
 from pillar_core.jobs.kinds import fetch
 from pillar_core.jobs.kinds.extraction import specification
@@ -34,7 +34,7 @@ def panel(settings: Settings, *, beside: Sequence[str] = ()) -> bool:
         if isinstance(data, FeatureSet) or not data.is_images:
             st.caption("These rows are numbers already: they are used as they are, and no backbone is needed.")
             return True
-        if visitors.binds():
+        if mode.binds():
             st.caption("On this public server every set has the backbone of its card.")
             return _state(settings, beside)
         is_allowed = _choice(settings)
@@ -111,8 +111,8 @@ def _choice(settings: Settings) -> bool:
     with failures.shown("This backbone cannot be used so."):
         spot = names.address(f"{chosen}?{options.strip()}")
         name = names.with_options(spot.base, spot.options, weights=weights)
-        if named := weights or (spot.model if card.is_own_file else None):
-            visitors.refuse_path(named)
+        if weights or card.is_own_file:
+            mode.refuse("path")
         if weights is not None or pc.BACKBONES[name].fetch is None:
             pc.BACKBONES[name].weights_file()
             if weights is not None:
@@ -149,7 +149,7 @@ def _weights(card: Backbone, now: str | None) -> str | None:
         help=f"Tensors are read, never code: safetensors or a PyTorch state dictionary. From: {card.weights}.",
     )
     sent = right.file_uploader("Or send it", type=["safetensors"], key="extract-upload", help="Kept in the cache on that machine.")
-    return str(keep_upload(sent.getvalue(), owner=owners.own_id())) if sent is not None else path.strip() or None
+    return str(keep_upload(sent.getvalue())) if sent is not None else path.strip() or None
 
 
 def _use_button(name: str, settings: Settings) -> None:

@@ -10,7 +10,8 @@ from pages.frame import settings as codec
 from pages.frame.settings import PART, Settings
 from pages.parts.data import brought, kept, wizard
 from pages.parts.data.brought import FILE, MOST_FILES, File
-from pillar_core.data import Report, owners, reports, trial, uploads, visitors
+from pillar_core import mode
+from pillar_core.data import Report, reports, trial, uploads
 from pillar_core.data.parts import MOST_COLUMNS, TIMES_UNPACKED
 from pillar_core.data.wording import listed
 from pillar_core.errors import PillarError
@@ -20,8 +21,8 @@ _KINDS = ["npz", "csv", "parquet", "zip"]
 
 def panel(settings: Settings) -> None:
     """Uploads or paths with their reports; for what is kept, where it lies, how to use it and “forget this data set”."""
-    if visitors.binds():
-        st.info(f"This is a public server: bringing your own rows is off. {visitors.ADVICE}", icon=":material/public:")
+    if mode.binds():
+        st.info(f"This is a public server: bringing your own rows is off. {mode.ADVICE}", icon=":material/public:")
         return
     trial.prepare()
     _where()
@@ -96,7 +97,7 @@ def _public_files() -> list[File]:
 
 def _on_this_machine(path: str) -> File | None:
     if path:
-        visitors.refuse_path(path)
+        mode.refuse("path")
     return File(None, path) if path else None
 
 
@@ -118,7 +119,7 @@ def _judge(private: File, public: list[File], settings: Settings) -> None:
         brought.verdict(report)
     if not report.ok and private.content is None:
         hint = "After a change far down in a large folder: the page itself looks at the first files alone."
-        st.button("Check again", icon=":material/replay:", key="upload-check", on_click=memory.forget, args=(owners.own_id(),), help=hint)
+        st.button("Check again", icon=":material/replay:", key="upload-check", on_click=memory.forget, args=(memory.FILES,), help=hint)
     if asks:
         wizard.panel(private, public, settings)
     if asks or not report.ok:

@@ -13,8 +13,9 @@ from pages.frame.settings import Settings
 from pages.parts.data import upload
 from pages.parts.screen import sets as screening_sets
 from pages.parts.screen.sets import FALLBACK, USUAL
+from pillar_core import mode
 from pillar_core.backbones.names import address
-from pillar_core.data import uploads, visitors
+from pillar_core.data import uploads
 from pillar_core.errors import PillarError
 from pillar_core.screening import MODELS, SCORES
 from pillar_core.screening.models import model_of
@@ -82,7 +83,7 @@ def restore(settings: Settings) -> None:
     local.put("screen-link", settings.screen)
     word = settings.screen.replace(uploads.FORMER_PREFIX, uploads.PREFIX)
     with failures.shown("A set of this link is left out."):
-        uploads.refuse_foreign(word)
+        uploads.refuse_missing(word)
     given = dict(part.partition(":")[::2] for part in word.split(";") if ":" in part)
     for short, name in _LINK.items():
         value = given.get(short, "")
@@ -123,7 +124,7 @@ def controls(settings: Settings) -> Choice:
     with st.expander("Other scores and mixtures", icon=":material/tune:"):
         mixed = _mixtures(single)
         score, model, n_examples, k = _score(spend)
-    can_pay = spend != "no" and SCORES[score].is_of_features and not visitors.binds()
+    can_pay = spend != "no" and SCORES[score].is_of_features and not mode.binds()
     is_paid = can_pay and local.toggle("screen-paid", uploads.is_name(private))
     with st.expander("Bring your own rows, private and public", icon=":material/upload_file:"):
         upload.panel(settings)
@@ -224,7 +225,7 @@ def _mixtures(single: tuple[str, ...]) -> tuple[str, ...]:
 
 def _model() -> str:
     models = {name: model.title for name, model in MODELS.items()}
-    if not visitors.binds():
+    if not mode.binds():
         models[TIMM] = "A pre-trained network …"
     if local.value("screen-model", "") not in models:
         local.put("screen-model", "linear_head")
@@ -233,8 +234,8 @@ def _model() -> str:
         return chosen
     text = local.text("screen-timm")
     try:
-        if weights := address(text).weights:
-            visitors.refuse_path(weights)
+        if address(text).weights:
+            mode.refuse("path")
         model_of(text)
     except PillarError as problem:
         st.caption(f":orange[{plain.text(problem) if text else 'Name a network; until then the linear head on pixels is used.'}]")

@@ -9,8 +9,9 @@ from pages.frame import history, local, memory, plain, session
 from pages.frame.settings import Settings
 from pages.parts.screen import sets as screening_sets
 from pages.parts.screen.question import SEEN, Choice
+from pillar_core import mode
 from pillar_core.arrays import Array
-from pillar_core.data import uploads, visitors
+from pillar_core.data import uploads
 from pillar_core.errors import PillarError
 from pillar_core.screening import SCORES
 from pillar_core.studies.screening import trimming
@@ -55,14 +56,14 @@ def panel(choice: Choice, settings: Settings) -> None:
             st.markdown(f"**{word}**")
             st.image(list(trimming.images_of(pool, shown).x_train), width=64, alt=alts)
         st.caption(f":material/shield_lock: {plain.text(pool.trimmed.guarantee)} It comes on top of the ranking's release.")
-        if not visitors.binds():
+        if not mode.binds():
             hint = "They become a set of yours, and private and public data of every page are then these two."
             label = f"Use the {len(kept):,} kept rows as public data"
             st.button(label, key="use-kept", on_click=_use, args=(pool, kept, f"Kept rows, {percent} % of {len(names)} sets"), help=hint)
 
 
 def _use(pool: trimming.Pool, kept: Array, title: str) -> None:
-    """A callback: the kept images become a set of the asker's own and the public data of every page."""
+    """A callback: the kept images become a set of their own and the public data of every page."""
     try:
         name = uploads.keep(trimming.images_of(pool, kept), title=title)
     except PillarError as problem:

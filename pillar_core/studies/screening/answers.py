@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from pillar_core import data, screening, store
+from pillar_core import data, mode, screening, store
 from pillar_core.backbones import is_ready
-from pillar_core.data import uploads, visitors
+from pillar_core.data import uploads
 from pillar_core.data.sets import embedded
 from pillar_core.errors import DataError
 from pillar_core.fingerprint import fingerprint
@@ -92,10 +92,10 @@ def kept(ask: Ask) -> pd.DataFrame | None:
     """The answer from the store, or None.
 
     Raises:
-        StoreError: sets that are not the asker's to open.
+        StoreError: sets that are not here.
     """
-    uploads.refuse_foreign(ask.payload)
     visitors.refuse_names(ask.payload)
+    uploads.refuse_missing(ask.payload)
     entry = store.default().get_json("record", ask.key)
     if not isinstance(entry, dict) or "screening" not in entry:
         return None
@@ -120,7 +120,7 @@ def computed(ask: Ask, progress: Progress = unwatched, *, sets: tuple[Any, dict[
     if answer is not None:
         return answer
     if ask.is_paid:
-        visitors.refuse("release")
+        mode.refuse("release")
     if is_of_features(ask):
         features, others = feature_sets_of(ask, progress) if sets is None else sets
         table = class_signal.ranking(features, others, epsilon=ask.epsilon, seed=ask.seed, aside=OWN_HALF)

@@ -5,13 +5,12 @@ from __future__ import annotations
 import io
 import subprocess
 import sys
-import threading
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from pillar_core.data import owners, reports, trial
+from pillar_core.data import reports, trial
 from pillar_core.errors import DataError
 from unit.image_files import picture, written
 
@@ -87,38 +86,6 @@ def test_a_reader_that_ends_its_process_refuses_the_file(monkeypatch: pytest.Mon
     with pytest.raises(DataError, match="or ends the program that reads it"):
         trial.check_table(NUMBERS, "numbers.csv")
     trial._end()
-
-
-def test_the_files_of_one_browser_leave_a_place_to_others(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Eight large files of one browser let those of all others wait for 40 s."""
-    release = threading.Event()
-    asking, started, start = threading.local(), threading.Semaphore(0), trial._taken
-
-    def held() -> subprocess.Popen[bytes]:
-        if owners.own_id() == "one":
-            started.release()
-            assert release.wait(60)
-        return start()
-
-    monkeypatch.setattr(trial, "_taken", held)
-    monkeypatch.setattr(owners, "asker", lambda: owners.Asker(getattr(asking, "owner", "another")))
-
-    def asked_by_one() -> None:
-        asking.owner = "one"
-        trial.check_table(TABLE, "words.csv")
-
-    threads = [threading.Thread(target=asked_by_one) for _ in range(3)]
-    for thread in threads:
-        thread.start()
-    assert started.acquire(timeout=60)
-    try:
-        is_second = started.acquire(timeout=1)
-        assert not is_second
-        trial.check_table(TABLE, "words.csv")
-    finally:
-        release.set()
-        for thread in threads:
-            thread.join()
 
 
 def test_a_machine_that_starts_no_process_says_so(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -23,8 +23,8 @@ import psutil
 import pytest
 
 import pillar_core as pc
-from pillar_core import store
-from pillar_core.data import uploads, visitors
+from pillar_core import mode, store
+from pillar_core.data import uploads
 from pillar_core.errors import JobError, SettingError, StoreError, UnknownNameError
 from pillar_core.jobs import api as jobs
 from pillar_core.jobs import process as jobs_process
@@ -623,7 +623,7 @@ def test_small_groups_of_a_large_grid_share_a_task_and_train_apart(still: Path) 
 def test_visitors_finished_jobs_push_out_nobody_elses(still: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Five hundred answered ones of a stranger threw the operator's result away; and none went while one jobs process lived."""
     monkeypatch.setattr(jobs_state, "KEEP_FINISHED", 3)
-    monkeypatch.setattr(visitors, "binds", lambda: False)
+    monkeypatch.setattr(mode, "binds", lambda: False)
     cell = {"dataset": "digits", "method": "pillar", "public_fraction": 0.1, "k": 3, "epsilon": 1.0}
 
     def answered(seed: int) -> str:
@@ -632,8 +632,8 @@ def test_visitors_finished_jobs_push_out_nobody_elses(still: Path, monkeypatch: 
         return jobs.submit({"kind": "sweep", "grid": {**cell, "seed": seed}})
 
     own = [answered(seed) for seed in range(2)]
-    monkeypatch.setattr(visitors, "binds", lambda: True)
-    monkeypatch.setattr(visitors.JOBS_ASKED, "admit", lambda *_: None)
+    monkeypatch.setattr(mode, "binds", lambda: True)
+    monkeypatch.setattr(mode.JOBS, "admit", lambda *_: None)
     theirs = [answered(seed) for seed in range(10, 16)]
     left = {status.job_id for status in Folder(still).statuses()}
     assert left == {*own, *theirs[-3:]}
@@ -651,15 +651,15 @@ def test_a_visitors_limit_is_that_of_the_job_and_of_no_process(still: Path, monk
         job = Folder(still).job(job_id)
         status = job.status()
         assert status is not None
-        server._advance(ActiveJob(job, dataclasses.replace(status, started=time.time() - 2 * visitors.JOB_SECONDS), "sweep"))
+        server._advance(ActiveJob(job, dataclasses.replace(status, started=time.time() - 200), "sweep"))
 
     for is_public in ("0", "1"):
-        monkeypatch.setenv(visitors.VARIABLE, is_public)
-        monkeypatch.setattr(visitors, "binds", lambda: True)
+        monkeypatch.setenv(mode.DEMO, is_public)
+        monkeypatch.setattr(mode, "binds", lambda: True)
         job_id = jobs.submit({"kind": "sweep", "grid": {**grid, "k": 3 + int(is_public)}})
         with pytest.raises(JobError, match="works 90 s on a job"):
             advanced(job_id)
-        monkeypatch.setattr(visitors, "binds", lambda: False)
+        monkeypatch.setattr(mode, "binds", lambda: False)
         assert jobs.submit({"kind": "sweep", "grid": {**grid, "k": 3 + int(is_public)}}) == job_id
         advanced(job_id)
 
@@ -668,13 +668,13 @@ def test_a_visitor_stops_no_job_that_the_operator_asked_for_since(still: Path, m
     """Whoever once asked for the same work, and stopped it, could stop it and forget it when the operator did."""
     monkeypatch.setattr(jobs_process, "_start", lambda *_: None)
     grid = {"kind": "sweep", "grid": {"dataset": "digits", "method": "pillar", "public_fraction": 0.1, "k": 3, "epsilon": 1.0}}
-    monkeypatch.setattr(visitors, "JOBS_ASKED", visitors.Jobs())
-    monkeypatch.setattr(visitors, "binds", lambda: True)
+    monkeypatch.setattr(mode, "JOBS", mode.Jobs())
+    monkeypatch.setattr(mode, "binds", lambda: True)
     job_id = jobs.submit(grid)
     assert jobs.cancel(job_id)
-    monkeypatch.setattr(visitors, "binds", lambda: False)
+    monkeypatch.setattr(mode, "binds", lambda: False)
     assert jobs.submit(grid) == job_id
-    monkeypatch.setattr(visitors, "binds", lambda: True)
+    monkeypatch.setattr(mode, "binds", lambda: True)
     for act in (jobs.cancel, jobs.retry):
         with pytest.raises(JobError, match="somebody else"):
             act(job_id)
