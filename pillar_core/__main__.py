@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pillar_core import store
 from pillar_core.commands import parser
 from pillar_core.commands.options import printable
-from pillar_core.errors import Cancelled, PillarError
+from pillar_core.errors import NO_MEMORY, Cancelled, PillarError, memory_ran_out
 
 NO_READER = 141
 """128 and the number of SIGPIPE, as other programs end whose reader has gone."""
@@ -37,6 +37,11 @@ def _status(options: argparse.Namespace) -> int:
         return 130
     except PillarError as refusal:
         print(f"error: {printable(refusal)}", file=sys.stderr)
+        return 2
+    except (MemoryError, RuntimeError) as error:
+        if not memory_ran_out(error):
+            raise
+        print(f"error: {NO_MEMORY}", file=sys.stderr)
         return 2
 
 

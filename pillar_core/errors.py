@@ -1,6 +1,10 @@
 """The exception tree: everything the library refuses, each also the builtin that a caller would expect."""
 
+import re
 from typing import Any
+
+NO_MEMORY = "there is not enough free memory for this: choose fewer rows, features or classes, or free some and try again."
+_ALLOCATION = re.compile(r"can't allocate memory|not enough memory|out of memory", re.I)
 
 
 class PillarError(Exception):
@@ -56,6 +60,11 @@ class JobError(PillarError, RuntimeError):
 
 class Cancelled(PillarError, RuntimeError):
     """Work stopped because its cancel flag was set."""
+
+
+def memory_ran_out(error: BaseException) -> bool:
+    """Whether memory was refused: by Python or numpy, or by torch, which says so in a plain RuntimeError."""
+    return isinstance(error, MemoryError) or (isinstance(error, RuntimeError) and _ALLOCATION.search(str(error)) is not None)
 
 
 def shown(value: Any) -> str:

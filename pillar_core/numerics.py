@@ -3,25 +3,10 @@
 import math
 from collections.abc import Callable
 
-from pillar_core.errors import BudgetError, SettingError, UnsupportedError
+from pillar_core.errors import BudgetError, SettingError
 
 LEVEL = 0.95
 """Of every interval."""
-WIDEST = 5000
-"""Columns of rows whose products with one another are held as a square matrix: 0.2 GB, and seconds to solve."""
-
-
-def check_square(d: int) -> None:
-    """Refuses a matrix of d × d numbers that a few bytes of wide rows would ask for.
-
-    Raises:
-        UnsupportedError: d is above WIDEST.
-    """
-    if d > WIDEST:
-        raise UnsupportedError(
-            f"this takes a matrix of features by features, for at most {WIDEST:,}; the rows have {d:,}: choose what projects them first, "
-            "or a backbone of fewer features."
-        )
 
 
 def smallest_passing(passes: Callable[[float], bool], *, start: float, low: float, high: float, relative_tolerance: float = 1e-4) -> float:

@@ -10,7 +10,7 @@ import streamlit as st
 from streamlit.errors import FragmentHandledException
 
 from pages.frame import plain, session, warming
-from pillar_core.errors import PillarError
+from pillar_core.errors import NO_MEMORY, PillarError, memory_ran_out
 
 _LOG = logging.getLogger(__name__)
 _STREAMLIT = [logging.getLogger(f"streamlit.{name}") for name in ("error_util", "runtime.backend_operation_handler")]
@@ -22,9 +22,9 @@ def shown(what: str, *, advice: str = "Change the setting that is named, or open
     """Runs a block of a page; a refusal of the library becomes a message in its place."""
     try:
         yield
-    except PillarError as refusal:
+    except (PillarError, MemoryError, RuntimeError) as refusal:
         with st.container(border=True):
-            st.error(f"**{what}**  \n{plain.text(refusal)}", icon=":material/error:")
+            st.error(f"**{what}**  \n{plain.text(_words(refusal))}", icon=":material/error:")
             st.markdown(advice)
 
 
@@ -33,8 +33,15 @@ def noted(what: str) -> Iterator[None]:
     """Runs a callback; a refusal of the library becomes a message at the top of the page."""
     try:
         yield
-    except PillarError as refusal:
-        session.note(f"{what}: {refusal}")
+    except (PillarError, MemoryError, RuntimeError) as refusal:
+        session.note(f"{what}: {_words(refusal)}")
+
+
+def _words(refusal: Exception) -> str:
+    """What a refusal says, of the library or for want of memory; any other error goes on."""
+    if not isinstance(refusal, PillarError) and not memory_ran_out(refusal):
+        raise refusal
+    return str(refusal) if isinstance(refusal, PillarError) else NO_MEMORY
 
 
 @contextlib.contextmanager

@@ -28,8 +28,6 @@ HEAD = re.compile(r"(^|\.)(fc|head|heads|classifier|last_linear|pre_logits|proje
 COUNTER = "num_batches_tracked"
 FORMER = re.compile(r"(denselayer\d+\.(?:norm|relu|conv))\.(?=[12]\.)")
 """Old spellings of tensor names, with one dot more: torchvision's first DenseNet files."""
-LARGEST_UPLOAD = 2 << 30
-"""Bytes; the largest listed network has 1.4 billion."""
 _SHOWN = 5
 
 
@@ -52,12 +50,10 @@ def keep_upload(content: bytes) -> Path:
     They are parsed before anything is written. No program is opened from below that folder, whatever a tensor's bytes spell.
 
     Raises:
-        DataError: not a safetensors file from the first byte to the last, or more than `LARGEST_UPLOAD` bytes.
+        DataError: not a safetensors file from the first byte to the last.
         StoreError: a disk that refuses.
         MissingDependencyError: safetensors is not installed.
     """
-    if len(content) > LARGEST_UPLOAD:
-        raise DataError(f"weights that are sent may have {LARGEST_UPLOAD:,} bytes; got {len(content):,}. Name a file on this machine.")
     safetensors = _library()
     try:
         safetensors.deserialize(content)

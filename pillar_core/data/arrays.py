@@ -125,9 +125,8 @@ Outcome = tuple[tuple[str, ...], Array | None, Array | None, list[str], list[str
 
 def _labels(y_train: Any, y_test: Any, classes: Sequence[Any] | None, sizes: tuple[tuple[int, ...], tuple[int, ...]]) -> Outcome:
     """(class names, train codes, test codes, problems, notes)."""
-    declared, problems = labelling.class_names(() if classes is None else classes)
-    train, more = _plain_or_none(y_train, sizes[0], "y_train")
-    problems += more
+    declared = labelling.class_names(() if classes is None else classes)
+    train, problems = _plain_or_none(y_train, sizes[0], "y_train")
     test, more = _plain_or_none(y_test, sizes[1], "y_test")
     problems += more
     anchor = train if y_train is not None else test

@@ -10,9 +10,9 @@ import numpy as np
 
 from pillar_core.arrays import Array
 from pillar_core.data.partition import stratified
-from pillar_core.data.parts import TABLE_UNPACKED, TIMES_UNPACKED, Parts, check_classes
+from pillar_core.data.parts import Parts
 from pillar_core.data.persons import persons_of
-from pillar_core.data.tables import FEWEST_DISTINCT, FILE_SIZE, distinct_of, is_text, labels_of, mostly_numbers, partition, taken
+from pillar_core.data.tables import FEWEST_DISTINCT, distinct_of, is_text, labels_of, mostly_numbers, partition, taken
 from pillar_core.data.wording import listed
 from pillar_core.errors import DataError
 
@@ -24,8 +24,6 @@ ADVICE = {
     DATE: "holds dates: leave it out, or write a number instead, such as an age or days since a fixed day",
     COPY: "repeats another column: leave one of them out",
 }
-MOST_CATEGORIES = 100
-LONGEST_DATE = 40
 SENTENCE, LINE = 3, 30
 """Words or letters of a value on average: beyond, a column most of whose values occur once is free text."""
 _DATE = r"^\s*(?:\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.]\d{2,4})"
@@ -99,12 +97,8 @@ def problems_of(columns: Sequence[Column], recipe: Recipe, *, is_scaled: bool) -
         if one.kind in ADVICE:
             problems.append(f"column {one.name!r} {ADVICE[one.kind]}.")
         elif one.kind in TEXTS:
-            count = len(recipe.categories.get(one.name, ()))
-            if not 0 < count <= MOST_CATEGORIES:
-                problems.append(
-                    f"column {one.name!r} holds words, with {count} known categories; it takes 1 to {MOST_CATEGORIES}: name them, or leave "
-                    "it out."
-                )
+            if not recipe.categories.get(one.name):
+                problems.append(f"column {one.name!r} holds words, and none of its categories is known: name them, or leave it out.")
         else:
             if one.gaps and one.name not in recipe.fills:
                 problems.append(f"column {one.name!r} has {one.gaps:,} empty cells: say what fills them, or leave it out.")
@@ -113,20 +107,20 @@ def problems_of(columns: Sequence[Column], recipe: Recipe, *, is_scaled: bool) -
     return problems
 
 
+def width(columns: Sequence[Column], recipe: Recipe) -> int:
+    """How many columns of numbers `encoded` makes."""
+    return sum(len(recipe.categories.get(one.name, [one])) for one in _used(columns, recipe.left_out))
+
+
 def encoded(frame: Any, columns: Sequence[Column], recipe: Recipe) -> tuple[Array, tuple[str, ...]]:
     """((n, d) float32 rows, the d columns' names): numbers with their gaps filled, words as one column a category.
 
     A word that is no category, and an empty cell among words, is 0 in all of them.
 
     Raises:
-        DataError: the table lacks a column, nothing is left, or words would become more numbers than a file of that size may.
+        DataError: the table lacks a column, or nothing is left.
     """
     used = _used(columns, recipe.left_out)
-    size = 4 * len(frame) * sum(len(recipe.categories.get(one.name, [one])) for one in used)
-    limit = max(TABLE_UNPACKED, int(frame.memory_usage(index=False).sum()), TIMES_UNPACKED * frame.attrs.get(FILE_SIZE, 0))
-    if size > limit:
-        sizes = f"{size / 2**20:,.0f} MiB of this table; the limit is {limit / 2**20:,.0f} MiB"
-        raise DataError(f"one number a category makes {sizes}: leave out columns of many words.")
     parts: list[Array] = []
     names = []
     for one in used:
@@ -162,7 +156,6 @@ def private_parts(frame: Any, columns: Sequence[Column], recipe: Recipe, *, pers
     notes = [f"Labels come from column {recipe.label!r}. Features: {listed(names)}."]
     y = labels_of(frame[recipe.label])
     of = None if person is None else frame[person].to_numpy()
-    check_classes(len(x), x.shape[1], len(np.unique(y)), frame.attrs.get(FILE_SIZE, x.nbytes))
     train, test = partition(frame, taken(frame, ("split",)), y, notes, persons=of)
     persons = None if of is None else persons_of(of[train], most, n_rows=len(train))
     return Parts(x[train], y[train], x[test] if len(test) else None, y[test] if len(test) else None, None, tuple(notes), persons=persons)
@@ -210,7 +203,7 @@ def _kind(name: str, column: Any) -> str:
         return CONSTANT
     if is_text(column) and not mostly_numbers(column):
         codes, words = distinct_of(values)
-        if words.astype(str).str[:LONGEST_DATE].str.match(_DATE).to_numpy()[codes].mean() > 0.8:
+        if words.astype(str).str.match(_DATE).to_numpy()[codes].mean() > 0.8:
             return DATE
         texts = words.astype(str)
         is_long = texts.str.len().mean() >= LINE or texts.str.split().str.len().mean() >= SENTENCE

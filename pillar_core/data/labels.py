@@ -11,10 +11,6 @@ from pillar_core.data.wording import listed
 
 MISSING = -1
 LARGEST_WHOLE = 2.0**53
-MOST_LABELS = 10_000
-"""Classes, declared or found."""
-LONGEST_WORD, LARGEST_WORDS = 200, 2**26
-"""Characters of a label or class, and of all of them when each is as long as the longest one: so many their vector takes."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -54,20 +50,14 @@ def as_array(values: Any) -> Array:
         return np.empty(0, dtype=object)
 
 
-def class_names(classes: Sequence[Any]) -> tuple[tuple[str, ...], list[str]]:
-    """Declared names as text, none where there is a problem, and the problems."""
-    names = tuple(str(_decoded(value)) for value in classes)
-    problems = _too_long(names, "classes", count=len(names))
-    return () if problems else names, problems
+def class_names(classes: Sequence[Any]) -> tuple[str, ...]:
+    """Declared names as text."""
+    return tuple(str(_decoded(value)) for value in classes)
 
 
 def names_and_order(train: Plain, classes: tuple[str, ...] | None) -> tuple[tuple[str, ...], Array, list[str], list[str]]:
     """(class names, label values in the order of their codes, problems, notes); the values are what `codes` looks up."""
     present = np.unique(train.values[~train.missing])
-    count = len(present if classes is None else classes)
-    if count > MOST_LABELS:
-        problem = f"labels may have at most {MOST_LABELS:,} classes; got {count:,}: numbers or names that differ are no labels."
-        return (), present, [problem], []
     numeric = present.dtype.kind == "i"
     if classes is None:
         names = tuple(str(value) for value in present)
@@ -113,19 +103,11 @@ def _decoded(value: Any) -> Any:
     return value.decode("utf-8", "replace") if isinstance(value, bytes) else value
 
 
-def _too_long(words: Sequence[str], name: str, *, count: int) -> list[str]:
-    longest, most = max(map(len, words), default=0), min(LONGEST_WORD, LARGEST_WORDS // max(count, 1))
-    return [f"{name} must hold words of at most {most} characters; one has {longest:,}. Name the classes shortly."] * (longest > most)
-
-
 def _from_objects(array: Array, name: str) -> tuple[Plain | None, list[str]]:
     values = [_decoded(value) for value in array.tolist()]
     missing = np.array([value is None or value == "" or (isinstance(value, float) and np.isnan(value)) for value in values], dtype=bool)
     present = [value for value, gone in zip(values, missing, strict=True) if not gone]
     if all(isinstance(value, str) for value in present):
-        problems = _too_long(present, name, count=len(values))
-        if problems:
-            return None, problems
         return Plain(np.array(["" if gone else value for value, gone in zip(values, missing, strict=True)], dtype=str), missing), []
     if all(isinstance(value, int | float | np.number) for value in present):
         small = [np.inf if isinstance(value, int) and abs(value) > LARGEST_WHOLE else value for value in values]

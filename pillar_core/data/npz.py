@@ -13,8 +13,8 @@ from pathlib import Path
 import numpy as np
 
 from pillar_core.arrays import Array
-from pillar_core.data import scratch
-from pillar_core.data.parts import ALWAYS_UNPACKED, ROW_BYTES, Parts, check_unpacked
+from pillar_core.data import room, scratch
+from pillar_core.data.parts import Parts
 from pillar_core.data.persons import persons_of
 from pillar_core.data.wording import listed
 from pillar_core.errors import DataError
@@ -23,10 +23,8 @@ from pillar_core.types import Persons
 
 KEYS = ("x_train", "y_train", "x_test", "y_test", "classes", "persons", "rows_per_person")
 IMAGE_KEYS = {"train_images": "x_train", "train_labels": "y_train", "test_images": "x_test", "test_labels": "y_test"}
-LARGEST = 16 * 2**30
-MOST_AXES, LONGEST_META = 4, 10_000
 PIECE = 2**24
-UNREADABLE = (*codec.UNREADABLE, TypeError, KeyError, RuntimeError, zlib.error, lzma.LZMAError, MemoryError, tokenize.TokenError)
+UNREADABLE = (*codec.UNREADABLE, TypeError, KeyError, RuntimeError, zlib.error, lzma.LZMAError, tokenize.TokenError)
 """What zipfile and numpy raise on damaged files and on headers that somebody made up."""
 
 
@@ -34,7 +32,7 @@ def read_npz(content: io.BytesIO | Path) -> Parts:
     """The arrays of a npz, by the names of `KEYS` (or medmnist's), without ever unpickling.
 
     Raises:
-        DataError: not a npz, pickled, truncated, too large, without x_train; as `persons_in`.
+        DataError: not a npz, pickled, truncated, without x_train; as `persons_in`.
     """
     arrays, others = arrays_of(content)
     arrays = {IMAGE_KEYS.get(key, key): value for key, value in arrays.items()}
@@ -45,10 +43,8 @@ def read_npz(content: io.BytesIO | Path) -> Parts:
     if "meta" in arrays:
         notes.append(f"Made by: {_meta(arrays['meta'])}")
     classes = np.atleast_1d(arrays["classes"]) if "classes" in arrays else None
-    if classes is not None and (classes.ndim > 1 or max(classes.nbytes, ROW_BYTES * classes.size) > ALWAYS_UNPACKED):
-        raise DataError(
-            f"classes must hold one name for each class, shape (C,), of 32 MiB at most; got shape {classes.shape} of {classes.dtype}."
-        )
+    if classes is not None and classes.ndim > 1:
+        raise DataError(f"classes must hold one name for each class, shape (C,); got shape {classes.shape} of {classes.dtype}.")
     persons = persons_in(arrays, arrays["x_train"])
     rows = (arrays["x_train"], arrays.get("y_train"), arrays.get("x_test"), arrays.get("y_test"))
     return Parts(*rows, None if classes is None else classes.tolist(), tuple(notes), persons=persons)
@@ -60,19 +56,16 @@ def arrays_of(content: io.BytesIO | Path, *, also: tuple[str, ...] = ()) -> tupl
     try:
         _refuse_other_formats(content)
         with zipfile.ZipFile(content) as archive:
-            size = sum(member.file_size for member in archive.infolist())
-        check_unpacked("the npz", size, content, most=LARGEST)
-        with zipfile.ZipFile(content) as archive:
             members = {member.filename.removesuffix(".npy"): member for member in archive.infolist()}
             others = [key for key in members if key not in wanted]
-            return {key: _array(archive, member, content) for key, member in members.items() if key in wanted}, others
+            return {key: _array(archive, member) for key, member in members.items() if key in wanted}, others
     except UNREADABLE as error:
         if isinstance(error, DataError):
             raise
         raise DataError(f"the npz cannot be read ({error}): it is damaged or incomplete. Save it again with numpy.savez.") from error
 
 
-def _array(archive: zipfile.ZipFile, member: zipfile.ZipInfo, content: io.BytesIO | Path) -> Array:
+def _array(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> Array:
     """One array of a npz; on the disk where it is too large for memory, unpacked piece by piece."""
     with archive.open(member) as stream:
         version = np.lib.format.read_magic(stream)
@@ -88,12 +81,9 @@ def _array(archive: zipfile.ZipFile, member: zipfile.ZipInfo, content: io.BytesI
             raise DataError(
                 f"{member.filename} says that it is of shape {shape} and {dtype}, and holds {held:,} bytes: it is no such array."
             )
-        if len(shape) > MOST_AXES:
-            raise DataError(f"{member.filename} has {len(shape)} axes; images have at most {MOST_AXES}.")
-        if shape:  # features become float32
-            numbers = 4 * math.prod(shape) if len(shape) == 2 and dtype.kind in "biuf" else 0
-            check_unpacked("the npz", ROW_BYTES * shape[0] + numbers, content, most=LARGEST)
-        if not scratch.is_large((member.file_size,)):
+        is_large, becomes_float32 = scratch.is_large((member.file_size,)), len(shape) == 2 and dtype != np.float32
+        room.need(f"{member.filename}, of shape {shape}, takes", held * (not is_large) + 4 * math.prod(shape) * becomes_float32)
+        if not is_large:
             stream.seek(0)
             return np.asarray(np.lib.format.read_array(stream, allow_pickle=False))
         pieces = iter(lambda: stream.read(PIECE), b"")
@@ -127,7 +117,7 @@ def _refuse_other_formats(content: io.BytesIO | Path) -> None:
 
 
 def _meta(value: Array) -> str:
-    text = "more than a text" if value.ndim else str(value)[:LONGEST_META]
+    text = "more than a text" if value.ndim else str(value)
     try:
         entries = json.loads(text)
     except (ValueError, RecursionError):

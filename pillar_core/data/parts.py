@@ -2,7 +2,6 @@
 
 import dataclasses
 import io
-import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -12,23 +11,14 @@ import numpy as np
 from pillar_core.errors import DataError
 from pillar_core.types import Persons, Unit
 
-ALWAYS_UNPACKED, ALWAYS_SCORED, TIMES_UNPACKED = 2**25, 2**22, 50
-"""Bytes to which any file may unpack, those of its scores, and how many times its own size beyond that: few bytes stand for little work."""
-TABLE_UNPACKED, TIMES_HEAD = 2**27, 4
-"""Bytes to which any parquet table, of whose rows and cells more is counted, and words as categories may unpack; and of how many times a
-file a head may be, which is trained again and again: that of as many classes as rows, for features that are stored as bytes."""
-
-ROW_BYTES, WORD_BYTES = 64, 24
-"""Of each row beside its numbers, and of a cell that holds a word: what labels, order and objects take, however well a file packs them."""
 OF_PERSONS = "Train rows that are used of each private person, the first ones: at most {}. ε protects a {}."
 COLUMNS_SEEN = "which columns hold words or numbers, and which are left out"
 COLOUR_SEEN = "that all rows have colour, because some images do"
 SIZE_SEEN = "the size of all images, the median of theirs"
+RANGE_SEEN = "which values of grey became 0 to 255"
 NO_EPSILON = "The rows themselves decided {}: where they are private, no ε covers that."
 """The note on each of these caveats."""
 IMAGE_ENDINGS = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".tif", ".tiff", ".webp", ".ppm", ".pgm")
-MOST_COLUMNS = 20_000
-"""Columns of a csv or parquet table: each costs time, an empty one too."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -86,35 +76,3 @@ def opened(source: str | Path | bytes) -> io.BytesIO | Path:
     if not path.is_file():
         raise DataError(f"there is no file {path}: check the path (embedded sets are loaded by name, with load_dataset).")
     return path
-
-
-def size_of(content: io.BytesIO | Path) -> int:
-    """Bytes of a file."""
-    return len(content.getbuffer()) if isinstance(content, io.BytesIO) else content.stat().st_size
-
-
-def check_unpacked(
-    what: str, size: int, content: io.BytesIO | Path | int, *, most: float, always: int | None = None, times: int = TIMES_UNPACKED
-) -> None:
-    """Refuses a file (or so many bytes of one) whose content says `size`: above `most`, or `always` (32 MiB) and `times` the file.
-
-    Raises:
-        DataError: it would be that large.
-    """
-    packed = content if isinstance(content, int) else size_of(content)
-    limit = min(most, max(ALWAYS_UNPACKED if always is None else always, times * packed))
-    if not size <= limit:
-        sizes = f"{size / 2**20:,.0f} MiB; the limit for a file of {packed / 2**20:,.2f} MiB is {limit / 2**20:,.0f} MiB"
-        raise DataError(f"{what} would unpack to {sizes}. Store fewer rows, smaller numbers, or without compression, a table as csv.")
-
-
-def check_classes(rows: int, features: int, classes: int, content: io.BytesIO | Path | int, *, are_images: bool = False) -> None:
-    """Refuses more classes than rows and features of a file of this size allow: learners hold a number for each pair of them, and often.
-
-    Raises:
-        DataError: so.
-    """
-    limits: dict[str, Any] = {"most": math.inf, "always": ALWAYS_SCORED}
-    check_unpacked(f"scores of {classes:,} classes for each row", 4 * classes * rows, content, **limits)
-    times = TIMES_UNPACKED if are_images else TIMES_HEAD
-    check_unpacked(f"{classes:,} classes by {features:,} features", 4 * classes * features, content, **limits, times=times)

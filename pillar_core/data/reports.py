@@ -1,7 +1,6 @@
 """What an upload holds and what is wrong with it, without raising: the text of the app's upload panel."""
 
 import dataclasses
-import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -9,11 +8,9 @@ from typing import Any
 import numpy as np
 
 from pillar_core.arrays import Array
-from pillar_core.data import arrays, files
-from pillar_core.data.images import loading as images
-from pillar_core.data.parts import Parts, check_classes, opened, place_of
+from pillar_core.data.reading import read
 from pillar_core.data.wording import listed
-from pillar_core.errors import DataError, StoreError
+from pillar_core.errors import DataError, PillarError
 from pillar_core.types import Dataset, FeatureSet
 
 PREVIEW_ROWS, PREVIEW_COLUMNS = 5, 6
@@ -52,38 +49,22 @@ def dry_run(path_or_bytes: str | Path | bytes, filename: str = "", *, public_fra
         public_fraction: share of the train rows that the split would make public (the app's default); None: none of them,
             because public rows come from elsewhere.
     """
-    name = filename or ("" if isinstance(path_or_bytes, bytes) else str(path_or_bytes))
     try:
-        parts = files.read_parts(path_or_bytes, filename=name) if Path(name).suffix.lower() in files.SUFFIXES else None
-        if parts is not None and not parts.holds_images:
-            report = _of_parts(parts, public_fraction)
-        else:
-            data = images.checked_images(parts, name=Path(name).stem) if parts else images.read_images(path_or_bytes, filename=name)
-            report = described(data, data.notes, public_fraction)
-        if isinstance(path_or_bytes, bytes) or place_of(path_or_bytes).is_file():
-            content = opened(path_or_bytes)
-            check_classes(report.rows, math.prod(report.dims), len(report.classes), content, are_images=report.is_images)
-        return report
-    except DataError as error:
-        return Report(ok=False, problems=error.problems)
-    except StoreError as error:
-        return Report(ok=False, problems=(str(error),))
+        data = read(path_or_bytes, filename=filename)
+    except PillarError as error:
+        return refused(error)
+    return described(data, data.notes, public_fraction)
+
+
+def refused(error: PillarError) -> Report:
+    """The report on rows that cannot be used."""
+    return Report(ok=False, problems=error.problems if isinstance(error, DataError) else (str(error),))
 
 
 def public_rows(labels: Array | None, n_train: int, public_fraction: float) -> int:
     """How many train rows a stratified share makes public: at least one of each class, as the split draws them."""
     counts = [n_train] if labels is None else np.unique(labels, return_counts=True)[1].tolist()
     return sum(max(1, round(public_fraction * count)) for count in counts)
-
-
-def _of_parts(parts: Parts, public_fraction: float | None) -> Report:
-    outcome = arrays.check(parts.x_train, parts.y_train, parts.x_test, parts.y_test, parts.classes)
-    notes = parts.said + outcome.notes
-    if outcome.features is not None:
-        return described(dataclasses.replace(outcome.features, persons=parts.persons), notes, public_fraction)
-    shape = np.shape(parts.x_train)
-    n_train, n_test = len(parts.x_train) if shape else 0, 0 if parts.x_test is None or not np.ndim(parts.x_test) else len(parts.x_test)
-    return Report(False, n_train + n_test, shape[1:], outcome.classes, outcome.problems, notes, (), n_train, n_test)
 
 
 def described(data: Dataset | FeatureSet, notes: tuple[str, ...], public_fraction: float | None) -> Report:

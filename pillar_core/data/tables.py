@@ -2,9 +2,6 @@
 
 import csv
 import io
-import itertools
-import math
-from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -12,22 +9,16 @@ import numpy as np
 
 from pillar_core.arrays import Array
 from pillar_core.data.arrays import not_finite
-from pillar_core.data.labels import LONGEST_WORD, plain
+from pillar_core.data.labels import plain
 from pillar_core.data.partition import stratified
-from pillar_core.data.parts import MOST_COLUMNS, ROW_BYTES, TABLE_UNPACKED, WORD_BYTES, Parts, check_unpacked, size_of
-from pillar_core.data.wording import cut, listed
+from pillar_core.data.parts import Parts
+from pillar_core.data.wording import listed
 from pillar_core.errors import DataError
 
 LABEL_NAMES = ("label", "y")
 LONGEST_QUOTED = 80
-LONGEST_START = 200 * MOST_COLUMNS
-LARGEST = 16 * 2**30
-FILE_SIZE = "bytes of the file"
-"""An attribute of a table that was read: what it may become, too, goes by it."""
 FEWEST_DISTINCT = 20
 """A column with more values than these may name something, such as a person."""
-MOST_CLASSES, ROWS_A_CLASS = 50, 10
-"""More label values than the first need as many rows each as the second: else they are numbers to predict."""
 
 
 def read_table(content: io.BytesIO | Path, *, ending: str) -> Parts:
@@ -39,7 +30,15 @@ def read_table(content: io.BytesIO | Path, *, ending: str) -> Parts:
     Raises:
         DataError: unreadable, no label column, text among the numbers, values that are missing, or an unknown split.
     """
-    frame = frame_of(content, ending)
+    return parts_of(frame_of(content, ending))
+
+
+def parts_of(frame: Any) -> Parts:
+    """The parts of a table that `frame_of` read.
+
+    Raises:
+        DataError: no label column, text among the numbers, values that are missing, or an unknown split.
+    """
     notes: list[str] = []
     frame = without_row_numbers(frame, notes)
     split = taken(frame, ("split",))
@@ -68,7 +67,6 @@ def frame_of(content: io.BytesIO | Path, ending: str, *, as_written: str | None 
     import pandas as pd
 
     try:
-        _check_width(content, ending)
         if ending == ".csv":
             kinds: dict[str, type[str]] = {} if as_written is None else {as_written: str}
             frame = _short(pd.read_csv(content, low_memory=False, skipinitialspace=True, dtype=kinds))
@@ -78,30 +76,17 @@ def frame_of(content: io.BytesIO | Path, ending: str, *, as_written: str | None 
         raise
     # of what a parquet file says of itself, too; pandas and pyarrow derive theirs from these
     except (ValueError, OSError, KeyError, TypeError, AttributeError, RecursionError, NotImplementedError, csv.Error) as error:
+        if "out of memory" in str(error):  # pandas' parser says so in a ValueError
+            raise MemoryError(str(error)) from error
         raise DataError(f"the {ending[1:]} table cannot be read ({error}): it is damaged, empty or another format.") from error
-    frame.columns = _names(map(str, frame.columns))
+    frame.columns = list(map(str, frame.columns))
     repeated = frame.columns[frame.columns.duplicated()]
     if len(repeated) or not len(frame) or len(frame.columns) < 2:
         raise DataError(
             f"a table must have rows, at least two columns and each column name once; got {len(frame)} rows, {len(frame.columns)} columns"
             + (f", {listed(repeated)} repeated." if len(repeated) else ".")
         )
-    frame = frame.reset_index(drop=True)
-    frame.attrs[FILE_SIZE] = size_of(content)
-    return frame
-
-
-def _names(columns: Iterable[str]) -> list[str]:
-    """Names of columns, which notes and cards repeat.
-
-    Raises:
-        DataError: one is too long.
-    """
-    names = list(columns)
-    longest = max(names, key=len, default="")
-    if len(longest) > LONGEST_WORD:
-        raise DataError(f"a column has a name of at most {LONGEST_WORD} characters; {cut(longest)!r} has {len(longest):,}.")
-    return names
+    return frame.reset_index(drop=True)
 
 
 def _short(frame: Any) -> Any:
@@ -114,92 +99,22 @@ def _short(frame: Any) -> Any:
     return frame
 
 
-def _check_width(content: io.BytesIO | Path, ending: str) -> None:
-    """Refuses a table by what its first lines, or its own description, say: every column costs time, an empty one too.
-
-    Raises:
-        DataError: more than MOST_COLUMNS columns, or more numbers than the file can hold.
-    """
-    if ending == ".csv":
-        with io.BytesIO(content.getbuffer()[:LONGEST_START]) if isinstance(content, io.BytesIO) else content.open("rb") as stream:
-            start = stream.read(LONGEST_START)
-        rows = csv.reader(io.StringIO(start.decode("latin-1"), newline=""), skipinitialspace=True)
-        lines = list(itertools.islice((row for row in rows if len(row) > 1 or any(cell.strip() for cell in row)), 2))
-        if len(lines) < 2 and len(start) == LONGEST_START:
-            raise DataError(f"a table names its columns and has a row within its first {LONGEST_START:,} bytes; this one does not.")
-        columns = max(map(len, lines), default=0)
-        numbers = (ROW_BYTES + 8 * min(columns, MOST_COLUMNS)) * _lines(content)  # a short row is filled up
-        check_unpacked("the csv table", numbers, content, most=math.inf)
-    else:
-        import pyarrow.parquet
-
-        described = pyarrow.parquet.read_metadata(content)
-        columns = described.num_columns
-        schema = pyarrow.parquet.read_schema(content)
-        kinds = [kind.value_type if pyarrow.types.is_dictionary(kind) else kind for kind in schema.types]
-        unread = [name for name, kind in zip(schema.names, kinds, strict=True) if not any(test(kind) for test in _readable(pyarrow.types))]
-        is_repeated = any(described.schema.column(column).max_repetition_level for column in range(min(columns, MOST_COLUMNS)))
-        if is_repeated or any(map(pyarrow.types.is_nested, kinds)):
-            raise DataError("the parquet table holds lists or records: write each of their values as a column of its own.")
-        if unread:
-            raise DataError(f"the columns {listed(unread)} hold neither words nor numbers: write them so.")
-        widths = [max(8, described.schema.column(column).length or 0) for column in range(min(columns, MOST_COLUMNS))]
-        words = WORD_BYTES * sum(not pyarrow.types.is_primitive(kind) for kind in schema.types)
-        check_unpacked(
-            "the parquet table", (ROW_BYTES + sum(widths) + words) * described.num_rows, content, most=LARGEST, always=TABLE_UNPACKED
-        )
-        unpacked = sum(described.row_group(group).total_byte_size for group in range(described.num_row_groups))
-        check_unpacked("the parquet table", unpacked, content, most=LARGEST, always=TABLE_UNPACKED)
-    if columns > MOST_COLUMNS:
-        raise DataError(
-            f"a table has at most {MOST_COLUMNS:,} columns; this one has {columns:,}. Keep wide rows as npz (x_train, y_train)."
-        )
-
-
-def _lines(content: io.BytesIO | Path) -> int:
-    """How many lines a text has, at most."""
-    with io.BytesIO(content.getbuffer()) if isinstance(content, io.BytesIO) else content.open("rb") as stream:
-        return 1 + sum(part.count(b"\n") + part.count(b"\r") for part in iter(lambda: stream.read(2**24), b""))
-
-
-def _readable(types: Any) -> tuple[Callable[[Any], bool], ...]:
-    """What the values of a column may be, by pyarrow's types."""
-    return (types.is_primitive, types.is_null, types.is_decimal, types.is_string, types.is_large_string, types.is_string_view)
-
-
 def _read_parquet(content: io.BytesIO | Path) -> Any:
-    """The table, in which a word that the file holds once is in memory once."""
+    """The table of numbers and words; decimals, which would become a Python object a row, are numbers."""
     import pyarrow.parquet
 
-    schema = pyarrow.parquet.read_schema(content)
-    types = pyarrow.types
-    columns = [one.name for one in schema if types.is_string(one.type) or types.is_large_string(one.type) or types.is_string_view(one.type)]
-    try:
-        table = pyarrow.parquet.read_table(content, read_dictionary=columns)
-    except OSError as error:
-        if "Delta" not in str(error):
-            raise
-        raise DataError(  # of such words a few bytes say any amount
-            "the parquet table holds words that are written as differences (DELTA_BYTE_ARRAY, DELTA_LENGTH_BYTE_ARRAY): write it with "
-            "dictionary or plain encoding."
-        ) from error
+    types, schema = pyarrow.types, pyarrow.parquet.read_schema(content)
+    kinds = {field.name: field.type.value_type if types.is_dictionary(field.type) else field.type for field in schema}
+    if nested := [name for name, kind in kinds.items() if types.is_nested(kind)]:
+        raise DataError(f"the columns {listed(nested)} hold lists or records: write each of their values as a column of its own.")
+    tests = (types.is_primitive, types.is_null, types.is_decimal, types.is_string, types.is_large_string, types.is_string_view)
+    if unread := [name for name, kind in kinds.items() if not any(test(kind) for test in tests)]:
+        raise DataError(f"the columns {listed(unread)} hold neither words nor numbers: write them so.")
+    table = pyarrow.parquet.read_table(content)
     table.validate(full=True)
     numbers = [field.with_type(pyarrow.float64()) if types.is_decimal(field.type) else field for field in table.schema]
-    table = table.cast(pyarrow.schema(numbers, metadata=table.schema.metadata))  # a decimal would become a Python object a row
-    once = [name for name, kind in zip(table.column_names, table.schema.types, strict=True) if pyarrow.types.is_dictionary(kind)]
-    check_unpacked("the parquet table", sum(_letters(table[name]) for name in once), content, most=LARGEST)
-    return table.to_pandas().astype(dict.fromkeys({*columns, *once}, object))
-
-
-def _letters(column: Any) -> int:
-    """The bytes of all words of a column that holds each of them once."""
-    import pyarrow.compute
-
-    total = 0
-    for chunk in column.chunks:
-        if pyarrow.types.is_string(chunk.type.value_type) or pyarrow.types.is_large_string(chunk.type.value_type):
-            total += pyarrow.compute.sum(pyarrow.compute.binary_length(chunk.dictionary).cast("int64").take(chunk.indices)).as_py() or 0
-    return total
+    frame = table.cast(pyarrow.schema(numbers, metadata=table.schema.metadata)).to_pandas()
+    return frame.astype(dict.fromkeys(frame.select_dtypes("category"), object))
 
 
 def without_row_numbers(frame: Any, notes: list[str]) -> Any:
@@ -278,14 +193,10 @@ def labels_of(column: Any) -> Array:
     if vector.missing.any():
         raise DataError(f"label column has no label in table rows {listed(np.flatnonzero(vector.missing))}: fill them, or remove the rows.")
     names, counts = np.unique(vector.values, return_counts=True)
-    if len(names) > MOST_CLASSES and len(vector.values) < ROWS_A_CLASS * len(names):
-        raise DataError(
-            f"the label column has {len(names):,} values in {len(vector.values):,} rows. Is it a number to predict? Cut it into bins, or "
-            "choose another column."
-        )
     if len(names) > 1 and counts.min() < 2:
         rare = listed(names[counts < 2])
-        raise DataError(f"the classes {rare} have one row each, which cannot be in train and test rows: bring more, join or remove them.")
+        why = f"the classes {rare} have one row each, which cannot be in train and test rows"
+        raise DataError(f"{why}: bring more, join or remove them; cut a number to predict into bins.")
     return vector.values
 
 
@@ -332,9 +243,7 @@ def read_arff(path: Path) -> tuple[Any, str]:
                 texts += [name] if kind.startswith("{") or kind.lower() == "string" else []
         else:
             raise DataError(f"{path} has no line @data: it is cut short, or no ARFF file.")
-        frame = _short(
-            pd.read_csv(file, header=None, names=_names(names), comment="%", na_values="?", quotechar="'", skipinitialspace=True)
-        )
+        frame = _short(pd.read_csv(file, header=None, names=names, comment="%", na_values="?", quotechar="'", skipinitialspace=True))
     if len(frame) and str(frame.iloc[0, 0]).startswith("{"):
         raise DataError(f"{path} holds sparse rows: save it as csv or parquet.")
     label = taken(frame, ("class", *LABEL_NAMES)) or (texts[-1] if texts else None)

@@ -19,12 +19,13 @@ from pillar_core.arguments import check_fields
 from pillar_core.data import places
 from pillar_core.data.arrays import features
 from pillar_core.data.cards import DATASETS
+from pillar_core.data.packing import packed, unpacked
 from pillar_core.data.parts import COLOUR_SEEN, COLUMNS_SEEN, SIZE_SEEN
 from pillar_core.data.wording import cut
 from pillar_core.errors import DataError, StoreError
 from pillar_core.fingerprint import fingerprint
 from pillar_core.store import upkeep
-from pillar_core.types import Dataset, FeatureSet, Persons
+from pillar_core.types import Dataset, FeatureSet
 
 PREFIX = "stored:"
 FORMER_PREFIX = "images:"
@@ -95,21 +96,7 @@ def keep(data: FeatureSet | Dataset, *, title: str = "") -> str:
     cache = store.default()
     key = fingerprint(data.fingerprint, *data.caveats) if data.caveats else data.fingerprint
     own_title = data.title if isinstance(data, Dataset) else ""
-    arrays = {
-        "x_train": data.x_train,
-        "y_train": data.y_train,
-        "x_test": data.x_test,
-        "y_test": data.y_test,
-        "classes": np.array(data.classes, dtype=str),
-        "name": np.array(data.name),
-        "title": np.array(own_title),
-        "notes": np.array(_notes(data), dtype=str),
-        "caveats": np.array(data.caveats, dtype=str),
-        "stored_rows": np.array(data.stored_rows if isinstance(data, Dataset) else (), dtype=str),
-        "persons": data.persons and data.persons.of,
-        "rows_per_person": data.persons and np.array(data.persons.most),
-    }
-    given = {name: array for name, array in arrays.items() if array is not None}
+    given = packed(dataclasses.replace(data, notes=_notes(data)))
     with _KEEPING:
         _refuse_beyond(cache, key, sum(np.asarray(array).nbytes for array in given.values()))
         if title or _card(key) is None:  # before the rows, which nobody's push out once they have a card
@@ -193,23 +180,18 @@ def load(name: str) -> Dataset | FeatureSet:
     if arrays is None or "x_train" not in arrays:
         raise StoreError(gone(name))
     upload = _card(key_of(name))
-    classes, notes, decoded = (tuple(str(word) for word in arrays.get(part, ())) for part in ("classes", "notes", "stored_rows"))
-    former = [caveat for start, caveat in _FORMER_NOTES.items() if any(note.startswith(start) for note in notes)]
-    caveats = tuple(map(str, arrays.get("caveats", former)))
-    x_train, y_train, x_test, y_test = (arrays.get(part) for part in ("x_train", "y_train", "x_test", "y_test"))
-    own_title = upload.title if upload is not None else str(arrays.get("title", ""))
-    own_name = str(arrays.get("name", own_title))
+    former = [caveat for start, caveat in _FORMER_NOTES.items() if any(str(note).startswith(start) for note in arrays.get("notes", ()))]
     try:
-        persons = Persons(arrays["persons"], arrays["rows_per_person"].tolist()) if {"persons", "rows_per_person"} & set(arrays) else None
-    except (KeyError, DataError) as error:
+        data = unpacked(arrays, title=upload.title if upload is not None else "")
+    except DataError as error:
         raise StoreError(f"the persons of {name} are damaged: forget it, and upload it again.") from error
-    if arrays["x_train"].ndim > 2:
-        title = own_title or own_name
-        rows = (arrays["x_train"], y_train, x_test, y_test, classes)
-        return Dataset(own_name, *rows, title=title, notes=notes, stored_rows=decoded, persons=persons, caveats=caveats)
-    checked = features(x_train, y_train, x_test, y_test, classes)
-    checked = dataclasses.replace(checked, classes=classes, name=own_name, notes=notes, persons=persons, caveats=caveats)
-    return dataclasses.replace(checked, apart_from=upload.apart_from) if upload is not None else checked
+    if "caveats" not in arrays:
+        data = dataclasses.replace(data, caveats=tuple(former))
+    if isinstance(data, Dataset):
+        return data
+    checked = features(data.x_train, data.y_train, data.x_test, data.y_test, data.classes)
+    own = {name: getattr(data, name) for name in ("classes", "name", "notes", "persons", "caveats")}
+    return dataclasses.replace(checked, **own, apart_from=upload.apart_from if upload is not None else ())
 
 
 def forget(name: str) -> int:

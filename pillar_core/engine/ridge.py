@@ -3,7 +3,6 @@
 import numpy as np
 
 from pillar_core.arrays import Array
-from pillar_core.numerics import check_square
 
 PENALTIES = np.logspace(-4, 4, 41)
 """Tried by `cross_validated_ridge`, in units of the mean squared singular value."""
@@ -58,7 +57,6 @@ def grouped_ridge(z: Array, y: Array, group: Array, *, n_groups: int, n_classes:
     z: (n, k) float32; y, group: (n,) int64; penalty: on ‖W‖². An empty group has zero weights.
     """
     k = z.shape[1]
-    check_square(k)
     order = np.argsort(group, kind="stable")
     stops = np.cumsum(np.bincount(group, minlength=n_groups))
     grams, cross = np.empty((n_groups, k, k)), np.zeros((n_groups, k, n_classes))

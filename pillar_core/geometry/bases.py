@@ -18,7 +18,6 @@ from pillar_core.fingerprint import fingerprint
 from pillar_core.geometry.rows import Rows
 from pillar_core.ledger import Ledger
 from pillar_core.mechanisms import GaussianMechanism
-from pillar_core.numerics import check_square
 from pillar_core.rng import Streams
 from pillar_core.splits.basis import public_basis
 from pillar_core.splits.transform import Transform
@@ -161,7 +160,6 @@ def _noised(rows: Rows, space: Transform, noise_multiplier: float | None, seed: 
         )
     if not rows.has_public and (space.mean is not None or space.scale is not None):
         raise DataError("dp_pca centres by public rows, and there are none: the private mean is not free. Split the data, or centre=False.")
-    check_square(rows.x.shape[1])
     z = within_unit_ball(torch.from_numpy(space(rows.x)))
     mechanism = GaussianMechanism(
         noise_multiplier,

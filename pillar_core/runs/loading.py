@@ -6,7 +6,7 @@ from pathlib import Path
 from pillar_core import data
 from pillar_core.backbones import extract
 from pillar_core.backbones.names import address
-from pillar_core.data.parts import place_of
+from pillar_core.data.reading import read
 from pillar_core.errors import SettingError
 from pillar_core.types import Dataset, FeatureSet, Progress, StopRequested
 
@@ -83,23 +83,3 @@ def through_backbone(
         persons=dataset.persons,
         caveats=dataset.caveats,
     )
-
-
-def read(source: str | Path | bytes | Dataset | FeatureSet, *, filename: str = "") -> Dataset | FeatureSet:
-    """What lies at a path or was uploaded, images or features; a dataset or feature set comes back as it is.
-
-    filename: an upload's name, whose ending says the format; a path needs none.
-
-    Raises:
-        DataError: a file or rows that cannot be used.
-    """
-    if isinstance(source, Dataset | FeatureSet):
-        return source
-    place = source if isinstance(source, bytes) else place_of(source)
-    name = Path(filename) if isinstance(place, bytes) else place
-    if name.suffix.lower() == ".zip" or (isinstance(place, Path) and place.is_dir()):
-        return data.read_images(place, filename=filename)
-    if name.suffix.lower() == ".npz":
-        parts = data.read_parts(place, filename=filename)
-        return data.checked_images(parts, name=name.stem) if parts.holds_images else data.checked_features(parts, name=name.stem)
-    return data.read_features(place, filename=filename)

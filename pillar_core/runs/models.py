@@ -13,8 +13,8 @@ import numpy as np
 from pillar_core import mode
 from pillar_core.arguments import fitting
 from pillar_core.arrays import Array, Axes
-from pillar_core.data.npz import LARGEST, UNREADABLE
-from pillar_core.data.parts import check_unpacked, place_of
+from pillar_core.data.npz import UNREADABLE
+from pillar_core.data.parts import place_of
 from pillar_core.deferred import torch
 from pillar_core.engine import LinearClassifier
 from pillar_core.errors import DataError, StoreError, UnsupportedError
@@ -140,7 +140,6 @@ def load_model(path: str | Path) -> Model:
 
     try:
         with zipfile.ZipFile(path) as archive:
-            check_unpacked("the model", archive.getinfo(WEIGHTS).file_size, Path(path), most=LARGEST)
             if archive.getinfo(CARD).file_size > LARGEST_CARD:
                 raise ValueError(f"its card has more than {LARGEST_CARD:,} bytes")
             arrays, card = load(archive.read(WEIGHTS)), json.loads(archive.read(CARD))

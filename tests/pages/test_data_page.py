@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from pathlib import Path
 
 import numpy as np
@@ -13,9 +14,8 @@ import pillar_core as pc
 from page_reading import Start, linked, metric, words
 from pages.frame import settings as codec
 from pages.frame.settings import Settings
-from pages.parts.data import wizard
 from pillar_core.backbones import names
-from pillar_core.data import files, trial, uploads
+from pillar_core.data import reader, room, uploads
 from pillar_core.jobs.kinds import extraction as jobs_extraction
 from pillar_core.runs import splitting
 from pillar_core.types import Dataset
@@ -145,21 +145,30 @@ def test_a_file_that_was_corrected_is_checked_again(start: Start, tmp_path: Path
     assert "Ready" in words(app) or any("Ready" in item.value for item in app.success)
 
 
-@pytest.mark.parametrize("ending", ["npz", "csv"])
-def test_a_file_that_takes_more_than_its_size_allows_is_never_read_by_the_app(
-    ending: str, start: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path = tmp_path / f"mine.{ending}"
-    if ending == "npz":
-        np.savez(path, x_train=np.ones((40, 3)), y_train=np.arange(40) % 2)
-    else:
-        path.write_text("a,b,label\n" + "".join(f"{row},word,{'yes' if row % 2 else 'no'}\n" for row in range(40)), encoding="utf-8")
-    monkeypatch.setattr(trial, "SECONDS", 0)
-    for module, reader in ((files, "opened"), (wizard, "frame_of")):
-        monkeypatch.setattr(module, reader, lambda *given, **named: pytest.fail("read by the app"))
+def test_a_brought_file_is_read_once_and_let_go_when_it_is_used(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A random share, and each move of its slider, read the whole file again, and the button a third time."""
+    read: list[str] = []
+    whole = reader.Reading._read
+    monkeypatch.setattr(reader.Reading, "_read", lambda self, *given: read.append(self._title) or whole(self, *given))
+    np.savez(out := io.BytesIO(), x_train=np.random.default_rng(0).normal(size=(90, 4)), y_train=np.arange(90) % 2)
     app = start("data")
-    app.file_uploader(key="upload").set_value([(path.name, path.read_bytes(), "application/octet-stream")]).run()
-    assert f"reading {path.name} takes more than" in words(app)
-    app.text_input(key="upload-path").set_value(str(path)).run()
+    app.file_uploader(key="upload").set_value([("mine.npz", out.getvalue(), "")]).run()
+    app.radio(key="upload-public").set_value(app.radio(key="upload-public").options[0]).run()
+    app.run()
+    app.button(key="use-upload").click().run()
     assert not app.exception
-    assert f"reading {path.name} takes more than" in words(app)
+    assert uploads.title_of(str(linked(app)["data"])) == "mine.npz"
+    assert read == ["mine.npz"]
+    assert not [item for item in app.button if item.key == "use-upload"], "its bytes are let go"
+
+
+def test_memory_that_runs_out_is_one_sentence(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+    def granted() -> int:
+        raise MemoryError
+
+    app = start("data")
+    monkeypatch.setattr(room, "granted", granted)
+    monkeypatch.setattr(reader, "_taken", granted)
+    app.file_uploader(key="upload").set_value([("mine.csv", b"a,label\n1,x\n2,y\n", "")]).run()
+    assert not app.exception
+    assert "not enough free memory" in words(app)

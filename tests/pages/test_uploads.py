@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 import io
 import weakref
-from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -15,13 +14,13 @@ from page_reading import Start, linked, words
 from pages.frame.settings import Settings
 from pages.parts.data import wizard
 from pillar_core import accounting, store
-from pillar_core.data import files, persons, uploads
+from pillar_core.data import persons, uploads
 from pillar_core.data.parts import COLUMNS_SEEN, NO_EPSILON
 from pillar_core.jobs import process
 from pillar_core.ledger import of_person
 from pillar_core.methods import METHODS
 from pillar_core.rng import stream
-from pillar_core.runs import loading, splitting
+from pillar_core.runs import splitting
 from pillar_core.types import PublicFacts
 
 SMALL = "m:linear_head;n:100;k:2;e:no;s:gsd;v:angles;c:drawn_noise"
@@ -219,52 +218,8 @@ def test_the_private_file_cannot_be_a_candidate(start: Start) -> None:
     assert "same.npz: 300 public rows" not in said
 
 
-def test_more_public_files_than_a_page_looks_at_are_named(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Twenty tables of 5 kB held 6 GB of the server, whose bound was one of each file."""
-    monkeypatch.setattr("pages.parts.data.upload.MOST_FILES", 2)
-    said = judged(start, rows(300), first=rows(100, seed=1), second=rows(100, seed=2), **{"*third*": rows(100, seed=3)})
-    assert "second.npz: 100 public rows" in said
-    assert "At most 2 public files are looked at together. Left out: *third*.npz." in said
-    assert "third*.npz: 100" not in said
-
-
 def table(n: int) -> bytes:
     return "\n".join(["kind,a,label", *(f"{'xyz'[row % 3]},{row * n % 7},{'no' if row % 2 else 'yes'}" for row in range(60))]).encode()
-
-
-@pytest.mark.parametrize(("ending", "content"), [("npz", lambda seed: rows(100, seed=seed)), ("csv", table)])
-def test_public_rows_are_made_and_kept_one_set_at_a_time(
-    ending: str, content: Callable[[int], bytes], start: Start, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    held: list[tuple[str, weakref.ref[object]]] = []
-
-    def alive() -> set[str]:
-        gc.collect()
-        return {name for name, one in held if one() is not None}
-
-    def watched(read):
-        def reading(*given, **named):
-            before = alive() - {"mine"}
-            found = read(*given, **named)
-            if found.name.startswith(("mine", "open")):  # the app's own data are read, too
-                assert not before, f"{before} while {found.name} is made"
-                held.append((found.name, weakref.ref(found)))
-            return found
-
-        return reading
-
-    monkeypatch.setattr(files, "checked_features", watched(files.checked_features))
-    monkeypatch.setattr(loading, "read", watched(loading.read))
-    app = start("data")
-    app.file_uploader(key="upload").set_value([(f"mine.{ending}", content(1), "")]).run()
-    app.file_uploader(key="upload-candidates").set_value([(f"open{n}.{ending}", content(n), "") for n in (2, 3, 4)]).run()
-    assert not app.exception
-    assert not app.error
-    assert not alive(), "what the page holds for its button is what was said, and no rows"
-    app.button(key="use-upload").click().run()
-    assert not app.exception
-    assert {uploads.title_of(name) for name in (linked(app)["data"], linked(app)["public"])} == {f"mine.{ending}", f"open2.{ending}"}
-    assert {one.title for one in uploads.listed()} == {f"{name}.{ending}" for name in ("mine", "open2", "open3", "open4")}
 
 
 def test_labels_with_hardly_a_row_each_raise_a_question(start: Start) -> None:

@@ -2,26 +2,30 @@
 
 import dataclasses
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import streamlit as st
+from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
+from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 import pillar_core as pc
-from pages.frame import local, plain, session
+from pages.frame import local, memory, plain, session
 from pages.frame.settings import AUTO, PART
 from pillar_core import data
-from pillar_core.data import Report, uploads, visitors
-from pillar_core.data.tables import MOST_CLASSES, ROWS_A_CLASS
-from pillar_core.errors import DataError
+from pillar_core.data import Report, reports, uploads, visitors
+from pillar_core.data.reader import Reading
+from pillar_core.errors import DataError, PillarError
 from pillar_core.fingerprint import fingerprint
-from pillar_core.runs import loading
 from pillar_core.types import Dataset, FeatureSet
 
 FILE = "About a file that is not stored yet."
-MOST_FILES = 8
-"""Of public rows that are looked at on a page."""
+PATHS, _USED = ("upload-path", "upload-candidate-path"), "upload-used"
+MANY_CLASSES, ROWS_A_CLASS = 50, 10
+"""More classes than the first, with fewer rows each than the second, may be numbers to predict."""
+AT_ONCE, BETWEEN = 2.0, 0.5
+"""Seconds that a file may take before the page says how far it is, and how often it does."""
 Maker = tuple[Callable[[], FeatureSet | Dataset], str]
 """What makes public rows when they are kept, and their title."""
 _SHARE, _NONE = "A random share of them is public: ε does not protect it", "None: public rows come from another data set"
@@ -29,15 +33,16 @@ _SHARE, _NONE = "A random share of them is public: ε does not protect it", "Non
 
 @dataclasses.dataclass(frozen=True)
 class File:
-    """What was brought: an upload's bytes, or None and a path (for public rows also a data set's name)."""
+    """What was brought: an upload's bytes and the name that Streamlit gave them, or None and a path (for public rows also a data set)."""
 
     content: bytes | None
     name: str
+    upload_id: str = ""
 
     @functools.cached_property
     def key(self) -> str:
         """Changes when the file does."""
-        return fingerprint(data.state_of(self.name) if self.content is None else self.content, self.name)
+        return self.upload_id or fingerprint(data.state_of(self.name), self.name)
 
     def rows(self) -> FeatureSet | Dataset:
         """The rows, checked.
@@ -47,7 +52,54 @@ class File:
         """
         if self.content is None and self.name in pc.DATASETS:
             return pc.load_dataset(self.name)
-        return loading.read(self.name) if self.content is None else loading.read(self.content, filename=self.name)
+        return self.reading().rows
+
+    def reading(self, as_written: str | None = None) -> Reading:
+        """The file as a process of its own read it, once; the page says how far that is, and offers to stop it.
+
+        as_written: a column of a table that stays text, for which the table is read once more.
+        """
+        read = _reading(self.key, self, as_written)
+        if not read.wait(AT_ONCE):
+            place = st.empty()
+            with place.container():
+                bar = st.progress(0.0, f"Reading {plain.text(Path(self.name).name)} …")
+                st.button("Stop", key=f"stop-{self.key}", on_click=read.stop, icon=":material/stop_circle:", help="The file is not used.")
+            while not read.wait(BETWEEN):  # a click elsewhere draws the page anew, and waits for the same process
+                bar.progress(read.share, f"Reading {plain.text(Path(self.name).name)} …")
+            place.empty()
+        return read
+
+    def report(self, public_fraction: float | None = None) -> Report:
+        """What the file holds, or what is wrong with it."""
+        try:
+            rows = self.rows()
+        except PillarError as error:
+            return reports.refused(error)
+        return reports.described(rows, rows.notes, public_fraction)
+
+
+@memory.of_rows(max_entries=64, of_files=True)
+def _reading(fingerprint_: str, _file: File, as_written: str | None) -> Reading:
+    return Reading(_file.content, _file.name, as_written=as_written)
+
+
+def sent(uploaded: Sequence[Any]) -> list[File]:
+    """The files that Streamlit holds, without those that are in use already."""
+    used = st.session_state.get(_USED, ())
+    return [File(one.getvalue(), one.name, one.file_id) for one in uploaded if one.file_id not in used]
+
+
+def let_go(files: Sequence[File]) -> None:
+    """Forgets files whose rows are kept now: their bytes, and what was read of them. The page asks for others."""
+    memory.forget(memory.FILES)
+    st.session_state[_USED] = st.session_state.get(_USED, frozenset()) | {file.upload_id for file in files}
+    context = get_script_run_ctx(suppress_warning=True)
+    if context is not None and isinstance(context.uploaded_file_mgr, MemoryUploadedFileManager):
+        for file in files:
+            context.uploaded_file_mgr.remove_file(context.session_id, file.upload_id)
+    for path in PATHS:
+        st.session_state[path] = ""
 
 
 def take(private: FeatureSet | Dataset, candidates: list[Maker], name: str, public: str = PART) -> None:
@@ -87,7 +139,7 @@ def verdict(report: Report, *, is_quiet: bool = False) -> None:
             f"{len(report.classes)} classes.",
             icon=":material/check_circle:",
         )
-        if len(report.classes) > MOST_CLASSES and report.n_train < ROWS_A_CLASS * len(report.classes):
+        if len(report.classes) > MANY_CLASSES and report.n_train < ROWS_A_CLASS * len(report.classes):
             st.warning(
                 f"**Are these labels numbers to predict?** {len(report.classes):,} of them stand in {report.n_train:,} rows: under noise "
                 f"nothing is learnt of a class with fewer than {ROWS_A_CLASS} rows. Cut numbers into bins, or join classes.",

@@ -9,12 +9,9 @@ from pages.frame import exports, failures, local, memory, plain, session
 from pages.frame import settings as codec
 from pages.frame.settings import PART, Settings
 from pages.parts.data import brought, kept, wizard
-from pages.parts.data.brought import FILE, MOST_FILES, File
+from pages.parts.data.brought import FILE, File
 from pillar_core import mode
-from pillar_core.data import Report, reports, trial, uploads
-from pillar_core.data.parts import MOST_COLUMNS, TIMES_UNPACKED
-from pillar_core.data.wording import listed
-from pillar_core.errors import PillarError
+from pillar_core.data import reader, uploads
 
 _KINDS = ["npz", "csv", "parquet", "zip"]
 
@@ -24,7 +21,7 @@ def panel(settings: Settings) -> None:
     if mode.binds():
         st.info(f"This is a public server: bringing your own rows is off. {mode.ADVICE}", icon=":material/public:")
         return
-    trial.prepare()
+    reader.prepare()
     _where()
     if codec.is_stored("data", settings.data):
         st.success("**Your rows are the private data** of every page now: **Explore** trains on them.", icon=":material/lock:")
@@ -61,8 +58,8 @@ def _where() -> None:
 def _private_file() -> File | None:
     left, right = st.columns(2)
     hint = (
-        "npz (x_train, y_train, x_test, y_test, classes, persons), csv or parquet (one row per example, a label column, at most "
-        f"{MOST_COLUMNS:,} columns), zip of images. Archives unpack to 32 MiB, or to {TIMES_UNPACKED} times their own size."
+        "npz (x_train, y_train, x_test, y_test, classes, persons), csv or parquet (one row per example, a label column), zip of images. "
+        "Reading may take half of the memory that is free."
     )
     file = left.file_uploader("Private rows: features, a table or images", type=_KINDS, key="upload", help=hint)
     path = right.text_input(
@@ -71,14 +68,12 @@ def _private_file() -> File | None:
         placeholder="/data/my-images",
         help="A folder of images (one subfolder per class, train/ and test/ where there are both), or a zip, npz, csv or parquet file.",
     ).strip()
-    if file is not None:
-        return File(file.getvalue(), file.name)
-    return _on_this_machine(path)
+    return next(iter(brought.sent([file] if file else [])), None) or _on_this_machine(path)
 
 
 def _public_files() -> list[File]:
     left, right = st.columns(2)
-    hint = f"Up to {MOST_FILES} candidates. Of tables the same columns as the private one; the label column may be absent."
+    hint = "Candidates. Of tables the same columns as the private one; the label column may be absent."
     files = left.file_uploader("Public rows, if you have any", type=_KINDS, accept_multiple_files=True, key="upload-candidates", help=hint)
     path = right.text_input(
         "Or their path, or the name of a data set",
@@ -87,12 +82,7 @@ def _public_files() -> list[File]:
         help="As above; or a data set of the app by name, `torchvision:` and `hub:` among them.",
     ).strip()
     named = File(None, path) if path in pc.DATASETS else _on_this_machine(path)
-    taken = [File(file.getvalue(), file.name) for file in files[:MOST_FILES]] + ([named] if named is not None else [])
-    beyond = [file.name for file in files[MOST_FILES:]] + [file.name for file in taken[MOST_FILES:]]
-    if beyond:
-        said = f"At most {MOST_FILES} public files are looked at together. Left out: {listed(beyond)}."
-        st.warning(plain.text(said), icon=":material/block:")
-    return taken[:MOST_FILES]
+    return [*brought.sent(files), *([named] if named is not None else [])]
 
 
 def _on_this_machine(path: str) -> File | None:
@@ -107,7 +97,7 @@ def _judge(private: File, public: list[File], settings: Settings) -> None:
         if private.content is not None and file.content == private.content:
             st.warning(f"{plain.text(file.name)} is the private file itself: choose another file as public.", icon=":material/block:")
     public = [file for file in public if private.content is None or file.content != private.content]
-    report, is_table = _report(private.key, None, private), Path(private.name).suffix.lower() in wizard.SUFFIXES
+    report, is_table = private.report(), Path(private.name).suffix.lower() in reader.TABLES
     asks = is_table and (not report.ok or bool(public) or wizard.has_questions(private))
     if is_table and not asks:
         hint = "Say which column names them, and how many rows of each are used: ε then protects a person."
@@ -117,8 +107,8 @@ def _judge(private: File, public: list[File], settings: Settings) -> None:
         brought.listed(report.problems)
     elif not report.ok or not asks:
         brought.verdict(report)
-    if not report.ok and private.content is None:
-        hint = "After a change far down in a large folder: the page itself looks at the first files alone."
+    if not report.ok:
+        hint = "After it was stopped, or after a change far down in a large folder: the page itself looks at the first files alone."
         st.button("Check again", icon=":material/replay:", key="upload-check", on_click=memory.forget, args=(memory.FILES,), help=hint)
     if asks:
         wizard.panel(private, public, settings)
@@ -126,12 +116,12 @@ def _judge(private: File, public: list[File], settings: Settings) -> None:
         return
     candidates = _candidates(public, report.is_images, report.dims)
     for file in candidates:
-        brought.doubt_roles(report, _report(file.key, None, file), file.name)
+        brought.doubt_roles(report, file.report(), file.name)
     choice: str | None = PART
     if not candidates:
         choice = _public_rows(report.is_images, report.dims)
         if choice is not None:
-            report = _report(private.key, settings.public_fraction if choice == PART else None, private)
+            report = private.report(settings.public_fraction if choice == PART else None)
             brought.verdict(report, is_quiet=True)
     if report.ok and choice is not None:
         brought.consequence(report.notes[0], is_shared=choice == PART and not candidates)
@@ -145,7 +135,7 @@ def _candidates(public: list[File], is_images: bool, dims: tuple[int, ...]) -> l
     """The public files that fit private rows of such a shape; for others the reason is said."""
     fitting = []
     for file in public:
-        report = _report(file.key, None, file)
+        report = file.report()
         if not report.ok:
             why = report.problems[0]
         elif report.is_images != is_images:
@@ -165,7 +155,7 @@ def _candidates(public: list[File], is_images: bool, dims: tuple[int, ...]) -> l
 def _judge_public(public: list[File], settings: Settings) -> None:
     """Public rows alone: kept beside the private data that the settings name."""
     own = uploads.card(settings.data)
-    one = [_report(file.key, None, file) for file in public]
+    one = [file.report() for file in public]
     is_images = own.kind == uploads.IMAGES if own else one[0].is_images
     fitting = _candidates(public, is_images, own.shape if own else one[0].dims)
     hint = "Stores them in the cache; the first becomes the public data of every page."
@@ -182,19 +172,10 @@ def _public_rows(is_images: bool, dims: tuple[int, ...]) -> str | None:
     return brought.other_public(is_images=is_images, dims=dims)
 
 
-@memory.of_rows(max_entries=16, show_spinner="Checking the file …", of_files=True)
-def _report(fingerprint_: str, public_fraction: float | None, _file: File) -> Report:
-    if _file.content is None and _file.name in pc.DATASETS:
-        try:
-            return reports.described(_file.rows(), (), None)
-        except PillarError as problem:
-            return Report(ok=False, problems=(str(problem),))
-    return trial.dry_run(_file.content, _file.name, public_fraction=public_fraction)
-
-
 def _keep(private: File, candidates: list[File], public: str) -> None:
     with failures.noted("The rows could not be stored"):
         brought.take(private.rows(), [(file.rows, file.name) for file in candidates], private.name, public)
+        brought.let_go([private, *candidates])
 
 
 def _keep_public(files: list[File]) -> None:
@@ -202,6 +183,7 @@ def _keep_public(files: list[File]) -> None:
         own = uploads.load(session.current().data) if uploads.is_name(session.current().data) else None
         names = [brought.kept_public(file.rows(), file.name, own) for file in files]
         session.change(public=names[0])
+        brought.let_go(files)
 
 
 def _take_settings(content: bytes) -> None:

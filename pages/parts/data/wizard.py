@@ -2,7 +2,6 @@
 
 import dataclasses
 import functools
-import io
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
@@ -15,14 +14,13 @@ from pages.frame.settings import PART, Settings
 from pages.parts.data import brought
 from pages.parts.data.brought import FILE, File, Maker
 from pillar_core.arrays import Array
-from pillar_core.data import encoding, files, persons, reports, trial, uploads
+from pillar_core.data import encoding, files, persons, reports, room, uploads
 from pillar_core.data.encoding import Column, Recipe
-from pillar_core.data.parts import COLUMNS_SEEN, opened
-from pillar_core.data.tables import frame_of, label_column, taken, without_row_numbers
+from pillar_core.data.parts import COLUMNS_SEEN
+from pillar_core.data.tables import label_column, taken, without_row_numbers
 from pillar_core.errors import DataError
 from pillar_core.types import FeatureSet, Unit
 
-SUFFIXES = (".csv", ".parquet")
 MOST_OF_A_PERSON = 16
 T = TypeVar("T")
 Tables = tuple[Any, list[tuple[Callable[[], Any], str]]]
@@ -46,14 +44,14 @@ class Asked:
 
     def unnamed(self) -> list[str]:
         """The public files that do not name the person of every row, where persons are asked for."""
-        return [file.name for file in self.public if self.person is not None and not _told(_named(file.key, file, self.person))[1]]
+        return [file.name for file in self.public if self.person is not None and not _told(_named(file.key, _table(file, self.person), self.person))[1]]
 
     def tables(self) -> Tables:
         """The tables, of whose private one the rows are left that may be used."""
         frame = _table(self.private, self.person)
         if self.person is not None:
-            theirs = frozenset().union(*(_told(_named(file.key, file, self.person))[0] for file in self.public))
-            whose = _told(_whose(self.private.key, self.private, self.person))
+            theirs = frozenset().union(*(_told(_named(file.key, _table(file, self.person), self.person))[0] for file in self.public))
+            whose = _told(_whose(self.private.key, frame, self.person))
             frame = persons.first_rows(frame, self.person, whose, most=self.most, theirs=theirs)
         if self.share is None:
             return frame, [(functools.partial(_table, file, self.person), file.name) for file in self.public]
@@ -63,6 +61,7 @@ class Asked:
     def rows(self, tables: Tables, columns: tuple[Column, ...], recipe: Recipe) -> tuple[FeatureSet, list[Maker]]:
         """The private rows as numbers, and what makes those of each public table."""
         frame, sources = tables
+        room.need("One number for each category takes", 8 * len(frame) * encoding.width(columns, recipe), room.granted())
         parts = encoding.private_parts(frame, columns, recipe, person=self.person, most=self.most)
         parts = dataclasses.replace(parts, caveats=() if sources else (COLUMNS_SEEN,))
         private, unnamed = files.checked_features(parts, name=Path(self.private.name).stem), self.unnamed()
@@ -143,15 +142,19 @@ def is_readable(private: File) -> bool:
 
 def has_questions(private: File) -> bool:
     """Whether a table holds columns other than numbers, or one that names persons with several rows."""
-    frame = _table(private, None)
-    return persons.person_column(frame) is not None or any(
-        one.kind != encoding.NUMBERS for one in encoding.columns_of(frame, label_column(frame, taken(frame, ("split",))))
-    )
+    return _has_questions(private.key, _table(private, None))
+
+
+@memory.of_rows(max_entries=4, of_files=True)
+def _has_questions(fingerprint_: str, _frame: Any) -> bool:
+    columns = encoding.columns_of(_frame, label_column(_frame, taken(_frame, ("split",))))
+    return persons.person_column(_frame) is not None or any(one.kind != encoding.NUMBERS for one in columns)
 
 
 def _keep(asked: Asked, columns: tuple[Column, ...], recipe: Recipe, public: str) -> None:
     with failures.noted("The rows could not be stored"):
         brought.take(*asked.rows(asked.tables(), columns, recipe), asked.private.name, public)
+        brought.let_go([asked.private, *asked.public])
 
 
 def _label(frame: Any) -> str | None:
@@ -244,29 +247,19 @@ def _numbers(text: str) -> list[float]:
         return []
 
 
-@memory.of_rows(max_entries=8, show_spinner="Reading the table …", of_files=True)
-def _frame(fingerprint_: str, _file: File, person: str | None = None) -> Any:
-    """The table, the names of persons as they are written."""
-    ending = Path(_file.name).suffix.lower()
-    if ending not in SUFFIXES:
-        raise DataError(f"{Path(_file.name).name} is no table: beside a private table, public rows must be csv or parquet files, too.")
-    trial.check_table(_file.content, _file.name)
-    content = io.BytesIO(_file.content) if _file.content is not None else opened(_file.name)
-    return without_row_numbers(frame_of(content, ending, as_written=person), [])
-
-
 def _table(file: File, person: str | None) -> Any:
-    return _frame(file.key, file, person)
+    """The table, the names of persons as they are written."""
+    return without_row_numbers(file.reading(person).table, [])
 
 
 @memory.of_rows(max_entries=4, show_spinner="Reading the names …", of_files=True)
-def _whose(fingerprint_: str, _file: File, person: str) -> tuple[Array, Array] | DataError:
-    return _kept(persons.names_of_persons, _table(_file, person)[person])
+def _whose(fingerprint_: str, _frame: Any, person: str) -> tuple[Array, Array] | DataError:
+    return _kept(persons.names_of_persons, _frame[person])
 
 
 @memory.of_rows(max_entries=8, show_spinner="Reading the names …", of_files=True)
-def _named(fingerprint_: str, _file: File, person: str) -> tuple[frozenset[str], bool] | DataError:
-    return _kept(persons.named_in, _table(_file, person), person)
+def _named(fingerprint_: str, _frame: Any, person: str) -> tuple[frozenset[str], bool] | DataError:
+    return _kept(persons.named_in, _frame, person)
 
 
 def _kept(read: Callable[..., T], *given: Any) -> T | DataError:

@@ -13,8 +13,6 @@ from pillar_core.errors import DataError
 from pillar_core.types import Dataset
 
 FEWEST = 2
-MOST_AHEAD = 100
-"""So many more broken files than good ones so far, and the rest is not opened."""
 
 
 def load_candidate(source: str | Path | bytes, *, filename: str = "") -> Dataset:
@@ -49,21 +47,12 @@ def _loose_images(source: str | Path | bytes, name: str) -> Parts | None:
         pictures = [member.picture for member in members if member.is_image]
         good: list[decoding.Picture] = []
         broken: list[decoding.Picture] = []
-        formats: list[decoding.PixelFormat | None] = []
-        ahead = 0
         for picture in pictures:
-            formats.append(decoding.format_of(picture))
-            ahead += 1 if formats[-1] is None else -1
-            if ahead > MOST_AHEAD:
-                return None
-        decoding.check_pixels(pictures, formats)
-        for picture, pixel_format in zip(pictures, formats, strict=True):
+            pixel_format = decoding.format_of(picture)
             (good if pixel_format and decoding.pixels(picture, pixel_format) is not None else broken).append(picture)
-            if len(broken) > len(good) + MOST_AHEAD:
-                return None
         if len(good) < FEWEST or len(broken) > len(good):
             return None
-        pixel_format, notes, caveats = decoding.common([one for one in decoding.pixel_formats(good) if one is not None], len(good))
-        rows = decoding.decoded([good], pixel_format, key=None).rows[0]
+        shared, notes, caveats = decoding.common([one for one in decoding.pixel_formats(good) if one is not None], len(good))
+        rows = decoding.decoded([good], shared, key=None).rows[0]
     skipped = (f"{len(broken)} files do not decode and were skipped: {listed([picture.path for picture in broken])}.",) if broken else ()
     return Parts(rows, notes=("Taken without labels.", *notes, *skipped), caveats=caveats)

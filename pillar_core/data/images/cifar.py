@@ -21,7 +21,6 @@ from pillar_core.errors import DataError
 from pillar_core.registry import facts
 
 PIXELS = 32 * 32 * 3
-LARGEST_FILE = 2**30
 
 
 @dataclasses.dataclass(frozen=True)
@@ -121,8 +120,6 @@ class _Reader(pickle.Unpickler):
 
 
 def _unpickled(path: Path) -> dict[str, Any]:
-    if path.stat().st_size > LARGEST_FILE:
-        raise ValueError(f"{path.name} is larger than {LARGEST_FILE // 2**20} MiB, no batch of images")
     with path.open("rb") as file:
         content = _Reader(file, encoding="latin1").load()
     if not isinstance(content, dict):

@@ -9,12 +9,11 @@ import contextlib
 import dataclasses
 import itertools
 import lzma
-import math
 import os
 import struct
 import zipfile
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -22,37 +21,43 @@ import numpy as np
 
 from pillar_core import store
 from pillar_core.arrays import Array
-from pillar_core.data import scratch
-from pillar_core.data.parts import COLOUR_SEEN, SIZE_SEEN, check_unpacked
+from pillar_core.data import room, scratch
+from pillar_core.data.parts import COLOUR_SEEN, RANGE_SEEN, SIZE_SEEN
 from pillar_core.data.wording import listed
 from pillar_core.errors import DataError, StoreError
+from pillar_core.types import Progress, unwatched
 
-VERSION = 1
+VERSION = 2
 SHORTER_SIDE = 256
-LARGEST_PIXELS = 50_000_000
 UNREADABLE_LIMIT = 0.01
 THREADS, AT_ONCE = min(4, os.cpu_count() or 1), 256
 _OF_ARCHIVES = (zipfile.BadZipFile, zlib.error, lzma.LZMAError)
 UNREADABLE = (OSError, ValueError, SyntaxError, EOFError, IndexError, struct.error, NotImplementedError, *_OF_ARCHIVES)
-GREY, DEEP_GREY, TOO_DEEP = ("1", "L", "LA"), ("I;16", "I;16B", "I;16L"), ("I", "F")
+GREY, DEEP_GREY = ("1", "L", "LA"), ("I;16", "I;16B", "I;16L", "I", "F")
+ENDS = (1, 255, 4095, 65535)
+"""Where the range of deep grey may end: shares, and pixels of 8, 12 and 16 bits."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Picture:
-    """One image: its path for people, what opens it (a lazily decoded Pillow image, or one of `UNREADABLE`), and its bytes in a zip."""
+    """One image: its path for people, and what opens it (a lazily decoded Pillow image, or one of `UNREADABLE`)."""
 
     path: PurePosixPath
     open: Callable[[], contextlib.AbstractContextManager[Any]]
-    packed: float = math.inf
 
 
 @dataclasses.dataclass(frozen=True)
 class PixelFormat:
-    """Height, width and whether it has colours: what a file's header says of an image, or what all rows of a set share."""
+    """Height, width and whether it has colours: what a file's header says of an image, or what all rows of a set share.
+
+    `low` … `high`: the values of deep grey, of more than 8 bits or of real numbers, that become 0 … 255.
+    """
 
     height: int
     width: int
     colour: bool
+    low: float = 0.0
+    high: float = 0.0
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -61,7 +66,8 @@ class PixelFormat:
 
     def __str__(self) -> str:
         """Part of the key of decoded rows: it stays, whatever the class is called."""
-        return f"Look(height={self.height}, width={self.width}, colour={self.colour})"
+        deep = f", low={self.low}, high={self.high}" if self.high else ""
+        return f"Look(height={self.height}, width={self.width}, colour={self.colour}{deep})"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -75,10 +81,10 @@ class Decoded:
 
 
 def pixel_formats(pictures: Sequence[Picture]) -> list[PixelFormat | None]:
-    """What the headers say; None for a file that is no image, too large or damaged.
+    """What the headers say; None for a file that is no image, or damaged.
 
     Raises:
-        DataError: more than 1 % of the files are; the rest is not opened.
+        DataError: more than 1 % of the files are; the rest is not opened. Or one image takes more memory than there is.
     """
     formats: list[PixelFormat | None] = []
     bad: list[PurePosixPath] = []
@@ -88,23 +94,13 @@ def pixel_formats(pictures: Sequence[Picture]) -> list[PixelFormat | None]:
             formats += pool.map(format_of, batch)
             bad += [picture.path for picture, pixel_format in zip(batch, formats[start:], strict=True) if pixel_format is None]
             _refuse_many(bad, len(formats), len(pictures))
-    check_pixels(pictures, formats)
+    largest = max((one.height * one.width for one in formats if one), default=0)
+    room.need(f"Images of {largest / 1e6:,.0f} million pixels, {THREADS} at a time, take", 8 * THREADS * largest)
     return formats
 
 
-def check_pixels(pictures: Sequence[Picture], formats: Iterable[PixelFormat | None]) -> None:
-    """Refuses images of a zip, of these `formats`, whose pixels are far more than its bytes.
-
-    Raises:
-        DataError: they are.
-    """
-    packed = sum(picture.packed for picture in pictures)
-    if packed < math.inf:
-        check_unpacked("the images of the zip", sum(math.prod(one.shape) for one in formats if one), int(packed), most=math.inf)
-
-
 def common(readable: Sequence[PixelFormat], n: int) -> tuple[PixelFormat, tuple[str, ...], tuple[str, ...]]:
-    """The format that all `n` rows will share, a note on it, and what of it hangs on images that differ.
+    """The format that all `n` rows will share, notes on it, and what of it the rows themselves decided.
 
     Images of one size keep it where the rows fit into memory. Otherwise it is the median size, the shorter side at most 256
     pixels. Colour wherever one image has it.
@@ -113,40 +109,52 @@ def common(readable: Sequence[PixelFormat], n: int) -> tuple[PixelFormat, tuple[
     colour = any(pixel_format.colour for pixel_format in readable)
     same = bool((sizes == sizes[0]).all())
     height, width = (int(side) for side in (sizes[0] if same else np.median(sizes, axis=0)))
-    shared = PixelFormat(height, width, colour)
+    low, high = _range(readable)
+    shared = PixelFormat(height, width, colour, low, high)
+    grey = (f"Grey from {low:g} to {high:g} became 0 to 255.",) if high else ()
     caveats = () if all(one.colour == colour for one in readable) else (COLOUR_SEEN,)
+    caveats += (RANGE_SEEN,) if high else ()
     if same and not scratch.is_large((n, *shared.shape)):
-        return shared, (), caveats
+        return shared, grey, caveats
     scale = min(1.0, SHORTER_SIDE / min(height, width))
-    target = PixelFormat(max(1, round(scale * height)), max(1, round(scale * width)), colour)
+    target = dataclasses.replace(shared, height=max(1, round(scale * height)), width=max(1, round(scale * width)))
     if same and target == shared:
-        return shared, (), caveats
+        return shared, grey, caveats
     why = f"Images of {height} × {width} pixels" if same else "Images of different sizes"
-    said = (f"{why} were resized to {target.height} × {target.width} pixels.",)
+    said = (f"{why} were resized to {target.height} × {target.width} pixels.", *grey)
     return target, said, caveats if same else (SIZE_SEEN, *caveats)
 
 
-def decoded(parts: Sequence[Sequence[Picture]], pixel_format: PixelFormat, *, key: str | None) -> Decoded:
+def _range(readable: Sequence[PixelFormat]) -> tuple[float, float]:
+    """Which values of deep grey become 0 … 255 in every row; two zeros where no image has any."""
+    if not any(one.high for one in readable):
+        return 0.0, 0.0
+    low, high = min(one.low for one in readable), max(one.high for one in readable)
+    return low, high if low else next((float(end) for end in ENDS if high <= end), high)
+
+
+def decoded(parts: Sequence[Sequence[Picture]], pixel_format: PixelFormat, *, key: str | None, progress: Progress = unwatched) -> Decoded:
     """The rows of each part, all in one format; files whose pixels do not decode are left out, named and counted.
 
     Args:
         key: names the content in the store, for rows too many for memory; None keeps them until the process ends.
 
     Raises:
-        DataError: more than 1 % of the files do not decode, or rows of a zip are far more than its bytes.
+        DataError: more than 1 % of the files do not decode.
         StoreError: no room on the disk of the cache.
     """
-    check_pixels([picture for part in parts for picture in part], [pixel_format] * sum(map(len, parts)))
-    is_large = scratch.is_large((sum(map(len, parts)), *pixel_format.shape))
+    n = sum(map(len, parts))
+    count = itertools.count(1)
+    is_large = scratch.is_large((n, *pixel_format.shape))
     name = None if key is None or not is_large else key
     pairs = None if name is None else _stored(name, len(parts))
     is_new = pairs is None
-    pairs = pairs or [_decoded(part, pixel_format, is_large) for part in parts]
+    pairs = pairs or [_decoded(part, pixel_format, is_large, lambda: progress(next(count), n)) for part in parts]
     skipped = tuple(
         picture.path for part, (_, keep) in zip(parts, pairs, strict=True) for picture, good in zip(part, keep, strict=True) if not good
     )
     if is_new:
-        _refuse_many(skipped, sum(map(len, parts)), sum(map(len, parts)))
+        _refuse_many(skipped, n, n)
         pairs, name = _kept(name, pairs)
     rows, keep = zip(*pairs, strict=True)
     return Decoded(rows, keep, skipped, () if name is None else (name,))
@@ -166,47 +174,50 @@ def _refuse_many(bad: Sequence[PurePosixPath], seen: int, n: int) -> None:
 
 
 def format_of(picture: Picture) -> PixelFormat | None:
-    """What the header says; None for a file that is no image, too large or damaged."""
-    from PIL import Image
-
+    """What the header says, and of deep grey its values; None for a file that is no image, or damaged."""
     try:
         with picture.open() as image:
-            if image.width * image.height > LARGEST_PIXELS or image.mode in TOO_DEEP:
-                return None
-            return PixelFormat(image.height, image.width, image.mode not in (*GREY, *DEEP_GREY))
-    except (*UNREADABLE, Image.DecompressionBombError, Image.DecompressionBombWarning):
+            size = (image.height, image.width)
+            if image.mode in DEEP_GREY:
+                values = np.nan_to_num(np.asarray(image, dtype=np.float64))
+                return PixelFormat(*size, False, min(float(values.min()), 0.0), max(float(values.max()), 1.0))
+            return PixelFormat(*size, image.mode not in GREY)
+    except UNREADABLE:
         return None
 
 
 def pixels(picture: Picture, pixel_format: PixelFormat) -> Array | None:
-    """(h, w[, 3]) uint8 pixels in this format, None where the file does not decode. 16-bit grey keeps its upper eight bits."""
+    """(h, w[, 3]) uint8 pixels in this format, None where the file does not decode. A JPEG is read at the size that is wanted, or above."""
     from PIL import Image
 
     try:
         with picture.open() as image:
-            if image.mode in DEEP_GREY:
-                image = Image.fromarray((np.asarray(image).astype(np.uint16) >> 8).astype(np.uint8))
-            pixels = image.convert("RGB" if pixel_format.colour else "L")
             size = (pixel_format.width, pixel_format.height)
+            image.draft(None, size)
+            if image.mode in DEEP_GREY:
+                values = np.nan_to_num(np.asarray(image, dtype=np.float64)) - pixel_format.low
+                image = Image.fromarray(np.clip(np.rint(values * 255 / (pixel_format.high - pixel_format.low)), 0, 255).astype(np.uint8))
+            pixels = image.convert("RGB" if pixel_format.colour else "L")
             return np.asarray(pixels if pixels.size == size else pixels.resize(size))
-    except (*UNREADABLE, Image.DecompressionBombError, Image.DecompressionBombWarning):
+    except UNREADABLE:
         return None
 
 
-def _decoded(part: Sequence[Picture], pixel_format: PixelFormat, is_large: bool) -> tuple[Array, Array]:
+def _decoded(part: Sequence[Picture], pixel_format: PixelFormat, is_large: bool, tell: Callable[[], None]) -> tuple[Array, Array]:
     keep = np.zeros(len(part), dtype=bool)
     if is_large:
-        pieces = (np.ascontiguousarray(row).data for row in _good(part, pixel_format, keep))
+        pieces = (np.ascontiguousarray(row).data for row in _good(part, pixel_format, keep, tell))
         return scratch.on_disk(pieces, np.uint8, (-1, *pixel_format.shape)), keep
-    return np.fromiter(_good(part, pixel_format, keep), np.dtype((np.uint8, pixel_format.shape))), keep
+    return np.fromiter(_good(part, pixel_format, keep, tell), np.dtype((np.uint8, pixel_format.shape))), keep
 
 
-def _good(part: Sequence[Picture], pixel_format: PixelFormat, keep: Array) -> Iterator[Array]:
+def _good(part: Sequence[Picture], pixel_format: PixelFormat, keep: Array, tell: Callable[[], None]) -> Iterator[Array]:
     """The rows that decode, in order; sets `keep` where one does. A few threads, a few hundred images in memory."""
     numbers = iter(range(len(part)))
     with concurrent.futures.ThreadPoolExecutor(THREADS) as pool:
         while batch := list(itertools.islice(numbers, AT_ONCE)):
             for number, row in zip(batch, pool.map(lambda number: pixels(part[number], pixel_format), batch), strict=True):
+                tell()
                 if row is not None:
                     keep[number] = True
                     yield row

@@ -16,7 +16,7 @@ from pillar_core.data.parts import Parts, opened, place_of
 from pillar_core.data.persons import persons_of
 from pillar_core.data.wording import listed
 from pillar_core.errors import DataError
-from pillar_core.types import Dataset
+from pillar_core.types import Dataset, Progress, unwatched
 
 SET_APART = "There are no test images of their own: a stratified fifth became the test rows (the same fifth every time)."
 
@@ -34,24 +34,26 @@ def load_images(path: str | Path) -> Dataset:
     return read_images(path)
 
 
-def read_images(source: str | Path | bytes, *, filename: str = "") -> Dataset:
-    """`load_images` for a path or for uploaded bytes, whose `filename` then says the format."""
+def read_images(source: str | Path | bytes, *, filename: str = "", progress: Progress = unwatched) -> Dataset:
+    """`load_images` for a path or for uploaded bytes, whose `filename` then says the format; `progress` counts images."""
     name = filename or ("" if isinstance(source, bytes) else str(source))
     if name.lower().endswith(".npz"):
         return checked_images(read_npz(opened(source)), name=Path(name).stem)
     known = None if isinstance(source, bytes) else layouts.recognised(place_of(source))
     if known is not None:
-        return built(layouts.read(*known), name=Path(name).stem)
+        return built(layouts.read(*known), name=Path(name).stem, progress=progress)
     with folders.listing(source, filename=name) as members:
-        return assembled(folders.arranged(members), name=Path(name).stem)
+        return assembled(folders.arranged(members), name=Path(name).stem, progress=progress)
 
 
-def built(content: Parts | Layout, *, name: str, seed: int = 0) -> Dataset:
+def built(content: Parts | Layout, *, name: str, seed: int = 0, progress: Progress = unwatched) -> Dataset:
     """The dataset of what a layout reader found: arrays, or image files still to decode."""
-    return assembled(content, name=name, seed=seed) if isinstance(content, Layout) else checked_images(content, name=name, seed=seed)
+    if isinstance(content, Layout):
+        return assembled(content, name=name, seed=seed, progress=progress)
+    return checked_images(content, name=name, seed=seed)
 
 
-def assembled(layout: Layout, *, name: str, seed: int = 0) -> Dataset:
+def assembled(layout: Layout, *, name: str, seed: int = 0, progress: Progress = unwatched) -> Dataset:
     """The images of a layout, decoded to one size; without test images of their own, a stratified fifth by `seed`.
 
     Call it while the files are open: see `folders.listing`.
@@ -69,7 +71,7 @@ def assembled(layout: Layout, *, name: str, seed: int = 0) -> Dataset:
     train, test, notes = _sides(members, seed, is_of_persons=layout.rows_per_person is not None)
     pixel_format, more, caveats = decoding.common([pixel_format for pixel_format in formats if pixel_format is not None], len(members))
     key = folders.content_key([*train, *test], f"{pixel_format} {decoding.VERSION}")
-    done = decoding.decoded([[member.picture for member in part] for part in (train, test)], pixel_format, key=key)
+    done = decoding.decoded([[member.picture for member in part] for part in (train, test)], pixel_format, key=key, progress=progress)
     skipped = sorted([*bad, *done.skipped])
     if skipped:
         notes = (*notes, f"{len(skipped)} files do not decode and were skipped: {listed(skipped)}.")

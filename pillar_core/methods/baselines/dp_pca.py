@@ -29,7 +29,6 @@ from pillar_core.methods.method import METHODS, Method, Plan, Run, said_of, toge
 from pillar_core.methods.parts import descent, rules
 from pillar_core.methods.parts.fields import own
 from pillar_core.methods.public_subspace.pillar import PillarSettings
-from pillar_core.numerics import check_square
 from pillar_core.rng import Streams
 from pillar_core.splits import Transform, View
 from pillar_core.threads import threads_for
@@ -92,7 +91,6 @@ def resolve_hyperparameters(settings: DpPcaSettings, facts: PublicFacts) -> Plan
 
 def second_moment(view: View, transform: Transform) -> "torch.Tensor":
     """(d, d) float64 Σ u uᵀ over private rows mapped by `transform` and clipped to norm 1, chunk by chunk."""
-    check_square(view.facts.d)
     ids = np.arange(len(view.x)) if view.rows is None else view.rows
     total = torch.zeros((view.facts.d, view.facts.d), dtype=torch.float64)
     with threads_for(CHUNK_ROWS * view.facts.d**2):

@@ -25,7 +25,6 @@ from pillar_core.mechanisms import GaussianMechanism
 from pillar_core.methods.closed_form.pillar_one_shot import class_sums
 from pillar_core.methods.method import METHODS, Method, Run, said_of, together
 from pillar_core.methods.parts.fields import own
-from pillar_core.numerics import check_square
 from pillar_core.splits import View
 from pillar_core.types import PublicFacts, PublicUse, TrainResult
 
@@ -52,7 +51,6 @@ def cost(settings: DpLsSettings, facts: PublicFacts) -> DpEvent:
 
 def second_moment(z_public: Array, n_private: int) -> Array:
     """(d, d) float64 N times the mean of u uᵀ over public rows z_public (m, d)."""
-    check_square(z_public.shape[1])
     rows = z_public.astype(np.float64)
     moment: Array = rows.T @ rows * (n_private / len(rows))
     return moment

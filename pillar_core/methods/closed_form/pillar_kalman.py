@@ -41,7 +41,6 @@ from pillar_core.memo import Memo
 from pillar_core.methods.method import METHODS, Method, Plan, Run, said_of, together
 from pillar_core.methods.parts import rules
 from pillar_core.methods.parts.fields import filled, own
-from pillar_core.numerics import check_square
 from pillar_core.rng import Stream
 from pillar_core.splits import Transform, View, has_units, public_basis
 from pillar_core.types import PrivacyBudget, Provenance, PublicFacts, PublicUse, TrainResult
@@ -254,7 +253,6 @@ def expected_curvature(features: Features, head: Array, clip: float, n_private: 
 
 def labelled_start(public: Array, labels: Array, n_classes: int, precision: float) -> tuple[Array, Array]:
     """(head (K′, C), precision of each of its rows (K′,)) that labelled public rows give under the prior."""
-    check_square(public.shape[1])
     covariance = np.linalg.inv(public.T @ public / n_classes + precision * np.eye(public.shape[1]))
     return covariance @ public.T @ (np.eye(n_classes)[labels] - 1.0 / n_classes), 1.0 / np.diag(covariance)
 
@@ -262,7 +260,6 @@ def labelled_start(public: Array, labels: Array, n_classes: int, precision: floa
 def distilled(head: Array, public: Array, weight: float, labels: Array | None) -> Array:
     """(K′, C) the head moved by `weight` towards the ridge fit, at its own scale, of the public rows' labels or else of its own class
     shares on them."""
-    check_square(public.shape[1])
     logits = public @ head
     logits -= logits.mean(axis=1, keepdims=True)
     shares = softmax(logits) if labels is None else np.eye(head.shape[1])[labels]

@@ -44,8 +44,8 @@ AUDIT_ROWS = 120
 """An audit's trials take this many private rows: a claim holds for any data, so for fewer rows too."""
 CANARY_LENGTH = 10.0
 FEWEST_PILOT = 50
-CHUNK_FLOATS, MOST_FLOATS = 1 << 24, 1 << 25
-"""Numbers released by the trials that are held at once, 64 MB, and those of one array of any attack or audit."""
+CHUNK_FLOATS = 1 << 24
+"""Numbers released by the trials that are held at once, 64 MB."""
 WEIGHTS_TOLERANCE = 1e-3
 SIGNIFICANCE = 0.05
 NOISE_RUNS, NOISE_SIGNIFICANCE = 100, 1e-8
@@ -148,8 +148,7 @@ def shadow_attacks(
     one = descent_run(asked, split)
     transform = trained(one)[1].transform
     heads, classes = count + targets, one.view.facts.n_classes
-    fitting(1, heads * size_of_head(one))
-    x, y = _pool(split, fitting(pool, heads * classes, fewest=2), asked.seed)
+    x, y = _pool(split, pool, asked.seed)
     rows = HeadRows.of(transform(x), y)
     stream = rng.stream(asked.seed, "shadow heads")
     included = shadows.halves(heads, len(y), stream)
@@ -211,7 +210,7 @@ def _seeds(seed: int | None, runs: int, *, world: int) -> list[int | None]:
 
 def _at_once(one: Solved) -> int:
     each = plan_of(one).steps * size_of_head(one)
-    return max(fitting(16, each), CHUNK_FLOATS // each)
+    return max(1, CHUNK_FLOATS // each)
 
 
 def canary_worlds(one: Solved, *, runs: int, seed: int | None) -> list[Array]:
@@ -237,21 +236,6 @@ def supports(method: str) -> str:
     if not METHODS[method].is_head_descent:
         return f"{METHODS[method].title} is no full-batch descent on one linear head, so its releases do not give its steps back"
     return ""
-
-
-def fitting(most: int, each: int, *, fewest: int = 1) -> int:
-    """At most `most`, as many as can be held at once when each takes so many numbers.
-
-    Raises:
-        UnsupportedError: fewer than `fewest`.
-    """
-    fits = min(most, MOST_FLOATS // each)
-    if fits < fewest:
-        raise UnsupportedError(
-            f"this evidence would hold {fewest * each:,} numbers at once, at most {MOST_FLOATS:,}: choose what projects the features, or "
-            "fewer classes."
-        )
-    return fits
 
 
 def size_of_head(one: Solved) -> int:
@@ -289,7 +273,6 @@ def linear_head(one: Solved, result: TrainResult) -> LinearClassifier:
 
 def trained(one: Solved) -> "tuple[torch.Tensor, LinearClassifier]":
     """The releases (T, C, k + bias) of the run with its own seed, and its classifier, which they must give back."""
-    fitting(1, plan_of(one).steps * size_of_head(one))
     tape = ReleaseTape()
     classifier = linear_head(one, one.method.fit(one.settings, one.view, one.streams(one.seed), Ledger(tape)))
     released = torch.stack(tape.released)

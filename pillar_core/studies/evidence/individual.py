@@ -80,7 +80,6 @@ def _descent(one: Solved) -> tuple[Array, Array]:
 def _mixed(one: Solved) -> tuple[Array, Array]:
     """AdaMix: its step goes over the released sums again; the final weights must be the classifier's."""
     tape, settings, view = ReleaseTape(), one.settings, one.view
-    evidence.fitting(1, settings.steps * view.facts.n_classes * view.facts.d)
     classifier = one.method.fit(settings, view, one.streams(one.seed), Ledger(tape)).classifier
     prepared = view.prepare(standardise=settings.standardise, centre=settings.centre, normalise=settings.normalise)
     rows, directions = HeadRows.of(prepared.z, view.y), adamix.public_directions([settings], view)

@@ -50,7 +50,7 @@ class OneRunAudit:
 def one_run_audit(
     asked: RunSpec, split: SemiPrivateSplit, *, canaries: int = CANARIES, significance: float = evidence.SIGNIFICANCE
 ) -> OneRunAudit:
-    """Trains the learner once with `canaries` coins, fewer of very wide rows; bounds its ε from below, at `significance` for both.
+    """Trains the learner once with `canaries` coins; bounds its ε from below, at `significance` for both.
 
     Raises:
         UnsupportedError: a learner that is no full-batch descent, or a run without noise. SettingError: fewer than 10 canaries.
@@ -60,8 +60,6 @@ def one_run_audit(
     one = evidence.descent_run(asked, split)
     if evidence.plan_of(one).noise_multiplier == 0:
         raise UnsupportedError("a run without noise claims nothing that could be tested: lower ε.")
-    canaries = evidence.fitting(canaries, max(evidence.size_of_head(one), one.view.facts.d), fewest=10)
-    evidence.fitting(1, evidence.plan_of(one).steps * evidence.size_of_head(one))
     stream, epsilon, delta = rng.stream(asked.seed, "one-run audit"), one.guarantee.epsilon.upper, one.guarantee.delta
     coins = stream.random(canaries) < 0.5
     estimates = _estimates(one, coins, stream)

@@ -14,7 +14,7 @@ import pandas as pd
 
 from pillar_core import data, mode, screening, store
 from pillar_core.backbones import is_ready
-from pillar_core.data import uploads
+from pillar_core.data import uploads, visitors
 from pillar_core.data.sets import embedded
 from pillar_core.errors import DataError
 from pillar_core.fingerprint import fingerprint

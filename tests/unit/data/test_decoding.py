@@ -247,9 +247,7 @@ def test_a_zip_with_a_wrong_checksum_inside_counts_that_image(tmp_path: Path) ->
     assert any("1 files do not decode" in note for note in dataset.notes)
 
 
-@pytest.mark.parametrize(
-    "name", ["../a/1.png", "/a/1.png", "a/../../1.png", "..\\a\\1.png", "C:/a/1.png", "C:\\a\\1.png", "~/a/1.png", "a/\n1.png"]
-)
+@pytest.mark.parametrize("name", ["../a/1.png", "/a/1.png", "a/../../1.png", "..\\a\\1.png", "C:/a/1.png", "C:\\a\\1.png", "~/a/1.png"])
 def test_paths_that_lead_out_of_a_zip_are_refused(name: str) -> None:
     stream = io.BytesIO()
     with zipfile.ZipFile(stream, "w") as archive:
@@ -261,24 +259,6 @@ def test_paths_that_lead_out_of_a_zip_are_refused(name: str) -> None:
     report = dry_run(stream.getvalue(), "pets.zip")
     assert not report.ok
     assert "lead out of it" in report.problems[0]
-
-
-def test_a_zip_bomb_is_refused_before_it_is_unpacked(monkeypatch: pytest.MonkeyPatch) -> None:
-    stream = io.BytesIO()
-    with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr("cat/1.png", bytes(10**7))
-        archive.writestr("dog/1.png", picture(1, 1))
-    assert len(stream.getvalue()) < 20_000
-    monkeypatch.setattr("pillar_core.data.images.folders.LARGEST_MEMBER", 10**6)
-    with pytest.raises(DataError, match=r"files of more than .*cat/1.png"):
-        read_images(stream.getvalue(), filename="bomb.zip")
-
-
-def test_an_image_bomb_counts_as_damaged(tmp_path: Path) -> None:
-    """A png of 50,100,000 black pixels takes 60 kB; its header says its size, so it is never unpacked."""
-    bomb = encoded(np.zeros((5010, 10_000), dtype=np.uint8))
-    folder = written(tmp_path / "set", _classes(100) | {"cat/bomb.png": bomb})
-    assert any("cat/bomb.png" in note for note in load_images(folder).notes)
 
 
 def test_a_class_with_one_image_and_a_class_without_test_images_are_named(tmp_path: Path) -> None:

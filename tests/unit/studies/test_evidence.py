@@ -16,7 +16,6 @@ from pillar_core.errors import DataError, LedgerError, SettingError, Unsupported
 from pillar_core.runs.run import solve
 from pillar_core.studies.evidence import attacks as evidence
 from pillar_core.studies.evidence import individual
-from pillar_core.studies.evidence.one_run import one_run_audit
 from pillar_core.studies.tuning import selection as tuning
 from pillar_core.types import RunSpec, SemiPrivateSplit
 
@@ -88,20 +87,6 @@ def test_trials_do_not_reject_pillars_claim_and_say_what_they_could_have_seen(sp
     assert not audit.is_rejected
     assert audit.noticed_epsilon > audit.claimed_epsilon
     assert 0 <= audit.certified_epsilon <= audit.claimed_epsilon
-
-
-def test_evidence_takes_fewer_rows_or_is_refused_where_arrays_would_be_too_large(split: SemiPrivateSplit, monkeypatch) -> None:
-    asked = RunSpec.asked("pillar", epsilon=2.0, k=5, steps=4)
-    numbers = 4 * evidence.size_of_head(evidence.descent_run(asked, split))
-    monkeypatch.setattr(evidence, "MOST_FLOATS", 40 * 16 * 10)
-    (one, *_) = evidence.shadow_attacks(asked, split, count=12, targets=4)
-    assert len(one.members) + len(one.others) == 4 * 40  # each of four heads on 40 rows of the pool
-    monkeypatch.setattr(evidence, "MOST_FLOATS", 12 * 64)
-    assert one_run_audit(asked, split).canaries == 12
-    monkeypatch.setattr(evidence, "MOST_FLOATS", numbers - 1)
-    for refused in (evidence.canary_audit, evidence.shadow_attacks, one_run_audit):
-        with pytest.raises(UnsupportedError, match="numbers at once"):
-            refused(asked, split)
 
 
 def test_learners_whose_steps_cannot_be_had_again_are_refused(split: SemiPrivateSplit) -> None:

@@ -1,0 +1,51 @@
+"""Rows of a set and what is said of them as plain arrays, for a file, and back."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from pillar_core.arrays import Array
+from pillar_core.errors import DataError
+from pillar_core.types import Dataset, FeatureSet, Persons
+
+
+def packed(data: FeatureSet | Dataset) -> dict[str, Any]:
+    """The arrays of a set by name, without those that it lacks."""
+    arrays = {
+        "x_train": data.x_train,
+        "y_train": data.y_train,
+        "x_test": data.x_test,
+        "y_test": data.y_test,
+        "classes": np.array(data.classes, dtype=str),
+        "name": np.array(data.name),
+        "title": np.array(data.title if isinstance(data, Dataset) else ""),
+        "notes": np.array(data.notes, dtype=str),
+        "caveats": np.array(data.caveats, dtype=str),
+        "stored_rows": np.array(data.stored_rows if isinstance(data, Dataset) else (), dtype=str),
+        "persons": data.persons and data.persons.of,
+        "rows_per_person": data.persons and np.array(data.persons.most),
+    }
+    return {name: array for name, array in arrays.items() if array is not None}
+
+
+def unpacked(arrays: Mapping[str, Array], *, title: str = "") -> FeatureSet | Dataset:
+    """The set that `packed` took apart; `title` is its name and title where the arrays do not say them.
+
+    Raises:
+        DataError: persons without a number of rows, or the other way round.
+    """
+    texts = ("classes", "notes", "stored_rows", "caveats")
+    classes, notes, decoded, caveats = (tuple(str(word) for word in arrays.get(part, ())) for part in texts)
+    title = title or str(arrays.get("title", ""))
+    name = str(arrays.get("name", title))
+    persons = None
+    if said := {"persons", "rows_per_person"} & set(arrays):
+        if len(said) < 2:
+            raise DataError("persons and rows_per_person go together; one of them is missing.")
+        persons = Persons(arrays["persons"], arrays["rows_per_person"].tolist())
+    x_train, y_train, x_test, y_test = arrays["x_train"], arrays.get("y_train"), arrays.get("x_test"), arrays.get("y_test")
+    if x_train.ndim > 2:
+        more: dict[str, Any] = {"title": title or name, "notes": notes, "stored_rows": decoded, "persons": persons, "caveats": caveats}
+        return Dataset(name, x_train, y_train, x_test, y_test, classes, **more)
+    return FeatureSet(x_train, y_train, x_test, y_test, classes, name=name, notes=notes, persons=persons, caveats=caveats)

@@ -1,0 +1,231 @@
+"""The app reads a brought file or folder once, in a process of its own, and maps what it found; nothing that a reader does ends the app.
+
+The process may take as much memory as `room` grants. What it writes lies in a file of the cache folder, which loses its name once mapped.
+"""
+
+import atexit
+import contextlib
+import functools
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from pillar_core import installation, store
+from pillar_core.data import files, reading, room, tables
+from pillar_core.data.packing import packed, unpacked
+from pillar_core.data.parts import opened
+from pillar_core.errors import DataError, PillarError, memory_ran_out
+from pillar_core.store import codec
+from pillar_core.store.files import TEMPORARY
+from pillar_core.types import Dataset, FeatureSet
+
+TABLES = (".csv", ".parquet")
+_STARTING = threading.Lock()
+_READY: list[subprocess.Popen[bytes]] = []
+"""The process that will read the next file: its imports take longer than most files."""
+
+
+class Reading:
+    """A file that a process reads, or has read: an upload's bytes, or what lies at the path `name`.
+
+    as_written: a column of a table that stays text. `share` of it is read; `is_stopped` where somebody stopped it.
+    """
+
+    def __init__(self, content: bytes | None, name: str, *, as_written: str | None = None) -> None:
+        self.share, self.is_stopped = 0.0, False
+        self._title, self._ending = Path(name).name, Path(name).suffix.lower()
+        self._found: Any = None
+        self._problems: tuple[str, ...] = ()
+        self._done, self._process = threading.Event(), _taken()
+        threading.Thread(target=self._run, args=(content, {"name": name, "as_written": as_written}), daemon=True).start()
+
+    def wait(self, seconds: float | None = None) -> bool:
+        """Whether it ended within so many seconds."""
+        return self._done.wait(seconds)
+
+    def stop(self) -> None:
+        """Ends it; its rows are then refused."""
+        self.is_stopped = True
+        self._process.kill()
+
+    @property
+    def table(self) -> Any:
+        """The table of a csv or parquet file.
+
+        Raises:
+            DataError: why it cannot be read; or the file is no table.
+        """
+        if self._ending not in TABLES:
+            raise DataError(f"{self._title} is no table: beside a private table, public rows must be csv or parquet files, too.")
+        return self._outcome()
+
+    @functools.cached_property
+    def rows(self) -> FeatureSet | Dataset:
+        """What the file holds, checked.
+
+        Raises:
+            DataError: why it cannot be used.
+        """
+        found = self._outcome()
+        if self._ending in TABLES:
+            found = files.checked_features(tables.parts_of(found), name=Path(self._title).stem)
+        rows: FeatureSet | Dataset = found
+        return rows
+
+    def _outcome(self) -> Any:
+        self._done.wait()
+        if self._problems:
+            raise DataError(*self._problems)
+        return self._found
+
+    def _run(self, content: bytes | None, asked: dict[str, Any]) -> None:
+        try:
+            self._found = self._read(content, asked)
+        except PillarError as error:
+            self._problems = error.problems if isinstance(error, DataError) else (str(error),)
+        except OSError as error:
+            self._problems = (f"{self._title} could not be read ({error}): free space below {store.default().root}, or set PILLAR_CACHE.",)
+        finally:
+            self._done.set()
+
+    def _read(self, content: bytes | None, asked: dict[str, Any]) -> Any:
+        root, limit = store.default().root, room.granted()
+        folder = root / "arrays" / "00"  # where `store.prune` sweeps what a killed app left
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        answer: dict[str, Any] = {}
+        with tempfile.NamedTemporaryFile(dir=folder, prefix=TEMPORARY) as place, self._process as process:
+            prepare()
+            requests, answers = process.stdin, process.stdout
+            assert requests is not None
+            assert answers is not None
+            asked |= {"is_sent": content is not None, "into": place.name, "limit": limit, "cache": str(root)}
+            with contextlib.suppress(BrokenPipeError), requests:
+                requests.write(json.dumps(asked).encode() + b"\n")
+                requests.write(content or b"")
+            for line in answers:
+                answer = json.loads(line)
+                self.share = answer.get("share", self.share)
+            process.wait()
+            if self.is_stopped:
+                raise DataError(f"reading {self._title} was stopped.")
+            if "refused" in answer:
+                raise DataError(*answer["refused"])
+            if process.returncode or "kind" not in answer:
+                raise DataError(f"what reads {self._title} ended before it was done; {room.told(limit)} {room.WAY_ON}")
+            return _table(place.name) if answer["kind"] == "table" else _rows(place.name)
+
+
+def prepare() -> None:
+    """Starts the process that reads the next file, unless there is one, or the machine starts none."""
+    with _STARTING, contextlib.suppress(OSError):
+        if not _READY:
+            _READY.append(_start())
+
+
+def _table(path: str) -> Any:
+    import pyarrow
+
+    with pyarrow.memory_map(path) as mapped:
+        return pyarrow.ipc.open_file(mapped).read_all().to_pandas()
+
+
+def _rows(path: str) -> FeatureSet | Dataset:
+    arrays = codec.map_npz(path)
+    for name in arrays.get("stored_rows", ()):  # decoding keeps large sets in the store
+        stored = store.default().get_arrays(str(name), mmap=True)
+        if stored is None:
+            raise DataError("the cache is too small for these rows: raise PILLAR_CACHE_BYTES.")
+        arrays["x_train"] = stored["rows_0"]
+        if "y_test" in arrays:
+            arrays["x_test"] = stored["rows_1"]
+    return unpacked(arrays)
+
+
+def _taken() -> subprocess.Popen[bytes]:
+    with _STARTING:
+        while _READY:
+            process = _READY.pop()
+            if process.poll() is None:
+                return process
+            process.communicate()
+    try:
+        return _start()
+    except OSError as error:
+        raise DataError(f"this machine starts no process that could read the file ({error}): try again later.") from error
+
+
+@atexit.register
+def _end() -> None:
+    while _READY:
+        _READY[-1].kill()
+        _READY.pop().communicate()
+
+
+def _start() -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        [sys.executable, "-c", "from pillar_core.data.reader import serve; serve()"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        env=installation.environment() | {"ARROW_DEFAULT_MEMORY_POOL": "system"},
+    )
+
+
+def serve() -> None:
+    """Waits for a file on standard input, reads it within its memory, writes what it holds, and ends."""
+    import pandas  # noqa: F401  # while nobody waits
+    import PIL.Image  # noqa: F401
+    import pyarrow.parquet  # noqa: F401
+
+    requests, answers = sys.stdin.buffer, os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)  # what a reader prints is no answer
+    asked = json.loads(requests.readline() or "null")
+    if asked is None:  # whoever would have asked has ended
+        return
+    os.environ["PILLAR_CACHE"] = asked["cache"]
+    shares = [0]
+
+    def tell(**answer: Any) -> None:
+        print(json.dumps(answer), file=answers, flush=True)
+
+    def progress(done: int, total: int, _message: str = "", /) -> None:
+        if done * 100 // total > shares[-1]:
+            shares[:] = [done * 100 // total]
+            tell(share=shares[-1] / 100)
+
+    try:
+        content = requests.read() if asked["is_sent"] else asked["name"]
+        room.limit_to(asked["limit"])
+        with open(asked["into"], "wb") as out:
+            kind = _write(content, asked, out, progress)
+        tell(kind=kind)
+    except PillarError as error:
+        tell(refused=error.problems if isinstance(error, DataError) else [str(error)])
+    except Exception as error:
+        if not memory_ran_out(error):
+            raise
+        tell(refused=[f"{Path(asked['name']).name} takes more memory than that; {room.told(asked['limit'])} {room.WAY_ON}"])
+
+
+def _write(content: bytes | str, asked: dict[str, Any], out: BinaryIO, progress: Any) -> str:
+    """Writes the table or the rows that were read, and says which."""
+    import pyarrow
+
+    ending = Path(asked["name"]).suffix.lower()
+    if ending in TABLES:
+        table = pyarrow.Table.from_pandas(tables.frame_of(opened(content), ending, as_written=asked["as_written"]), preserve_index=False)
+        with pyarrow.ipc.new_file(out, table.schema) as sink:
+            sink.write_table(table)
+        return "table"
+    rows = reading.read(content, filename=asked["name"] if asked["is_sent"] else "", progress=progress)
+    arrays = packed(rows)
+    if isinstance(rows, Dataset) and rows.stored_rows:
+        del arrays["x_train"]
+        arrays.pop("x_test", None)
+    codec.write_npz(arrays, out)
+    return "rows"

@@ -1,0 +1,67 @@
+"""How much memory reading a file may take: in the app half of what is free, or PILLAR_MEMORY. A library or command has no limit."""
+
+import os
+import re
+from pathlib import Path
+
+from pillar_core.errors import DataError, SettingError
+
+VARIABLE = "PILLAR_MEMORY"
+UNKNOWN = 4 * 2**30
+"""Bytes that count as free where the system does not say (no Linux)."""
+WAY_ON = f"Free some memory, set {VARIABLE}=16G before the app starts, or read it in Python: pc.load_features and pc.load_images take any."
+_LIMITS: list[int] = []
+"""Of this process: the last one holds, and none is no limit."""
+
+
+def granted() -> int:
+    """Bytes that reading a brought file may take now.
+
+    Raises:
+        SettingError: PILLAR_MEMORY is no size.
+    """
+    said = os.environ.get(VARIABLE)
+    if said:
+        size = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([KMGT]?)(?:i?B)?", said.strip(), re.I)
+        if size is None or float(size[1]) == 0:
+            raise SettingError(f"{VARIABLE} must be a size above 0, such as 4G or 500M; got {said!r}.")
+        return int(float(size[1]) * 2 ** (10 * " KMGT".index(size[2].upper() or " ")))
+    try:
+        lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
+        return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable")) // 2
+    except (OSError, StopIteration):
+        return UNKNOWN // 2
+
+
+def limit_to(size: int) -> None:
+    """Has this process read with at most so many bytes more than it takes already; what passes that is a MemoryError (on Linux)."""
+    _LIMITS[:] = [size]
+    try:
+        import resource
+
+        held = re.search(r"VmData:\s+(\d+)", Path("/proc/self/status").read_text(encoding="ascii"))
+        most = size + (int(held[1]) * 1024 if held else 0)
+        resource.setrlimit(resource.RLIMIT_DATA, (most, most))
+        Path("/proc/self/oom_score_adj").write_text("1000", encoding="ascii")  # where memory ends all the same, this process goes first
+    except (ImportError, OSError, ValueError):
+        return  # another system than Linux: `need` alone limits
+
+
+def need(what: str, size: int, limit: int | None = None) -> None:
+    """Refuses what takes more memory than `limit`, or than this process may. what: subject and verb.
+
+    Raises:
+        DataError: so.
+    """
+    limit = limit or (_LIMITS[0] if _LIMITS else size)
+    if size > limit:
+        raise DataError(f"{what} {_said(size)} of memory; {told(limit)} {WAY_ON}")
+
+
+def told(limit: int) -> str:
+    """The limit, in a sentence."""
+    return f"the app takes at most {_said(limit)} to read a file ({VARIABLE}, or half of what is free)."
+
+
+def _said(size: int) -> str:
+    return f"{size / 2**30:,.1f} GiB" if size >= 2**30 else f"{size / 2**20:,.0f} MiB"

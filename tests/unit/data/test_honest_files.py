@@ -1,0 +1,100 @@
+"""Files as people write them load, however small they are packed, and mean what they meant."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from PIL import Image
+
+import pillar_core as pc
+from pillar_core.arrays import Array
+from pillar_core.data import read_features, read_images
+from pillar_core.rng import stream
+
+Y = np.arange(500) % 5
+
+
+def compressed(**arrays: Array) -> bytes:
+    np.savez_compressed(out := io.BytesIO(), **arrays)  # type: ignore[arg-type]
+    return out.getvalue()
+
+
+def bag_of_words() -> Array:
+    rows = np.zeros((5000, 2000))
+    words = stream(0, "words").integers(0, 2000, (5000, 12))
+    np.put_along_axis(rows, words, 1.0, axis=1)
+    return rows
+
+
+@pytest.mark.parametrize(
+    "rows", [bag_of_words(), np.eye(1000, dtype=np.int64)[np.arange(20_000) % 1000]], ids=["bag of words", "one-hot rows"]
+)
+def test_rows_that_compress_well_are_read(rows: Array) -> None:
+    labels = np.arange(len(rows)) % 3
+    features = read_features(compressed(x_train=rows, y_train=labels), filename="rows.npz")
+    assert (features.x_train == rows).all()
+    assert (features.y_train == labels).all()
+
+
+def test_masks_and_drawings_are_read() -> None:
+    masks = np.zeros((3000, 128, 128), np.uint8)
+    masks[:, 20:40, 30:50] = 255
+    images = read_images(compressed(x_train=masks, y_train=np.arange(3000) % 2), filename="masks.npz")
+    assert (images.x_train == masks[: len(images.x_train)]).all()
+    with zipfile.ZipFile(out := io.BytesIO(), "w", zipfile.ZIP_DEFLATED) as archive:
+        for number in range(40):
+            page = np.full((1000, 1400), 255, np.uint8)
+            page[100 * (number % 2) :, 200] = 0
+            Image.fromarray(page).save(drawn := io.BytesIO(), "PNG")
+            archive.writestr(f"{'ab'[number % 2]}/👩‍⚕️ {number}.png", drawn.getvalue())
+    assert read_images(out.getvalue(), filename="scans.zip").x_train.shape == (32, 1000, 1400)
+
+
+def test_a_table_of_all_genes_and_one_of_many_species_are_read() -> None:
+    genes = pd.DataFrame(stream(0, "genes").random((12, 20_531)).round(2).astype(np.float32))
+    genes.columns = [f"gene_{number}" for number in range(20_531)]
+    table = genes.assign(label=["BRCA", "LUAD"] * 6).to_csv(index=False).encode()
+    assert read_features(table, filename="genes.csv").x_train.shape == (10, 20_531)
+    species = pd.DataFrame({"petal": np.arange(500) / 7, "species": [f"species {number % 60:02d}" for number in range(500)]})
+    features = read_features(species.to_csv(index=False).encode(), filename="species.csv")
+    assert (len(features.classes), len(features.x_train)) == (60, 380)
+
+
+@pytest.mark.parametrize("encoding", ["DELTA_BYTE_ARRAY", "DELTA_LENGTH_BYTE_ARRAY"])
+def test_words_that_are_written_as_differences_are_read(encoding: str) -> None:
+    table = pa.table({"a": Y / 2, "label": np.where(Y > 2, "yes", "no")})
+    pq.write_table(table, out := io.BytesIO(), use_dictionary=False, column_encoding={"label": encoding})
+    assert read_features(out.getvalue(), filename="a.parquet").classes == ("no", "yes")
+
+
+@pytest.mark.parametrize(("kind", "largest"), [("tif", 1.0), ("tif", 255.0), ("pgm", 255), ("pgm", 4095)])
+def test_grey_of_other_depths_is_read_in_its_own_range(kind: str, largest: float) -> None:
+    """Float32 TIFF from a microscope, and PGM as text: the whole range of the set becomes 0 … 255."""
+    ramp = np.linspace(0, largest, 30 * 30).reshape(30, 30)
+    with zipfile.ZipFile(out := io.BytesIO(), "w") as archive:
+        for number in range(20):
+            page = ramp if number % 2 else ramp / 2
+            if kind == "tif":
+                Image.fromarray(page.astype(np.float32)).save(file := io.BytesIO(), "TIFF")
+            else:
+                text = "\n".join(" ".join(str(int(value)) for value in row) for row in page)
+                file = io.BytesIO(f"P2\n30 30\n{largest}\n{text}\n".encode())
+            archive.writestr(f"{'ab'[number % 2]}/{number}.{kind}", file.getvalue())
+    images = read_images(out.getvalue(), filename="cells.zip")
+    for number, brightest in ((0, 128), (1, 255)):
+        of_class = images.x_train[images.y_train == number].astype(float)
+        assert abs(of_class.max() - brightest) <= 1
+        np.testing.assert_allclose(of_class[0], np.linspace(0, brightest, 900).reshape(30, 30), atol=2)
+
+
+@pytest.mark.slow
+def test_a_learner_takes_more_than_five_thousand_features() -> None:
+    rows = stream(0, "wide").normal(size=(60, 5001)).astype(np.float32)
+    features = pc.features(rows, np.arange(60) % 2, rows[:10], np.arange(10) % 2)
+    assert pc.run("dp_ls", pc.split(features, public_fraction=0.2, seed=0), epsilon=8.0).metrics

@@ -1,0 +1,158 @@
+"""A brought file is read once, in a process of its own: as the library reads it, within its memory, and never to the app's end."""
+
+from __future__ import annotations
+
+import io
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from pillar_core.data import read_features, read_images, reader, room, scratch
+from pillar_core.data.reader import Reading
+from pillar_core.errors import DataError, SettingError
+from unit.image_files import picture, written, zipped
+
+TABLE = b"height,kind,label\n" + b"".join(b"%d,%s,%d\n" % (row, [b"a", b""][row % 2], row % 3) for row in range(60))
+NUMBERS = b"a,b,label\n" + b"".join(b"%d.5,%d,%d\n" % (row, row % 7, row % 3) for row in range(60))
+PICTURES = {f"{'ab'[number % 2]}/{number}.png": picture(number % 2, number) for number in range(20)}
+
+
+def npz(**arrays: object) -> bytes:
+    file = io.BytesIO()
+    np.savez(file, **arrays)  # type: ignore[arg-type]
+    return file.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("content", "name"),
+    [
+        (npz(x_train=np.arange(200.0).reshape(50, 4), y_train=np.arange(50) % 2, classes=["ä", "<b>"], persons=np.arange(50)), "rows.npz"),
+        (npz(x_train=np.zeros((50, 5, 5), np.uint8), y_train=np.arange(50) % 2), "images.npz"),
+        (NUMBERS, "numbers.csv"),
+        (zipped(PICTURES), "pictures.zip"),
+    ],
+)
+def test_what_is_read_is_what_the_library_reads(content: bytes, name: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_bytes(content)
+    expected = (read_features if name in ("rows.npz", "numbers.csv") else read_images)(content, filename=name)
+    for rows in (Reading(content, name).rows, Reading(None, str(tmp_path / name)).rows):
+        assert type(rows) is type(expected)
+        assert (rows.fingerprint, rows.name, rows.notes) == (expected.fingerprint, expected.name, expected.notes)
+    assert not list(Path(os.environ["PILLAR_CACHE"]).glob("arrays/00/.*")), "the file has no name any more"
+
+
+@pytest.mark.parametrize(
+    ("content", "name", "problem"),
+    [
+        (npz(x_train=np.full((50, 4), np.nan), y_train=np.arange(50) % 2), "holes.npz", "not finite"),
+        (zipped(PICTURES)[:900], "half.zip", "damaged"),
+        (b"words", "text.npz", "is no npz"),
+        (b"", "empty.csv", "cannot be read"),
+        (b"\0\1\2", "words.parquet", "cannot be read"),
+        (NUMBERS.replace(b",1\n", b",0\n").replace(b",2\n", b",0\n"), "one.csv", "two classes"),
+        (TABLE, "words.csv", "holds words"),
+        (b"1", "strange.xyz", "must end in"),
+    ],
+)
+def test_what_is_no_data_is_refused_in_the_library_s_words(content: bytes, name: str, problem: str) -> None:
+    with pytest.raises(DataError, match=problem):
+        _ = Reading(content, name).rows
+
+
+def test_a_table_of_words_and_gaps_comes_whole() -> None:
+    pd.testing.assert_frame_equal(Reading(TABLE, "words.csv").table, pd.read_csv(io.BytesIO(TABLE)))
+    written_as = Reading(b"who,label\n1.10,a\n1.1,b\n", "who.csv", as_written="who").table
+    assert written_as["who"].tolist() == ["1.10", "1.1"]
+    images = Reading(zipped(PICTURES), "a.zip")
+    assert images.wait(600)
+    with pytest.raises(DataError, match="is no table"):
+        _ = images.table
+
+
+def test_a_large_folder_is_mapped_from_where_decoding_keeps_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    root = written(tmp_path / "pets", PICTURES)
+    program = "from pillar_core.data import reader, scratch; scratch.LARGEST_IN_MEMORY = 1000; reader.serve()"
+    reader._end()
+    start = subprocess.Popen
+    monkeypatch.setattr(subprocess, "Popen", lambda line, **named: start([*line[:2], program], **named))
+    rows = Reading(None, str(root)).rows
+    monkeypatch.setattr(scratch, "LARGEST_IN_MEMORY", 1000)
+    assert rows.stored_rows
+    assert rows.fingerprint == read_images(str(root)).fingerprint
+    reader._end()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="memory is limited on Linux")
+@pytest.mark.parametrize(
+    ("content", "name", "problem"),
+    [
+        (
+            npz(x_train=np.zeros((4000, 5000)), y_train=np.arange(4000) % 2),
+            "wide.npz",
+            r"x_train.npy, of shape \(4000, 5000\), takes 229 MiB",
+        ),
+        (b"a,label\n" + b"1,x\n0,y\n" * 2_000_000, "long.csv", "long.csv takes more memory than that"),
+    ],
+)
+def test_what_takes_more_memory_is_told_with_the_number_and_the_way_on(
+    content: bytes, name: str, problem: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PILLAR_MEMORY", "50M")
+    with pytest.raises(DataError, match=rf"{problem}.*at most 50 MiB.*set PILLAR_MEMORY=16G before"):
+        _ = Reading(content, name).rows
+
+
+def test_memory_is_half_of_what_is_free_or_as_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert 2**26 < room.granted() < 2**43
+    for text, size in (("4G", 2**32), ("1.5 gb", 3 * 2**29), ("500MiB", 500 * 2**20), ("1000", 1000)):
+        monkeypatch.setenv("PILLAR_MEMORY", text)
+        assert room.granted() == size
+    for text in ("much", "0", "-4G"):
+        monkeypatch.setenv("PILLAR_MEMORY", text)
+        with pytest.raises(SettingError, match="PILLAR_MEMORY must be a size above 0"):
+            room.granted()
+
+
+@pytest.mark.parametrize("program", ["os.kill(os.getpid(), signal.SIGSEGV)", "time.sleep(600)"])
+def test_a_reader_that_dies_or_is_stopped_refuses_the_file(program: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    line = [sys.executable, "-c", f"import os, signal, sys, time; sys.stdin.readline(); {program}"]
+    reader._end()
+    monkeypatch.setattr(reader, "_start", lambda: subprocess.Popen(line, stdin=subprocess.PIPE, stdout=subprocess.PIPE))
+    read = Reading(NUMBERS, "numbers.csv")
+    if "sleep" in program:
+        read.stop()
+    with pytest.raises(DataError, match=r"was stopped" if read.is_stopped else r"ended before it was done.*PILLAR_MEMORY"):
+        _ = read.rows
+    reader._end()
+
+
+def test_progress_is_told() -> None:
+    read = Reading(zipped(PICTURES), "pictures.zip")
+    assert read.wait(600)
+    assert read.share == 1.0
+
+
+def test_a_machine_that_starts_no_process_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused() -> None:
+        raise BlockingIOError(11, "Resource temporarily unavailable")
+
+    reader._end()
+    monkeypatch.setattr(reader, "_start", refused)
+    reader.prepare()
+    with pytest.raises(DataError, match="no process"):
+        Reading(NUMBERS, "numbers.csv")
+
+
+def test_a_prepared_process_that_has_ended_is_replaced_and_ends_with_who_prepared_it() -> None:
+    reader.prepare()
+    reader._READY[0].kill()
+    reader._READY[0].wait()
+    assert Reading(NUMBERS, "numbers.csv").rows is not None
+    with reader._start() as process:
+        process.communicate(b"")
+        assert process.returncode == 0
