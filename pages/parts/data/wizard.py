@@ -44,7 +44,9 @@ class Asked:
 
     def unnamed(self) -> list[str]:
         """The public files that do not name the person of every row, where persons are asked for."""
-        return [file.name for file in self.public if self.person is not None and not _told(_named(file.key, _table(file, self.person), self.person))[1]]
+        if self.person is None:
+            return []
+        return [file.name for file in self.public if not _told(_named(file.key, _table(file, self.person), self.person))[1]]
 
     def tables(self) -> Tables:
         """The tables, of whose private one the rows are left that may be used."""
