@@ -11,32 +11,34 @@ import streamlit as st
 from pages.frame import warming
 
 if __name__ == "__main__":
-    from pages.frame import failures, navigation, owner, report, session, shares, sidebar, status, theme
+    from pages.frame import failures, navigation, report, session, shares, sidebar, status, theme
 
     st.set_page_config(page_title="PILLAR explorer", page_icon=theme.ICON, layout="wide")
-    with failures.caught(), shares.metered():
+    with failures.caught():
         window = theme.apply()
         session.synchronise()
         page = st.navigation(navigation.pages(), position="hidden")
-        is_open = shares.is_open()
+        missing = "" if page.url_path == "learn" else session.missing()
         with st.sidebar:
             navigation.brand()
-            owner.remember()
         navigation.bar()
-        if page.url_path != "learn" and is_open:
+        if page.url_path != "learn" and not missing:
             are_near = theme.is_narrow() and page.url_path in ("", "explore")
             status.draw(sidebar.draw(knows_data=page.url_path != "", are_near=are_near))
         report.panel()
         session.publish()
         session.show_notes()
         shares.words()
-        if is_open:
-            navigation.run(page)
+        if missing:
+            session.show_missing(missing)
         else:
-            shares.shut()
+            navigation.run(page)
         theme.measure(window)
     warming.begin()
 else:
     from starlette.middleware import Middleware
 
-    app = st.App(__file__, lifespan=warming.ahead, middleware=[Middleware(warming.Unframed)])
+    from pages.frame import door, moving
+
+    door.check()
+    app = st.App(__file__, lifespan=warming.ahead, routes=[moving.route()], middleware=[Middleware(door.Door)])

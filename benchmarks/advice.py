@@ -28,7 +28,7 @@ EPSILONS, SEEDS = (0.1, 0.3, 1.0, 3.0), (0, 1)
 SHARES = {"tenth": {"public_fraction": 0.1}, "five": {"public_per_class": 5}}
 PLAYED = ("adamix", "pillar_kalman_labelled", "only_public", "pillar")
 RIVALS = {
-    "labelled": ("only_public", "pillar_kalman_labelled", "weighted_gradients", "adamix", "pillar_kalman", "pillar", "dp_sgd"),
+    "labelled": ("only_public", "pillar_kalman_labelled", "adamix", "pillar_kalman", "pillar", "dp_sgd"),
     "unlabelled": ("pillar_kalman", "pillar", "pillar_one_shot", "prototypes", "dp_sgd", "dp_raft"),
     "none": ("dp_sgd", "dp_raft"),
     "foreign": ("dp_sgd", "dp_raft", "pillar_kalman", "pillar"),

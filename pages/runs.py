@@ -7,7 +7,6 @@ from pages.parts.runs import jobs as runs_jobs
 from pages.parts.runs import papers as runs_papers
 from pages.parts.runs import plan as runs_plan
 from pages.parts.runs import results as runs_results
-from pages.parts.runs import server as runs_server
 from pillar_core.runs import records
 
 navigation.begin()
@@ -30,4 +29,3 @@ with failures.shown("The runs could not be read."):
         runs_results.panel(settings, runs)
 
 words.explained("runs")
-runs_server.panel()

@@ -20,17 +20,21 @@ with failures.shown("These sets could not be compared.", advice="Change the sett
         choice = screening.controls(settings)
     screening.publish(settings, choice)
     cost = "Spends no ε: a non-private diagnostic." if choice.epsilon is None else f"One release at ε = {choice.epsilon:g} ranks them all."
+    cost += " Its noise is secret, and models trained on these rows add this ε to theirs." if choice.is_paid else ""
     table = screening.answer(choice.ask("ranking"), "Compare every set", cost=cost)
     if table is not None:
-        screening_views.summary(choice, table)
+        screening_views.summary(choice, table, settings)
         screening_views.ranking(choice, table, settings)
-        trim.panel(choice)
+        trim.panel(choice, settings)
         screening_views.cards(choice, table)
         below = st.expander("How many public rows do I need?", icon=":material/groups:", key="screen-enough", on_change="rerun")
         if below.open:
             with below:
                 screening_views.enough(choice, settings)
-        with st.expander("Look closer: measured accuracy, angles, spectra", icon=":material/search:"):
-            screening_views.more(choice, table, settings)
+        title = "Look closer: measured accuracy, angles, spectra"
+        closer = st.expander(title, icon=":material/search:", key="screen-closer", on_change="rerun")
+        if closer.open:
+            with closer:
+                screening_views.more(choice, table, settings)
 
 words.explained("screen")

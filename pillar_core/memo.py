@@ -37,6 +37,12 @@ class Memo:
         with self._lock:
             self._entries.clear()
 
+    def drop(self, is_meant: Callable[[Any], bool]) -> None:
+        """Forget the entries whose keys are meant; what is being made under one of them is not kept."""
+        with self._lock:
+            for key in list(filter(is_meant, self._entries)):
+                del self._entries[key]
+
     def __contains__(self, key: Hashable) -> bool:
         entry = self._entries.get(key)
         return entry is not None and entry.is_made

@@ -95,11 +95,36 @@ class EpsilonBounds:
 
 
 @dataclasses.dataclass(frozen=True)
+class Unit:
+    """What ε protects, as every page, statement, card and command words it: a row (None), or a person, and how many rows of one count."""
+
+    rows_per_person: int | None = None
+
+    def __str__(self) -> str:
+        """After "a" or "one"."""
+        most = self.rows_per_person
+        return "row" if most is None else "person" if most == 1 else f"person with up to {most} rows"
+
+    @property
+    def protected(self) -> str:
+        """What a statement names as protected."""
+        most = self.rows_per_person
+        used = "at most 1 is" if most == 1 else f"at most {most} are"
+        return "one example (a row)" if most is None else f"one person, with all of their private examples, of which {used} used"
+
+    @property
+    def examples(self) -> str:
+        """In what neighbouring data differ."""
+        return "one example" if self.rows_per_person is None else "all examples of one person"
+
+
+@dataclasses.dataclass(frozen=True)
 class Guarantee:
     """What a run promises: (ε.upper, δ) under `relation`, if every assumption holds.
 
-    `covers_choice` is False where settings were chosen on rows and the choice was not paid for: ε covers one run alone.
-    `chosen_in_sight` is True where settings were moved while test accuracy of models of the private rows was in sight.
+    `covers_choice` is False where settings were chosen on rows and the choice was not paid for: ε covers one run alone; None where that
+    is not known. `chosen_in_sight` is True where settings were moved while something that ε does not cover was in sight.
+    `paid_choice`: what was chosen on private rows within ε, by name. `event`: what ε counts, as the ledger writes it, where it is at hand.
     `rows_per_person`: neighbours differ in all rows of one person, at most so many; None where they differ in one row.
     """
 
@@ -109,9 +134,16 @@ class Guarantee:
     accountant: str
     assumptions: tuple[str, ...]
     events: tuple[str, ...]
-    covers_choice: bool = True
+    covers_choice: bool | None = True
     chosen_in_sight: bool = False
     rows_per_person: int | None = None
+    paid_choice: str = ""
+    event: Any = dataclasses.field(default=None, compare=False, repr=False)
+
+    @property
+    def unit(self) -> Unit:
+        """What ε protects."""
+        return Unit(self.rows_per_person)
 
     @property
     def is_private(self) -> bool:
@@ -147,7 +179,10 @@ class Persons:
 
 @dataclasses.dataclass(frozen=True)
 class Dataset:
-    """Train and test rows as loaded: images (n, h, w[, 3]) uint8 or numbers (n, d) float32, labels int64 or None."""
+    """Train and test rows as loaded: images (n, h, w[, 3]) uint8 or numbers (n, d) float32, labels int64 or None.
+
+    `caveats`: what the rows themselves decided of their form, each after "decided"; every guarantee on them as private rows names it.
+    """
 
     name: str
     x_train: Array
@@ -163,6 +198,7 @@ class Dataset:
     stored_rows: tuple[str, ...] = ()
     """Keys of the store's arrays that hold these rows decoded: they go when the data set is forgotten."""
     persons: Persons | None = dataclasses.field(default=None, compare=False)
+    caveats: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         _check_persons(self.persons, self.x_train)
@@ -193,7 +229,8 @@ class FeatureSet:
     """Frozen features: x (n, d) float32 C-contiguous and finite; y (n,) int64 in 0 … C−1, or None for unlabelled rows.
 
     Build one with `pillar_core.backbones` or `load_features`, which check; this class only holds.
-    `images` keeps the uint8 originals where there are any (deep methods and thumbnails need them).
+    `images` keeps the uint8 originals where there are any (deep methods and thumbnails need them). `caveats`: see `Dataset`.
+    `apart_from`: fingerprints of private features of whose persons, compared by name, none has one of these (public) rows.
     """
 
     x_train: Array
@@ -208,6 +245,8 @@ class FeatureSet:
     images: Dataset | None = dataclasses.field(default=None, compare=False)
     known: Mapping[str, Any] = dataclasses.field(default_factory=dict, compare=False)
     persons: Persons | None = dataclasses.field(default=None, compare=False)
+    caveats: tuple[str, ...] = ()
+    apart_from: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         _check_persons(self.persons, self.x_train)
@@ -361,7 +400,8 @@ class SemiPrivateSplit:
     the public rows, carved from the same train rows or brought from elsewhere; m = 0 where there are none. Public rows whose
     classes are others have `public_y` None and their labels (m,) int64 in `other_y`, numbered in `other_classes`.
     `memo` keeps what public rows decide (eigenbasis, projected rows) for as long as the split lives.
-    `rows_per_person`: no person has more private rows than this; None where persons were not declared.
+    `rows_per_person`: no person has more private rows than this; None where persons were not declared. `is_apart`: their names were
+    compared with those of the public set's persons.
     """
 
     features: FeatureSet
@@ -376,6 +416,7 @@ class SemiPrivateSplit:
     other_y: Array | None = None
     other_classes: tuple[str, ...] = ()
     rows_per_person: int | None = None
+    is_apart: bool = False
 
     def __repr__(self) -> str:
         """The features and how many rows have each role: no row, no label."""

@@ -24,7 +24,6 @@ from pillar_core.fingerprint import fingerprint
 from pillar_core.metrics import by_class
 from pillar_core.params import K, params_of
 from pillar_core.runs import splitting, starter, sweep
-from pillar_core.runs.models import in_sight
 from pillar_core.runs.run import run_spec, solve_spec
 from pillar_core.types import Dataset, FeatureSet, PublicFacts, RunRecord, RunSpec, SemiPrivateSplit
 
@@ -78,11 +77,6 @@ def run_key(settings: Settings) -> str:
     if splitting.lies_in_files(settings.data):
         features(settings)  # whose content is in the key
     return sweep.cell_key(spec(settings))
-
-
-def release(settings: Settings) -> RunRecord:
-    """One run with secret noise, declared as chosen in sight of test accuracy; never cached, never repeatable."""
-    return in_sight(run_spec(dataclasses.replace(spec(settings), seed=None), split(settings)))
 
 
 def spec(settings: Settings) -> RunSpec:

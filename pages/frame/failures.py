@@ -3,7 +3,6 @@
 import contextlib
 import logging
 import traceback
-from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,8 +15,6 @@ from pillar_core.errors import NO_MEMORY, PillarError, memory_ran_out
 _LOG = logging.getLogger(__name__)
 _STREAMLIT = [logging.getLogger(f"streamlit.{name}") for name in ("error_util", "runtime.backend_operation_handler")]
 """Where Streamlit logs, with its message, what a callback or fragment raised, and a download."""
-MET: Counter[str] = Counter()
-"""How often this process met an error that nobody foresaw, by its kind and place."""
 
 
 @contextlib.contextmanager
@@ -64,21 +61,19 @@ def caught() -> Iterator[None]:
         if isinstance(error, AttributeError) and "partially initialized module" in str(error):
             warming.wait()  # scipy looks into torch while `warming` still imports it
             st.rerun()
-        _LOG.error("%s", _counted(error))
+        _LOG.error("%s", _place_of(error))
         st.error("**This page met an error that nobody foresaw.** Its kind and place are in the app's log.", icon=":material/error:")
         st.markdown("Change the last setting back, or open the page anew from the bar at the top.")
 
 
 def _without_message(record: logging.LogRecord) -> bool:
     if record.exc_info and record.exc_info[1] is not None:
-        record.msg, record.args, record.exc_info = "%s", (_counted(record.exc_info[1]),), None
+        record.msg, record.args, record.exc_info = "%s", (_place_of(record.exc_info[1]),), None
     return True
 
 
-def _counted(error: BaseException) -> str:
-    """The class of an exception and the lines of code that it passed, innermost last; counted in `MET`."""
+def _place_of(error: BaseException) -> str:
+    """The class of an exception and the lines of code that it passed, innermost last."""
     frames = traceback.extract_tb(error.__traceback__)
     lines = [f"{'/'.join(Path(frame.filename).parts[-3:])}:{frame.lineno}" for frame in frames]
-    place = f"{type(error).__name__} at {' > '.join(lines)}"
-    MET[place] += 1
-    return place
+    return f"{type(error).__name__} at {' > '.join(lines)}"

@@ -10,11 +10,14 @@ from pages.frame.settings import PINNED, Settings
 from pillar_core import store
 from pillar_core.data.sets import embedded
 from pillar_core.fingerprint import fingerprint
-from pillar_core.runs import records
+from pillar_core.runs import rankings, records
+from pillar_core.runs.rankings import Ranking
+from pillar_core.runs.statement import IN_SIGHT, RANKED_IN_SIGHT
 from pillar_core.types import RunRecord
 
 _KEY, _SEEN = "history", "history.seen"
 _LONGEST = 80
+_RANKED = ", ranked with a known seed"
 
 
 def add(settings: Settings, record: RunRecord) -> None:
@@ -35,25 +38,37 @@ def table(settings: Settings) -> pd.DataFrame:
     return pd.DataFrame(here, columns=["k", "epsilon", "accuracy"])
 
 
-def look(settings: Settings) -> None:
+def look(settings: Settings, *, is_ranking: bool = False) -> None:
     """Remembers, for later visits too, that what models of these rows reach, or these rows without noise, were in sight.
 
-    A private ranking of public sets counts, too: its ε is not in that of a model that is trained then.
+    is_ranking: what was in sight is a private ranking with a known seed alone: its ε is not in that of a model that is trained then.
     """
-    rows = embedded.whole_of(settings.data)
+    rows = embedded.whole_of(settings.data) + (_RANKED if is_ranking else "")
     if rows not in _seen():
         st.session_state[_SEEN] = "\n".join([*_seen(), rows])
     if store.default().get_json("record", _seen_key(rows)) is None:
         store.default().remember_json("record", _seen_key(rows), {"in_sight": True})
 
 
-def was_looked_at(settings: Settings) -> bool:
-    """Whether they were, on any page, with any learner, in any visit that this cache knows of; what sweeps left there can be seen, too."""
+def in_sight(settings: Settings) -> str:
+    """What was in sight of these rows unpaid, as guarantees declare it, on any page, in any visit that this cache knows of, or nothing.
+
+    What sweeps left in the cache can be seen, too.
+    """
     rows = embedded.whole_of(settings.data)
-    if rows in _seen() or any(store.default().get_json("record", _seen_key(name)) is not None for name in (rows, settings.data)):
-        return True
     found = [runs["dataset"] for runs in (records.all_runs(), records.all_runs(shipped=True)) if len(runs)]
-    return any(embedded.whole_of(str(name)) == rows for names in found for name in set(names))
+    if _is_marked(rows, settings.data) or any(embedded.whole_of(str(name)) == rows for names in found for name in set(names)):
+        return IN_SIGHT
+    return RANKED_IN_SIGHT if _is_marked(rows + _RANKED) else ""
+
+
+def paid_rankings(settings: Settings) -> tuple[Ranking, ...]:
+    """The rankings of public sets that you paid for on these rows."""
+    return rankings.of_rows(embedded.whole_of(settings.data))
+
+
+def _is_marked(*names: str) -> bool:
+    return names[0] in _seen() or any(store.default().get_json("record", _seen_key(name)) is not None for name in names)
 
 
 def _seen() -> list[str]:

@@ -11,7 +11,7 @@ import streamlit as st
 
 import pillar_core as pc
 from pages.frame import failures, plain, session, shares
-from pillar_core.data import visitors
+from pillar_core import mode
 from pillar_core.errors import PillarError
 from pillar_core.jobs.state import UNFINISHED
 
@@ -104,7 +104,6 @@ def duration(seconds: float) -> str:
 
 
 @st.fragment(run_every=1.0)
-@shares.metered()
 @failures.caught()
 def _running(job_ids: str, what: str, done_when_drawn: int, key: str) -> None:
     """Progress, looked at again every second; the whole page is drawn anew when a further part is there to be seen."""
@@ -120,7 +119,7 @@ def _running(job_ids: str, what: str, done_when_drawn: int, key: str) -> None:
         bar, button = st.columns([5, 1], vertical_alignment="center")
         now = f" · {live[0].message}" if live and live[0].message else ""
         bar.progress(share, text=plain.text(f"{what}: {share:.0%}{waiting}{left}{now}"))
-        own = " ".join(status.job_id for status in live if visitors.JOBS_ASKED.is_own(status.job_id))
+        own = " ".join(status.job_id for status in live if mode.JOBS.is_own(status.job_id))
         if own:
             button.button("Stop", icon=":material/stop:", key=f"{key}-stop", on_click=_stop, args=(own,), help="Keeps what is finished.")
 

@@ -96,11 +96,11 @@ def several(
     return st.pills(told["label"], options, selection_mode="multi", format_func=_plainly(title), **shared) or usual
 
 
-def toggle(name: str) -> bool:
-    """A switch, off at first."""
+def toggle(name: str, default: bool = False) -> bool:
+    """A switch."""
     told = _CONTROLS[name]
     why = told.get("unlinked", "")
-    is_on = bool(_read(name, False, why))
+    is_on = bool(_read(name, default, why))
     session.fill(_WIDGET + name, is_on)
     st.toggle(told["label"], help=told["help"], **_widget(name, why))
     return is_on

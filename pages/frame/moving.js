@@ -3,13 +3,14 @@
 // draws the new figure when it has arrived.
 
 const MILLISECONDS = 200, STEPS = 12;
+let loading;
 
 export default function ({ data, parentElement }) {
   draw(parentElement, data);
   return () => {
     const node = parentElement.querySelector(".pillar-figure");
     node?.watch?.disconnect();
-    if (node) window.Plotly?.purge(node);
+    if (node) node.Plotly?.purge(node);
   };
 }
 
@@ -22,7 +23,7 @@ async function draw(place, { figure, runs, base, config, alt, library }) {
   Object.assign(node, { wanted, star });
   node.style.minHeight = `${layout.height}px`;
   node.setAttribute("aria-label", alt);
-  const Plotly = await plotly(library);
+  const Plotly = (node.Plotly ??= await plotly(library));
   const moves = from && star && !matchMedia("(prefers-reduced-motion: reduce)").matches;
   const ahead = moves && node.base === base && walk(node, from, star);
   await Promise.all((ahead || []).map((walking) => walking.finished));
@@ -46,11 +47,15 @@ function made(place) {
   return place.appendChild(node);
 }
 
-// Streamlit's own bundle of Plotly, which its charts load too.
+// Plotly as a chart of the page has brought it, else as the server has it beside the app's pages.
 async function plotly(library) {
   if (!window.Plotly) {
-    const index = [...document.scripts].find((script) => /static\/js\/index\./.test(script.src));
-    await import(new URL(library, index.src));
+    loading ??= new Promise((resolve, reject) => {
+      const script = document.createElement("script");
+      Object.assign(script, { src: new URL(library, document.baseURI), onload: resolve, onerror: reject });
+      document.head.append(script);
+    });
+    await loading;
   }
   return window.Plotly;
 }

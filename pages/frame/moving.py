@@ -1,17 +1,30 @@
 """A chart whose node stays while its figure changes: Streamlit's own is built anew, and its star cannot walk."""
 
 from collections.abc import Mapping
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import streamlit as st
 
 from pages.frame import memory
-from pillar_core.plots.theme import narrowed
+from pillar_core.plots.theme import narrowed, script
 
 _SCRIPT = Path(__file__).with_suffix(".js").read_text(encoding="utf-8")
-_LIBRARY = next(Path(st.__file__).with_name("static").glob("static/js/PlotlyChart.*.js")).name
-"""Streamlit's bundle of Plotly, which sets `window.Plotly`: a browser that has drawn any chart of the app has it already."""
+_LIBRARY = "plotly-" + version("plotly") + ".min.js"
+"""Where the server has Plotly's own bundle: for a browser in which no chart of Streamlit's has brought one yet."""
+
+
+def route() -> Any:
+    """The server's answer for the bundle."""
+    from starlette.responses import Response
+    from starlette.routing import Route
+
+    async def send(_: Any) -> Any:
+        headers = {"cache-control": "public, max-age=31536000, immutable"}
+        return Response(script(), media_type="text/javascript", headers=headers)
+
+    return Route("/".join(["", *filter(None, [st.get_option("server.baseUrlPath").strip("/")]), _LIBRARY]), send)
 
 
 def chart(figure: Any, *, runs: Mapping[str, Any], base: str, is_narrow: bool, key: str, alt: str, config: dict[str, Any]) -> None:

@@ -7,11 +7,10 @@ import pandas as pd
 import pillar_core as pc
 from pages.frame.settings import Settings
 from pillar_core import accounting, plots
+from pillar_core.accounting.risk import turned_guesses
 from pillar_core.data import uploads
-from pillar_core.data.persons import OF_PERSONS
-from pillar_core.data.uploads import Upload
 from pillar_core.runs.statement import spent_event
-from pillar_core.types import RunRecord
+from pillar_core.types import RunRecord, Unit
 
 _RELATIONS = {"add_or_remove_one": "one {} added or removed", "replace_one": "one {} replaced"}
 
@@ -30,23 +29,22 @@ PUBLISHED = tuple((epsilon, f"ε = {epsilon:g}: {words} (registry.opendp.org; de
 
 
 def sentence(settings: Settings) -> str:
-    """One sentence of HTML for the sidebar, from the trade-off curve of the Gaussian run that this budget buys."""
+    """Two sentences of HTML for the sidebar: what (ε, δ) alone allows, and what a Gaussian run that this budget buys does."""
     if math.isinf(settings.epsilon):
         return "<b>ε = ∞</b> adds no noise and promises nothing: an attacker may find out with certainty who took part."
-    share = advantage_of(settings.epsilon, settings.delta) / 2
+    alone, gaussian = (plots.one_in(share, end="") for share in turned_guesses(settings.epsilon, settings.delta))
     return (
-        f"At <b>ε = {settings.epsilon:g}</b>, seeing the model turns at most <b>{plots.one_in(share, end='')}</b> guesses about "
-        f"whether a given {unit(settings.data)} took part from wrong to right. "
-        f"<span style='opacity:0.7'>Best attacker, prior 50:50, {relation_words(settings.relation, settings.data)}, "
-        f"every row in every step; ε fails with a chance of δ = {settings.delta:g} at most.</span>"
+        f"At <b>ε = {settings.epsilon:g}</b>, seeing the model turns at most <b>{alone}</b> guesses about "
+        f"whether a given {unit(settings.data)} took part from wrong to right, and at most <b>{gaussian}</b> where all noise is Gaussian "
+        f"and every row enters every step. <span style='opacity:0.7'>Best attacker, prior 50:50, "
+        f"{relation_words(settings.relation, settings.data)}; ε fails with a chance of δ = {settings.delta:g} at most.</span>"
     )
 
 
 def unit(data: str) -> str:
     """What ε protects in a set: a row, or a person."""
     its_card = uploads.card(data) if uploads.is_name(data) else pc.DATASETS.get(data)
-    most = 1 if isinstance(its_card, Upload) and OF_PERSONS in its_card.notes else its_card and its_card.rows_per_person
-    return "row" if most is None else "person" if most == 1 else f"person with up to {most} rows"
+    return str(Unit(its_card.rows_per_person if its_card is not None else None))
 
 
 def relation_words(relation: str, data: str = "") -> str:
@@ -54,23 +52,16 @@ def relation_words(relation: str, data: str = "") -> str:
     return _RELATIONS[relation].format(unit(data))
 
 
-def advantage_of(epsilon: float, delta: float) -> float:
-    """The best membership advantage against a Gaussian run calibrated to (ε, δ): the trade-off curve's δ at ε = 0."""
-    return float(accounting.delta_of(0.0, accounting.mu_of(epsilon, delta)))
-
-
 def table(record: RunRecord) -> pd.DataFrame | None:
     """One row with the run's largest membership advantage, from the trade-off curve of what it really released.
 
-    None where nothing is promised, for subsampled runs, whose curve has no closed form, and where settings were chosen beside
-    the run, paid or not.
+    None where nothing is promised, for subsampled runs, whose curve has no closed form, and where settings were chosen unpaid.
     """
     if not record.guarantee.is_private or not record.guarantee.has_releases:
         return None
-    event = spent_event(record)
-    if event is None or not record.guarantee.covers_choice:
+    if not record.guarantee.covers_choice:
         return None
-    events = accounting.read(event, record.guarantee.relation)
+    events = accounting.read(spent_event(record), record.guarantee.relation)
     if not all(release.is_full_gaussian for release in events.releases) or events.unsupported:
         return None
     advantage = float(accounting.delta_of(0.0, events.gaussian_mu))

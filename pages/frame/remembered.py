@@ -1,15 +1,14 @@
-"""Places on this machine that somebody typed, kept for the next visit: each browser finds its own alone."""
+"""Places on this machine that you typed, kept for the next visit."""
 
 import contextlib
 
 import pillar_core as pc
-from pillar_core.data import owners
 from pillar_core.errors import StoreError
 from pillar_core.fingerprint import fingerprint
 
 
 def place(what: str) -> str:
-    """The place that the asker last named for `what`, "" where there is none."""
+    """The place that you last named for `what`, "" where there is none."""
     kept = pc.store.default().get_bytes(_key(what))
     return "" if kept is None else kept.decode()
 
@@ -23,4 +22,4 @@ def keep(what: str, typed: str) -> None:
 
 
 def _key(what: str) -> str:
-    return f"place-{fingerprint(owners.own_id(), what)}"
+    return f"place-{fingerprint(what)}"

@@ -1,6 +1,6 @@
 """Figures that somebody collects, and one page of HTML with all of them that needs no network: tables, settings, ledger and assumptions.
 
-The session holds them as text, and the cache for the browser's next visit, but for visitors of a public address.
+The session holds them as text, and the cache for the next visit, but for visitors of a demo.
 """
 
 import contextlib
@@ -17,13 +17,12 @@ import streamlit as st
 import pillar_core as pc
 from pages.frame import core, exports, session, shares, theme
 from pages.frame.settings import Settings
-from pillar_core import store
-from pillar_core.data import owners, uploads, visitors
+from pillar_core import mode, store
+from pillar_core.data import uploads
 from pillar_core.errors import PillarError, StoreError
-from pillar_core.fingerprint import fingerprint
 from pillar_core.plots.theme import INK, script
 
-_KEY, _RECALLED = "report.", "report-recalled"
+_KEY, _RECALLED, _KEPT = "report.", "report-recalled", "report-"
 _MOST, _ROWS, _LARGEST = 12, 200, 4_000_000
 """Figures of a report, rows of a table, and letters of a figure with all that is said of it, at most."""
 _PAGE = Template(Path(__file__).with_suffix(".html").read_text(encoding="utf-8"))
@@ -90,34 +89,30 @@ def _add(figure: Any, table: pd.DataFrame, *, name: str, settings: Settings, bad
         return
     kept = _kept()
     number = 1 + max((int(one.partition("-")[0]) for one in (*_names(), *kept)), default=0)
-    named = filter(uploads.may_open, uploads.names_in([text, *sets]))
+    named = filter(uploads.is_here, uploads.names_in([text, *sets]))
     place = "-".join([f"{number:02}", *dict.fromkeys(map(uploads.key_of, named))])
     st.session_state[_KEY + place] = text
-    if not visitors.binds() and len(kept) < _MOST:
+    if not mode.binds() and len(kept) < _MOST:
         with contextlib.suppress(StoreError):  # a full disk, or a key of more than two sets: the next visit does without
-            store.default().put_bytes(_owned() + place, text.encode())
+            store.default().put_bytes(_KEPT + place, text.encode())
 
 
 def _recall() -> None:
-    """Takes up, once in a visit, what this browser collected in earlier ones; drops figures of sets that it can open no more."""
+    """Takes up, once in a visit, what was collected in earlier ones; drops figures of sets that are not here any more."""
     for place in _kept() if _RECALLED not in st.session_state else ():
-        text = store.default().get_bytes(_owned() + place)
+        text = store.default().get_bytes(_KEPT + place)
         if text is not None:
             st.session_state[_KEY + place] = text.decode()
     st.session_state[_RECALLED] = True
     for place in _names():
-        if not all(uploads.may_open(uploads.PREFIX + key) for key in place.split("-")[1:]):
+        if not all(uploads.is_here(uploads.PREFIX + key) for key in place.split("-")[1:]):
             del st.session_state[_KEY + place]
 
 
 def _kept() -> list[str]:
-    """What the cache's keys of this browser's figures say: a number, and the sets that were brought, by which `uploads` forgets them."""
-    keys = [] if visitors.binds() else store.default().keys("blob", prefix=_owned())
-    return [key.removeprefix(_owned()) for key in keys]
-
-
-def _owned() -> str:
-    return f"report-{fingerprint('report', owners.own_id())[:20]}-"
+    """What the cache's keys of the figures say: a number, and the sets that were brought, by which `uploads` forgets them."""
+    keys = [] if mode.binds() else store.default().keys("blob", prefix=_KEPT)
+    return [key.removeprefix(_KEPT) for key in keys]
 
 
 def _statement(settings: Settings) -> str:
@@ -136,7 +131,7 @@ def _empty() -> None:
     for name in _names():
         del st.session_state[_KEY + name]
     for place in _kept():
-        store.default().delete("blob", _owned() + place)
+        store.default().delete("blob", _KEPT + place)
 
 
 def _counted(count: int) -> str:

@@ -6,19 +6,30 @@ Forward, and wins; after a widget was touched the widget wins, because the brows
 """
 
 import dataclasses
+import secrets
 import time
 from urllib.parse import urlencode
 
 import streamlit as st
+from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 import pillar_core as pc
 from pages.frame import controls, plain
 from pages.frame import settings as codec
-from pages.frame.settings import PARAMS, Settings, Value
+from pages.frame.settings import AUTO, PARAMS, PART, Settings, Value
+from pillar_core import mode
+from pillar_core.data import uploads
 
 _SET, _WIDGET = "set.", "control."
 _WRITTEN, _TOUCHED, _NOTES, _OWN = "url.written", "url.touched", "url.notes", "url.own"
-_BEGAN = "run.began"
+_BEGAN, _TOKEN = "run.began", "session.token"
+
+
+def token() -> str:
+    """The random token of this session, which ends with its tab; in a server's other threads that of nobody."""
+    if get_script_run_ctx(suppress_warning=True) is None:
+        return "nobody"
+    return str(st.session_state.setdefault(_TOKEN, secrets.token_hex(32)))
 
 
 def synchronise() -> None:
@@ -32,10 +43,21 @@ def synchronise() -> None:
         settings, notes = codec.from_query(query, own=st.session_state.get(_OWN, "").split("\n"))
         put(settings)
         st.session_state[_NOTES] = "\n".join(notes)
-    for name in ("data", "public"):  # a set may have been forgotten, or be shared no more, since it was taken
-        st.session_state[_SET + name], message = codec.checked(name, st.session_state[_SET + name])
-        if message:
-            note(message)
+
+
+def missing() -> str:
+    """The name of brought rows that the settings name and that are not here, "" where there is none."""
+    names = uploads.names_in([st.session_state[_SET + "data"], st.session_state[_SET + "public"]])
+    return next((name for name in names if not uploads.is_here(name)), "")
+
+
+def show_missing(name: str) -> None:
+    """Stands in the place of a page whose rows are not here."""
+    is_private, instead = name == st.session_state[_SET + "data"], Settings().data
+    st.warning(f"**The {'private' if is_private else 'public'} rows of this link are not here.** {plain.text(uploads.gone(name))}")
+    values = {"data": instead, "public": PART, "backbone": AUTO} if is_private else {"public": PART}
+    label = f"Go on with {pc.DATASETS[instead].short_title}" if is_private else "Go on with a part of the private data set"
+    st.button(label, key="go-on", on_click=change, kwargs=values)
 
 
 def publish() -> None:
@@ -129,3 +151,6 @@ def show_notes() -> None:
     notes = take_notes()
     if notes:
         st.warning("\n\n".join(map(plain.text, notes)), icon=":material/info:")
+
+
+mode.serve(token)

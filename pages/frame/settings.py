@@ -119,7 +119,7 @@ def to_query(settings: Settings) -> dict[str, str]:
 def from_query(query: Mapping[str, str], *, own: Container[str] | None = ()) -> tuple[Settings, list[str]]:
     """(settings, messages): whatever the query says that can be used, defaults for the rest, a message for each repair.
 
-    own: names that somebody chose in this session, which may be files and programs (None: every name is).
+    own: names that somebody chose in this session, which may be files (None: every name is).
     """
     notes: list[str] = []
     version = query.get("v", _COMPLETE)
@@ -146,17 +146,21 @@ def unpin(word: str, *, own: Container[str] | None = None) -> Settings | None:
     if not word or len(parts) != len(PINNED):
         return None
     settings, notes = from_query(dict(zip(PINNED, parts, strict=True)), own=own)
-    return None if notes else settings
+    named = uploads.names_in([settings.data, settings.public])
+    return settings if not notes and all(map(uploads.is_here, named)) else None
 
 
 def checked(name: str, value: Value) -> tuple[Value, str]:
-    """(allowed value, message): the value itself with an empty message, or the nearest allowed one and why."""
+    """(allowed value, message): the value itself with an empty message, or the nearest allowed one and why.
+
+    Brought rows that are not here stay named: no other set's results stand in their place.
+    """
     param, allowed = PARAMS[name], choices(name)
-    if is_stored(name, value) and not uploads.may_open(value):
-        return _value(param.default), f"{uploads.gone(str(value))} {param.default} is used."
+    if is_stored(name, value):
+        return value, ""
     if not visitors.is_offered(name, value):
         return _value(param.default), f"{name} = {_shown(value)} is not offered on this public server: {param.default} is used."
-    if allowed and value not in allowed and not is_stored(name, value) and not is_of_family(name, value):
+    if allowed and value not in allowed and not is_of_family(name, value):
         near = difflib.get_close_matches(str(value)[:80], allowed, n=1, cutoff=0.6)
         chosen = near[0] if near else param.default
         return _value(chosen), f"{name} was {_shown(value)}, which is none of {_listed(allowed)}: {chosen} is used."

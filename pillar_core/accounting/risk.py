@@ -12,6 +12,7 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from pillar_core.accounting.elementary import Kind, read
+from pillar_core.accounting.gaussian_dp import mu_of
 from pillar_core.accounting.gaussian_runs import SAMPLING_PROBABILITY, gaussian_run
 from pillar_core.accounting.profile import profile
 from pillar_core.arrays import Array
@@ -95,6 +96,13 @@ def advantage(curve: TradeOff) -> float:
     if curve.kind == "pure":
         return math.tanh(curve.epsilon / 2)
     return min(max(delta + (1 - delta) * math.tanh(epsilon / 2), 0.0) for epsilon, delta in _pairs(curve))
+
+
+def turned_guesses(epsilon: float, delta: float) -> tuple[float, float]:
+    """The largest share of even bets on membership that a model turns from wrong to right: by (ε, δ) alone, and by Gaussian noise on all
+    rows in every step that just meets (ε, δ)."""
+    point = TradeOff("profile", epsilons=(epsilon,), deltas=(delta,))
+    return advantage(point) / 2, advantage(TradeOff("gaussian", mu=mu_of(epsilon, delta))) / 2
 
 
 def tpr_at(curve: TradeOff, false_positive_rate: float) -> float:

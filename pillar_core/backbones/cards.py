@@ -21,22 +21,18 @@ FACTS = Path(__file__).with_name("facts.toml")
 
 @dataclasses.dataclass(frozen=True)
 class Work:
-    """What an opened backbone may use: its weights on this disk (None: it has none), a device (cpu, cuda or mps), and whether the
-    person at this machine said that a file that is a program may run."""
+    """What an opened backbone may use: its weights on this disk (None: it has none) and a device (cpu, cuda or mps)."""
 
     weights: Path | None = None
     device: str = "cpu"
-    trusts_program: bool = False
 
 
 @dataclasses.dataclass(frozen=True)
 class Encoder:
-    """An opened backbone: `encode(rows)` turns a batch into (b, width) float32; `notes` say what was decided on opening; `close()`
-    gives back what it holds besides memory."""
+    """An opened backbone: `encode(rows)` turns a batch into (b, width) float32; `notes` say what was decided on opening."""
 
     encode: Callable[[Array], Array]
     notes: tuple[str, ...] = ()
-    close: Callable[[], None] = lambda: None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -46,8 +42,8 @@ class Backbone:
     `parameters`, `width`, `pretraining` and `overlap` are facts in words; `overlap` warns where private classes may have been
     seen in pre-training. `weights` says where its weights come from, "" where it has none; `fetch(network)` returns the file that
     comes with the name, from this disk or, with `network`, from its hub, and None where there is none to be had; `n_bytes` is its
-    size, 0 where nobody knows. `is_kept` says whether features are worth a place in the cache, `is_program` whether the file is a
-    program of its own. Raise `version` whenever the features change.
+    size, 0 where nobody knows. `is_kept` says whether features are worth a place in the cache, `is_own_file` whether the name is
+    the user's own file. Raise `version` whenever the features change.
     """
 
     name: str
@@ -64,7 +60,7 @@ class Backbone:
     fetch: Callable[[bool], Path | None] | None = None
     n_bytes: int = 0
     is_kept: bool = True
-    is_program: bool = False
+    is_own_file: bool = False
     version: int = 1
 
     @property

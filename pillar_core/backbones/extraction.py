@@ -5,7 +5,6 @@ device. Every batch has the same number of rows (the last one is filled up), so 
 device at the same batch size. Memory holds one batch of images besides the data set and the features themselves.
 """
 
-import contextlib
 import dataclasses
 from pathlib import Path
 from typing import Any
@@ -58,7 +57,7 @@ class _Plan:
         """The name of the features of this device in the store; it begins with that of the images."""
         spot = address(self.backbone.name)
         weights = None if self.work.weights is None else content_hash(self.work.weights)
-        identity = (spot.family if self.backbone.is_program else spot.base, dict(spot.options))
+        identity = (spot.family if self.backbone.is_own_file else spot.base, dict(spot.options))
         return f"{self.dataset.rows_fingerprint}-{fingerprint('features', VERSION, identity, self.backbone.version, weights, device)}"
 
 
@@ -69,7 +68,6 @@ def extract(
     weights: str | Path | None = None,
     device: str = "auto",
     batch_size: int = 64,
-    trust_program: bool = False,
     progress: Progress | None = None,
     cancelled: StopRequested | None = None,
 ) -> tuple[Array, Array | None, tuple[str, ...]]:
@@ -79,13 +77,12 @@ def extract(
 
     Raises:
         UnknownNameError: no such backbone.
-        SettingError: device, batch size, weights or an option of the name out of range; a program without `trust_program`.
+        SettingError: device, batch size, weights or an option of the name out of range.
         DataError: rows that the backbone cannot take, weights of another network, or features that are not finite.
         StoreError: a disk that refuses; what was done is kept.
         Cancelled: `cancelled` said so; what was done is kept.
     """
     plan = _planned(dataset, backbone, weights, device, batch_size, network=True)
-    plan.work = dataclasses.replace(plan.work, trusts_program=trust_program)
     plan.progress, plan.cancelled = progress or plan.progress, cancelled or plan.cancelled
     if not plan.backbone.is_kept:
         return (*_at_once(plan), ())
@@ -147,7 +144,7 @@ def _planned(dataset: Dataset, backbone: str, weights: str | Path | None, device
         wanted, other = ("images", "identity") if chosen.takes == "images" else ("numbers (n, d)", "raw_pixels, scattering or a network")
         what = "images" if dataset.is_images else "numbers (n, d)"
         raise DataError(f"the backbone {backbone} takes {wanted}; {dataset.name!r} holds {what}. Choose {other}.")
-    work = Work(file, "cpu" if chosen.is_program and asked == "auto" else chosen_device(asked))
+    work = Work(file, chosen_device(asked))
     return _Plan(dataset, chosen, work, int(size or 1), lambda done, total, message="": None, lambda: False)
 
 
@@ -179,7 +176,8 @@ def _made(plan: _Plan, key: str, log: journal.Journal) -> tuple[Array, Array | N
     """Extract what is missing, move all of it into the store and delete the journal's rows."""
     kind = np.dtype(address(plan.backbone.name).storage)
     # Networks are large steps: they get the cores that this process may use.
-    with using(n_threads()), contextlib.closing(plan.backbone.open(plan.backbone.name, plan.work)) as encoder:
+    with using(n_threads()):
+        encoder = plan.backbone.open(plan.backbone.name, plan.work)
         plan.notes.extend(encoder.notes)
         plan.batch_size = min(plan.batch_size, plan.total)
         plan.progress(log.done, plan.total, "going on" if log.done else "")

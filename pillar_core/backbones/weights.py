@@ -44,11 +44,10 @@ def content_hash(path: Path) -> str:
         raise DataError(f"the weights {path} cannot be read ({error}).") from error
 
 
-def keep_upload(content: bytes, *, owner: str = "") -> Path:
+def keep_upload(content: bytes) -> Path:
     """The file below the cache folder that holds these bytes of a safetensors file, named by their hash.
 
-    owner: whose they are; the same bytes of two owners are two files, in a folder for each. They are parsed before anything is
-    written. No program is opened from below that folder, whatever a tensor's bytes spell.
+    They are parsed before anything is written. No program is opened from below that folder, whatever a tensor's bytes spell.
 
     Raises:
         DataError: not a safetensors file from the first byte to the last.
@@ -61,7 +60,7 @@ def keep_upload(content: bytes, *, owner: str = "") -> Path:
     except safetensors.SafetensorError as error:
         raise DataError(f"what was sent is no safetensors file ({_first_line(error)}); weights are sent as such a file.") from error
     cache = store.default()
-    path = cache.root / "weights" / owner / f"{hashlib.sha256(content).hexdigest()[:32]}.safetensors"
+    path = cache.root / "weights" / f"{hashlib.sha256(content).hexdigest()[:32]}.safetensors"
     if not (path.is_file() and path.stat().st_size == len(content)):
         try:
             make_private(path.parent, parents_of=cache.root)

@@ -12,7 +12,6 @@ from pillar_core.commands.listing import WHAT
 from pillar_core.commands.options import DECLARED
 from pillar_core.registry import facts
 from pillar_core.screening import MODELS, SCORES
-from pillar_core.studies import benchmark
 from pillar_core.studies.check import FIELDS, SAMPLERS
 from pillar_core.studies.compare.views import COMPARE_VIEWS
 
@@ -22,11 +21,9 @@ _WORDS = {
     "params": params,
     "BATCH_SIZE": BATCH_SIZE,
     "DEVICE": DEVICE,
-    "learners": ", ".join(benchmark.LEARNERS),
     "lists": ", ".join(WHAT),
     "models": ", ".join(MODELS),
     "scores": ", ".join(SCORES),
-    "sets": ",".join(benchmark.SETS),
     "views_in_words": "; ".join(f"{name}: {view.title} ({view.source})" for name, view in COMPARE_VIEWS.items()),
 }
 _PARAMS = {"check": {f"--{one.name.replace('_', '-')}": {"type": one.kind.__name__, "help": one.help} for one in FIELDS.values()}}
@@ -44,7 +41,7 @@ def _add_commands(above: argparse.ArgumentParser, commands: Mapping[str, Any], *
     for name, said in commands.items():
         below = parsers.add_parser(name, help=said["help"])
         if "actions" in said:
-            _add_commands(below, said["actions"], metavar=said.get("metavar", "action"))
+            _add_commands(below, said["actions"], metavar="action")
             continue
         for title in said.get("groups", ()):
             _add_options(below.add_argument_group(title), facts(DECLARED)["groups"][title])

@@ -26,7 +26,6 @@ def command(options: argparse.Namespace) -> int:
         weights=options.weights,
         device=options.device,
         batch_size=options.batch_size,
-        trust_program=options.trust_program,
         progress=shared.printer(),
     )
     lines = {

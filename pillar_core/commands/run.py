@@ -8,7 +8,7 @@ from typing import Any
 from pillar_core.commands import options as shared
 from pillar_core.methods import METHODS
 from pillar_core.runs.models import guarantee_card, save_model
-from pillar_core.runs.run import run_spec
+from pillar_core.runs.run import run_declared
 from pillar_core.types import RunRecord, RunSpec
 
 
@@ -18,10 +18,12 @@ def command(options: argparse.Namespace) -> int:
     split = shared.load_split(options, seed=options.seed)
     seed, settings = None if options.release else options.seed, shared.method_settings(options.method, options.set)
     budget = (options.epsilon, options.delta, options.relation, options.accountant)
-    record = run_spec(RunSpec(options.method, *budget, seed, options.preset, settings), split)
+    record = run_declared(RunSpec(options.method, *budget, seed, options.preset, settings), split, options.chosen_beforehand or None)
     print(json.dumps(_plain(record), indent=2, ensure_ascii=False) if options.json else _words(record))
     if options.export:
         print(f"model written to {save_model(record, options.export, classes=split.features.classes)}")
+        if record.guarantee.covers_choice is None:
+            print("note: it says that nobody knows how its settings were chosen; --chosen-beforehand if you fixed them without a look.")
     return 0
 
 

@@ -11,19 +11,21 @@ import numpy as np
 from pillar_core.arrays import Array
 from pillar_core.data.partition import stratified
 from pillar_core.data.parts import Parts
-from pillar_core.data.persons import OF_PERSONS, persons_of
+from pillar_core.data.persons import persons_of
 from pillar_core.data.tables import FEWEST_DISTINCT, distinct_of, is_text, labels_of, mostly_numbers, partition, taken
 from pillar_core.data.wording import listed
 from pillar_core.errors import DataError
 
 NUMBERS, WORDS, IDENTIFIER, DATE, COPY, CONSTANT = "numbers", "words", "an identifier", "dates", "a copy", "one value"
-LEFT_OUT = (IDENTIFIER, CONSTANT)
-"""Kinds that are left out unless somebody asks for them."""
+FREE_TEXT = "free text"
+TEXTS, LEFT_OUT = (WORDS, IDENTIFIER, FREE_TEXT), (IDENTIFIER, FREE_TEXT, CONSTANT)
+"""Kinds of categories, and kinds that are left out unless somebody asks for them."""
 ADVICE = {
     DATE: "holds dates: leave it out, or write a number instead, such as an age or days since a fixed day",
     COPY: "repeats another column: leave one of them out",
 }
-SEEN = "Which columns hold words or numbers, and which to leave out, was suggested by the private rows: no ε covers that."
+SENTENCE, LINE = 3, 30
+"""Words or letters of a value on average: beyond, a column most of whose values occur once is free text."""
 _DATE = r"^\s*(?:\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.]\d{2,4})"
 _IDENTIFYING = re.compile(
     r"(^|[_\W])(id|ids|nr|no|mrn|ssn|uuid|guid|number|name|surname|email|e-mail|phone|address|index|patient)([_\W]|$)", re.I
@@ -82,7 +84,7 @@ def learnt(public: Any, columns: Sequence[Column], *, label: str, left_out: Sequ
     absent = [one.name for one in used if one.name not in public.columns]
     if absent:
         raise DataError(f"the public rows lack the columns {listed(absent)}: bring them with the same columns, or leave these out.")
-    words = {one.name: tuple(sorted(set(_words(public[one.name])) - {""})) for one in used if one.kind == WORDS}
+    words = {one.name: tuple(sorted(set(_words(public[one.name])) - {""})) for one in used if one.kind in (WORDS, FREE_TEXT)}
     numbers = {one.name: _numbers(public[one.name]) for one in used if one.kind == NUMBERS}
     medians = {name: float(np.nanmedian(column)) for name, column in numbers.items() if np.isfinite(column).any()}
     return Recipe(label, tuple(left_out), words, medians)
@@ -94,7 +96,7 @@ def problems_of(columns: Sequence[Column], recipe: Recipe, *, is_scaled: bool) -
     for one in _used(columns, recipe.left_out):
         if one.kind in ADVICE:
             problems.append(f"column {one.name!r} {ADVICE[one.kind]}.")
-        elif one.kind in (WORDS, IDENTIFIER):
+        elif one.kind in TEXTS:
             if not recipe.categories.get(one.name):
                 problems.append(f"column {one.name!r} holds words, and none of its categories is known: name them, or leave it out.")
         else:
@@ -153,10 +155,9 @@ def private_parts(frame: Any, columns: Sequence[Column], recipe: Recipe, *, pers
     x, names = encoded(frame, columns, recipe)
     notes = [f"Labels come from column {recipe.label!r}. Features: {listed(names)}."]
     y = labels_of(frame[recipe.label])
-    notes += [OF_PERSONS] if person is not None and most == 1 else []
     of = None if person is None else frame[person].to_numpy()
     train, test = partition(frame, taken(frame, ("split",)), y, notes, persons=of)
-    persons = None if of is None or most == 1 else persons_of(of[train], most, n_rows=len(train))
+    persons = None if of is None else persons_of(of[train], most, n_rows=len(train))
     return Parts(x[train], y[train], x[test] if len(test) else None, y[test] if len(test) else None, None, tuple(notes), persons=persons)
 
 
@@ -204,6 +205,10 @@ def _kind(name: str, column: Any) -> str:
         codes, words = distinct_of(values)
         if words.astype(str).str.match(_DATE).to_numpy()[codes].mean() > 0.8:
             return DATE
+        texts = words.astype(str)
+        is_long = texts.str.len().mean() >= LINE or texts.str.split().str.len().mean() >= SENTENCE
+        if is_long and (np.bincount(codes) == 1).mean() > 0.5:
+            return FREE_TEXT
         return IDENTIFIER if distinct > max(FEWEST_DISTINCT, len(values) / 2) else WORDS
     numbers = _numbers(values)
     numbers = numbers[np.isfinite(numbers)]

@@ -41,7 +41,7 @@ def checked_features(parts: Parts, *, name: str) -> FeatureSet:
         shape = np.shape(parts.x_train)[1:]
         raise DataError(f"the file holds images of shape {shape}, not features: read it with load_images, then choose a backbone.")
     features = arrays.features(parts.x_train, parts.y_train, parts.x_test, parts.y_test, parts.classes)
-    return dataclasses.replace(features, name=name, notes=parts.said + features.notes, persons=parts.persons)
+    return dataclasses.replace(features, name=name, notes=parts.said + features.notes, persons=parts.persons, caveats=parts.caveats)
 
 
 def read_parts(source: str | Path | bytes, *, filename: str = "") -> Parts:

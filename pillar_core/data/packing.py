@@ -21,6 +21,7 @@ def packed(data: FeatureSet | Dataset) -> dict[str, Any]:
         "name": np.array(data.name),
         "title": np.array(data.title if isinstance(data, Dataset) else ""),
         "notes": np.array(data.notes, dtype=str),
+        "caveats": np.array(data.caveats, dtype=str),
         "stored_rows": np.array(data.stored_rows if isinstance(data, Dataset) else (), dtype=str),
         "persons": data.persons and data.persons.of,
         "rows_per_person": data.persons and np.array(data.persons.most),
@@ -34,7 +35,8 @@ def unpacked(arrays: Mapping[str, Array], *, title: str = "") -> FeatureSet | Da
     Raises:
         DataError: persons without a number of rows, or the other way round.
     """
-    classes, notes, decoded = (tuple(str(word) for word in arrays.get(part, ())) for part in ("classes", "notes", "stored_rows"))
+    texts = ("classes", "notes", "stored_rows", "caveats")
+    classes, notes, decoded, caveats = (tuple(str(word) for word in arrays.get(part, ())) for part in texts)
     title = title or str(arrays.get("title", ""))
     name = str(arrays.get("name", title))
     persons = None
@@ -44,6 +46,6 @@ def unpacked(arrays: Mapping[str, Array], *, title: str = "") -> FeatureSet | Da
         persons = Persons(arrays["persons"], arrays["rows_per_person"].tolist())
     x_train, y_train, x_test, y_test = arrays["x_train"], arrays.get("y_train"), arrays.get("x_test"), arrays.get("y_test")
     if x_train.ndim > 2:
-        more: dict[str, Any] = {"title": title or name, "notes": notes, "stored_rows": decoded, "persons": persons}
+        more: dict[str, Any] = {"title": title or name, "notes": notes, "stored_rows": decoded, "persons": persons, "caveats": caveats}
         return Dataset(name, x_train, y_train, x_test, y_test, classes, **more)
-    return FeatureSet(x_train, y_train, x_test, y_test, classes, name=name, notes=notes, persons=persons)
+    return FeatureSet(x_train, y_train, x_test, y_test, classes, name=name, notes=notes, persons=persons, caveats=caveats)

@@ -9,9 +9,15 @@ from typing import Any
 import numpy as np
 
 from pillar_core.errors import DataError
-from pillar_core.types import Persons
+from pillar_core.types import Persons, Unit
 
-OF_SEVERAL = "Of each private person at most {} train rows are used, the first ones. ε protects a person with all of them."
+OF_PERSONS = "Train rows that are used of each private person, the first ones: at most {}. ε protects a {}."
+COLUMNS_SEEN = "which columns hold words or numbers, and which are left out"
+COLOUR_SEEN = "that all rows have colour, because some images do"
+SIZE_SEEN = "the size of all images, the median of theirs"
+RANGE_SEEN = "which values of grey became 0 to 255"
+NO_EPSILON = "The rows themselves decided {}: where they are private, no ε covers that."
+"""The note on each of these caveats."""
 IMAGE_ENDINGS = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".tif", ".tiff", ".webp", ".ppm", ".pgm")
 
 
@@ -19,7 +25,7 @@ IMAGE_ENDINGS = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".tif", ".tiff", ".web
 class Parts:
     """What a file holds, unchecked; `notes` say what was decided while reading.
 
-    `stored_rows` names entries of the store that hold decoded images, `persons` whose the train rows are: see `Dataset`.
+    `stored_rows` names entries of the store that hold decoded images, for `persons` and `caveats` see `Dataset`.
     """
 
     x_train: Any
@@ -30,11 +36,13 @@ class Parts:
     notes: tuple[str, ...] = ()
     stored_rows: tuple[str, ...] = ()
     persons: Persons | None = None
+    caveats: tuple[str, ...] = ()
 
     @property
     def said(self) -> tuple[str, ...]:
-        """The notes, and how many rows of a person count, where persons are declared."""
-        return self.notes if self.persons is None else (*self.notes, OF_SEVERAL.format(self.persons.most))
+        """The notes, those on the caveats, and how many rows of a person count, where persons are declared."""
+        notes = (*self.notes, *map(NO_EPSILON.format, self.caveats))
+        return notes if self.persons is None else (*notes, OF_PERSONS.format(self.persons.most, Unit(self.persons.most)))
 
     @property
     def holds_images(self) -> bool:

@@ -28,8 +28,6 @@ _LOOKS = str.maketrans(
 )
 """Cyrillic and Greek letters, small or large, and signs that look like others."""
 WHOSE = "persons must hold a word or a whole number for each train row: whose it is."
-OF_PERSONS = "Of each person the first row was kept and the others are used nowhere, so that ε protects a person."
-"""The note on rows of which `first_rows` left one of each."""
 
 
 def persons_of(names: Iterable[Any], most: int, *, n_rows: int) -> Persons:
@@ -67,9 +65,9 @@ def _is_name(value: Any) -> bool:
 
 
 def person_column(frame: Any) -> str | None:
-    """The column that seems to name the person of each row, by its name, where there are several persons and rows of one."""
+    """The column that seems to name the person of each row, by its name, where there are several persons."""
     named = (name for name in frame.columns if _PERSON.fullmatch(str(name)))
-    return next((name for name in named if FEWEST_DISTINCT < frame[name].nunique() < len(frame)), None)
+    return next((name for name in named if frame[name].nunique() > FEWEST_DISTINCT), None)
 
 
 def first_rows(frame: Any, column: str, whose: tuple[Array, Array], *, most: int, theirs: Set[str]) -> Any:

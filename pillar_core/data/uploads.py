@@ -2,9 +2,7 @@
 
 The rows lie in the store under a key, their title and sizes on a card beside them; the name `stored:<key>` stands for both in links,
 grids and records. Names that begin with `images:` are older and mean the same. Whatever is made from the rows of a set and kept,
-too, has the set's key between the hyphens of its own, so that forgetting finds it.
-
-What a browser brings is its own: everything here answers for whoever asks (`data.owners`).
+too, has the set's key between the hyphens of its own, so that forgetting finds it. To visitors of a demo no set is here.
 """
 
 import dataclasses
@@ -16,12 +14,13 @@ from typing import Any
 
 import numpy as np
 
-from pillar_core import store
+from pillar_core import mode, store
 from pillar_core.arguments import check_fields
-from pillar_core.data import owners, places, visitors
+from pillar_core.data import places
 from pillar_core.data.arrays import features
 from pillar_core.data.cards import DATASETS
 from pillar_core.data.packing import packed, unpacked
+from pillar_core.data.parts import COLOUR_SEEN, COLUMNS_SEEN, SIZE_SEEN
 from pillar_core.data.wording import cut
 from pillar_core.errors import DataError, StoreError
 from pillar_core.fingerprint import fingerprint
@@ -34,8 +33,13 @@ IMAGES, FEATURES = "images", "features"
 LONGEST_TITLE = 120
 MOST_NOTES, LONGEST_NOTE, LARGEST_CARD = 20, 1000, 10**6
 """Of a set, signs of one, and bytes of a card: every page of every browser reads the cards of all sets."""
+_FORMER_NOTES = {
+    "Which columns hold words or numbers": COLUMNS_SEEN,
+    "Some images have colour": COLOUR_SEEN,
+    "Images of different sizes": SIZE_SEEN,
+}
+"""How notes begin on sets that were kept when a note was all that told of a caveat."""
 _NAME = re.compile(rf"(?:{PREFIX}|{FORMER_PREFIX})([0-9a-f]{{32}})")
-_OWNED_WEIGHTS = re.compile(r"/weights/([0-9a-f]{32})/")
 _CARD = upkeep.BROUGHT
 _KEEPING = threading.Lock()
 
@@ -44,9 +48,8 @@ _KEEPING = threading.Lock()
 class Upload:
     """The card of a kept set. `kind` is images or features; `shape` is that of a row: (h, w[, 3]) pixels, or (d,).
 
-    `rows_per_person`: no person has more of its train rows; None where a row is an example of its own.
-    `owner` is "" where everybody at this machine may use the rows. `kept_at` counts seconds since 1970. `is_shared`: whoever has the name
-    may open the rows. `forgotten` says when and where; only owner and name of such a set are left.
+    `rows_per_person`: no person has more of its train rows; None where a row is an example of its own. `apart_from`: see `FeatureSet`.
+    `kept_at` counts seconds since 1970.
     """
 
     name: str
@@ -58,11 +61,9 @@ class Upload:
     shape: tuple[int, ...]
     is_labelled: bool
     notes: tuple[str, ...] = ()
-    owner: str = ""
     kept_at: float = 0.0
-    is_shared: bool = False
-    forgotten: str = ""
     rows_per_person: int | None = None
+    apart_from: tuple[str, ...] = ()
 
 
 def is_name(text: object) -> bool:
@@ -82,27 +83,28 @@ def key_of(name: str) -> str:
     return match[1]
 
 
-def keep(data: FeatureSet | Dataset, *, title: str = "", owner: str = "") -> str:
+def keep(data: FeatureSet | Dataset, *, title: str = "") -> str:
     """The name under which these rows are found again on this machine, after storing them in the cache.
 
     title: what people call them, such as the file's name (default: that of the same rows kept before, else the set's own title or
-    name); a number is added to a title that another set has. owner: whose they are (default: who asks); the same rows of two owners have
-    two names, and neither is told by the rows alone.
+    name); a number is added to a title that another set has.
 
     Raises:
         StoreError: a disk that refuses, or half of the cache's limit is full of rows that were brought.
     """
-    visitors.refuse("upload")
-    cache, owner = store.default(), owner or owners.own_id()
-    key = fingerprint(owner, data.fingerprint) if owner else data.fingerprint
+    mode.refuse("upload")
+    cache = store.default()
+    key = fingerprint(data.fingerprint, *data.caveats) if data.caveats else data.fingerprint
     own_title = data.title if isinstance(data, Dataset) else ""
-    given = packed(dataclasses.replace(data, notes=_notes(data))) | ({"owner": np.array(owner)} if owner else {})
+    given = packed(dataclasses.replace(data, notes=_notes(data)))
     with _KEEPING:
         _refuse_beyond(cache, key, sum(np.asarray(array).nbytes for array in given.values()))
         if title or _card(key) is None:  # before the rows, which nobody's push out once they have a card
             others = {one.title for one in listed() if one.name != PREFIX + key}
             distinct = _distinct(" ".join((title or own_title or data.name).split())[:LONGEST_TITLE], others)
-            _write(dataclasses.replace(_described(key, data, distinct), owner=owner, kept_at=time.time()))
+            described, former = _described(key, data, distinct), _card(key)
+            apart_from = tuple(dict.fromkeys((*described.apart_from, *(former.apart_from if former else ()))))[:MOST_NOTES]
+            _write(dataclasses.replace(described, kept_at=time.time(), apart_from=apart_from))
         cache.put_arrays(key, **given)
     if isinstance(data, Dataset):
         places.forget(data)  # what decoding kept: the rows lie under their own name now, and only there
@@ -125,78 +127,37 @@ def _refuse_beyond(cache: store.Store, key: str, size: int) -> None:
 
 
 def listed(kind: str | None = None) -> tuple[Upload, ...]:
-    """The cards of all kept sets (of one kind) that are the asker's own and whose rows are here, the latest first."""
+    """The cards of all kept sets (of one kind) whose rows are here, the latest first."""
     cards = (_card(key.removeprefix(_CARD)) for key in store.default().keys("blob", prefix=_CARD))
-    own_cards = (one for one in cards if one and kind in (None, one.kind) and owners.has(one.owner))
-    return tuple(sorted(own_cards, key=lambda one: (-one.kept_at, one.name)))
+    fitting = (card_ for card_ in cards if card_ and kind in (None, card_.kind) and is_here(card_.name))
+    return tuple(sorted(fitting, key=lambda card_: (-card_.kept_at, card_.name)))
 
 
-def is_own(name: str) -> bool:
-    """Whether the asker may list, share and forget this set. What no card and no rows tell the owner of is no browser's own."""
-    return owners.asker() is None or owners.has(_owner(key_of(name)))
+def is_here(name: object) -> bool:
+    """Whether rows are here under `name`."""
+    return is_name(name) and not mode.binds() and store.default().has("arrays", key_of(str(name)))
 
 
-def may_open(name: object) -> bool:
-    """Whether rows are here under `name` and the asker owns them or has the name of a set that is shared."""
-    if not is_name(name) or not store.default().has("arrays", key_of(str(name))):
-        return False
-    written = _written(key_of(str(name)))
-    return (written is not None and written.is_shared) or is_own(str(name))
-
-
-def sees(value: object) -> bool:
-    """Whether lists may show the asker something made from what `value` names, however deep: own sets and weights, and sets that are
-    open now.
-
-    Sets of arrays that a program gave belong to the person at this machine.
-    """
-    who = owners.asker()
-    if who is None:
-        return True
-    is_known = who.is_local or "given:" not in str(value)
-    is_known &= set(_OWNED_WEIGHTS.findall(str(value))) <= {who.owner}
-    return is_known and all(is_own(name) or (name in who.opened and may_open(name)) for name in names_in(value))
-
-
-def refuse_foreign(value: object) -> None:
-    """Refuses a set in `value`, however deep, that the browser which asks may not open.
+def refuse_missing(value: object) -> None:
+    """Refuses a set in `value`, however deep, that is not here.
 
     Raises:
-        StoreError: there is one; in the same words whether it exists or not.
+        StoreError: there is one.
     """
-    for name in names_in(value) if owners.asker() is not None else ():
-        if not may_open(name):
+    for name in names_in(value):
+        if not is_here(name):
             raise StoreError(gone(name))
 
 
-def share(name: str, *, is_shared: bool) -> None:
-    """Lets whoever has the name open the rows, or stops it. Lists show them to nobody else, and nobody else can forget them.
-
-    Raises:
-        StoreError: not the asker's own, or not here.
-    """
-    its_card = card(name)
-    if its_card is None or not is_own(name):
-        raise StoreError(gone(name))
-    _write(dataclasses.replace(its_card, is_shared=is_shared))
-
-
 def gone(name: str) -> str:
-    """Why a set cannot be opened: for who forgot it, when that was; else what can have happened, and nothing of whether it exists."""
-    written = _written(key_of(name))
-    if written is not None and written.forgotten and is_own(name):
-        return f"{name} was forgotten {written.forgotten}; upload it again."
-    return (
-        f"{name} is not yours, or not in this cache (any more): at any time since the link was made, the browser that brought it can have "
-        "forgotten it or lost its cookies, and whoever keeps this machine can have pruned the cache; upload it again, or ask whoever "
-        "brought it to share it."
-    )
+    """Why a set cannot be opened, and what to do."""
+    way = mode.ADVICE if mode.binds() else "Bring the same rows again on the page Data & backbone, and they have this name."
+    return f"{name} is not on this machine (any more). {way}"
 
 
 def card(name: str) -> Upload | None:
-    """The card of one set; None where its rows are not here (any more) or not the asker's to open. A set that was kept without a card
-    gets one from its rows."""
-    if not may_open(name):
+    """The card of one set; None where its rows are not here (any more). A set that was kept without a card gets one from its rows."""
+    if not is_here(name):
         return None
     return _card(key_of(name)) or _card_of_rows(name)
 
@@ -206,48 +167,45 @@ def title_of(name: str) -> str:
     if name in DATASETS:
         return DATASETS[name].short_title
     upload = card(name)
-    return upload.title if upload is not None else "an upload that is not yours or no longer here" if is_name(name) else name
+    return upload.title if upload is not None else "an upload that is not here" if is_name(name) else name
 
 
 def load(name: str) -> Dataset | FeatureSet:
     """The rows kept under `name`; they stay on the disk until they are touched.
 
     Raises:
-        StoreError: they are not in this cache (any more), or not the asker's to open.
+        StoreError: they are not in this cache (any more).
     """
-    arrays = store.default().get_arrays(key_of(name), mmap=True) if may_open(name) else None
+    arrays = store.default().get_arrays(key_of(name), mmap=True) if is_here(name) else None
     if arrays is None or "x_train" not in arrays:
         raise StoreError(gone(name))
     upload = _card(key_of(name))
+    former = [caveat for start, caveat in _FORMER_NOTES.items() if any(str(note).startswith(start) for note in arrays.get("notes", ()))]
     try:
         data = unpacked(arrays, title=upload.title if upload is not None else "")
     except DataError as error:
         raise StoreError(f"the persons of {name} are damaged: forget it, and upload it again.") from error
+    if "caveats" not in arrays:
+        data = dataclasses.replace(data, caveats=tuple(former))
     if isinstance(data, Dataset):
         return data
     checked = features(data.x_train, data.y_train, data.x_test, data.y_test, data.classes)
-    return dataclasses.replace(checked, classes=data.classes, name=data.name, notes=data.notes, persons=data.persons)
+    own = {name: getattr(data, name) for name in ("classes", "name", "notes", "persons", "caveats")}
+    return dataclasses.replace(checked, **own, apart_from=upload.apart_from if upload is not None else ())
 
 
 def forget(name: str) -> int:
     """How many entries left the cache: the rows under `name`, their card, and whatever was made from these rows and names their key.
 
-    None of a set that is not the asker's own. Records of runs hold no rows and stay; so that they stay their owner's, and the owner can be
-    told, owner and time of what a browser brought stay, too. Features through a backbone are forgotten with `runs.splitting.forget_data`.
+    None for visitors of a demo. Records of runs hold no rows and stay. Features through a backbone go with `runs.splitting.forget_data`.
     """
     cache, key = store.default(), key_of(name)
-    if not is_own(name):
+    if mode.binds():
         return 0
-    owner = _owner(key)
     for decoded in (cache.get_arrays(key, mmap=True) or {}).get("stored_rows", ()):
         cache.delete("arrays", str(decoded))
     entries = [(kind, one) for kind in ("arrays", "record", "blob") for one in cache.keys(kind) if key in one.split("-")]
-    count = sum(cache.delete(kind, one) for kind, one in entries)
-    if owner:
-        where = "from the command line" if owners.asker() is None else "in the browser that brought it"
-        when = time.strftime("on %d %b %Y at %H:%M UTC", time.gmtime())
-        _write(Upload(PREFIX + key, "", "", 0, 0, 0, (), False, owner=owner, forgotten=f"{when}, {where}"))
-    return count
+    return sum(cache.delete(kind, one) for kind, one in entries)
 
 
 def names_in(value: object) -> list[str]:
@@ -267,6 +225,7 @@ def _described(key: str, data: FeatureSet | Dataset, title: str) -> Upload:
         data.y_train is not None,
         _notes(data),
         rows_per_person=data.persons.most if data.persons else None,
+        apart_from=data.apart_from if isinstance(data, FeatureSet) else (),
     )
 
 
@@ -276,18 +235,14 @@ def _notes(data: FeatureSet | Dataset) -> tuple[str, ...]:
 
 def _card(key: str) -> Upload | None:
     """The card that lies in the store; None where there is none that can be read, or no rows."""
-    written = _written(key) if store.default().has("arrays", key) else None
-    return None if written is None or written.forgotten else written
-
-
-def _written(key: str) -> Upload | None:
-    """The card under this key, whether its rows are here or not; None where it cannot be read."""
-    content = store.default().get_bytes(_CARD + key, most=LARGEST_CARD)
+    content = store.default().get_bytes(_CARD + key, most=LARGEST_CARD) if store.default().has("arrays", key) else None
     if content is None:
         return None
     try:
-        facts: dict[str, Any] = json.loads(content)
-        card_ = Upload(**facts | {"name": PREFIX + key, "shape": tuple(facts["shape"]), "notes": tuple(facts["notes"])})
+        written: dict[str, Any] = {"apart_from": ()} | json.loads(content)
+        facts = {field.name: written[field.name] for field in dataclasses.fields(Upload) if field.name in written}
+        lists = {name: tuple(facts[name]) for name in ("shape", "notes", "apart_from")}
+        card_ = Upload(**facts | {"name": PREFIX + key} | lists)
         check_fields(card_)
     except (ValueError, TypeError, KeyError):
         return None
@@ -300,19 +255,9 @@ def _write(card_: Upload) -> None:
     store.default().put_bytes(key, json.dumps(dataclasses.asdict(card_)).encode())
 
 
-def _owner(key: str) -> str | None:
-    """The owner, from the card, else from the rows; None where neither is here."""
-    written = _written(key)
-    if written is not None:
-        return written.owner
-    arrays = store.default().get_arrays(key, mmap=True)
-    return None if arrays is None else str(arrays.get("owner", ""))
-
-
 def _card_of_rows(name: str) -> Upload:
-    rows, key = load(name), key_of(name)
-    described = _described(key, rows, rows.title if isinstance(rows, Dataset) else rows.name)
-    return dataclasses.replace(described, owner=_owner(key) or "")
+    rows = load(name)
+    return _described(key_of(name), rows, rows.title if isinstance(rows, Dataset) else rows.name)
 
 
 def _distinct(title: str, others: set[str]) -> str:

@@ -1,20 +1,19 @@
 """Work outside the browser session: submit, status, cancel, result, retry. State lies on disk; anybody may look and stop it.
 
 A job is the fingerprint of its specification: to submit it twice is to join it. The first unfinished job starts the jobs
-process of this cache folder, and so does a look at one whose process was killed. To a browser of the app a job on rows that are
-not its own, nor open now, is none; in public mode a visitor looks at jobs of others that it joined, and does nothing to them.
+process of this cache folder, and so does a look at one whose process was killed. A visitor of a demo looks at jobs of others that it
+joined, and does nothing to them.
 """
 
 import contextlib
 import dataclasses
 import os
-import shutil
 import time
 from collections.abc import Mapping, Sequence
 from typing import Any, overload
 
-from pillar_core import store
-from pillar_core.data import owners, uploads, visitors
+from pillar_core import mode, store
+from pillar_core.data import visitors
 from pillar_core.errors import JobError, SettingError, StoreError
 from pillar_core.fingerprint import fingerprint
 from pillar_core.jobs import kind as jobs_kinds
@@ -30,7 +29,7 @@ def submit(spec: Mapping[str, Any]) -> str:
 
     Raises:
         SettingError, UnknownNameError: a specification that names no known kind or impossible resources, or lacks what its kind needs.
-        StoreError: NaN in it, rows that are not the asker's to open, or a disk that refuses.
+        StoreError: NaN in it, or a disk that refuses.
     """
     spec = decode_json(encode_json(spec))
     kind = jobs_kinds.kind_of(spec)
@@ -48,7 +47,7 @@ def submit(spec: Mapping[str, Any]) -> str:
                 if asks and current is not None:  # what its tasks finished is in the store, if it is of the same rows still
                     job.clear_parts()
                 job.create(spec)
-                if visitors.binds():
+                if mode.binds():
                     job.visitor_flag.touch()
                 if answer is None:
                     job.enqueue(kind.name)
@@ -90,8 +89,8 @@ def status(job_id: str | None = None) -> JobStatus | tuple[JobStatus, ...]:
         _attend(folder, statuses)
     if job_id is not None:
         return _flagged(folder, statuses[0])
-    shown = [item for item in statuses if visitors.JOBS_ASKED.is_own(item.job_id) and _is_open(folder.job(item.job_id))]
-    return tuple(sorted((_flagged(folder, item) for item in shown), key=lambda item: item.submitted, reverse=True))
+    shown = (_flagged(folder, item) for item in statuses if mode.JOBS.is_own(item.job_id))
+    return tuple(sorted(shown, key=lambda item: item.submitted, reverse=True))
 
 
 def spec(job_id: str) -> dict[str, Any]:
@@ -166,25 +165,10 @@ def retry(job_id: str) -> None:
             kind = jobs_kinds.kind_of(job.spec())
             if current.state == "done" or kind.cached is not None:  # what its tasks finished is in the store
                 job.clear_parts()
-            if visitors.binds():
+            if mode.binds():
                 job.visitor_flag.touch()
             job.enqueue(kind.name)
     _attend(folder, [job.status()])
-
-
-def forget(job_id: str) -> bool:
-    """Whether a finished job's files were deleted. Records that it put into the store stay there.
-
-    Raises:
-        JobError: there is no such job, or it is another visitor's.
-    """
-    folder = _folder()
-    job = folder.job(job_id)
-    with folder.exclusive():
-        if _own(job).state in UNFINISHED:
-            return False
-        shutil.rmtree(job.folder, ignore_errors=True)
-    return True
 
 
 def wait(job_id: str, *, timeout: float | None = None) -> JobStatus:
@@ -197,19 +181,21 @@ def wait(job_id: str, *, timeout: float | None = None) -> JobStatus:
         time.sleep(0.05)
 
 
-def start() -> None:
-    """Start the jobs process ahead of the first job, so that this one does not wait for its workers."""
-    jobs_process.ensure(_folder())
-
-
 def use_scheduler(address: str) -> None:
     """Have tasks sent to the Dask scheduler at this address, or with "jobs" to wherever PILLAR_SCHEDULER says, else here.
 
     Raises:
         JobError: the jobs process lives and works with another one.
     """
-    if address != "jobs":
-        jobs_process.use_scheduler(_folder(), address)
+    if address == "jobs":
+        return
+    folder = _folder()
+    descriptor = folder.try_lock()
+    if descriptor is None and folder.about().get("scheduler", address) != address:
+        raise JobError(f"the jobs process already works with another scheduler; call `jobs.stop()`, then ask for {address} again.")
+    os.environ[jobs_kinds.SCHEDULER_VARIABLE] = address
+    if descriptor is not None:
+        os.close(descriptor)
 
 
 def stop(*, timeout: float = 20.0) -> bool:
@@ -226,7 +212,7 @@ def _folder() -> Folder:
 
 def _identity(spec: Mapping[str, Any]) -> str:
     """The job's id: what it computes and the version of the code that does; where it runs is no part of it."""
-    uploads.refuse_foreign(spec)
+    visitors.refuse_names(spec)
     kind = jobs_kinds.kind_of(spec)
     jobs_kinds.resources_of(spec)
     return fingerprint("job", kind.name, kind.version, jobs_kinds.payload_of(spec))
@@ -241,33 +227,25 @@ def _cached(kind: jobs_kinds.JobKind, payload: Mapping[str, Any]) -> Any:
 
 def _admit(folder: Folder, job: Job, spec: Mapping[str, Any]) -> None:
     """In public mode, has the visitor begin or join this job, or says why not; what the operator asks for has no visitor's limits."""
-    if not visitors.binds():
+    if not mode.binds():
         job.visitor_flag.unlink(missing_ok=True)
     else:
         if not jobs_kinds.kind_of(spec).is_for_visitors:
-            visitors.refuse("job")
-        visitors.JOBS_ASKED.admit(job.job_id, spec, {item.job_id for item in folder.statuses() if item.state in UNFINISHED})
-
-
-def _is_open(job: Job) -> bool:
-    """Whether the asker may look at this job; one that does not say what it works on is the machine's."""
-    try:
-        return owners.asker() is None or uploads.sees(job.spec())
-    except JobError:
-        return False
+            mode.refuse("job")
+        mode.JOBS.admit(job.job_id, spec, {item.job_id for item in folder.statuses() if item.state in UNFINISHED})
 
 
 def _known(job: Job) -> JobStatus:
     current = job.status()
-    if current is None or not _is_open(job):
+    if current is None:
         raise JobError(f"there is no job {job.job_id}; it may have been forgotten. Submit it again.")
     return current
 
 
 def _own(job: Job) -> JobStatus:
     current = _known(job)
-    is_operators = visitors.binds() and not job.visitor_flag.exists()  # who joined it since
-    if is_operators or not visitors.JOBS_ASKED.is_own(job.job_id):
+    is_operators = mode.binds() and not job.visitor_flag.exists()  # who joined it since
+    if is_operators or not mode.JOBS.is_own(job.job_id):
         raise JobError("this job was begun by somebody else, who alone can stop it, retry it or forget it.")
     return current
 

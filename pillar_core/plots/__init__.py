@@ -30,7 +30,7 @@ from pillar_core.plots.map2d import map_2d
 from pillar_core.plots.odds import odds_dots, one_in
 from pillar_core.plots.prediction import accuracy_drops, best_k_against_epsilon, predicted_accuracy, projection_gains
 from pillar_core.plots.privacy import bars_of_epsilon, epsilon_against_delta, epsilon_against_steps, noise_against_epsilon, trade_off_curve
-from pillar_core.plots.runs import overlay, parallel_coordinates
+from pillar_core.plots.runs import overlay
 from pillar_core.plots.screening import angles, distance_map, gradient_spectra, public_rows, ranking, score_against_accuracy
 from pillar_core.plots.screening_training import captured_gradients, order_over_training, reconstruction_bound
 from pillar_core.plots.sets import MOST_SETS, accuracy_of_sets

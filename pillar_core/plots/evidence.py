@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
+from pillar_core.arrays import Array
 from pillar_core.params import MODERATE
 from pillar_core.plots import marks
 from pillar_core.plots.theme import INK, Mode, categorical, described, faded
@@ -78,7 +79,17 @@ def individual_losses(table: pd.DataFrame, *, mode: Mode = "light", stated: floa
     _mark(figure, median, f"half of the rows stay below {median:.2f}", ink.text, "dot", "left")
     _mark(figure, stated, f"stated for all: {stated:.3g}", marks.MARKED[mode], "solid", "right")
     said = {"rows": len(values), "delta": delta, "median": median, "largest": values.max(), "stated": stated}
-    return described(figure, "individual_losses", mode=mode, **said)
+    return described(figure, "individual_losses", mode=mode, title=exposure(values, stated), **said)
+
+
+def exposure(values: Array, stated: float) -> str:
+    """A headline of rows' individual ε: how many lie at half of the stated ε or below, or at it (95 % of it), or what half of them pass."""
+    low, high = float((values <= stated / 2).mean()), float((values >= 0.95 * stated).mean())
+    if low > 0.5:
+        return f"{100 * low:.0f} % of the rows reveal at most half of the ε stated for all"
+    if high > 0.5:
+        return f"{100 * high:.0f} % of the rows reveal 95 % or more of the ε stated for all"
+    return f"Half of the rows reveal {100 * np.median(values) / stated:.0f} % or more of the ε stated for all"
 
 
 def individual_by_class(table: pd.DataFrame, *, mode: Mode = "light", stated: float) -> Any:

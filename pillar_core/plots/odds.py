@@ -17,7 +17,8 @@ def odds_dots(table: pd.DataFrame, *, mode: Mode = "light", protected: str = "on
     """An array of 400 guesses: right by luck, right because of the training, wrong.
 
     table: one row with column advantage in [0, 1], the largest membership advantage that the guarantee allows an
-    attacker with even prior odds: the guess is right with probability (1 + advantage)/2.
+    attacker with even prior odds: the guess is right with probability (1 + advantage)/2. A column gaussian, where there is one, has that
+    of a training with Gaussian noise.
     """
     advantage = float(table["advantage"].iloc[0])
     if not 0 <= advantage <= 1:
@@ -46,6 +47,10 @@ def odds_dots(table: pd.DataFrame, *, mode: Mode = "light", protected: str = "on
     figure.update_xaxes(range=[-0.8, COLUMNS - 0.2])
     figure.update_yaxes(range=[ROWS - 0.3, -0.7])
     said = {"total": total, "protected": protected, "learned": learned, "lucky": total // 2, "odds": one_in(advantage / 2)}
+    said["more"] = ""
+    if "gaussian" in table:
+        share = float(table["gaussian"].iloc[0]) / 2
+        said["more"] = f" Gaussian noise, on all rows in every step, allows {math.ceil(total * share)}: {one_in(share)}"
     return described(figure, "odds_dots", mode=mode, **said)
 
 

@@ -1,4 +1,4 @@
-"""Runs laid side by side: means with intervals and single seeds, and parallel coordinates over settings."""
+"""Runs laid side by side: means with intervals and single seeds."""
 
 from typing import Any
 
@@ -7,9 +7,7 @@ import plotly.graph_objects as go
 
 from pillar_core.errors import SettingError
 from pillar_core.plots import marks
-from pillar_core.plots.theme import INK, Mode, described, epsilon_value, method_style
-
-_COORDINATES = ("origin", "data", "method", "k", "epsilon", "public_fraction", "mean")
+from pillar_core.plots.theme import INK, Mode, described, method_style
 
 
 def overlay(runs: pd.DataFrame, lines: pd.DataFrame, *, labels: dict[str, str], mode: Mode = "light") -> Any:
@@ -46,46 +44,3 @@ def overlay(runs: pd.DataFrame, lines: pd.DataFrame, *, labels: dict[str, str], 
     best = lines.sort_values("mean").iloc[-1]
     said = {"settings": len(lines), "percent": 100 * best["mean"], "best": labels[str(best["group"])]}
     return described(figure, "overlay", mode=mode, height=130 + 44 * len(lines), **said)
-
-
-def parallel_coordinates(lines: pd.DataFrame, *, mode: Mode = "light") -> Any:
-    """Settings as lines through one axis per setting that varies, coloured by mean test accuracy in percent.
-
-    lines: columns of `_COORDINATES`, as far as there are.
-    """
-    shown = [name for name in _COORDINATES if name in lines and (name == "mean" or lines[name].nunique() > 1)]
-    ink = INK[mode]
-    figure = go.Figure(
-        go.Parcoords(
-            line={"color": 100 * lines["mean"], "colorscale": "Viridis", "showscale": True, "colorbar": {"title": {"text": "%"}}},
-            dimensions=[_dimension(lines[name], name) for name in shown],
-            labelfont={"color": ink.text},
-            tickfont={"color": ink.text},
-            rangefont={"color": "rgba(0,0,0,0)"},
-        )
-    )
-    axes = ", ".join(_TITLES.get(name, name) for name in shown)
-    drawn = described(figure, "parallel_coordinates", mode=mode, settings=len(lines), axes=axes)
-    return drawn.update_layout(margin_t=130, margin_l=150)
-
-
-def _short(text: str, most: int = 22) -> str:
-    return text if len(text) <= most else f"{text[: most - 1]}…"
-
-
-_TITLES = {"epsilon": "ε", "mean": "accuracy, %", "public_fraction": "public share", "method": "learner"}
-
-
-def _dimension(values: "pd.Series[Any]", name: str) -> dict[str, Any]:
-    if name == "mean":
-        return {"label": _TITLES[name], "values": 100 * values}
-    levels = sorted(values.dropna().unique(), key=lambda level: (isinstance(level, str), level))
-    texts = [
-        epsilon_value(level) if name == "epsilon" else f"{level:g}" if not isinstance(level, str) else _short(level) for level in levels
-    ]
-    places = values.map({level: place for place, level in enumerate(levels)}).fillna(-1)
-    has_gap = bool((places < 0).any())
-    ticks = list(range(len(levels)))
-    if has_gap:
-        ticks, texts = [-1, *ticks], ["none", *texts]
-    return {"label": _TITLES.get(name, name), "values": places, "tickvals": ticks, "ticktext": texts}

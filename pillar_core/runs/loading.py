@@ -53,13 +53,10 @@ def through_backbone(
     weights: str | Path | None = None,
     device: str = "auto",
     batch_size: int = 64,
-    trust_program: bool = False,
     progress: Progress | None = None,
     cancelled: StopRequested | None = None,
 ) -> FeatureSet:
     """`load_features` of a dataset, telling how far it is and stopping when asked.
-
-    trust_program: whether a TorchScript or ONNX file may run, which is a program; features in the cache need it not.
 
     Raises:
         as `load_features`; and Cancelled.
@@ -71,7 +68,6 @@ def through_backbone(
         weights=weights,
         device=device,
         batch_size=batch_size,
-        trust_program=trust_program,
         progress=progress,
         cancelled=cancelled,
     )
@@ -85,4 +81,5 @@ def through_backbone(
         images=dataset if dataset.is_images else None,
         known=dataset.known,
         persons=dataset.persons,
+        caveats=dataset.caveats,
     )

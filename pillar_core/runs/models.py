@@ -10,9 +10,9 @@ from typing import Annotated, Any
 
 import numpy as np
 
+from pillar_core import mode
 from pillar_core.arguments import fitting
 from pillar_core.arrays import Array, Axes
-from pillar_core.data import visitors
 from pillar_core.data.npz import UNREADABLE
 from pillar_core.data.parts import place_of
 from pillar_core.deferred import torch
@@ -23,7 +23,7 @@ from pillar_core.methods.parts.deep.classifier import Design, NetworkClassifier
 from pillar_core.methods.parts.deep.networks import build, portable
 from pillar_core.methods.parts.deep.pixels import channels_of
 from pillar_core.methods.parts.deep.settings import LORA_RANK
-from pillar_core.runs.statement import statement
+from pillar_core.runs.statement import IN_SIGHT, statement
 from pillar_core.splits import Transform
 from pillar_core.types import Guarantee, RunRecord
 
@@ -41,11 +41,6 @@ PARTS = ("mean", "scale", "projection")
 LARGEST_CARD = 1_000_000
 """Bytes of a model's card that is read; ours have some thousands."""
 UNPAID = "settings were chosen on test rows and unpaid: ε covers one run and not the choice, so this number is not differentially private"
-IN_SIGHT = (
-    "learner, k, ε, public rows or other settings were chosen while test accuracy of models trained on these private rows, a seeded "
-    "private ranking, or a look at these rows without noise, was in sight, and that was not paid for: ε covers this training alone, and "
-    "not what its settings say about the rows"
-)
 LARGEST_IMAGE = 2**20
 """Pixels of an image that a network which was brought may name."""
 PAID_WAYS = "random stopping, linear scaling or simulation on public rows"
@@ -61,14 +56,14 @@ def model_bytes(record: RunRecord, *, classes: tuple[str, ...]) -> bytes:
     """
     from safetensors.numpy import save
 
-    visitors.refuse("release")
+    mode.refuse("release")
     if record.seed is not None and record.guarantee.has_releases:
         raise UnsupportedError("this run has a known seed, so its noise is no secret; train a release run (seed=None) and export that.")
     if not record.guarantee.epsilon.is_bound:
         raise UnsupportedError(f"accountant {record.guarantee.accountant!r} is an approximation: this ε is no upper bound.")
-    if record.guarantee.chosen_in_sight and record.guarantee.covers_choice:
+    if record.guarantee.chosen_in_sight and record.guarantee.covers_choice is not False:
         raise UnsupportedError(f"this guarantee claims to cover a choice that it does not: {IN_SIGHT}. Declare it with `in_sight`.")
-    if not (record.guarantee.covers_choice or record.guarantee.chosen_in_sight):
+    if record.guarantee.covers_choice is False and not record.guarantee.chosen_in_sight:
         raise UnsupportedError(NO_RELEASE)
     arrays, built = _taken_apart(record)
     if "network" in built:
@@ -84,16 +79,16 @@ def model_bytes(record: RunRecord, *, classes: tuple[str, ...]) -> bytes:
     return buffer.getvalue()
 
 
-def in_sight(record: RunRecord) -> RunRecord:
-    """The record, its guarantee declared to cover the training alone: its settings were moved with test accuracy in sight.
+def in_sight(record: RunRecord, what: str = IN_SIGHT) -> RunRecord:
+    """The record, its guarantee declared to cover the training alone; `what` was in sight when its settings were moved.
 
     Raises:
         UnsupportedError: a run that no declaration makes a release, because settings were picked as the best on test rows.
     """
     declared = record.guarantee
-    if not declared.covers_choice:
+    if declared.covers_choice is False:
         raise UnsupportedError(NO_RELEASE)
-    guarantee = dataclasses.replace(declared, covers_choice=False, chosen_in_sight=True, assumptions=(*declared.assumptions, IN_SIGHT))
+    guarantee = dataclasses.replace(declared, covers_choice=False, chosen_in_sight=True, assumptions=(*declared.assumptions, what))
     return dataclasses.replace(record, guarantee=guarantee)
 
 
@@ -246,6 +241,7 @@ def guarantee_card(guarantee: Guarantee) -> dict[str, Any]:
         "assumptions": list(guarantee.assumptions),
         "events": list(guarantee.events),
         "covers_choice": guarantee.covers_choice,
+        "paid_choice": guarantee.paid_choice,
         "chosen_in_sight": guarantee.chosen_in_sight,
-        "privacy_unit": "row" if guarantee.rows_per_person is None else f"person, at most {guarantee.rows_per_person} rows each",
+        "privacy_unit": str(guarantee.unit),
     }

@@ -8,7 +8,6 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from pillar_core import accounting, metrics, params, store
-from pillar_core.data.persons import OF_PERSONS
 from pillar_core.engine import training_device
 from pillar_core.errors import BudgetError, DataError, LedgerError, SettingError, StoreError, UnsupportedError
 from pillar_core.fingerprint import fingerprint
@@ -17,6 +16,7 @@ from pillar_core.methods import METHODS, Method
 from pillar_core.methods.parts.fields import HasMoments
 from pillar_core.rng import Streams
 from pillar_core.runs.counting import solved_count
+from pillar_core.runs.models import in_sight
 from pillar_core.splits import View, view_of
 from pillar_core.types import (
     Epsilon,
@@ -36,8 +36,17 @@ NOISE_SECRET = "the noise stays secret: this is a simulation with a known seed, 
 NOISE_SYSTEM = "noise and sampling came from the operating system and were recorded nowhere"
 CLASSES_PUBLIC = "the list of classes is public and fixed beforehand; of one read off the labels, that a class occurs is not protected"
 FORM_PUBLIC = "how rows became features (columns, scaling, image size, colour, backbone) is public, fixed without looking at private rows"
+EXTRACTED = (
+    "each row's features depend on that row alone, whatever rows went through the backbone with it: batches have one size, and no test of "
+    "this library holds their rounding to that"
+)
+FORM_SEEN = (
+    "how rows became features (columns, scaling, image size, colour, backbone) is public, and private rows decided nothing of it but this, "
+    "which no ε covers: {}"
+)
 PERSON_NAMED = "every row names its person rightly, and no person has two names"
-PERSON_APART = "no person of the private rows has public rows"
+PERSON_APART = "no person of the private rows has public rows: names of both were compared, and private rows of such a person left out"
+PERSON_STATED = "you state that no person of the private rows has public rows: their names were not compared"
 ROW_APART = "no private row is among the public ones too: ε protects none that is"
 TEXT_PUBLIC = "the embeddings of class names are public, made without looking at private rows"
 FOREIGN = "the learner, from the package {}, charges all that it releases: no test of this library has held it to that"
@@ -79,6 +88,7 @@ def run(
     accountant: str = "auto",
     seed: int | None = 0,
     preset: str | None = None,
+    chosen_beforehand: bool | None = None,
     **settings: Any,
 ) -> RunRecord:
     """The record of one learner trained on one split within (ε, δ).
@@ -86,17 +96,28 @@ def run(
     epsilon: above 0, math.inf for no noise; left out where the noise itself is set, and for methods that spend nothing.
     seed: an experiment's seed, or None for a release (noise from the operating system, never stored).
     settings: the method's own; those left out follow its rules, with the reasons in `record.why`.
+    chosen_beforehand: True if you fixed the settings without a look at these rows, False if you looked. It changes what the record
+    declares, and no result. Left out, given settings leave `record.guarantee.covers_choice` at None: not known.
 
     Guarantee: `record.guarantee`; its upper ε is at most `epsilon`.
 
     Raises:
         SettingError, BudgetError, DataError, UnknownNameError, UnsupportedError: each says what would do.
     """
-    return run_spec(RunSpec(method, epsilon, delta, relation, accountant, seed, preset, settings), split)
+    return run_declared(RunSpec(method, epsilon, delta, relation, accountant, seed, preset, settings), split, chosen_beforehand)
+
+
+def run_declared(asked: RunSpec, split: SemiPrivateSplit, chosen_beforehand: bool | None) -> RunRecord:
+    """As `run`, for what was asked as one value."""
+    record = run_spec(asked, split)
+    if chosen_beforehand is False:
+        return in_sight(record)
+    is_known = chosen_beforehand or not (asked.settings or asked.preset)
+    return record if is_known else dataclasses.replace(record, guarantee=dataclasses.replace(record.guarantee, covers_choice=None))
 
 
 def run_spec(asked: RunSpec, split: SemiPrivateSplit) -> RunRecord:
-    """As `run`, for what was asked as one value."""
+    """One run of settings about which whoever asks knows how they were chosen."""
     return run_many([solve_spec(asked, split)], split)[0]
 
 
@@ -109,7 +130,7 @@ def solve_spec(asked: RunSpec, split: SemiPrivateSplit) -> Solved:
     """As `solve`, for what was asked as one value."""
     learner, accountant = METHODS[asked.method], asked.accountant
     params.SEED.check(asked.seed)
-    if split.rows_per_person is not None and asked.relation != NeighboringRelation.ADD_OR_REMOVE_ONE:
+    if (split.rows_per_person or 1) > 1 and asked.relation != NeighboringRelation.ADD_OR_REMOVE_ONE:
         raise UnsupportedError("ε for a person is bounded for one person added or removed only: choose relation 'add_or_remove_one'.")
     budget = _budget(learner, asked.epsilon, asked.delta, asked.relation)
     settings = _settings(learner, asked.preset, asked.settings)
@@ -130,6 +151,8 @@ def solve_spec(asked: RunSpec, split: SemiPrivateSplit) -> Solved:
         solved = solved_count(learner, counted, prepared.settings, cost, budget, accountant)
     else:
         prepared = learner.resolve_schedule(settings, facts, budget)
+        if learner.budget_setting is not None:  # at any noise: what the rules refuse is refused before the noise is solved
+            learner.resolve_hyperparameters(params.replaced(prepared.settings, **{learner.budget_setting: 1.0}), facts)
         solved, budget = _solve_noise(asked, prepared.settings, cost, budget)
     finished = learner.resolve_hyperparameters(solved, facts)
     spent = cost(finished.settings)
@@ -209,6 +232,8 @@ def _settled_preprocessing(settings: S, view: View) -> S:
     if not isinstance(settings, HasMoments):
         return settings
     standardise, centre = view.resolved(settings.standardise, settings.centre)
+    if not len(view.x_public):
+        view.moments(standardise=standardise, centre=centre)  # refuses both, before the noise is solved
     return params.replaced(settings, standardise=standardise, centre=centre)
 
 
@@ -270,12 +295,15 @@ def _guarantee(asked: RunSpec, cost: DpEvent, budget: PrivacyBudget | None, spli
         )
     secrecy = NOISE_SYSTEM if asked.seed is None else NOISE_SECRET
     own = ((PERSON_NAMED,) if split.rows_per_person is not None else ()) + ((secrecy,) if learner.is_private else ())
-    is_of_persons = split.rows_per_person is not None or OF_PERSONS in split.features.notes
-    own += () if split.settings.get("public") is None else (PERSON_APART if is_of_persons else ROW_APART,)
+    own += () if split.features.backbone in ("identity", "raw_pixels") else (EXTRACTED,)
+    apart = ROW_APART if split.rows_per_person is None else PERSON_APART if split.is_apart else PERSON_STATED
+    own += () if split.settings.get("public") is None else (apart,)
     own += () if split.text_embeddings is None else (TEXT_PUBLIC,)
     own += (FOREIGN.format(package),) if (package := _package_of(learner)) else ()
-    assumptions = (SIZE_PUBLIC, CLASSES_PUBLIC, FORM_PUBLIC, SPLIT_GIVEN, *own, *learner.assumptions)
-    return Guarantee(bounds, delta, neighbours, chosen.name, assumptions, describe(cost), rows_per_person=split.rows_per_person)
+    form = FORM_SEEN.format(", and ".join(caveats)) if (caveats := split.features.caveats) else FORM_PUBLIC
+    assumptions = (SIZE_PUBLIC, CLASSES_PUBLIC, form, SPLIT_GIVEN, *own, *learner.assumptions)
+    whose = split.rows_per_person
+    return Guarantee(bounds, delta, neighbours, chosen.name, assumptions, describe(cost), rows_per_person=whose, event=cost)
 
 
 def _record(one: Solved, result: TrainResult, split: SemiPrivateSplit, seconds: float) -> RunRecord:

@@ -136,7 +136,7 @@ def is_known(name: str) -> bool:
 def forget_data(name: str) -> None:
     """Removes rows that were brought from this machine's cache, with every backbone's features of its images and all else that was made
     from them; records of runs hold no rows and stay."""
-    data = uploads.load(name) if is_known(name) and uploads.is_own(name) else None
+    data = uploads.load(name) if is_known(name) else None
     if isinstance(data, Dataset):
         extraction.forget(data)
     uploads.forget(name)

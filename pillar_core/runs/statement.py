@@ -13,9 +13,18 @@ from pillar_core.numerics import upwards
 from pillar_core.types import Guarantee, NeighboringRelation, PublicUse, RunRecord
 
 _RELATIONS = {
-    NeighboringRelation.ADD_OR_REMOVE_ONE: "one example added to or removed from the training rows",
-    NeighboringRelation.REPLACE_ONE: "one example of the training rows replaced by any other",
+    NeighboringRelation.ADD_OR_REMOVE_ONE: "{} added to or removed from the training rows",
+    NeighboringRelation.REPLACE_ONE: "{} among the training rows replaced by any other",
 }
+IN_SIGHT = (
+    "learner, k, ε, public rows or other settings were chosen while test accuracy of models trained on these private rows, a seeded "
+    "private ranking, or a look at these rows without noise, was in sight, and that was not paid for: ε covers this training alone, and "
+    "not what its settings say about the rows"
+)
+RANKED_IN_SIGHT = (
+    "learner, k, ε, public rows or other settings were chosen while a private ranking of public sets or rows was in sight whose noise has "
+    "a known seed, and that was not paid for: ε covers this training alone"
+)
 COUNTED = ", noise measured against all rows of one person"
 LESS = " Who has k examples is protected less: ε is k times as large, and δ grows."
 
@@ -28,10 +37,10 @@ class Statement:
     fields: Mapping[str, Any]
 
 
-def spent_event(record: RunRecord) -> "DpEvent | None":
-    """The privacy event of the run alone; None where the record's guarantee covers something else beside it."""
-    event = of_person(_run_event(record), record.guarantee.rows_per_person or 1)
-    return event if tuple(describe(event)) == tuple(record.guarantee.events) else None
+def spent_event(record: RunRecord) -> DpEvent:
+    """The privacy event that the record's guarantee covers; of a record from the store, which holds none, that of its run."""
+    own = record.guarantee
+    return of_person(_run_event(record), own.rows_per_person or 1) if own.event is None else own.event
 
 
 def statement(record: RunRecord) -> Statement:
@@ -44,13 +53,12 @@ def statement(record: RunRecord) -> Statement:
     curve = _curve(record, relation) if own.is_private and own.has_releases else None
     summary = None if curve is None else accounting.gaussian_summary(curve)
     public = learner.public_words(record.settings)
-    choice = _choice(record)
-    most = own.rows_per_person
-    unit = "one example (a row)" if most is None else f"one person, with all of their private examples, of which at most {most} are used"
+    choice = _choice(own)
+    most, unit = own.rows_per_person, own.unit.protected
     loss = f"ε ≤ {upwards(upper)} at δ = {own.delta:g}" if math.isfinite(upper) else "none: ε is infinite"
     lines = [
         f"Model: {learner.title}, from {record.facts.n_private:,} private examples of {record.facts.n_classes} classes.",
-        f"Privacy loss: {loss}. Neighbouring data differ in {_neighbours(own)}.",
+        f"Privacy loss: {loss}. Neighbouring data differ in {_RELATIONS[own.relation].format(own.unit.examples)}.",
         f"Unit of protection: {unit}.{'' if own.rows_per_person else LESS}",
         f"Released: {'; '.join(own.events) or 'nothing from private rows'}{COUNTED if most is not None and most > 1 else ''}.",
         f"Sampling: {_sampling(record)}.",
@@ -88,23 +96,18 @@ def statement(record: RunRecord) -> Statement:
     return Statement("\n".join(lines), fields)
 
 
-def _neighbours(own: Guarantee) -> str:
-    return (
-        _RELATIONS[own.relation]
-        if own.rows_per_person is None
-        else "all examples of one person, added to or removed from the training rows"
-    )
-
-
-def _choice(record: RunRecord) -> str:
-    own = record.guarantee
+def _choice(own: Guarantee) -> str:
+    paid = f"paid for within ε: {own.paid_choice}. All else: " if own.paid_choice else ""
     if own.chosen_in_sight:
-        return "made with test accuracy in sight and not paid for; ε covers this training alone."
+        seen = "test accuracy" if IN_SIGHT in own.assumptions else "a private ranking of public sets with a known seed"
+        return f"{paid}made with {seen} in sight and not paid for; ε covers this training alone."
+    if own.covers_choice is None:
+        return f"{paid}not known. Settings were given, maybe after a look at these rows; ε covers this training alone."
     if not own.covers_choice:
         return "made on test rows and not paid for; this number is not differentially private."
     return (
-        "by rules from public facts, by hand without a look at these rows (for whoever ran it to confirm), or paid for within ε; what "
-        "private rows said about public ones, where it is not counted here, has an ε of its own."
+        f"{paid}by rules from public facts, or by hand without a look at these rows (for whoever ran it to confirm). What private rows "
+        "said about public ones, where it is not counted here, has an ε of its own."
     )
 
 
@@ -123,10 +126,9 @@ def _run_event(record: RunRecord) -> DpEvent:
 
 
 def _curve(record: RunRecord, relation: NeighboringRelation) -> accounting.TradeOff | None:
-    """The run's trade-off curve; None where no accountant bounds it."""
-    event = spent_event(record)
+    """The trade-off curve of what ε counts; None where no accountant bounds it."""
     try:
-        return None if event is None else accounting.trade_off(event, relation=str(relation))
+        return accounting.trade_off(spent_event(record), relation=str(relation))
     except UnsupportedError:
         return None
 

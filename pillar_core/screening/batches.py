@@ -107,4 +107,4 @@ def refuse_persons(sets: Sequence[Dataset | FeatureSet]) -> None:
     """
     for one in sets:
         if one.persons is not None:
-            raise DataError(f"{one.name!r} has several rows of a person, and a mixture does not know whose rows are whose: name it alone.")
+            raise DataError(f"{one.name!r} names its persons, and a mixture does not know whose rows are whose: name it alone.")

@@ -179,6 +179,7 @@ def ranking(
     judged = {name: value for name, value in found.items() if name != aside}
     table.attrs["rivals"], table.attrs["notes"] = tuple(rivals(judged, spread)) if judged else (), ()
     if epsilon is not None:
+        table.attrs["noise_multiplier"] = multiplier
         table.attrs["rows_per_noise"] = n / (private.n_classes * made.noise_std)
         table.attrs["noise_floor"] = noise_floor(n, private.n_classes, made.noise_std, candidates)
         table.attrs["guarantee"] = guarantee(ledger, COVERS, delta, n, seed) + whose

@@ -39,6 +39,8 @@ def split_features(
         raise SettingError(f"give one of public_fraction, public_per_class and public; got {' and '.join(given)}.")
     if not 0 <= validation_fraction < 1:
         raise SettingError(f"validation_fraction must be in [0, 1); got {validation_fraction!r}.")
+    declared = persons is None and public is not None and public.apart_from
+    is_apart = bool(declared) and features.fingerprint in (declared or ())
     persons = persons or features.persons
     if persons is None and rows_per_person is not None:
         raise SettingError(f"rows_per_person is {rows_per_person} and no row has a person: pass persons (--persons FILE), or leave it out.")
@@ -81,6 +83,7 @@ def split_features(
         other_y=other_y,
         other_classes=other_classes,
         rows_per_person=most,
+        is_apart=is_apart,
     )
 
 

@@ -29,6 +29,7 @@ ROWS = (
         "spreadsheets",
         "events",
         "installation",
+        "mode",
         "extras",
     },
     {"arguments"},
@@ -126,6 +127,20 @@ def test_no_modules_import_each_other_in_a_circle():
         for name in leaves:
             del arrows[name]
     assert not arrows, f"each of these imports another of them, lazily or not: {sorted(arrows)}"
+
+
+def test_of_streamlit_and_starlette_these_names_alone_are_relied_on_beside_the_documented_functions():
+    """The pin is as wide as this list is short: a session's thread, signals to stop, and what a visitor's browser sends."""
+    names = {name for path in FILES for name, _ in imports(path) if name.startswith(("streamlit.", "starlette."))}
+    assert names == {
+        "starlette.middleware.Middleware",
+        "starlette.responses.Response",
+        "starlette.routing.Route",
+        "streamlit.errors.FragmentHandledException",
+        "streamlit.proto.BackMsg_pb2.BackMsg",
+        "streamlit.runtime.scriptrunner.get_script_run_ctx",
+    }
+    assert not [path for path in FILES if "st.runtime" in path.read_text() or "Path(st.__file__)" in path.read_text()]
 
 
 def _known_in(modules):

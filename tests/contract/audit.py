@@ -19,7 +19,7 @@ from contract.checks import Case, neighbours
 from contract.tapes import Neighbour, Recorder, distance
 from pillar_core import accounting
 from pillar_core.auditing import hypothesis_test
-from pillar_core.ledger import Call
+from pillar_core.ledger import Call, DpEvent
 from pillar_core.splits import View
 
 TRIALS, MANY = 40, 160
@@ -30,16 +30,26 @@ FIRST_SEED = {True: 10_000, False: 20_000}
 SMALLEST_PROBABILITY = 1e-300
 
 
-def is_not_rejected(case: Case, *, trials: int = TRIALS) -> None:
+def is_not_rejected(case: Case) -> None:
     """6. Trials with the hardest canary and without do not reject the declared cost's trade-off curve."""
-    claimed = accounting.trade_off(case.method.cost(case.settings, case.view.facts), relation="add_or_remove_one")
+    counts = alarms(case, trials=TRIALS)
+    p = p_value(counts, case.method.cost(case.settings, case.view.facts))
+    assert p > SIGNIFICANCE, f"the claim is rejected: {counts}; p = {p:.1g}"
+
+
+def alarms(case: Case, *, trials: int) -> hypothesis_test.Counts:
+    """How often the attacker says that the hardest canary is there, in trials with it and without."""
     world, place = hardest(case)
     hits, false_alarms = (
         sum(log_ratio(case, world, place, has_canary=is_there, seed=FIRST_SEED[is_there] + run) > 0 for run in range(trials))
         for is_there in (True, False)
     )
-    p = hypothesis_test.p_value(hypothesis_test.Counts(hits, false_alarms, trials), claimed)
-    assert p > SIGNIFICANCE, f"the claim is rejected: {hits} alarms with the canary, {false_alarms} without, of {trials}; p = {p:.1g}"
+    return hypothesis_test.Counts(hits, false_alarms, trials)
+
+
+def p_value(counts: hypothesis_test.Counts, cost: DpEvent) -> float:
+    """How likely such counts are under the trade-off curve of a cost."""
+    return hypothesis_test.p_value(counts, accounting.trade_off(cost, relation="add_or_remove_one"))
 
 
 def hardest(case: Case) -> tuple[View, int]:

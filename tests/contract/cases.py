@@ -67,26 +67,29 @@ def image_split(*, n: int = 200, side: int = 8) -> SemiPrivateSplit:
     return split(images, public_fraction=0.5, allow_overlap=True)
 
 
-def case_for(method: Method, *, sampled: bool = False, unit: float = 1.0, **changes: object) -> Case:
+def split_for(method: Method, *, n: int = 160, unit: float = 1.0) -> SemiPrivateSplit:
+    """Rows of the kind that the learner works on."""
+    return boolean_split() if method.name in BOOLEAN else image_split() if method.name in IMAGES else small_split(n=n, unit=unit)
+
+
+def settings_for(method: Method, rows: SemiPrivateSplit, *, sampled: bool = False, **changes: object) -> dict[str, Any]:
+    """What keeps its fits short, as far as it has such settings."""
+    batch = {"batch_size": int(PROBABILITY * rows.facts.n_private)} if sampled else {}
+    values = {**SMALL, **VOTING, **IMAGES.get(method.name, {}), **batch, **changes}
+    return {name: value for name, value in values.items() if name in params.params_of(method.settings)}
+
+
+def case_for(method: Method, *, sampled: bool = False, unit: float = 1.0, is_release: bool = False, **changes: object) -> Case:
     """The learner on the small split, on Poisson batches where asked; `changes` override settings that it has."""
     if changes.get("variant") == "as_printed":
         changes = PRINTED | changes
-    n = 32 if "runs_delta" in changes else 160
-    rows = boolean_split() if method.name in BOOLEAN else image_split() if method.name in IMAGES else small_split(n=n, unit=unit)
+    rows = split_for(method, n=32 if "runs_delta" in changes else 160, unit=unit)
     view = view_of(rows, method.public_use)
-    own = params.params_of(method.settings)
-    values = {
-        **SMALL,
-        **VOTING,
-        **IMAGES.get(method.name, {}),
-        **({"batch_size": int(PROBABILITY * view.facts.n_private)} if sampled else {}),
-        **changes,
-    }
-    settings = params.checked(method.settings(**{name: value for name, value in values.items() if name in own}))
+    settings = params.checked(method.settings(**settings_for(method, rows, sampled=sampled, **changes)))
     if method.public_statistics is not None:
         view = dataclasses.replace(view, facts=dataclasses.replace(view.facts, extra=dict(method.public_statistics(settings, view))))
     settings = method.resolve_hyperparameters(method.resolve_schedule(settings, view.facts, None).settings, view.facts).settings
-    return Case(method, settings, view)
+    return Case(method, settings, view, is_release)
 
 
 def variants(method: Method) -> dict[str, dict[str, object]]:

@@ -6,9 +6,11 @@ They find faults and prove nothing: each method file states its sensitivity argu
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 from dp_accounting import dp_event
@@ -22,9 +24,9 @@ from pillar_core.events import ExponentialMechanismEvent, GaussianRelease, PureE
 from pillar_core.ledger import Call, DpEvent, Ledger, compose, counted
 from pillar_core.memo import Memo
 from pillar_core.methods import Method
-from pillar_core.rng import Streams
+from pillar_core.rng import Stream, Streams
 from pillar_core.splits import View
-from pillar_core.types import Provenance, TrainResult
+from pillar_core.types import Provenance, SemiPrivateSplit, TrainResult
 
 FURTHER_THAN_ADDED = 0.55
 """A replaced row must move a sum further than an added one can (half of its bound, where that is twice as large)."""
@@ -35,8 +37,15 @@ NEAR_BOUND = 0.8
 HUGE = 1e6
 FEWEST_RUNS, MOST_RUNS, ENOUGH_DRAWS = 12, 200, 1500
 """The noise of 12 runs is looked at, and of more where they draw little; tests/unit/auditing/test_noise.py: what 1,500 numbers tell."""
-SIGNIFICANCE = 1e-6
-"""False alarms over two hundred cases of ten tests each: two in a thousand."""
+SIGNIFICANCE, OF_RELEASES = 1e-6, 1e-10
+"""False alarms over two hundred cases of ten tests each: two in a thousand. Releases have no seed, so that each run of the tests could be
+the unlucky one: over twenty shapes of ten tests each less than one in a million."""
+DEVIATIONS = {SIGNIFICANCE: 5.0, OF_RELEASES: 7.0}
+"""Standard errors that a count of samples may be off: two-sided normal tails of 6e-7 and 3e-12."""
+
+
+Lines = Sequence[tuple[str, DpEvent]]
+"""What a ledger was charged, by label."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -46,10 +55,19 @@ class Case:
     method: Method
     settings: Any
     view: View
+    is_release: bool = False
+
+    @property
+    def significance(self) -> float:
+        return OF_RELEASES if self.is_release else SIGNIFICANCE
+
+    def streams(self, seed: int) -> Streams:
+        """Those of the seed; of a release the operating system's."""
+        return Streams(None if self.is_release else seed)
 
     def fit(self, view: View, tape: Recorder | None = None, *, seed: int = 3) -> tuple[TrainResult, Ledger]:
         ledger = Ledger(tape)
-        return self.method.fit(self.settings, view, Streams(seed), ledger), ledger
+        return self.method.fit(self.settings, view, self.streams(seed), ledger), ledger
 
 
 def declared_is_spent(case: Case) -> None:
@@ -76,29 +94,40 @@ def is_within_sensitivity(case: Case, *, rows: Mapping[str, np.ndarray] | None =
     """
     tape, base = WithFirstRow(), with_hard_row(case.view)
     _, ledger = case.fit(base, tape)
-    factors = [replace_one_factor(event) for _, event in ledger.lines]
     nearest = {True: 0.0, False: 0.0}
     for name, view, is_replaced, position_of, forced in neighbours(base, rows):
         other = Neighbour(tape, position_of=position_of, forced=forced)
         case.fit(view, other)
-        for call, factor, value, moved in zip(tape.calls, factors, tape.values, other.values, strict=True):
-            times = factor if is_replaced else 1.0
-            bounds = [part[2] for part in call.detail] if call.kind == "gaussian_joint" else [call.sensitivity]
-            for bound, shift in zip(bounds, distance(value, moved, call.kind), strict=True):
-                assert shift <= times * bound + SLACK, f"{name}: {call.kind} moved by {shift:.4f}, bound {times * bound:.4f}"
-                nearest[is_replaced] = max(nearest[is_replaced], shift / (times * bound))
+        nearest[is_replaced] = max(nearest[is_replaced], movement(tape, ledger.lines, other, is_replaced=is_replaced, name=name))
     if rows is None:
         assert nearest[False] >= NEAR_BOUND, f"no added row came nearer than {nearest[False]:.3f} of the bound: the test is vacuous"
         assert nearest[True] >= FURTHER_THAN_ADDED, f"no replaced row came nearer than {nearest[True]:.3f}: the test is vacuous"
+
+
+def movement(tape: Recorder, lines: Lines, other: Recorder, *, is_replaced: bool, name: str = "", slack: float = SLACK) -> float:
+    """The largest share of its bound that a release moved between two data sets; one that moved further than was charged is refused."""
+    nearest = 0.0
+    for call, (_, event), value, moved in zip(tape.calls, lines, tape.values, other.values, strict=True):
+        times = replace_one_factor(event) if is_replaced else 1.0
+        bounds = [part[2] for part in call.detail] if call.kind == "gaussian_joint" else [call.sensitivity]
+        for bound, shift in zip(bounds, distance(value, moved, call.kind), strict=True):
+            assert shift <= times * bound + slack, f"{name}: {call.kind} moved by {shift:.4f}, bound {times * bound:.4f}"
+            nearest = max(nearest, shift / (times * bound))
+    return nearest
 
 
 def charged_as_called(case: Case) -> None:
     """Each release's event says what its call does: noise over sensitivity, and the probability of its sample."""
     tape = Recorder()
     _, ledger = case.fit(case.view, tape)
-    assert len(ledger.lines) == len(tape.calls), "a release was not charged"
+    charges_fit(ledger.lines, tape)
+
+
+def charges_fit(lines: Lines, tape: Recorder) -> None:
+    """See `charged_as_called`."""
+    assert len(lines) == len(tape.calls), "a release was not charged"
     whole_pass, taken = None, 0
-    for (label, event), call in zip(ledger.lines, tape.calls, strict=True):
+    for (label, event), call in zip(lines, tape.calls, strict=True):
         if isinstance(event, dp_event.NoOpDpEvent):
             assert whole_pass is not None, f"{label} is free, and no pass was charged before it"
             assert taken < whole_pass.steps, f"{label} is free, and its pass is over"
@@ -157,8 +186,9 @@ def samples_as_charged(case: Case) -> None:
     tape = Recorder()
     _, ledger = case.fit(case.view, tape)
     passes = [(event.steps, times) for event, times in counted(ledger.spent).items() if isinstance(event, RandomAllocationEvent)]
+    far = DEVIATIONS[case.significance]
     if passes:
-        _allocated_as_charged(tape, *passes[0])
+        _allocated_as_charged(tape, *passes[0], far)
         return
     charged = sum(times for event, times in counted(ledger.spent).items() if isinstance(event, dp_event.PoissonSampledDpEvent))
     drawn = [(q, n, len(indices)) for q, n, indices in tape.samples if q < 1]
@@ -168,21 +198,27 @@ def samples_as_charged(case: Case) -> None:
     sizes = np.array([size for _, _, size in drawn])
     q, n, _ = drawn[0]
     variance = n * q * (1 - q)
-    # Mean of m binomials: 5 standard errors. Their variance estimate has relative error √(2/m): 5 of those, and never 0.
-    assert abs(sizes.mean() - n * q) <= 5 * np.sqrt(variance / len(sizes)), "the samples' mean size is not q·n"
-    assert abs(sizes.var() / variance - 1) <= 5 * np.sqrt(2 / len(sizes)), "the samples' sizes do not spread as Poisson samples do"
+    # Mean of m binomials, in standard errors. Their variance estimate has relative error √(2/m): so many of those, and never 0.
+    assert abs(sizes.mean() - n * q) <= far * np.sqrt(variance / len(sizes)), "the samples' mean size is not q·n"
+    assert abs(sizes.var() / variance - 1) <= far * np.sqrt(2 / len(sizes)), "the samples' sizes do not spread as Poisson samples do"
     inside = np.zeros((len(drawn), n))
     for sample, (_, _, indices) in zip(inside, (one for one in tape.samples if one[0] < 1), strict=True):
         sample[indices] = 1.0
     centred = (inside - q) / np.sqrt(q * (1 - q))
     # Products of independent centred coins have mean 0 and variance 1; a row's m coins have a sum of variance m.
     rows = np.abs(centred.sum(axis=0)).max() / np.sqrt(len(drawn))
-    assert rows <= 5, "some rows are sampled more often than others"
+    assert rows <= far, "some rows are sampled more often than others"
     for name, one, other in (("steps", centred[1:], centred[:-1]), ("rows", centred[:, 1:], centred[:, :-1])):
-        assert abs((one * other).sum()) <= 5 * np.sqrt(one.size), f"the samples of neighbouring {name} depend on each other"
+        assert abs((one * other).sum()) <= far * np.sqrt(one.size), f"the samples of neighbouring {name} depend on each other"
+    gaps = np.concatenate([np.diff(indices) for share, _, indices in tape.samples if share < 1])
+    sizes = np.arange(1, n)
+    expected = len(drawn) * (n - sizes) * q**2 * (1 - q) ** (sizes - 1)
+    sizes = sizes[expected >= 10]
+    away = (np.bincount(gaps, minlength=n)[sizes] - expected[sizes - 1]) ** 2 / expected[sizes - 1]
+    assert stats.chi2.sf(away.sum(), len(sizes)) > case.significance, "the gaps between a sample's rows are not geometric"
 
 
-def _allocated_as_charged(tape: Recorder, steps: int, passes: int) -> None:
+def _allocated_as_charged(tape: Recorder, steps: int, passes: int, far: float) -> None:
     drawn = [(q, n, indices) for q, n, indices in tape.samples if q < 1]
     assert len(drawn) == steps * passes, f"{passes} passes of {steps} steps were charged and {len(drawn)} batches drawn"
     n = drawn[0][1]
@@ -195,12 +231,12 @@ def _allocated_as_charged(tape: Recorder, steps: int, passes: int) -> None:
     sizes = np.array([(step_of == step).sum(axis=1) for step in range(steps)])
     # As for Poisson samples; the sizes of one pass depend on each other, so that one step's are looked at for their spread.
     variance = n * share * (1 - share)
-    assert abs(sizes.mean(axis=1) - n * share).max() <= 5 * np.sqrt(variance / passes), "some steps get more rows than others"
-    assert abs(sizes[0].var() / variance - 1) <= 5 * np.sqrt(2 / passes), "the batches' sizes do not spread"
+    assert abs(sizes.mean(axis=1) - n * share).max() <= far * np.sqrt(variance / passes), "some steps get more rows than others"
+    assert abs(sizes[0].var() / variance - 1) <= far * np.sqrt(2 / passes), "the batches' sizes do not spread"
     for name, one, other in (("passes", step_of[1:], step_of[:-1]), ("rows", step_of[:, 1:], step_of[:, :-1])):
         equal = one == other
         away = abs(equal.mean() - share) / np.sqrt(share * (1 - share) / equal.size)
-        assert away <= 5, f"the steps that neighbouring {name} enter depend on each other"
+        assert away <= far, f"the steps that neighbouring {name} enter depend on each other"
 
 
 def noise_is_as_charged(case: Case) -> None:
@@ -211,14 +247,19 @@ def noise_is_as_charged(case: Case) -> None:
         if choices is not None:
             by_class = zip(np.atleast_2d(value), choices.reshape(len(choices), -1).T, strict=True)
             worst_choice = min(_choice_p(scores, call.noise_std, chosen) for scores, chosen in by_class)
-            assert worst_choice > SIGNIFICANCE, "the choices are not spread as the exponential mechanism's"
+            assert worst_choice > case.significance, "the choices are not spread as the exponential mechanism's"
     per_run = sum(part.size for part in standard_noise(tape))
     if not per_run:
         return
     tapes = _tapes(case, min(max(FEWEST_RUNS, math.ceil(ENOUGH_DRAWS / per_run)), MOST_RUNS))
-    found = noise.p_values([standard_noise(one) for one in tapes])
+    is_independent([standard_noise(one) for one in tapes], case.significance)
+
+
+def is_independent(runs: Sequence[Sequence[np.ndarray]], significance: float = SIGNIFICANCE) -> None:
+    """The noise of these runs, release by release, is independent standard normals."""
+    found = noise.p_values(runs)
     worst = min(found, key=lambda name: found[name])
-    assert found[worst] > SIGNIFICANCE, f"the noise is not what was charged: {worst}, p = {found[worst]:.1g}"
+    assert found[worst] > significance, f"the noise is not what was charged: {worst}, p = {found[worst]:.1g}"
 
 
 def standard_noise(tape: Recorder) -> list[np.ndarray]:
@@ -230,6 +271,10 @@ def standard_noise(tape: Recorder) -> list[np.ndarray]:
         elif call.kind == "gaussian_joint":
             parts = zip(value, released, call.detail, strict=True)
             found.extend((after - before).cpu().numpy() / std for before, after, (_, std, _) in parts if std)
+        elif call.kind == "gaussian_path":
+            found.append(((released[-1] - value) / call.noise_std).numpy())
+            steps = zip(itertools.pairwise(released), itertools.pairwise(call.detail), strict=True)
+            found.extend(((more - less) / math.sqrt(std**2 - finer**2)).numpy() for (more, less), (std, finer) in steps)
     return found
 
 
@@ -241,7 +286,7 @@ def _tapes(case: Case, runs: int) -> list[Recorder]:
             case.fit(case.view, tape, seed=seed)
     else:
         ledgers = [Ledger(tape) for tape in tapes]
-        case.method.fit_many([case.settings] * runs, fresh(case.view), [Streams(seed) for seed in range(runs)], ledgers)
+        case.method.fit_many([case.settings] * runs, fresh(case.view), [case.streams(seed) for seed in range(runs)], ledgers)
     return tapes
 
 
@@ -255,26 +300,46 @@ def _choice_p(scores: np.ndarray, scale: float, chosen: np.ndarray) -> float:
     return float(stats.chi2.sf(away[expected > 0].sum(), max(1, (expected > 0).sum() - 1)))
 
 
+class Kept:
+    """A stream that keeps the numbers it gave."""
+
+    def __init__(self, stream: Stream) -> None:
+        self._stream = stream
+        self.numbers: list[np.ndarray] = []
+
+    def standard_normal(self, size: Any) -> np.ndarray:
+        self.numbers.append(self._stream.standard_normal(size))
+        return self.numbers[-1]
+
+    def random(self, size: Any) -> np.ndarray:
+        self.numbers.append(self._stream.random(size))
+        return self.numbers[-1]
+
+
 def takes_the_printed_steps(case: Case) -> None:
-    """Noisy SGD as printed, which releases its last iterate alone: that is what its calls and streams give, written out anew."""
-    tape, streams = Recorder(), Streams(3)
-    case.method.fit(case.settings, case.view, streams, Ledger(tape))
+    """Noisy SGD as printed, which releases its last iterate alone: that is what its calls and numbers give, written out anew."""
+    tape, streams, kept = Recorder(), case.streams(3), dict[str, Kept]()
+    secret = streams.secret
+    with patch.object(streams, "secret", lambda purpose: kept.setdefault(purpose, Kept(secret(purpose)))):
+        case.method.fit(case.settings, case.view, streams, Ledger(tape))
     z = case.view.prepare(standardise=case.settings.standardise, centre=case.settings.centre, normalise=True, k=case.settings.k).z.astype(
         np.float64
     )
     z /= np.maximum(np.linalg.norm(z, axis=1, keepdims=True), 1.0)
     printed = [(call, made) for call, made in zip(tape.calls, tape.released, strict=True) if call.kind == "printed_noisy_sgd"]
-    classes = case.view.facts.n_classes
+    classes, drawn = case.view.facts.n_classes, []
     for number, (call, made) in enumerate(printed):
         run, problem = divmod(number, classes)
-        noise_stream, draws = streams.secret(f"noise/{run}/{problem}"), streams.secret(f"draws/{run}/{problem}")
+        first, *normals = kept[f"noise/{run}/{problem}"].numbers
+        normals, uniforms = np.concatenate(normals), np.concatenate(kept[f"draws/{run}/{problem}"].numbers)
+        drawn.append([normals, stats.norm.ppf(uniforms)])
         signs, n, k = np.where(case.view.y == problem, 1.0, -1.0), case.view.facts.n_private, z.shape[1]
         lipschitz = 1 / math.log(2)
         assert call.sensitivity == n * lipschitz
         assert call.detail == (n * n,)
-        w = noise_stream.standard_normal(k)
-        w /= max(np.linalg.norm(w), 1.0)
-        steps = zip(call.noise_std * noise_stream.standard_normal((n * n - 1, k)), draws.random(n * n - 1), strict=True)
+        assert normals.shape == (n * n - 1, k)
+        w = first / max(np.linalg.norm(first), 1.0)
+        steps = zip(call.noise_std * normals, uniforms, strict=True)
         for t, (gradient, uniform) in enumerate(steps, start=1):
             slot = int(uniform * n)
             if slot < len(z):
@@ -282,6 +347,7 @@ def takes_the_printed_steps(case: Case) -> None:
             w = w - gradient / np.sqrt(t * ((n * lipschitz) ** 2 + k * call.noise_std**2))
             w /= max(np.linalg.norm(w), 1.0)
         np.testing.assert_allclose(made, w, atol=1e-9, err_msg="the last iterate is not that of the printed steps")
+    is_independent(drawn, case.significance)
 
 
 def repeats_and_leaves_inputs(case: Case) -> None:
@@ -321,6 +387,15 @@ def hostile_views(view: View) -> Iterator[tuple[str, View]]:
     yield "huge rows", with_rows(view, x * np.float32(1e30), y)
     yield "one row", with_rows(view, x[:1], y[:1])
     yield "twice the rows", with_rows(view, np.concatenate([x, x]), np.concatenate([y, flipped]))
+
+
+def hostile_splits(split: SemiPrivateSplit) -> Iterator[SemiPrivateSplit]:
+    """The same split with as many private rows that an adversary would choose."""
+    features = split.features
+    for change in (lambda x: 0 * x, lambda x: x[:1], lambda x: 1e30 * x[::-1], lambda x: x % 2):
+        x, y = features.x_train.copy(), features.y_train.copy()
+        x[split.private], y[split.private] = change(x[split.private]), y[split.private][0]
+        yield dataclasses.replace(split, features=dataclasses.replace(features, x_train=x, y_train=y), memo=Memo())
 
 
 def with_hard_row(view: View) -> View:

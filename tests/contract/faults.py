@@ -17,7 +17,8 @@ from unittest.mock import patch
 import numpy as np
 import torch
 
-from contract import checks, test_persons_and_tuning, test_screening_releases
+from contract import checks, test_methods, test_persons_and_tuning, test_private_answers, test_releases, test_screening_releases
+from contract.answers import ONE_RELEASE
 from contract.cases import case_for, small_split
 from pillar_core import ledger, rng
 from pillar_core.engine import gradient
@@ -27,7 +28,7 @@ from pillar_core.mechanisms.exponential import ExponentialMechanism
 from pillar_core.mechanisms.gaussian import GaussianMechanism
 from pillar_core.mechanisms.printed_noisy_sgd import PrintedNoisySgd
 from pillar_core.methods import METHODS
-from pillar_core.methods.baselines import dp_pca, hyfree_dp
+from pillar_core.methods.baselines import dp_pca
 from pillar_core.methods.closed_form import pillar_kalman, pillar_one_shot
 from pillar_core.methods.parts import voting
 from pillar_core.methods.parts.deep import gradients as deep_gradients
@@ -38,16 +39,25 @@ from pillar_core.runs import run as runs
 from pillar_core.screening import release as screening_release
 from pillar_core.splits import View
 from pillar_core.splits import split as splits
+from pillar_core.studies.advice import paid
 from pillar_core.studies.evidence import attacks
 from pillar_core.studies.tuning import selection
 from pillar_core.types import Persons, RunSpec
 
 EXPONENTIAL = importlib.import_module("pillar_core.mechanisms.exponential")
-"""The module: its package has a function of that name."""
+TRIM = importlib.import_module("pillar_core.screening.trim")
+"""The modules: their packages have a function of that name."""
 SCREENING = "screening"
 PRINTED = "pillar_noisy_sgd, printed"
 DEEP = "private_fine_tuning"
 SPLIT, TUNE = test_persons_and_tuning.CHECKS
+SOLVE = "solve"
+PAGE = ("dp_sgd", "one sum")
+"""Where the audit of the pages is asked too: both are DP-SGD."""
+SCALED = tuple(name for name in test_releases.SHAPES if name not in (*test_releases.OF_UNIFORMS, "directions"))
+"""Shapes of release whose normals have a scale: directions have none."""
+MANY = ("the stream", "directions", "screen, answered")
+"""Those that draw more than 4,096 normals."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -150,14 +160,6 @@ def unclipped(original: Any) -> Any:
 
 def counted_twice(original: Any) -> Any:
     return lambda *rows, low, high, **more: 2 * original(*rows, low=low, high=high, **more)
-
-
-def counted_four_times(original: Any) -> Any:
-    return lambda *rest: 4 * original(*rest)
-
-
-def cut_higher(original: Any) -> Any:
-    return lambda *rest: original(*rest[:-1], 4 * rest[-1])
 
 
 def always_first(original: Any) -> Any:
@@ -278,12 +280,62 @@ def twice_as_many(original: Any) -> Any:
     return lambda *law: 2 * original(*law)
 
 
+def hundredth(original: Any) -> Any:
+    return lambda self, size: 0.01 * original(self, size)
+
+
+def of_four_bits(original: Any) -> Any:
+    return lambda self, size: (np.floor(16 * original(self, size)) + 0.5) / 16
+
+
+def from_a_pool(original: Any) -> Any:
+    """Normals that repeat after 4,096."""
+    kept, taken = list[np.ndarray](), 0
+
+    def standard_normal(self: Any, size: Any) -> np.ndarray:
+        nonlocal taken
+        kept.extend([original(self, 4096)] if not kept else [])
+        first, taken = taken, taken + int(np.prod(size))
+        return kept[0][np.arange(first, taken) % 4096].reshape(size)
+
+    return standard_normal
+
+
+def of_one_uniform(original: Any) -> Any:
+    """Box and Muller with the angle from the radius' own uniforms."""
+
+    def standard_normal(self: Any, size: Any) -> np.ndarray:
+        uniforms = self.random(size)
+        return np.sqrt(-2 * np.log(uniforms)) * np.cos(2 * np.pi * uniforms)
+
+    return standard_normal
+
+
+def of_private_rank(original: Any) -> Any:
+    """No more directions than the private rows have."""
+
+    def public_facts(learner: Any, settings: Any, view: View) -> Any:
+        found = original(learner, settings, view)
+        least = min(found.extra.get("public_rank", 0), int(np.linalg.matrix_rank(checks.private_rows(view)[0])))
+        return dataclasses.replace(found, extra={**found.extra, "public_rank": least})
+
+    return public_facts
+
+
+def of_norm_one(original: Any) -> Any:
+    return lambda noise_multiplier, l2_clip_norm, *rest, **more: original(noise_multiplier, 1.0, *rest, **more)
+
+
+def at_half_of_the_trials(original: Any) -> Any:
+    return lambda event, *rest: original(ledger.selected(event.event, mean_trials=event.mean / 2, shape=event.shape), *rest)
+
+
 def double_charge(original: Any) -> Any:
     return lambda noise_multiplier, **more: original(2 * noise_multiplier, **more)
 
 
 HEADS = ("dp_sgd", "pillar", "gep", "adadps", "dope_sgd", "pillar_one_shot", "pillar_kalman", "semi_private_halfspace")
-RIVALS = ("dp_ls", "dp_fc", "weighted_gradients", "hyfree_dp")
+RIVALS = ("dp_ls", "dp_fc")
 NORMALS = (*HEADS, *RIVALS, "dp_pca", "private_knn", DEEP, SCREENING)
 FEW = ("dp_sgd", DEEP)
 
@@ -389,7 +441,7 @@ FAULTS = (
         gradient,
         "clip_factors",
         unclipped,
-        ("dp_sgd", "semi_private_halfspace", "dp_fc", "weighted_gradients", "hyfree_dp"),
+        ("dp_sgd", "semi_private_halfspace", "dp_fc"),
     ),
     Fault("clip", "none", dp_pca, "within_unit_ball", lambda _: lambda rows: rows.double(), ("dp_pca",), settings={"normalise": False}),
     Fault(
@@ -426,9 +478,14 @@ FAULTS = (
         True,
     ),
     Fault("clip", "similarities count twice", prototypes, "scores", counted_twice, ("prototypes",)),
-    Fault("clip", "losses count four times", hyfree_dp, "loss_sums", counted_four_times, ("hyfree_dp",)),
-    Fault("clip", "losses cut four times as high", hyfree_dp, "loss_sums", cut_higher, ("hyfree_dp",), settings={"learning_rate": 500.0}),
     Fault("ledger", "the larger of two joint charges", ledger, "joint_noise_multiplier", lambda _: max, ("gep",)),
+    Fault("relation", "replace-one factor 1 for √2", TRIM, "REPLACE_ONE_FACTOR", lambda _: 1.0, ("trim",)),
+    Fault("clip", "norm 1 for √m of m sets", paid, "GaussianMechanism", of_norm_one, ("paid choice", "paid choice, unlabelled")),
+    Fault("post-processing", "no more directions than private rows span", runs, "public_facts", of_private_rank, (SOLVE,)),
+    Fault("release", "normals a hundredth as large", rng.SystemStream, "standard_normal", hundredth, SCALED),
+    Fault("release", "uniforms of four bits", rng.SystemStream, "random", of_four_bits, tuple(test_releases.SHAPES)),
+    Fault("release", "normals that repeat after 4,096", rng.SystemStream, "standard_normal", from_a_pool, MANY),
+    Fault("release", "the angle from the radius' uniforms", rng.SystemStream, "standard_normal", of_one_uniform, (*SCALED, "directions")),
     Fault("persons", "rows set apart leave others their persons", Persons, "at", of_first_rows, (SPLIT,)),
     Fault("persons", "two rows kept for one counted", splits, "_by_person", in_pairs_of_one, (SPLIT,)),
     Fault("persons", "a person priced as one row", runs, "of_person", lambda _: lambda event, rows: event, (SPLIT,)),
@@ -440,6 +497,7 @@ FAULTS = (
         lambda original: lambda event, mean_trials, shape: original(event, mean_trials=mean_trials / 2, shape=shape),
         (TUNE,),
     ),
+    Fault("selection", "the price of half of the trials is stated", selection, "guarantee_of", at_half_of_the_trials, (TUNE,)),
     Fault("selection", "twice as many trials as the law draws", selection, "_trials", twice_as_many, (TUNE,)),
 )
 
@@ -479,6 +537,14 @@ def caught_by_the_page(fault: Fault) -> bool:
 def _checks(fault: Fault, learner: str) -> list[tuple[str, Callable[[], None]]]:
     if learner in test_persons_and_tuning.CHECKS:
         return [(check.__name__, check) for check in test_persons_and_tuning.CHECKS[learner]]
+    if learner in test_releases.SHAPES:
+        return [("test_a_release_has_the_law_that_is_charged", test_releases.SHAPES[learner])]
+    if learner in ONE_RELEASE:
+        reaches = test_private_answers.test_one_row_moves_what_is_released_by_what_is_charged_at_most_and_comes_near
+        return [(reaches.__name__, lambda: reaches(learner))]
+    if learner == SOLVE:
+        solved = test_methods.test_nothing_that_is_solved_reads_private_rows
+        return [(solved.__name__, solved)]
     if learner == SCREENING:
         return [
             ("noise_is_as_charged", test_screening_releases.test_the_noise_of_the_moment_is_as_charged),
@@ -503,12 +569,12 @@ def table() -> Iterator[str]:
     yield "| --- | --- | --- | --- | --- |"
     for fault in FAULTS:
         page = ""
-        if "dp_sgd" in fault.learners and not fault.sampled:
+        if {*PAGE} & {*fault.learners} and not fault.sampled:
             page = "rejects" if caught_by_the_page(fault) else "does not reject"
         for learner in fault.learners:
             found = caught_by(fault, learner)
             name = f"`{found}`" if found else "**missed**"
-            yield f"| {fault.kind} | {fault.words} | `{learner}` | {name} | {page if learner == 'dp_sgd' else ''} |"
+            yield f"| {fault.kind} | {fault.words} | `{learner}` | {name} | {page if learner in PAGE else ''} |"
 
 
 if __name__ == "__main__":

@@ -18,7 +18,17 @@ def test_a_fault_of_each_kind_is_seen(kind):
     assert getattr(fault.owner, fault.name) is original
 
 
-@pytest.mark.parametrize("words", ["uniform noise of equal variance", "the same noise in every step", "half the noise"])
+@pytest.mark.parametrize(
+    "words",
+    [
+        "uniform noise of equal variance",
+        "the same noise in every step",
+        "half the noise",
+        "normals a hundredth as large",
+        "uniforms of four bits",
+        "the angle from the radius' uniforms",
+    ],
+)
 def test_the_audit_of_the_pages_sees_wrong_noise(words):
     """The law and the dependence of noise do not show in a canary's score."""
     assert faults.caught_by_the_page(next(fault for fault in faults.FAULTS if fault.words == words))

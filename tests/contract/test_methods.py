@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
+import dataclasses
+from unittest.mock import patch
+
 import pytest
 
+import pillar_core as pc
 from contract import checks
-from contract.cases import IMAGES, can_sample, case_for, variants
+from contract.cases import IMAGES, can_sample, case_for, settings_for, split_for, variants
 from pillar_core import params
-from pillar_core.errors import SettingError
+from pillar_core.errors import PillarError, SettingError
+from pillar_core.memo import Memo
 from pillar_core.methods import METHODS
+from pillar_core.runs import run as runs
+from pillar_core.runs.run import solve
 
 PRIVATE = [name for name, method in METHODS.items() if method.is_private]
 SAMPLED = [name for name in PRIVATE if can_sample(METHODS[name])]
@@ -55,6 +63,58 @@ def test_bad_settings_are_refused_by_name(name):
     for setting, value in checks.bad_settings(method):
         with pytest.raises(SettingError, match=setting):
             params.checked(method.settings(**{setting: value}))
+
+
+def test_what_public_facts_rule_out_is_refused_before_the_noise_is_solved():
+    late = []
+    for name in PRIVATE:
+        rows, own = split_for(METHODS[name]), params.params_of(METHODS[name].settings)
+        bare = dataclasses.replace(rows, public_x=rows.public_x[:0], public_y=None, memo=Memo())
+        asks = [(rows, {"k": 10_000})] + [(bare, {switch: True}) for switch in ("standardise", "centre")]
+        asks += [(bare, {"k": 1})] if name == "dp_raft" else []
+        for split, asked in asks:
+            if asked.keys() <= own.keys():
+                with patch.object(runs, "calibrated", side_effect=Late), contextlib.suppress(PillarError):
+                    try:
+                        solve(name, split, epsilon=1.0, **asked)
+                    except Late:
+                        late.append(f"{name}: {asked}")
+    assert not late
+
+
+class Late(Exception):
+    """The noise is being solved."""
+
+
+def test_a_refusal_names_a_setting_that_the_learner_has():
+    own = [name for name in PRIVATE if {"public_learning_rate", "initialisation"} <= params.params_of(METHODS[name].settings).keys()]
+    for name in own:
+        with pytest.raises(SettingError, match=r"^public_learning_rate"):
+            pc.run(name, split_for(METHODS[name]), noise_multiplier=1.0, initialisation="public", public_learning_rate=1e5)
+
+
+def unlike_with_other_private_rows(name):
+    """What a solved run has otherwise beside private rows that an adversary would choose, for plain settings and each variant."""
+    method = METHODS[name]
+    rows, found = split_for(method), []
+    asks = {"plain": {"epsilon": 1.0}, **{words: settings_for(method, rows, **changes) for words, changes in variants(method).items()}}
+    asks.pop("variant as_printed", None)
+    for words, asked in asks.items():
+        one, *others = (decided(method, split, asked) for split in (rows, *checks.hostile_splits(rows)))
+        found += [f"{name}, {words}: {field}" for field in one if any(other.get(field) != one[field] for other in others)]
+    return found
+
+
+def decided(method, split, asked):
+    try:
+        solved = solve(method.name, split, **asked)
+    except PillarError as refusal:
+        return {"refusal": str(refusal)}
+    return {"settings": solved.settings, "facts": solved.view.facts, "cost": solved.cost, "guarantee": solved.guarantee, "why": solved.why}
+
+
+def test_nothing_that_is_solved_reads_private_rows():
+    assert not [line for name in PRIVATE for line in unlike_with_other_private_rows(name)]
 
 
 VARIANTS = [(name, variant) for name in PRIVATE if name not in IMAGES for variant in variants(METHODS[name])]

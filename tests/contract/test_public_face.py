@@ -41,7 +41,7 @@ def test_signatures(name):
 
 def test_run_takes_the_budget_and_any_setting():
     parameters = inspect.signature(pc.run).parameters
-    names = ["method", "split", "epsilon", "delta", "relation", "accountant", "seed", "preset", "settings"]
+    names = ["method", "split", "epsilon", "delta", "relation", "accountant", "seed", "preset", "chosen_beforehand", "settings"]
     assert list(parameters) == names
     assert all(parameters[name].kind is inspect.Parameter.KEYWORD_ONLY for name in names[2:-1])
 

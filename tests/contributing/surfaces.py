@@ -9,11 +9,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 import pillar_core as pc
 from page_reading import metric, offered
+from pages.frame import memory
 from pillar_core.studies.compare.view import COMPARE_VIEWS
 from pillar_core.theory import CALCULATORS
 
@@ -33,8 +33,8 @@ TITLES = {
 @pytest.fixture
 def start(monkeypatch: pytest.MonkeyPatch) -> Callable[..., AppTest]:
     monkeypatch.chdir(COPY)
-    st.cache_data.clear()
-    st.cache_resource.clear()
+    for memo in memory.MEMOS:
+        memo.clear()
 
     def open_page(page: str, **query: str) -> AppTest:
         app = AppTest.from_file(str(COPY / "app.py"), default_timeout=600)

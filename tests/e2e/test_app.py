@@ -158,28 +158,3 @@ def test_a_release_is_downloaded_and_applied(page: Any, address: str, tmp_path: 
     assert (labels == split.features.y_test).mean() > 0.6
     assert model.card["guarantee"]["epsilon"] <= 1
     assert "seed" not in str(model.card["settings"])
-
-
-def test_a_run_survives_reload_and_a_second_tab_sees_it(
-    page: Any, new_page: Callable[[], Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from pillar_core import jobs
-
-    cache = tmp_path / "cache"
-    monkeypatch.setenv("PILLAR_CACHE", str(cache))
-    link = f"explore?{SMALL}&k=10&seeds=1"
-    try:
-        with browser.server(cache) as fresh:
-            opened(page, f"{fresh}/{link}")
-            page.get_by_role("button", name="Run").first.click()
-            page.wait_for_selector('[data-testid="stProgress"]')
-            page.reload()
-            other = new_page()
-            other.goto(f"{fresh}/{link}")
-            for tab in (page, other):
-                tab.set_default_timeout(2 * browser.PATIENCE_MS)
-                tab.wait_for_selector("text=measured (1 seed)")
-                tab.wait_for_selector("text=best k")
-                tab.wait_for_selector(".st-key-job-panel", state="detached")
-    finally:
-        assert jobs.stop(timeout=browser.START_SECONDS)

@@ -6,6 +6,7 @@ import contextlib
 import json
 import re
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -27,9 +28,10 @@ def server_of(cache: Path) -> psutil.Process:
     pytest.fail("no jobs process was started")
 
 
-def test_a_sweep_from_the_page_survives_the_death_of_a_worker_and_of_the_jobs_process(
-    page: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_sweep_from_the_page_survives_a_dead_worker_a_dead_jobs_process_and_a_reload(
+    page: Any, new_page: Callable[[], Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """A second tab sees its end, too."""
     cache = tmp_path / "cache"
     monkeypatch.setenv("PILLAR_CACHE", str(cache))
     try:
@@ -47,7 +49,10 @@ def test_a_sweep_from_the_page_survives_the_death_of_a_worker_and_of_the_jobs_pr
             first.kill()
             page.wait_for_timeout(1500)
             page.reload()
-            page.wait_for_selector("text=Every run of this grid is there already")
+            other = new_page()
+            opened(other, page.url)
+            for tab in (page, other):
+                tab.wait_for_selector("text=Every run of this grid is there already")
             expect(metric(page, "In the cache")).to_have_text(planned)
             expect(metric(page, "Runs")).to_have_text(planned)
             assert [status.state for status in jobs.status()] == ["done"]

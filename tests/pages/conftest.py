@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-import streamlit as st
 from streamlit.components.v2 import manifest_scanner
 from streamlit.testing.v1 import AppTest
 
+from pages.frame import memory
 from pages.parts.explore import curves
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -29,17 +29,18 @@ def scanned_once() -> Iterator[None]:
 def start(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Start:
     """Opens a page with settings from a link, on an empty cache; the small real set `digits` unless the link says otherwise or is whole.
 
-    Every page of a test is opened by one browser, unless `browser` names another.
+    Every page is a session of its own, unless `token` is that of another.
     """
     monkeypatch.setenv("PILLAR_CACHE", str(tmp_path / "cache"))
     monkeypatch.chdir(REPOSITORY)
-    st.cache_data.clear()
-    st.cache_resource.clear()
+    for memo in memory.MEMOS:
+        memo.clear()
     monkeypatch.setattr(curves, "begin", lambda settings: None)  # no test waits for the first curve of rows that it brings
 
-    def open_page(page: str = "explore", *, browser: str = "a", **query: str) -> AppTest:
+    def open_page(page: str = "explore", *, token: str = "", **query: str) -> AppTest:
         app = AppTest.from_file(str(REPOSITORY / "app.py"), default_timeout=600)
-        app.session_state["owner.token"] = browser * 64
+        if token:
+            app.session_state["session.token"] = token
         for name, value in (query if "v" in query else {"data": "digits"} | query).items():
             app.query_params[name] = value
         if page != "home":

@@ -1,9 +1,14 @@
 """The Answer page: one sentence, three prices, and a zip that keeps what it promises."""
 
+import dataclasses
+import io
+import json
 import re
+import zipfile
 
 import numpy as np
 import pytest
+import streamlit as st
 
 import pillar_core as pc
 from page_reading import words
@@ -11,6 +16,7 @@ from pages.frame import history
 from pages.frame.settings import Settings
 from pillar_core import store
 from pillar_core.data import uploads
+from pillar_core.runs.statement import IN_SIGHT, RANKED_IN_SIGHT
 
 
 def test_the_page_says_what_to_do_and_reads_no_test_row_unasked(start):
@@ -73,31 +79,60 @@ def test_a_look_outlives_a_pruned_cache_in_its_visit(start):
     app = start("explore", data="breast_cancer", epsilon="1")
     store.default().prune(0)
     app.run()
-    assert history.was_looked_at(Settings(data="breast_cancer"))
+    assert history.in_sight(Settings(data="breast_cancer"))
 
 
 def test_what_a_sweep_left_in_the_cache_is_a_look_of_its_own_set(start):
     """A grid on another set than the sidebar's, read on Runs, was none: that set's model then said that nothing was in sight."""
     start("home")
-    assert not any(history.was_looked_at(Settings(data=name)) for name in ("breast_cancer", "digits"))
+    assert not any(history.in_sight(Settings(data=name)) for name in ("breast_cancer", "digits"))
     pc.sweep({"dataset": "breast_cancer", "method": "pillar", "public_fraction": 0.1, "k": 5, "epsilon": 1.0})
-    assert [history.was_looked_at(Settings(data=name)) for name in ("breast_cancer", "digits")] == [True, False]
+    assert [history.in_sight(Settings(data=name)) for name in ("breast_cancer", "digits")] == [True, False]
 
 
 @pytest.mark.parametrize(("seen", "asked"), [("chexpert:3", "chexpert"), ("chexpert", "chexpert:2"), ("fashion_mnist", "fashion_mnist_2k")])
 def test_a_look_is_one_at_the_same_rows_under_another_name(start, seen, asked):
     start("home")
     history.look(Settings(data=seen))
-    assert history.was_looked_at(Settings(data=asked))
+    assert history.in_sight(Settings(data=asked))
 
 
 def test_screening_is_a_look(start):
-    """With an ε of its own, too: that is not in the ε of a model which is trained on what it chose."""
+    """With an ε and a known seed, too: that ε is not in the ε of a model which is trained on what it chose."""
     start("screen", data="digits", screen="p:digits;c:drawn_noise;e:no;n:100;s:gsd")
-    assert history.was_looked_at(Settings(data="digits"))
-    assert not history.was_looked_at(Settings(data="breast_cancer"))
-    start("screen", data=Settings().data)
-    assert history.was_looked_at(Settings())
+    assert history.in_sight(Settings(data="digits")) == IN_SIGHT
+    assert not history.in_sight(Settings(data="breast_cancer"))
+    start("screen", data="mnist", screen="p:mnist;c:fashion_mnist,drawn_noise;e:0.3")
+    assert history.in_sight(Settings(data="mnist")) == RANKED_IN_SIGHT
+
+
+def test_a_ranking_that_you_pay_for_is_no_look_and_counts_in_the_model(start, monkeypatch):
+    """Screen, then Answer: the file said that test accuracy was in sight, and the ranking's ε was in no number."""
+    handed = []
+    monkeypatch.setattr(st, "download_button", lambda *_, data=None, key="", **__: handed.append(data) if key == "answer-train" else None)
+    images = pc.load_dataset("mnist")
+    part = dataclasses.replace(images, x_train=images.x_train[:300], y_train=images.y_train[:300], x_test=None, y_test=None)
+    name = uploads.keep(part, title="My digits")
+    app = start("screen", data=name, screen=f"p:{name};c:fashion_mnist,drawn_noise;e:0.3")
+    assert not app.exception
+    assert "Best choice" not in words(app)
+    assert not history.paid_rankings(Settings(data=name))
+    app.button(key="screen-spend").click().run()
+    assert not app.exception
+    assert "Spent for real: ε ≤ 0.3" in " ".join(item.value for item in app.success)
+    app.run()
+    (ranking,) = history.paid_rankings(Settings(data=name))
+    assert not ranking.has_part
+    app = start("answer", data=name, public="fashion_mnist", epsilon="1")
+    assert not app.exception
+    assert "You paid ε ≤ 0.3 on Screen" in words(app).replace("*", "")
+    with zipfile.ZipFile(io.BytesIO(handed[-1]())) as archive:
+        said, card = archive.read("statement.txt").decode(), json.loads(archive.read("model.json"))["guarantee"]
+    assert "in sight" not in said
+    assert "private ranking of public sets" in said
+    assert (card["covers_choice"], card["chosen_in_sight"]) == (True, False)
+    # μ² adds up: 0.3 and 1 together are ε = 1.06 at δ = 1e-5, and cost no less than the training alone
+    assert 1.05 < card["epsilon"] < 1.07
 
 
 def test_a_candidate_that_holds_private_rows_is_named(start):

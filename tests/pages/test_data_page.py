@@ -99,18 +99,6 @@ def test_weights_can_be_sent(start: Start, tmp_path: Path) -> None:
     assert kept.parent.stat().st_mode & 0o077 == 0
 
 
-def test_a_program_waits_for_a_word_of_trust(start: Start, tmp_path: Path) -> None:
-    (tmp_path / "own.pt").write_bytes(b"a program")
-    app = start("data", data="digits")
-    app.selectbox(key="extract-backbone").set_value("by name").run()
-    app.text_input(key="extract-name").set_value(f"torchscript:{tmp_path / 'own.pt'}").run()
-    app.button(key="use-backbone").click().run()
-    assert "is a program" in words(app)
-    assert "job-run" not in [button.key for button in app.button]
-    app.checkbox(key="extract-trust").check().run()
-    assert "job-run" in [button.key for button in app.button]
-
-
 def test_a_bad_option_says_what_is_allowed(start: Start) -> None:
     app = start("data", data="digits")
     app.selectbox(key="extract-backbone").set_value("resnet50:dino").run()

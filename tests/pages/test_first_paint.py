@@ -2,27 +2,16 @@
 
 from __future__ import annotations
 
-import asyncio
 import dataclasses
 import json
 import os
 import subprocess
 import sys
-import types
 from pathlib import Path
 from typing import Any
 
-import pytest
-import streamlit as st
-from streamlit import net_util
-from streamlit.proto.BackMsg_pb2 import BackMsg
-from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
-from streamlit.runtime.app_session import AppSession
-from streamlit.runtime.backend_operation_handler import BackendOperationDispatcher
-from streamlit.web.server.starlette import starlette_websocket
-
 from page_reading import Start
-from pages.frame import core, odds, warming
+from pages.frame import core, odds
 from pages.frame.settings import Settings
 from pillar_core.runs import starter, sweep
 
@@ -84,38 +73,3 @@ def _printed(code: str, cache: Path) -> Any:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=REPOSITORY, env=environment)
     assert done.returncode == 0, done.stderr[-2000:]
     return json.loads(done.stdout.splitlines()[-1])
-
-
-class Session(AppSession):
-    """Of a browser, without the rest of a server."""
-
-    def __init__(self) -> None:
-        pass
-
-    def __del__(self) -> None:
-        pass
-
-
-def test_no_browser_clears_what_all_share_or_reads_of_the_checkout(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(warming, "_FIRST", ())
-    told = ForwardMsg()
-    told.new_session.main_script_path = "/srv/app.py"
-    monkeypatch.setattr(AppSession, "_create_new_session_message", lambda _: told)
-    monkeypatch.setattr(BackendOperationDispatcher, "register", BackendOperationDispatcher.register)
-
-    async def serve() -> None:
-        async with warming.ahead(None):
-            pass
-
-    asyncio.run(serve())
-    kept = st.cache_resource(lambda: object())
-    first, session = kept(), Session()
-    for asked in ("clear_cache", "load_git_info"):
-        session.handle_backmsg(BackMsg(**{asked: True}))
-    assert kept() is first
-    assert session._create_new_session_message().new_session.main_script_path == "app.py"
-    operations = AppSession._create_backend_operation_dispatcher(types.SimpleNamespace(_script_data=None))
-    assert set(operations._handlers) == {"deferred_file", "dataframe_chunk"}
-    monkeypatch.setattr(net_util, "get_external_ip", None)  # which asks the internet, with every browser waiting
-    assert not starlette_websocket._is_origin_allowed("http://localhost:3000", "127.0.0.1:8501")
-    assert starlette_websocket._is_origin_allowed("http://127.0.0.1:8501", "127.0.0.1:8501")

@@ -1,4 +1,4 @@
-"""What a link, a settings file, further axes or an upload may name: nothing that is a file, a program or an address."""
+"""What a link, a settings file or an upload may name: nothing that is a file or an address."""
 
 from __future__ import annotations
 
@@ -15,12 +15,10 @@ from pages.frame import settings as codec
 from pillar_core import store
 from pillar_core.backbones import BACKBONES, extract
 from pillar_core.backbones.weights import keep_upload
-from pillar_core.errors import DataError, PillarError, SettingError
-from pillar_core.jobs.kinds import extraction as jobs_extraction
+from pillar_core.errors import DataError, PillarError
 from pillar_core.types import Dataset
 
 FOREIGN = (
-    "torchscript:/etc/passwd",
     "onnx:/etc/passwd?mean=0",
     "open_clip:hf-hub:x/y",
     "open_clip:local-dir:/etc",
@@ -59,7 +57,7 @@ def _images() -> Dataset:
 
 
 @pytest.mark.parametrize("name", FOREIGN)
-def test_a_link_names_no_file_program_or_address(name: str) -> None:
+def test_a_link_names_no_file_or_address(name: str) -> None:
     found, notes = codec.from_query({"data": "digits", "backbone": name})
     kept, mark, _ = name.partition("?weights=")
     assert found.backbone == (kept if mark else "auto")
@@ -91,55 +89,9 @@ def test_libraries_load_nothing_that_a_name_points_to(name: str, tmp_path: Path)
         extract(_images(), backbone=name, weights=tmp_path / "weights.safetensors", device="cpu")
 
 
-def _program(tmp_path: Path) -> bytes:
-    torch.jit.script(torch.nn.Identity()).save(tmp_path / "program.pt")
-    return (tmp_path / "program.pt").read_bytes()
-
-
-@pytest.mark.filterwarnings("ignore:.*torch.jit.*:FutureWarning")
-def test_only_tensors_are_kept_from_an_upload(tmp_path: Path) -> None:
+def test_only_tensors_are_kept_from_an_upload() -> None:
     good = save({"x": torch.zeros(3)})
-    for content in (b"", b"\x80\x04.", _program(tmp_path), good[:-1], good + b"PK", b"\xff" * 64):
+    for content in (b"", b"\x80\x04.", b"PK\x03\x04", good[:-1], good + b"PK", b"\xff" * 64):
         with pytest.raises(DataError, match="safetensors"):
             keep_upload(content)
     assert not list((store.default().root).rglob("*.safetensors*"))
-
-
-@pytest.mark.filterwarnings("ignore:.*torch.jit.*:FutureWarning")
-def test_no_program_runs_unasked(tmp_path: Path) -> None:
-    _program(tmp_path)
-    name = f"torchscript:{tmp_path / 'program.pt'}"
-    with pytest.raises(SettingError, match=r"a program.*--trust-program"):
-        extract(_images(), backbone=name, device="cpu")
-    task = jobs_extraction.specification("digits", name)
-    with pytest.raises(SettingError, match="a program"):
-        jobs_extraction.run(task, lambda *_: None, lambda: False)
-
-
-@pytest.mark.filterwarnings("ignore:.*torch.jit.*:FutureWarning")
-def test_no_program_runs_from_the_cache_folder(tmp_path: Path) -> None:
-    inside = store.default().root / "weights" / "a.safetensors"
-    inside.parent.mkdir(parents=True)
-    inside.write_bytes(_program(tmp_path))
-    (tmp_path / "link.pt").symlink_to(inside)
-    for path in (inside, tmp_path / "link.pt"):
-        with pytest.raises(SettingError, match="cache"):
-            extract(_images(), backbone=f"torchscript:{path}", trust_program=True, device="cpu")
-
-
-@pytest.mark.parametrize(
-    "axes",
-    [{"backbone": FOREIGN[0]}, {"backbone": ["scattering", FOREIGN[3]]}, {"network": "timm:resnet18?weights=/etc/passwd"},
-     {"dataset_settings": {"root": "/etc"}}, {"dataset_settings": {"download": True}}],
-)  # fmt: skip
-def test_further_axes_name_none_either(axes: dict[str, Any]) -> None:
-    from pages.parts.runs import plan
-
-    with pytest.raises(SettingError, match="command line"):
-        plan.refuse_local(axes)
-
-
-def test_further_axes_of_settings_pass() -> None:
-    from pages.parts.runs import plan
-
-    plan.refuse_local({"backbone": list(PLAIN), "network": "wrn_16_4", "learning_rate": [0.5, 2], "dataset_settings": {"n": 100}})

@@ -10,7 +10,7 @@ from streamlit.testing.v1 import AppTest
 
 import pillar_core as pc
 from page_reading import words
-from pillar_core.data import visitors
+from pillar_core import mode
 from pillar_core.errors import JobError
 from pillar_core.jobs.state import JobStatus
 
@@ -51,7 +51,7 @@ def test_a_job_is_stopped_by_who_began_it_and_a_refusal_becomes_a_message(monkey
     live = JobStatus("a" * 32, "sweep", "running", time.time(), done=0, total=2)
     monkeypatch.setattr(pc.jobs, "find", lambda _: live)
     monkeypatch.setattr(pc.jobs, "status", lambda _: live)
-    monkeypatch.setattr(visitors.Jobs, "is_own", lambda *_: is_own)
+    monkeypatch.setattr(mode.Jobs, "is_own", lambda *_: is_own)
 
     def refuses(_: str) -> bool:
         raise JobError("it is gone.")

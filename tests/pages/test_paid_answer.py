@@ -3,7 +3,7 @@
 import pytest
 
 from page_reading import Start, metric, unexplained, words
-from pillar_core.data import visitors
+from pillar_core import mode
 from pillar_core.studies import paying
 
 
@@ -51,7 +51,7 @@ def test_without_public_labels_the_page_says_what_is_needed_and_offers_it(start:
 
 
 def test_visitors_have_experiments_too(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(visitors.VARIABLE, "1")
+    monkeypatch.setenv(mode.DEMO, "1")
     app = opened(start, target="50", epsilon="1")
     app.button(key="pay").click().run()
     assert not app.exception

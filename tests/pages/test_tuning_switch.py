@@ -11,7 +11,7 @@ import pytest
 import streamlit as st
 
 from page_reading import Start, metric, words
-from pillar_core.runs.models import IN_SIGHT
+from pillar_core.runs.statement import IN_SIGHT
 from pillar_core.studies.tuning.ways import Choosing
 
 

@@ -12,9 +12,9 @@ import pytest
 import pillar_core as pc
 from page_reading import Start, linked, words
 from pages.frame.settings import Settings
-from pages.parts.data import wizard
 from pillar_core import accounting, store
-from pillar_core.data import persons, uploads
+from pillar_core.data import persons, reader, uploads
+from pillar_core.data.parts import COLUMNS_SEEN, NO_EPSILON
 from pillar_core.jobs import process
 from pillar_core.ledger import of_person
 from pillar_core.methods import METHODS
@@ -137,8 +137,8 @@ def test_forgetting_takes_what_was_made_of_one_set_out_of_memory_and_nothing_of_
         return reading
 
     monkeypatch.setattr(splitting, "named_data", watched(splitting.named_data, lambda name: name))
-    monkeypatch.setattr(wizard, "frame_of", watched(wizard.frame_of, lambda *_: "a table"))
-    start("geometry", browser="b")
+    monkeypatch.setattr(reader.Reading, "_read", watched(reader.Reading._read, lambda *_: "a table"))
+    start("geometry")
     app = start("data")
     rows = [f"p{index // 2},{index % 4},{index % 2 + 0.01 * index:.2f},{(index // 2) % 2}" for index in range(240)]
     own = bring_on_data(app, "\n".join(["patient,a,b,label", *rows]).encode(), "cells.csv")
@@ -150,7 +150,7 @@ def test_forgetting_takes_what_was_made_of_one_set_out_of_memory_and_nothing_of_
     app.button(key="forget").click().run()
     gc.collect()
     assert {name for name, kept in made if kept() is not None} - {Settings().data} == {public, "digits"}
-    start("geometry", browser="b")
+    start("geometry")
     assert [name for name, _ in made].count("digits") == 1
 
 
@@ -246,14 +246,18 @@ def test_of_a_person_one_row_is_kept_and_epsilon_is_a_persons(start: Start) -> N
     app = start("data")
     app.file_uploader(key="upload").set_value([("visits.csv", "\n".join(["patient,a,label", *rows]).encode(), "text/csv")]).run()
     assert box(app, "Which column says whose row it is?").value == "patient"
-    assert "180 rows of 60 persons" in words(app)
+    said = words(app)
+    assert "180 rows of 60 persons" in said
     app.radio(key="upload-public").set_value(app.radio(key="upload-public").options[0]).run()
     app.button(key="use-upload").click().run()
     assert not app.exception
     kept, public = (uploads.load(str(linked(app)[role])) for role in ("data", "public"))
     assert len(kept.x_train) + len(kept.x_test) + len(public.x_train) == 60
     assert kept.d == 1
-    assert persons.OF_PERSONS in kept.notes
+    assert kept.persons is not None
+    assert kept.persons.most == 1
+    assert public.apart_from == (kept.fingerprint,)
+    assert "120 rows are left out. Used would be 120 with 2 of a person, 180 with 3 of a person" in said
     sidebar = " ".join(str(item.proto.body) for item in app.get("html"))
     assert "a given person took part" in sidebar
     assert "one person added or removed" in sidebar
@@ -317,9 +321,9 @@ def test_persons_of_a_public_file_are_no_private_persons(start: Start, is_named:
     app.button(key="use-upload").click().run()
     assert not app.exception
     assert not read, "names are read once"
-    kept = uploads.load(str(linked(app)["data"]))
+    kept, public = (uploads.load(str(linked(app)[role])) for role in ("data", "public"))
     assert len(kept.x_train) + len(kept.x_test) == (50 if is_named else 60)
-    assert any("open.csv" in note for note in kept.notes) != is_named
+    assert public.apart_from == ((kept.fingerprint,) if is_named else ())
 
 
 def test_a_public_set_beside_persons_is_said_to_hold_none_of_them(start: Start) -> None:
@@ -376,5 +380,5 @@ def test_one_private_row_decides_no_column(start: Start, is_shared: bool) -> Non
             app.multiselect[-1].set_value([]).run()
             for box in [one for one in app.text_input if "upload-declared" in one.key]:
                 box.set_value("0, 100").run()
-            widths.append("suggested by the private rows: no ε covers that" in words(app))
+            widths.append(NO_EPSILON.format(COLUMNS_SEEN) in words(app))
     assert widths == ([[], []] if is_shared else [True, True])

@@ -11,9 +11,12 @@ from pages.frame import core, history, local, plain
 from pages.frame.settings import PART, Settings
 from pages.parts.answer import question
 from pages.parts.answer.views import LOOK
-from pillar_core.data import visitors
+from pillar_core import mode
+from pillar_core.numerics import upwards
+from pillar_core.runs import rankings
 from pillar_core.runs.models import in_sight, model_bytes
 from pillar_core.runs.run import run_spec
+from pillar_core.runs.statement import IN_SIGHT
 from pillar_core.studies.advice import Advice
 from pillar_core.studies.advice.paid import chosen_and_trained
 from pillar_core.studies.tuning.selection import PRICED
@@ -50,17 +53,25 @@ def paid(settings: Settings, names: list[str]) -> None:
 
 def _download(record: Callable[[], RunRecord], split: SemiPrivateSplit, settings: Settings, *, key: str, label: str) -> None:
     """A button for the model of a run. Rows come from the page, which knows whose they are; a download is asked for by nobody."""
-    if visitors.binds():
-        st.caption(f"Models cannot be taken away from a public server. {visitors.ADVICE}")
+    if mode.binds():
+        st.caption(f"Models cannot be taken away from a public server. {mode.ADVICE}")
         return
-    looked = history.was_looked_at(settings)
-    if local.value(LOOK, False) or looked:
+    seen = IN_SIGHT if local.value(LOOK, False) else history.in_sight(settings)
+    if seen == IN_SIGHT:
         st.markdown("Test accuracy of these rows, or the rows without noise, **was looked at** here, and the file says so.")
+    elif seen:
+        st.markdown("A ranking of public sets with a **known seed** was looked at here, and the file says so.")
+    if spent := history.paid_rankings(settings):
+        upper = upwards(rankings.epsilon_of(spent, delta=settings.delta), 3)
+        st.markdown(f"You paid **ε ≤ {upper}** on Screen for these rows: the file adds it to the model's.")
+
+    def declared() -> RunRecord:
+        what, done = history.in_sight(settings) or seen, rankings.counted(record(), history.paid_rankings(settings))
+        return in_sight(done, what) if what else done
+
     st.download_button(
         label,
-        data=lambda: model_bytes(
-            in_sight(record()) if looked or history.was_looked_at(settings) else record(), classes=split.features.classes
-        ),
+        data=lambda: model_bytes(declared(), classes=split.features.classes),
         file_name=f"model-epsilon-{settings.epsilon:g}.zip",
         mime="application/zip",
         type="primary",

@@ -14,7 +14,7 @@ import pillar_core as pc
 from pages.frame import local, memory, plain, session
 from pages.frame.settings import AUTO, PART
 from pillar_core import data
-from pillar_core.data import Report, owners, reports, uploads, visitors
+from pillar_core.data import Report, reports, uploads, visitors
 from pillar_core.data.reader import Reading
 from pillar_core.errors import DataError, PillarError
 from pillar_core.fingerprint import fingerprint
@@ -98,7 +98,7 @@ def sent(uploaded: Sequence[Any]) -> list[File]:
 
 def let_go(files: Sequence[File]) -> None:
     """Forgets files whose rows are kept now: their bytes, and what was read of them. The page asks for others."""
-    memory.forget(owners.own_id())
+    memory.forget(memory.FILES)
     st.session_state[_USED] = st.session_state.get(_USED, frozenset()) | {file.upload_id for file in files}
     context = get_script_run_ctx(suppress_warning=True)
     if context is not None and isinstance(context.uploaded_file_mgr, MemoryUploadedFileManager):

@@ -9,9 +9,9 @@ import streamlit as st
 import pillar_core as pc
 from pages.frame import core, failures, jobs, local, plain, remembered, session
 from pages.frame.settings import AUTO, PART, Settings
-from pillar_core.backbones import Backbone, is_ready, names, programs
+from pillar_core import mode
+from pillar_core.backbones import Backbone, is_ready, names
 from pillar_core.backbones.weights import keep_upload
-from pillar_core.data import owners, visitors
 from pillar_core.errors import PillarError
 from pillar_core.jobs.kinds import fetch
 from pillar_core.jobs.kinds.extraction import specification
@@ -34,7 +34,7 @@ def panel(settings: Settings, *, beside: Sequence[str] = ()) -> bool:
         if isinstance(data, FeatureSet) or not data.is_images:
             st.caption("These rows are numbers already: they are used as they are, and no backbone is needed.")
             return True
-        if visitors.binds():
+        if mode.binds():
             st.caption("On this public server every set has the backbone of its card.")
             return _state(settings, beside)
         is_allowed = _choice(settings)
@@ -80,7 +80,7 @@ def _choice(settings: Settings) -> bool:
         help=hint,
     )
     if chosen == _OWN:
-        hint = "timm:<model>, open_clip:<model>, torchscript:<path> or onnx:<path>; the last two are programs: only your own."
+        hint = "timm:<model>, open_clip:<model> or onnx:<path>, a network of your own."
         chosen = st.text_input(
             "Its name",
             value="" if base != _OWN else now.base,
@@ -99,7 +99,7 @@ def _choice(settings: Settings) -> bool:
     if not card.weights:
         _use_button(chosen, settings)
         return True
-    weights = None if card.is_program else _weights(card, now.weights)
+    weights = None if card.is_own_file else _weights(card, now.weights)
     options = st.text_input(
         "Options",
         value=names.with_options("", now.options).removeprefix("?") if base in (chosen, _OWN) else "",
@@ -111,8 +111,8 @@ def _choice(settings: Settings) -> bool:
     with failures.shown("This backbone cannot be used so."):
         spot = names.address(f"{chosen}?{options.strip()}")
         name = names.with_options(spot.base, spot.options, weights=weights)
-        if named := weights or (spot.model if card.is_program else None):
-            visitors.refuse_path(named)
+        if weights or card.is_own_file:
+            mode.refuse("path")
         if weights is not None or pc.BACKBONES[name].fetch is None:
             pc.BACKBONES[name].weights_file()
             if weights is not None:
@@ -149,7 +149,7 @@ def _weights(card: Backbone, now: str | None) -> str | None:
         help=f"Tensors are read, never code: safetensors or a PyTorch state dictionary. From: {card.weights}.",
     )
     sent = right.file_uploader("Or send it", type=["safetensors"], key="extract-upload", help="Kept in the cache on that machine.")
-    return str(keep_upload(sent.getvalue(), owner=owners.own_id())) if sent is not None else path.strip() or None
+    return str(keep_upload(sent.getvalue())) if sent is not None else path.strip() or None
 
 
 def _use_button(name: str, settings: Settings) -> None:
@@ -193,14 +193,9 @@ def _state(settings: Settings, beside: Sequence[str]) -> bool:
             button="Get it",
         )
         return False
-    if card.is_program:
-        warning = programs.warning()
-        if not st.checkbox("I trust this program", key="extract-trust", help=warning):
-            st.warning(warning, icon=":material/gpp_maybe:")
-            return False
     images = sum(count for _, count in missing)
     jobs.panel(
-        [specification(one, name, trust_program=card.is_program) for one, _ in missing],
+        [specification(one, name) for one, _ in missing],
         what=f"Features through {title}",
         seconds=images * (_SECONDS_PER_IMAGE if card.weights else _SECONDS_WITHOUT_WEIGHTS),
         total=images,

@@ -6,6 +6,7 @@ import streamlit as st
 import pillar_core as pc
 from pages.frame import failures, jobs, local, navigation, plain, remembered, session
 from pages.frame.settings import AUTO, PART, Settings
+from pillar_core import mode
 from pillar_core.data import uploads, visitors
 from pillar_core.data.cards import Count, DatasetCard, in_short
 from pillar_core.jobs.kinds import extraction, fetch
@@ -91,15 +92,15 @@ def _detail(name: str, settings: Settings) -> None:
         st.caption(f"{card.source}. Licence: {card.licence}.{used}")
         getting = jobs.status_of(fetch.specification(name)) if card.can_fetch else None
         is_coming = getting is not None and getting.state in UNFINISHED
-        if visitors.binds():
-            st.info(f"This is a public server: it fetches nothing. {visitors.ADVICE}", icon=":material/public:")
+        if mode.binds():
+            st.info(f"This is a public server: it fetches nothing. {mode.ADVICE}", icon=":material/public:")
             return
         if card.can_fetch and (is_coming or not is_here):
             _get(name, card, is_coming=is_coming)
         elif is_here:
             _explore(name, card, settings)
         if not is_here and not is_coming:
-            st.info(visitors.without_paths(card.how_to_get()), icon=":material/download:")
+            st.info(plain.without_paths(card.how_to_get()), icon=":material/download:")
             known = remembered.place(name)
             st.text_input(
                 "Where it lies on this machine",
@@ -142,7 +143,7 @@ def _get(name: str, card: DatasetCard, *, is_coming: bool) -> None:
 def _ask(name: str) -> None:
     ask = pc.DATASETS[name].ask
     with failures.noted("The source could not be asked"):
-        visitors.refuse("fetch")
+        mode.refuse("fetch")
         n_bytes, licence = (0, "") if ask is None else ask()
         local.put(f"bytes-{name}", n_bytes)
         local.put(f"licence-{name}", licence)
@@ -172,7 +173,7 @@ def _from_place(name: str) -> None:
     place = st.session_state[f"root-{name}"].strip()
     if place:
         with failures.noted("The data set could not be read"):
-            visitors.refuse_path(place)
+            mode.refuse("path")
             rows = pc.load_dataset(name, root=place)
             remembered.keep(name, place)
             session.change(data=uploads.keep(rows), public=PART, backbone=AUTO)

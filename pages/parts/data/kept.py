@@ -2,9 +2,9 @@
 
 import streamlit as st
 
-from pages.frame import core, failures, local, memory, session
+from pages.frame import core, memory, session
 from pages.frame.settings import AUTO, PART, Settings
-from pillar_core.data import owners, uploads
+from pillar_core.data import uploads
 from pillar_core.data.uploads import Upload
 from pillar_core.runs import splitting
 
@@ -29,7 +29,6 @@ def _facts(one: Upload) -> str:
 
 def _buttons(one: Upload, settings: Settings) -> None:
     key, is_private, is_public = uploads.key_of(one.name), one.name == settings.data, one.name == settings.public
-    is_own = uploads.is_own(one.name)
     st.button(
         "Private now" if is_private else "Use as private",
         key=f"kept-private-{key}",
@@ -52,24 +51,14 @@ def _buttons(one: Upload, settings: Settings) -> None:
         key="forget" if is_private else f"kept-forget-{key}",
         on_click=forget,
         args=(one.name,),
-        disabled=not is_own,
         help="Deletes its rows and whatever was made from them from the cache and from memory. Records of runs hold no rows and stay.",
     )
-    shared = local.unlinked(f"kept-share-{key}", "What is shared is on the card of the set, for every link to it.")
-    session.fill(shared, one.is_shared)
-    hint = "Whoever gets a link or a settings file with this set may then use its rows. It is in nobody else's lists; only you forget it."
-    st.toggle("Shared by link", key=shared, on_change=_share, args=(one.name, shared), disabled=not is_own, help=hint)
-
-
-def _share(name: str, key: str) -> None:
-    with failures.noted("The set could not be shared"):
-        uploads.share(name, is_shared=bool(st.session_state[key]))
 
 
 def forget(name: str) -> None:
     """A callback: the rows leave the disk and the memory, and no setting names them any more."""
     splitting.forget_data(name)
-    memory.forget(uploads.key_of(name), owners.own_id())
+    memory.forget(uploads.key_of(name), memory.FILES)
     settings = session.current()
     if settings.data == name:
         session.change(data=Settings().data, public=PART, backbone=AUTO)

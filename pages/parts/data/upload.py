@@ -10,15 +10,16 @@ from pages.frame import settings as codec
 from pages.frame.settings import PART, Settings
 from pages.parts.data import brought, kept, wizard
 from pages.parts.data.brought import FILE, File
-from pillar_core.data import owners, reader, uploads, visitors
+from pillar_core import mode
+from pillar_core.data import reader, uploads
 
 _KINDS = ["npz", "csv", "parquet", "zip"]
 
 
 def panel(settings: Settings) -> None:
     """Uploads or paths with their reports; for what is kept, where it lies, how to use it and “forget this data set”."""
-    if visitors.binds():
-        st.info(f"This is a public server: bringing your own rows is off. {visitors.ADVICE}", icon=":material/public:")
+    if mode.binds():
+        st.info(f"This is a public server: bringing your own rows is off. {mode.ADVICE}", icon=":material/public:")
         return
     reader.prepare()
     _where()
@@ -86,7 +87,7 @@ def _public_files() -> list[File]:
 
 def _on_this_machine(path: str) -> File | None:
     if path:
-        visitors.refuse_path(path)
+        mode.refuse("path")
     return File(None, path) if path else None
 
 
@@ -108,7 +109,7 @@ def _judge(private: File, public: list[File], settings: Settings) -> None:
         brought.verdict(report)
     if not report.ok:
         hint = "After it was stopped, or after a change far down in a large folder: the page itself looks at the first files alone."
-        st.button("Check again", icon=":material/replay:", key="upload-check", on_click=memory.forget, args=(owners.own_id(),), help=hint)
+        st.button("Check again", icon=":material/replay:", key="upload-check", on_click=memory.forget, args=(memory.FILES,), help=hint)
     if asks:
         wizard.panel(private, public, settings)
     if asks or not report.ok:

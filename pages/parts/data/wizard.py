@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import streamlit as st
 
 from pages.frame import failures, local, memory, plain
@@ -15,21 +16,22 @@ from pages.parts.data.brought import FILE, File, Maker
 from pillar_core.arrays import Array
 from pillar_core.data import encoding, files, persons, reports, room, uploads
 from pillar_core.data.encoding import Column, Recipe
+from pillar_core.data.parts import COLUMNS_SEEN
 from pillar_core.data.tables import label_column, taken, without_row_numbers
 from pillar_core.errors import DataError
-from pillar_core.types import FeatureSet
+from pillar_core.types import FeatureSet, Unit
 
 MOST_OF_A_PERSON = 16
 Tables = tuple[Any, list[tuple[Callable[[], Any], str]]]
 """A private table, and what reads each public one, with its title."""
-_UNNAMED = "{} does not name its persons: ε assumes that none of them is private, too."
+_UNNAMED = "{} does not name its persons: you state that none of them is private, too."
 
 
 @dataclasses.dataclass(frozen=True)
 class Asked:
     """What somebody said of a private table and the public ones beside it; their rows are made from it whenever they are wanted.
 
-    `share`: of the private rows, which is public; None where the public rows come from elsewhere. `notes` are those of the private rows.
+    `share`: of the private rows, which is public; None where the public rows come from elsewhere.
     """
 
     private: File
@@ -38,7 +40,12 @@ class Asked:
     person: str | None
     most: int
     share: float | None = None
-    notes: tuple[str, ...] = ()
+
+    def unnamed(self) -> list[str]:
+        """The public files that do not name the person of every row, where persons are asked for."""
+        if self.person is None:
+            return []
+        return [file.name for file in self.public if not _named(file.key, _table(file, self.person), self.person)[1]]
 
     def tables(self) -> Tables:
         """The tables, of whose private one the rows are left that may be used."""
@@ -57,13 +64,16 @@ class Asked:
         frame, sources = tables
         room.need("One number for each category takes", 8 * len(frame) * encoding.width(columns, recipe), room.granted())
         parts = encoding.private_parts(frame, columns, recipe, person=self.person, most=self.most)
-        parts = dataclasses.replace(parts, notes=(*parts.notes, *self.notes))
+        parts = dataclasses.replace(parts, caveats=() if sources else (COLUMNS_SEEN,))
+        private, unnamed = files.checked_features(parts, name=Path(self.private.name).stem), self.unnamed()
 
         def public(read: Callable[[], Any], title: str) -> FeatureSet:
-            return files.checked_features(encoding.public_parts(read(), columns, recipe), name=Path(title).stem)
+            made = files.checked_features(encoding.public_parts(read(), columns, recipe), name=Path(title).stem)
+            is_apart = self.person is not None and title not in unnamed
+            return dataclasses.replace(made, apart_from=(private.fingerprint,)) if is_apart else made
 
         makers: list[Maker] = [(functools.partial(public, read, title), title) for read, title in sources]
-        return files.checked_features(parts, name=Path(self.private.name).stem), makers
+        return private, makers
 
 
 def panel(private: File, public: list[File], settings: Settings) -> None:
@@ -77,13 +87,10 @@ def panel(private: File, public: list[File], settings: Settings) -> None:
         return
     person, most = _person(frame, label)
     asked, n_rows = Asked(private, public, label, person, most), len(frame)
-    if person is not None:
-        unnamed = [Path(file.name).name for file in public if not _named(file.key, _table(file, person), person)[1]]
-        asked = dataclasses.replace(asked, notes=tuple(map(_UNNAMED.format, unnamed)))
     frame, sources = asked.tables()
     if person is not None:
-        used = "the first row of each is" if most == 1 else f"the first {most} of each, {len(frame):,} rows, are"
-        st.caption(f"{n_rows:,} rows of {frame[person].nunique():,} persons: {used} used, and ε protects a person.")
+        everything = dataclasses.replace(asked, most=n_rows).tables()[0]
+        st.caption(_said_of_persons(n_rows, everything[person].value_counts().to_numpy(), most))
     shares, other = None, None
     if not public:
         shares = brought.share_or_none()
@@ -92,8 +99,6 @@ def panel(private: File, public: list[File], settings: Settings) -> None:
         if shares:
             asked = dataclasses.replace(asked, share=settings.public_fraction)
             frame, sources = asked.tables()
-        else:
-            asked = dataclasses.replace(asked, notes=(*asked.notes, encoding.SEEN))
     known = sources[0][0]() if sources else None
     columns = encoding.columns_of(frame if person is None else frame.drop(columns=person), label, public=known)
     left_out = _left_out(columns, label)
@@ -111,17 +116,17 @@ def panel(private: File, public: list[File], settings: Settings) -> None:
         n_public += beside.n_train
         if public:
             brought.doubt_roles(report, beside, title)
+    unnamed = asked.unnamed()
     if not sources:
         other = brought.other_public(is_images=False, dims=report.dims)
-        if other and person is not None:
-            st.caption(plain.text(_UNNAMED.format(uploads.title_of(other))))
+        unnamed += [uploads.title_of(other)] if other and person is not None else []
     elif shares:
         brought.consequence(
             f"{n_public:,} of these {n_public + report.n_train:,} train rows become public: ε does not protect them, and what is released "
             "may show them. They are kept as a set of their own.",
             is_shared=True,
         )
-    for line in rows.notes:
+    for line in (*rows.notes, *(_UNNAMED.format(Path(name).name) for name in unnamed)):
         st.caption(plain.text(line))
     brought.use_button(_keep, (asked, columns, recipe, other or PART), is_ready=bool(sources or other))
     st.dataframe(list(report.preview), hide_index=True, key="upload-preview")
@@ -186,10 +191,20 @@ def _person(frame: Any, label: str) -> tuple[str | None, int]:
     return person, int(st.number_input("How many rows of a person are used, at most?", 1, MOST_OF_A_PERSON, 1, key=key, help=hint))
 
 
+def _said_of_persons(n_rows: int, counts: Array, most: int) -> str:
+    """How many rows are used, what is left out, and what more rows of a person would bring. counts: (persons,) the rows of each."""
+    used = {rows: int(np.minimum(counts, rows).sum()) for rows in range(most, most + 4)}
+    first = "the first row of each is" if most == 1 else f"the first {most} of each, {used[most]:,} rows, are"
+    said = f"{n_rows:,} rows of {len(counts):,} persons: {first} used, and ε protects a {Unit(most)}."
+    left_out = f"{n_rows - used[most]:,} rows are left out."
+    more = [f"{used[rows]:,} with {rows} of a person" for rows in used if rows > most and used[rows] > used[rows - 1]]
+    return " ".join([said, left_out, *([f"Used would be {', '.join(more)}; the noise grows with that number."] if more else [])])
+
+
 def _left_out(columns: tuple[Column, ...], label: str) -> list[str]:
     suggested = [one.name for one in columns if one.kind in encoding.LEFT_OUT]
     kinds = {one.name: one.kind for one in columns}
-    hint = "Identifiers say who somebody is, nothing to learn. Suggested: what looks like one, and columns of one value."
+    hint = "Identifiers and free text say who somebody is. Suggested: what looks like one of them, and columns of one value."
     return st.multiselect(
         "Columns to leave out",
         [one.name for one in columns],
@@ -209,7 +224,7 @@ def _declared(columns: tuple[Column, ...], label: str, left_out: list[str]) -> R
     for one in columns:
         if one.name in left_out or one.kind in encoding.ADVICE:
             continue
-        if one.kind in (encoding.WORDS, encoding.IDENTIFIER):
+        if one.kind in encoding.TEXTS:
             words = _answer(one.name, "its words, with commas between them", "female, male")
             categories[one.name] = tuple(word.strip() for word in words.split(",") if word.strip())
             continue

@@ -8,7 +8,7 @@ import streamlit as st
 from pages.frame import badges, core, figures, local, memory, odds, plain, theme, words
 from pages.frame.settings import Settings
 from pages.parts.data import gallery
-from pillar_core import accounting, auditing, plots
+from pillar_core import accounting, plots
 from pillar_core.ledger import of_person
 from pillar_core.methods import METHODS
 from pillar_core.numerics import upwards
@@ -38,11 +38,12 @@ def attack(settings: Settings) -> None:
         drawn, roc, name="membership", kinds=(Provenance.NON_PRIVATE,), settings=settings, is_experiment=True, is_synthetic=is_synthetic
     )
     _lira_button(settings, is_done=len(found) > 1)
-    rates, others = rates_of(found, ceiling), len(found[0].others)
+    rates = evidence.rates_under(found, ceiling)
     st.markdown("**Members found at few false alarms**, with exact 95 % intervals, beside the most that the guarantee allows")
     st.caption(
-        f"Allowed: at the upper end of the false alarms' own interval, counted on {others:,} others. Where test rows look unlike the "
-        "private ones, an attack also measures that difference, which is no leak of the model."
+        f"The false alarms are counted on {len(found[0].others):,} others, so their true rate has an interval: *at its end* is what the "
+        "guarantee allows at its upper end. Where test rows look unlike the private ones, an attack also measures that difference, "
+        "which is no leak of the model."
     )
     st.dataframe(100 * rates.set_index("attack"), key="evidence-rates", column_config=_percent_columns())
 
@@ -52,13 +53,6 @@ def tried(settings: Settings) -> list[Attack]:
     key = core.run_key(settings)
     shadows = _shadows(key, settings) if local.value("evidence-lira", "") == key else ()
     return [*shadows, _loss(key, settings)]
-
-
-def rates_of(found: list[Attack], ceiling: accounting.TradeOff) -> pd.DataFrame:
-    """Members found at few false alarms, and the most that the ceiling allows at the upper end of those false alarms' interval."""
-    rates, others = pd.concat([one.rates() for one in found], ignore_index=True), len(found[0].others)
-    alarms = [auditing.clopper_pearson(round(rate * others), others).high for rate in rates["false_positive_rate"]]
-    return rates.assign(allowed=1 - ceiling.miss_rate(pd.Series(alarms).to_numpy()))
 
 
 def exposed(settings: Settings) -> None:
@@ -153,6 +147,7 @@ def _percent_columns() -> dict[str, Any]:
         "low": "from",
         "high": "to",
         "allowed": "allowed, %",
+        "allowed_high": "at its end, %",
     }
     return {column: st.column_config.NumberColumn(label, format="%.2f") for column, label in names.items()}
 

@@ -10,7 +10,7 @@ import pillar_core as pc
 from pages.frame import core, failures, jobs, memory
 from pages.frame import settings as codec
 from pages.frame.settings import Settings
-from pillar_core.data import visitors
+from pillar_core import mode
 from pillar_core.fingerprint import fingerprint
 from pillar_core.runs import starter, sweep
 from pillar_core.types import RunRecord
@@ -64,7 +64,7 @@ def grids_of(settings: Settings) -> tuple[dict[str, Any], ...]:
 
 def begin(settings: Settings) -> dict[str, Any] | None:
     """The job of the first curve of rows that somebody brought: seven k at the slider's ε, one seed. It is started once, unasked."""
-    if not codec.is_stored("data", settings.data) or visitors.binds() or math.isinf(settings.epsilon):
+    if not codec.is_stored("data", settings.data) or mode.binds() or math.isinf(settings.epsilon):
         return None
     ks = ladder(settings)
     chosen = sorted({ks[round(place * (len(ks) - 1) / (FIRST - 1))] for place in range(FIRST)})

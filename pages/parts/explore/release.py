@@ -6,13 +6,14 @@ import pillar_core as pc
 from pages.frame import core, failures
 from pages.frame.settings import Settings
 from pages.parts.explore import tuning
-from pillar_core.data import visitors
-from pillar_core.runs.models import IN_SIGHT, PAID_WAYS, model_bytes
+from pillar_core import mode
+from pillar_core.runs.models import PAID_WAYS, model_bytes
+from pillar_core.runs.statement import IN_SIGHT
 
 
 def panel(settings: Settings) -> None:
     """The explanation, and the button that trains and hands over the file."""
-    if visitors.binds():
+    if mode.binds():
         return
     panel = st.expander("Download the model", icon=":material/download:", key="release-panel", on_change="rerun")
     if not panel.open:

@@ -5,8 +5,9 @@ import math
 
 import streamlit as st
 
-from pages.frame import core, local, memory
+from pages.frame import core, history, local, memory
 from pages.frame.settings import Settings
+from pillar_core.runs import rankings
 from pillar_core.runs.models import in_sight
 from pillar_core.studies.tuning import ways as tuned
 from pillar_core.studies.tuning.selection import Tuned
@@ -43,9 +44,9 @@ def chosen_by() -> Choosing:
 
 def released(settings: Settings, choosing: Choosing) -> RunRecord:
     """As `record`, with secret noise and for a model to hand out: what `choosing` paid for is in its ε, the rest is declared."""
-    if choosing is Choosing.RULES or _reason(settings, choosing):
-        return core.release(settings)
-    return in_sight(tuned.tuned(dataclasses.replace(core.spec(settings), seed=None), core.split(settings), choosing=choosing).record)
+    way = Choosing.RULES if _reason(settings, choosing) else choosing
+    done = tuned.tuned(dataclasses.replace(core.spec(settings), seed=None), core.split(settings), choosing=way).record
+    return in_sight(rankings.counted(done, history.paid_rankings(settings)))
 
 
 def _reason(settings: Settings, choosing: Choosing) -> str:

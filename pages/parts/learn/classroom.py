@@ -8,9 +8,8 @@ import time
 import pandas as pd
 import streamlit as st
 
-from pages.frame import local, plain
+from pages.frame import local, plain, session
 from pages.parts.learn.steps import Lesson, Step
-from pillar_core.data import owners
 
 _Answers = dict[str, list[int]]
 
@@ -30,7 +29,7 @@ class _Class:
 _NAME, _MOST, _MOST_EACH, _LASTS, _IDLE = "lesson-class", 100, 3, 24 * 3600, 3600
 WHEN = ("before", "after")
 _CLASSES: dict[str, _Class] = {}
-"""The open classes by code, oldest first. One browser closes its own alone, those that have lasted for a day, and where there is no room
+"""The open classes by code, oldest first. One session closes its own alone, those that have lasted for a day, and where there is no room
 one without answers whose link nobody used for an hour."""
 
 
@@ -95,7 +94,7 @@ def _switched(key: str) -> None:
     if not st.session_state[key]:
         local.link(_NAME, "")
         return
-    now, owner = time.time(), owners.own_id()
+    now, owner = time.time(), session.token()
     for one in list(_CLASSES.values()):
         if one.opened_at < now - _LASTS:
             _CLASSES.pop(one.code, None)

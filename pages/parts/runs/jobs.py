@@ -28,7 +28,6 @@ def panel() -> None:
 
 
 @st.fragment(run_every=1.0)
-@shares.metered()
 @failures.caught()
 def _watched(live_when_drawn: int) -> None:
     statuses = pc.jobs.status()

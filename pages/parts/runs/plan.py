@@ -1,6 +1,5 @@
 """The grid builder: axes in, and before anything starts the count, the time, the disk and what is cached already."""
 
-from collections.abc import Mapping
 from typing import Any
 
 import pandas as pd
@@ -10,10 +9,8 @@ import yaml
 import pillar_core as pc
 from pages.frame import core, jobs, local, shares, words
 from pages.frame.settings import EPSILONS, KS, Settings, choices
-from pillar_core.data import uploads, visitors
-from pillar_core.errors import SettingError
-from pillar_core.runs import records, sweep
-from pillar_core.store.codec import decode_yaml
+from pillar_core.data import uploads
+from pillar_core.runs import records
 
 _EPSILON_WORDS = {f"{value:g}": value for value in EPSILONS}
 _WORKERS = 2
@@ -22,7 +19,7 @@ _SEEDS = [1, 2, 3, 5, 10, 20]
 
 def panel(settings: Settings, runs: pd.DataFrame) -> None:
     """The builder with its numbers and the state of its job."""
-    grid = _builder(settings) | _further()
+    grid = _builder(settings)
     with shares.turn():
         estimate = records.estimate(grid, runs)
     missing = int(estimate["cells"] - estimate["cached"])
@@ -78,38 +75,6 @@ def _builder(settings: Settings) -> dict[str, Any]:
     if core.backbone(settings) is not None:
         grid["backbone"] = core.backbone(settings)
     return grid | ({"k": [int(k) for k in ks]} if any(core.has_k(name) for name in methods) else {})
-
-
-def _further() -> dict[str, Any]:
-    """Axes that have no control of their own, as YAML: settings of the learners and of the split."""
-    with st.expander("More axes: settings of the learners and of the split", icon=":material/add:"):
-        st.caption("One per line, as YAML: `learning_rate: [0.5, 2]`, `bias: [true, false]`, `public_per_class: 5`; a whole grid, too.")
-        try:
-            parsed, *more = decode_yaml(local.text("plan-more")) or [{}]
-        except ValueError as error:
-            raise SettingError(f"the further axes cannot be read: {error}") from error
-    parsed = {} if parsed is None else parsed
-    if more or not isinstance(parsed, dict):
-        raise SettingError("the further axes must be lines of the form `name: value` or `name: [value, value]`.")
-    axes = {str(name): value for name, value in parsed.items()}
-    refuse_local(axes)
-    return axes
-
-
-def refuse_local(axes: Mapping[str, Any]) -> None:
-    """Refuses what only the person at this machine may name.
-
-    Raises:
-        SettingError: files, programs or addresses among the axes. StoreError: rows that other people brought.
-    """
-    uploads.refuse_foreign(axes)
-    visitors.refuse_names(axes)
-    local_names = sweep.local_names(axes)
-    if local_names:
-        raise SettingError(
-            f"{', '.join(local_names)} names a file, a program or an address. A backbone is chosen on the page Data & backbone; "
-            "everything else on the command line: python -m pillar_core sweep grid.yaml."
-        )
 
 
 def _offer(grid: dict[str, Any]) -> None:

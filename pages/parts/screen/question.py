@@ -13,8 +13,9 @@ from pages.frame.settings import Settings
 from pages.parts.data import upload
 from pages.parts.screen import sets as screening_sets
 from pages.parts.screen.sets import FALLBACK, USUAL
+from pillar_core import mode
 from pillar_core.backbones.names import address
-from pillar_core.data import uploads, visitors
+from pillar_core.data import uploads
 from pillar_core.errors import PillarError
 from pillar_core.screening import MODELS, SCORES
 from pillar_core.screening.models import model_of
@@ -43,7 +44,7 @@ IN_SCREEN = "In the link as `screen`, written by `publish`."
 
 @dataclasses.dataclass(frozen=True)
 class Choice:
-    """What is screened, with what; `epsilon` is None without privacy."""
+    """What is screened, with what; `epsilon` is None without privacy; `is_paid`: it is spent for good, with secret noise."""
 
     private: str
     public: tuple[str, ...]
@@ -53,11 +54,13 @@ class Choice:
     n_examples: int
     epsilon: float | None
     seed: int
+    is_paid: bool = False
 
     def ask(self, what: str, **changes: Any) -> Ask:
         """A question about these sets; only a ranking may spend ε."""
         asked: dict[str, Any] = {"model": self.model, "k": self.k, "n_examples": self.n_examples, "seed": self.seed}
-        asked |= {"epsilon": self.epsilon, "score": self.score} if what == "ranking" else {"repeats": 1}
+        spends = {"epsilon": self.epsilon, "score": self.score, "seed": None if self.is_paid else self.seed}
+        asked |= spends if what == "ranking" else {"repeats": 1}
         if what == "ranking" and SCORES[self.score].is_of_features:
             asked |= {"model": BACKBONE, "k": 0, "n_examples": 200}
         return Ask(what, self.private, self.public, **(asked | changes))
@@ -70,7 +73,7 @@ class Choice:
         if not SCORES[self.score].is_of_features:
             arguments += ["--model", self.model, "--k", str(self.k), "--examples", str(self.n_examples)]
         arguments += [] if self.epsilon is None else ["--epsilon", f"{self.epsilon:g}"]
-        return shlex.join([*arguments, "--seed", str(self.seed)])
+        return shlex.join([*arguments, *(["--release"] if self.is_paid else ["--seed", str(self.seed)])])
 
 
 def restore(settings: Settings) -> None:
@@ -80,7 +83,7 @@ def restore(settings: Settings) -> None:
     local.put("screen-link", settings.screen)
     word = settings.screen.replace(uploads.FORMER_PREFIX, uploads.PREFIX)
     with failures.shown("A set of this link is left out."):
-        uploads.refuse_foreign(word)
+        uploads.refuse_missing(word)
     given = dict(part.partition(":")[::2] for part in word.split(";") if ":" in part)
     for short, name in _LINK.items():
         value = given.get(short, "")
@@ -121,9 +124,11 @@ def controls(settings: Settings) -> Choice:
     with st.expander("Other scores and mixtures", icon=":material/tune:"):
         mixed = _mixtures(single)
         score, model, n_examples, k = _score(spend)
+    can_pay = spend != "no" and SCORES[score].is_of_features and not mode.binds()
+    is_paid = can_pay and local.toggle("screen-paid", uploads.is_name(private))
     with st.expander("Bring your own rows, private and public", icon=":material/upload_file:"):
         upload.panel(settings)
-    return Choice(private, (*single, *mixed), score, model, k, n_examples, None if spend == "no" else float(spend), settings.seed)
+    return Choice(private, (*single, *mixed), score, model, k, n_examples, None if spend == "no" else float(spend), settings.seed, is_paid)
 
 
 def _score(spend: str) -> tuple[str, str, int, int]:
@@ -152,11 +157,15 @@ def answer(ask: Ask, what: str, *, cost: str = "Spends no ε: a non-private diag
     stored = screening_kept.kept(ask)
     if stored is not None:
         return stored
-    seconds = seconds_of(ask)
+    seconds, button = seconds_of(ask), f"Spend ε = {ask.epsilon:g} for real" if ask.is_paid else "Run"
     if seconds <= QUICK:
+        if ask.is_paid and local.value("screen-spent", "") != ask.key:
+            asked = ("screen-spent", ask.key)
+            st.button(button, type="primary", icon=":material/lock:", key="screen-spend", help=cost, on_click=local.put, args=asked)
+            return None
         with st.spinner(f"{what} …"), shares.turn():
             return screening_kept.computed(ask)
-    jobs.panel([ask.payload], what=what, seconds=seconds, cost=cost, total=_parts(ask), unit=("part", "parts"))
+    jobs.panel([ask.payload], what=what, seconds=seconds, cost=cost, total=_parts(ask), unit=("part", "parts"), button=button)
     return None
 
 
@@ -216,7 +225,7 @@ def _mixtures(single: tuple[str, ...]) -> tuple[str, ...]:
 
 def _model() -> str:
     models = {name: model.title for name, model in MODELS.items()}
-    if not visitors.binds():
+    if not mode.binds():
         models[TIMM] = "A pre-trained network …"
     if local.value("screen-model", "") not in models:
         local.put("screen-model", "linear_head")
@@ -225,8 +234,8 @@ def _model() -> str:
         return chosen
     text = local.text("screen-timm")
     try:
-        if weights := address(text).weights:
-            visitors.refuse_path(weights)
+        if address(text).weights:
+            mode.refuse("path")
         model_of(text)
     except PillarError as problem:
         st.caption(f":orange[{plain.text(problem) if text else 'Name a network; until then the linear head on pixels is used.'}]")

@@ -21,7 +21,7 @@ FAMILIES = (
     "drawn_noise",
 )
 NOISE = "drawn_noise"
-USUAL = (OWN_PART, "fashion_mnist", "mnist", "pneumonia_mnist", "drawn_textures", NOISE)
+USUAL = ("fashion_mnist", "mnist", "pneumonia_mnist", "drawn_textures", NOISE)
 """The candidates of a first visit: real images first, then drawn ones."""
 OWN = {
     OWN_PART: (

@@ -1,13 +1,17 @@
 """Trim: of all candidates together, the rows that private rows vote for, to be kept as public data of one's own."""
 
+import dataclasses
+
 import pandas as pd
 import streamlit as st
 
-from pages.frame import local, memory, plain, session
+from pages.frame import history, local, memory, plain, session
+from pages.frame.settings import Settings
 from pages.parts.screen import sets as screening_sets
 from pages.parts.screen.question import SEEN, Choice
+from pillar_core import mode
 from pillar_core.arrays import Array
-from pillar_core.data import uploads, visitors
+from pillar_core.data import uploads
 from pillar_core.errors import PillarError
 from pillar_core.screening import SCORES
 from pillar_core.studies.screening import trimming
@@ -16,14 +20,15 @@ from pillar_core.studies.screening.answers import Ask
 SAMPLES = 8
 
 
-def panel(choice: Choice) -> None:
+def panel(choice: Choice, settings: Settings) -> None:
     """One release of votes over the candidates' pool when it is opened; the slider then costs nothing more."""
-    ask = trimming.pooled(choice.ask("ranking"))
+    ask = trimming.pooled(choice.ask("ranking", seed=choice.seed))
     if choice.epsilon is None or not ask.public or not SCORES[choice.score].is_of_features:
         return
     below = st.expander("Trim: keep the rows that help", icon=":material/content_cut:", key="screen-trim", on_change="rerun")
     if not below.open:
         return
+    history.look(dataclasses.replace(settings, data=choice.private), is_ranking=True)
     with below:
         st.markdown(
             "All candidates but the private set's own parts go into one pool, and every private row votes for the cluster of public images "
@@ -51,14 +56,14 @@ def panel(choice: Choice) -> None:
             st.markdown(f"**{word}**")
             st.image(list(trimming.images_of(pool, shown).x_train), width=64, alt=alts)
         st.caption(f":material/shield_lock: {plain.text(pool.trimmed.guarantee)} It comes on top of the ranking's release.")
-        if not visitors.binds():
+        if not mode.binds():
             hint = "They become a set of yours, and private and public data of every page are then these two."
             label = f"Use the {len(kept):,} kept rows as public data"
             st.button(label, key="use-kept", on_click=_use, args=(pool, kept, f"Kept rows, {percent} % of {len(names)} sets"), help=hint)
 
 
 def _use(pool: trimming.Pool, kept: Array, title: str) -> None:
-    """A callback: the kept images become a set of the asker's own and the public data of every page."""
+    """A callback: the kept images become a set of their own and the public data of every page."""
     try:
         name = uploads.keep(trimming.images_of(pool, kept), title=title)
     except PillarError as problem:

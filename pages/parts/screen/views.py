@@ -18,6 +18,7 @@ from pages.parts.screen.question import Choice
 from pillar_core import plots
 from pillar_core.numerics import upwards
 from pillar_core.registry import facts
+from pillar_core.runs import rankings
 from pillar_core.studies.screening import benefit as experiments
 from pillar_core.studies.screening import public_rows
 from pillar_core.studies.screening.answers import OWN_HALF
@@ -36,7 +37,7 @@ SAMPLES = 6
 """Images of a candidate's card."""
 
 
-def summary(choice: Choice, table: pd.DataFrame) -> None:
+def summary(choice: Choice, table: pd.DataFrame, settings: Settings) -> None:
     """The answer in a sentence and what it cost. The yardstick is no candidate."""
     candidates = table[table["public"] != OWN_HALF]
     if candidates.empty:
@@ -54,6 +55,14 @@ def summary(choice: Choice, table: pd.DataFrame) -> None:
     value = "not private" if math.isinf(spent) else f"ε ≤ {upwards(spent, 3)}"
     hint = "Without ε this reads private rows as they are: for your eyes. With ε one release ranks any number of candidates."
     right.metric("Privacy spent", value, help=hint, border=True)
+    if choice.is_paid:
+        paid = history.paid_rankings(dataclasses.replace(settings, data=choice.private))
+        total = upwards(rankings.epsilon_of(paid, delta=settings.delta), 3)
+        st.success(
+            f"**Spent for real: {value}** on {plain.text(screening_sets.title(choice.private))}, with secret noise. Paid rankings of "
+            f"these rows: {len(paid)}, together ε ≤ {total} at δ = {settings.delta:g}. Models trained on them here add it to theirs.",
+            icon=":material/receipt_long:",
+        )
 
 
 def ranking(choice: Choice, table: pd.DataFrame, settings: Settings) -> None:
@@ -69,12 +78,13 @@ def ranking(choice: Choice, table: pd.DataFrame, settings: Settings) -> None:
         yardstick=OWN_HALF,
     )
     private = choice.epsilon is not None
-    _show(figure, table, "screening", choice, settings, Provenance.PRIVATE if private else Provenance.NON_PRIVATE, is_experiment=private)
+    kind, is_experiment = Provenance.PRIVATE if private else Provenance.NON_PRIVATE, private and not choice.is_paid
+    _show(figure, table, "screening", choice, settings, kind, is_experiment=is_experiment)
     _nulls(choice, table)
     if private:
         more = (
             " Every change of sets, rows, k or ε above is a release of its own; on real private rows their costs add up, "
-            "and each needs a noise of its own (another seed, or none)."
+            "and each needs a secret noise of its own."
         )
         st.caption(f":material/shield_lock: {plain.text(table.attrs['guarantee'] + more)}")
     for note in (*table.attrs.get("notes", ()), *screening_sets.notes([choice.private, *choice.public])):
@@ -240,8 +250,8 @@ def _show(
     seeds: int | None = None,
     is_experiment: bool = False,
 ) -> None:
-    if kind is not Provenance.PUBLIC:
-        history.look(dataclasses.replace(settings, data=choice.private))
+    if kind is Provenance.NON_PRIVATE or not choice.is_paid:
+        history.look(dataclasses.replace(settings, data=choice.private), is_ranking=kind is Provenance.PRIVATE)
     figures.show(
         figure,
         table,

@@ -52,7 +52,7 @@ def _loose_images(source: str | Path | bytes, name: str) -> Parts | None:
             (good if pixel_format and decoding.pixels(picture, pixel_format) is not None else broken).append(picture)
         if len(good) < FEWEST or len(broken) > len(good):
             return None
-        shared, notes = decoding.common([one for one in decoding.pixel_formats(good) if one is not None], len(good))
+        shared, notes, caveats = decoding.common([one for one in decoding.pixel_formats(good) if one is not None], len(good))
         rows = decoding.decoded([good], shared, key=None).rows[0]
     skipped = (f"{len(broken)} files do not decode and were skipped: {listed([picture.path for picture in broken])}.",) if broken else ()
-    return Parts(rows, notes=("Taken without labels.", *notes, *skipped))
+    return Parts(rows, notes=("Taken without labels.", *notes, *skipped), caveats=caveats)

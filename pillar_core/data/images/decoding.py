@@ -22,6 +22,7 @@ import numpy as np
 from pillar_core import store
 from pillar_core.arrays import Array
 from pillar_core.data import room, scratch
+from pillar_core.data.parts import COLOUR_SEEN, RANGE_SEEN, SIZE_SEEN
 from pillar_core.data.wording import listed
 from pillar_core.errors import DataError, StoreError
 from pillar_core.types import Progress, unwatched
@@ -98,11 +99,8 @@ def pixel_formats(pictures: Sequence[Picture]) -> list[PixelFormat | None]:
     return formats
 
 
-MIXED_COLOUR = "Some images have colour, so all rows have: no ε covers that, because private images were looked at for it."
-
-
-def common(readable: Sequence[PixelFormat], n: int) -> tuple[PixelFormat, tuple[str, ...]]:
-    """The format that all `n` rows will share, and what was decided.
+def common(readable: Sequence[PixelFormat], n: int) -> tuple[PixelFormat, tuple[str, ...], tuple[str, ...]]:
+    """The format that all `n` rows will share, notes on it, and what of it the rows themselves decided.
 
     Images of one size keep it where the rows fit into memory. Otherwise it is the median size, the shorter side at most 256
     pixels. Colour wherever one image has it.
@@ -111,26 +109,28 @@ def common(readable: Sequence[PixelFormat], n: int) -> tuple[PixelFormat, tuple[
     colour = any(pixel_format.colour for pixel_format in readable)
     same = bool((sizes == sizes[0]).all())
     height, width = (int(side) for side in (sizes[0] if same else np.median(sizes, axis=0)))
-    low, high, deep = _range(readable)
+    low, high = _range(readable)
     shared = PixelFormat(height, width, colour, low, high)
-    notes = (*(() if all(one.colour == colour for one in readable) else (MIXED_COLOUR,)), *deep)
+    grey = (f"Grey from {low:g} to {high:g} became 0 to 255.",) if high else ()
+    caveats = () if all(one.colour == colour for one in readable) else (COLOUR_SEEN,)
+    caveats += (RANGE_SEEN,) if high else ()
     if same and not scratch.is_large((n, *shared.shape)):
-        return shared, notes
+        return shared, grey, caveats
     scale = min(1.0, SHORTER_SIDE / min(height, width))
     target = dataclasses.replace(shared, height=max(1, round(scale * height)), width=max(1, round(scale * width)))
     if same and target == shared:
-        return shared, notes
+        return shared, grey, caveats
     why = f"Images of {height} × {width} pixels" if same else "Images of different sizes"
-    return target, (f"{why} were resized to {target.height} × {target.width} pixels.", *notes)
+    said = (f"{why} were resized to {target.height} × {target.width} pixels.", *grey)
+    return target, said, caveats if same else (SIZE_SEEN, *caveats)
 
 
-def _range(readable: Sequence[PixelFormat]) -> tuple[float, float, tuple[str, ...]]:
-    """Which values of deep grey become 0 … 255 in every row, and a note that says so."""
+def _range(readable: Sequence[PixelFormat]) -> tuple[float, float]:
+    """Which values of deep grey become 0 … 255 in every row; two zeros where no image has any."""
     if not any(one.high for one in readable):
-        return 0.0, 0.0, ()
+        return 0.0, 0.0
     low, high = min(one.low for one in readable), max(one.high for one in readable)
-    high = high if low else next((float(end) for end in ENDS if high <= end), high)
-    return low, high, (f"Grey from {low:g} to {high:g} became 0 to 255: no ε covers that range, because private images were looked at.",)
+    return low, high if low else next((float(end) for end in ENDS if high <= end), high)
 
 
 def decoded(parts: Sequence[Sequence[Picture]], pixel_format: PixelFormat, *, key: str | None, progress: Progress = unwatched) -> Decoded:

@@ -1,6 +1,7 @@
 """The user's own images: a npz of uint8 arrays, class folders on disk or in a zip, or a directory as torchvision lays it out."""
 
 import collections
+import dataclasses
 from pathlib import Path
 
 import numpy as np
@@ -68,7 +69,7 @@ def assembled(layout: Layout, *, name: str, seed: int = 0, progress: Progress = 
     members = [member for member, is_good in zip(layout.members, good, strict=True) if is_good]
     bad = [member.path for member, is_good in zip(layout.members, good, strict=True) if not is_good]
     train, test, notes = _sides(members, seed, is_of_persons=layout.rows_per_person is not None)
-    pixel_format, more = decoding.common([pixel_format for pixel_format in formats if pixel_format is not None], len(members))
+    pixel_format, more, caveats = decoding.common([pixel_format for pixel_format in formats if pixel_format is not None], len(members))
     key = folders.content_key([*train, *test], f"{pixel_format} {decoding.VERSION}")
     done = decoding.decoded([[member.picture for member in part] for part in (train, test)], pixel_format, key=key, progress=progress)
     skipped = sorted([*bad, *done.skipped])
@@ -79,7 +80,8 @@ def assembled(layout: Layout, *, name: str, seed: int = 0, progress: Progress = 
     persons = None if most is None else persons_of(of, most, n_rows=len(of))
     x_test = done.rows[1] if len(y_test) else None
     said = (*layout.notes, *notes, *more)
-    parts = Parts(done.rows[0], y_train, x_test, y_test if len(y_test) else None, layout.classes or None, said, done.stored, persons)
+    rows = (done.rows[0], y_train, x_test, y_test if len(y_test) else None)
+    parts = Parts(*rows, layout.classes or None, said, done.stored, persons, caveats)
     return checked_images(parts, name=name, divide=False)
 
 
@@ -108,7 +110,8 @@ def checked_images(parts: Parts, *, name: str, seed: int = 0, divide: bool = Tru
     notes += labels.notes
     x_test = None if test is None else _tidy(test)
     rows = (_tidy(train), y_train, x_test, y_test)
-    return Dataset(name, *rows, labels.classes, title=name, notes=tuple(notes), stored_rows=parts.stored_rows, persons=persons)
+    data = Dataset(name, *rows, labels.classes, title=name, notes=tuple(notes), stored_rows=parts.stored_rows, persons=persons)
+    return dataclasses.replace(data, caveats=parts.caveats)
 
 
 def _told(part: list[folders.Member], keep: Array, field: str) -> Array:

@@ -20,7 +20,6 @@ def specification(
     settings: Mapping[str, Any] | None = None,
     device: str = "auto",
     batch_size: int = 64,
-    trust_program: bool = False,
 ) -> dict[str, Any]:
     """What to submit for a data set's features, by names; other weights under the backbone's name make it another job."""
     return {
@@ -31,7 +30,7 @@ def specification(
         "revision": revision(backbone),
         "device": device,
         "batch_size": batch_size,
-    } | ({"trust_program": True} if trust_program else {})
+    }
 
 
 def run(task: Task, progress: Progress, cancelled: StopRequested) -> dict[str, Any]:
@@ -50,7 +49,6 @@ def run(task: Task, progress: Progress, cancelled: StopRequested) -> dict[str, A
         str(task["backbone"]),
         device=str(task["device"]),
         batch_size=int(task["batch_size"]),
-        trust_program=bool(task.get("trust_program")),
         progress=progress,
         cancelled=cancelled,
     )

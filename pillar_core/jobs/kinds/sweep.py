@@ -4,8 +4,7 @@ import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from pillar_core import store
-from pillar_core.data import visitors
+from pillar_core import mode, store
 from pillar_core.errors import Cancelled, SettingError
 from pillar_core.fingerprint import fingerprint
 from pillar_core.jobs.kind import JOB_KINDS, Asked, JobKind, Task
@@ -108,10 +107,10 @@ def _groups(payload: Mapping[str, Any]) -> list[list[RunSpec]]:
     if not isinstance(grid, Mapping):
         raise SettingError(f"a sweep needs a mapping under 'grid'; got {grid!r:.200}.")
     groups = sweep.trials(grid)
-    if visitors.binds():
+    if mode.binds():
         sizes = [len(str(cell.form)) for group in groups for cell in group]
-        if len(sizes) > visitors.MOST_CELLS or sum(sizes) > visitors.MOST_WRITTEN:
-            visitors.refuse("cells")
+        if max(len(sizes), sum(sizes) / 2000) > mode.limit("cells"):
+            mode.refuse("cells")
     if any(cell.seed is None for group in groups for cell in group):
         raise SettingError("a sweep needs known seeds: a run without one may not be kept. Give `seed` whole numbers.")
     return [sorted(group, key=lambda cell: cell.settings.get("k") or 0) for group in groups]

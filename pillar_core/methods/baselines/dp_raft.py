@@ -86,6 +86,7 @@ METHODS.register(
         is_head_descent=True,
         settings=DpRaftSettings,
         cost=descent.cost,
+        public_statistics=lambda settings, view: {} if settings.k is None else rules.public_statistics(settings, view),
         fit_many=fit_many,
         resolve_schedule=rules.resolve_schedule,
         resolve_hyperparameters=resolve_hyperparameters,

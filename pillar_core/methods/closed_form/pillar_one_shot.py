@@ -178,6 +178,7 @@ def resolve_schedule(settings: OneShotSettings, facts: PublicFacts, budget: Priv
 
 def resolve_hyperparameters(settings: OneShotSettings, facts: PublicFacts) -> Plan[OneShotSettings]:
     """Fills `k` from the noise."""
+    rules.check_k(settings.k, rules.public_rank(facts))
     if settings.k is not None:
         return Plan(settings)
     noise = _noise(settings)

@@ -35,5 +35,7 @@ METHODS.register(
         resolve_schedule=resolve_schedule,
         resolve_hyperparameters=deep.resolve_hyperparameters,
         unsupported_reason=deep.unsupported_reason,
+        assumptions=(deep.ROWS_APART,),
+        version=2,
     )
 )

@@ -36,6 +36,7 @@ METHODS.register(
         resolve_schedule=deep.resolve_schedule,
         resolve_hyperparameters=deep.resolve_hyperparameters,
         unsupported_reason=deep.unsupported_reason,
-        assumptions=(deep.PUBLIC_START,),
+        assumptions=(deep.ROWS_APART, deep.PUBLIC_START),
+        version=2,
     )
 )

@@ -65,6 +65,7 @@ def resolve_schedule(settings: H, facts: PublicFacts, budget: PrivacyBudget | No
 def resolve_hyperparameters(settings: H, facts: PublicFacts) -> Plan[H]:
     """Fills `k` and `learning_rate`."""
     why: list[str] = []
+    rules.check_k(settings.k, rules.public_rank(facts))
     reach = rules.noise_scale(settings, facts) * facts.n_private
     if settings.k is None:
         k = rules.default_k(reach, rules.public_rank(facts))

@@ -23,7 +23,7 @@ from pillar_core.engine.gradient import squared_lengths
 from pillar_core.engine.logistic import descended_head, public_head
 from pillar_core.engine.mixed import public_gradients
 from pillar_core.engine.train import SMALLEST_CLIP
-from pillar_core.errors import DataError
+from pillar_core.errors import DataError, SettingError
 from pillar_core.ledger import DpEvent
 from pillar_core.methods.method import Plan
 from pillar_core.methods.parts import descent, rules
@@ -161,13 +161,17 @@ def public_start(settings: MixedSettings, together: descent.Together) -> Array:
 
 
 def public_head_of(settings: HasPublicHead, view: View, prepared: Prepared) -> Array:
-    """(k, C) float32 head of the public rows, by L-BFGS or, where public_learning_rate is set, by plain descent."""
+    """(k, C) float32 head of the public rows, by L-BFGS or, where public_learning_rate is set, by plain descent.
+
+    Raises:
+        SettingError: a public_learning_rate at which descent diverges.
+    """
     classes = view.facts.n_classes
     if settings.public_learning_rate is None:
         return public_head(
             prepared.z_public, labels_of(view), n_classes=classes, weight_decay=settings.public_weight_decay, steps=settings.public_steps
         )
-    return descended_head(
+    head = descended_head(
         prepared.z_public,
         labels_of(view),
         n_classes=classes,
@@ -175,6 +179,12 @@ def public_head_of(settings: HasPublicHead, view: View, prepared: Prepared) -> A
         steps=settings.public_steps,
         weight_decay=settings.public_weight_decay,
     )
+    if not np.isfinite(np.linalg.norm(head)):
+        raise SettingError(
+            f"public_learning_rate must be so low that descent on the public rows stays finite; got {settings.public_learning_rate:g}. "
+            "Lower it, or leave it out."
+        )
+    return head
 
 
 def labels_of(view: View) -> Array:

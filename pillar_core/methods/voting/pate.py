@@ -72,6 +72,7 @@ def cost(settings: PateSettings, facts: PublicFacts) -> DpEvent:
 def resolve_hyperparameters(settings: PateSettings, facts: PublicFacts) -> Plan[PateSettings]:
     """Fills k and the number of teachers from public facts."""
     why: list[str] = []
+    rules.check_k(settings.k, rules.public_rank(facts))
     if settings.k is None:
         k = min(MOST_K, rules.public_rank(facts))
         why.append(f"k = {k}: teachers and student see the public rows' first {k} directions.")

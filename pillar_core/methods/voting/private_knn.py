@@ -55,6 +55,7 @@ def cost(settings: PrivateKnnSettings, facts: PublicFacts) -> DpEvent:
 def resolve_hyperparameters(settings: PrivateKnnSettings, facts: PublicFacts) -> Plan[PrivateKnnSettings]:
     """Fills k and the number of neighbours from public facts."""
     why: list[str] = []
+    rules.check_k(settings.k, rules.public_rank(facts))
     if settings.k is None:
         k = min(MOST_K, rules.public_rank(facts))
         why.append(f"k = {k}: distances in the public rows' first {k} directions.")

@@ -12,20 +12,22 @@ from pillar_core import ledger as events
 from pillar_core.arrays import Array
 from pillar_core.deferred import torch
 from pillar_core.engine import LinearClassifier
-from pillar_core.errors import BudgetError, DataError, UnsupportedError
+from pillar_core.errors import DataError, UnsupportedError
 from pillar_core.fingerprint import fingerprint
-from pillar_core.ledger import DpEvent, Ledger, compose
+from pillar_core.ledger import Ledger, compose
 from pillar_core.mechanisms import GaussianMechanism
 from pillar_core.methods import METHODS
 from pillar_core.rng import Streams
 from pillar_core.runs.run import Solved, run_many, solve
 from pillar_core.splits import Transform, view_of
 from pillar_core.studies.advice.free import Advice, advise
-from pillar_core.studies.tuning.selection import guarantee_of
-from pillar_core.types import NeighboringRelation, PublicUse, RunRecord, SemiPrivateSplit
+from pillar_core.studies.tuning.selection import guarantee_of, refuse_more_than
+from pillar_core.types import PublicUse, RunRecord, SemiPrivateSplit
 
 SHARE = 0.2
 """Of μ² that the choice spends."""
+ROOM = 1e-9
+"""What μ is lowered by, so that no rounding passes ε."""
 CHOSEN_WITHIN = "the public set was chosen on private rows by one noisy sum that ε counts, the learner from public rows alone"
 DIRECTIONS = 32
 
@@ -40,19 +42,25 @@ def chosen_and_trained(
     A row adds to each set's score at most 1: whether the head of its labelled public rows is right about it, or how much of it lies in
     the first directions of its unlabelled ones. What a set reaches less than it does on its own rows is taken off its prediction.
 
-    Guarantee: (ε, δ) under add/remove for choice and training together: one Gaussian sum whose rows have norm at most √m over m sets, then
-    the training's own events, composed. Public size. Where the split counts persons, both count all rows of one.
+    Guarantee: (ε, δ) under add/remove for choice and training together, whatever is chosen: one Gaussian sum whose rows have norm at most
+    √m over m sets, then one Gaussian of the rest's μ. Each set's training is solved before the choice and refused unless all its releases
+    are Gaussians of at most that μ together, so that this one dominates it (Dong, Roth & Su 2022, Corollary 3.3, Theorem 3.2): curves that
+    cross could not be charged by the one that was chosen. Public size. Where the split counts persons, both count all rows of one.
 
     Raises:
-        BudgetError: the learner spends more than its share. DataError: other private rows. UnsupportedError: ε = ∞.
+        DataError: other private rows. UnsupportedError: ε = ∞, or a training that is no full Gaussian run.
     """
     if math.isinf(epsilon):
         raise UnsupportedError("without noise nothing is paid; lower ε.")
     if len({fingerprint(rows.features.fingerprint, rows.private, rows.rows_per_person) for rows in sides.values()}) != 1:
         raise DataError("the public sets must be weighed for the same private rows: split each with public=….")
-    total = accounting.mu_of(epsilon, delta)
-    after = accounting.epsilon_of_mu(total * math.sqrt(1 - SHARE), delta)
+    total = accounting.mu_of(epsilon, delta) * (1 - ROOM)
+    rest = total * math.sqrt(1 - SHARE)
+    after = accounting.epsilon_of_mu(rest * (1 - ROOM), delta)
     advices = {name: advise(rows, epsilon=after, delta=delta, seed=seed or 0) for name, rows in sides.items()}
+    trainings = {name: _training(advices[name].method, rows, after, delta, seed) for name, rows in sides.items()}
+    for one in trainings.values():
+        refuse_more_than(rest * (1 - ROOM), one)
     scores, expected = zip(*(_scores(rows) for rows in sides.values()), strict=True)
     asked = fingerprint("choice", epsilon, delta, [rows.fingerprint for rows in sides.values()])
     most = next(iter(sides.values())).rows_per_person
@@ -65,10 +73,11 @@ def chosen_and_trained(
     place = int(np.argmax(middles))
     name = list(sides)[place]
     advice, rows = advices[name], sides[name]
-    choice = events.of_person(events.gaussian(multiplier), most or 1)
-    one, spent = _within(advice.method, rows, choice, epsilon=epsilon, after=after, delta=delta, seed=seed)
-    record = run_many([one], rows)[0]
+    spent = compose(events.of_person(events.gaussian(multiplier), most or 1), events.gaussian(1 / rest))
+    record = run_many([trainings[name]], rows)[0]
     guarantee = guarantee_of(spent, delta, "auto", (*record.guarantee.assumptions, CHOSEN_WITHIN), most)
+    named = f"the public set {name!r} was chosen on private rows, the learner {METHODS[advice.method].title} from public rows alone"
+    guarantee = dataclasses.replace(guarantee, paid_choice=named)
     half = min(middles[place], 1 - middles[place], (advice.expected_accuracy[1] - advice.expected_accuracy[0]) / 2)
     low, high = middles[place] - half, middles[place] + half
     found = dataclasses.replace(
@@ -83,21 +92,9 @@ def chosen_and_trained(
     return found, dataclasses.replace(record, guarantee=guarantee)
 
 
-def _within(
-    method: str, rows: SemiPrivateSplit, choice: DpEvent, *, epsilon: float, after: float, delta: float, seed: int | None
-) -> tuple[Solved, DpEvent]:
-    """(the run, what choice and training spend together): at `after`, or less where steps on samples do not compose like Gaussians.
-
-    Raises:
-        BudgetError: not even at half of it.
-    """
-    for share in np.linspace(1.0, 0.5, 11):
-        spends = {"epsilon": float(after * share)} if METHODS[method].budget_setting is not None else {}
-        one = solve(method, rows, **spends, delta=delta, seed=seed)
-        spent = compose(choice, one.cost)
-        if accounting.epsilon(spent, delta=delta, relation=NeighboringRelation.ADD_OR_REMOVE_ONE, accountant="auto").upper <= epsilon:
-            return one, spent
-    raise BudgetError(f"choice and training do not fit into ε = {epsilon:g} together; choose a public set yourself.")
+def _training(method: str, rows: SemiPrivateSplit, epsilon: float, delta: float, seed: int | None) -> Solved:
+    spends = {} if METHODS[method].budget_setting is None else {"epsilon": epsilon}
+    return solve(method, rows, **spends, delta=delta, seed=seed)
 
 
 def _scores(rows: SemiPrivateSplit) -> tuple[Array, float]:

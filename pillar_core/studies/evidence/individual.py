@@ -47,7 +47,7 @@ def individuals(asked: RunSpec, split: SemiPrivateSplit) -> Individuals:
     Raises:
         UnsupportedError: any other learner, batches, a run without noise, or several rows of one person.
     """
-    if split.rows_per_person is not None:
+    if (split.rows_per_person or 1) > 1:
         raise UnsupportedError("individual privacy is told of single rows, and here ε is that of a person with several.")
     if asked.relation != NeighboringRelation.ADD_OR_REMOVE_ONE:
         raise UnsupportedError("individual privacy is told of a row that is added or removed: choose that relation.")

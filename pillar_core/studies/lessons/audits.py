@@ -84,4 +84,4 @@ def _certified(worlds: Sequence[Array], trials: int, epsilon: float) -> float:
 def _scores(epsilon: float, trials: int) -> tuple[Array, ...]:
     """The canary's scores of PILOT and `trials` trainings with it, and of as many without."""
     one = evidence.descent_run(RunSpec("pillar", epsilon=epsilon, settings={"k": K, "steps": STEPS}), split_of(0))
-    return tuple(map(np.asarray, evidence.canary_worlds(one, runs=PILOT + trials, seed=0)[0]))
+    return tuple(map(np.asarray, evidence.canary_worlds(one, runs=PILOT + trials, seed=0)))

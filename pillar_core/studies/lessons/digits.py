@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from pillar_core import accounting, rng
+from pillar_core.accounting.risk import turned_guesses
 from pillar_core.arrays import Array
 from pillar_core.data import features
 from pillar_core.runs.run import run, run_many, solve
@@ -21,9 +22,11 @@ GUESSES = 400
 
 
 def guesses(epsilons: Sequence[float]) -> pd.DataFrame:
-    """How many of 400 even bets a model turns right at most: epsilon, advantage in [0, 1], guesses."""
-    shares = [float(accounting.delta_of(0.0, accounting.mu_of(epsilon, DELTA))) for epsilon in epsilons]
-    return pd.DataFrame({"epsilon": list(epsilons), "advantage": shares, "guesses": [GUESSES * share / 2 for share in shares]})
+    """How many of 400 even bets a model turns right at most: epsilon, advantage in [0, 1] and guesses by (ε, δ) alone; `gaussian`: the
+    advantage against a training with Gaussian noise on all rows in every step."""
+    alone, gaussian = zip(*(turned_guesses(epsilon, DELTA) for epsilon in epsilons), strict=True)
+    table = pd.DataFrame({"epsilon": list(epsilons), "advantage": alone, "gaussian": gaussian})
+    return (table * [1, 2, 2]).assign(guesses=[GUESSES * share for share in alone])
 
 
 def without_projection(epsilons: Sequence[float], *, seeds: Sequence[int]) -> pd.DataFrame:

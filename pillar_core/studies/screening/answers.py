@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from pillar_core import data, screening, store
+from pillar_core import data, mode, screening, store
 from pillar_core.backbones import is_ready
 from pillar_core.data import uploads, visitors
 from pillar_core.data.sets import embedded
 from pillar_core.errors import DataError
 from pillar_core.fingerprint import fingerprint
-from pillar_core.runs import splitting
+from pillar_core.runs import rankings, splitting
 from pillar_core.runs.loading import through_backbone
 from pillar_core.screening import class_signal
 from pillar_core.screening.batches import MIXTURE, refuse_persons
@@ -50,7 +50,7 @@ class Ask:
     model: str = "linear_head"
     k: int = 16
     n_examples: int = 200
-    seed: int = 0
+    seed: int | None = 0
     score: str = "gsd"
     repeats: int = 3
     epsilon: float | None = None
@@ -74,6 +74,11 @@ class Ask:
         return {"model": self.model, "k": self.k, "n_examples": self.n_examples, "seed": self.seed}
 
     @property
+    def is_paid(self) -> bool:
+        """Whether the answer spends ε for good, with secret noise."""
+        return self.seed is None and self.epsilon is not None and is_of_features(self)
+
+    @property
     def key(self) -> str:
         """What the answer is kept under."""
         version = screening.SCORES[self.score].version if self.score in screening.SCORES else 1
@@ -87,10 +92,10 @@ def kept(ask: Ask) -> pd.DataFrame | None:
     """The answer from the store, or None.
 
     Raises:
-        StoreError: sets that are not the asker's to open.
+        StoreError: sets that are not here.
     """
-    uploads.refuse_foreign(ask.payload)
     visitors.refuse_names(ask.payload)
+    uploads.refuse_missing(ask.payload)
     entry = store.default().get_json("record", ask.key)
     if not isinstance(entry, dict) or "screening" not in entry:
         return None
@@ -114,9 +119,15 @@ def computed(ask: Ask, progress: Progress = unwatched, *, sets: tuple[Any, dict[
     answer = kept(ask) if ask.key == key else None
     if answer is not None:
         return answer
+    if ask.is_paid:
+        mode.refuse("release")
     if is_of_features(ask):
         features, others = feature_sets_of(ask, progress) if sets is None else sets
         table = class_signal.ranking(features, others, epsilon=ask.epsilon, seed=ask.seed, aside=OWN_HALF)
+        if ask.is_paid:
+            titles = tuple(" + ".join(uploads.title_of(part) for part in name.split("+")) for name in ask.public)
+            ranking = rankings.Ranking(titles, table.attrs["noise_multiplier"], OWN_PART in ask.public)
+            rankings.keep(embedded.whole_of(ask.private), ranking)
     else:
         private, public = sets_of(ask) if sets is None else sets
         table = _ANSWERS[ask.what](ask, private, public, progress)
@@ -270,14 +281,14 @@ def _accuracy(ask: Ask, private: Dataset, public: dict[str, Dataset], progress: 
 def _energy(ask: Ask, private: Dataset, public: dict[str, Dataset], progress: Progress) -> pd.DataFrame:
     labelled = {name: data for name, data in public.items() if data.y_train is not None}
     epsilon = 3.0 if ask.epsilon is None else ask.epsilon
-    return captured(private, labelled, k=ask.k, epsilon=epsilon, model=ask.model, seed=ask.seed)
+    return captured(private, labelled, k=ask.k, epsilon=epsilon, model=ask.model, seed=ask.settings["seed"])
 
 
 _ANSWERS: dict[str, Callable[[Ask, Dataset, dict[str, Dataset], Progress], pd.DataFrame]] = {
     "ranking": _ranking,
     "angles": lambda ask, private, public, _: screening.angles(private, public, **ask.settings),
     "spectra": lambda ask, private, public, _: screening.spectra(
-        private, public, model=ask.model, n_examples=ask.n_examples, seed=ask.seed
+        private, public, **{name: value for name, value in ask.settings.items() if name != "k"}
     ),
     "bound": lambda ask, private, public, _: screening.reconstruction(private, public, **ask.settings),
     "pairs": lambda ask, private, public, _: screening.pairwise({ask.private: private, **public}, **ask.settings),

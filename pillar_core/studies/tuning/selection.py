@@ -95,7 +95,7 @@ def tune(asked: RunSpec, split: SemiPrivateSplit, grid: Sequence[Candidate], *, 
     for place in range(drawn):
         candidate = grid[min(int(secret.random(1)[0] * len(grid)), len(grid) - 1)]
         one = solve_spec(_trial(asked, each, place, candidate), split)
-        _refuse_more_than(1 / noise, one)
+        refuse_more_than(1 / noise, one)
         record = run_many([one], split)[0]
         scores.append(_public_accuracy(record, split))
         if best is None or scores[-1] > best[0]:
@@ -255,13 +255,13 @@ def _public_accuracy(record: RunRecord, split: SemiPrivateSplit) -> float:
     return float((record.classifier.predict(split.public_x) == split.public_y).mean())
 
 
-def _refuse_more_than(mu: float, one: Solved) -> None:
-    """Refuses a candidate that the base event, one Gaussian of that μ, does not cover."""
+def refuse_more_than(mu: float, one: Solved) -> None:
+    """Refuses a run that one Gaussian of that μ does not dominate, which is what a choice among such runs is charged as."""
     events = accounting.read(one.cost, NeighboringRelation.ADD_OR_REMOVE_ONE)
     gaussian = not events.unsupported and all(release.is_full_gaussian for release in events.releases)
     if not gaussian or not events.gaussian_mu <= mu * (1 + 1e-9):
         raise UnsupportedError(
-            f"{one.method.name} with these settings is no full-batch Gaussian run, so one base event does not cover the grid."
+            f"{one.method.name} with these settings is no full-batch Gaussian run, so one event does not cover whatever is chosen."
         )
 
 
@@ -270,7 +270,7 @@ def guarantee_of(event: DpEvent, delta: float, accountant: str, assumptions: tup
     relation = NeighboringRelation.ADD_OR_REMOVE_ONE
     bounds = accounting.epsilon(event, delta=delta, relation=relation, accountant=accountant)
     chosen = accounting.resolve(event, relation=relation, accountant=accountant)
-    return Guarantee(bounds, delta, relation, chosen.name, assumptions, describe(event), rows_per_person=rows_per_person)
+    return Guarantee(bounds, delta, relation, chosen.name, assumptions, describe(event), rows_per_person=rows_per_person, event=event)
 
 
 def _joined(guarantee: Guarantee, of_run: Guarantee) -> Guarantee:

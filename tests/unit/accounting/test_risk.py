@@ -9,6 +9,7 @@ import pytest
 from scipy import stats
 
 from pillar_core import accounting, events, ledger
+from pillar_core.accounting.risk import turned_guesses
 from pillar_core.errors import SettingError, UnsupportedError
 from pillar_core.types import NeighboringRelation
 
@@ -213,3 +214,10 @@ def test_a_summary_above_a_floor_of_a_half_is_refused():
     curve = accounting.trade_off(accounting.gaussian_run(1.0, sampling_probability=0.1, steps=10))
     with pytest.raises(SettingError):
         accounting.gaussian_summary(curve, floor=0.6)
+
+
+def test_epsilon_alone_allows_more_than_the_gaussian_run_that_meets_it() -> None:
+    alone, gaussian = turned_guesses(1.0, 1e-5)
+    assert (round(400 * alone), round(400 * gaussian)) == (92, 21)
+    alone, gaussian = turned_guesses(0.3, 1e-5)
+    assert (int(1 / alone), int(1 / gaussian)) == (13, 56)

@@ -27,7 +27,7 @@ def test_a_name_comes_apart_and_equal_recipes_have_equal_names() -> None:
 
 def test_paths_of_ones_own_files_stay_whole() -> None:
     assert address("onnx:/home/me/net v2.onnx?mean=0").model == "/home/me/net v2.onnx"
-    assert address("torchscript:C:/nets/a.pt").model == "C:/nets/a.pt"
+    assert address("onnx:C:/nets/a.onnx").model == "C:/nets/a.onnx"
 
 
 def test_arguments_of_a_model_are_read_as_values() -> None:

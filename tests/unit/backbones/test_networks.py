@@ -1,4 +1,4 @@
-"""Networks as backbones: timm by name and by local file, self-supervised checkpoints, open_clip, TorchScript and ONNX files."""
+"""Networks as backbones: timm by name and by local file, self-supervised checkpoints, open_clip, ONNX files."""
 
 from __future__ import annotations
 
@@ -126,38 +126,6 @@ def _means(images: np.ndarray) -> np.ndarray:
     return (pixels - [0.485, 0.456, 0.406]) / [0.229, 0.224, 0.225]
 
 
-@pytest.mark.filterwarnings("ignore:.*torch.jit.*:FutureWarning")
-def test_a_torchscript_file_of_ones_own(tmp_path: Path) -> None:
-    torch.jit.trace(_Averages(), torch.zeros(1, 3, 32, 32)).save(tmp_path / "own.pt")
-    images = _images(4)
-    name = f"torchscript:{tmp_path / 'own.pt'}?input_size=32"
-    assert not is_ready(images, backbone=name)
-    with pytest.raises(SettingError, match="there is no"):
-        is_ready(images, backbone=f"torchscript:{tmp_path / 'absent.pt'}")
-    train, _, _ = extract(images, backbone=name, device="cpu", trust_program=True)
-    np.testing.assert_allclose(train, _means(images.x_train), atol=1e-5)
-    assert is_ready(images, backbone=name)
-    (tmp_path / "moved").mkdir()
-    (tmp_path / "own.pt").rename(tmp_path / "moved" / "own.pt")
-    assert is_ready(images, backbone=f"torchscript:{tmp_path / 'moved' / 'own.pt'}?input_size=32")
-    torch.jit.trace(torch.nn.Flatten(0), torch.zeros(1, 3, 32, 32)).save(tmp_path / "flat.pt")
-    with pytest.raises(DataError, match="one row"):
-        extract(images, backbone=f"torchscript:{tmp_path / 'flat.pt'}", device="cpu", trust_program=True)
-    (tmp_path / "broken.pt").write_bytes(b"PK not a network")
-    with pytest.raises(DataError, match="no TorchScript file"):
-        extract(images, backbone=f"torchscript:{tmp_path / 'broken.pt'}", device="cpu", trust_program=True)
-
-
-@pytest.mark.filterwarnings("ignore")  # tracing warns about itself
-def test_a_file_written_in_training_mode_is_refused(tmp_path: Path) -> None:
-    network = torch.nn.Sequential(torch.nn.Conv2d(3, 8, 3), torch.nn.BatchNorm2d(8), torch.nn.ReLU())
-    for training, path in ((True, tmp_path / "training.pt"), (False, tmp_path / "eval.pt")):
-        torch.jit.trace(network.train(training), torch.rand(2, 3, 32, 32), check_trace=False).save(path)
-    extract(_images(4), backbone=f"torchscript:{tmp_path / 'eval.pt'}?input_size=32", device="cpu", trust_program=True)
-    with pytest.raises(DataError, match="beside other images"):
-        extract(_images(4), backbone=f"torchscript:{tmp_path / 'training.pt'}?input_size=32", device="cpu", trust_program=True)
-
-
 def _field(number: int, value: int | bytes | str) -> bytes:
     """One field of a protocol buffer: a number or bytes."""
     if isinstance(value, int):
@@ -171,15 +139,19 @@ def _varint(value: int) -> bytes:
     return struct.pack("B", low | 0x80) + _varint(rest) if rest else struct.pack("B", low)
 
 
-def _onnx(batch: int | str) -> bytes:
-    """A model that averages each channel over its pixels: input x (batch, 3, 32, 32), output y (batch, 3, 1, 1)."""
+def _onnx(batch: int | str, *, over_batch: bool = False) -> bytes:
+    """A model that averages each channel over its pixels: input x (batch, 3, 32, 32), output y (batch, 3, 1, 1); where
+    `over_batch`, it then takes the softmax over the images, as statistics of a batch would mix them."""
 
     def tensor(name: str, sizes: tuple[Any, ...]) -> bytes:
         dims = b"".join(_field(1, _field(1, size) if isinstance(size, int) else _field(2, size)) for size in sizes)
         return _field(1, name) + _field(2, _field(1, _field(1, 1) + _field(2, dims)))
 
-    node = _field(1, "x") + _field(2, "y") + _field(4, "GlobalAveragePool")
-    graph = _field(1, node) + _field(2, "g") + _field(11, tensor("x", (batch, 3, 32, 32))) + _field(12, tensor("y", (batch, 3, 1, 1)))
+    first_axis = _field(5, _field(1, "axis") + _field(3, 0) + _field(20, 2))
+    nodes = [_field(1, "x") + _field(2, "means" if over_batch else "y") + _field(4, "GlobalAveragePool")]
+    nodes += [_field(1, "means") + _field(2, "y") + _field(4, "Softmax") + first_axis] * over_batch
+    graph = b"".join(_field(1, node) for node in nodes) + _field(2, "g")
+    graph += _field(11, tensor("x", (batch, 3, 32, 32))) + _field(12, tensor("y", (batch, 3, 1, 1)))
     return _field(1, 8) + _field(7, graph) + _field(8, _field(2, 13))
 
 
@@ -188,20 +160,26 @@ def test_an_onnx_file_of_ones_own(batch: int | str, tmp_path: Path) -> None:
     pytest.importorskip("onnxruntime")
     (tmp_path / "own.onnx").write_bytes(_onnx(batch))
     images = _images(5)
-    train, _, _ = extract(images, backbone=f"onnx:{tmp_path / 'own.onnx'}", device="cpu", batch_size=4, trust_program=True)
+    assert not is_ready(images, backbone=f"onnx:{tmp_path / 'own.onnx'}")
+    train, _, _ = extract(images, backbone=f"onnx:{tmp_path / 'own.onnx'}", device="cpu", batch_size=4)
     np.testing.assert_allclose(train, _means(images.x_train), atol=1e-5)
+    (tmp_path / "own.onnx").rename(tmp_path / "moved.onnx")
+    assert is_ready(images, backbone=f"onnx:{tmp_path / 'moved.onnx'}")
+    with pytest.raises(DataError, match=r"moved.onnx failed"):
+        extract(_images(3, colour=False), backbone=f"onnx:{tmp_path / 'moved.onnx'}?input_size=16", device="cpu", batch_size=2)
     (tmp_path / "broken.onnx").write_bytes(_onnx(batch)[:40])
     with pytest.raises(DataError, match="cannot be opened as ONNX"):
-        extract(images, backbone=f"onnx:{tmp_path / 'broken.onnx'}", device="cpu", trust_program=True)
+        extract(images, backbone=f"onnx:{tmp_path / 'broken.onnx'}", device="cpu")
     if isinstance(batch, int):
         with pytest.raises(SettingError, match="multiple of 2"):
-            extract(
-                Dataset("y", images.x_train, None),
-                backbone=f"onnx:{tmp_path / 'own.onnx'}?mean=0.1",
-                device="cpu",
-                batch_size=3,
-                trust_program=True,
-            )
+            extract(images, backbone=f"onnx:{tmp_path / 'moved.onnx'}?mean=0.1", device="cpu", batch_size=3)
+
+
+def test_a_file_whose_features_mix_the_images_of_a_batch_is_refused(tmp_path: Path) -> None:
+    pytest.importorskip("onnxruntime")
+    (tmp_path / "own.onnx").write_bytes(_onnx("n", over_batch=True))
+    with pytest.raises(DataError, match="beside other images"):
+        extract(_images(4), backbone=f"onnx:{tmp_path / 'own.onnx'}", device="cpu")
 
 
 @pytest.mark.parametrize(
@@ -213,7 +191,7 @@ def test_an_onnx_file_of_ones_own(batch: int | str, tmp_path: Path) -> None:
         ("open_clip:ViT-B-32?pretrained=nobody", SettingError, "pretrained must be one of"),
         ("open_clip:ViT-B-32?depth=3", SettingError, "no option depth"),
         ("onnx:/no/such.onnx", SettingError, "there is no /no/such.onnx"),
-        ("torchscript:/no/such.pt?depth=3", SettingError, "options that prepare images"),
+        ("onnx:/no/such.onnx?depth=3", SettingError, "options that prepare images"),
         ("timm:mobilenetv2_100?input_size=1", SettingError, "input_size"),
     ],
 )

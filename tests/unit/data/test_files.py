@@ -218,7 +218,7 @@ def test_an_archive_may_say_whose_its_rows_are(is_image: bool) -> None:
     assert report.notes[0].startswith(f"{report.n_public} of these {persons} persons with train rows become public")
     assert len(split.public_x) == 4 * report.n_public
     assert len(split.private) == 3 * (persons - report.n_public)
-    assert any("at most 3 train rows are used" in note for note in report.notes)
+    assert any("the first ones: at most 3" in note for note in report.notes)
     alone = loading.read(_npz(**whole), filename="mine.npz").persons
     assert alone is not None
     assert alone.most == 1

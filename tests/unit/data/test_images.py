@@ -13,6 +13,7 @@ from PIL import Image
 
 from pillar_core.data import dry_run, load_candidate, load_images, read_images
 from pillar_core.data.images import folders
+from pillar_core.data.parts import COLOUR_SEEN, NO_EPSILON, SIZE_SEEN
 from pillar_core.errors import DataError
 
 
@@ -71,7 +72,8 @@ def test_colour_and_sizes_are_brought_together() -> None:
     dataset = read_images(_zip(files), filename="pets.zip")
     assert dataset.x_train.shape[1:] == (4, 5, 3)
     assert any("resized to 4 × 5" in note for note in dataset.notes)
-    assert any("Some images have colour" in note and "no ε covers that" in note for note in dataset.notes)
+    assert dataset.caveats == (SIZE_SEEN, COLOUR_SEEN)
+    assert all(NO_EPSILON.format(caveat) in dataset.notes for caveat in dataset.caveats)
     assert any("1 files are no images" in note for note in dataset.notes)
 
 

@@ -312,7 +312,7 @@ def test_chest_xray14_findings_become_one_label(tmp_path: Path, table: str) -> N
     of_patients = load_dataset("chest_xray14:3", root=tmp_path)
     assert of_patients.persons.of.tolist() == [0, 0, 0, 1, 1, 1, 1, 1]
     assert of_patients.persons.most == 3
-    assert any("at most 3 train rows" in note for note in of_patients.notes)
+    assert any("the first ones: at most 3" in note for note in of_patients.notes)
     split = pc.split(of_patients)
     assert split.private.tolist() == [0, 1, 2, 3, 4, 5]
     assert split.rows_per_person == 3

@@ -10,7 +10,7 @@ import pytest
 
 import pillar_core as pc
 from pillar_core import store
-from pillar_core.data import owners, uploads
+from pillar_core.data import uploads
 from pillar_core.data.wording import listed
 from pillar_core.errors import StoreError
 from pillar_core.runs import splitting
@@ -36,11 +36,11 @@ def numbers(scale: float = 1.0) -> pc.types.FeatureSet:
 
 
 def test_the_card_says_what_was_kept_and_the_rows_come_back() -> None:
-    name = uploads.keep(images(), title="x-rays.zip", owner="somebody")
+    name = uploads.keep(images(), title="x-rays.zip")
     card = uploads.card(name)
     assert card == uploads.listed()[0]
     assert dataclasses.replace(card, kept_at=0.0) == uploads.Upload(
-        name, "x-rays.zip", "images", 20, 5, 2, (4, 4, 3), True, ("a note",), "somebody"
+        name, "x-rays.zip", "images", 20, 5, 2, (4, 4, 3), True, ("a note",)
     )
     found = uploads.load(name)
     assert (found.fingerprint, found.name, found.title, found.notes) == (images().fingerprint, "blots", "x-rays.zip", ("a note",))
@@ -62,11 +62,6 @@ def test_sets_live_side_by_side_under_titles_of_their_own() -> None:
     assert uploads.title_of(names[1]) == "other file.csv"
 
 
-def test_the_same_rows_of_two_owners_are_two_sets() -> None:
-    assert len({uploads.keep(numbers(), owner=owner) for owner in ("", "a", "b")}) == 3
-    assert uploads.keep(numbers()) == f"stored:{numbers().fingerprint}"
-
-
 def test_forgetting_removes_rows_card_and_all_that_was_made_from_them() -> None:
     name, other = uploads.keep(images()), uploads.keep(numbers())
     splitting.named_features(name, "scattering")
@@ -77,7 +72,7 @@ def test_forgetting_removes_rows_card_and_all_that_was_made_from_them() -> None:
     assert store.default().keys("arrays") == [uploads.key_of(other)]
     assert store.default().keys("blob") == [f"upload-{uploads.key_of(other)}"]
     assert not store.default().keys("record")
-    with pytest.raises(StoreError, match="upload it again"):
+    with pytest.raises(StoreError, match="Bring the same rows again"):
         uploads.load(name)
     splitting.forget_data(name)
 
@@ -94,7 +89,7 @@ def test_what_a_set_says_of_itself_stays_short_on_its_card() -> None:
 
 
 def test_a_card_of_another_time_that_is_large_is_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    name, other = uploads.keep(numbers(), title="cells.csv", owner="somebody"), uploads.keep(images())
+    name, other = uploads.keep(numbers(), title="cells.csv"), uploads.keep(images())
     key = f"upload-{uploads.key_of(name)}"
     facts = json.loads(store.default().get_bytes(key)) | {"notes": ["x" * uploads.LARGEST_CARD]}
     store.default().delete("blob", key)
@@ -102,10 +97,6 @@ def test_a_card_of_another_time_that_is_large_is_not_read(monkeypatch: pytest.Mo
     monkeypatch.setattr(store.entry, "read_payload", lambda path, *_: pytest.fail("read") if key in str(path) else read(path, *_))
     assert [one.name for one in uploads.listed()] == [other]
     assert len(uploads.load(name).x_train) == 8
-    monkeypatch.setattr(owners, "asker", lambda: owners.Asker("another", is_local=True))
-    assert not uploads.is_own(name)
-    assert not uploads.forget(name)
-    monkeypatch.setattr(owners, "asker", lambda: owners.Asker("somebody"))
     assert uploads.forget(name)
 
 
@@ -114,7 +105,7 @@ def test_rows_that_left_the_cache_are_not_offered() -> None:
     store.default().delete("arrays", uploads.key_of(name))
     assert uploads.listed() == ()
     assert uploads.card(name) is None
-    assert "no longer here" in uploads.title_of(name)
+    assert "not here" in uploads.title_of(name)
 
 
 @pytest.mark.parametrize("prefix", ["stored:", "images:"])
@@ -149,7 +140,7 @@ def test_a_damaged_card_costs_the_title_and_not_the_rows(content: bytes) -> None
 
 
 @pytest.mark.parametrize(
-    "damage", [{"kept_at": None}, {"kept_at": "x"}, {"title": ["x"]}, {"title": {}}, {"n_train": "many"}, {"owner": 3}, {"shape": ["x"]}]
+    "damage", [{"kept_at": None}, {"kept_at": "x"}, {"title": ["x"]}, {"title": {}}, {"n_train": "many"}, {"shape": ["x"]}]
 )
 def test_a_card_of_wrong_types_is_skipped_and_breaks_no_list(damage: dict[str, object]) -> None:
     name, other = uploads.keep(numbers(), title="cells.csv"), uploads.keep(images(), title="x-rays.zip")

@@ -6,7 +6,6 @@ import math
 
 import numpy as np
 import pytest
-import torch
 
 import pillar_core as pc
 from contract import checks
@@ -16,12 +15,11 @@ from pillar_core import rng
 from pillar_core.ledger import Ledger
 from pillar_core.mechanisms import ExponentialMechanism
 from pillar_core.methods import METHODS
-from pillar_core.methods.baselines import hyfree_dp
 from pillar_core.methods.closed_form import dp_ls
 from pillar_core.methods.voting import prototypes
 from pillar_core.runs.run import solve
 
-RIVALS = ("dp_ls", "dp_fc", "prototypes", "weighted_gradients", "hyfree_dp")
+RIVALS = ("dp_ls", "dp_fc", "prototypes")
 
 
 @pytest.mark.parametrize("name", ["dp_ls", "prototypes"])
@@ -101,38 +99,6 @@ def test_a_tuple_is_chosen_as_often_as_the_mechanism_says():
 
     assert p_value(1.0) > 1e-6
     assert p_value(2 / 3) < 1e-6
-
-
-def test_a_weight_of_one_leaves_public_gradients_out():
-    split = small_split(n=300)
-    heads = [
-        pc.run("weighted_gradients", split, epsilon=2.0, private_weight=weight, initialisation="zero", l2_clip_norm=0.5).classifier.weights
-        for weight in (1.0, 0.0)
-    ]
-    alone = pc.run(
-        "weighted_gradients", split, epsilon=0.01, private_weight=0.0, initialisation="zero", l2_clip_norm=0.5, learning_rate=1.0
-    )
-    again = pc.run("weighted_gradients", split, epsilon=9.0, private_weight=0.0, initialisation="zero", l2_clip_norm=0.5, learning_rate=1.0)
-    assert not np.allclose(heads[0], heads[1])
-    np.testing.assert_array_equal(alone.classifier.weights, again.classifier.weights)
-
-
-def test_losses_are_those_of_the_rows_and_move_by_no_more_than_charged():
-    generator = rng.stream(0, "losses")
-    z, y = generator.standard_normal((40, 4)).astype(np.float32), np.arange(40) % 3
-    weights, along = generator.standard_normal((2, 3, 4)).astype(np.float32)
-    found = hyfree_dp.loss_sums(*map(torch.from_numpy, (z, y, weights, along)), 0.5, 1.2).numpy()
-    for probe in range(3):
-        logits = z.astype(np.float64) @ (weights - 0.5 * probe * along).T
-        own = np.log(np.exp(logits).sum(axis=1)) - logits[np.arange(40), y]
-        assert found[probe] == pytest.approx(np.clip(own, 0.0, 1.2).sum(), rel=1e-5)
-
-
-@pytest.mark.parametrize(("lowest", "wanted"), [(0.7, 0.7), (5.0, 1.0), (0.1, 0.25), (-1.0, 0.25)])
-def test_the_next_step_size_is_the_parabolas_lowest_point_within_a_factor_of_two(lowest, wanted):
-    places = 0.5 * torch.arange(3, dtype=torch.float64)
-    assert hyfree_dp.next_rate((places - lowest) ** 2, 0.5) == pytest.approx(wanted)
-    assert hyfree_dp.next_rate(-((places + 3) ** 2), 0.5) == 1.0, "downhill without a lowest point"
 
 
 def test_the_range_of_a_choice_covers_what_rounding_does_to_long_sums():

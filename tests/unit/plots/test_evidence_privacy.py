@@ -80,3 +80,16 @@ def test_choices_cost_and_what_has_no_bound_says_so() -> None:
     assert refused["event"] == privacy_tables.NO_SELECTION
     price = privacy_tables.tuning_price(2.0, delta=1e-5, means=(3.0, 10.0))
     assert price["epsilon"].is_monotonic_decreasing
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        ([0.1, 0.1, 0.1, 1.0], "75 % of the rows reveal at most half of the ε stated for all"),
+        ([0.1, 1.0, 0.96, 1.0], "75 % of the rows reveal 95 % or more of the ε stated for all"),
+        ([0.1, 0.6, 0.8, 1.0], "Half of the rows reveal 70 % or more of the ε stated for all"),
+    ],
+)
+def test_the_headline_of_individual_losses_follows_the_numbers(values: list[float], said: str) -> None:
+    figure = plots.individual_losses(pd.DataFrame({"epsilon": values}), stated=1.0, delta=1e-5)
+    assert said in figure.layout.title.text

@@ -17,7 +17,8 @@ from pillar_core import rng
 from pillar_core.__main__ import main
 from pillar_core.errors import DataError, PillarError, UnsupportedError
 from pillar_core.methods.parts.deep.classifier import Design, NetworkClassifier
-from pillar_core.runs.models import FORMAT, IN_SIGHT, in_sight, model_bytes
+from pillar_core.runs.models import FORMAT, in_sight, model_bytes
+from pillar_core.runs.statement import IN_SIGHT
 from pillar_core.types import Dataset, SemiPrivateSplit
 
 
@@ -162,6 +163,36 @@ def test_a_choice_in_sight_is_declared_in_the_card_and_never_claimed_as_covered(
     assert (promised["covers_choice"], promised["chosen_in_sight"]) == (False, True)
     assert IN_SIGHT in promised["assumptions"]
     assert promised["epsilon"] == record.guarantee.epsilon.upper
+
+
+def test_what_is_not_known_of_a_choice_is_not_claimed(split, tmp_path):
+    """Settings that are given may have been tuned on test accuracy, which no record shows."""
+    asked = {"epsilon": 2.0, "seed": None}
+    runs = {
+        "rules": pc.run("pillar", split, **asked),
+        "given": pc.run("pillar", split, **asked, k=5),
+        "beforehand": pc.run("pillar", split, **asked, k=5, chosen_beforehand=True),
+        "looked": pc.run("pillar", split, **asked, k=5, chosen_beforehand=False),
+    }
+    promised = {name: card_of(model_bytes(record, classes=split.features.classes)) for name, record in runs.items()}
+    covered = {name: card["covers_choice"] for name, card in promised.items()}
+    assert covered == {
+        "rules": True,
+        "given": None,
+        "beforehand": True,
+        "looked": False,
+    }
+    assert [name for name, card in promised.items() if card["chosen_in_sight"]] == ["looked"]
+    assert [name for name, record in runs.items() if "settings: not known" in pc.statement(record).text] == ["given"]
+    command = ["run", "--dataset", "digits", "--public-fraction", "0.1", "--epsilon", "2", "--release"]
+    for extra, expected in ([], True), (["--set", "k=5"], None), (["--set", "k=5", "--chosen-beforehand"], True):
+        assert main([*command, *extra, "--export", str(tmp_path / "m.zip")]) == 0
+        assert card_of((tmp_path / "m.zip").read_bytes())["covers_choice"] is expected
+
+
+def card_of(model: bytes) -> dict[str, object]:
+    with zipfile.ZipFile(io.BytesIO(model)) as archive:
+        return dict(json.loads(archive.read("model.json"))["guarantee"])
 
 
 def test_names_of_classes_are_no_markup_in_the_read_me(split):

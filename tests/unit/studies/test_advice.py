@@ -2,13 +2,15 @@
 
 import dataclasses
 import itertools
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
+import torch
 
 import pillar_core as pc
 from pillar_core import rng
-from pillar_core.errors import DataError
+from pillar_core.errors import DataError, UnsupportedError
 from pillar_core.studies.advice import paid
 from pillar_core.studies.advice.paid import chosen_and_trained
 from pillar_core.types import FeatureSet
@@ -88,9 +90,45 @@ def test_the_paid_choice_finds_the_near_set_and_stays_within_the_whole_budget(di
     advice, record = chosen_and_trained(sides, epsilon=1.0)
     assert advice.public == "near"
     assert 0.9 < record.guarantee.epsilon.upper <= 1.0
-    assert len(record.guarantee.events) > len(pc.run(advice.method, sides["near"], epsilon=1.0).guarantee.events)
+    assert len(record.guarantee.events) == 2
     assert "chosen on private rows" in " ".join(record.guarantee.assumptions)
     assert advice.price.startswith("paid")
+    said = pc.statement(record)
+    assert f"public set 'near' was chosen on private rows, the learner {pc.METHODS[advice.method].title} from public rows" in said.text
+    exact = pc.accounting.mu_of(record.guarantee.epsilon.upper, record.guarantee.delta)
+    assert said.fields["gaussian_mu"] == pytest.approx(exact, rel=1e-6)
+    assert "What that means" in said.text
+
+
+def test_what_the_paid_choice_promises_hangs_on_no_choice(digits, monkeypatch):
+    """Two learners with other releases: whichever set is chosen, the same events and ε are stated."""
+    own, learners = pc.split(digits, public_fraction=0.1), {"one": "pillar", "other": "pillar_kalman"}
+    private = dataclasses.replace(digits, x_train=digits.x_train[own.private], y_train=digits.y_train[own.private])
+    public = {name: FeatureSet(own.public_x + place, None, None, None, ()) for place, name in enumerate(learners)}
+    sides = {name: pc.split(private, public=rows) for name, rows in public.items()}
+    advice = pc.advise(sides["one"])
+    fixed = iter(2 * [*learners.values()])
+    monkeypatch.setattr(paid, "advise", lambda rows, **asked: dataclasses.replace(advice, method=next(fixed)))
+    records = {}
+    for name in learners:
+        seen = torch.tensor([1e6 * (name == one) for one in learners], dtype=torch.float64)
+        with monkeypatch.context() as patch:
+            patch.setattr(paid, "GaussianMechanism", lambda *how, seen=seen, **more: SimpleNamespace(release=lambda sums: seen))
+            chosen, records[name] = chosen_and_trained(sides, epsilon=1.0)
+        assert (chosen.public, records[name].method) == (name, learners[name])
+    one, other = (records[name].guarantee for name in learners)
+    assert (one.epsilon, one.events) == (other.epsilon, other.events)
+
+
+def test_a_learner_whose_curve_could_cross_is_not_chosen(digits, monkeypatch):
+    own = pc.split(digits, public_fraction=0.1)
+    private = dataclasses.replace(digits, x_train=digits.x_train[own.private], y_train=digits.y_train[own.private])
+    sides = {name: pc.split(private, public=FeatureSet(own.public_x, None, None, None, ())) for name in "ab"}
+    advice = dataclasses.replace(pc.advise(sides["a"]), method="prototypes")
+    monkeypatch.setattr(paid, "advise", lambda rows, **asked: advice)
+    monkeypatch.setattr(paid, "GaussianMechanism", None)  # refused before the choice
+    with pytest.raises(UnsupportedError, match="no full-batch Gaussian run"):
+        chosen_and_trained(sides, epsilon=1.0)
 
 
 def test_rows_that_one_set_makes_public_are_not_weighed_as_private_beside_another(digits):

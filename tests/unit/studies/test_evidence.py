@@ -178,5 +178,5 @@ def test_tuning_without_public_labels_or_candidates_is_refused(split: SemiPrivat
         tuning.tune(RunSpec.asked("noisy_gd", epsilon=1.0), bare, GRID)
     with pytest.raises(SettingError, match="at least one"):
         tuning.tune(RunSpec.asked("noisy_gd", epsilon=1.0), split, [])
-    with pytest.raises(UnsupportedError, match="base event"):
+    with pytest.raises(UnsupportedError, match="no full-batch Gaussian run"):
         tuning.tune(RunSpec.asked("dp_sgd", epsilon=1.0), split, [{"batch_size": 100, "steps": 5, "learning_rate": 1.0}])

@@ -1,7 +1,6 @@
 """Clipped sums of per-example gradients of a network: Opacus computes the gradients, rows are clipped here, sums are float64.
 
 An example's gradient is the mean over its augmented copies (De et al. 2022), taken before it is clipped, so copies cost no privacy.
-Rows go through in micro-batches that bound the memory; they change nothing but the order of a float64 sum.
 """
 
 from __future__ import annotations
@@ -42,31 +41,45 @@ def per_row(module: torch.nn.Module) -> Iterator[Any]:
                 parameter.grad = None
 
 
-def micro_rows(n_parameters: int, copies: int, where: torch.device) -> int:
-    """Rows of a micro-batch, at least 1."""
+def micro_rows(n_parameters: int, copies: int, where: torch.device, *, expected: float, chance: float) -> int:
+    """Rows of every micro-batch, for Poisson batches of `expected` rows in which each row has this `chance`: public numbers alone.
+
+    A batch two deviations larger than expected takes the fewest micro-batches that fit in memory, of equal size, in eights.
+    """
     on_cpu = where.type == "cpu"
     by_gradients = (FLOATS if on_cpu else FLOATS_DEVICE) // max(n_parameters * copies, 1)
-    return max(1, min(by_gradients, (MOST_ROWS if on_cpu else MOST_ROWS_DEVICE) // copies))
+    most = max(1, min(by_gradients, (MOST_ROWS if on_cpu else MOST_ROWS_DEVICE) // copies))
+    batch = expected + 2 * math.sqrt(expected * (1 - chance))
+    eights = math.ceil(batch / math.ceil(batch / most) / 8)
+    return min(8 * eights, most // 8 * 8 or most)
 
 
-def clipped_gradient_sum(
-    wrapped: Any, parameters: list[torch.nn.Parameter], images: torch.Tensor, labels: torch.Tensor, *, copies: int, clip: float
-) -> torch.Tensor:
-    """(p,) float64 Σ_i clip(mean over copies of the gradient of example i), all parameters as one vector.
+def of_rows(
+    wrapped: Any, parameters: list[torch.nn.Parameter], images: torch.Tensor, labels: torch.Tensor, *, copies: int
+) -> list[torch.Tensor]:
+    """The gradients of n examples, each the mean over its copies: for every parameter (n, its numbers) float32.
 
-    images: (n · copies, c, h, w), an example's copies side by side; labels: (n,) int64. An example whose gradient is not finite adds 0.
+    images: (n · copies, c, h, w), an example's copies side by side; labels: (n,) int64.
     Nothing of a call that raises, for want of memory say, is left for the next.
     """
     try:
         logits = wrapped(images)
         loss = torch.nn.functional.cross_entropy(logits, labels.repeat_interleave(copies), reduction="sum") / copies
         torch.autograd.backward(loss)
-        rows = [_summed_copies(parameter, copies) for parameter in parameters]
+        return [_summed_copies(parameter, copies) for parameter in parameters]
     except BaseException:
         _forget(wrapped, parameters)
         raise
+
+
+def factors_of(rows: list[torch.Tensor], clip: float) -> torch.Tensor:
+    """(n,) float64: what clips each example's gradient, all parameters together; 0 where it is not finite."""
     squares = torch.stack([row.square().sum(1, dtype=torch.float64) for row in rows]).sum(0)
-    factors = clip_factors(squares[None], torch.tensor([clip], dtype=torch.float64, device=squares.device))[0]
+    return clip_factors(squares[None], torch.tensor([clip], dtype=torch.float64, device=squares.device))[0]
+
+
+def clipped_sum(rows: list[torch.Tensor], factors: torch.Tensor) -> torch.Tensor:
+    """(p,) float64 Σ_i factor_i · gradient_i, all parameters as one vector; an example with factor 0 adds 0, whatever its gradient."""
     counted = factors > 0
     return torch.cat([factors @ torch.where(counted[:, None], row, 0.0).double() for row in rows])
 

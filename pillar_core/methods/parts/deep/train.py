@@ -1,8 +1,12 @@
 """Training of networks: a public phase with Adam, and a private phase whose every step passes the ledger.
 
 Guarantee: per private step one Gaussian release of a sum of row-wise vectors clipped to l2_clip_norm, on a Poisson sample at
-q = batch_size / n_private; the divisor is q · n_private. The network looks at rows one by one, a row's augmentation depends on
-the row's number and the step alone, and momentum and averaging are post-processing. Exact composition by the accountant.
+q = batch_size / n_private; the divisor is q · n_private. A row's augmentation depends on the row's number and the step alone, and
+momentum and averaging are post-processing. Exact composition by the accountant.
+
+That a row adds one vector assumes that others do not change it. Kernels choose how they add by the shape of what they get, and beside
+one row more a gradient was turned by half its clip norm. So every micro-batch has one shape, blank images fill it up, and neither its
+size nor the number of threads hangs on private rows; one row goes at a time where a trial on random images finds other bits.
 """
 
 from __future__ import annotations
@@ -12,6 +16,8 @@ import dataclasses
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
+
 from pillar_core.arrays import Array
 from pillar_core.deferred import torch
 from pillar_core.engine import HeadPlan
@@ -20,8 +26,12 @@ from pillar_core.mechanisms import GaussianMechanism, sampled
 from pillar_core.methods.parts.deep import gradients
 from pillar_core.methods.parts.deep.networks import learning
 from pillar_core.methods.parts.deep.pixels import Input, moved, moves
-from pillar_core.rng import Streams
+from pillar_core.rng import Streams, stream
 from pillar_core.threads import threads_for
+
+ONE_AT_A_TIME = "Rows go through the network one at a time, which is slow: together they would change each other's last bits here."
+TURNS = 4
+"""How often the images of the trial change places; a kernel that rounds otherwise at the end of a batch does so for some images only."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -98,14 +108,23 @@ def private_phase(module: torch.nn.Module, rows: PixelRows, phase: PrivatePhase,
     sampling = streams.secret("sampling")
     state = torch.nn.utils.parameters_to_vector(parameters).detach().clone()
     velocity, average = torch.zeros_like(state), state.clone()
-    size = MicroBatch(gradients.micro_rows(len(state), max(phase.copies, 1), where))
     probability = plan.sampling_probability
-    with _repeatable(module, int(probability * len(rows.y))), gradients.per_row(module) as wrapped:
+    expected = probability * plan.n_private
+    with _repeatable(module, int(expected)), gradients.per_row(module) as wrapped:
+        micro = MicroBatches(wrapped, parameters, rows.taken, phase)
+        most = gradients.micro_rows(len(state), max(phase.copies, 1), where, expected=expected, chance=probability)
+        torch.nn.utils.vector_to_parameters(torch.cat([_drawn(parameter) for parameter in parameters]), parameters)
+        size, notes = micro.steady_size(most, rows.x.shape[1])
+        torch.nn.utils.vector_to_parameters(state, parameters)
         for step in range(plan.steps):
             moving = streams.public(f"augmentation/{step}")
-            drawn = moves(moving, int(rows.numbers.max(initial=-1)) + 1, phase.copies) if phase.copies else None
+            drawn = moves(moving, int(rows.numbers.max(initial=-1)) + 1, phase.copies)
             with sampled(probability, len(rows.y), sampling, [ledger]) as indices:
-                total = _batch_sum(wrapped, parameters, rows, indices, drawn, phase, size)
+                total = torch.zeros_like(state, dtype=torch.float64)
+                for start in range(0, len(indices), size):
+                    picked = indices[start : start + size]
+                    numbers = rows.numbers[picked]
+                    total += gradients.clipped_sum(*micro.gradients(rows.x[numbers], rows.y[picked], drawn[numbers], size))
                 released = mechanism.release(total).float()
             velocity = plan.momentum * velocity + released / (probability * plan.n_private)
             state = state - plan.learning_rate * velocity
@@ -114,58 +133,74 @@ def private_phase(module: torch.nn.Module, rows: PixelRows, phase: PrivatePhase,
             average = decay * average + (1 - decay) * state
     if phase.ema_decay:
         torch.nn.utils.vector_to_parameters(average, parameters)
-    return size.notes
+    return notes
 
 
-@dataclasses.dataclass
-class MicroBatch:
-    """Rows that go through the network at a time; halved, and said so, when a GPU runs out of memory."""
+@dataclasses.dataclass(frozen=True)
+class MicroBatches:
+    """Rows that go through a network wrapped by `gradients.per_row`, always as many at a time."""
 
-    rows: int
-    notes: tuple[str, ...] = ()
+    wrapped: Any
+    parameters: list[torch.nn.Parameter]
+    taken: Input
+    phase: PrivatePhase
 
-    def halve(self) -> None:
-        """Half the rows from here on."""
-        self.rows //= 2
-        self.notes = (f"The GPU ran out of memory: {self.rows} rows at a time instead (the result is the same up to rounding).",)
+    def gradients(self, x: Array, y: Array, drawn: Array, size: int) -> tuple[list[torch.Tensor], torch.Tensor]:
+        """`size` rows' gradients and clip factors: of rows x (n, h·w·c) float32 with labels y, then of blank images, whose factors are 0.
+
+        drawn: (n, copies, 3), how the rows are moved; nothing is where there are no copies.
+        """
+        n, where = len(y), self.parameters[0].device
+        pixels, labels, moving = (
+            torch.from_numpy(np.concatenate([part, np.zeros((size - n, *part.shape[1:]), part.dtype)])).to(where) for part in (x, y, drawn)
+        )
+        images = self.taken.images(pixels)
+        if self.phase.copies:
+            images = moved(images, moving, mirror=self.phase.mirror)
+        copies = max(self.phase.copies, 1)
+        rows = gradients.of_rows(self.wrapped, self.parameters, self.taken.ready(images), labels, copies=copies)
+        factors = gradients.factors_of(rows, self.phase.plan.l2_clip_norm)
+        factors[n:] = 0
+        return rows, factors
+
+    def steady_size(self, most: int, width: int) -> tuple[int, tuple[str, ...]]:
+        """(rows at a time, notes): `most`, halved as often as memory runs out; 1 where the bits of a row's gradient hang on its place.
+
+        Decided on random images before a private row is read: a size that changed later would change the bits of rows.
+        """
+        size, notes = most, tuple[str, ...]()
+        while size > 1:
+            try:
+                if self._is_steady(size, width):
+                    return size, notes
+                return 1, (*notes, ONE_AT_A_TIME)
+            except torch.OutOfMemoryError:
+                size //= 2
+                torch.cuda.empty_cache()
+                notes = (f"The GPU ran out of memory: {size} rows at a time instead (the result is the same up to rounding).",)
+        return 1, notes
+
+    def _is_steady(self, size: int, width: int) -> bool:
+        """Whether random images have the same gradients and clip factors, bit for bit, in other places and beside another image."""
+        generator = stream(0, "places of a micro-batch")
+        pixels, drawn = generator.random((size, width), dtype=np.float32), moves(generator, size, self.phase.copies)
+        labels, first = np.zeros(size, dtype=np.int64), None
+        for order in (np.arange(size), *(generator.permutation(size) for _ in range(TURNS))):
+            rows, factors = self.gradients(pixels[order], labels, drawn[order], size)
+            parts, places = [*rows, factors], torch.from_numpy(np.argsort(order)[1:]).to(factors.device)
+            first = first or [part[1:] for part in parts]
+            if not all(bool((part[places] == before).all()) for part, before in zip(parts, first, strict=True)):
+                return False
+            pixels[0] = generator.random(width)
+        return True
 
 
-def _batch_sum(
-    wrapped: Any,
-    parameters: list[torch.nn.Parameter],
-    rows: PixelRows,
-    indices: Array,
-    drawn: Array | None,
-    phase: PrivatePhase,
-    size: MicroBatch,
-) -> torch.Tensor:
-    """(p,) float64 Σ clip(g_i) over the batch, micro-batch by micro-batch."""
-    where = parameters[0].device
-    total = torch.zeros(sum(parameter.numel() for parameter in parameters), dtype=torch.float64, device=where)
-    start = 0
-    while start < len(indices):
-        picked = indices[start : start + size.rows]
-        try:
-            total += _micro_sum(wrapped, parameters, rows, picked, drawn, phase)
-        except torch.OutOfMemoryError:
-            if size.rows == 1:
-                raise
-            size.halve()
-            torch.cuda.empty_cache()
-        else:
-            start += len(picked)
-    return total
-
-
-def _micro_sum(
-    wrapped: Any, parameters: list[torch.nn.Parameter], rows: PixelRows, picked: Array, drawn: Array | None, phase: PrivatePhase
-) -> torch.Tensor:
-    where = parameters[0].device
-    images, labels = rows.images(picked, where), torch.from_numpy(rows.y[picked]).to(where)
-    if drawn is not None:
-        images = moved(images, torch.from_numpy(drawn[rows.numbers[picked]]).to(where), mirror=phase.mirror)
-    copies, clip = max(phase.copies, 1), phase.plan.l2_clip_norm
-    return gradients.clipped_gradient_sum(wrapped, parameters, rows.taken.ready(images), labels, copies=copies, clip=clip)
+def _drawn(parameter: torch.nn.Parameter) -> torch.Tensor:
+    """A parameter's numbers; small normals in place of zeros alone, through which no gradient would pass."""
+    numbers = parameter.detach().flatten().clone()
+    if not bool(numbers.any()):
+        numbers += 0.05 * torch.from_numpy(stream(0, "drawn for zeros").standard_normal(len(numbers))).to(numbers)
+    return numbers
 
 
 @contextlib.contextmanager

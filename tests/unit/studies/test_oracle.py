@@ -1,34 +1,33 @@
-"""The bench of learners: the oracle reaches what lies outside of its first grid and is judged under new noise; means and margins."""
+"""Learners against the oracle, which reaches what lies outside of its first grid and is judged under new noise; means and margins."""
 
 from __future__ import annotations
 
 import math
 
+import oracle
 import pandas as pd
 import pytest
 
 import pillar_core as pc
 from contract.cases import small_split
-from pillar_core.__main__ import main
-from pillar_core.studies import benchmark
 
 
 def test_a_candidate_gathers_the_noise_that_it_names():
     """T steps of size η with noise σ·clip in a sum over N rows, σ = √T/μ, add up to η·√T·σ·clip/N in a weight."""
-    mu, n, one = 0.05, 2000, benchmark.Candidate(40, 20, 0.5, 0.4, False)
+    mu, n, one = 0.05, 2000, oracle.Candidate(40, 20, 0.5, 0.4, False)
     settings = one.settings(mu, n)
     assert settings["learning_rate"] * math.sqrt(20) * (math.sqrt(20) / mu) * 0.4 / n == pytest.approx(0.5)
     assert settings.keys() == {"k", "steps", "l2_clip_norm", "standardise", "learning_rate"}
 
 
 def test_neighbours_keep_to_the_rank_and_the_steps():
-    for one in (benchmark.Candidate(7, 1, 0.25, 0.2, True), benchmark.Candidate(50, 80, 1.0, 1.0, False)):
+    for one in (oracle.Candidate(7, 1, 0.25, 0.2, True), oracle.Candidate(50, 80, 1.0, 1.0, False)):
         for other in one.neighbours(60):
             assert 5 <= other.k <= 60
             assert 1 <= other.steps <= 100
-            assert other.l2_clip_norm in benchmark.CLIPS
+            assert other.l2_clip_norm in oracle.CLIPS
             assert sum(getattr(one, name) != getattr(other, name) for name in one.__dataclass_fields__) <= 1
-    assert {other.k for other in benchmark.Candidate(50, 80, 1.0, 1.0, False).neighbours(60)} == {60, 25, 50}
+    assert {other.k for other in oracle.Candidate(50, 80, 1.0, 1.0, False).neighbours(60)} == {60, 25, 50}
 
 
 def test_the_oracle_climbs_out_of_its_grid_and_is_reported_under_new_noise(monkeypatch):
@@ -42,9 +41,9 @@ def test_the_oracle_climbs_out_of_its_grid_and_is_reported_under_new_noise(monke
         ]
         return [one + seed / 1e6 for one in value]
 
-    monkeypatch.setattr(benchmark, "_accuracies", accuracies)
-    monkeypatch.setattr(benchmark, "_rank", lambda rows: 1000)
-    best, values = benchmark.picked({0: None, 1: None}, 0.1)
+    monkeypatch.setattr(oracle, "_accuracies", accuracies)
+    monkeypatch.setattr(oracle, "_rank", lambda rows: 1000)
+    best, values = oracle.picked({0: None, 1: None}, 0.1)
     assert (best.k, best.steps, best.noise, best.l2_clip_norm) == (640, 80, 0.125, 0.2)
     assert values == pytest.approx([2000e-6, 2001e-6]), "the last choice is made and reported on noise of its own"
     assert seen[-4:] == [1000, 1001, 2000, 2001]
@@ -53,7 +52,7 @@ def test_the_oracle_climbs_out_of_its_grid_and_is_reported_under_new_noise(monke
 
 def test_the_oracle_is_not_below_the_rules_that_it_could_have_picked():
     rows = {seed: small_split(n=300, seed=seed) for seed in (0, 1)}
-    _, values = benchmark.picked(rows, 0.3, rounds=1)
+    _, values = oracle.picked(rows, 0.3, rounds=1)
     plain = [pc.run("pillar", part, epsilon=0.3, seed=seed).accuracy for seed, part in rows.items()]
     assert sum(values) >= sum(plain)
 
@@ -68,18 +67,18 @@ def test_margins_are_paired_by_seed():
             for seed in range(3)
         ]
     )
-    [line] = benchmark.margins(runs, "ours").to_dict("records")
+    [line] = oracle.margins(runs, "ours").to_dict("records")
     assert line == {"above": "theirs", "mean": "0.5 ± 0.0", "cells": 4, "worst": "-1.0 (two, ε = 0.1)", "cells ahead": 2}
-    table = benchmark.means(runs)
+    table = oracle.means(runs)
     assert list(table.columns) == ["set", "learner", 0.1, 1.0]
     assert table.loc[(table["set"] == "two") & (table["learner"] == "ours"), 1.0].item().startswith("41.0 ± ")
 
 
-def test_the_command_prints_means_and_margins(capsys, tmp_path):
-    asked = ["--sets", "breast_cancer", "--epsilon", "1", "--seeds", "2", "--no-oracle", "--output", str(tmp_path / "runs.csv")]
+def test_it_prints_means_and_margins(capsys, monkeypatch):
+    asked = ["--sets", "breast_cancer", "--epsilon", "1", "--seeds", "2", "--no-oracle"]
     learners = ["--learner", "pillar_kalman", "--learner", "pillar:l2_clip_norm=0.4,standardise=false"]
-    assert main(["bench", "learners", *asked, *learners]) == 0
+    monkeypatch.setattr("sys.argv", ["oracle.py", *asked, *learners])
+    oracle.main()
     printed = capsys.readouterr().out
     assert "pillar:l2_clip_norm=0.4,standardise=false" in printed
     assert "worst" in printed
-    assert len(pd.read_csv(tmp_path / "runs.csv")) == 4

@@ -1,4 +1,4 @@
-"""Learners with the settings of their own rules against PILLAR with every setting picked on test rows, on real features.
+"""Learners by their own rules against PILLAR with every setting picked on test rows: `PYTHONPATH=. python benchmarks/oracle.py`.
 
 The oracle looks at test accuracy, which nobody may: it says what tuning could give at most. It starts from a coarse grid and goes on
 to the neighbours of its best (factors of two in k up to the rank, steps up to 100, step size; clip norms; raw or standardised rows)
@@ -6,9 +6,13 @@ until they are no better, so that picks are interior. The best are then re-run o
 which the last one is picked and reported: what luck is left favours the oracle.
 """
 
+from __future__ import annotations
+
+import argparse
 import dataclasses
 import itertools
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,8 +20,12 @@ import pandas as pd
 
 from pillar_core import metrics
 from pillar_core.accounting import mu_of
+from pillar_core.commands.options import method_settings, printer
+from pillar_core.data.cards import default_backbone
+from pillar_core.methods import METHODS
 from pillar_core.runs import run
-from pillar_core.runs.splitting import split
+from pillar_core.runs.loading import load_features
+from pillar_core.runs.splitting import named_features, split
 from pillar_core.types import FeatureSet, Progress, SemiPrivateSplit
 
 SETS = ("fashion_mnist", "pneumonia_mnist", "mnist", "digits", "breast_cancer")
@@ -29,6 +37,44 @@ CLIPS = (0.2, 0.4, 1.0)
 FINALISTS, LAST = 12, 6
 NEW_NOISE = 1000
 """Added to a seed for noise that no earlier choice has seen; the split stays that of the seed."""
+
+
+def main() -> None:
+    """Prints means with 95 % intervals, and what the first learner is above the others."""
+    options = _options()
+    sets = {name: named_features(name, default_backbone(name)) for name in filter(None, options.sets.split(","))}
+    if options.features is not None:
+        sets |= {f"{path.stem}.npz": load_features(path) for path in sorted(options.features.glob("*.npz"))}
+    learners = {title: _learner(title) for title in options.learner or LEARNERS}
+    runs = table(
+        sets,
+        epsilons=[float(text) for text in options.epsilon.split(",")],
+        seeds=range(options.first_seed, options.first_seed + options.seeds),
+        learners=learners,
+        oracle=not options.no_oracle,
+        public={"public_per_class": options.public_per_class} if options.public_per_class else None,
+        progress=printer(unit="cells"),
+    )
+    print(means(runs).to_string(index=False))
+    print(margins(runs, next(iter(learners))).to_string(index=False))
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--sets", default=",".join(SETS), help="comma-separated registered sets ('' for none)")
+    parser.add_argument("--features", type=Path, help="a folder of npz feature files, which join the sets")
+    parser.add_argument("--learner", action="append", help="NAME or NAME:SETTING=VALUE,…; the first is held against the others")
+    parser.add_argument("--epsilon", default="0.1,0.3,1,3", help="comma-separated budgets, δ = 1e-5, add or remove one")
+    parser.add_argument("--seeds", type=int, default=5, help="runs a cell; seed s sets split and noise")
+    parser.add_argument("--first-seed", type=int, default=0)
+    parser.add_argument("--public-per-class", type=int, help="public rows a class (default: a tenth of the train rows)")
+    parser.add_argument("--no-oracle", action="store_true", help="leave out PILLAR picked on test rows, which takes most of the time")
+    return parser.parse_args()
+
+
+def _learner(text: str) -> tuple[str, dict[str, Any]]:
+    name, _, settings = text.partition(":")
+    return METHODS[name].name, method_settings(name, [part for part in settings.split(",") if part])
 
 
 @dataclasses.dataclass(frozen=True)
@@ -47,7 +93,7 @@ class Candidate:
         own = {name: getattr(self, name) for name in ("k", "steps", "l2_clip_norm", "standardise")}
         return own | {"learning_rate": rate}
 
-    def neighbours(self, rank: int) -> "list[Candidate]":
+    def neighbours(self, rank: int) -> list[Candidate]:
         """One setting moved, by a factor of two where it is a size."""
         clip = CLIPS.index(self.l2_clip_norm)
         moves: list[dict[str, Any]] = [{"noise": self.noise * 2}, {"noise": self.noise / 2}, {"standardise": not self.standardise}]
@@ -162,3 +208,7 @@ def _rank(rows: SemiPrivateSplit) -> int:
 def _words(values: pd.Series) -> str:
     mean, low, _ = metrics.interval([100 * value for value in values])
     return f"{mean:.1f} ± {mean - low:.1f}"
+
+
+if __name__ == "__main__":
+    main()

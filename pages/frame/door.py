@@ -1,0 +1,168 @@
+"""Who gets in: an ASGI wrapper that asks every request and websocket by `mode`, before Streamlit sees it."""
+
+import hashlib
+import hmac
+import os
+import sys
+from collections.abc import Iterator
+from http.cookies import CookieError, SimpleCookie
+from ipaddress import IPv6Address, ip_address
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qsl, quote, urlencode, urlsplit
+
+import streamlit as st
+from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
+from streamlit.proto.BackMsg_pb2 import BackMsg
+
+from pillar_core import mode
+from pillar_core.errors import SettingError
+
+_PROXIED = ("forwarded", "x-forwarded-", "x-real-ip", "via", "cf-")
+_MESSAGES = ("rerun_script", "stop_script", "file_urls_request", "app_heartbeat", "deferred_file", "dataframe_chunk")
+"""What a visitor's browser may send; the rest of Streamlit's messages name files of a checkout, and write beside the app."""
+_FOLDER = str(Path(__file__).resolve().parents[2]).encode()
+_WAY = "Set PILLAR_TOKEN for the server, and open the address with ?token=... that it then prints."
+
+
+def check() -> None:
+    """Ends a server that the mode does not allow, and prints the address with its token where it has one."""
+    address = st.get_option("server.address")
+    try:
+        mode.check_server(address)
+    except SettingError as error:
+        sys.stderr.write(f"PILLAR explorer: {error}\n")
+        raise SystemExit(2) from error
+    if token := os.environ.get(mode.TOKEN):
+        name = "localhost" if address in ("0.0.0.0", "::") else address
+        sys.stdout.write(f"\n  PILLAR explorer: http://{name}:{st.get_option('server.port')}/?token={quote(token, safe='')}\n")
+
+
+class Door:
+    """Around the server's answers: refuses whom the mode does not let in, and no page of another origin frames the app."""
+
+    def __init__(self, app: Any) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        """Answers as the app does, or says why not. The health check is for everybody."""
+        kind, is_demo = scope["type"], mode.is_demo()
+
+        async def answer(message: dict[str, Any]) -> None:
+            if message["type"] == "http.response.start":
+                message["headers"] = [*message["headers"], (b"content-security-policy", b"frame-ancestors 'self'")]
+            if is_demo and message.get("bytes"):  # Streamlit tells every browser where on the disk the app lies
+                message["bytes"] = message["bytes"].replace(_FOLDER, b"-" * len(_FOLDER))
+            await send(message)
+
+        async def ask() -> Any:
+            message = await receive()
+            while is_demo and message["type"] == "websocket.receive" and not _is_for_visitors(message.get("bytes") or b""):
+                message = await receive()
+            return message
+
+        if kind in ("http", "websocket") and not scope["path"].endswith("/_stcore/health"):
+            headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]}
+            if (cookie := _new_cookie(scope)) is not None:
+                rest = [(name, value) for name, value in parse_qsl(scope["query_string"].decode("latin-1")) if name != "token"]
+                await _respond(send, 303, b"", (b"location", f"?{urlencode(rest)}".encode()), (b"set-cookie", cookie))
+                return
+            if refusal := _refusal(scope, headers):
+                if kind == "websocket":
+                    await send({"type": "websocket.close", "code": 1008})
+                else:
+                    await _respond(send, 403, f"{refusal}\n".encode())
+                return
+        await self._app(scope, ask, answer)
+
+
+async def _respond(send: Any, status: int, body: bytes, *headers: tuple[bytes, bytes]) -> None:
+    shape = [(b"content-type", b"text/plain; charset=utf-8"), (b"content-length", str(len(body)).encode()), *headers]
+    await send({"type": "http.response.start", "status": status, "headers": shape})
+    await send({"type": "http.response.body", "body": body})
+
+
+def _refusal(scope: Any, headers: dict[str, str]) -> str:
+    """Why this request is not let in, "" where it is."""
+    host, origin = headers.get("host", ""), headers.get("origin")
+    if origin is not None and urlsplit(origin).netloc != host and origin not in st.get_option("server.corsAllowedOrigins"):
+        return "Pages of another origin do not reach this app."
+    if os.environ.get(mode.TOKEN):
+        return "" if _has_cookie(headers.get("cookie", "")) else "Open the address with ?token=... that the server printed at its start."
+    if mode.is_demo():
+        return ""
+    if urlsplit(f"//{host}").hostname not in mode.LOOPBACK or any(name.startswith(_PROXIED) for name in headers):
+        return f"This app is for one person at its own machine, asked for as localhost and through no proxy. {_WAY}"
+    if _account(scope["client"], scope["server"]) not in (0, os.getuid()):
+        return f"This app belongs to another account of this machine. {_WAY}"
+    return ""
+
+
+def _account(client: Any, server: Any) -> int | None:
+    """The account behind a connection over the loopback, by what the kernel says of its other end; None where it names none.
+
+    Where the kernel keeps no such list, as on macOS, it is one's own.
+    """
+    if client is None or not ip_address(client[0]).is_loopback:
+        return None
+    ends = (_plain(client[0]), client[1]), (_plain(server[0]), server[1])
+    lists = [path for path in (Path("/proc/net/tcp"), Path("/proc/net/tcp6")) if path.exists()]
+    return next(_accounts(lists, ends), None) if lists else os.getuid()
+
+
+def _accounts(lists: list[Path], ends: Any) -> Iterator[int]:
+    for path in lists:
+        for line in path.read_text(encoding="ascii").splitlines()[1:]:
+            _, local, remote, *_, account, _, inode = line.split()[:10]
+            if inode != "0" and (_end(local), _end(remote)) == ends:  # of a closed socket the kernel calls root the owner
+                yield int(account)
+
+
+def _end(written: str) -> tuple[str, int]:
+    """Address and port as /proc/net/tcp writes them: words of 32 bits in the machine's order."""
+    address, port = written.split(":")
+    words = (int(address[start : start + 8], 16).to_bytes(4, sys.byteorder) for start in range(0, len(address), 8))
+    return _plain(b"".join(words)), int(port, 16)
+
+
+def _plain(address: str | bytes) -> str:
+    parsed = ip_address(address)
+    return str((parsed.ipv4_mapped if isinstance(parsed, IPv6Address) else None) or parsed)
+
+
+def _digest(prefix: str) -> str:
+    return hashlib.sha256(f"{prefix} {os.environ.get(mode.TOKEN)}".encode()).hexdigest()
+
+
+def _cookie() -> tuple[str, str]:
+    """The cookie's name, which differs by token because cookies know no ports, and what it holds."""
+    return f"pillar_{_digest('name')[:8]}", _digest("value")
+
+
+def _has_cookie(written: str) -> bool:
+    name, value = _cookie()
+    try:
+        cookies = SimpleCookie(written)
+    except CookieError:
+        return False
+    return name in cookies and hmac.compare_digest(cookies[name].value.encode(), value.encode())
+
+
+def _new_cookie(scope: Any) -> bytes | None:
+    """The cookie for a request that brings the token, None for every other."""
+    token = os.environ.get(mode.TOKEN)
+    brought = dict(parse_qsl(scope.get("query_string", b"").decode("latin-1"))).get("token", "")
+    if not token or scope["type"] != "http" or not hmac.compare_digest(brought.encode(), token.encode()):
+        return None
+    name, value = _cookie()
+    secure = "; Secure" if scope.get("scheme") == "https" else ""
+    return f"{name}={value}; Path=/; Max-Age=34560000; HttpOnly; SameSite=Lax{secure}".encode()
+
+
+def _is_for_visitors(frame: bytes) -> bool:
+    try:
+        message = BackMsg.FromString(frame)
+    except DecodeError:
+        return True  # Streamlit ends the connection
+    kind = message.WhichOneof("type")
+    return (message.backend_operation_request.WhichOneof("payload") if kind == "backend_operation_request" else kind) in _MESSAGES

@@ -1,0 +1,54 @@
+"""What all evidence on one run says, in one sentence: the claim, what audits certified of it so far, and the best attack tried."""
+
+import tomllib
+from pathlib import Path
+
+import pandas as pd
+
+from pillar_core.numerics import upwards
+from pillar_core.studies.evidence.attacks import CanaryAudit
+from pillar_core.studies.evidence.one_run import OneRunAudit
+
+FALSE_ALARMS = 0.01
+_WORDS: dict[str, str] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+
+
+def without_claim() -> str:
+    """Of a run at ε = ∞."""
+    return _WORDS["no_claim"]
+
+
+def without_audit(claimed: float, reason: str) -> str:
+    """Of a learner that no audit here can test."""
+    return _WORDS["not_audited"].format(claimed=upwards(claimed, 3), reason=f"{reason[:1].upper()}{reason[1:]}")
+
+
+def sentence(one: OneRunAudit, many: CanaryAudit | None, rates: pd.DataFrame) -> str:
+    """Whether the claim is refuted. One training with canaries misses most faults, so without trials nothing is cleared.
+
+    many: trials, where they ran. rates: of the attacks tried, as `attacks.rates_under`.
+    """
+    least, by = max(one.certified), _WORDS["one_training"].format(canaries=one.canaries)
+    if many is not None and many.certified_epsilon > least:
+        least, by = many.certified_epsilon, _WORDS["many_trainings"].format(trainings=2 * many.finding.counts.trials)
+    shares = {name: f"{100 * value / one.claimed_epsilon:.0f}" for name, value in (("share", least), ("ideal", max(one.expected)))}
+    certified = _WORDS["certified" if least >= 0.01 * one.claimed_epsilon else "nothing"]
+    is_refuted = one.is_rejected or (many is not None and many.is_rejected)
+    return _WORDS["refuted" if is_refuted else "untried" if many is None else "holds"].format(
+        claimed=upwards(one.claimed_epsilon, 3),
+        certified=certified.format(trainings=by, least=f"{least:.2g}", **shares),
+        attack=attack(rates),
+    )
+
+
+def attack(rates: pd.DataFrame) -> str:
+    """What the best attack found at 1 % false alarms, with its interval, beside the most that the guarantee allows there, rounded up."""
+    best = rates[rates["false_positive_rate"] == FALSE_ALARMS].sort_values("true_positive_rate").tail(1)
+    if best.empty:
+        return ""
+    found, low, high, allowed, most = (
+        float(best[name].iloc[0]) for name in ("true_positive_rate", "low", "high", "allowed", "allowed_high")
+    )
+    tail = "" if found <= allowed else _WORDS["by_chance" if low <= most else "beyond_chance"]
+    said = {name: f"{100 * value:.1f}" for name, value in (("found", found), ("low", low), ("high", high))}
+    return _WORDS["attack"].format(allowed=upwards(100 * allowed, 2), tail=tail, **said)

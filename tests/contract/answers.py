@@ -1,0 +1,168 @@
+"""What private rows answer beside one training, each as a function of the rows: (ε promised, by relation)."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import functools
+import re
+from collections.abc import Callable, Iterator
+from typing import Any
+from unittest.mock import patch
+
+import numpy as np
+
+import pillar_core as pc
+from contract.checks import Lines
+from contract.tapes import Recorder
+from pillar_core import rng
+from pillar_core.ledger import Call, Ledger
+from pillar_core.screening import class_signal
+from pillar_core.studies import paying
+from pillar_core.studies.advice import paid
+from pillar_core.studies.tuning import selection
+from pillar_core.types import Dataset, FeatureSet, NeighboringRelation, RunSpec
+
+N, D, CLASSES, EPSILON = 300, 12, 3, 1.0
+ADDED, REPLACED = NeighboringRelation
+GRID = ({"learning_rate": 1.0}, {"learning_rate": 2.0})
+Promise = dict[NeighboringRelation, float]
+Ask = Callable[[FeatureSet, str, int | None], Promise]
+
+
+def rows(n: int, *, seed: int, shift: float = 0.0) -> FeatureSet:
+    """Three clusters, the same in all sets."""
+    y = np.arange(n) % CLASSES
+    means = 2.0 * rng.stream(0, "means of answers").standard_normal((CLASSES, D))
+    x = means[y] + rng.stream(seed, "rows of answers").standard_normal((n, D)) + shift
+    return FeatureSet(x.astype(np.float32), y, None, None, tuple("abc"), name=f"rows {seed}")
+
+
+PRIVATE, PUBLIC = rows(N, seed=0), rows(200, seed=1)
+CANDIDATES = {"own": PUBLIC, "near": rows(200, seed=2, shift=0.1), "far": rows(200, seed=3, shift=-0.1)}
+
+
+def without_labels(one: FeatureSet) -> FeatureSet:
+    return dataclasses.replace(one, y_train=None, classes=())
+
+
+def in_words(guarantee: str) -> Promise:
+    added, replaced = re.findall(r"ε ≤ (\S+) ", guarantee)
+    return {ADDED: float(added), REPLACED: float(replaced)}
+
+
+def trimmed(private: FeatureSet, relation: str, seed: int | None) -> Promise:
+    return in_words(pc.screening.trim(private, PUBLIC, share=0.5, epsilon=EPSILON, relation=relation, seed=seed).guarantee)
+
+
+def ranked_by_class_signal(private: FeatureSet, relation: str, seed: int | None) -> Promise:
+    table = class_signal.ranking(private, CANDIDATES, epsilon=EPSILON, seed=seed, n_private=N)
+    return in_words(table.attrs["guarantee"])
+
+
+def ranked_by_gradients(private: FeatureSet, relation: str, seed: int | None) -> Promise:
+    """One Gaussian release of a sample, and directions by the exact sampler."""
+    images = {name: Dataset(name, rng.stream(0, name).integers(256, size=(60, 8, 8)).astype(np.uint8), None) for name in ("rows", "public")}
+    table = pc.screen(
+        images["rows"],
+        {"public": images["public"]},
+        scores=("gsd", "gsd_pure"),
+        model="linear_head",
+        k=2,
+        n_examples=20,
+        repeats=1,
+        epsilon=EPSILON,
+        seed=seed,
+    )
+    return in_words(table.attrs["guarantee"])
+
+
+def chosen(private: FeatureSet, relation: str, seed: int | None, *, candidates: dict[str, FeatureSet] | None = None) -> Promise:
+    sides = {name: pc.split(private, public=one) for name, one in (candidates or CANDIDATES).items()}
+    guarantee = paid.chosen_and_trained(sides, epsilon=EPSILON, seed=seed)[1].guarantee
+    return {guarantee.relation: guarantee.epsilon.upper}
+
+
+def paid_for(private: FeatureSet, relation: str, seed: int | None) -> Promise:
+    split = pc.split(private, public=PUBLIC)
+    found = paying.pay_for(split, target=0.5, epsilons=(0.5, 1.0, 2.0), relation=relation, seed=seed, k=4)
+    return {found.guarantee.relation: found.guarantee.epsilon.upper}
+
+
+def tuned(private: FeatureSet, relation: str, seed: int | None, *, way: str, **asked: Any) -> Promise:
+    spec = RunSpec.asked("noisy_gd", epsilon=EPSILON, relation=relation, seed=seed, steps=2)
+    guarantee = getattr(selection, way)(spec, pc.split(private, public=PUBLIC), **asked).record.guarantee
+    return {guarantee.relation: guarantee.epsilon.upper}
+
+
+ONE_RELEASE: dict[str, Ask] = {
+    "trim": trimmed,
+    "class signal": ranked_by_class_signal,
+    "paid choice": chosen,
+    "paid choice, unlabelled": functools.partial(chosen, candidates={name: without_labels(one) for name, one in CANDIDATES.items()}),
+    "pay_for": paid_for,
+}
+"""Those whose first release is their own, and hangs on the rows alone."""
+ANSWERS: dict[str, Ask] = {
+    **ONE_RELEASE,
+    "screen": ranked_by_gradients,
+    "linear_scaling": functools.partial(tuned, way="linear_scaling"),
+    "free_by_simulation": functools.partial(tuned, way="free_by_simulation", grid=GRID),
+}
+TUNE: Ask = functools.partial(tuned, way="tune", grid=GRID, mean_trials=2.0)
+"""Beside the others: what it promises is no composition of its trials."""
+
+
+PLAYS = ((paid, "advise"), (selection, "_simulated"))
+"""What runs learners on public rows alone (tests/unit/studies holds it)."""
+
+
+@contextlib.contextmanager
+def taped(tape: Recorder) -> Iterator[list[Ledger]]:
+    """Every ledger made meanwhile answers to this tape, but those of plays on public rows alone; all of them, in order."""
+    ledgers: list[Ledger] = []
+    made, is_play = Ledger.__init__, False
+
+    def with_tape(self: Ledger, given: Any = None) -> None:
+        made(self, given if is_play else given or tape)
+        ledgers.extend([] if is_play else [self])
+
+    def play(original: Callable[..., Any]) -> Callable[..., Any]:
+        def played(*rows: Any, **asked: Any) -> Any:
+            nonlocal is_play
+            is_play = True
+            try:
+                return original(*rows, **asked)
+            finally:
+                is_play = False
+
+        return played
+
+    with contextlib.ExitStack() as stack:
+        for owner, name in PLAYS:
+            stack.enter_context(patch.object(owner, name, play(getattr(owner, name))))
+        stack.enter_context(patch.object(Ledger, "__init__", with_tape))
+        yield ledgers
+
+
+def lines_of(ledgers: list[Ledger]) -> Lines:
+    return [line for ledger in ledgers for line in ledger.lines]
+
+
+class Enough(Exception):
+    """The first release is made."""
+
+
+class FirstRelease(Recorder):
+    """Records one release, and ends what asked for it."""
+
+    def release(self, call: Call, value: Any, draw: Callable[[], Any]) -> Any:
+        super().release(call, value, draw)
+        raise Enough
+
+
+def first_release(ask: Ask, private: FeatureSet, relation: str) -> tuple[Recorder, Lines]:
+    tape = FirstRelease()
+    with taped(tape) as ledgers, contextlib.suppress(Enough):
+        ask(private, relation, 3)
+    return tape, lines_of(ledgers)

@@ -1,0 +1,76 @@
+"""Every private answer promises what it charges, and charges what one row can move, under each relation that it accepts."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+from contract import answers
+from contract.answers import ADDED, ANSWERS, ONE_RELEASE, PRIVATE, PUBLIC, REPLACED, D, N
+from contract.checks import FURTHER_THAN_ADDED, NEAR_BOUND, charges_fit, movement
+from contract.tapes import Recorder
+from pillar_core import accounting
+from pillar_core.errors import UnsupportedError
+from pillar_core.ledger import compose
+from pillar_core.types import FeatureSet, NeighboringRelation
+
+DELTA = 1e-5
+SLACK = 1e-9
+"""Sums of 300 float64 rows of norm at most √3."""
+LOOSEST = 1.05
+"""What is promised may be above what is charged: calibrations end below their budget."""
+
+
+def test_every_promise_is_the_price_of_what_was_charged() -> None:
+    offenders = []
+    for name, ask in ANSWERS.items():
+        for relation in NeighboringRelation:
+            tape = Recorder()
+            try:
+                with answers.taped(tape) as ledgers:
+                    promised = ask(PRIVATE, str(relation), 3)
+            except UnsupportedError as refusal:
+                offenders += [] if str(relation) in str(refusal) else [f"{name} refuses {relation} without its name"]
+                continue
+            charges_fit(answers.lines_of(ledgers), tape)
+            spent = compose(*(ledger.spent for ledger in ledgers))
+            for stated, epsilon in promised.items():
+                price = accounting.epsilon(spent, delta=DELTA, relation=stated, accountant="auto")
+                is_right = price.lower <= epsilon <= LOOSEST * price.upper
+                offenders += [] if is_right else [f"{name} promises ε ≤ {epsilon:.4f} under {stated} for {price.upper:.4f}"]
+    assert not offenders
+
+
+@pytest.mark.parametrize("name", list(ONE_RELEASE))
+def test_one_row_moves_what_is_released_by_what_is_charged_at_most_and_comes_near(name: str) -> None:
+    reached = {}
+    for relation in ask_accepts(name):
+        tape, lines = answers.first_release(ONE_RELEASE[name], PRIVATE, str(relation))
+        is_replaced = relation is REPLACED
+        reached[relation] = max(
+            movement(
+                tape, lines, answers.first_release(ONE_RELEASE[name], other, str(relation))[0], is_replaced=is_replaced, slack=SLACK
+            )
+            for other in neighbours(is_replaced=is_replaced)
+        )
+    assert all(share >= (FURTHER_THAN_ADDED if relation is REPLACED else NEAR_BOUND) for relation, share in reached.items()), reached
+
+
+def ask_accepts(name: str) -> tuple[NeighboringRelation, ...]:
+    """The paid choice has no relation but one."""
+    return (ADDED,) if name.startswith("paid choice") else (ADDED, REPLACED)
+
+
+def neighbours(*, is_replaced: bool) -> Iterator[FeatureSet]:
+    """The private rows with one more, or with another first one, in each class."""
+    huge, near = np.full(D, 1e6, np.float32), PUBLIC.x_train
+    opposite = 2 * near.mean(axis=0) - PRIVATE.x_train[0]
+    for row in (-huge, 0 * huge, opposite, *(50 * near[:20])) if is_replaced else (huge, near[0]):
+        for label in range(answers.CLASSES):
+            first, labels = (PRIVATE.x_train[int(is_replaced) :], PRIVATE.y_train[int(is_replaced) :])
+            x, y = np.concatenate([row[None], first]), np.concatenate([[label], labels])
+            yield dataclasses.replace(PRIVATE, x_train=x, y_train=y)
+            assert len(x) == N + (not is_replaced)
