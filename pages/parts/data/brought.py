@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+import weakref
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -64,13 +65,8 @@ class File:
             place = st.empty()
             with place.container():
                 bar = st.progress(0.0, f"Reading {plain.text(Path(self.name).name)} …")
-                st.button(
-                    "Stop",
-                    key=f"stop-{self.key}-{as_written}",
-                    on_click=read.stop,
-                    icon=":material/stop_circle:",
-                    help="The file is not used.",
-                )
+                key, icon = f"stop-{self.key}-{as_written}", ":material/stop_circle:"
+                st.button("Stop", key=key, on_click=_stop, args=(weakref.ref(read),), icon=icon, help="The file is not used.")
             while not read.wait(BETWEEN):  # a click elsewhere draws the page anew, and waits for the same process
                 bar.progress(read.share, f"Reading {plain.text(Path(self.name).name)} …")
             place.empty()
@@ -83,6 +79,12 @@ class File:
         except PillarError as error:
             return reports.refused(error)
         return reports.described(rows, rows.notes, public_fraction)
+
+
+def _stop(read: weakref.ref[Reading]) -> None:
+    """Streamlit holds what a button is given as long as the session lasts: here no rows."""
+    if (reading := read()) is not None:
+        reading.stop()
 
 
 @memory.of_rows(max_entries=64, of_files=True)
