@@ -20,7 +20,6 @@ class Param:
     """One setting: its type, default, closed or open range, unit and help.
 
     `kind` is bool, int, float or str. `none_means` is the text for None where None is allowed (a rule fills it in).
-    `linkable` are the values that anybody may say, as in a link; the others are files of this machine (None: anybody may say any).
     `label` is what a page writes beside its widget.
     `low` and `high` are inclusive unless `low_open` / `high_open`. NaN never passes.
     """
@@ -37,7 +36,6 @@ class Param:
     log: bool = False
     choices: tuple[str, ...] = ()
     none_means: str = ""
-    linkable: tuple[str, ...] | None = None
     label: str = ""
 
     def check(self, value: Any) -> Scalar:

@@ -92,7 +92,7 @@ class Registry(Mapping[str, T]):
         self._families[prefix], self._linkable[prefix] = build, linkable
 
     def is_linkable(self, name: str) -> bool:
-        """Whether anybody may say `name`: a link, a file of settings, an imported record.
+        """Whether anybody may say `name`: a link, a file of settings.
 
         Any other name stands for a file, a program or an address: only the person at this machine says it. Builds nothing.
         """

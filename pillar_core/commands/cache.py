@@ -8,7 +8,6 @@ import pandas as pd
 from pillar_core import store
 from pillar_core.commands.options import printable
 from pillar_core.errors import StoreError
-from pillar_core.runs import imported
 
 UNITS = {"kB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 
@@ -71,10 +70,8 @@ def _export(options: argparse.Namespace) -> int:
 
 
 def _import(options: argparse.Namespace) -> int:
-    report = imported.take(options.file, trusted=options.trust, features=options.features)
+    report = store.default().import_(options.file)
     for problem in report.refused:
         print(printable(problem))
-    left = f", {report.skipped} left out (features: --trust --features)" if report.skipped else ""
-    mark = "" if options.trust else f" as “{imported.MARK}”"
-    print(f"{report.added} added{mark}, {report.present} were there{left}, {len(report.refused)} refused")
+    print(f"{report.added} added, {report.present} were there, {len(report.refused)} refused")
     return 1 if report.refused else 0

@@ -7,28 +7,22 @@ from typing import Any
 
 import pandas as pd
 
-from pillar_core.commands.options import printable, printer
+from pillar_core.commands.options import printer
 from pillar_core.data import uploads
 from pillar_core.errors import DataError, SettingError
 from pillar_core.jobs.sweep import run_through, sweep
 from pillar_core.runs.loading import load_features
 from pillar_core.runs.splitting import is_known
-from pillar_core.runs.sweep import cached, local_names, table, trials
+from pillar_core.runs.sweep import cached, table, trials
 from pillar_core.spreadsheets import without_formulas
 from pillar_core.store.codec import decode_yaml
 
 
 def command(options: argparse.Namespace) -> int:
-    """Runs it; 1 where a run was refused.
-
-    Whoever starts a command may read this machine's files anyway, so a grid may name weights, and a root of a data set; what a link
-    or a file of settings could not name is said, because the grid may be somebody else's. A program runs in no sweep.
-    """
+    """Runs it; 1 where a run was refused."""
     if options.gpu and options.scheduler is None:
         raise SettingError("--gpu chooses among workers: give --scheduler jobs, or a cluster's address, with it.")
     grids = read_grids(options.grid)
-    for name in dict.fromkeys(name for grid in grids for name in local_names(grid)):
-        print(printable(f"names a file, a program or an address of this machine: {name}"), file=sys.stderr)
     grids = [with_files(grid) for grid in grids]
     groups = [group for grid in grids for group in trials(grid)]
     known = sum(record is not None for group in groups for record in cached(group))

@@ -112,7 +112,7 @@ class DatasetCard:
         """Text that changes when its files do; "" where it needs none, or none can be looked at."""
         try:
             return places.state_of(self.home(root)) if self.needs_files else ""
-        except (RuntimeError, TypeError, ValueError):  # a root that is no path, which an imported record may name
+        except (RuntimeError, TypeError, ValueError):  # a root that is no path
             return ""
 
     def how_to_get(self, root: str | None = None) -> str:

@@ -11,8 +11,8 @@ from pillar_core import metrics, store
 from pillar_core.data import DATASETS, uploads, visitors
 from pillar_core.errors import PillarError
 from pillar_core.fingerprint import fingerprint
-from pillar_core.runs import imported, starter, sweep
-from pillar_core.runs.tables import is_record, row_of
+from pillar_core.runs import starter, sweep
+from pillar_core.runs.tables import row_of
 from pillar_core.types import RunSpec
 
 __all__ = ["AXES", "all_runs", "data_words", "estimate", "forget_refusals", "grid_of", "lines", "refusals", "versions_of"]
@@ -23,22 +23,21 @@ SECONDS_A_RUN = 1.0
 """The time of a run of a learner that never ran here."""
 BYTES_A_RUN = 2_500
 """A record on disk, rounded up."""
+OWN, OTHER_VERSION = "own", "another version"
+"""What the column `origin` says of a record; the latter where its key is none of the present code, weights and data."""
 
 
 def all_runs(*, shipped: bool = False) -> pd.DataFrame:
     """One row per record in the cache, or with `shipped` per one that came with the library: the columns of `sweep`, with `key`, `data`
     (the data set's name for people), `group` and `origin`.
 
-    Rows of equal `group` differ in the seed alone: imported records and those of another version are never in a group of one's own, and
-    the imported stay out where a record of this machine has their key. Empty without records. A browser of the app gets none on rows
-    that others brought.
+    Rows of equal `group` differ in the seed alone: records of another version are in groups of their own. Empty without records. A browser
+    of the app gets none on rows that others brought.
     """
     cache, title_of, sees = store.default(), functools.cache(data_words), functools.cache(uploads.sees)
-    own_keys = starter.keys() if shipped else cache.keys("record")
+    keys = starter.keys() if shipped else cache.keys("record")
     is_asked = _asked().__contains__ if visitors.binds() and not shipped else lambda _: True
-    others = [] if shipped else sorted(set(cache.keys(imported.KIND)) - set(own_keys))
-    found = [(imported.OWN, key) for key in own_keys] + [(imported.MARK, key) for key in others]
-    rows = [row for origin, key in found if is_asked(key) and (row := _row(str(cache.root), origin, key)) is not None]
+    rows = [row for key in keys if is_asked(key) and (row := _row(str(cache.root), key)) is not None]
     seen = [row for row in rows if sees(f"{row['dataset']} {row.get('public')} {row.get('backbone')}")]
     return pd.DataFrame([row | {"data": title_of(row["dataset"], row["data"])} for row in seen])
 
@@ -62,13 +61,14 @@ def refusals(runs: pd.DataFrame) -> pd.DataFrame:
 
 def forget_refusals(runs: pd.DataFrame) -> int:
     """How many refused runs of `runs` left the cache, so that a sweep tries them again."""
-    refused = runs.loc[runs["error_message"].notna() & (runs["origin"] == imported.OWN), "key"] if len(runs) else ()
+    refused = runs.loc[runs["error_message"].notna() & (runs["origin"] == OWN), "key"] if len(runs) else ()
     return sum(store.default().delete("record", key) for key in refused)
 
 
 def versions_of(keys: Sequence[str]) -> list[dict[str, str]]:
     """The different sets of versions that made these records, most records first; records without them are left out."""
-    recorded = [record["versions"] for key in keys if (record := _record(key)) is not None and "versions" in record]
+    stored = [store.default().get_json("record", key) for key in keys]
+    recorded = [record["versions"] for record in stored if record is not None and "versions" in record]
     counts = Counter(tuple(versions.items()) for versions in recorded)
     return [dict(items) for items, _ in counts.most_common()]
 
@@ -109,7 +109,7 @@ def estimate(grid: Mapping[str, Any], runs: pd.DataFrame) -> dict[str, float]:
     cells = sweep.cells(grid)
     cache = store.default()
     missing = [cell for cell, key in zip(cells, sweep.keys_of(cells), strict=True) if not cache.has("record", key)]
-    own_runs = runs[runs["origin"] == imported.OWN] if len(runs) else runs
+    own_runs = runs[runs["origin"] == OWN] if len(runs) else runs
     known = own_runs.groupby("method")["seconds"].mean() if "seconds" in own_runs else pd.Series(dtype=float)
     seconds = sum(float(known.get(cell.method, SECONDS_A_RUN)) for cell in missing)
     return {"cells": len(cells), "cached": len(cells) - len(missing), "seconds": seconds, "bytes": BYTES_A_RUN * len(missing)}
@@ -119,7 +119,7 @@ def grid_of(keys: Sequence[str]) -> list[dict[str, Any]]:
     """Grids for `sweep` that hold exactly these records' cells: one per setting, with its seeds."""
     grids: dict[str, dict[str, Any]] = {}
     for key in keys:
-        record = _record(key)
+        record = store.default().get_json("record", key)
         if record is not None:
             cell = record["cell"]
             grid = grids.setdefault(_group(cell), _grid(cell))
@@ -127,27 +127,21 @@ def grid_of(keys: Sequence[str]) -> list[dict[str, Any]]:
     return list(grids.values())
 
 
-def _record(key: str) -> Mapping[str, Any] | None:
-    """The record of this machine under `key`, else the imported one."""
-    record = store.default().get_json("record", key)
-    return imported.read(key) if record is None else record
-
-
 @functools.lru_cache(maxsize=50_000)
-def _row(root: str, origin: str, key: str) -> dict[str, Any] | None:
-    """One record's row, whose `data` is its features' name; a record never changes, so origin and key within a cache folder are enough."""
-    record = store.default().get_json("record", key) if origin == imported.OWN else imported.read(key)
-    if not is_record(record):
+def _row(root: str, key: str) -> dict[str, Any] | None:
+    """One record's row, whose `data` is its features' name; a record never changes, so its key within a cache folder is enough."""
+    record: Any = store.default().get_json("record", key)
+    try:
+        row, group = row_of(record), _group(record["cell"], record.get("rows"))
+    except (AttributeError, KeyError, TypeError, ValueError):  # of another version, in another form
         return None
-    if origin == imported.OWN and not _is_of_this_version(record, key):
-        origin = imported.OTHER_VERSION
-    group = _group(record["cell"], record.get("rows"))
+    origin = OWN if _is_of_this_version(record, key) else OTHER_VERSION
     return {
-        **row_of(record),
+        **row,
         "data": str(record.get("features", "")),
         "cause": record.get("cause"),
         "key": key,
-        "group": group if origin == imported.OWN else fingerprint(origin, group),
+        "group": group if origin == OWN else fingerprint(origin, group),
         "origin": origin,
     }
 

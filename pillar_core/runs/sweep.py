@@ -10,10 +10,9 @@ import pandas as pd
 
 from pillar_core import accounting, params, store
 from pillar_core.arguments import fitting
-from pillar_core.backbones import BACKBONES, revision
+from pillar_core.backbones import revision
 from pillar_core.data import DATASETS
 from pillar_core.data.cards import default_backbone
-from pillar_core.data.places import ROOT
 from pillar_core.errors import BudgetError, DataError, MissingDependencyError, SettingError, UnsupportedError
 from pillar_core.fingerprint import fingerprint
 from pillar_core.memo import Memo
@@ -110,17 +109,6 @@ def cells(grid: Mapping[str, Any]) -> list[RunSpec]:
         cell = _cell(dict(zip(axes, values, strict=True)), dataset_settings)
         by_key.setdefault(fingerprint(cell.form), cell)
     return list(by_key.values())
-
-
-def local_names(grid: Mapping[str, Any]) -> list[str]:
-    """What of a grid's values only the person at this machine may say: files and addresses among them."""
-    names = [str(name) for name in _values(grid.get("backbone")) if name is not None and not BACKBONES.is_linkable(str(name))]
-    for param in (param for method in METHODS.values() for param in params.params_of(method.settings).values()):
-        if param.linkable is not None and param.name in grid:
-            names += [str(value) for value in _values(grid[param.name]) if value not in param.linkable]
-    data = grid.get("dataset_settings")
-    names += [name for name in (ROOT.name, "download") if isinstance(data, Mapping) and name in data]
-    return list(dict.fromkeys(names))
 
 
 def cell_key(cell: RunSpec, *, rows: Mapping[str, str] | None = None) -> str:

@@ -3,7 +3,7 @@
 import dataclasses
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any, TypeGuard
+from typing import Any
 
 from pillar_core.methods import METHODS
 from pillar_core.runs.versions import made_with
@@ -120,65 +120,6 @@ def _of_rarest(recalls: Sequence[float | None]) -> float:
     known = [recalls[label] for label in rarest(len(recalls))] if recalls else []
     found = [recall for recall in known if recall is not None]
     return math.fsum(found) / len(found) if found else math.nan
-
-
-def is_record(value: object) -> TypeGuard[Mapping[str, Any]]:
-    """Whether a value out of the store has a record's parts, each of its type, and a learner that is here; others wrote some of them."""
-    return not misfit(value)
-
-
-def misfit(value: object) -> str:
-    """The first part of a record that is missing, of another type or a learner that is not here, in words; "" where all fit."""
-    wrong = _misfit(value, _ASKED)
-    if wrong or not isinstance(value, Mapping):
-        return wrong
-    if value["cell"]["method"] not in METHODS:
-        return f"there is no learner {value['cell']['method'][:80]!r} here"
-    if not all(isinstance(one, str) for one in value.get("versions", {}).values()):
-        return "versions is of another type"
-    return "" if value.get("error") is not None else _misfit(value, _FOUND)
-
-
-_Number, _Text = (int, float), (str, type(None))
-_ASKED: Mapping[str, Any] = {
-    "cell": {
-        "method": str,
-        "epsilon": (*_Number, type(None)),
-        "delta": _Number,
-        "relation": str,
-        "accountant": str,
-        "seed": (int, type(None)),
-        "preset": _Text,
-        "settings": Mapping,
-        "data": {"dataset": str, "backbone": _Text, "dataset_settings": Mapping},
-        "split": {"split_seed": int},
-    },
-    "versions?": Mapping,
-    "error?": _Text,
-    "cause?": _Text,
-    "accuracy?": (*_Number, type(None)),
-}
-_FOUND: Mapping[str, Any] = {
-    "settings": Mapping,
-    "metrics": Mapping,
-    "guarantee": {"epsilon": {"upper": _Number}, "accountant": str, "rows_per_person?": int},
-    "facts": {"n_private": int, "n_public": int},
-    "seconds": _Number,
-}
-
-
-def _misfit(value: object, shape: Any, name: str = "it") -> str:
-    """What of `value` is not of the type `shape`, or of a mapping with parts that fit; a name with "?" may be absent."""
-    if not isinstance(shape, Mapping):
-        return "" if isinstance(value, shape) else f"{name} is of another type"
-    if not isinstance(value, Mapping):
-        return f"{name} is of another type"
-    for part, inner in shape.items():
-        plain = part.rstrip("?")
-        wrong = _misfit(value[plain], inner, plain) if plain in value else "" if part.endswith("?") else f"{plain} is missing"
-        if wrong:
-            return wrong
-    return ""
 
 
 def _budget(record: Mapping[str, Any]) -> float:

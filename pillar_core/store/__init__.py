@@ -1,7 +1,7 @@
 """Content-addressed bytes on disk: atomic, checksummed, indexed. The store knows no other noun.
 
-An entry has a kind and a key (the fingerprint of what made it). "record", "imported_record" and "calibration" hold JSON,
-"arrays" npz, "blob" bytes; nothing is ever pickled. What cannot be read as written is a miss with a note, never an error and never
+An entry has a kind and a key (the fingerprint of what made it). "record" and "calibration" hold JSON, "arrays"
+npz, "blob" bytes; nothing is ever pickled. What cannot be read as written is a miss with a note, never an error and never
 wrong data. The checksum guards against damage, not against somebody who can write to the cache.
 """
 
@@ -24,11 +24,11 @@ from pillar_core.arrays import Array
 from pillar_core.errors import StoreError
 from pillar_core.store import bundle, codec, entry, upkeep
 from pillar_core.store.bundle import ImportReport
-from pillar_core.store.entry import IMPORTED, KINDS, Damaged, Entry
+from pillar_core.store.entry import KINDS, Damaged, Entry
 from pillar_core.store.index import Index
 from pillar_core.store.upkeep import PruneReport, VerifyReport
 
-__all__ = ["IMPORTED", "KINDS", "Entry", "ImportReport", "PruneReport", "Store", "VerifyReport", "default"]
+__all__ = ["KINDS", "Entry", "ImportReport", "PruneReport", "Store", "VerifyReport", "default"]
 
 T = TypeVar("T")
 
@@ -187,7 +187,7 @@ class Store:
         )
 
     def prune(self, max_bytes: int, *, with_brought: bool = True) -> PruneReport:
-        """Remove the longest unused entries until at most `max_bytes` are left: arrays, blobs, imported records, calibrations, records.
+        """Remove the longest unused entries until at most `max_bytes` are left: arrays, blobs, calibrations, records.
 
         with_brought: rows that somebody brought, which have no other copy, go, too.
 
@@ -214,29 +214,14 @@ class Store:
         except OSError as error:
             raise self._refusal(error, place=Path(path)) from error
 
-    def import_(
-        self,
-        path: Path | str,
-        *,
-        kinds: Sequence[str] = ("record",),
-        trusted: bool = False,
-        problem_of: Callable[[Any], str] = lambda value: "",
-    ) -> ImportReport:
-        """What came of each entry in a file that `export` wrote; foreign and damaged ones are refused, one by one.
-
-        Its records are kept as "imported_record", to be looked at: nothing that is asked for is answered by them. `problem_of`
-        says why a value is refused ("" where it is not). trusted: the person vouches for the file; every kind is kept as it is and
-        answers like what was made here.
+    def import_(self, path: Path | str) -> ImportReport:
+        """What came of each entry in a file that `export` wrote: it answers here like what was made here. Damaged ones are refused.
 
         Raises:
-            StoreError: not such a file at all, other kinds than records without `trusted`, more than the cache has room for
-                within its limit, or a disk that refuses.
+            StoreError: not such a file at all, or a disk that refuses.
         """
-        if not trusted and tuple(kinds) != ("record",):
-            raise StoreError(f"only a trusted file may bring {', '.join(kinds)}: what is no record would be used as if it were made here.")
-        room = None if self.max_bytes is None else self.max_bytes - self._sizes.total()
         try:
-            report = bundle.read(Path(path), self.root, tuple(kinds), room=room, problem_of=None if trusted else problem_of)
+            report = bundle.read(Path(path), self.root)
         except (OSError, zipfile.BadZipFile, NotImplementedError, UnicodeDecodeError) as error:
             raise self._refusal(error, place=Path(path)) from error
         for problem in report.refused:

@@ -15,10 +15,8 @@ from pillar_core.errors import StoreError
 from pillar_core.store.files import write_whole
 
 HEADER_SIZE: Final = 256
-IMPORTED: Final = "imported_record"
-"""Records of another's making: shown and marked, never an answer to what is asked under `record`."""
-KINDS: Final = ("record", IMPORTED, "arrays", "calibration", "blob")
-SUFFIX: Final = {"record": ".json", IMPORTED: ".json", "arrays": ".npz", "calibration": ".json", "blob": ".bin"}
+KINDS: Final = ("record", "arrays", "calibration", "blob")
+SUFFIX: Final = {"record": ".json", "arrays": ".npz", "calibration": ".json", "blob": ".bin"}
 _MAGIC = "pillar-store-1"
 _KEY = re.compile(r"[a-z0-9][a-z0-9_-]{0,95}")
 
@@ -91,15 +89,7 @@ def read_payload(path: Path, kind: str, key: str) -> bytes:
         FileNotFoundError: no such entry.
         Damaged: wrong kind, key, length or checksum.
     """
-    return checked_payload(path.read_bytes(), kind, key)
-
-
-def checked_payload(whole: bytes, kind: str, key: str) -> bytes:
-    """The content of an entry's bytes, checked.
-
-    Raises:
-        Damaged: as `read_payload`.
-    """
+    whole = path.read_bytes()
     size, checksum = _parse_header(whole[:HEADER_SIZE], kind, key)
     payload = whole[HEADER_SIZE:]
     if len(payload) != size or hashlib.sha256(payload).hexdigest() != checksum:

@@ -8,10 +8,10 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from pillar_core.errors import StoreError
-from pillar_core.store.entry import IMPORTED, KINDS, SUFFIX, Damaged, Entry, check_file, checked_kind, checked_name
+from pillar_core.store.entry import KINDS, SUFFIX, Damaged, Entry, check_file, checked_kind, checked_name
 from pillar_core.store.files import TEMPORARY
 
-EVICTION_ORDER = ("arrays", "blob", IMPORTED, "calibration", "record")
+EVICTION_ORDER = ("arrays", "blob", "calibration", "record")
 BROUGHT = "upload-"
 """A blob of this name and a key is the card of arrays that somebody brought, which have no other copy."""
 _STALE_SECONDS = 3600.0
@@ -92,7 +92,7 @@ def brought(entries: list[Entry]) -> list[Entry]:
 
 
 def evictable(entries: list[Entry], max_bytes: int, *, with_brought: bool) -> list[Entry]:
-    """Which of `entries` must go so that at most `max_bytes` stay: arrays, blobs, imported records, calibrations, records; oldest first.
+    """Which of `entries` must go so that at most `max_bytes` stay: arrays, blobs, calibrations, records; oldest first.
 
     with_brought: what somebody brought goes, too.
 

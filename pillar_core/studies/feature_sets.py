@@ -6,7 +6,7 @@ from typing import Any
 import pandas as pd
 
 from pillar_core.methods import METHODS
-from pillar_core.runs import imported
+from pillar_core.runs import records
 
 COLUMNS = ["set", "private", "k", "seed", "accuracy"]
 
@@ -33,11 +33,11 @@ def curves_of_sets(
 
 
 def _name(row: dict[Any, Any], titles: Mapping[str, str]) -> str:
-    """“digits”, “digits through raw_pixels, public 30 %”; sets of imported runs and of another version say so."""
+    """“digits”, “digits through raw_pixels, public 30 %”; sets of another version say so."""
     name = titles.get(row["dataset"], row["dataset"])
     backbone = row.get("backbone")
     through = f" through {backbone}" if isinstance(backbone, str) and backbone else ""
     share, public = row.get("public_fraction"), row.get("public")
     rows = f", public {public}" if isinstance(public, str) and public else f", {100 * share:g} % public" if share == share and share else ""
-    origin = row.get("origin", imported.OWN)
-    return f"{name}{through}{rows}{f', {origin}' if origin != imported.OWN else ''}"
+    origin = row.get("origin", records.OWN)
+    return f"{name}{through}{rows}{f', {origin}' if origin != records.OWN else ''}"

@@ -436,7 +436,7 @@ def _store(folder: Path) -> dict[str, dict[str, Any]]:
     return _under(
         "store",
         Entry=entry,
-        ImportReport={"added": 1, "present": 0, "skipped": 0, "refused": ()},
+        ImportReport={"added": 1, "present": 0, "refused": ()},
         PruneReport={"removed": (pc.store.Entry(**entry),), "freed": 1},
         Store={"root": folder / "store"},
         VerifyReport={"whole": 1, "damaged": ()},

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -13,10 +12,9 @@ import pillar_core as pc
 from page_reading import Start, linked, words
 from pages.frame.settings import BUDGETS, Settings
 from pages.parts.compare import comparison
-from pillar_core import store
 from pillar_core.__main__ import main
 from pillar_core.data import uploads
-from pillar_core.runs import imported, sweep
+from pillar_core.runs import sweep
 from pillar_core.studies.compare import views as compare_views
 from pillar_core.studies.compare.views import COMPARE_VIEWS
 from pillar_core.types import RunSpec
@@ -117,33 +115,6 @@ def test_the_command_under_a_figure_asks_for_the_same_runs(start: Start, name: s
         setup = compare_views.Setup(shared, {"public_fraction": 0.1}, split, [2.0], [2], other)
         cells = compare_views.cells(COMPARE_VIEWS[name], setup)
     assert set(asked) == {sweep.cell_key(cell) for cell in cells}
-
-
-@pytest.mark.parametrize("view", [BUDGETS, "preprocessing"])
-def test_imported_runs_are_series_of_their_own(start: Start, tmp_path: Path, view: str) -> None:
-    grid = (
-        {**SMALL, "epsilon": [0.7, 1.0]}
-        if view == "preprocessing"
-        else {key: SMALL[key] for key in ("dataset", "public_fraction", "delta")}
-    )
-    app = start("compare", compare=view, learners="pillar,dp_sgd", epsilon="1")
-    pc.sweep({"epsilon": [0.7, 1.0], **grid, "method": ["pillar", "dp_sgd"], "seed": [0]})
-    store.default().export(tmp_path / "runs.zip")
-    for item in store.default().ls("record"):
-        if store.default().get_json("record", item.key).get("cell", {}).get("method") == "dp_sgd":
-            store.default().delete("record", item.key)
-    assert imported.MARK not in figures_of(app.run())
-    assert imported.take(tmp_path / "runs.zip").added
-    app.session_state[f"below-compare_{view}"] = True
-    app.run()
-    assert not app.exception
-    assert imported.MARK in figures_of(app)
-    found = next(item.value for item in app.dataframe if "origin" in item.value)
-    names = found["title" if view == BUDGETS else "series"]
-    assert set(found["origin"]) == {imported.OWN, imported.MARK}
-    assert list(names.str.contains(imported.MARK)) == list(found["origin"] == imported.MARK)
-    assert (found["seeds"] <= 1).all()
-    assert app.button(key="job-run")
 
 
 def figures_of(app) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import io
 import json
 from pathlib import Path
 
@@ -13,16 +12,15 @@ import yaml
 
 import pillar_core as pc
 from page_reading import Start, metric, words
-from pages.frame import core, exports
+from pages.frame import core
 from pages.frame import settings as codec
 from pages.frame.settings import Settings
 from pages.parts.compare import comparison
 from pages.parts.runs import exports as runs_exports
-from pages.parts.runs.results import read_filters, words_of
-from pillar_core import store
+from pages.parts.runs.results import read_filters
 from pillar_core.__main__ import main
 from pillar_core.jobs.sweep import sweep
-from pillar_core.runs import imported, records
+from pillar_core.runs import records
 from pillar_core.studies import papers
 
 GRID = {"dataset": "digits", "method": ["pillar", "dp_sgd"], "epsilon": [0.5, 2.0], "k": [5], "public_fraction": 0.1, "seed": [0, 1]}
@@ -205,23 +203,3 @@ def test_compare_shows_a_papers_number_where_the_names_match(start: Start, monke
     named = dataclasses.replace(core.features(settings), name="cifar10_resnet50")
     monkeypatch.setattr(core, "features", lambda _: named)
     assert comparison._with_published(runs, settings)["published"].tolist() == pytest.approx([0.812])
-
-
-def test_imported_runs_are_marked_in_table_figures_and_files(start: Start, runs: pd.DataFrame, tmp_path: Path) -> None:
-    store.default().export(tmp_path / "runs.zip")
-    for key in runs.loc[runs["method"] == "dp_sgd", "key"]:
-        store.default().delete("record", key)
-    app = start("runs")
-    assert "origin" not in app.dataframe[0].value
-    assert imported.take(tmp_path / "runs.zip").added == 4
-    app = start("runs")
-    assert not app.exception
-    assert f"2 settings are **{imported.MARK}**" in words(app)
-    table = app.dataframe[0].value
-    assert set(zip(table["origin"], table["learner"], strict=True)) == {(imported.OWN, "PILLAR"), (imported.MARK, "DP-SGD")}
-    again = records.all_runs()
-    assert set(pd.read_csv(io.BytesIO(exports.csv(again)))["origin"]) == {imported.OWN, imported.MARK}
-    report = runs_exports.report(records.lines(again), again, []).decode()
-    assert report.count(imported.MARK) == 2 + 4
-    lines = records.lines(again)
-    assert [imported.MARK in words_of(line) for _, line in lines.iterrows()] == list(lines["origin"] == imported.MARK)

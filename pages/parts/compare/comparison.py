@@ -15,7 +15,7 @@ from pages.frame.settings import Settings
 from pages.parts.data.gallery import is_synthetic
 from pillar_core import plots
 from pillar_core.fingerprint import fingerprint
-from pillar_core.runs import imported, starter, sweep
+from pillar_core.runs import starter, sweep
 from pillar_core.studies import papers
 from pillar_core.studies.compare import learners as compare
 from pillar_core.types import Provenance
@@ -27,7 +27,7 @@ _SECONDS = 1.5
 
 @dataclasses.dataclass(frozen=True)
 class Comparison:
-    """What the cache holds of a comparison: single runs, one line per learner, budget and origin, and how many runs are missing."""
+    """What the cache holds of a comparison: single runs, one line per learner and budget, and how many runs are missing."""
 
     runs: pd.DataFrame
     lines: pd.DataFrame
@@ -70,20 +70,14 @@ def read(settings: Settings, learners: list[str]) -> Comparison:
     grid = compare.compare_grid(shared, methods=learners, epsilons=budgets, seeds=seeds)
     found = core.found([grid])
     records = [record for _, record in found.values() if record is not None]
-    theirs = imported.among([cell for cell, record in found.values() if record is None])
-    asked = fingerprint(*(f"{key}{record is None}" for key, (_, record) in found.items()), *(str(record["cell"]) for record in theirs))
-    return _compared(asked, grid, records, theirs, len(found))
+    asked = fingerprint(*(f"{key}{record is None}" for key, (_, record) in found.items()))
+    return _compared(asked, grid, records, len(found))
 
 
 @memory.kept(max_entries=16, is_free=True)
-def _compared(
-    asked: str, _grid: dict[str, Any], _records: list[dict[str, Any]], _theirs: list[Mapping[str, Any]], _total: int
-) -> Comparison:
+def _compared(asked: str, _grid: dict[str, Any], _records: list[dict[str, Any]], _total: int) -> Comparison:
     runs = sweep.table(_records) if _records else pd.DataFrame(columns=["method", "epsilon", "seed", "accuracy", "error_message"])
-    lines = imported.beside(
-        *(compare.summary(sweep.table(of_origin)) if of_origin else pd.DataFrame() for of_origin in (_records, _theirs)), name="title"
-    )
-    return Comparison(runs, lines, len(_records), _total, _grid, asked)
+    return Comparison(runs, compare.summary(runs) if _records else pd.DataFrame(), len(_records), _total, _grid, asked)
 
 
 def panel(comparison: Comparison) -> None:
@@ -104,8 +98,7 @@ def draw(comparison: Comparison, settings: Settings) -> None:
     """Bars at the sidebar's ε, error against ε, and the table of both."""
     if comparison.lines.empty:
         return
-    own_lines = comparison.lines[comparison.lines["origin"] == imported.OWN]
-    here = own_lines[own_lines["epsilon"] == settings.epsilon].dropna(subset=["mean"])
+    here = comparison.lines[comparison.lines["epsilon"] == settings.epsilon].dropna(subset=["mean"])
     titles = {name: method.title for name, method in pc.METHODS.items()}
     learners = ("--methods", ",".join(comparison.grid["method"]))
     again = command(settings, core.public_axis(settings), comparison.grid["epsilon"], *learners)
@@ -162,7 +155,6 @@ def _table(lines: pd.DataFrame) -> None:
     shown["epsilon_upper"] = shown["epsilon_upper"].map(_epsilon)
     columns: dict[str, Any] = {
         "title": st.column_config.TextColumn("learner", width=140),
-        "origin": "origin",
         "epsilon": st.column_config.NumberColumn("ε asked"),
         "accuracy": st.column_config.NumberColumn("test accuracy, %", format="%.1f"),
         "low": st.column_config.NumberColumn("95 % from", format="%.1f"),

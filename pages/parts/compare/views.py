@@ -15,7 +15,6 @@ from pages.parts.data.gallery import is_synthetic
 from pillar_core import plots
 from pillar_core.data import uploads, visitors
 from pillar_core.data.cards import Count
-from pillar_core.runs import imported, sweep
 from pillar_core.studies.compare import views as compare_views
 from pillar_core.studies.compare.views import COMPARE_VIEWS, CompareView, Setup
 from pillar_core.types import Provenance
@@ -55,11 +54,8 @@ def show(name: str, settings: Settings) -> None:
     runs = compare_views.table_of(cells)
     if len(runs) < len(cells):
         _panel(view, setup, found=len(runs), total=len(cells))
-    theirs = imported.among(cells)
-    tables = (runs, sweep.table(theirs) if theirs else pd.DataFrame())
-    lines = imported.beside(*(compare_views.lines(view, table, setup) if len(table) else table for table in tables), name="series")
-    if len(lines):
-        _draw(view, lines, settings, setup)
+    if len(runs):
+        _draw(view, compare_views.lines(view, runs, setup), settings, setup)
 
 
 def _setup(view: CompareView, settings: Settings) -> Setup | None:
@@ -128,7 +124,7 @@ def _draw(view: CompareView, lines: pd.DataFrame, settings: Settings, setup: Set
     if view.base is not None:
         gone = known.assign(mean=known["decrease"], low=known["decrease_low"], high=known["decrease_high"])
         figure = plots.effect(
-            gone[~gone["series"].isin([view.base, imported.marked(view.base)])].dropna(subset=["mean"]),
+            gone[gone["series"] != view.base].dropna(subset=["mean"]),
             mode=theme.mode(),
             title=f"Test error gone, against “{view.base}”",
             x_title=view.x_title,

@@ -10,7 +10,7 @@ from pages.frame import badges, exports, figures, memory, session, shares, theme
 from pages.frame.settings import Settings
 from pages.parts.runs import exports as runs_exports
 from pillar_core import plots
-from pillar_core.runs import imported, records
+from pillar_core.runs import records
 from pillar_core.types import Provenance
 
 VIEWS = {"results": "Results", "plan": "Plan", "jobs": "Jobs", "papers": "Papers"}
@@ -56,7 +56,7 @@ def words_of(line: Any) -> str:
     parts = [str(line["data"]), pc.METHODS[str(line["method"])].title]
     parts += [f"k = {line['k']:g}"] if pd.notna(line.get("k")) else []
     parts += [f"ε = {line['epsilon']:g}"]
-    return ", ".join([*parts, *([line["origin"]] if line["origin"] != imported.OWN else [])])
+    return ", ".join([*parts, *([line["origin"]] if line["origin"] != records.OWN else [])])
 
 
 def _filtered(settings: Settings, runs: pd.DataFrame) -> pd.DataFrame:
@@ -110,7 +110,6 @@ def _grouped(keys: str, _shown: pd.DataFrame) -> pd.DataFrame:
 
 def _table(lines: pd.DataFrame) -> pd.DataFrame:
     """The settings, a list for each data set, and those that were chosen."""
-    theirs = lines[lines["origin"] == imported.MARK]
     percent = {name: 100 * lines[name] for name in ("mean", "low", "high")}
     shown = lines.assign(**percent, learner=lines["method"].map(lambda name: pc.METHODS[name].title))
     shown["k"] = shown["k"].map(_text) if "k" in shown else ""
@@ -133,15 +132,10 @@ def _table(lines: pd.DataFrame) -> pd.DataFrame:
                 "epsilon_upper",
                 "seconds",
             )
-            if name in shown and shown[name].notna().any() and not (name == "origin" and (lines["origin"] == imported.OWN).all())
+            if name in shown and shown[name].notna().any() and not (name == "origin" and (lines["origin"] == records.OWN).all())
         ]
     ]
     st.caption(f"{len(lines):,} settings, {int(lines['seeds'].sum()):,} runs. Choose lines at the left to compare them.")
-    if len(theirs):
-        st.caption(
-            f"{len(theirs):,} settings are **{imported.MARK}**: nobody trained them here, no mean mixes them with your own runs, and a "
-            "sweep over them trains anew."
-        )
     chosen = [_listed(shown[lines["dataset"] == name], str(name)) for name in lines["dataset"].unique()]
     return lines.loc[[label for labels in chosen for label in labels]]
 

@@ -19,7 +19,7 @@ from pillar_core.jobs.kind import JOB_KINDS
 from pillar_core.jobs.state import Folder
 from pillar_core.methods import METHODS
 from pillar_core.registry import Registry
-from pillar_core.runs import imported, records, sweep
+from pillar_core.runs import records, sweep
 from pillar_core.store import entry
 
 GRID: dict[str, Any] = {
@@ -68,16 +68,16 @@ def test_records_of_another_version_answer_nothing_and_enter_no_mean(age: Callab
             store.default().delete("record", key)
             store.default().put_json("record", key, record | {"accuracy": 0.001, "metrics": {"accuracy": 0.001}})
         records._row.cache_clear()
-        assert list(records.all_runs()["origin"]) == [imported.OWN] * 2
+        assert list(records.all_runs()["origin"]) == [records.OWN] * 2
     records._row.cache_clear()
     assert sweep.cached(sweep.cells(GRID)) == [None, None]
     answers = pc.sweep(GRID | {"seed": [1, 2]})
     assert (answers["accuracy"] > 0.1).all()
     runs = records.all_runs()
     lines = {runs.loc[runs["group"] == line["group"], "origin"].unique().item(): line for _, line in records.lines(runs).iterrows()}
-    assert lines[imported.OWN]["seeds"] == lines[imported.OTHER_VERSION]["seeds"] == 2
-    assert lines[imported.OWN]["mean"] == pytest.approx(answers["accuracy"].mean())
-    assert lines[imported.OTHER_VERSION]["mean"] == pytest.approx(0.001)
+    assert lines[records.OWN]["seeds"] == lines[records.OTHER_VERSION]["seeds"] == 2
+    assert lines[records.OWN]["mean"] == pytest.approx(answers["accuracy"].mean())
+    assert lines[records.OTHER_VERSION]["mean"] == pytest.approx(0.001)
 
 
 def test_entries_in_another_form_are_missing(monkeypatch: Patch) -> None:
