@@ -32,29 +32,26 @@ class ActiveJob:
     out: dict[str, tuple[Future, int | None]] = dataclasses.field(default_factory=dict)
     done: int = 0
     failed: int = 0
-    rounds: int = 0
     cause: str = ""
     advice: str = ""
     cancelled_at: float | None = None
-    checked_at: float | None = None
     written: float = 0.0
 
     def enter_tasks(self, tasks: Sequence[Any]) -> None:
-        """Queue every task whose result is not there; called again when all seem to be done, until none is missing."""
+        """Queue every task whose result is not there."""
         parts = self.job.parts()
         self.tasks = tasks
         self.pending = deque(number for number in range(len(tasks)) if number not in parts)
         self.done = len(tasks) - len(self.pending)
-        self.rounds += 1
-        if self.rounds == 1:
-            self.status = dataclasses.replace(self.status, total=len(tasks), fraction_at_start=self._fraction({}), message="")
+        self.status = dataclasses.replace(self.status, total=len(tasks), fraction_at_start=self._fraction({}), message="")
 
     def keep(self, number: int, given: bytes) -> None:
-        """Keep here what a task gave on a machine that does not see this cache."""
+        """Keep what a task gave."""
         keep = jobs_kinds.JOB_KINDS[self.kind].keep
         if keep is not None and self.tasks is not None:
             given = encode_json(keep(self.tasks[number], decode_json(given)))
         self.job.append_part(number, given)
+        self.done += 1
 
     def fail(self, error: BaseException, trace: str) -> None:
         """Count a failure; the first one's cause is shown and its traceback kept."""

@@ -8,7 +8,6 @@ not its own, nor open now, is none; in public mode a visitor looks at jobs of ot
 import contextlib
 import dataclasses
 import os
-import shutil
 import time
 from collections.abc import Mapping, Sequence
 from typing import Any, overload
@@ -172,21 +171,6 @@ def retry(job_id: str) -> None:
     _attend(folder, [job.status()])
 
 
-def forget(job_id: str) -> bool:
-    """Whether a finished job's files were deleted. Records that it put into the store stay there.
-
-    Raises:
-        JobError: there is no such job, or it is another visitor's.
-    """
-    folder = _folder()
-    job = folder.job(job_id)
-    with folder.exclusive():
-        if _own(job).state in UNFINISHED:
-            return False
-        shutil.rmtree(job.folder, ignore_errors=True)
-    return True
-
-
 def wait(job_id: str, *, timeout: float | None = None) -> JobStatus:
     """Its status when it has finished, or after `timeout` seconds."""
     end = None if timeout is None else time.monotonic() + timeout
@@ -197,19 +181,21 @@ def wait(job_id: str, *, timeout: float | None = None) -> JobStatus:
         time.sleep(0.05)
 
 
-def start() -> None:
-    """Start the jobs process ahead of the first job, so that this one does not wait for its workers."""
-    jobs_process.ensure(_folder())
-
-
 def use_scheduler(address: str) -> None:
     """Have tasks sent to the Dask scheduler at this address, or with "jobs" to wherever PILLAR_SCHEDULER says, else here.
 
     Raises:
         JobError: the jobs process lives and works with another one.
     """
-    if address != "jobs":
-        jobs_process.use_scheduler(_folder(), address)
+    if address == "jobs":
+        return
+    folder = _folder()
+    descriptor = folder.try_lock()
+    if descriptor is None and folder.about().get("scheduler", address) != address:
+        raise JobError(f"the jobs process already works with another scheduler; call `jobs.stop()`, then ask for {address} again.")
+    os.environ[jobs_kinds.SCHEDULER_VARIABLE] = address
+    if descriptor is not None:
+        os.close(descriptor)
 
 
 def stop(*, timeout: float = 20.0) -> bool:
@@ -260,7 +246,7 @@ def _is_open(job: Job) -> bool:
 def _known(job: Job) -> JobStatus:
     current = job.status()
     if current is None or not _is_open(job):
-        raise JobError(f"there is no job {job.job_id}; it may have been forgotten. Submit it again.")
+        raise JobError(f"there is no job {job.job_id}; submit it again.")
     return current
 
 
@@ -268,7 +254,7 @@ def _own(job: Job) -> JobStatus:
     current = _known(job)
     is_operators = visitors.binds() and not job.visitor_flag.exists()  # who joined it since
     if is_operators or not visitors.JOBS_ASKED.is_own(job.job_id):
-        raise JobError("this job was begun by somebody else, who alone can stop it, retry it or forget it.")
+        raise JobError("this job was begun by somebody else, who alone can stop it or retry it.")
     return current
 
 

@@ -27,7 +27,7 @@ class JobKind:
     task. The result is the list of the tasks' results in that order, or the one task's result.
     `cached(payload)` answers at once, without the jobs process, when everything is in the store; else None.
     `version` is part of the job's identity: raise it when equal payloads must run anew.
-    `keep(task, given)` makes the task's result of what `run` gave, and puts into this machine's store what should lie there.
+    `keep(task, given)` makes the task's result of what `run` gave, in the jobs process, and stores there what should lie there.
     `needs(task)` says which features `run` asks for by name: name, backbone and settings of each. A kind with both works on machines
     that do not see the job's cache: features go there, and what `run` gave is kept here.
     `is_for_visitors`: an app at a public address runs it for them, as long as `data.visitors` allows.

@@ -8,9 +8,7 @@ import time
 from pathlib import Path
 
 from pillar_core import installation
-from pillar_core.errors import JobError
-from pillar_core.jobs.kind import SCHEDULER_VARIABLE
-from pillar_core.jobs.state import Folder, is_count
+from pillar_core.jobs.state import Folder
 
 _CRASHES_BEFORE_REST = 3
 _REST_SECONDS = 30.0
@@ -43,27 +41,10 @@ def stop(folder: Folder, timeout: float) -> bool:
     return False
 
 
-def use_scheduler(folder: Folder, scheduler: str) -> None:
-    """Have the jobs process, which may have to start first, send its tasks to this address.
-
-    Raises:
-        JobError: it lives and works with another.
-    """
-    descriptor = folder.try_lock()
-    if descriptor is None and folder.about().get("scheduler", scheduler) != scheduler:
-        raise JobError(f"the jobs process already works with another scheduler; call `jobs.stop()`, then ask for {scheduler} again.")
-    os.environ[SCHEDULER_VARIABLE] = scheduler
-    if descriptor is not None:
-        os.close(descriptor)
-
-
 def is_resting(folder: Folder) -> bool:
     """Whether the jobs process has crashed several times in a row and the last start is young."""
     about = folder.about()
-    crashes, started = about.get("unclean"), about.get("started")
-    if not is_count(crashes) or not is_count(started):
-        return False
-    return crashes >= _CRASHES_BEFORE_REST and time.time() - started < _REST_SECONDS
+    return bool(about.get("unclean", 0) >= _CRASHES_BEFORE_REST and time.time() - about["started"] < _REST_SECONDS)
 
 
 def _start(folder: Folder, lock: int) -> None:

@@ -16,7 +16,7 @@ from pillar_core import errors, store
 from pillar_core.data import visitors
 from pillar_core.jobs import kind as jobs_kinds
 from pillar_core.jobs.active import ActiveJob, trace_of
-from pillar_core.jobs.state import UNFINISHED, Folder, Job, JobStatus, State, is_count, replace
+from pillar_core.jobs.state import UNFINISHED, Folder, Job, JobStatus, State, replace
 from pillar_core.jobs.workers import Engine, Future, Outcome
 
 MAX_RUNNING = 4
@@ -24,8 +24,6 @@ COOPERATIVE_SECONDS = 1.5
 _WAIT_SECONDS = 0.05
 _IDLE_WAIT_SECONDS = 0.2
 _HEARTBEAT_SECONDS = 1.0
-_RESOURCE_SECONDS = 30.0
-_MAX_ROUNDS = 3
 _IN_FLIGHT = 16
 
 
@@ -68,14 +66,13 @@ class _Server:
         self._busy = time.monotonic()
         self._beat = 0.0
         self._n_workers = 1
-        self._warmed = self._has_finished = False
+        self._has_finished = False
 
     def loop(self) -> None:
         """Until idle, told to stop, or the folder has gone."""
         self._sign_in()
         self._recover()
         while self._wanted() and not self._retired():
-            self._warm_up()
             self._take_jobs()
             for active in list(self._jobs.values()):
                 self._guarded(active, self._advance)
@@ -105,15 +102,13 @@ class _Server:
             (self._folder.jobs / "server.json").unlink()
 
     def _sign_in(self) -> None:
-        path = self._folder.jobs / "server.json"
         with contextlib.suppress(OSError):
             (self._folder.jobs / "stop").unlink()
         before = self._folder.about().get("unclean")
-        unclean = int(before) + 1 if is_count(before) else 0
+        unclean = 0 if before is None else before + 1
         scheduler = os.environ.get(jobs_kinds.SCHEDULER_VARIABLE, "")
         about = {"pid": os.getpid(), "started": time.time(), "unclean": unclean, "scheduler": scheduler}
-        with contextlib.suppress(IsADirectoryError):
-            replace(path, json.dumps(about).encode())
+        replace(self._folder.jobs / "server.json", json.dumps(about).encode())
 
     def _recover(self) -> None:
         """Queue again what a killed jobs process left."""
@@ -137,7 +132,7 @@ class _Server:
             return False
         if self._engine is not None:
             self._n_workers = self._engine.meet()
-        return same and not (self._folder.jobs / "stop").is_file()
+        return same and not (self._folder.jobs / "stop").exists()
 
     def _retired(self) -> bool:
         """Whether to end for want of work. Decided while nobody can submit, so that no job is left without a process."""
@@ -148,13 +143,6 @@ class _Server:
                 return False
             fcntl.flock(self._lock, fcntl.LOCK_UN)
             return True
-
-    def _warm_up(self) -> None:
-        """Start the workers before the first job asks for them; what goes wrong is that job's to tell."""
-        if not self._warmed:
-            self._warmed = True
-            with contextlib.suppress(errors.JobError):
-                self._start_engine()
 
     def _take_jobs(self) -> None:
         for job_id in self._folder.queued():
@@ -213,48 +201,20 @@ class _Server:
             active.cancelled_at = time.monotonic()
             active.pending.clear()
         if active.cancelled_at is not None:
-            self._stop(active, active.cancelled_at)
+            # Tasks see the flag by themselves; processes that do not are replaced.
+            if not active.out or time.monotonic() - active.cancelled_at >= COOPERATIVE_SECONDS:
+                self._finish(active, "cancelled")
         elif not engine.alive:
             self._reconnect(engine)
         elif active.tasks is None and not active.out:
             self._begin(active)
         elif not active.pending and not active.out:
-            self._complete(active)
-        else:
-            self._check_resources(active, engine)
-            self._feed(active, engine)
-
-    def _feed(self, active: ActiveJob, engine: Engine) -> None:
-        while active.tasks is not None and active.pending and len(active.out) < _IN_FLIGHT * self._n_workers:
-            number = active.pending.popleft()
-            future = engine.run(active.job.job_id, number, active.kind, active.tasks[number], active.resources)
-            active.out[future.key] = (future, number)
-
-    def _complete(self, active: ActiveJob) -> None:
-        if not active.failed:
-            active.enter_tasks(active.tasks or [])
-            if active.pending and active.rounds <= _MAX_ROUNDS:
-                return
-            if active.pending:
-                raise errors.JobError(
-                    f"{len(active.pending)} tasks ended but their results are not in {active.job.parts_folder}. "
-                    "Workers on other machines need the same PILLAR_CACHE folder."
-                )
-        self._finish(active, "failed" if active.failed else "done")
-
-    def _stop(self, active: ActiveJob, since: float) -> None:
-        """Tasks see the flag by themselves; processes that do not within 1.5 s are replaced."""
-        if not active.out or time.monotonic() - since >= COOPERATIVE_SECONDS:
-            self._finish(active, "cancelled")
-
-    def _check_resources(self, active: ActiveJob, engine: Engine) -> None:
-        """Dask waits for ever for a resource that no worker has any more; this job does not."""
-        if not active.resources or time.monotonic() - (active.checked_at or 0.0) < _RESOURCE_SECONDS:
-            return
-        problem = engine.missing(active.resources)
-        if problem:
-            raise errors.JobError(f"{problem}. Its workers have gone; start one and retry.")
-        active.checked_at = time.monotonic()
+            self._finish(active, "failed" if active.failed else "done")
+        elif active.tasks is not None:
+            while active.pending and len(active.out) < _IN_FLIGHT * self._n_workers:
+                number = active.pending.popleft()
+                future = engine.run(active.job.job_id, number, active.kind, active.tasks[number], active.resources)
+                active.out[future.key] = (future, number)
 
     def _reconnect(self, engine: Engine) -> None:
         """Scheduler or workers have gone: start or find others and give them everything that was under way."""
@@ -274,23 +234,19 @@ class _Server:
     def _count(self, active: ActiveJob, future: Future, number: int | None, outcome: Outcome) -> None:
         if isinstance(outcome, Exception):
             raise outcome
-        if future.status == "finished" and number is None:
-            if outcome is not None and outcome.value is not None:
-                active.job.write_tasks(outcome.value)
-            active.enter_tasks(active.job.tasks() or [])
-        elif future.status == "finished" and number is not None and outcome is not None and outcome.value is None:
-            active.pending.appendleft(number)  # the features that it wanted are on their way
-        elif future.status == "finished" and number is not None:
-            if outcome is not None and outcome.value is not None:
-                active.keep(number, outcome.value)
-            active.done += 1
+        if future.status == "finished" and outcome is not None:
+            if number is None:
+                active.job.write_tasks(outcome)
+                active.enter_tasks(active.job.tasks() or [])
+            else:
+                active.keep(number, outcome)
         elif active.cancelled_at is None and future.status == "error":
             error = future.exception()
             active.fail(error, trace_of(error, future.traceback()))
             if number is None:
                 self._finish(active, "failed")
         elif active.cancelled_at is None and number is not None:
-            active.pending.append(number)
+            active.pending.appendleft(number)  # lost, or the features that it wants are on their way
 
     def _finish(self, active: ActiveJob, state: State) -> None:
         """The job's last word; what it still has under way is dropped, and processes that compute it are replaced."""

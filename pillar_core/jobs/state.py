@@ -1,9 +1,9 @@
 """Jobs as files below `<cache>/jobs`: what the jobs process, its workers and every page agree on.
 
 `<id>/spec.json` is written once; `<id>/state.json` is replaced whole; `<id>/tasks.json` numbers the tasks;
-`<id>/parts/` has a file for each worker process with a line for each task that it finished, so that whoever was killed,
-the job goes on where it stopped; `<id>/running/` has a file for each task that runs now; `<id>/result.json` answers a
-job that needed no work; `<id>/cancel` asks it to stop; `queue/<id>` hands it to the jobs process.
+`<id>/parts.jsonl` has a line for each task that finished, so that whoever was killed, the job goes on where it stopped;
+`<id>/running/` has a file for each task that runs now; `<id>/result.json` answers a job that needed no work; `<id>/cancel`
+asks it to stop; `queue/<id>` hands it to the jobs process.
 """
 
 import contextlib
@@ -11,12 +11,12 @@ import dataclasses
 import fcntl
 import json
 import os
-import platform
+import re
 import shutil
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, Final, Literal, TypeGuard
+from typing import Any, Final, Literal
 
 from pillar_core.errors import JobError, StoreError
 from pillar_core.store.codec import decode_json, encode_json
@@ -25,10 +25,8 @@ from pillar_core.store.files import try_lock, write_whole
 
 State = Literal["queued", "running", "done", "failed", "cancelled"]
 UNFINISHED: Final = ("queued", "running")
-LATEST: Final = 1e11
-"""Seconds since 1970 below which a time of a file is believed, and counts with it."""
 KEEP_FINISHED = 500
-_APPEND = os.O_WRONLY | os.O_CREAT | os.O_APPEND
+_ID = re.compile("[0-9a-f]{32}")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -90,14 +88,14 @@ class Folder:
         Raises:
             JobError: no such name can exist.
         """
-        if not _is_id(job_id):
+        if not isinstance(job_id, str) or not _ID.fullmatch(job_id):
             raise JobError(f"a job id is 32 hexadecimal digits; got {job_id!r}.")
         return Job(self.jobs / job_id, self.jobs / "queue" / job_id)
 
     def ids(self) -> list[str]:
         """Every job there is."""
         try:
-            return [item.name for item in os.scandir(self.jobs) if len(item.name) == 32 and _is_id(item.name) and item.is_dir()]
+            return [item.name for item in os.scandir(self.jobs) if _ID.fullmatch(item.name)]
         except (FileNotFoundError, NotADirectoryError):
             return []
 
@@ -109,11 +107,10 @@ class Folder:
     def queued(self) -> list[str]:
         """Jobs handed to the jobs process, oldest first."""
         items = []
-        with contextlib.suppress(NotADirectoryError):
-            for item in os.scandir(self.jobs / "queue"):
-                with contextlib.suppress(FileNotFoundError):
-                    if _is_id(item.name) and item.is_file():
-                        items.append((item.stat().st_mtime_ns, item.name))
+        for item in os.scandir(self.jobs / "queue"):
+            with contextlib.suppress(FileNotFoundError):
+                if _ID.fullmatch(item.name):
+                    items.append((item.stat().st_mtime_ns, item.name))
         return [name for _, name in sorted(items)]
 
     @contextlib.contextmanager
@@ -130,10 +127,9 @@ class Folder:
     def about(self) -> dict[str, Any]:
         """What the jobs process said about itself at its start; empty when it ended in order."""
         try:
-            about = json.loads(content_of(self.jobs / "server.json"))
-        except (OSError, ValueError, RecursionError):
+            return dict(json.loads((self.jobs / "server.json").read_bytes()))
+        except (OSError, ValueError):
             return {}
-        return about if isinstance(about, dict) else {}
 
     def drop_oldest_finished(self) -> None:
         """Forget finished jobs beyond the newest `KEEP_FINISHED`, visitors' by themselves; the records they wrote stay in the store."""
@@ -159,14 +155,13 @@ class Job:
         self.cancel_flag = folder / "cancel"
         self.visitor_flag = folder / "visitor"
         self.running_folder = folder / "running"
-        self.parts_folder = folder / "parts"
+        self._parts = folder / "parts.jsonl"
         self._state = folder / "state.json"
         self._mark = queue_mark
 
     def create(self, spec: Mapping[str, Any]) -> None:
         """Write the specification and make the folders."""
-        for folder in (self.running_folder, self.parts_folder):
-            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self.running_folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         replace(self.folder / "spec.json", encode_json(spec))
 
     def spec(self) -> dict[str, Any]:
@@ -203,28 +198,22 @@ class Job:
 
     def clear_parts(self) -> None:
         """Forget what its tasks gave."""
-        for path in (self.folder / "tasks.json", self.folder / "result.json", *self.parts_folder.glob("*.jsonl")):
+        for path in (self.folder / "tasks.json", self.folder / "result.json", self._parts):
             path.unlink(missing_ok=True)
 
     def parts(self) -> dict[int, Any]:
         """Results of finished tasks by number. A line that a killed process left unfinished does not count."""
         results: dict[int, Any] = {}
-        for path in sorted(self.parts_folder.glob("*.jsonl")):
-            for line in content_of(path).splitlines():
-                with contextlib.suppress(ValueError, KeyError, TypeError, OverflowError):
-                    part = decode_json(line)
-                    results.setdefault(int(part["task"]), part["value"])
+        for line in self._parts.read_bytes().splitlines() if self._parts.exists() else ():
+            with contextlib.suppress(ValueError):
+                part = decode_json(line)
+                results.setdefault(part["task"], part["value"])
         return results
 
     def append_part(self, number: int, value: bytes) -> None:
-        """Keep one task's result, already JSON, on a line of its own in this process's file, in one write."""
-        descriptor = os.open(self.parts_folder / f"{platform.node() or 'host'}-{os.getpid()}.jsonl", _APPEND, 0o600)
-        try:
-            line = b'\n{"task":%d,"value":%s}\n' % (number, value)
-            if os.write(descriptor, line) != len(line):
-                raise StoreError(f"the result of task {number} did not fit on the disk of {self.folder}: free space and retry.")
-        finally:
-            os.close(descriptor)
+        """Keep one task's result, already JSON, on a line of its own."""
+        with self._parts.open("ab") as file:
+            file.write(b'\n{"task":%d,"value":%s}\n' % (number, value))
 
     def answered(self) -> dict[str, Any] | None:
         """{"value": …} for a job that needed no work, or None."""
@@ -249,7 +238,7 @@ class Job:
     def _held(self, name: str) -> Any:
         """What a file of the job holds; None where it cannot be read."""
         try:
-            return decode_json(content_of(self.folder / name))
+            return decode_json((self.folder / name).read_bytes())
         except (OSError, ValueError):
             return None
 
@@ -258,30 +247,14 @@ class Job:
         marks = {}
         with contextlib.suppress(FileNotFoundError):
             for item in os.scandir(self.running_folder):
-                with contextlib.suppress(OSError, ValueError, TypeError, RecursionError):
-                    marks[int(item.name)] = dict(json.loads(content_of(Path(item.path))))
+                with contextlib.suppress(OSError, ValueError):
+                    marks[int(item.name)] = json.loads(Path(item.path).read_bytes())
         return marks
 
 
 def replace(path: Path, content: bytes) -> None:
     """Give `path` this content, whole at every moment; a job that a power cut takes back is run again."""
     write_whole(path, lambda file: file.write(content), claim=lambda written: os.replace(written, path), sync=False)
-
-
-def content_of(path: Path) -> bytes:
-    """What the file holds.
-
-    Raises:
-        OSError: there is none, or something else, such as a pipe that never ends.
-    """
-    if path.exists() and not path.is_file():
-        raise OSError(f"{path} is no file")
-    return path.read_bytes()
-
-
-def is_count(value: object) -> TypeGuard[float]:
-    """Whether a file's `value` is a number from 0 that can be counted or be a time."""
-    return isinstance(value, int | float) and 0 <= value < LATEST
 
 
 _PARSED: dict[str, tuple[tuple[int, int], JobStatus]] = {}
@@ -295,29 +268,12 @@ def _status(path: str, job_id: str) -> JobStatus | None:
         known = _PARSED.get(path)
         if known is not None and known[0] == stamp:
             return known[1]
-        status = _checked(JobStatus(**json.loads(content_of(Path(path)))), job_id)
+        status = JobStatus(**json.loads(Path(path).read_bytes()))
     except (FileNotFoundError, NotADirectoryError):
         return None
-    except (OSError, ValueError, TypeError, RecursionError) as error:
+    except (OSError, ValueError, TypeError) as error:
         return JobStatus(job_id, "", "failed", 0.0, cause=f"its state is unreadable ({error})", advice="Retry it, or submit it again.")
     if len(_PARSED) > 4 * KEEP_FINISHED:
         _PARSED.clear()
     _PARSED[path] = (stamp, status)
     return status
-
-
-def _checked(status: JobStatus, job_id: str) -> JobStatus:
-    """The status, whose numbers can be.
-
-    Raises:
-        ValueError: they cannot, or it is another job's.
-    """
-    times = (when for when in (status.started, status.finished) if when is not None)
-    counts = (status.submitted, status.done, status.total, status.failed, status.fraction, status.fraction_at_start, *times)
-    if status.job_id != job_id or not all(map(is_count, counts)) or status.fraction > 1:
-        raise ValueError("its values are no job's")
-    return status
-
-
-def _is_id(name: object) -> bool:
-    return isinstance(name, str) and name.isalnum() and name.isascii()

@@ -1,7 +1,6 @@
 """What runs inside a worker process: one task of a job, on one compute thread, with a look at the cancel flag."""
 
 import contextlib
-import dataclasses
 import json
 import os
 import platform
@@ -16,7 +15,6 @@ from pillar_core.fingerprint import fingerprint
 from pillar_core.jobs import kind as jobs_kinds
 from pillar_core.jobs.kind import JobKind
 from pillar_core.jobs.state import Folder, Job, replace
-from pillar_core.jobs.stored import Stored
 from pillar_core.runs import splitting, versions
 from pillar_core.store.codec import encode_json
 from pillar_core.types import FeatureSet, Progress
@@ -24,20 +22,13 @@ from pillar_core.types import FeatureSet, Progress
 _PROGRESS_SECONDS = 0.2
 
 
-Sent = Mapping[str, FeatureSet | Stored]
+Sent = Mapping[str, FeatureSet]
 Place = tuple[Sequence[str], str, str]
 """Of the machine of a job: modules that register further kinds, the cache folder, and what tells the library's code from other code."""
 
 
-@dataclasses.dataclass(frozen=True)
-class Carried:
-    """What goes back through the scheduler from a worker that does not see the job's folder: JSON; None for want of features."""
-
-    value: bytes | None
-
-
-def run_task(place: Place, job_id: str, number: int, kind: str, task: Mapping[str, Any], sent: Sent) -> Carried | None:
-    """Run one task and keep its result in the job's folder; where this worker does not see it, give back what came out.
+def run_task(place: Place, job_id: str, number: int, kind: str, task: Mapping[str, Any], sent: Sent) -> bytes | None:
+    """A task's result as JSON; None where this worker does not see the job's folder and lacks the features that the task names.
 
     Raises:
         Cancelled: the job's flag was set before or during the task.
@@ -47,31 +38,20 @@ def run_task(place: Place, job_id: str, number: int, kind: str, task: Mapping[st
     splitting.SENT.clear()
     if job is None:
         if how.needs is None or not {fingerprint(*asked) for asked in how.needs(task)} <= sent.keys():
-            return Carried(None)
-        splitting.SENT.update({key: one.read() if isinstance(one, Stored) else one for key, one in sent.items()})
-        return Carried(encode_json(how.run(task, lambda *_: None, _is_dropped)))
+            return None
+        splitting.SENT.update(sent)
+        return encode_json(how.run(task, lambda *_: None, _is_dropped))
     with _marked(job, number) as progress:
         if job.cancel_flag.exists():
             raise Cancelled("the job was cancelled.")
-        given = how.run(task, progress, job.cancel_flag.exists)
-        job.append_part(number, encode_json(given if how.keep is None else how.keep(task, given)))
-    return None
+        return encode_json(how.run(task, progress, job.cancel_flag.exists))
 
 
-def split_job(place: Place, job_id: str, kind: str, payload: Mapping[str, Any]) -> Carried | None:
-    """Cut the job into tasks and keep them in its folder; where this worker does not see it, give them back."""
+def split_job(place: Place, job_id: str, kind: str, payload: Mapping[str, Any]) -> bytes:
+    """The job's tasks as JSON."""
     job, how = _prepare(place, job_id, kind)
-    if job is None:
-        return Carried(_tasks(how, payload))
-    with _marked(job, 0):
-        job.write_tasks(_tasks(how, payload))
-    return None
-
-
-def warm_up(modules: Sequence[str]) -> None:
-    """Import what the kinds need, before the first task asks for it."""
-    jobs_kinds.load(modules)
-    _one_thread()
+    with contextlib.nullcontext() if job is None else _marked(job, 0):
+        return encode_json([payload] if how.split is None else list(how.split(payload)))
 
 
 def _prepare(place: Place, job_id: str, kind: str) -> tuple[Job | None, JobKind]:
@@ -98,10 +78,6 @@ def _prepare(place: Place, job_id: str, kind: str) -> tuple[Job | None, JobKind]
     if versions.made_with()["source"] != source:
         raise JobError(f"{where} runs other code of this library than {root} was asked with: install the same version there.")
     return None, how
-
-
-def _tasks(how: JobKind, payload: Mapping[str, Any]) -> bytes:
-    return encode_json([payload] if how.split is None else list(how.split(payload)))
 
 
 def _is_dropped() -> bool:

@@ -17,18 +17,17 @@ from typing import Any
 import dask
 from distributed import Client, Future, KilledWorker, LocalCluster, Security
 
-from pillar_core.errors import JobError, PillarError
+from pillar_core.errors import Cancelled, JobError, PillarError
 from pillar_core.fingerprint import fingerprint
 from pillar_core.jobs import kind as jobs_kinds
-from pillar_core.jobs import stored
 from pillar_core.jobs import tasks as jobs_tasks
 from pillar_core.runs import splitting, versions
 
 __all__ = ["Engine", "Future", "KilledWorker", "Outcome"]
 
 Asked = Mapping[str, jobs_kinds.Asked]
-Outcome = jobs_tasks.Carried | Exception | None
-"""What comes with a task that ended: nothing from a worker that wrote it down itself; an error where features could not be sent."""
+Outcome = bytes | Exception | None
+"""What a task gave as JSON; None where it was lost or lacks features, an error where these could not be sent."""
 
 _CONNECT_SECONDS = 10
 _ALONE_SECONDS = 120.0
@@ -55,7 +54,7 @@ class Engine:
         self._root = root
         self._modules = jobs_kinds.modules()
         self._finished: queue.SimpleQueue[tuple[Future, Outcome]] = queue.SimpleQueue()
-        self._sent: dict[str, Future | stored.Stored] = {}
+        self._sent: dict[str, Future] = {}
         self._cluster: LocalCluster | None = None
         self._met = time.monotonic()
         dask.config.set(_CONFIG)
@@ -102,7 +101,7 @@ class Engine:
         return self._submit(jobs_tasks.run_task, f"{job_id}-{number}", -number, resources, asked, job_id, number, kind, task, sent)
 
     def collect(self, seconds: float) -> list[tuple[Future, Outcome]]:
-        """Futures that finished, waiting up to `seconds` for the first one, and what came with each through the scheduler."""
+        """Futures that finished, waiting up to `seconds` for the first one, and what came with each."""
         futures = []
         try:
             futures.append(self._finished.get(timeout=seconds))
@@ -142,13 +141,15 @@ class Engine:
         return future
 
     def _receive(self, asked: Asked, future: Future) -> None:
-        """Fetch what a worker elsewhere gave, or send it the features that it lacks; in Dask's thread, so that nobody else waits."""
+        """Fetch what a worker gave, or send it the features that it lacks; in Dask's thread, so that nobody else waits."""
         outcome: Outcome = None
+        lacks_features = False
         try:
-            if self._cluster is None and future.status == "finished":
-                with contextlib.suppress(CancelledError, OSError):  # lost on the way: the task runs again
+            if future.status == "finished":
+                with contextlib.suppress(CancelledError, OSError, Cancelled, KilledWorker):  # lost on the way: the task runs again
                     outcome = future.result()
-            if outcome == jobs_tasks.Carried(None):
+                    lacks_features = outcome is None
+            if lacks_features:
                 self._send(asked)
         except (PillarError, OSError, ImportError) as error:
             outcome = error
@@ -156,13 +157,10 @@ class Engine:
             self._finished.put((future, outcome))
 
     def _send(self, asked: Asked) -> None:
-        """Have features at the store's address, or on the cluster, as a task whose input the scheduler keeps if a worker dies."""
+        """Have features on the cluster, as a task whose input the scheduler keeps if a worker dies."""
         for key in asked.keys() - self._sent.keys():
             features = splitting.named_features(*asked[key])
-            if address := os.environ.get(stored.VARIABLE):
-                self._sent[key] = stored.put(features, address)
-            else:
-                self._sent[key] = self._client.submit(copy.copy, features, key=f"features-{features.fingerprint}")
+            self._sent[key] = self._client.submit(copy.copy, features, key=f"features-{features.fingerprint}")
 
     def _start(self) -> Client:
         self._cluster = LocalCluster(
@@ -180,13 +178,7 @@ class Engine:
             # Without TLS, every user of this machine could send work to a loopback port.
             security=Security.temporary() if importlib.util.find_spec("cryptography") else None,
         )
-        client = Client(self._cluster, set_as_default=False)
-        # Held, so that a process which takes a dead one's place warms up too.
-        self._warm = [
-            client.submit(jobs_tasks.warm_up, self._modules, workers=[worker], allow_other_workers=True, pure=False)
-            for worker in self._cluster.scheduler_info["workers"]
-        ]
-        return client
+        return Client(self._cluster, set_as_default=False)
 
     def _workers(self) -> dict[str, dict[str, Any]]:
         try:

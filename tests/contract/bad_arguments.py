@@ -25,7 +25,7 @@ from pillar_core.types import Dataset, NeighboringRelation, PrivacyBudget, Publi
 
 DEPTH = 3_000
 ABSENT = "no-such-thing"
-REFUSED = ("papers.run", "jobs.forget", "jobs.retry")
+REFUSED = ("papers.run", "jobs.retry")
 """Calls whose valid form would do too much: a table trained, the one job forgotten or started anew."""
 
 
@@ -266,9 +266,7 @@ def _jobs() -> dict[str, dict[str, Any]]:
     pc.sweep(grid)  # so that the job is answered from the cache, without the jobs process
     spec: dict[str, Any] = {"spec": {"kind": "sweep", "grid": grid}}
     job = {"job_id": pc.jobs.submit(**spec)}
-    by_id = dict.fromkeys(("cancel", "result", "spec", "status", "wait"), job) | {
-        name: {"job_id": "0" * 32} for name in ("forget", "retry")
-    }
+    by_id = dict.fromkeys(("cancel", "result", "spec", "status", "wait"), job) | {"retry": {"job_id": "0" * 32}}
     status = {"job_id": "j", "kind": "sweep", "state": "done", "submitted": 1.0}
     kind = {"name": "kind", "title": "Kind", "run": lambda task, progress, cancelled: None}
     return _under(

@@ -189,7 +189,7 @@ def test_jobs_on_rows_of_others_are_neither_started_nor_found_nor_listed(door: D
     for ask in (jobs.find, jobs.submit):
         with pytest.raises(StoreError, match="not yours"):
             ask(spec)
-    for act in (jobs.status, jobs.spec, jobs.result, jobs.cancel, jobs.retry, jobs.forget, jobs.wait):
+    for act in (jobs.status, jobs.spec, jobs.result, jobs.cancel, jobs.retry, jobs.wait):
         with pytest.raises(JobError, match="there is no job"):
             act(job)
     (Folder(store.default().root).job(job).folder / "spec.json").write_text("?", encoding="utf-8")
