@@ -29,7 +29,6 @@ from pillar_core.accounting.risk import (
     trade_off,
 )
 from pillar_core.accounting.samplers import SamplerCost, epochs, samplers
-from pillar_core.arguments import guard
 
 for _accountant in (
     auto.AUTO,
@@ -43,5 +42,3 @@ for _accountant in (
     basic.BASIC,
 ):
     ACCOUNTANTS.register(_accountant)
-
-__all__ = guard(__name__)

@@ -17,7 +17,6 @@ from typing import Any
 import numpy as np
 
 from pillar_core import store
-from pillar_core.arguments import check_fields
 from pillar_core.data import owners, places, visitors
 from pillar_core.data.arrays import features
 from pillar_core.data.cards import DATASETS
@@ -307,7 +306,6 @@ def _written(key: str) -> Upload | None:
     try:
         facts: dict[str, Any] = json.loads(content)
         card_ = Upload(**facts | {"name": PREFIX + key, "shape": tuple(facts["shape"]), "notes": tuple(facts["notes"])})
-        check_fields(card_)
     except (ValueError, TypeError, KeyError):
         return None
     return card_

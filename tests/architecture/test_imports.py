@@ -31,7 +31,7 @@ ROWS = (
         "installation",
         "extras",
     },
-    {"arguments"},
+    {"checks"},
     {"types", "ledger", "store"},
     {"data", "backbones", "splits", "mechanisms", "accounting", "metrics", "plots"},
     {"engine", "subspace"},
