@@ -48,7 +48,7 @@ def check_run(
     """What is certified of a training run with clipped, noised sums, what libraries say of it, and what to change.
 
     Numbers that are None come from `script`, the text of a Python script or configuration, which is read and never run; without either,
-    batches are Poisson samples. What neither says is asked for in `problems`, with what names in the script give reason to look at.
+    batches are Poisson samples. What neither says is asked for in `problems`.
 
     Guarantee: each ε is an upper bound for the relation named, of a run with the numbers in `counted` that meets the `conditions`. A
     script is a source of numbers and no evidence: that it is such a run is the caller's claim.
@@ -65,7 +65,6 @@ def check_run(
     checks.within(**{name: (value, LIMITS[name]) for name, value in given.items()})
     reading = read_script(script) if script and script.strip() else Reading()
     values, problems = _merged(given, reading)
-    problems += reading.remarks
     missing = _missing(values, reading)
     if sampler is None and "sampler" in reading.hidden:
         missing.append("Please say how batches are drawn (sampler).")
