@@ -1,7 +1,7 @@
 """What a person brings, images or features: kept on this machine, listed, loaded and forgotten here, whatever page or command it came by.
 
 The rows lie in the store under a key, their title and sizes on a card beside them; the name `stored:<key>` stands for both in links,
-grids and records. Names that begin with `images:` are older and mean the same. Whatever is made from the rows of a set and kept,
+grids and records. Whatever is made from the rows of a set and kept,
 too, has the set's key between the hyphens of its own, so that forgetting finds it.
 
 What a browser brings is its own: everything here answers for whoever asks (`data.owners`).
@@ -27,12 +27,11 @@ from pillar_core.store import upkeep
 from pillar_core.types import Dataset, FeatureSet, Persons
 
 PREFIX = "stored:"
-FORMER_PREFIX = "images:"
 IMAGES, FEATURES = "images", "features"
 LONGEST_TITLE = 120
 MOST_NOTES, LONGEST_NOTE, LARGEST_CARD = 20, 1000, 10**6
 """Of a set, signs of one, and bytes of a card: every page of every browser reads the cards of all sets."""
-_NAME = re.compile(rf"(?:{PREFIX}|{FORMER_PREFIX})([0-9a-f]{{32}})")
+_NAME = re.compile(rf"{PREFIX}([0-9a-f]{{32}})")
 _OWNED_WEIGHTS = re.compile(r"/weights/([0-9a-f]{32})/")
 _CARD = upkeep.BROUGHT
 _KEEPING = threading.Lock()
