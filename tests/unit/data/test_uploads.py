@@ -148,20 +148,6 @@ def test_a_damaged_card_costs_the_title_and_not_the_rows(content: bytes) -> None
 
 
 @pytest.mark.parametrize(
-    "damage", [{"kept_at": None}, {"kept_at": "x"}, {"title": ["x"]}, {"title": {}}, {"n_train": "many"}, {"owner": 3}, {"shape": ["x"]}]
-)
-def test_a_card_of_wrong_types_is_skipped_and_breaks_no_list(damage: dict[str, object]) -> None:
-    name, other = uploads.keep(numbers(), title="cells.csv"), uploads.keep(images(), title="x-rays.zip")
-    key = f"upload-{uploads.key_of(name)}"
-    facts = json.loads(store.default().get_bytes(key)) | damage
-    store.default().delete("blob", key)
-    store.default().put_bytes(key, json.dumps(facts).encode())
-    assert [one.name for one in uploads.listed()] == [other]
-    assert uploads.title_of(name) == "cells"
-    assert uploads.keep(numbers(2.0), title="more.csv") in {one.name for one in uploads.listed()}
-
-
-@pytest.mark.parametrize(
     "damage",
     [
         {"rows_per_person": None},
