@@ -111,8 +111,8 @@ def common(readable: Sequence[PixelFormat], n: int) -> tuple[PixelFormat, tuple[
     height, width = (int(side) for side in (sizes[0] if same else np.median(sizes, axis=0)))
     low, high = _range(readable)
     shared = PixelFormat(height, width, colour, low, high)
-    grey = (f"Grey from {low:g} to {high:g} became 0 to 255.",) if high else ()
-    caveats = () if all(one.colour == colour for one in readable) else (COLOUR_SEEN,)
+    grey: tuple[str, ...] = (f"Grey from {low:g} to {high:g} became 0 to 255.",) if high else ()
+    caveats: tuple[str, ...] = () if all(one.colour == colour for one in readable) else (COLOUR_SEEN,)
     caveats += (RANGE_SEEN,) if high else ()
     if same and not scratch.is_large((n, *shared.shape)):
         return shared, grey, caveats
