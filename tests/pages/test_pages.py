@@ -138,12 +138,6 @@ def test_hostile_links_get_words_and_the_app_goes_on(start: Start, query: dict[s
     assert not app.exception
 
 
-def test_a_link_to_rows_that_are_not_here_says_so_and_falls_back(start: Start) -> None:
-    app = start("home", data="stored:" + "0" * 32)
-    assert "not in this cache" in words(app)
-    assert linked(app)["data"] == Settings().data
-
-
 def test_a_pinned_run_is_compared(start: Start) -> None:
     app = start("explore", k="5", epsilon="0.5")
     app.button(key="pin").click().run()
