@@ -12,9 +12,8 @@ import pytest
 import pillar_core as pc
 from page_reading import Start, linked, words
 from pages.frame.settings import Settings
-from pages.parts.data import wizard
 from pillar_core import accounting, store
-from pillar_core.data import persons, uploads
+from pillar_core.data import persons, reader, uploads
 from pillar_core.data.parts import COLUMNS_SEEN, NO_EPSILON
 from pillar_core.jobs import process
 from pillar_core.ledger import of_person
@@ -138,7 +137,7 @@ def test_forgetting_takes_what_was_made_of_one_set_out_of_memory_and_nothing_of_
         return reading
 
     monkeypatch.setattr(splitting, "named_data", watched(splitting.named_data, lambda name: name))
-    monkeypatch.setattr(wizard, "frame_of", watched(wizard.frame_of, lambda *_: "a table"))
+    monkeypatch.setattr(reader.Reading, "_read", watched(reader.Reading._read, lambda *_: "a table"))
     start("geometry")
     app = start("data")
     rows = [f"p{index // 2},{index % 4},{index % 2 + 0.01 * index:.2f},{(index // 2) % 2}" for index in range(240)]
@@ -337,16 +336,12 @@ def test_a_public_set_beside_persons_is_said_to_hold_none_of_them(start: Start) 
     assert "Breast cancer does not name its persons" in words(app)
 
 
-def test_a_table_whose_persons_are_written_in_two_ways_is_asked_for(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_table_whose_persons_are_written_in_two_ways_is_asked_for(start: Start) -> None:
     rows = [f"{'Pp'[index % 2]}{index // 3},{index % 2 + 0.01 * index:.2f},{(index // 3) % 2}" for index in range(180)]
     app = start("data")
     app.file_uploader(key="upload").set_value([("visits.csv", "\n".join(["patient,a,label", *rows]).encode(), "text/csv")]).run()
     assert not app.exception
     assert "'P0', 'p0'" in words(app) + " ".join(item.value for item in app.error)
-    with monkeypatch.context() as patch:
-        patch.setattr(persons, "_alike", None)  # that they are, is read once
-        app.run()
-        assert "'P0', 'p0'" in words(app) + " ".join(item.value for item in app.error)
     box(app, "Which column says whose row it is?").set_value("a").run()
     assert "p0" not in words(app) + " ".join(item.value for item in app.error)
     assert "180 rows of 180 persons" in words(app)

@@ -64,7 +64,13 @@ class File:
             place = st.empty()
             with place.container():
                 bar = st.progress(0.0, f"Reading {plain.text(Path(self.name).name)} …")
-                st.button("Stop", key=f"stop-{self.key}", on_click=read.stop, icon=":material/stop_circle:", help="The file is not used.")
+                st.button(
+                    "Stop",
+                    key=f"stop-{self.key}-{as_written}",
+                    on_click=read.stop,
+                    icon=":material/stop_circle:",
+                    help="The file is not used.",
+                )
             while not read.wait(BETWEEN):  # a click elsewhere draws the page anew, and waits for the same process
                 bar.progress(read.share, f"Reading {plain.text(Path(self.name).name)} …")
             place.empty()

@@ -4,7 +4,7 @@ import dataclasses
 import functools
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import streamlit as st
@@ -22,7 +22,6 @@ from pillar_core.errors import DataError
 from pillar_core.types import FeatureSet, Unit
 
 MOST_OF_A_PERSON = 16
-T = TypeVar("T")
 Tables = tuple[Any, list[tuple[Callable[[], Any], str]]]
 """A private table, and what reads each public one, with its title."""
 _UNNAMED = "{} does not name its persons: you state that none of them is private, too."
@@ -46,14 +45,14 @@ class Asked:
         """The public files that do not name the person of every row, where persons are asked for."""
         if self.person is None:
             return []
-        return [file.name for file in self.public if not _told(_named(file.key, _table(file, self.person), self.person))[1]]
+        return [file.name for file in self.public if not _named(file.key, _table(file, self.person), self.person)[1]]
 
     def tables(self) -> Tables:
         """The tables, of whose private one the rows are left that may be used."""
         frame = _table(self.private, self.person)
         if self.person is not None:
-            theirs = frozenset().union(*(_told(_named(file.key, _table(file, self.person), self.person))[0] for file in self.public))
-            whose = _told(_whose(self.private.key, frame, self.person))
+            theirs = frozenset().union(*(_named(file.key, _table(file, self.person), self.person)[0] for file in self.public))
+            whose = _whose(self.private.key, frame, self.person)
             frame = persons.first_rows(frame, self.person, whose, most=self.most, theirs=theirs)
         if self.share is None:
             return frame, [(functools.partial(_table, file, self.person), file.name) for file in self.public]
@@ -255,24 +254,10 @@ def _table(file: File, person: str | None) -> Any:
 
 
 @memory.of_rows(max_entries=4, show_spinner="Reading the names …", of_files=True)
-def _whose(fingerprint_: str, _frame: Any, person: str) -> tuple[Array, Array] | DataError:
-    return _kept(persons.names_of_persons, _frame[person])
+def _whose(fingerprint_: str, _frame: Any, person: str) -> tuple[Array, Array]:
+    return persons.names_of_persons(_frame[person])
 
 
 @memory.of_rows(max_entries=8, show_spinner="Reading the names …", of_files=True)
-def _named(fingerprint_: str, _frame: Any, person: str) -> tuple[frozenset[str], bool] | DataError:
-    return _kept(persons.named_in, _frame, person)
-
-
-def _kept(read: Callable[..., T], *given: Any) -> T | DataError:
-    """What is read, or why it is refused: names may take as long to be refused as to be read, and both are kept."""
-    try:
-        return read(*given)
-    except DataError as error:
-        return DataError(*error.problems)  # without what was read until then
-
-
-def _told(found: T | DataError) -> T:
-    if isinstance(found, DataError):
-        raise DataError(*found.problems)
-    return found
+def _named(fingerprint_: str, _frame: Any, person: str) -> tuple[frozenset[str], bool]:
+    return persons.named_in(_frame, person)
