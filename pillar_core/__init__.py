@@ -71,7 +71,7 @@ def __getattr__(name: str) -> object:
 
     module, attribute = _PLACES[name]
     source = imported(f"pillar_core.{module}")
-    globals()[name] = value = imported("pillar_core.arguments").guarded(getattr(source, attribute)) if attribute else source
+    globals()[name] = value = getattr(source, attribute) if attribute else source
     return value
 
 

@@ -6,7 +6,7 @@ import sys
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Any, TypeVar
 
 from pillar_core.errors import SettingError, shown
 
@@ -130,7 +130,6 @@ _SHARED = {name: told(name, said) for name, said in tomllib.loads(Path(__file__)
 EPSILON = _SHARED["epsilon"]
 DELTA = _SHARED["delta"]
 SEED = _SHARED["seed"]
-Seed = Annotated[int, dataclasses.replace(SEED, none_means="")]
 NOISE_MULTIPLIER = _SHARED["noise_multiplier"]
 SHARE = _SHARED["share"]
 CHANCE = _SHARED["chance"]

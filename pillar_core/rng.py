@@ -106,7 +106,7 @@ def stream(seed: int | None, *purpose: str | int) -> np.random.Generator:
     """An independent generator named by (seed, purpose); with seed None, one seeded by the operating system."""
     if seed is None:
         return np.random.Generator(np.random.PCG64(secrets.randbits(256)))
-    if not 0 <= seed < 2**63:
+    if not 0 <= seed < 2**63 or seed % 1:
         raise SettingError(f"seed must be a whole number in [0, 2^63); got {seed!r}.")
     name = "/".join([str(int(seed)), *map(str, purpose)])
     digest = np.frombuffer(hashlib.sha256(name.encode()).digest(), dtype=np.uint32)

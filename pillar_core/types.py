@@ -5,7 +5,7 @@ import enum
 import math
 from collections.abc import Callable, Mapping
 from functools import cached_property
-from typing import Annotated, Any, Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -18,7 +18,6 @@ from pillar_core.params import DELTA
 
 MOST_ROWS = 100
 """Of one person: beyond, ε for a person promises nothing at any useful noise."""
-Epsilon = Annotated[float, BudgetError, "above 0 (math.inf for no noise)"]
 
 
 class NeighboringRelation(enum.StrEnum):

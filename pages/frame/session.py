@@ -54,7 +54,8 @@ def missing() -> str:
 def show_missing(name: str) -> None:
     """Stands in the place of a page whose rows are not here."""
     is_private, instead = name == st.session_state[_SET + "data"], Settings().data
-    st.warning(f"**The {'private' if is_private else 'public'} rows of this link are not here.** {plain.text(uploads.gone(name))}")
+    st.title(f"The {'private' if is_private else 'public'} rows of this link are not here", anchor=False)
+    st.warning(plain.text(uploads.gone(name)), icon=":material/link_off:")
     values = {"data": instead, "public": PART, "backbone": AUTO} if is_private else {"public": PART}
     label = f"Go on with {pc.DATASETS[instead].short_title}" if is_private else "Go on with a part of the private data set"
     st.button(label, key="go-on", on_click=change, kwargs=values)

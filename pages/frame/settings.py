@@ -24,8 +24,6 @@ from pillar_core.studies.compare.views import COMPARE_VIEWS
 
 VERSION = "2"
 """Of the links that are written; what they leave out, `links.toml` says."""
-_COMPLETE = "1"
-"""The version whose links hold every setting."""
 LEFT_OUT: Mapping[str, Mapping[str, str]] = facts(Path(__file__).with_name("links.toml"))
 RULE = 0
 """The value of k that stands for “let the rule choose”."""
@@ -122,8 +120,8 @@ def from_query(query: Mapping[str, str], *, own: Container[str] | None = ()) -> 
     own: names that somebody chose in this session, which may be files (None: every name is).
     """
     notes: list[str] = []
-    version = query.get("v", _COMPLETE)
-    if version not in (_COMPLETE, *LEFT_OUT):
+    version = query.get("v", "")
+    if version and version not in LEFT_OUT:
         notes.append(
             f"This link was made for version {_shown(version)} of the settings, this app reads version {VERSION}: values may differ."
         )

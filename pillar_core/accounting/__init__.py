@@ -1,5 +1,6 @@
 """Accounting: from what a run spent to ε, from ε to noise, and from either to odds."""
 
+from pillar_core import checks
 from pillar_core.accounting import analytic_gaussian, auto, basic, gdp, pillar, pld, prv, rdp
 from pillar_core.accounting.accountant import ACCOUNTANTS, Accountant, forget_epsilons
 from pillar_core.accounting.auto import resolve, resolve_bound
@@ -29,7 +30,6 @@ from pillar_core.accounting.risk import (
     trade_off,
 )
 from pillar_core.accounting.samplers import SamplerCost, epochs, samplers
-from pillar_core.arguments import guard
 
 for _accountant in (
     auto.AUTO,
@@ -44,4 +44,4 @@ for _accountant in (
 ):
     ACCOUNTANTS.register(_accountant)
 
-__all__ = guard(__name__)
+__all__ = checks.public_names(__name__)

@@ -45,6 +45,10 @@ class ElementaryRelease:
     sampling_probability: float = 1.0
     delta: float = 0.0
 
+    def __post_init__(self) -> None:
+        if not (self.loss >= 0 and self.count >= 1 and 0 <= self.sampling_probability <= 1 and 0 <= self.delta <= 1):
+            raise SettingError(f"a release has loss >= 0, count >= 1, sampling_probability and delta in [0, 1]; got {self}.")
+
     @property
     def is_full_gaussian(self) -> bool:
         """Whether this is a Gaussian release of all rows, which composes in closed form."""
@@ -86,6 +90,7 @@ def read(event: DpEvent, relation: NeighboringRelation) -> ElementaryEvents:
     Raises:
         SettingError: NaN or negative noise, counts or probabilities.
     """
+    relation = NeighboringRelation.of(relation)
     counts: dict[ElementaryRelease, int] = {}
     unsupported: dict[str, tuple[DpEvent, int]] = {}
     is_non_private = False

@@ -9,7 +9,7 @@ from pillar_core.accounting.calibration import calibrate
 from pillar_core.accounting.elementary import gaussian_events
 from pillar_core.ledger import DpEvent, gaussian, repeated, subsampled
 from pillar_core.params import NOISE_MULTIPLIER, Param
-from pillar_core.types import Epsilon, EpsilonBounds, NeighboringRelation, PrivacyBudget
+from pillar_core.types import EpsilonBounds, NeighboringRelation, PrivacyBudget
 
 SAMPLING_PROBABILITY = Param(
     "sampling_probability", float, 1.0, "Chance of each row to be in a step's Poisson sample.", low=0, low_open=True, high=1, log=True
@@ -60,7 +60,7 @@ def epsilon_of_gaussian(
 
 
 def noise_multiplier(
-    epsilon: Epsilon,
+    epsilon: float,
     *,
     delta: float = 1e-5,
     sampling_probability: float = 1.0,

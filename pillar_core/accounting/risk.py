@@ -6,11 +6,12 @@ others by the whole privacy profile.
 
 import dataclasses
 import math
-from typing import Annotated
 
 import numpy as np
 from scipy.special import ndtr, ndtri
 
+from pillar_core import checks
+from pillar_core.accounting.accountant import ACCOUNTANTS
 from pillar_core.accounting.elementary import Kind, read
 from pillar_core.accounting.gaussian_dp import mu_of
 from pillar_core.accounting.gaussian_runs import SAMPLING_PROBABILITY, gaussian_run
@@ -34,6 +35,10 @@ class TradeOff:
     epsilon: float = 0.0
     epsilons: tuple[float, ...] = ()
     deltas: tuple[float, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.kind not in ("gaussian", "pure", "profile") or not self.mu >= 0 or not self.epsilon >= 0:
+            raise SettingError(f"a trade-off curve has kind gaussian, pure or profile, mu >= 0 and epsilon >= 0; got {self}.")
 
     @property
     def source(self) -> str:
@@ -76,6 +81,7 @@ def trade_off(event: DpEvent, *, relation: str = "add_or_remove_one", accountant
         UnsupportedError: no accountant bounds this event, or the one named does not.
     """
     events = read(event, NeighboringRelation.of(relation))
+    checks.one_of(ACCOUNTANTS, accountant=accountant)
     releases = events.releases
     if events.is_non_private:
         return TradeOff("gaussian", mu=math.inf)
@@ -132,12 +138,13 @@ class GaussianSummary:
     floor: float
 
 
-def gaussian_summary(curve: TradeOff, *, floor: Annotated[float, dataclasses.replace(CHANCE, high=0.5)] = 1e-3) -> GaussianSummary:
+def gaussian_summary(curve: TradeOff, *, floor: float = 1e-3) -> GaussianSummary:
     """The smallest μ, up to 0.005, whose curve promises no more than `curve`, for rates of at least `floor`; exact for Gaussian runs.
 
     Guarantee: both curves are compared on cells of false-alarm rates, at the worse end of each. Below the floor no μ summarises a run
     with δ > 0, and that of a Poisson run tends to the one without sampling. The idea is that of arXiv 2503.10945, whose abstract we read.
     """
+    checks.within(floor=(floor, dataclasses.replace(CHANCE, high=0.5)))
     if curve.kind == "gaussian":
         return GaussianSummary(curve.mu, 0.0, floor)
     z = np.linspace(ndtri(floor), -ndtri(floor), math.ceil(-2 * ndtri(floor) / 0.005) + 1)
@@ -150,11 +157,11 @@ def gaussian_summary(curve: TradeOff, *, floor: Annotated[float, dataclasses.rep
 
 
 def noise_for_risk(
-    most: Annotated[float, CHANCE],
+    most: float,
     *,
-    false_positive_rate: Annotated[float, CHANCE] | None = None,
-    sampling_probability: Annotated[float, SAMPLING_PROBABILITY] = 1.0,
-    steps: Annotated[int, COUNT] = 1,
+    false_positive_rate: float | None = None,
+    sampling_probability: float = 1.0,
+    steps: int = 1,
     relation: str = "add_or_remove_one",
 ) -> float:
     """The smallest noise multiplier, to 0.1 % from above, at which no attack does better than `most`.
@@ -165,6 +172,8 @@ def noise_for_risk(
     Raises:
         SettingError: a `most` that blind guessing exceeds.
     """
+    checks.within(false_positive_rate=(false_positive_rate, CHANCE), most=(most, CHANCE))
+    checks.within(sampling_probability=(sampling_probability, SAMPLING_PROBABILITY), steps=(steps, COUNT))
     least, top = (0.0, 0.5) if false_positive_rate is None else (false_positive_rate, 1.0)
     if not least < most < top:
         raise SettingError(f"most must be in ({least:g}, {top:g}), between blind guessing and certainty; got {most!r}.")
@@ -202,10 +211,9 @@ class Odds:
         return 1 / self.chance if self.chance > 0 else math.inf
 
 
-def odds(
-    curve: TradeOff, *, false_positive_rate: Annotated[float, CHANCE] = 1e-3, candidates: Annotated[int, COUNT] = 1000
-) -> tuple[Odds, ...]:
+def odds(curve: TradeOff, *, false_positive_rate: float = 1e-3, candidates: int = 1000) -> tuple[Odds, ...]:
     """Three odds of the worst attacker: a coin-flip bet on membership, a confident accusation, a record picked from a list."""
+    checks.within(false_positive_rate=(false_positive_rate, CHANCE), candidates=(candidates, COUNT))
     bet = (1 + advantage(curve)) / 2
     tpr = tpr_at(curve, false_positive_rate)
     picked = reconstruction(curve, candidates)

@@ -6,8 +6,8 @@ and the bound without any is the only one offered.
 
 import dataclasses
 import math
-from typing import Annotated
 
+from pillar_core import checks
 from pillar_core.accounting.elementary import REPLACE_ONE
 from pillar_core.accounting.gaussian_runs import SAMPLING_PROBABILITY, STEPS_TAKEN, epsilon, gaussian_run
 from pillar_core.deferred import dp_event
@@ -97,8 +97,9 @@ def sampler_cost(
     return SamplerCost(sampler, TITLES[sampler], neighbours, found, known)
 
 
-def epochs(*, sampling_probability: Annotated[float, SAMPLING_PROBABILITY], steps: Annotated[int, STEPS_TAKEN]) -> int:
+def epochs(*, sampling_probability: float, steps: int) -> int:
     """Passes over the data that `steps` shuffled batches begin, if incomplete batches are dropped: ⌈steps / ⌊1/q⌋⌉."""
+    checks.within(sampling_probability=(sampling_probability, SAMPLING_PROBABILITY), steps=(steps, STEPS_TAKEN))
     return math.ceil(steps / batches(sampling_probability))
 
 

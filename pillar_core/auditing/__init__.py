@@ -1,6 +1,6 @@
 """Attacks, audits and individual privacy: what evidence can show about a guarantee, and what it cannot."""
 
-from pillar_core.arguments import guard
+from pillar_core import checks
 from pillar_core.auditing import fault_injection, hypothesis_test, lira, membership, noise, one_run, score_leak, trajectory
 from pillar_core.auditing.blind_spots import BLIND_SPOTS, BlindSpot
 from pillar_core.auditing.fault_injection import FAULT_WORDS, Audit, Fault, Finding, audit
@@ -11,4 +11,4 @@ from pillar_core.auditing.trajectory import HeadRows, ReleaseTape, canary_scores
 claims, sabotage = hypothesis_test, fault_injection  # their public names
 Rows = HeadRows
 
-__all__ = guard(__name__)
+__all__ = checks.public_names(__name__)

@@ -10,11 +10,10 @@ import enum
 import math
 import tomllib
 from pathlib import Path
-from typing import Annotated
 
 import numpy as np
 
-from pillar_core import rng
+from pillar_core import checks, rng
 from pillar_core.accounting import TradeOff, mu_of
 from pillar_core.arrays import Array
 from pillar_core.auditing import hypothesis_test
@@ -24,7 +23,7 @@ from pillar_core.deferred import torch
 from pillar_core.engine import HeadPlan
 from pillar_core.ledger import Ledger
 from pillar_core.mechanisms import GaussianMechanism
-from pillar_core.params import Param
+from pillar_core.params import CHANCE, COUNT, Param
 from pillar_core.rng import Stream
 from pillar_core.threads import threads_for
 
@@ -90,7 +89,7 @@ class Audit:
 def audit(
     fault: Fault,
     *,
-    epsilon: Annotated[float, EPSILON] = 4.0,
+    epsilon: float = 4.0,
     delta: float = 1e-5,
     seed: int | None = 0,
     trials: int = TRIALS,
@@ -100,6 +99,7 @@ def audit(
 
     `trials` independent runs in each world and for each canary, after PILOT ones that place the threshold.
     """
+    checks.within(epsilon=(epsilon, EPSILON), trials=(trials, COUNT), significance=(significance, CHANCE))
     mu = mu_of(epsilon, delta)
     claimed = TradeOff("gaussian", mu=mu)
     plan = HeadPlan(

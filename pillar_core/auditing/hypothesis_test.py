@@ -12,12 +12,13 @@ import math
 import numpy as np
 from scipy.special import ndtr
 
+from pillar_core import checks
 from pillar_core.accounting import TradeOff, epsilon_of_mu
-from pillar_core.arguments import check_fields
 from pillar_core.arrays import Array
 from pillar_core.auditing import binomial
 from pillar_core.errors import DataError, SettingError
 from pillar_core.numerics import bisected
+from pillar_core.params import CHANCE, COUNT, NOISE_MULTIPLIER
 
 GRID = np.concatenate(
     [[0.0], ndtr(np.linspace(-5.0, -2.0, 20)), ndtr(np.linspace(-1.98, 1.98, 199)), ndtr(np.linspace(2.0, 5.0, 20)), [1.0]]
@@ -36,7 +37,6 @@ class Counts:
     trials: int
 
     def __post_init__(self) -> None:
-        check_fields(self)
         if not (0 <= self.hits <= self.trials and 0 <= self.false_alarms <= self.trials and self.trials >= 1):
             raise SettingError(f"counts must lie between 0 and trials, which is at least 1; got {self}.")
 
@@ -78,6 +78,7 @@ def epsilon_lower_bound(counts: Counts, *, delta: float, significance: float = 0
 
 def power(claimed: TradeOff, *, true_mu: float, trials: int, significance: float) -> float:
     """The probability to reject `claimed` when the truth is μ = `true_mu` and the attack is ideal, threshold in the middle."""
+    checks.within(true_mu=(true_mu, NOISE_MULTIPLIER), trials=(trials, COUNT), significance=(significance, CHANCE))
     least = rejecting_excess(claimed, trials=trials, significance=significance)
     chance, false_chance = ndtr([true_mu / 2]), ndtr([-true_mu / 2])
     needed = np.clip(np.arange(trials + 1) + least, 0, trials + 1)
@@ -93,6 +94,7 @@ def rejecting_excess(claimed: TradeOff, *, trials: int, significance: float) -> 
 
 def noticed_epsilon(claimed: TradeOff, *, trials: int, significance: float, delta: float, wanted: float = 0.9) -> float:
     """The smallest true ε of a Gaussian run that would be noticed with probability `wanted`; inf where none would."""
+    checks.within(wanted=(wanted, CHANCE))
 
     def is_missed(mu: float) -> bool:
         return power(claimed, true_mu=mu, trials=trials, significance=significance) < wanted

@@ -5,16 +5,14 @@ that fails proves nothing; one that succeeds beyond the claimed trade-off curve 
 """
 
 import dataclasses
-from typing import Annotated
 
 import numpy as np
 
-from pillar_core.arrays import Array, Axes
+from pillar_core import checks
+from pillar_core.arrays import Array
 from pillar_core.errors import DataError, SettingError
 
 LEVEL = 0.95
-Scores = Annotated[Array, Axes("members")]
-Others = Annotated[Array, Axes("others")]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -35,20 +33,23 @@ def log_losses(scores: Array, y: Array) -> Array:
     return losses
 
 
-def auc(members: Scores, others: Others) -> float:
+def auc(members: Array, others: Array) -> float:
     """P(a member scores above a non-member) + half of the ties, in [0, 1]; 0.5 tells nothing (Mann & Whitney 1947)."""
+    members, others = checks.arrays("members, others", members=members, others=others)
     inside, outside = _finite(members), np.sort(_finite(others))
     below, upto = np.searchsorted(outside, inside, side="left"), np.searchsorted(outside, inside, side="right")
     return float((below + upto).sum() / (2 * len(inside) * len(outside)))
 
 
-def loss_threshold_auc(train_losses: Scores, test_losses: Others) -> float:
+def loss_threshold_auc(train_losses: Array, test_losses: Array) -> float:
     """AdaMix's attack: AUC of the loss with train rows as class 0 and test rows as class 1 (Golatkar et al., section 5)."""
+    train_losses, test_losses = checks.arrays("members, others", train_losses=train_losses, test_losses=test_losses)
     return auc(-np.asarray(train_losses), -np.asarray(test_losses))
 
 
-def roc(members: Scores, others: Others) -> tuple[Array, Array]:
+def roc(members: Array, others: Array) -> tuple[Array, Array]:
     """(false-positive rates, true-positive rates), float64 rising from (0, 0) to (1, 1), one point per distinct score."""
+    members, others = checks.arrays("members, others", members=members, others=others)
     inside, outside = np.sort(_finite(members)), np.sort(_finite(others))
     thresholds = np.unique(np.concatenate([inside, outside]))[::-1]
     hits = len(inside) - np.searchsorted(inside, thresholds, side="left")
@@ -56,7 +57,7 @@ def roc(members: Scores, others: Others) -> tuple[Array, Array]:
     return np.concatenate([[0.0], alarms / len(outside)]), np.concatenate([[0.0], hits / len(inside)])
 
 
-def tpr_at_fpr(members: Scores, others: Others, *, false_positive_rate: float) -> Rate:
+def tpr_at_fpr(members: Array, others: Array, *, false_positive_rate: float) -> Rate:
     """The share of members above the lowest threshold that flags at most that share of the others; its interval.
 
     The threshold is read from the same others, so the interval is that of the members' share alone.
@@ -64,6 +65,7 @@ def tpr_at_fpr(members: Scores, others: Others, *, false_positive_rate: float) -
     Raises:
         SettingError: a rate outside [0, 1).
     """
+    members, others = checks.arrays("members, others", members=members, others=others)
     if not 0 <= false_positive_rate < 1:
         raise SettingError(f"false_positive_rate must be in [0, 1); got {false_positive_rate!r}.")
     inside, outside = _finite(members), np.sort(_finite(others))[::-1]

@@ -1,8 +1,8 @@
 """What a person brings, images or features: kept on this machine, listed, loaded and forgotten here, whatever page or command it came by.
 
 The rows lie in the store under a key, their title and sizes on a card beside them; the name `stored:<key>` stands for both in links,
-grids and records. Names that begin with `images:` are older and mean the same. Whatever is made from the rows of a set and kept,
-too, has the set's key between the hyphens of its own, so that forgetting finds it. To visitors of a demo no set is here.
+grids and records. Whatever is made from the rows of a set and kept, too, has the set's key between the hyphens of its own, so that
+forgetting finds it. To visitors of a demo no set is here.
 """
 
 import dataclasses
@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 
 from pillar_core import mode, store
-from pillar_core.arguments import check_fields
 from pillar_core.data import places
 from pillar_core.data.arrays import features
 from pillar_core.data.cards import DATASETS
@@ -28,7 +27,6 @@ from pillar_core.store import upkeep
 from pillar_core.types import Dataset, FeatureSet
 
 PREFIX = "stored:"
-FORMER_PREFIX = "images:"
 IMAGES, FEATURES = "images", "features"
 LONGEST_TITLE = 120
 MOST_NOTES, LONGEST_NOTE, LARGEST_CARD = 20, 1000, 10**6
@@ -39,7 +37,7 @@ _FORMER_NOTES = {
     "Images of different sizes": SIZE_SEEN,
 }
 """How notes begin on sets that were kept when a note was all that told of a caveat."""
-_NAME = re.compile(rf"(?:{PREFIX}|{FORMER_PREFIX})([0-9a-f]{{32}})")
+_NAME = re.compile(rf"{PREFIX}([0-9a-f]{{32}})")
 _CARD = upkeep.BROUGHT
 _KEEPING = threading.Lock()
 
@@ -243,7 +241,6 @@ def _card(key: str) -> Upload | None:
         facts = {field.name: written[field.name] for field in dataclasses.fields(Upload) if field.name in written}
         lists = {name: tuple(facts[name]) for name in ("shape", "notes", "apart_from")}
         card_ = Upload(**facts | {"name": PREFIX + key} | lists)
-        check_fields(card_)
     except (ValueError, TypeError, KeyError):
         return None
     return card_

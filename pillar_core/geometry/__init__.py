@@ -3,7 +3,7 @@
 Nothing here trains with privacy; whatever compares with measured accuracy gets it from `studies`.
 """
 
-from pillar_core.arguments import guard
+from pillar_core import checks
 from pillar_core.geometry.alignment import averaged, xi_of, xi_table
 from pillar_core.geometry.bases import BASIS_TITLES, Basis, BasisKind, basis_of
 from pillar_core.geometry.margins import QUANTILE, Coordinates, coordinates, margin_at, projected_margins, refitted_margins, smallest
@@ -21,4 +21,4 @@ from pillar_core.geometry.separators import (
 )
 from pillar_core.geometry.spectrum import projector_distance, spectrum, spectrum_of
 
-__all__ = guard(__name__)
+__all__ = checks.public_names(__name__)

@@ -9,7 +9,7 @@ from functools import cached_property
 
 import numpy as np
 
-from pillar_core import rng
+from pillar_core import checks, rng
 from pillar_core.arrays import Array
 from pillar_core.deferred import torch
 from pillar_core.engine.gradient import within_unit_ball
@@ -18,6 +18,7 @@ from pillar_core.fingerprint import fingerprint
 from pillar_core.geometry.rows import Rows
 from pillar_core.ledger import Ledger
 from pillar_core.mechanisms import GaussianMechanism
+from pillar_core.params import NOISE_MULTIPLIER, SEED
 from pillar_core.rng import Streams
 from pillar_core.splits.basis import public_basis
 from pillar_core.splits.transform import Transform
@@ -99,6 +100,7 @@ def basis_of(
         SettingError: unknown kind, n_public out of range, dp_pca without noise_multiplier.
         DataError: public_pca without public rows.
     """
+    checks.within(noise_multiplier=(noise_multiplier, NOISE_MULTIPLIER), seed=(seed, SEED))
     chosen = _kind(kind)
     space = rows.space() if space is None else space
     d = rows.x.shape[1]

@@ -12,12 +12,12 @@ that at least a share 1 − q of rows reach.
 
 import dataclasses
 from collections.abc import Sequence
-from typing import Annotated
 
 import numpy as np
 import pandas as pd
 
-from pillar_core.arrays import Array, Labels
+from pillar_core import checks
+from pillar_core.arrays import Array
 from pillar_core.errors import SettingError
 from pillar_core.geometry.bases import Basis
 from pillar_core.geometry.rows import Rows
@@ -47,12 +47,13 @@ def coordinates(rows: Rows, basis: Basis, *, space: Transform | None = None) -> 
     return Coordinates(whole(rows.x), rows.y, rows.classes)
 
 
-def margin_at(values: Labels, quantile: float) -> float:
+def margin_at(values: Array, quantile: float) -> float:
     """The largest v that at least a share 1 − quantile of `values` (n,) reach; the minimum for quantile 0.
 
     Raises:
         SettingError: quantile outside [0, 1), or no values.
     """
+    (values,) = checks.arrays("n", values=values)
     share = float(QUANTILE.check(quantile))  # type: ignore[arg-type]  # a checked float parameter
     if not len(values):
         raise SettingError("a margin needs at least one row.")
@@ -62,7 +63,7 @@ def margin_at(values: Labels, quantile: float) -> float:
 
 def refitted_margins(
     rows: Coordinates,
-    ks: Annotated[Sequence[int], K],
+    ks: Sequence[int],
     *,
     quantile: float | Sequence[float] = 0.01,
     regularisation: float = 1.0,
@@ -73,6 +74,7 @@ def refitted_margins(
 
     Columns k, class, quantile, cosine_margin, distance_margin.
     """
+    checks.within(ks=(ks, K))
     present = set(rows.y.tolist())
     pairs = tuple(pair for pair in pairs_of(rows.classes, "one_versus_rest") if pair[0] in present)
     lines: list[tuple[int, str, float, float, float]] = []
@@ -93,6 +95,7 @@ def projected_margins(
 
     Columns k, class, quantile, cosine_margin, distance_margin; with pairs the class reads "a – b" and only their rows count.
     """
+    checks.within(ks=(ks, K))
     turned = separators.weights @ basis.vectors.astype(np.float64)
     lines: list[tuple[int, str, float, float, float]] = []
     products = np.zeros((len(rows.z), len(separators.pairs)))

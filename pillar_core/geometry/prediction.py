@@ -17,16 +17,17 @@ remains is what the projection (and the linear rule) loses. The 0.3 was fitted t
 import dataclasses
 import math
 from collections.abc import Sequence
-from typing import Annotated
 
 import numpy as np
 import pandas as pd
 from scipy.special import ndtr
 
+from pillar_core import checks
 from pillar_core.accounting import mu_of
-from pillar_core.arrays import Array, Axes
+from pillar_core.arrays import Array
 from pillar_core.errors import DataError, SettingError
 from pillar_core.geometry.margins import Coordinates
+from pillar_core.params import SHARE
 
 SHRINKAGE = 0.3
 LONGEST_PATH_PER_CLASS = 160.0
@@ -54,7 +55,7 @@ class ClassMoments:
         return len(self.within)
 
 
-def class_moments(rows: Coordinates, *, scale: Annotated[Array, Axes("r")] | None = None) -> ClassMoments:
+def class_moments(rows: Coordinates, *, scale: Array | None = None) -> ClassMoments:
     """The moments of classes that have rows, each coordinate first divided by `scale` (r,) where given."""
     if scale is not None and len(scale) != rows.z.shape[1]:
         raise DataError(f"scale must have one number for each of {rows.z.shape[1]} coordinates; got {len(scale)}.")
@@ -100,6 +101,7 @@ def best_k(table: pd.DataFrame, *, within: float = 0.01) -> pd.DataFrame:
     Columns epsilon, k, accuracy, low, high: from `low` to `high` lie the k around the best whose mean is at most `within`
     below it. On measured test accuracy this is a choice on test rows: a non-private diagnostic.
     """
+    checks.within(within=(within, SHARE))
     scores: dict[float, dict[int, list[float]]] = {}
     for epsilon, k, accuracy in zip(table["epsilon"], table["k"], table["accuracy"], strict=True):
         scores.setdefault(float(epsilon), {}).setdefault(int(k), []).append(float(accuracy))

@@ -12,8 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from pillar_core.arrays import Array, Labels
-from pillar_core.arrays import Rows as Matrix
+from pillar_core.arrays import Array
 from pillar_core.errors import Cancelled, DataError, SettingError
 from pillar_core.geometry.rows import Rows
 from pillar_core.params import Param
@@ -102,8 +101,8 @@ def separators(
 
 
 def separators_of(
-    x: Matrix,
-    y: Labels,
+    x: Array,
+    y: Array,
     pairs: Sequence[Pair],
     *,
     classes: Sequence[str],

@@ -1,11 +1,10 @@
 """Eigenvalues and what follows from them: shares of energy, tails and gaps, as one tidy table."""
 
-from typing import Annotated
-
 import numpy as np
 import pandas as pd
 
-from pillar_core.arrays import Array, Axes
+from pillar_core import checks
+from pillar_core.arrays import Array
 from pillar_core.errors import SettingError
 from pillar_core.geometry.bases import Basis
 
@@ -39,7 +38,8 @@ def spectrum_of(eigenvalues: Array) -> pd.DataFrame:
     )
 
 
-def projector_distance(a: Annotated[Array, Axes("d k")], b: Annotated[Array, Axes("d other")]) -> float:
+def projector_distance(a: Array, b: Array) -> float:
     """‖AAᵀ − BBᵀ‖_F of two (d, k) orthonormal bases, from cosines of their principal angles: √(2k − 2‖AᵀB‖²_F), at least 0."""
+    a, b = checks.arrays("d k, d other", a=a, b=b)
     overlap = float(np.square(a.T.astype(np.float64) @ b.astype(np.float64)).sum())
     return float(np.sqrt(max(a.shape[1] + b.shape[1] - 2 * overlap, 0.0)))

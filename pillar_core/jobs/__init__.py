@@ -1,8 +1,8 @@
 """Work outside the browser session: submit, status, cancel, result, retry. State lies on disk; anybody may look and stop it."""
 
-from pillar_core.arguments import guard
+from pillar_core import checks
 from pillar_core.jobs.api import cancel, find, result, retry, spec, status, stop, submit, use_scheduler, wait
 from pillar_core.jobs.kind import JOB_KINDS, JobKind
 from pillar_core.jobs.state import JobStatus
 
-__all__ = guard(__name__)
+__all__ = checks.public_names(__name__)

@@ -3,7 +3,7 @@
 Every figure carries `layout.meta["alt"]` and `layout.meta["caption"]`; colours, dashes and order come from `theme`.
 """
 
-from pillar_core.arguments import guard
+from pillar_core import checks
 from pillar_core.numerics import wilson
 from pillar_core.plots.accuracy import Here, accuracy_against_k
 from pillar_core.plots.advice import expected
@@ -38,4 +38,4 @@ from pillar_core.plots.spectrum import by_direction, spectrum
 from pillar_core.plots.theme import Mode, epsilon_colour, epsilon_label, in_order, method_style
 from pillar_core.plots.theory import choice_errors, mixture_errors, rates, rows_against_dimension, shift
 
-__all__ = guard(__name__)
+__all__ = checks.public_names(__name__)

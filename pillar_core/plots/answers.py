@@ -2,12 +2,11 @@
 
 import math
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Any
 
 import pandas as pd
 import plotly.graph_objects as go
 
-from pillar_core.params import MODERATE
 from pillar_core.plots import marks
 from pillar_core.plots.intervals import over_seeds
 from pillar_core.plots.theme import INK, Mode, described, faded, finished, log_ticks, seeds_phrase
@@ -25,7 +24,7 @@ def accuracy_by(
     words: Mapping[Any, str] | None = None,
     value: str = "accuracy",
     axis: str = "test accuracy, %",
-    scale: Annotated[float, MODERATE] = 100,
+    scale: float = 100,
     limit: str = "",
     caption: str = "Real images; every point was trained just now or earlier on this machine.",
     mode: Mode = "light",

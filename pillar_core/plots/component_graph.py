@@ -1,24 +1,24 @@
 """The component graph of a disjunction: variables on two rings, an edge where two were active together, one colour per component."""
 
-from typing import Annotated, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from pillar_core.arrays import Array, Axes
+from pillar_core import checks
+from pillar_core.arrays import Array
 from pillar_core.plots import marks
 from pillar_core.plots.theme import INK, Mode, categorical, class_symbols, described, faded
 from pillar_core.plots.theory import circle
 
-Components = Annotated[Array, Axes("d", is_whole=True)]
 _MOST_EDGES = 4_000
 _MOST_NAMED = 6
 
 
 def component_graph(
-    labels: Components,
-    edges: Annotated[Array, Axes("e 2", may_be_empty=True, is_whole=True)],
+    labels: Array,
+    edges: Array,
     *,
     k: int,
     n_unlabelled: int,
@@ -28,6 +28,7 @@ def component_graph(
 
     labels: (d,) component of each variable, the largest component 0. edges: (e, 2). At most 4,000 edges are drawn.
     """
+    labels, edges = checks.arrays("d, e 2", labels=labels, edges=edges)
     ink, figure = INK[mode], go.Figure()
     component_of = np.asarray(labels)
     left, right = circle(k, centre=(0.0, 0.0), radius=1.0), circle(len(component_of) - k, centre=(2.7, 0.0), radius=1.0)
@@ -76,8 +77,9 @@ def _raised(number: int) -> str:
     return str(number).translate(str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹"))
 
 
-def component_table(labels: Components, *, k: int) -> pd.DataFrame:
+def component_table(labels: Array, *, k: int) -> pd.DataFrame:
     """Columns variable, component, in_disjunction: what the figure shows."""
+    (labels,) = checks.arrays("d", labels=labels)
     return pd.DataFrame(
         {"variable": np.arange(1, len(labels) + 1), "component": np.asarray(labels) + 1, "in_disjunction": np.arange(len(labels)) < k}
     )

@@ -1,14 +1,13 @@
 """Evidence drawn: attacks under the guarantee's ceiling, individual privacy, trials in two worlds, what an audit could notice."""
 
 import math
-from typing import Annotated, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
 from pillar_core.arrays import Array
-from pillar_core.params import MODERATE
 from pillar_core.plots import marks
 from pillar_core.plots.theme import INK, Mode, categorical, described, faded
 
@@ -114,7 +113,7 @@ def individual_by_class(table: pd.DataFrame, *, mode: Mode = "light", stated: fl
     return described(figure, "individual_by_class", mode=mode, stated=stated, note=note, summary=summary)
 
 
-def two_worlds(table: pd.DataFrame, *, mode: Mode = "light", threshold: float, claimed_mu: Annotated[float, MODERATE], title: str) -> Any:
+def two_worlds(table: pd.DataFrame, *, mode: Mode = "light", threshold: float, claimed_mu: float, title: str) -> Any:
     """Scores of trials with a canary and without, and where the claim says that the canary's world lies, at most.
 
     table: columns world ("with the canary", "without"), score. Scores are in units of the claimed noise.

@@ -1,13 +1,12 @@
 """Geometry against k: what the first k directions miss of a separator (ξ_k), margins, and the spectrum with its gaps."""
 
 import math
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
 import pandas as pd
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from pillar_core.params import K
 from pillar_core.plots import marks
 from pillar_core.plots.theme import INK, Mode, described, end_labels, faded, log_ticks, method_style
 
@@ -23,7 +22,7 @@ BASES: dict[str, tuple[str, str, str]] = {
 """Basis → the method whose colour it wears, its dash, its name on the figure."""
 
 
-def xi_against_k(table: pd.DataFrame, *, mode: Mode = "light", k: Annotated[int, K] | None = None, subject: str = "") -> Any:
+def xi_against_k(table: pd.DataFrame, *, mode: Mode = "light", k: int | None = None, subject: str = "") -> Any:
     """Mean ξ_k over pairs of classes with the range over pairs as a band, one line per basis; `k` is marked.
 
     table: columns basis (a key of BASES), k, mean, low, high, pairs, in [0, 1]. The band is no interval of uncertainty: it
@@ -56,7 +55,7 @@ def margins_against_k(
     *,
     mode: Mode = "light",
     convention: Literal["cosine_margin", "distance_margin"] = "cosine_margin",
-    k: Annotated[int, K] | None = None,
+    k: int | None = None,
     subject: str = "",
 ) -> Any:
     """The margin of every class against the rest over k, and their minimum in bold; what lies below 0 is shaded.
@@ -104,7 +103,7 @@ def margins_against_k(
     return described(figure, "margins_against_k", mode=mode, subject=how, percent=percent, summary=summary)
 
 
-def spectrum_and_gaps(table: pd.DataFrame, *, mode: Mode = "light", k: Annotated[int, K] | None = None, rows: int = 0) -> Any:
+def spectrum_and_gaps(table: pd.DataFrame, *, mode: Mode = "light", k: int | None = None, rows: int = 0) -> Any:
     """Three panels over k: eigenvalues, cumulative energy, gaps Δ_k; `k` is marked. table: see `geometry.spectrum`."""
     ink = INK[mode]
     figure = make_subplots(cols=3, horizontal_spacing=0.09)

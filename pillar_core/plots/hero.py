@@ -1,11 +1,12 @@
 """The picture on the front page: why fewer directions make a private model better."""
 
 import math
-from typing import Annotated, Any
+from typing import Any
 
 import pandas as pd
 import plotly.graph_objects as go
 
+from pillar_core import checks
 from pillar_core.errors import DataError
 from pillar_core.params import EPSILON, K
 from pillar_core.plots import k_curves, marks
@@ -20,8 +21,8 @@ def learning_hero(
     method: str = "pillar",
     ceiling: str = "non_private",
     floor: str = "dp_sgd",
-    epsilon: Annotated[float, EPSILON] | None = None,
-    k: Annotated[int, K] | None = None,
+    epsilon: float | None = None,
+    k: int | None = None,
     data: str = "",
 ) -> Any:
     """Accuracy over k at one budget, bold, others faint; ceiling, floor, and the gain of projecting.
@@ -29,6 +30,7 @@ def learning_hero(
     table: one row per run with columns method, k, epsilon, seed, accuracy in [0, 1]. `epsilon` chooses the bold curve, that of the
     nearest budget (None: the tightest); `k` marks the nearest measured point on it. `data` names the data set.
     """
+    checks.within(epsilon=(epsilon, EPSILON), k=(k, K))
     curves = {epsilon: curve for epsilon, curve in k_curves.by_budget(table, method).items() if math.isfinite(epsilon)}
     if not curves:
         raise DataError(f"the table needs runs of {method!r} with a k, within a finite ε, to draw.")

@@ -1,12 +1,11 @@
 """Prediction beside measurement: where accuracy goes as k grows, the best k of each ε, and what privacy costs two backbones."""
 
 import math
-from typing import Annotated, Any
+from typing import Any
 
 import pandas as pd
 import plotly.graph_objects as go
 
-from pillar_core.params import Param
 from pillar_core.plots import marks
 from pillar_core.plots.intervals import over_seeds
 from pillar_core.plots.theme import (
@@ -22,14 +21,11 @@ from pillar_core.plots.theme import (
     seeds_phrase,
 )
 
-_Ratio = Annotated[
-    float | None, Param("here", float, None, "Noise over a class's rows.", low=0, low_open=True, high=1e100, none_means="not marked")
-]
 _NOISE = {"light": "#6A4FB3", "dark": "#B7A6FF"}
 _LOSS = {"light": "#C98A00", "dark": "#F6BE4A"}
 
 
-def projection_gains(table: pd.DataFrame, *, spearman: float, mode: Mode = "light", here: _Ratio = None) -> Any:
+def projection_gains(table: pd.DataFrame, *, spearman: float, mode: Mode = "light", here: float | None = None) -> Any:
     """Points that projecting gained on each set and budget, against the noise over the rows of a class; `here` is the present ratio.
 
     table: columns set, epsilon, ratio, gain.

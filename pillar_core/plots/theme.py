@@ -58,7 +58,14 @@ _LOOKS: dict[str, Any] = facts(Path(__file__).with_suffix(".toml"))
 _TEMPLATE = Template(Path(__file__).with_name("template.toml").read_text(encoding="utf-8"))
 _HUES: dict[str, tuple[str, str]] = _LOOKS["hues"]
 _EPSILON_ANCHORS: dict[Mode, list[str]] = _LOOKS["epsilon"]
-INK: dict[Mode, Ink] = {mode: Ink(**inks) for mode, inks in _LOOKS["ink"].items()}
+
+
+class _ByMode(dict[Mode, Ink]):
+    def __missing__(self, mode: Any) -> Ink:
+        raise SettingError(f"mode must be one of light, dark; got {mode!r}.")
+
+
+INK = _ByMode({mode: Ink(**inks) for mode, inks in _LOOKS["ink"].items()})
 METHOD_STYLES: dict[str, MethodStyle] = {
     name: MethodStyle(*_HUES[hue], dash, symbol, order) for order, (name, (hue, dash, symbol)) in enumerate(_LOOKS["methods"].items())
 }

@@ -3,11 +3,12 @@
 import dataclasses
 from pathlib import Path
 
-from pillar_core import data
+from pillar_core import checks, data
 from pillar_core.backbones import extract
 from pillar_core.backbones.names import address
 from pillar_core.data.reading import read
 from pillar_core.errors import SettingError
+from pillar_core.params import COUNT
 from pillar_core.types import Dataset, FeatureSet, Progress, StopRequested
 
 __all__ = ["load_features", "read", "through_backbone"]
@@ -38,6 +39,8 @@ def load_features(
         UnknownNameError: no such backbone.
         StoreError: a disk that refuses; what was extracted is kept.
     """
+    checks.within(batch_size=(batch_size, COUNT))
+    checks.one_of(("auto", "cpu", "cuda", "mps"), device=device)
     rows = read(source)
     if isinstance(rows, FeatureSet):
         if backbone not in (None, "identity") or weights is not None:

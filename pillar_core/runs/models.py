@@ -6,13 +6,12 @@ import json
 import math
 import zipfile
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import numpy as np
 
-from pillar_core import mode
-from pillar_core.arguments import fitting
-from pillar_core.arrays import Array, Axes
+from pillar_core import checks, mode
+from pillar_core.arrays import Array
 from pillar_core.data.npz import UNREADABLE
 from pillar_core.data.parts import place_of
 from pillar_core.deferred import torch
@@ -120,9 +119,9 @@ class Model:
         Raises:
             DataError, SettingError: no array of numbers, rows of another dimension, or NaN.
         """
-        x = np.asarray(fitting("x", x, Array), dtype=np.float32)
+        x = checks.arrays("n d", x=x)[0].astype(np.float32, copy=False)
         width = self.classifier.width
-        if x.ndim != 2 or x.shape[1] != width:
+        if x.shape[1] != width:
             raise DataError(f"rows must have shape (n, {width}); got {x.shape}.")
         if not np.isfinite(x).all():
             raise DataError("rows to predict hold NaN or infinite values.")
@@ -167,7 +166,7 @@ def _taken_apart(record: RunRecord) -> tuple[dict[str, Array], dict[str, Any]]:
 
 def _network(arrays: dict[str, Array], card: dict[str, Any]) -> NetworkClassifier:
     """The network that a card describes; only names, sizes and numbers are taken from the file, and no other file is opened."""
-    design, classes = fitting("network", card["network"], dict[str, Any]), card["classes"]
+    design, classes = card["network"], card["classes"]
     words = {"network": portable(str(design["network"])), "layers": str(design["layers"])}
     built = Design(**{**design, **words, "shape": tuple(map(int, design["shape"]))})
     most = max(max(array.shape, default=1) for array in arrays.values() if array.size)
@@ -187,12 +186,12 @@ def _network(arrays: dict[str, Array], card: dict[str, Any]) -> NetworkClassifie
 def _model(arrays: dict[str, Array], card: dict[str, Any]) -> Model:
     if "network" in card:
         return Model(_network(arrays, card), card)
-    sizes, d = dict[str, int](), "d" if "projection" in arrays else "k"
-    for name, axes in {"weights": "k c", "bias": "c", "projection": "d k", "mean": d, "scale": d}.items():
-        if name not in PARTS or name in arrays:
-            fitting(name, arrays[name], Annotated[Array, Axes(axes)], sizes)
+    d = "d" if "projection" in arrays else "k"
+    axes = {"weights": "k c", "bias": "c", "projection": "d k", "mean": d, "scale": d}
+    present = {name: arrays[name] for name in axes if name not in PARTS or name in arrays}
+    checks.arrays(", ".join(axes[name] for name in present), **present)
     classes, made = card["classes"], card["transform"]
-    if not isinstance(classes, list) or not all(isinstance(one, str) for one in classes) or len(classes) < sizes["c"]:
+    if not isinstance(classes, list) or not all(isinstance(one, str) for one in classes) or len(classes) < len(arrays["bias"]):
         raise ValueError("its card names no class for each column of its weights")
     if not isinstance(made, dict) or not isinstance(made["normalise"], bool):
         raise ValueError("its card does not say how rows are prepared")

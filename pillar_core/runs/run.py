@@ -19,7 +19,6 @@ from pillar_core.runs.counting import solved_count
 from pillar_core.runs.models import in_sight
 from pillar_core.splits import View, view_of
 from pillar_core.types import (
-    Epsilon,
     Guarantee,
     NeighboringRelation,
     PrivacyBudget,
@@ -82,7 +81,7 @@ def run(
     method: str,
     split: SemiPrivateSplit,
     *,
-    epsilon: Epsilon | None = None,
+    epsilon: float | None = None,
     delta: float = 1e-5,
     relation: str = "add_or_remove_one",
     accountant: str = "auto",

@@ -6,6 +6,7 @@ from typing import Any, TypeGuard
 
 import numpy as np
 
+from pillar_core import checks
 from pillar_core.arrays import Array
 from pillar_core.backbones import extraction
 from pillar_core.data import DATASETS, duplicates, load_dataset, matching, uploads, visitors
@@ -14,7 +15,7 @@ from pillar_core.data.images.resizing import resized
 from pillar_core.data.persons import persons_of
 from pillar_core.errors import DataError, SettingError
 from pillar_core.fingerprint import fingerprint
-from pillar_core.params import Seed
+from pillar_core.params import COUNT, SEED
 from pillar_core.runs.loading import load_features
 from pillar_core.splits import split_features
 from pillar_core.types import MOST_ROWS, Dataset, FeatureSet, SemiPrivateSplit
@@ -36,7 +37,7 @@ def split(
     persons: Array | Sequence[str] | None = None,
     rows_per_person: int = 1,
     allow_overlap: bool = False,
-    seed: Seed = 0,
+    seed: int = 0,
 ) -> SemiPrivateSplit:
     """`data` with its train rows told apart into public, validation and private ones.
 
@@ -52,6 +53,7 @@ def split(
         SettingError, DataError: see `split_features`; also where a public row that is not boolean is, bit by bit, a private one: of rows
             of at most 32 numbers, which are equal by chance, more than one in twenty.
     """
+    checks.within(seed=(seed, SEED), public_per_class=(public_per_class, COUNT))
     private = load_features(data)
     if not 1 <= rows_per_person <= MOST_ROWS:
         raise SettingError(f"rows_per_person must be from 1 to {MOST_ROWS}; got {rows_per_person!r}.")

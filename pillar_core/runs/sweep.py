@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from pillar_core import accounting, params, store
-from pillar_core.arguments import fitting
+from pillar_core import accounting, checks, params, store
 from pillar_core.backbones import revision
 from pillar_core.data import DATASETS
 from pillar_core.data.cards import default_backbone
@@ -91,8 +90,12 @@ def cells(grid: Mapping[str, Any]) -> list[RunSpec]:
     Raises:
         SettingError, UnknownNameError: a grid that cannot be, or of more than MOST_CELLS runs.
     """
+    checks.of(Mapping, grid=grid)
     grid = dict(grid)
-    dataset_settings = dict(fitting("dataset_settings", grid.pop("dataset_settings", None), Mapping[str, SETTING] | None) or {})
+    dataset_settings = grid.pop("dataset_settings", {})
+    checks.of(Mapping | None, dataset_settings=dataset_settings)
+    dataset_settings = dict(dataset_settings or {})
+    checks.of(SETTING, **dataset_settings)
     if len(str(dataset_settings)) > LONGEST_SETTINGS:
         raise SettingError(f"dataset_settings say more than {LONGEST_SETTINGS:,} characters, which every run of the grid repeats.")
     axes = {name: _axis(name, value) for name, value in grid.items()}
@@ -316,7 +319,8 @@ def _axis(name: str, value: Any) -> list[Any]:
     values, hint = _values(value), AXES.get(name, SETTING)
     if not values:
         raise SettingError(f"the axis {name} has no values, so the grid would hold no run; give one or leave the axis out.")
-    for item in (fitting(name, item, hint) for item in values):
+    for item in values:
+        checks.of(hint, **{name: item})
         if isinstance(item, str) and len(item) > LONGEST_WORD:
             raise SettingError(f"a value of the axis {name} has {len(item):,} characters; at most {LONGEST_WORD:,}.")
         if name == "relation" and item is not None:

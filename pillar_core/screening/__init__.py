@@ -1,6 +1,6 @@
 """Screening public data: how near are candidate sets to a private one, what does finding out cost, and how sure is it?"""
 
-from pillar_core.arguments import guard
+from pillar_core import checks
 from pillar_core.screening.batches import mixture
 from pillar_core.screening.gsd import gsd
 from pillar_core.screening.inspection import angles, pairwise, reconstruction, spectra
@@ -15,4 +15,4 @@ from pillar_core.screening.task2vec import task2vec_distance
 from pillar_core.screening.training import order_kept, over_training
 from pillar_core.screening.trim import Trimmed, trim
 
-__all__ = guard(__name__)
+__all__ = checks.public_names(__name__)

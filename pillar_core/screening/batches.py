@@ -1,10 +1,10 @@
 """Batches for screening: m rows of a set and random labels, the same positions for every set, as a network takes them."""
 
 from collections.abc import Iterator, Sequence
-from typing import Annotated
 
 import numpy as np
 
+from pillar_core import checks
 from pillar_core.arrays import Array
 from pillar_core.deferred import torch
 from pillar_core.errors import DataError
@@ -79,12 +79,13 @@ def preparation_notes(sets: Sequence[Dataset], size: int | None) -> tuple[str, .
     return tuple(notes)
 
 
-def mixture(sets: Sequence[Dataset], *, name: str, size: Annotated[int, SIZE] = 32, seed: int = 0) -> Dataset:
+def mixture(sets: Sequence[Dataset], *, name: str, size: int = 32, seed: int = 0) -> Dataset:
     """The rows of several image sets, equally many of each, shuffled, as colour images of one size; without labels.
 
     Raises:
         DataError: a set that holds no images, or several rows of a person.
     """
+    checks.within(size=(size, SIZE))
     if not sets:
         raise DataError("a mixture needs at least one set.")
     refuse_persons(sets)

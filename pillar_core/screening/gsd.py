@@ -8,10 +8,11 @@ A non-private diagnostic: it reads private rows without noise.
 import dataclasses
 from collections.abc import Hashable, Iterator
 from functools import cached_property
-from typing import Annotated, Any
+from typing import Any
 
 import numpy as np
 
+from pillar_core import checks
 from pillar_core.deferred import torch
 from pillar_core.errors import DataError
 from pillar_core.fingerprint import fingerprint
@@ -31,8 +32,6 @@ from pillar_core.types import Dataset
 
 K = Param("k", int, 16, "Directions that are compared.", low=1, high=1024, unit="directions", log=True)
 N_EXAMPLES = Param("n_examples", int, 2000, "Rows of each set (fewer where a set has fewer).", low=2, high=100_000, unit="rows", log=True)
-Width = Annotated[int, K]
-Examples = Annotated[int, N_EXAMPLES]
 REPEATS = Param("repeats", int, 3, "Draws of rows, labels and network start, for intervals.", low=1, high=100)
 
 _DIRECTIONS = Memo(slots=12)
@@ -44,8 +43,8 @@ def gsd(
     public: Dataset,
     *,
     model: str = "probe",
-    k: Width = 16,
-    n_examples: Examples = 2000,
+    k: int = 16,
+    n_examples: int = 2000,
     normalised: bool = True,
     seed: int = 0,
 ) -> float:
@@ -58,6 +57,7 @@ def gsd(
         SettingError: k or n_examples out of range. DataError: fewer rows than k, gradients that span fewer than k directions,
         numbers where the model takes images. UnknownNameError: no such model.
     """
+    checks.within(k=(k, K), n_examples=(n_examples, N_EXAMPLES))
     chosen = model_of(model)
     require_one_width([private, public], chosen)
     m = min(n_examples, len(private.x_train), len(public.x_train))

@@ -7,17 +7,20 @@ from collections.abc import Mapping
 import numpy as np
 import pandas as pd
 
+from pillar_core import checks
 from pillar_core.errors import SettingError
-from pillar_core.screening.gsd import Examples, Gradients, Side, Width, require_one_width
+from pillar_core.params import COUNT
+from pillar_core.screening.gsd import N_EXAMPLES, Gradients, K, Side, require_one_width
 from pillar_core.screening.models import model_of
 from pillar_core.subspace import cosines, projection_distance, singular_values
 from pillar_core.types import Dataset
 
 
 def angles(
-    private: Dataset, public: Mapping[str, Dataset], *, model: str = "probe", k: Width = 16, n_examples: Examples = 300, seed: int = 0
+    private: Dataset, public: Mapping[str, Dataset], *, model: str = "probe", k: int = 16, n_examples: int = 300, seed: int = 0
 ) -> pd.DataFrame:
     """Principal angles of each public set's directions with the private ones: columns public, index (1 … k), degrees in [0, 90]."""
+    checks.within(k=(k, K), n_examples=(n_examples, N_EXAMPLES))
     private_gradients, sides = _gradients(private, public, model, n_examples, seed)
     rows = []
     for name, gradients in sides.items():
@@ -28,13 +31,14 @@ def angles(
 
 
 def spectra(
-    private: Dataset, public: Mapping[str, Dataset], *, model: str = "probe", n_examples: Examples = 300, seed: int = 0, most: int = 64
+    private: Dataset, public: Mapping[str, Dataset], *, model: str = "probe", n_examples: int = 300, seed: int = 0, most: int = 64
 ) -> pd.DataFrame:
     """Singular values of each set's gradients as shares of the largest: columns set, index, value; at most `most` of them (gsd, Fig. 3).
 
     Raises:
         SettingError: a model whose gradients do not fit in memory.
     """
+    checks.within(n_examples=(n_examples, N_EXAMPLES), most=(most, COUNT))
     private_gradients, sides = _gradients(private, public, model, n_examples, seed)
     rows = []
     for name, gradients in {private.name: private_gradients, **sides}.items():
@@ -45,10 +49,9 @@ def spectra(
     return pd.DataFrame(rows)
 
 
-def pairwise(
-    sets: Mapping[str, Dataset], *, model: str = "probe", k: Width = 16, n_examples: Examples = 300, seed: int = 0
-) -> pd.DataFrame:
+def pairwise(sets: Mapping[str, Dataset], *, model: str = "probe", k: int = 16, n_examples: int = 300, seed: int = 0) -> pd.DataFrame:
     """Normalised distances of all pairs of sets: columns first, second, value; both orders, and 0 of each with itself (gsd, Fig. 4)."""
+    checks.within(k=(k, K), n_examples=(n_examples, N_EXAMPLES))
     if not sets:
         raise SettingError("sets must hold at least one set; got none.")
     first = next(iter(sets.values()))
@@ -62,12 +65,13 @@ def pairwise(
 
 
 def reconstruction(
-    private: Dataset, public: Mapping[str, Dataset], *, model: str = "probe", k: Width = 16, n_examples: Examples = 300, seed: int = 0
+    private: Dataset, public: Mapping[str, Dataset], *, model: str = "probe", k: int = 16, n_examples: int = 300, seed: int = 0
 ) -> pd.DataFrame:
     """Lemma 4.1 beside what it bounds: columns public, k, error, bound, both in units of the largest singular value s₁.
 
     error: ‖G − GVVᵀ‖₂ of the private gradients on the public directions; bound: √2·d + s_{k+1}/s₁ with the raw distance d.
     """
+    checks.within(k=(k, K), n_examples=(n_examples, N_EXAMPLES))
     private_gradients, sides = _gradients(private, public, model, n_examples, seed)
     rows = []
     for name, gradients in sides.items():

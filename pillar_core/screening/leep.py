@@ -4,21 +4,21 @@ A ridge classifier on pixels learns the public labels z; on private rows its sof
 score is the mean log of Σ_z P(y|z) θ(z|x). Higher is better; here its negative, so that small is close as everywhere.
 """
 
-from typing import Annotated
-
 import numpy as np
 
-from pillar_core.arrays import Array, Axes, Labels, Rows
+from pillar_core import checks
+from pillar_core.arrays import Array
 
 RIDGE = 1e-2
 SHARPNESS = 4.0
 """Softmax inverse temperature of ±1 ridge scores."""
 
 
-def negative_leep(
-    x_public: Rows, y_public: Labels, x_private: Annotated[Array, Axes("m d")], y_private: Annotated[Array, Axes("m")]
-) -> float:
+def negative_leep(x_public: Array, y_public: Array, x_private: Array, y_private: Array) -> float:
     """In [0, log C]: 0 where public predictions decide the private label. x: (n, d) float; y: (n,) codes."""
+    x_public, y_public, x_private, y_private = checks.arrays(
+        "n d, n, m d, m", x_public=x_public, y_public=y_public, x_private=x_private, y_private=y_private
+    )
     shares = label_shares(x_public, y_public, x_private)
     labels, codes = np.unique(y_private, return_inverse=True)
     joint = np.stack([shares[codes == label].sum(axis=0) for label in range(len(labels))]) / len(shares)

@@ -6,11 +6,11 @@ maximised over α and β by fixed-point steps (MacKay 1992). Higher is better; h
 """
 
 import math
-from typing import Annotated
 
 import numpy as np
 
-from pillar_core.arrays import Array, Axes, Labels, Rows
+from pillar_core import checks
+from pillar_core.arrays import Array
 
 DIRECTIONS = 32
 """Leading public directions that serve as features."""
@@ -19,8 +19,9 @@ TOLERANCE = 1e-4
 SMALLEST = 1e-12
 
 
-def negative_logme(x_public: Annotated[Array, Axes("m d")], x_private: Rows, y_private: Labels) -> float:
+def negative_logme(x_public: Array, x_private: Array, y_private: Array) -> float:
     """The negative mean evidence a row and a label. x: (n, d) float; y_private: (n,) codes."""
+    x_public, x_private, y_private = checks.arrays("m d, n d, n", x_public=x_public, x_private=x_private, y_private=y_private)
     mean = x_public.mean(axis=0)
     count = min(DIRECTIONS, *x_public.shape)
     directions = np.linalg.svd(x_public - mean, full_matrices=False)[2][:count].T

@@ -5,11 +5,10 @@ Cost of a pair of rows: ½‖x − x′‖² + ½·BW²(label, label′), the sq
 second. Published values from a fixed, large entropy miss it by far.
 """
 
-from typing import Annotated
-
 import numpy as np
 
-from pillar_core.arrays import Array, Axes, Labels, Rows
+from pillar_core import checks
+from pillar_core.arrays import Array
 from pillar_core.errors import DataError
 from pillar_core.extras import needed
 
@@ -18,12 +17,13 @@ ROWS = 4000
 STEPS = 10_000_000
 
 
-def otdd(x: Rows, y: Labels, x_other: Annotated[Array, Axes("m d")], y_other: Annotated[Array, Axes("m")]) -> float:
+def otdd(x: Array, y: Array, x_other: Array, y_other: Array) -> float:
     """The squared OTDD of (n, d) rows with labels (n,) and (n′, d) other rows; at least 0.
 
     Raises:
         DataError: as `transported`. MissingDependencyError: no POT.
     """
+    x, y, x_other, y_other = checks.arrays("n d, n, m d, m", x=x, y=y, x_other=x_other, y_other=y_other)
     return transported(costs(x[:ROWS], y[:ROWS], x_other[:ROWS], y_other[:ROWS]))
 
 
@@ -51,11 +51,12 @@ def transported(cost: Array) -> float:
     return float(value)
 
 
-def bures_wasserstein(rows: Rows, others: Annotated[Array, Axes("m d")]) -> float:
+def bures_wasserstein(rows: Array, others: Array) -> float:
     """‖m − m′‖² + tr(S + S′ − 2(S^½ S′ S^½)^½) of the rows' Gaussians; a class of one row has no spread.
 
     tr (S^½ S′ S^½)^½ is the sum of the singular values of X X′ᵀ for centred rows X, X′ scaled by 1/√(n − 1): no root is taken.
     """
+    rows, others = checks.arrays("n d, m d", rows=rows, others=others)
     a, b = _scaled(rows), _scaled(others)
     shift = float(((rows.mean(0) - others.mean(0)) ** 2).sum())
     coupled = float(np.linalg.svd(a @ b.T, compute_uv=False).sum())

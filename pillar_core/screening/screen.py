@@ -3,17 +3,17 @@
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import pandas as pd
 
-from pillar_core import params
+from pillar_core import checks, params
 from pillar_core.data.matching import are_by_chance, duplicates
 from pillar_core.errors import DataError, SettingError
 from pillar_core.rng import stream
 from pillar_core.screening import class_signal
 from pillar_core.screening.batches import preparation_notes, require_images
-from pillar_core.screening.gsd import REPEATS, Examples, Side, Width, require_one_width
+from pillar_core.screening.gsd import N_EXAMPLES, REPEATS, K, Side, require_one_width
 from pillar_core.screening.models import model_of
 from pillar_core.screening.private import with_noise
 from pillar_core.screening.ranking import Screening, without_noise
@@ -31,12 +31,12 @@ def screen(
     *,
     scores: Sequence[str] = ("gsd",),
     model: str = "probe",
-    k: Width = 16,
-    n_examples: Examples = 2000,
-    repeats: Annotated[int, REPEATS] = 3,
-    epsilon: Annotated[float, "above 0 and finite"] | None = None,
-    seed: params.Seed | None = 0,
-    delta: Annotated[float, params.DELTA] = 1e-5,
+    k: int = 16,
+    n_examples: int = 2000,
+    repeats: int = 3,
+    epsilon: float | None = None,
+    seed: int | None = 0,
+    delta: float = 1e-5,
     allow_overlap: bool = False,
     progress: Progress | None = None,
 ) -> pd.DataFrame:
@@ -60,6 +60,8 @@ def screen(
         private rows (unless allow_overlap), the private set itself or no named classes under ε.
         UnsupportedError: ε for a score without a private form.
     """
+    checks.within(k=(k, K), n_examples=(n_examples, N_EXAMPLES), repeats=(repeats, REPEATS), seed=(seed, params.SEED))
+    checks.within(delta=(delta, params.DELTA))
     if epsilon is not None and not allow_overlap:
         refuse_private(private, public)
     if class_signal.NAME in scores:

@@ -9,7 +9,8 @@ import dataclasses
 
 import numpy as np
 
-from pillar_core.arrays import Array, Labels
+from pillar_core import checks
+from pillar_core.arrays import Array
 from pillar_core.deferred import torch
 from pillar_core.rng import stream
 from pillar_core.screening import probe
@@ -19,8 +20,9 @@ RIDGE = 1e-2
 SMALLEST = 1e-30
 
 
-def task2vec_distance(first: Labels, second: Labels) -> float:
+def task2vec_distance(first: Array, second: Array) -> float:
     """In [0, 1] for embeddings h ≥ 0 (filters,); 0 where one is a multiple of ones of the other in the compared form."""
+    first, second = checks.arrays("n, n", first=first, second=second)
     total = np.asarray(first, dtype=np.float64) + np.asarray(second, dtype=np.float64) + SMALLEST
     a, b = first / total, second / total
     return float(np.clip(1.0 - a @ b / max(float(np.linalg.norm(a) * np.linalg.norm(b)), SMALLEST), 0.0, 1.0))

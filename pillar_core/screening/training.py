@@ -8,18 +8,18 @@ import copy
 import dataclasses
 import itertools
 from collections.abc import Iterator, Mapping
-from typing import Annotated
 
 import numpy as np
 import pandas as pd
 
+from pillar_core import checks
 from pillar_core.arrays import Array
 from pillar_core.deferred import torch
 from pillar_core.errors import DataError
 from pillar_core.params import Param
 from pillar_core.rng import stream
 from pillar_core.screening.batches import LABEL_CLASSES, random_labels
-from pillar_core.screening.gsd import Examples, Gradients, Side, Width, require_one_width
+from pillar_core.screening.gsd import N_EXAMPLES, Gradients, K, Side, require_one_width
 from pillar_core.screening.models import Network, Start, model_of
 from pillar_core.subspace import projection_distance
 from pillar_core.types import Dataset, Progress, unwatched
@@ -35,11 +35,11 @@ def over_training(
     public: Mapping[str, Dataset],
     *,
     model: str = "small_cnn",
-    k: Width = 16,
-    n_examples: Examples = 300,
-    steps: Annotated[int, STEPS] = 200,
-    looks: Annotated[int, LOOKS] = 6,
-    learning_rate: Annotated[float, RATE] = 0.05,
+    k: int = 16,
+    n_examples: int = 300,
+    steps: int = 200,
+    looks: int = 6,
+    learning_rate: float = 0.05,
     seed: int = 0,
     progress: Progress = unwatched,
 ) -> pd.DataFrame:
@@ -50,6 +50,8 @@ def over_training(
     Raises:
         SettingError: settings out of range. DataError: private rows without labels, too few rows.
     """
+    checks.within(k=(k, K), n_examples=(n_examples, N_EXAMPLES), steps=(steps, STEPS), looks=(looks, LOOKS))
+    checks.within(learning_rate=(learning_rate, RATE))
     chosen = model_of(model)
     require_one_width([private, *public.values()], chosen)
     if private.y_train is None:

@@ -11,12 +11,11 @@ Evolution's votes (Lin et al. 2024) and PrivImage (Li et al. 2024).
 
 import dataclasses
 import math
-from typing import Annotated
 
 import numpy as np
 import pandas as pd
 
-from pillar_core import accounting, params
+from pillar_core import accounting, checks, params
 from pillar_core import ledger as events
 from pillar_core.arrays import Array
 from pillar_core.deferred import torch
@@ -91,8 +90,8 @@ def trim(
     private: Dataset | FeatureSet,
     public: Dataset | FeatureSet,
     *,
-    share: Annotated[float, params.SHARE],
-    epsilon: Annotated[float, "above 0 and finite"],
+    share: float,
+    epsilon: float,
     delta: float = 1e-5,
     relation: str = "add_or_remove_one",
     seed: int | None = 0,
@@ -105,6 +104,7 @@ def trim(
     Raises:
         DataError: sets of other widths, images, fewer than two rows or equal ones. SettingError, BudgetError: settings out of range.
     """
+    checks.within(share=(share, params.SHARE))
     budget = PrivacyBudget(epsilon, delta, NeighboringRelation.of(relation))
     if math.isinf(epsilon):
         raise SettingError("epsilon must be finite: votes without noise are not released.")

@@ -19,7 +19,6 @@ from typing import Any, BinaryIO, TypeVar
 import numpy as np
 
 from pillar_core import installation
-from pillar_core.arguments import fitting, guard
 from pillar_core.arrays import Array
 from pillar_core.errors import StoreError
 from pillar_core.store import bundle, codec, entry, upkeep
@@ -67,9 +66,9 @@ class Store:
     """
 
     def __init__(self, root: Path | str, *, starter: Path | str | None = None, max_bytes: int | None = None) -> None:
-        self.root = Path(fitting("root", root, Path | str)).expanduser().absolute()
-        self.starter = None if starter is None else Path(fitting("starter", starter, Path | str)).absolute()
-        self.max_bytes = fitting("max_bytes", max_bytes, int | None)
+        self.root = Path(root).expanduser().absolute()
+        self.starter = None if starter is None else Path(starter).absolute()
+        self.max_bytes = max_bytes
         self._notes: deque[str] = deque(maxlen=50)
         self._lock = threading.Lock()
         self._checked: dict[tuple[str, int, int, int], None] = {}
@@ -303,6 +302,3 @@ class Store:
 
 def _write_all(out: BinaryIO, payload: bytes) -> None:
     out.write(payload)
-
-
-guard(__name__)

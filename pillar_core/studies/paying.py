@@ -24,7 +24,6 @@ from pillar_core.ledger import Ledger
 from pillar_core.memo import Memo
 from pillar_core.methods.closed_form import pillar_one_shot
 from pillar_core.numerics import upwards
-from pillar_core.params import Seed
 from pillar_core.rng import Streams, stream
 from pillar_core.runs.run import Solved, charged_as_declared, solve
 from pillar_core.types import Classifier, Guarantee, SemiPrivateSplit
@@ -58,7 +57,7 @@ class Paid:
         return f"Spent, ex post (Rényi): {alike}, a Gaussian release of μ = {self.mu:.3g}; promised beforehand: {cap}"
 
 
-def pay_for(split: SemiPrivateSplit, *, target: float, epsilons: Sequence[float], seed: Seed | None = 0, **asked: Any) -> Paid:
+def pay_for(split: SemiPrivateSplit, *, target: float, epsilons: Sequence[float], seed: int | None = 0, **asked: Any) -> Paid:
     """The first of `epsilons`, rising, whose head has at least the share `target` of the public test rows right.
 
     seed: as in `run`; None draws secret noise, and each further call then spends the last ε anew. asked: delta, relation, accountant

@@ -7,7 +7,7 @@ from pillar_core.accounting import mu_of
 from pillar_core.errors import SettingError
 from pillar_core.methods import METHODS
 from pillar_core.methods.parts import rules
-from pillar_core.types import Epsilon, PrivacyBudget, PublicFacts, PublicUse
+from pillar_core.types import PrivacyBudget, PublicFacts, PublicUse
 
 RICH_CLASS = 60.0
 """μN/C from which one release's noise is small against a class's signal: judged from docs/methods/pillar_one_shot.md."""
@@ -26,7 +26,7 @@ class Recommendation:
     alternatives: tuple[str, ...]
 
 
-def recommend(facts: PublicFacts, public: str | None = None, *, epsilon: Epsilon = 1.0, delta: float = 1e-5) -> Recommendation:
+def recommend(facts: PublicFacts, public: str | None = None, *, epsilon: float = 1.0, delta: float = 1e-5) -> Recommendation:
     """The learner to try first for `facts` within (ε, δ).
 
     public: what the public rows offer: none, unlabelled or labelled; None takes unlabelled where there are public rows.

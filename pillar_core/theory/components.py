@@ -6,14 +6,14 @@ a disjunction compatible with the rows is a union of components.
 
 import dataclasses
 import math
-from typing import Annotated
 
 import numpy as np
 from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import connected_components
 from scipy.special import logsumexp
 
-from pillar_core.arrays import Array, Axes, Labels, Rows
+from pillar_core import checks
+from pillar_core.arrays import Array
 from pillar_core.errors import DataError, SettingError
 
 MOST_COMPONENTS = 16
@@ -52,12 +52,13 @@ class Choice:
         return None if self.true_errors is None else float(self.probabilities @ self.true_errors)
 
 
-def component_graph(x: Rows) -> ComponentGraph:
+def component_graph(x: Array) -> ComponentGraph:
     """The graph that boolean rows x (n, d) show.
 
     Raises:
         DataError: values other than 0 and 1.
     """
+    (x,) = checks.arrays("n d", x=x)
     active = _boolean(x)
     together = active.T.astype(np.float32) @ active.astype(np.float32) > 0
     first, second = np.nonzero(np.triu(together, 1))
@@ -70,12 +71,12 @@ def component_graph(x: Rows) -> ComponentGraph:
 
 def choice(
     graph: ComponentGraph,
-    x: Rows,
-    y: Labels,
+    x: Array,
+    y: Array,
     *,
     epsilon: float,
-    x_test: Annotated[Array, Axes("m d")] | None = None,
-    y_test: Annotated[Array, Axes("m")] | None = None,
+    x_test: Array | None = None,
+    y_test: Array | None = None,
 ) -> Choice:
     """Every union of components with its probability ∝ exp(−ε·errors/2), exactly: nothing is sampled.
 
@@ -85,6 +86,9 @@ def choice(
     Raises:
         SettingError: epsilon not above 0, or more than MOST_COMPONENTS components (2^Z unions would be too many).
     """
+    x, y = checks.arrays("n d, n", x=x, y=y)
+    if x_test is not None and y_test is not None:
+        x_test, y_test = checks.arrays("m d, m", x_test=x_test, y_test=y_test)
     if not epsilon > 0:
         raise SettingError(f"epsilon must be above 0; got {epsilon!r}.")
     if len(graph.labels) != x.shape[1]:

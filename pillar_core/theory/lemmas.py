@@ -2,8 +2,8 @@
 
 import dataclasses
 import math
-from typing import Annotated
 
+from pillar_core import checks
 from pillar_core.theory.calculator import Inputs, Numbers, inputs_of, ratio, register
 
 _INPUTS = inputs_of("pillar_lemma_4")
@@ -11,21 +11,24 @@ GAP, TAIL = _INPUTS["gap"], _INPUTS["beta"]
 ROWS = dataclasses.replace(_INPUTS["n_public"], name="n", kind=float)
 
 
-def projector_bound(*, n: Annotated[float, ROWS], gap: Annotated[float, GAP], beta: Annotated[float, TAIL]) -> float:
+def projector_bound(*, n: float, gap: float, beta: float) -> float:
     """4(1 + √(β/2))/(Δ_k√n), exceeded by ‖AAᵀ − ÂÂᵀ‖_F with probability at most e^−β once n ≥ `fewest_rows`."""
+    checks.within(n=(n, ROWS), gap=(gap, GAP), beta=(beta, TAIL))
     return ratio(4 * (1 + math.sqrt(beta / 2)), gap * math.sqrt(n))
 
 
-def fewest_rows(*, gap: Annotated[float, GAP], beta: Annotated[float, TAIL]) -> float:
+def fewest_rows(*, gap: float, beta: float) -> float:
     """16(1 + √(β/2))²/Δ_k²: from here on the bound holds (it is then at most 1)."""
+    checks.within(gap=(gap, GAP), beta=(beta, TAIL))
     return ratio(16 * (1 + math.sqrt(beta / 2)) ** 2, gap**2)
 
 
-def moment_bound(*, n: Annotated[float, ROWS], beta: Annotated[float, TAIL]) -> float:
+def moment_bound(*, n: float, beta: float) -> float:
     """2(1 + √(β/2))/√n, exceeded by ‖Σ̂ − Σ‖_F with probability at most e^−β, rows in the unit ball.
 
     Zwald & Blanchard 2005, Lemma 1 (bounded differences), the step under Lemma 4.
     """
+    checks.within(n=(n, ROWS), beta=(beta, TAIL))
     return 2 * (1 + math.sqrt(beta / 2)) / math.sqrt(n)
 
 

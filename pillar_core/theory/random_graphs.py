@@ -2,9 +2,11 @@
 
 import numpy as np
 
+from pillar_core import checks
 from pillar_core.arrays import Array
 from pillar_core.data import load_dataset
 from pillar_core.errors import SettingError
+from pillar_core.params import COUNT
 
 PARTS = ("unlabelled", "private", "test")
 _FEWEST = 4
@@ -16,6 +18,7 @@ def random_graph_rows(n: int, *, d: int, k: int, p: float, seed: int, part: str)
     Raises:
         SettingError: n below 1, k outside 2 … d − 2, p outside (0, 1), an unknown part.
     """
+    checks.within(n=(n, COUNT))
     if not n >= 1 or not 2 <= k <= d - 2 or not 0 < p < 1 or part not in PARTS:
         raise SettingError(
             f"n must be at least 1, k in [2, d − 2], p in (0, 1) and part one of {', '.join(PARTS)}; "

@@ -5,35 +5,34 @@ one. Total variation is then exactly η (or less where the supports meet), the p
 """
 
 from collections.abc import Sequence
-from typing import Annotated
 
 import numpy as np
 import pandas as pd
 
-from pillar_core import rng
-from pillar_core.arrays import Array, Axes, Rows
+from pillar_core import checks, rng
+from pillar_core.arrays import Array
 from pillar_core.errors import DataError, SettingError
+from pillar_core.params import K
 from pillar_core.theory.calculator import Form, inputs_of, ratio
 from pillar_core.theory.pillar_shift import moment_shift
 
 PURPOSE = "shift"
 _INPUTS = inputs_of("pillar_theorem_4")
 ETA, RADIUS = _INPUTS["eta"], _INPUTS["radius"]
-Vector = Annotated[Array, Axes("d")]
 
 
-def shifted_moment(
-    moment: Annotated[Array, Axes("d d")], direction: Vector, *, eta: Annotated[float, ETA], radius: Annotated[float, RADIUS] = 1.0
-) -> Array:
+def shifted_moment(moment: Array, direction: Array, *, eta: float, radius: float = 1.0) -> Array:
     """(d, d) second moment of the public rows."""
+    checks.within(eta=(eta, ETA), radius=(radius, RADIUS))
+    moment, direction = checks.arrays("d d, d", moment=moment, direction=direction)
     u = _unit(direction)
     return np.asarray((1 - eta) * moment + eta * radius**2 * np.outer(u, u))
 
 
-def shifted_rows(
-    rows: Rows, direction: Vector, *, eta: Annotated[float, ETA], radius: Annotated[float, RADIUS] = 1.0, seed: int = 0
-) -> Array:
+def shifted_rows(rows: Array, direction: Array, *, eta: float, radius: float = 1.0, seed: int = 0) -> Array:
     """`rows` (m, d) with each one, with probability η, replaced by ±R·u; streams nest, so a larger η replaces more."""
+    checks.within(eta=(eta, ETA), radius=(radius, RADIUS))
+    rows, direction = checks.arrays("n d, d", rows=rows, direction=direction)
     generator = rng.stream(seed, PURPOSE, "rows")
     u = _unit(direction)
     chosen = generator.random(len(rows)) < eta
@@ -50,14 +49,14 @@ def held(moment: Array, separator: Array, k: int) -> float:
 
 
 def shift_curve(
-    etas: Annotated[Sequence[float], ETA],
+    etas: Sequence[float],
     *,
-    eigenvalues: Vector,
-    separator: Vector,
-    direction: Vector,
+    eigenvalues: Array,
+    separator: Array,
+    direction: Array,
     k: int,
-    rows: Rows,
-    radius: Annotated[float, RADIUS] = 1.0,
+    rows: Array,
+    radius: float = 1.0,
     seed: int = 0,
 ) -> pd.DataFrame:
     """Columns eta, population, sampled, bound, bound_printed: the share of w* that the public directions hold, against η.
@@ -65,6 +64,10 @@ def shift_curve(
     eigenvalues (d,) of the private moment, in whose eigenbasis `separator` and `direction` (d,) are given; rows (m, d)
     private-like rows in that basis, shifted by `shifted_rows`. Bounds: (1 − ξ) less 2R²η/Δ_k (14η/Δ_k as printed), floored at 0.
     """
+    checks.within(etas=(etas, ETA), k=(k, K), radius=(radius, RADIUS))
+    eigenvalues, separator, direction, rows = checks.arrays(
+        "d, d, d, n d", eigenvalues=eigenvalues, separator=separator, direction=direction, rows=rows
+    )
     values = np.asarray(eigenvalues, dtype=np.float64)
     if not 1 <= k < len(values):
         raise SettingError(f"k must be in [1, {len(values) - 1}], below the number of eigenvalues; got {k!r}.")

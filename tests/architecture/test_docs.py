@@ -7,8 +7,6 @@ import re
 import shlex
 from pathlib import Path
 
-import pytest
-
 from pages.frame.navigation import PAGES
 from pillar_core import params
 from pillar_core.commands import parser
@@ -39,20 +37,22 @@ def test_readme_lists_every_page_and_no_other():
     assert table("page") == {title for _, title, _ in PAGES}
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(REPOSITORY)))
-def test_commands_in_code_blocks_parse(path):
-    for block in re.findall(r"```bash\n(.*?)```", path.read_text(encoding="utf-8"), flags=re.DOTALL):
-        for line in block.replace("\\\n", " ").splitlines():
-            if line.startswith("python -m pillar_core"):
-                assert parser().parse_args(shlex.split(line, comments=True)[3:])
+def test_commands_in_code_blocks_parse():
+    for path in FILES:
+        for block in re.findall(r"```bash\n(.*?)```", path.read_text(encoding="utf-8"), flags=re.DOTALL):
+            for line in block.replace("\\\n", " ").splitlines():
+                if line.startswith("python -m pillar_core"):
+                    assert parser().parse_args(shlex.split(line, comments=True)[3:]), f"{path.name}: {line}"
 
 
-@pytest.mark.parametrize("path", PAGES_OF_LEARNERS, ids=lambda path: path.stem)
-def test_the_page_of_a_learner_names_its_own_settings(path):
-    method, text = METHODS[path.stem], path.read_text(encoding="utf-8")
-    known = {*params.params_of(method.settings), *method.presets, "preset", "allow_overlap", "public_fraction"}
-    named = set(re.findall(r"`([a-z_0-9]+) ?= ?[^`]+`", text))
-    assert named <= known, f"{path.name} names {sorted(named - known)}, which {path.stem} does not have"
+def test_the_page_of_a_learner_names_its_own_settings():
+    offenders = {}
+    for path in PAGES_OF_LEARNERS:
+        method, text = METHODS[path.stem], path.read_text(encoding="utf-8")
+        known = {*params.params_of(method.settings), *method.presets, "preset", "allow_overlap", "public_fraction"}
+        if unknown := set(re.findall(r"`([a-z_0-9]+) ?= ?[^`]+`", text)) - known:
+            offenders[path.name] = sorted(unknown)
+    assert not offenders
 
 
 def pitfalls() -> list[list[str]]:
@@ -62,9 +62,11 @@ def pitfalls() -> list[list[str]]:
     return [row for row in rows if row[0] not in ("severity", "---")]
 
 
-@pytest.mark.parametrize("row", pitfalls(), ids=lambda row: row[1][:40])
-def test_a_pitfall_has_a_severity_somebody_who_falls_in_and_a_test_that_holds_it(row):
-    assert row[0] in ("critical", "theoretical", "note")
-    assert all(row[1:-1])
-    path, _, name = row[-1].strip("`").partition("::")
-    assert re.search(rf"^def {name}\(", (REPOSITORY / path).read_text(encoding="utf-8"), flags=re.MULTILINE), row[-1]
+def test_a_pitfall_has_a_severity_somebody_who_falls_in_and_a_test_that_holds_it():
+    offenders = []
+    for row in pitfalls():
+        path, _, name = row[-1].strip("`").partition("::")
+        has_test = re.search(rf"^def {name}\(", (REPOSITORY / path).read_text(encoding="utf-8"), flags=re.MULTILINE)
+        if row[0] not in ("critical", "theoretical", "note") or not all(row[1:-1]) or not has_test:
+            offenders.append(" | ".join((row[0], row[1][:40], row[-1])))
+    assert not offenders, "\n".join(offenders)

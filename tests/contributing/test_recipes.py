@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import re
 import shutil
@@ -11,14 +12,14 @@ from pathlib import Path
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 BLOCKS = re.findall(
-    r"```python\n# (new file|lines? in|entry in) (\S+?)(?:, (\w+))?\n(.*?)```",
+    r"```(?:python|text)\n# (new file|lines? in|entry in) (\S+?)(?:, ([^\n]+))?\n(.*?)```",
     (REPOSITORY / "CONTRIBUTING.md").read_text("utf-8"),
     re.DOTALL,
 )
 
 
 def followed(copy: Path) -> None:
-    """Does what every block of CONTRIBUTING.md says: a new file, lines at the end of a module, an entry at the end of a tuple."""
+    """Does what every block of CONTRIBUTING.md says: a new file, imports below a module's own, other lines or entries at the end."""
     for how, name, table, code in BLOCKS:
         path = copy / name
         if how == "new file":
@@ -27,11 +28,15 @@ def followed(copy: Path) -> None:
             continue
         text = path.read_text(encoding="utf-8")
         if how == "entry in":
-            start = text.index(f"\n{table}:")
-            end = text.index("\n)", start)
-            path.write_text(f"{text[:end]}\n    {code.strip()}{text[end:]}", encoding="utf-8")
+            start = text.index(f"\n{table}")
+            end = text.index("\n\n" if path.suffix == ".md" else "\n)", start)
+            path.write_text(f"{text[:end]}\n{'' if path.suffix == '.md' else '    '}{code.strip()}{text[end:]}", encoding="utf-8")
         else:
-            path.write_text(f"{text}\n{code}", encoding="utf-8")
+            imports = [line for line in code.splitlines() if line.startswith("from ")]
+            others = [line for line in code.splitlines() if line and line not in imports]
+            lines = text.splitlines()
+            at = max(node.end_lineno or 0 for node in ast.parse(text).body if isinstance(node, ast.ImportFrom))
+            path.write_text("\n".join([*lines[:at], *imports, *lines[at:], *others, ""]), encoding="utf-8")
 
 
 def test_recipes_work_as_written_and_reach_every_surface(tmp_path: Path) -> None:
@@ -40,9 +45,24 @@ def test_recipes_work_as_written_and_reach_every_surface(tmp_path: Path) -> None
     ignored = shutil.ignore_patterns(".git", ".venv", "__pycache__", "entries", ".*_cache")
     shutil.copytree(REPOSITORY, copy, ignore=ignored)
     followed(copy)
-    command = [sys.executable, "-m", "pytest", "-q", "-n0", "-p", "no:cacheprovider", "tests/contributing/surfaces.py"]
-    learner = ["tests/contract/test_methods.py", "-k", "noisy_means or surfaces"]
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
     environment |= {"PILLAR_CACHE": str(tmp_path / "cache"), "PYTHONPATH": str(copy)}
-    done = subprocess.run([*command, *learner], cwd=copy, env=environment, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-2000:]
+    chosen = "noisy_means or surfaces or (architecture and not cold and not examples and not package)"
+    tests = ["tests/contributing/surfaces.py", "tests/architecture", "tests/contract/test_methods.py"]
+    for arguments in (
+        ["ruff", "check", "-q", "--fix", "."],
+        ["docs.generated"],
+        [
+            "pytest",
+            "-q",
+            "-n0",
+            "-p",
+            "no:cacheprovider",
+            *tests,
+            "-k",
+            chosen,
+        ],
+    ):
+        command = [sys.executable, "-m", *arguments]
+        done = subprocess.run(command, cwd=copy, env=environment, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-2000:]

@@ -95,7 +95,7 @@ def test_weights_can_be_sent(start: Start, tmp_path: Path) -> None:
     assert not app.exception
     kept = Path(names.address(linked(app)["backbone"]).weights)
     assert kept.read_bytes() == content
-    assert kept.parent.parent == pc.store.default().root / "weights"
+    assert kept.parent == pc.store.default().root / "weights"
     assert kept.parent.stat().st_mode & 0o077 == 0
 
 

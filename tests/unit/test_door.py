@@ -101,6 +101,7 @@ def test_other_accounts_of_the_machine_stay_out_but_for_root_and_the_health_chec
     for path in lists.values():
         path.unlink()
     assert status(ends, HOST) == 200, "a system without such lists"
+    assert status((("192.0.2.1", 5), ends[1]), HOST) == 403
 
 
 def test_a_token_opens_the_app_from_everywhere_and_a_cookie_keeps_it(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -113,7 +114,7 @@ def test_a_token_opens_the_app_from_everywhere_and_a_cookie_keeps_it(monkeypatch
     assert (start["status"], headers[b"location"]) == (303, b"?data=digits")
     cookie = headers[b"set-cookie"].decode().partition(";")[0]
     assert "same" not in cookie
-    assert b"HttpOnly" in headers[b"set-cookie"]
+    assert headers[b"set-cookie"].endswith(b"HttpOnly; SameSite=Lax")
     assert status(afar, host, ("cookie", f"a=b; {cookie}")) == 200
     assert status(afar, host, ("cookie", cookie), ("origin", "http://evil.example")) == 403
     assert answer("websocket", afar, host)[0]["type"] == "websocket.close"

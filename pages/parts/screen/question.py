@@ -81,7 +81,7 @@ def restore(settings: Settings) -> None:
     if not settings.screen or settings.screen == local.value("screen-link", ""):
         return
     local.put("screen-link", settings.screen)
-    word = settings.screen.replace(uploads.FORMER_PREFIX, uploads.PREFIX)
+    word = settings.screen
     with failures.shown("A set of this link is left out."):
         uploads.refuse_missing(word)
     given = dict(part.partition(":")[::2] for part in word.split(";") if ":" in part)

@@ -7,19 +7,20 @@ import math
 import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import numpy as np
 
+from pillar_core import checks
 from pillar_core.errors import DataError
 from pillar_core.methods import METHODS
 from pillar_core.methods.parts import rules
-from pillar_core.params import SHARE, Seed
+from pillar_core.params import SEED, SHARE
 from pillar_core.runs.loading import load_features
 from pillar_core.runs.splitting import alike
 from pillar_core.studies.advice import simulation
 from pillar_core.studies.recommend import recommend
-from pillar_core.types import Dataset, Epsilon, FeatureSet, NeighboringRelation, PrivacyBudget, PublicUse, SemiPrivateSplit
+from pillar_core.types import Dataset, FeatureSet, NeighboringRelation, PrivacyBudget, PublicUse, SemiPrivateSplit
 
 OWN = ""
 """The name of the split's own public rows among the candidates."""
@@ -77,12 +78,12 @@ class Advice:
 def advise(
     split: SemiPrivateSplit,
     *,
-    epsilon: Epsilon = 1.0,
+    epsilon: float = 1.0,
     delta: float = 1e-5,
     relation: str = "add_or_remove_one",
     candidates: Mapping[str, FeatureSet | Dataset] | None = None,
-    target_accuracy: Annotated[float, SHARE] | None = None,
-    seed: Seed = 0,
+    target_accuracy: float | None = None,
+    seed: int = 0,
 ) -> Advice:
     """The learner, and of `candidates` the public set, that should reach most within (ε, δ), and how much that is.
 
@@ -95,6 +96,7 @@ def advise(
     Raises:
         DataError: no candidate fits. SettingError, BudgetError: a relation, seed or budget that cannot be.
     """
+    checks.within(target_accuracy=(target_accuracy, SHARE), seed=(seed, SEED))
     budget = PrivacyBudget(epsilon, delta, NeighboringRelation.of(relation))
     if target_accuracy is not None:
         return _reaching(split, target_accuracy, delta=delta, relation=relation, candidates=candidates, seed=seed)

@@ -3,19 +3,17 @@
 import dataclasses
 import math
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import Any
 
 import numpy as np
 
-from pillar_core import accounting
+from pillar_core import accounting, checks
 from pillar_core.accounting.samplers import batches, sampler_cost
 from pillar_core.errors import PillarError, SettingError, UnsupportedError
-from pillar_core.studies.check.formulas import RELATIONS, Reported, noise_for, reported_by, solved_noise
+from pillar_core.studies.check.formulas import RELATIONS, SAMPLERS, Reported, noise_for, reported_by, solved_noise
 from pillar_core.studies.check.script import Reading, Value, read_script
 from pillar_core.studies.check.words import ALTERNATIVES, FIELDS, LIMITS, SAID
 from pillar_core.types import EpsilonBounds
-
-_Sampler = Literal["poisson", "shuffled", "fixed_size", "random_allocation", "weighted"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -36,21 +34,21 @@ class RunCheck:
 
 def check_run(
     *,
-    n: Annotated[int | None, LIMITS["n"]],
-    batch_size: Annotated[int | None, LIMITS["batch_size"]],
-    steps: Annotated[int | None, LIMITS["steps"]] = None,
-    epochs: Annotated[float | None, LIMITS["epochs"]] = None,
-    noise_multiplier: Annotated[float | None, LIMITS["noise_multiplier"]] = None,
-    epsilon: Annotated[float | None, LIMITS["epsilon"]] = None,
-    delta: Annotated[float | None, LIMITS["delta"]],
-    l2_clip_norm: Annotated[float | None, LIMITS["l2_clip_norm"]] = None,
-    sampler: _Sampler | None = None,
+    n: int | None,
+    batch_size: int | None,
+    steps: int | None = None,
+    epochs: float | None = None,
+    noise_multiplier: float | None = None,
+    epsilon: float | None = None,
+    delta: float | None,
+    l2_clip_norm: float | None = None,
+    sampler: str | None = None,
     script: str | None = None,
 ) -> RunCheck:
     """What is certified of a training run with clipped, noised sums, what libraries say of it, and what to change.
 
     Numbers that are None come from `script`, the text of a Python script or configuration, which is read and never run; without either,
-    batches are Poisson samples. What neither says is asked for in `problems`, with what names in the script give reason to look at.
+    batches are Poisson samples. What neither says is asked for in `problems`.
 
     Guarantee: each ε is an upper bound for the relation named, of a run with the numbers in `counted` that meets the `conditions`. A
     script is a source of numbers and no evidence: that it is such a run is the caller's claim.
@@ -61,10 +59,12 @@ def check_run(
     if None not in (steps, epochs) or None not in (noise_multiplier, epsilon):
         raise SettingError("give steps or epochs, and noise_multiplier or epsilon, not both.")
     numbers = n, batch_size, epochs, steps, noise_multiplier, epsilon, delta, l2_clip_norm
+    if sampler is not None:
+        checks.one_of(SAMPLERS, sampler=sampler)
     given = dict(zip(FIELDS, numbers, strict=True))
+    checks.within(**{name: (value, LIMITS[name]) for name, value in given.items()})
     reading = read_script(script) if script and script.strip() else Reading()
     values, problems = _merged(given, reading)
-    problems += reading.remarks
     missing = _missing(values, reading)
     if sampler is None and "sampler" in reading.hidden:
         missing.append("Please say how batches are drawn (sampler).")

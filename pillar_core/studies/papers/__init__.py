@@ -14,7 +14,6 @@ from typing import Any
 
 import pandas as pd
 
-from pillar_core.arguments import guard
 from pillar_core.data import DATASETS, uploads
 from pillar_core.errors import DataError, SettingError, UnknownNameError, shown
 from pillar_core.jobs.sweep import sweep
@@ -275,6 +274,3 @@ def _public_axis(rows: pd.DataFrame) -> dict[str, Any]:
 
 def _word(text: str) -> str:
     return re.sub(r"[^a-z0-9]", "", text.lower())
-
-
-guard(__name__)

@@ -34,8 +34,10 @@ model, optimizer, loader = engine.make_private_with_epsilon(
 
 
 def test_opacus_813_a_weighted_sampler_has_no_epsilon():
-    check = pc.check_run(n=100_000, batch_size=None, delta=None, script=WEIGHTED_SCRIPT)
-    assert check.epsilon == {ADD_REMOVE: None, REPLACE: None}
+    asked = pc.check_run(n=100_000, batch_size=None, delta=None, script=WEIGHTED_SCRIPT)
+    assert "how batches are drawn" in asked.problems[0]
+    check = pc.check_run(n=100_000, batch_size=None, delta=None, script=WEIGHTED_SCRIPT, sampler="weighted")
+    assert asked.epsilon == check.epsilon == {ADD_REMOVE: None, REPLACE: None}
     assert "weight" in said(check)
     assert "1 / (number of batches)" in said(check)
 

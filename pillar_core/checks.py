@@ -1,0 +1,84 @@
+"""What packages make public, and checks at the top of their functions: a refusal names the argument, what is allowed, what was given."""
+
+import dataclasses
+import inspect
+import sys
+import typing
+from collections.abc import Collection, Iterable
+from typing import Any
+
+import numpy as np
+
+from pillar_core.arrays import Array
+from pillar_core.errors import DataError, SettingError, shown
+from pillar_core.params import Param
+
+
+def within(**pairs: tuple[Any, Param]) -> None:
+    """Each value, or each item of several, lies in the range beside it; None is left to the caller.
+
+    Raises:
+        SettingError: outside the range, NaN, or of another type.
+    """
+    for name, (value, limit) in pairs.items():
+        is_several = isinstance(value, Iterable) and not isinstance(value, str)
+        for item in value if is_several else (value,):
+            if item is not None:
+                dataclasses.replace(limit, name=name).check(item)
+
+
+def one_of(allowed: Collection[str], **words: Any) -> None:
+    """Each word is an allowed one.
+
+    Raises:
+        SettingError: it is another.
+    """
+    for name, word in words.items():
+        if not isinstance(word, str) or word not in allowed:
+            raise SettingError(f"{name} must be one of {', '.join(allowed)}; got {shown(word)}.")
+
+
+def of(kind: Any, **values: Any) -> None:
+    """Each value is of this type or union; NaN and bool are no numbers, and a whole float is an int.
+
+    Raises:
+        SettingError: of another type.
+    """
+    kinds = typing.get_args(kind) or (kind,)
+    words = " or ".join("none" if part is type(None) else part.__name__ for part in kinds)
+    for name, value in values.items():
+        fits = isinstance(value, kinds) or (isinstance(value, int) and float in kinds) or (isinstance(value, float) and value % 1 == 0)
+        if not fits or (isinstance(value, float) and np.isnan(value)) or (isinstance(value, bool) and bool not in kinds):
+            raise SettingError(f"{name} must be {words}; got {shown(value)}.")
+
+
+def arrays(axes: str, **values: Any) -> tuple[Array, ...]:
+    """The values as arrays of numbers, none NaN, none empty; `axes` has a name for each axis, as in "n d, n": one name is one length.
+
+    Raises:
+        DataError: of another shape, or no such numbers.
+    """
+    found, sizes = [], dict[str, int]()
+    for (name, value), wanted in zip(values.items(), axes.split(", "), strict=True):
+        try:
+            array = np.asarray(value)
+            is_number = array.dtype.kind in "biuf" and not (array.dtype.kind == "f" and np.isnan(array).any())
+        except ValueError:  # a ragged list
+            is_number = False
+        if not is_number:
+            raise DataError(f"{name} must be an array of numbers without NaN; got {shown(value)}.")
+        names = wanted.split()
+        lengths = [int(axis) if axis.isdigit() else sizes.setdefault(axis, size) for axis, size in zip(names, array.shape, strict=False)]
+        if len(names) != array.ndim or lengths != list(array.shape) or not array.size:
+            raise DataError(f"{name} must have the axes ({', '.join(names)}){_lengths(sizes)}; got {shown(array)}.")
+        found.append(array)
+    return tuple(found)
+
+
+def public_names(package: str) -> list[str]:
+    """What a package imported, modules aside: its `__all__`."""
+    return sorted(name for name, item in vars(sys.modules[package]).items() if name[0] != "_" and not inspect.ismodule(item))
+
+
+def _lengths(sizes: dict[str, int]) -> str:
+    return "".join(f", {axis} = {size}" for axis, size in sizes.items())
