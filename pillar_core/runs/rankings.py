@@ -9,6 +9,7 @@ from pillar_core.errors import StoreError
 from pillar_core.fingerprint import fingerprint
 from pillar_core.ledger import compose, describe, gaussian
 from pillar_core.runs.statement import spent_event
+from pillar_core.store import upkeep
 from pillar_core.types import NeighboringRelation, RunRecord
 
 RANKED = "public sets ({}) were ranked on these private rows by noised class sums with secret noise, and ε counts that release too"
@@ -75,4 +76,4 @@ def counted(record: RunRecord, rankings: Sequence[Ranking]) -> RunRecord:
 
 
 def _key(rows: str, place: int) -> str:
-    return fingerprint("paid ranking", rows, place)
+    return upkeep.SPENT + fingerprint("paid ranking", rows, place)

@@ -14,6 +14,8 @@ from pillar_core.store.files import TEMPORARY
 EVICTION_ORDER = ("arrays", "blob", "calibration", "record")
 BROUGHT = "upload-"
 """A blob of this name and a key is the card of arrays that somebody brought, which have no other copy."""
+SPENT = "spent-"
+"""A record of this name says what was spent on private rows: it is never removed to make room."""
 _STALE_SECONDS = 3600.0
 _CLOCK_STEP = 10**9
 
@@ -102,7 +104,7 @@ def evictable(entries: list[Entry], max_bytes: int, *, with_brought: bool) -> li
     if not max_bytes >= 0:
         raise StoreError(f"max_bytes must be at least 0; got {max_bytes!r}.")
     total = sum(item.size for item in entries)
-    chosen, kept = [], set() if with_brought else set(brought(entries))
+    chosen, kept = [], {item for item in entries if item.key.startswith(SPENT)} | (set() if with_brought else set(brought(entries)))
     for item in sorted((one for one in entries if one not in kept), key=lambda item: (EVICTION_ORDER.index(item.kind), item.last_used)):
         if total <= max_bytes:
             break
