@@ -60,7 +60,7 @@ def statement(record: RunRecord) -> Statement:
         f"Model: {learner.title}, from {record.facts.n_private:,} private examples of {record.facts.n_classes} classes.",
         f"Privacy loss: {loss}. Neighbouring data differ in {_RELATIONS[own.relation].format(own.unit.examples)}.",
         f"Unit of protection: {unit}.{'' if own.rows_per_person else LESS}",
-        f"Released: {'; '.join(own.events) or 'nothing from private rows'}{COUNTED if most is not None and most > 1 else ''}.",
+        f"Releases charged: {'; '.join(own.events) or 'nothing from private rows'}{COUNTED if most is not None and most > 1 else ''}.",
         f"Sampling: {_sampling(record)}.",
         f"Accountant: {own.accountant}; ε is its upper end." if own.has_releases else "Accountant: none needed, no private row was read.",
         *([_meaning(curve, summary)] if curve is not None and summary is not None and math.isfinite(summary.mu) else []),

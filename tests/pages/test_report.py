@@ -67,7 +67,7 @@ def test_a_figure_is_added_with_its_run_s_ledger_and_assumptions(start: Start) -
     assert not app.exception
     kept = app.session_state["report.01"]
     assert "It holds if:" in kept
-    assert "Released:" in kept
+    assert "Releases charged:" in kept
     assert counted(app) == ["Report (1)"]
     assert counted(start("home")) == ["Report (1)"], "a reload keeps it"
     again = start("home")
