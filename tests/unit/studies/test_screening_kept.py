@@ -127,7 +127,7 @@ def test_brought_images_are_screened_mixed_and_forgotten() -> None:
     assert len(screening_kept.named(f"{name}+drawn_noise").x_train) == 2 * 60
     assert len(screening_kept.computed(Ask("ranking", name, ("drawn_noise",), k=2, n_examples=30, repeats=1))) == 1
     uploads.forget(name)
-    with pytest.raises(StoreError, match="upload it again"):
+    with pytest.raises(StoreError, match="Bring the same rows again"):
         screening_kept.named(name)
     with pytest.raises(DataError, match="holds numbers"):
         screening_kept.named(uploads.keep(Dataset("numbers", np.arange(12, dtype=np.float32).reshape(4, 3), None)))
