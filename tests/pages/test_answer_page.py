@@ -87,7 +87,7 @@ def test_what_a_sweep_left_in_the_cache_is_a_look_of_its_own_set(start):
     start("home")
     assert not any(history.in_sight(Settings(data=name)) for name in ("breast_cancer", "digits"))
     pc.sweep({"dataset": "breast_cancer", "method": "pillar", "public_fraction": 0.1, "k": 5, "epsilon": 1.0})
-    assert [history.in_sight(Settings(data=name)) for name in ("breast_cancer", "digits")] == [True, False]
+    assert [bool(history.in_sight(Settings(data=name))) for name in ("breast_cancer", "digits")] == [True, False]
 
 
 @pytest.mark.parametrize(("seen", "asked"), [("chexpert:3", "chexpert"), ("chexpert", "chexpert:2"), ("fashion_mnist", "fashion_mnist_2k")])
