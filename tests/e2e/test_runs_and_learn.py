@@ -62,7 +62,7 @@ def test_a_sweep_from_the_page_survives_a_dead_worker_a_dead_jobs_process_and_a_
 
 def test_the_lesson_from_guess_to_explorer_and_back(page: Any, address: str) -> None:
     opened(page, f"{address}/learn?lesson=1")
-    page.get_by_text("about 20", exact=True).click()
+    page.get_by_text("about 100", exact=True).click()
     page.get_by_role("button", name="Reveal").click()
     page.wait_for_selector("text=Right:")
     page.get_by_role("link", name="Try it live in the explorer").click()
