@@ -24,7 +24,7 @@ PAGES = Path(shares.__file__).resolve().parents[1]
 CONTROLS = facts(PAGES / "frame/local.toml")
 WITH_VIEWS = ("accounting", "evidence", "geometry", "theory")
 FREE = {
-    "core": ["_asked", "_class_counts", "_features", "_public_map", "_raw", "_rule_k", "_run", "_spectrum", "_split", "hero_table"],
+    "core": ["_asked", "_features", "_raw", "_rule_k", "class_counts", "hero_table", "public_map", "run", "spectrum", "split"],
     "moving": ["_json"],
     "comparison": ["_against_epsilon", "_compared"],
     "curves": ["_curves"],
@@ -33,7 +33,7 @@ FREE = {
     "views": ["_measured"],
     "lesson": ["_drawn"],
     "results": ["_grouped"],
-    "shapes": ["_complete", "_rows"],
+    "shapes": ["_complete", "rows"],
 }
 """What pages keep without asking, by module: rows, records and keys that are read, figures, and the k beside the slider."""
 
@@ -150,7 +150,7 @@ def test_a_download_is_paid_by_whom_it_was_shown_to_and_is_the_same_bytes_each_t
 
 
 def test_downloads_are_paid_errors_of_fragments_are_caught_and_pages_keep_things_by_memory_alone() -> None:
-    """What is free reads or draws, or asks itself (`core._run`)."""
+    """What is free reads or draws, or asks itself (`core.run`)."""
     sources = {path: path.read_text() for path in PAGES.rglob("*.py")}
     made = {path.name for path, source in sources.items() if "download_button(" in source and "shares.paid(" not in source}
     assert made == {"plan.py", "release.py", "train.py"}, "text that is there; models, which visitors do not get"
