@@ -205,6 +205,11 @@ def backbone(settings: Settings) -> str | None:
     return default_backbone(settings.data) if settings.backbone == AUTO else settings.backbone
 
 
+def is_synthetic(name: str) -> bool:
+    """Whether the rows of a set are generated."""
+    return name in pc.DATASETS and pc.DATASETS[name].synthetic
+
+
 def test_counts(settings: Settings) -> list[int]:
     """Test rows of each class; none where there are no test labels. A non-private diagnostic."""
     counts = class_counts(settings)
