@@ -129,9 +129,7 @@ def test_what_is_held_is_given_without_a_turn_and_what_is_new_takes_one_before_a
             compute(2)
 
 
-def test_a_download_is_paid_by_whom_it_was_shown_to_and_is_the_same_bytes_each_time(
-    visitor: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_download_is_paid_by_whom_it_was_shown_to_and_is_the_same_bytes_each_time(visitor: str, monkeypatch: pytest.MonkeyPatch) -> None:
     seconds = [0.0]
     monkeypatch.setattr(shares.time, "thread_time", lambda: seconds[0])
 
@@ -233,20 +231,18 @@ def test_no_view_computes_for_who_has_nothing_left(public, start: Start, monkeyp
         assert ("You have used your" in words(app)) == (link != {"controls": "evidence-view:blind"}), link
 
 
-@pytest.mark.parametrize("page", ["data", "screen", "explore", "runs"])
-def test_controls_that_do_nothing_for_visitors_are_not_there(public, start: Start, page: str):
-    app = start(page)
-    assert not app.exception
-    keys = {str(item.key) for kind in ("text_input", "button", "checkbox") for item in getattr(app, kind)}
-    assert not {key for key in keys if key.startswith(("upload", "root-", "extract-", "release", "get-run"))}
-    assert {item.key for item in app.get("file_uploader")} <= {"upload-settings"}
-    assert "/tmp" not in words(app)
+def test_controls_that_do_nothing_for_visitors_are_not_there(public: None, start: Start) -> None:
+    for page in ("data", "screen", "explore", "runs"):
+        app = start(page)
+        assert not app.exception
+        keys = {str(item.key) for kind in ("text_input", "button", "checkbox") for item in getattr(app, kind)}
+        assert not {key for key in keys if key.startswith(("upload", "root-", "extract-", "release", "get-run"))}, page
+        assert {item.key for item in app.get("file_uploader")} <= {"upload-settings"}, page
+        assert "/tmp" not in words(app), page
 
 
-@pytest.mark.parametrize(
-    "link", [{"data": "cifar10_1"}, {"public": "cifar10_1"}, {"backbone": "timm:resnet18"}, {"data": "stored:" + "0" * 32}]
-)
-def test_a_link_names_nothing_that_is_not_offered(public, start: Start, link: dict[str, str]):
-    app = start("explore", **link)
-    assert not app.exception
-    assert "not offered on this public server" in words(app) or "is not on this machine" in words(app)
+def test_a_link_names_nothing_that_is_not_offered(public: None, start: Start) -> None:
+    for link in ({"data": "cifar10_1"}, {"public": "cifar10_1"}, {"backbone": "timm:resnet18"}, {"data": "stored:" + "0" * 32}):
+        app = start("explore", **link)
+        assert not app.exception
+        assert "not offered on this public server" in words(app) or "is not on this machine" in words(app), link
