@@ -20,7 +20,6 @@ SLOW_TESTS = TESTS / "slow_tests.csv"
 """CPU seconds of the tests that are marked `slow`; `pytest --cpu-report` writes it."""
 SLOW_SECONDS = 1.5
 GROUPS = {
-    "e2e/test_extraction.py": "backbones",
     "e2e/test_getting_sets.py": "backbones",
     "e2e": "browser",
     "unit/jobs": "jobs",

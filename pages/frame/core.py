@@ -1,7 +1,7 @@
 """The library's calls that pages share, cached: what a slider touches finds features, basis and noise ready.
 
-Everything is keyed on a fingerprint string; the objects travel as `_`-arguments, because Streamlit would hash dataclasses
-by their fields alone. Large shared objects are resources (never copied, never changed), bounded in number.
+Everything is kept by a fingerprint of the settings that it depends on. Large objects are shared (never copied, never changed),
+bounded in number.
 """
 
 import contextlib
@@ -28,8 +28,7 @@ from pillar_core.runs.run import run_spec, solve_spec
 from pillar_core.types import Dataset, FeatureSet, PublicFacts, RunRecord, RunSpec, SemiPrivateSplit
 
 NOT_EXTRACTED = "are not in the cache yet: open Data & backbone and press Extract."
-_DATA = ("data", "backbone")
-_SPLIT = (*_DATA, "public", "public_fraction", "seed")
+_SPLIT = ("data", "backbone", "public", "public_fraction", "seed")
 _LOADED: set[str] = set()
 """The splits, by `key`, that some session of this process has loaded."""
 
@@ -57,14 +56,21 @@ def candidate(name: str, settings: Settings) -> FeatureSet:
     return FeatureSet(own.public_x, own.public_y, None, None, own.features.classes)
 
 
+def split_key(settings: Settings) -> str:
+    """The fingerprint of what decides which rows are private and which public."""
+    return key(settings, _SPLIT)
+
+
+@memory.of_rows(max_entries=6, show_spinner="Setting public rows apart and finding their directions …", by=split_key, is_free=True)
 def split(settings: Settings) -> SemiPrivateSplit:
     """Private, public and test rows."""
-    return _split(key(settings, _SPLIT), settings)
-
-
-def run(settings: Settings) -> RunRecord:
-    """One experiment without its classifier: from the store, where a sweep or a visit left it, or trained now and kept there."""
-    return _run(run_key(settings), settings)
+    data = features(settings)
+    if settings.public == PART:
+        parts = pc.split(data, public_fraction=settings.public_fraction, seed=settings.seed)
+    else:
+        parts = pc.split(data, public=candidate(settings.public, settings), seed=settings.seed)
+    _LOADED.add(split_key(settings))
+    return parts
 
 
 def trained(settings: Settings) -> RunRecord:
@@ -77,6 +83,16 @@ def run_key(settings: Settings) -> str:
     if splitting.lies_in_files(settings.data):
         features(settings)  # whose content is in the key
     return sweep.cell_key(spec(settings))
+
+
+@memory.kept(max_entries=64, show_spinner="Training a private model …", by=run_key, is_free=True)
+def run(settings: Settings) -> RunRecord:
+    """One experiment without its classifier: from the store, where a sweep or a visit left it, or trained now and kept there."""
+    shipped = _shipped(settings)
+    if shipped is not None:
+        return shipped
+    with contextlib.nullcontext() if store.default().has("record", run_key(settings)) else shares.turn():
+        return sweep.run_cell(spec(settings), split(settings))
 
 
 def spec(settings: Settings) -> RunSpec:
@@ -128,7 +144,7 @@ def rule_k(settings: Settings) -> int | None:
     shipped = _shipped(ruled)
     if shipped is not None:
         return int(shipped.settings["k"])
-    return _rule_k(run_key(ruled), ruled) if key(settings, _SPLIT) in _LOADED else None
+    return _rule_k(ruled) if split_key(settings) in _LOADED else None
 
 
 def n_test(settings: Settings) -> int:
@@ -151,17 +167,25 @@ def largest_k(settings: Settings) -> int:
     shipped = _shipped(settings)
     if shipped is not None:
         return min(shipped.facts.d, shipped.facts.n_public - 1)
-    return int(_spectrum(key(settings, _SPLIT), settings).shape[0])
+    return len(spectrum(settings))
 
 
+@memory.of_rows(max_entries=8, by=split_key, is_free=True)
 def spectrum(settings: Settings) -> pd.DataFrame:
     """Eigenvalues of the public rows, in the learners' own preprocessing: columns component, eigenvalue. Public only."""
-    return _spectrum(key(settings, _SPLIT), settings)
+    values = _basis(settings).eigenvalues
+    return pd.DataFrame({"component": range(1, len(values) + 1), "eigenvalue": values})
 
 
+@memory.of_rows(max_entries=8, by=split_key, is_free=True)
 def public_map(settings: Settings) -> pd.DataFrame:
     """Public rows in their first two directions: columns x, y, class. Public only."""
-    return _public_map(key(settings, _SPLIT), settings)
+    parts = split(settings)
+    shown = parts.public_x[:2000]
+    places = _basis(settings).transform(2, normalise=False)(shown)
+    names = parts.features.classes
+    labels = [""] * len(shown) if parts.public_y is None else [names[label] for label in parts.public_y[:2000]]
+    return pd.DataFrame({"x": places[:, 0], "y": places[:, 1], "class": labels})
 
 
 def may_be_public(one: Upload, settings: Settings) -> bool:
@@ -181,6 +205,11 @@ def backbone(settings: Settings) -> str | None:
     return default_backbone(settings.data) if settings.backbone == AUTO else settings.backbone
 
 
+def is_synthetic(name: str) -> bool:
+    """Whether the rows of a set are generated."""
+    return name in pc.DATASETS and pc.DATASETS[name].synthetic
+
+
 def test_counts(settings: Settings) -> list[int]:
     """Test rows of each class; none where there are no test labels. A non-private diagnostic."""
     counts = class_counts(settings)
@@ -189,7 +218,7 @@ def test_counts(settings: Settings) -> list[int]:
 
 def majority(settings: Settings) -> float | None:
     """The share of test rows that always saying the largest class gets right; None without test labels, or where no row was read yet."""
-    counts = test_counts(settings) if key(settings, _SPLIT) in _LOADED else []
+    counts = test_counts(settings) if split_key(settings) in _LOADED else []
     return max(counts) / sum(counts) if sum(counts) else None
 
 
@@ -198,9 +227,19 @@ def measures(record: RunRecord, settings: Settings) -> dict[str, tuple[float, fl
     return by_class(record.metrics, test_counts(settings), split(settings).features.classes)
 
 
+@memory.of_rows(max_entries=8, by=split_key, is_free=True)
 def class_counts(settings: Settings) -> pd.DataFrame:
     """Rows by class and part: columns class, part, rows. A non-private diagnostic."""
-    return _class_counts(key(settings, _SPLIT), settings)
+    parts = split(settings)
+    names, data = parts.features.classes, parts.features
+    labels = {"private": None if data.y_train is None else data.y_train[parts.private], "public": parts.public_y, "test": data.y_test}
+    rows = [
+        (name, part, count)
+        for part, values in labels.items()
+        if values is not None
+        for name, count in zip(names, pd.Series(values).value_counts().reindex(range(len(names)), fill_value=0), strict=True)
+    ]
+    return pd.DataFrame(rows, columns=["class", "part", "rows"])
 
 
 @memory.kept(max_entries=1, is_free=True)
@@ -226,73 +265,23 @@ def _features(data: str, name: str | None, state: str) -> FeatureSet:
     return splitting.noted(source, data, name, state_=state)
 
 
-@memory.of_rows(max_entries=6, show_spinner="Setting public rows apart and finding their directions …", is_free=True)
-def _split(fingerprint_: str, _settings: Settings) -> SemiPrivateSplit:
-    data = features(_settings)
-    if _settings.public == PART:
-        parts = pc.split(data, public_fraction=_settings.public_fraction, seed=_settings.seed)
-    else:
-        parts = pc.split(data, public=candidate(_settings.public, _settings), seed=_settings.seed)
-    _LOADED.add(fingerprint_)
-    return parts
-
-
-@memory.kept(max_entries=64, show_spinner="Training a private model …", is_free=True)
-def _run(fingerprint_: str, _settings: Settings) -> RunRecord:
-    shipped, cell = _shipped(_settings), spec(_settings)
-    if shipped is not None:
-        return shipped
-    with contextlib.nullcontext() if store.default().has("record", fingerprint_) else shares.turn():
-        return sweep.run_cell(cell, split(_settings))
-
-
 @memory.kept(max_entries=32, is_free=True)
 def _asked(fingerprint_: str, _grids: Sequence[Mapping[str, Any]]) -> dict[str, tuple[RunSpec, dict[str, Any] | None]]:
     cells = [cell for grid in _grids for cell in sweep.cells(grid)]
     return {key: (cell, None) for key, cell in zip(sweep.keys_of(cells), cells, strict=True)}
 
 
-@memory.kept(max_entries=256, is_free=True)
-def _rule_k(fingerprint_: str, _settings: Settings) -> int | None:
+@memory.kept(max_entries=256, by=run_key, is_free=True)
+def _rule_k(settings: Settings) -> int | None:
     try:
-        return int(solve_spec(spec(_settings), split(_settings)).settings.k)
+        return int(solve_spec(spec(settings), split(settings)).settings.k)
     except PillarError:
         return None
 
 
 def _shipped(settings: Settings) -> RunRecord | None:
     """The starter's record of these settings until their rows are loaded: a first paint waits neither for rows nor for torch."""
-    return None if key(settings, _SPLIT) in _LOADED else starter.record(spec(settings))
-
-
-@memory.of_rows(max_entries=8, is_free=True)
-def _spectrum(fingerprint_: str, _settings: Settings) -> pd.DataFrame:
-    values = _basis(_settings).eigenvalues
-    return pd.DataFrame({"component": range(1, len(values) + 1), "eigenvalue": values})
-
-
-@memory.of_rows(max_entries=8, is_free=True)
-def _public_map(fingerprint_: str, _settings: Settings) -> pd.DataFrame:
-    parts = split(_settings)
-    shown = parts.public_x[:2000]
-    places = _basis(_settings).transform(2, normalise=False)(shown)
-    names = parts.features.classes
-    labels = [""] * len(shown) if parts.public_y is None else [names[label] for label in parts.public_y[:2000]]
-    return pd.DataFrame({"x": places[:, 0], "y": places[:, 1], "class": labels})
-
-
-@memory.of_rows(max_entries=8, is_free=True)
-def _class_counts(fingerprint_: str, _settings: Settings) -> pd.DataFrame:
-    parts = split(_settings)
-    names, data = parts.features.classes, parts.features
-    labels = {"private": None if data.y_train is None else data.y_train[parts.private], "public": parts.public_y, "test": data.y_test}
-    rows = [
-        (name, part, count)
-        for part, values in labels.items()
-        if values is not None
-        for name, count in zip(names, pd.Series(values).value_counts().reindex(range(len(names)), fill_value=0), strict=True)
-    ]
-    return pd.DataFrame(rows, columns=["class", "part", "rows"])
+    return None if split_key(settings) in _LOADED else starter.record(spec(settings))
 
 
 def _basis(settings: Settings) -> Any:

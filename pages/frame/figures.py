@@ -32,7 +32,7 @@ def show(
     settings: Settings,
     seeds: int | tuple[int, int] | None = None,
     is_experiment: bool = False,
-    is_synthetic: bool = False,
+    is_synthetic: bool | None = None,
     is_real: bool = False,
     is_theory: bool = False,
     is_accuracy: bool = False,
@@ -48,6 +48,7 @@ def show(
     table: or what makes it, where no move should wait for what only the opened exports show.
     name: what files are called and what keys the elements, in snake_case, unique on a page.
     key: the chart's own, where others look for it under a name that does not change.
+    is_synthetic: by default, where `kinds` says that rows were read, whether those of the settings' private set are generated.
     is_accuracy: of these settings' test rows: what always saying their largest class reaches is said, too.
     base, runs: a name of the figure and what lies on it, for a chart that stays while its star walks; such a chart selects nothing.
     command: the shell command that repeats it, where it is not the run that the settings describe.
@@ -63,13 +64,15 @@ def show(
             chosen = st.plotly_chart(drawn, theme=None, on_select=on_select, selection_mode="points", **shared)
         else:
             moving.chart(figure, runs=runs, base=base, is_narrow=is_narrow, **shared)
+        if is_synthetic is None:
+            is_synthetic = bool(kinds) and not is_real and core.is_synthetic(settings.data)
         badges.provenance_row(
             *kinds, seeds=seeds, is_experiment=is_experiment, is_synthetic=is_synthetic, is_real=is_real, is_theory=is_theory
         )
         majority = core.majority(settings) if is_accuracy else None
         if majority is not None:
             st.caption(f"Always saying the largest class is right in {100 * majority:.1f} % of the test rows.")
-        worn = [*kinds, *(["experiment, not for release"] if is_experiment else []), *(["theory"] if is_theory else [])]
+        worn = [*kinds, *([badges.EXPERIMENT] if is_experiment else []), *([badges.THEORY] if is_theory else [])]
         _below(figure, runs, table, command, chart=shared["key"], name=name, settings=settings, badges=worn, sets=sets)
     return chosen
 

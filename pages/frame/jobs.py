@@ -86,7 +86,7 @@ def unfinished() -> None:
     label = f"{len(live)} job{'' if len(live) == 1 else 's'} running"
     with st.popover(label, icon=":material/sync:", help="Jobs go on when you leave the page, in this and every other tab."):
         for status in live:
-            st.progress(_share(status), text=f"{plain.text(status.kind)}: {_share(status):.0%}")
+            st.progress(share_of(status), text=f"{plain.text(status.kind)}: {share_of(status):.0%}")
             key = f"unfinished-stop-{status.job_id}"
             st.button("Stop", key=key, on_click=_stop, args=(status.job_id,), help="Keeps what is finished.")
 
@@ -112,7 +112,7 @@ def _running(job_ids: str, what: str, done_when_drawn: int, key: str) -> None:
     if len(live) < len(statuses) or sum(status.done for status in statuses) > done_when_drawn:
         st.rerun()
     with st.container(border=True, key=f"{key}-panel"):
-        share = sum(_share(status) for status in statuses) / len(statuses)
+        share = sum(share_of(status) for status in statuses) / len(statuses)
         waiting = " · starting the workers" if all(status.state == "queued" for status in live) else ""
         lefts = [status.seconds_left for status in live if status.seconds_left is not None]
         left = f" · {duration(max(lefts))} left" if lefts else ""
@@ -137,7 +137,7 @@ def _stop(job_ids: str) -> None:
             pc.jobs.cancel(job_id)
 
 
-def _share(status: Any) -> float:
+def share_of(status: Any) -> float:
     """How much of a job is done, in [0, 1]."""
     return 1.0 if status.state == "done" else min(max(float(status.fraction), 0.0), 1.0)
 

@@ -7,7 +7,7 @@ that what ran before is shown to whoever has nothing left.
 import contextlib
 import functools
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from typing import Any, ParamSpec, TypeVar
 
 import streamlit as st
@@ -28,9 +28,10 @@ def kept(
     max_entries: int,
     show_spinner: str = "",
     is_free: bool = False,
+    by: Callable[..., Hashable] | None = None,
     keys_of: Callable[[tuple[Any, ...]], frozenset[str]] = lambda _: frozenset(),
 ) -> Callable[[Callable[P, T]], Callable[P, T]]:
-    """Keeps what a function makes of its arguments, but of those whose names begin with an underscore."""
+    """Keeps what a function makes of its arguments, `by` a key of them or by all but those whose names begin with an underscore."""
 
     def decorate(make: Callable[P, T]) -> Callable[P, T]:
         are_left = [name.startswith("_") for name in inspect.signature(make).parameters]
@@ -43,8 +44,8 @@ def kept(
                 with st.spinner(show_spinner) if show_spinner else contextlib.nullcontext():
                     return make(*given, **named)
 
-            asked = tuple(None if is_left else item for item, is_left in zip(given, are_left, strict=False))
-            key = keys_of(given), asked, tuple(sorted(named.items()))
+            whole = tuple(None if is_left else item for item, is_left in zip(given, are_left, strict=False)), tuple(sorted(named.items()))
+            key = keys_of(given), whole if by is None else by(*given, **named)
             with contextlib.nullcontext() if key in memo else shares.turn(is_asked=not is_free):
                 return memo.get(key, made)
 
@@ -54,14 +55,14 @@ def kept(
 
 
 def of_rows(
-    *, max_entries: int, show_spinner: str = "", is_free: bool = False, of_files: bool = False
+    *, max_entries: int, show_spinner: str = "", is_free: bool = False, by: Callable[..., Hashable] | None = None, of_files: bool = False
 ) -> Callable[[Callable[P, T]], Callable[P, T]]:
     """As `kept`, for what is made of the sets that the arguments name; or of files that are looked at (`of_files`)."""
 
     def keys_of(given: tuple[Any, ...]) -> frozenset[str]:
         return frozenset([FILES] if of_files else map(uploads.key_of, uploads.names_in(given)))
 
-    return kept(max_entries=max_entries, show_spinner=show_spinner, is_free=is_free, keys_of=keys_of)
+    return kept(max_entries=max_entries, show_spinner=show_spinner, is_free=is_free, by=by, keys_of=keys_of)
 
 
 def forget(*keys: str) -> None:

@@ -1,6 +1,6 @@
 """Figures that somebody collects, and one page of HTML with all of them that needs no network: tables, settings, ledger and assumptions.
 
-The session holds them as text, and the cache for the next visit, but for visitors of a demo.
+The session holds them as text until its tab is closed.
 """
 
 import contextlib
@@ -15,16 +15,16 @@ import pandas as pd
 import streamlit as st
 
 import pillar_core as pc
-from pages.frame import core, exports, session, shares, theme
+from pages.frame import core, exports, shares, theme
 from pages.frame.settings import Settings
-from pillar_core import mode, store
+from pillar_core import store
 from pillar_core.data import uploads
-from pillar_core.errors import PillarError, StoreError
+from pillar_core.errors import PillarError
 from pillar_core.plots.theme import INK, script
 
-_KEY, _RECALLED, _KEPT = "report.", "report-recalled", "report-"
-_MOST, _ROWS, _LARGEST = 12, 200, 4_000_000
-"""Figures of a report, rows of a table, and letters of a figure with all that is said of it, at most."""
+_KEY = "report."
+_MOST, _ROWS = 12, 200
+"""Figures of a report and rows of a table, at most."""
 _PAGE = Template(Path(__file__).with_suffix(".html").read_text(encoding="utf-8"))
 
 
@@ -37,9 +37,8 @@ def button(figure: Any, table: pd.DataFrame, *, name: str, settings: Settings, b
 
 
 def panel() -> None:
-    """The report's download in the sidebar, once it holds a figure, of this visit or an earlier one."""
-    _recall()
-    held = tuple(st.session_state[_KEY + name] for name in _names())
+    """The report's download in the sidebar, once it holds a figure."""
+    held = _held()
     if count := len(held):
         with st.sidebar, st.container(horizontal=True, gap="small", key="report"):
             hint = f"{_counted(count)} with tables, settings, ledger and assumptions; opens without a network."
@@ -71,7 +70,6 @@ def _section(place: int, one: dict[str, Any]) -> str:
 
 
 def _add(figure: Any, table: pd.DataFrame, *, name: str, settings: Settings, badges: Sequence[str], sets: Iterable[str] = ()) -> None:
-    described = exports.settings_yaml(settings)
     drawn = {
         "title": figure.layout.title.text or name,
         "alt": figure.layout.meta["alt"],
@@ -80,39 +78,11 @@ def _add(figure: Any, table: pd.DataFrame, *, name: str, settings: Settings, bad
         "badges": [str(word) for word in badges],
         "rows": len(table),
         "table": table.head(_ROWS).to_html(index=False, border=0),
-        "settings": described,
+        "settings": exports.settings_yaml(settings),
         "statement": _statement(settings),
+        "sets": list(sets),
     }
-    text = json.dumps(drawn)
-    if len(text) > _LARGEST:
-        session.note(f"“{drawn['title']}” is too large for the report, {len(text) / 1e6:.0f} MB: save it as HTML.")
-        return
-    kept = _kept()
-    number = 1 + max((int(one.partition("-")[0]) for one in (*_names(), *kept)), default=0)
-    named = filter(uploads.is_here, uploads.names_in([text, *sets]))
-    place = "-".join([f"{number:02}", *dict.fromkeys(map(uploads.key_of, named))])
-    st.session_state[_KEY + place] = text
-    if not mode.binds() and len(kept) < _MOST:
-        with contextlib.suppress(StoreError):  # a full disk, or a key of more than two sets: the next visit does without
-            store.default().put_bytes(_KEPT + place, text.encode())
-
-
-def _recall() -> None:
-    """Takes up, once in a visit, what was collected in earlier ones; drops figures of sets that are not here any more."""
-    for place in _kept() if _RECALLED not in st.session_state else ():
-        text = store.default().get_bytes(_KEPT + place)
-        if text is not None:
-            st.session_state[_KEY + place] = text.decode()
-    st.session_state[_RECALLED] = True
-    for place in _names():
-        if not all(uploads.is_here(uploads.PREFIX + key) for key in place.split("-")[1:]):
-            del st.session_state[_KEY + place]
-
-
-def _kept() -> list[str]:
-    """What the cache's keys of the figures say: a number, and the sets that were brought, by which `uploads` forgets them."""
-    keys = [] if mode.binds() else store.default().keys("blob", prefix=_KEPT)
-    return [key.removeprefix(_KEPT) for key in keys]
+    st.session_state[f"{_KEY}{1 + max(map(int, _names()), default=0):04}"] = json.dumps(drawn)
 
 
 def _statement(settings: Settings) -> str:
@@ -127,11 +97,17 @@ def _names() -> list[str]:
     return sorted(str(key).removeprefix(_KEY) for key in st.session_state if str(key).startswith(_KEY))
 
 
+def _held() -> tuple[str, ...]:
+    """The figures in their order; those of a set that is not here any more are dropped."""
+    for name in _names():
+        if not all(map(uploads.is_here, uploads.names_in(st.session_state[_KEY + name]))):
+            del st.session_state[_KEY + name]
+    return tuple(st.session_state[_KEY + name] for name in _names())
+
+
 def _empty() -> None:
     for name in _names():
         del st.session_state[_KEY + name]
-    for place in _kept():
-        store.default().delete("blob", _KEPT + place)
 
 
 def _counted(count: int) -> str:

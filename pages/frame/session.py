@@ -8,6 +8,7 @@ Forward, and wins; after a widget was touched the widget wins, because the brows
 import dataclasses
 import secrets
 import time
+from typing import Any
 from urllib.parse import urlencode
 
 import streamlit as st
@@ -111,11 +112,11 @@ def adopt(settings: Settings, notes: list[str]) -> None:
     st.session_state[_TOUCHED] = True
 
 
-def control(name: str, place: str = "") -> str:
-    """The key for the widget of a setting, with its value; one per place, because a widget that moves forgets it."""
+def widget(name: str, place: str = "") -> dict[str, Any]:
+    """Label, hint, key and callback of a setting's widget, filled with its value; one key per place: a widget that moves forgets it."""
     key = _WIDGET + place + name
     fill(key, st.session_state[_SET + name])
-    return key
+    return {"label": PARAMS[name].label, "help": PARAMS[name].help, "key": key, "on_change": released, "args": (name, place)}
 
 
 def fill(key: str, value: Value | list[str] | None) -> None:

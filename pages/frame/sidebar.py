@@ -30,7 +30,8 @@ def draw(*, knows_data: bool, are_near: bool) -> Settings:
             _k(settings, [RULE, *_ladder(KS, settings.k, limit)], None if limit is None else core.rule_k(settings), place)
         if "epsilon" not in settings.hidden:
             offered = _ladder(EPSILONS, settings.epsilon, math.inf)
-            select_slider("epsilon", offered, lambda value: "∞" if math.isinf(value) else f"{value:g}", place)
+            looks = session.widget("epsilon", place)
+            st.select_slider(options=offered, format_func=lambda value: "∞" if math.isinf(value) else f"{value:g}", **looks)
             st.html(marks(offered, odds.PUBLISHED))
             st.html('<div class="pillar-ends"><span>◀ more privacy</span><span>more accuracy ▶</span></div>')
     with st.sidebar:
@@ -45,28 +46,7 @@ def select(name: str, title: Callable[[str], str], *, brought: Sequence[str] = (
         allowed = [*choices(name), *brought]
         now = str(getattr(settings, name))
         options = allowed if now in allowed else [*allowed, now]
-        st.selectbox(
-            PARAMS[name].label,
-            options,
-            key=session.control(name),
-            format_func=title,
-            help=PARAMS[name].help,
-            on_change=session.released,
-            args=(name,),
-        )
-
-
-def select_slider(name: str, options: Sequence[int | float], title: Callable[[Any], str], place: str) -> None:
-    """A slider over the values worth trying."""
-    st.select_slider(
-        PARAMS[name].label,
-        options,
-        key=session.control(name, place),
-        format_func=title,
-        help=PARAMS[name].help,
-        on_change=session.released,
-        args=(name, place),
-    )
+        st.selectbox(options=options, format_func=title, **session.widget(name))
 
 
 def marks(offered: Sequence[float], points: Iterable[tuple[float, str]]) -> str:
@@ -87,16 +67,8 @@ def number(name: str, **shape: Any) -> None:
     if name in session.current().hidden:
         return
     param = PARAMS[name]
-    st.number_input(
-        PARAMS[name].label,
-        min_value=param.kind(param.low),
-        max_value=param.kind(param.high),
-        key=session.control(name),
-        help=f"{param.help} Allowed: {param.range}.",
-        on_change=session.released,
-        args=(name,),
-        **shape,
-    )
+    shape |= {"min_value": param.kind(param.low), "max_value": param.kind(param.high), "help": f"{param.help} Allowed: {param.range}."}
+    st.number_input(**session.widget(name) | shape)
 
 
 def _data(settings: Settings) -> None:
@@ -105,18 +77,8 @@ def _data(settings: Settings) -> None:
     public = [one.name for one in uploaded if one.name != settings.data and core.may_be_public(one, settings)]
     select("public", lambda name: "A part of the private data set" if name == PART else uploads.title_of(name), brought=public)
     if settings.public == PART and "public_fraction" not in settings.hidden:
-        param = PARAMS["public_fraction"]
-        st.slider(
-            param.label,
-            param.low,
-            param.high,
-            step=0.01,
-            format="percent",
-            key=session.control("public_fraction"),
-            help=param.help,
-            on_change=session.released,
-            args=("public_fraction",),
-        )
+        ends: dict[str, Any] = {"min_value": PARAMS["public_fraction"].low, "max_value": PARAMS["public_fraction"].high}
+        st.slider(step=0.01, format="percent", **ends, **session.widget("public_fraction"))
     select("backbone", lambda name: pc.BACKBONES[name].title if name in pc.BACKBONES else "Automatic")
 
 
@@ -137,7 +99,7 @@ def _advanced(settings: Settings, *, knows_data: bool) -> None:
 def _k(settings: Settings, offered: Sequence[int], ruled: int | None, place: str) -> None:
     """The slider of k, on which the rule's own k is said and marked."""
     rule = core.words_of_rule(settings.method) if ruled is None else f"{ruled:,} (rule)"
-    select_slider("k", offered, lambda k: rule if k == RULE else f"{k:,}", place)
+    st.select_slider(options=offered, format_func=lambda k: rule if k == RULE else f"{k:,}", **session.widget("k", place))
     row = "" if ruled is None else marks(offered, [(ruled, f"k = {ruled:,}: what the rule chooses from n and ε")])
     if row:  # none where one k is all that is offered
         st.html(row)

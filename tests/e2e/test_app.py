@@ -7,34 +7,20 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from e2e import browser
 from e2e.browser import expect, expect_in_link, expect_no_error, metric, move, opened, settled
 
 SMALL = "data=digits&epsilon=1"
 
 
-@pytest.mark.parametrize("path", ["explore", "data"])
-def test_the_first_request_of_a_server_may_be_a_deep_link(page: Any, tmp_path: Path, path: str) -> None:
+def test_the_first_request_of_a_server_may_be_a_deep_link(page: Any, tmp_path: Path) -> None:
     with browser.server(tmp_path / "cache") as fresh:
-        opened(page, f"{fresh}/{path}?{SMALL}&k=7")
+        opened(page, f"{fresh}/explore?{SMALL}&k=7")
         expect(page.get_by_role("slider", name="k, directions kept")).to_have_attribute("aria-valuetext", "7")
         expect(page.get_by_role("link", name="Home")).to_have_count(1)
         expect_in_link(page, "v=2")
-        if path == "explore":
-            expect(metric(page, "Directions")).to_have_text("7")
+        expect(metric(page, "Directions")).to_have_text("7")
         expect_no_error(page)
-
-
-def test_a_slider_changes_the_result_and_the_link_and_nothing_else(page: Any, address: str) -> None:
-    opened(page, f"{address}/explore?{SMALL}&k=2&seed=5")
-    expect(metric(page, "Directions")).to_have_text("2")
-    before = metric(page, "Test accuracy").inner_text()
-    move(page, "k, directions kept", "ArrowRight", to="20")
-    expect(metric(page, "Directions")).to_have_text("20")
-    expect(metric(page, "Test accuracy")).not_to_have_text(before)
-    expect_in_link(page, "k=20", "seed=5", "epsilon=1", "data=digits")
 
 
 def test_a_phone_has_pages_k_and_epsilon_at_hand(page: Any, address: str) -> None:
@@ -99,32 +85,6 @@ def test_pages_are_one_step_of_the_history_and_keep_the_settings(page: Any, addr
     page.wait_for_selector("text=Find the sweet spot")
     expect(page).to_have_url(re.compile(r"/explore\?"))
     expect(metric(page, "Directions")).to_have_text("5")
-
-
-def test_a_link_restores_the_view_in_another_browser(page: Any, new_page: Callable[[], Any], address: str) -> None:
-    opened(page, f"{address}/explore?{SMALL}&k=5&view=odds")
-    move(page, "ε, privacy budget", "ArrowRight", to="2")
-    expect_in_link(page, "epsilon=2")
-    expect(metric(page, "ε, upper bound")).to_have_text("2")
-    settled(page)
-    other = new_page()
-    opened(other, page.url)
-    for name in ("Test accuracy", "ε, upper bound", "Directions"):
-        expect(metric(other, name)).to_have_text(metric(page, name).inner_text())
-    other.wait_for_selector("text=Of 400 guesses")
-
-
-def test_a_hostile_link_is_repaired_and_said(page: Any, address: str) -> None:
-    query = "data=digits&k=1e99&epsilon=nan&delta=7&relation=%3Cscript%3Ealert(1)%3C/script%3E&x=1&hide=%3Cb%3E&v=3"
-    alerts: list[str] = []
-    page.on("dialog", lambda dialog: (alerts.append(dialog.message), dialog.dismiss()))
-    opened(page, f"{address}/explore?{query}")
-    page.wait_for_selector("text=epsilon must be")
-    expect(metric(page, "ε, upper bound")).to_have_text("0.3")
-    expect(page.locator('[data-testid="stException"]')).to_have_count(0)
-    assert alerts == []
-    move(page, "ε, privacy budget", "ArrowRight", to="0.5")
-    expect(metric(page, "ε, upper bound")).to_have_text("0.5")
 
 
 def test_nothing_is_wider_than_the_window(page: Any, address: str) -> None:

@@ -1,4 +1,4 @@
-"""From own files to a model: a hospital's table, x-rays with three public image sets, features with two candidates; from a fresh server."""
+"""From own files to a model, on a fresh server: a hospital's table, x-rays with three public image sets."""
 
 import io
 import zipfile
@@ -133,24 +133,3 @@ def test_private_x_rays_with_three_public_image_sets(page: Any, fresh: str, tmp_
     assert low - 0.05 <= accuracy <= high + 0.05
     assert model.card["guarantee"]["epsilon"] <= 1.0
     assert any("chosen on private rows" in line for line in model.card["guarantee"]["assumptions"])
-
-
-def test_features_with_two_own_candidates(page: Any, fresh: str, tmp_path: Path) -> None:
-    features = pc.load_features(pc.load_dataset("digits"))
-    x, y = features.x_train, features.y_train
-    shuffled = x[1200:, rng.stream(0, "columns").permutation(x.shape[1])]
-    opened(page, f"{fresh}/answer")
-    bring(page, "upload", ("mine.npz", npz(x_train=x[:1200], y_train=y[:1200], x_test=features.x_test, y_test=features.y_test)))
-    page.get_by_text("Ready.").wait_for()
-    near, far = npz(x_train=x[1200:], y_train=y[1200:]), npz(x_train=shuffled)
-    bring(page, "upload-candidates", ("near.npz", near), ("far.npz", far))
-    expect(page.get_by_text("238 public rows")).to_have_count(2)
-    page.get_by_role("button", name="Use these rows as private data").click()
-    page.wait_for_url("**data=stored*")
-    settled(page)
-    set_epsilon(page)
-    low, high = prediction(page)
-    expect(page.locator(".st-key-answer h3")).to_contain_text("near.npz")
-    model = downloaded(page, "Train and download", tmp_path)
-    accuracy = (model.predict(features.x_test) == features.y_test).mean()
-    assert low - 0.02 <= accuracy <= high + 0.02

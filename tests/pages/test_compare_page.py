@@ -37,19 +37,6 @@ def test_a_link_opens_every_view_with_its_question_and_a_run_button(start: Start
     assert linked(app)["compare"] == name
 
 
-def test_a_foreign_view_in_a_link_becomes_the_first(start: Start) -> None:
-    app = start("compare", compare="magic")
-    assert not app.exception
-    assert linked(app)["compare"] == BUDGETS
-
-
-def test_choosing_a_view_keeps_everything_else(start: Start) -> None:
-    app = start("compare", epsilon="0.5", seed="3")
-    app.selectbox(key="control.compare").set_value("noise").run()
-    assert linked(app)["compare"] == "noise"
-    assert (linked(app)["epsilon"], linked(app)["seed"]) == ("0.5", "3")
-
-
 def test_a_partly_finished_view_says_how_many_seeds_it_has(start: Start) -> None:
     app = start("compare", compare="preprocessing", epsilon="1.0")
     pc.sweep({**SMALL, "method": ["pillar", "dp_sgd"], "epsilon": 1.0, "seed": [0]})
@@ -115,8 +102,3 @@ def test_the_command_under_a_figure_asks_for_the_same_runs(start: Start, name: s
         setup = compare_views.Setup(shared, {"public_fraction": 0.1}, split, [2.0], [2], other)
         cells = compare_views.cells(COMPARE_VIEWS[name], setup)
     assert set(asked) == {sweep.cell_key(cell) for cell in cells}
-
-
-def figures_of(app) -> str:
-    """The names of what the page's figures draw."""
-    return " ".join(str(item.proto.spec) for item in app.get("plotly_chart"))

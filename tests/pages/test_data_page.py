@@ -78,13 +78,6 @@ def test_a_backbone_out_of_a_link_is_used_without_the_file_that_it_names(start: 
     assert "ε does not cover rows that pre-training saw" in words(app)
 
 
-@pytest.mark.parametrize("name", ["timm:no_such_model", "nonsense:x", "timm:" + "x" * 2000, "open_clip:local-dir:/etc"])
-def test_a_link_to_no_backbone_falls_back(start: Start, name: str) -> None:
-    app = start("data", data="digits", backbone=name)
-    assert not app.exception
-    assert linked(app)["backbone"] == "auto"
-
-
 def test_weights_can_be_sent(start: Start, tmp_path: Path) -> None:
     app = start("data", data="digits")
     app.selectbox(key="extract-backbone").set_value("resnet50:dino").run()
@@ -123,13 +116,6 @@ def test_forgetting_an_upload_of_images_removes_every_backbones_features(start: 
     app.button(key="forget").click().run()
     assert not pc.store.default().ls("arrays")
     assert linked(app)["data"] == Settings().data
-
-
-def test_papers_sets_say_what_they_need(start: Start) -> None:
-    app = start("data")
-    app.selectbox(key="local-widget.paper-set").set_value("cub_200").run()
-    assert not app.exception
-    assert pc.DATASETS["cub_200"].by_hand[:40] in words(app)
 
 
 def test_a_file_that_was_corrected_is_checked_again(start: Start, tmp_path: Path) -> None:

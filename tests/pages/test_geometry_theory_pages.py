@@ -7,7 +7,7 @@ import dataclasses
 import pytest
 
 import pillar_core as pc
-from page_reading import Start, metric, words
+from page_reading import Start, metric, unexplained, words
 from pages.frame import settings as codec
 from pages.frame.settings import Settings
 from pages.parts.geometry import views as geometry_views
@@ -37,6 +37,7 @@ def test_every_laboratory_draws(start: Start, shown: str) -> None:
     app = view(start, "theory", "theory-view", shown)
     assert not app.exception
     assert not app.error
+    assert unexplained(app) == {}
 
 
 def test_the_numbers_above_are_the_librarys(start: Start) -> None:

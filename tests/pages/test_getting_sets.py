@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-import os
+import socket
 from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import parse_qsl
@@ -23,56 +22,11 @@ from unit.image_files import encoded, images_of, written
 MNIST = "torchvision:mnist"
 SECONDS = 300.0
 HUB, SMALL = "hub:owner/photos", "timm:test_efficientnet.r160_in1k"
-MODULE = """
-import json, os
-from torchvision.datasets import MNIST
-if os.environ["SERVED_PROCESS"] != str(os.getpid()):
-    MNIST.mirrors, MNIST.resources = json.loads(os.environ["SERVED_SETS"])
-"""
-
-
-@pytest.fixture
-def served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Served]:
-    """MNIST's archives, small, on a server that the jobs process takes for the source."""
-    x, y = images_of(120, (28, 28), 10)
-    with served_files.serving(served_files.mnist(x, y, 100)) as server:
-        sums = [(name, served_files.md5(content)) for name, content in server.files.items()]
-        (tmp_path / "served_sets_here.py").write_text(MODULE, encoding="utf-8")
-        monkeypatch.setenv("SERVED_SETS", json.dumps([[server.address], sums]))
-        monkeypatch.setenv("SERVED_PROCESS", str(os.getpid()))
-        monkeypatch.setenv("PILLAR_JOB_MODULES", "served_sets_here")
-        monkeypatch.setenv("PYTHONPATH", str(tmp_path))
-        monkeypatch.syspath_prepend(str(tmp_path))
-        monkeypatch.delenv("PILLAR_DATA", raising=False)
-        served_files.without_proxies(monkeypatch)
-        yield server
-        server.gate.set()
-        assert pc.jobs.stop(timeout=SECONDS)
 
 
 def _links(app: AppTest) -> dict[str, dict[str, str]]:
     """The settings in each link of the page, by its label."""
     return {item.proto.label: dict(parse_qsl(item.proto.query_string)) for item in app.get("page_link")}
-
-
-def test_a_download_that_fails_says_why_and_the_same_button_tries_again(start: Start, served: Served) -> None:
-    lost = served.files.pop("train-images-idx3-ubyte.gz")
-    app = start("data")
-    app.selectbox(key="local-widget.paper-set").set_value(MNIST).run()
-    assert "11 MB at about 5 MB a second; licence: CC BY-SA 3.0" in words(app)
-    assert not pc.jobs.status(), "nothing is fetched before the press"
-    assert app.button(key="get-run").label == "Get it"
-    app.button(key="get-run").click().run()
-    assert not app.exception
-    failed = pc.jobs.wait(pc.jobs.find(fetch.specification(MNIST)).job_id, timeout=SECONDS)
-    assert failed.state == "failed"
-    assert "answers 404" in words(app.run())
-    served.files["train-images-idx3-ubyte.gz"] = lost
-    served.gate.clear()
-    app.button(key="get-run").click().run()
-    assert not app.exception
-    app.button(key="get-stop").click().run()
-    assert pc.jobs.wait(failed.job_id, timeout=SECONDS).state == "cancelled"
 
 
 @pytest.fixture
@@ -124,13 +78,16 @@ def test_a_hub_set_and_a_backbones_weights_come_with_one_button_each(start: Star
     assert not app.exception
 
 
-@pytest.mark.parametrize("page", ["data", "explore"])
-def test_a_link_to_a_set_that_is_not_here_fetches_nothing(page: str, start: Start, served: Served) -> None:
-    app = start(page, data=MNIST, **{"paper-set": MNIST})
-    assert not app.exception
-    assert "is not on this machine" in words(app)
-    assert not pc.jobs.status()
-    assert not served.asked
+def test_a_link_to_a_set_that_is_not_here_fetches_nothing_before_the_press(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("PILLAR_DATA", raising=False)
+    monkeypatch.setattr(socket, "create_connection", lambda *_, **__: pytest.fail("a connection was opened"))
+    for page in ("explore", "data"):
+        app = start(page, data=MNIST, controls=f"paper-set:{MNIST}")
+        assert not app.exception
+        assert "is not on this machine" in words(app)
+        assert not pc.jobs.status()
+    assert "11 MB at about 5 MB a second; licence: CC BY-SA 3.0" in words(app)
+    assert app.button(key="get-run").label == "Get it"
 
 
 def test_a_set_that_cannot_be_fetched_has_its_steps_and_no_button(start: Start) -> None:

@@ -58,12 +58,6 @@ def test_every_step_is_answered_by_what_is_measured(start: Start, place: int) ->
     assert step_of(place).moral in words(app)
 
 
-def test_a_step_sends_its_task_to_the_explorer(start: Start) -> None:
-    app = start("explore", lesson="3", epsilon="0.1", k="20")
-    assert not app.exception
-    assert step_of(3).task in words(app)
-
-
 def test_the_step_about_noise_shows_a_training_with_the_step_s_k(start: Start) -> None:
     app = start("learn", lesson="3")
     app.session_state["local.lesson-shown-3"] = 1
@@ -113,9 +107,9 @@ def test_the_sheet_asks_everything_and_answers_on_a_page_of_its_own(lesson: Less
     assert "**" not in asked + told
 
 
-@pytest.mark.parametrize(("link", "number"), [(0, 1), (1, 1), (6, 6), (7, 6), (10, 11), (11, 11), (26, 26), (77, 26), (99, 26)])
-def test_a_link_s_number_opens_its_step_or_the_nearest(link: int, number: int) -> None:
-    assert of_number(link)[1] == number
+def test_a_link_s_number_opens_its_step_or_the_nearest() -> None:
+    steps = {0: 1, 1: 1, 6: 6, 7: 6, 10: 11, 11: 11, 26: 26, 77: 26, 99: 26}
+    assert {link: of_number(link)[1] for link in steps} == steps
 
 
 def test_another_lesson_is_chosen_at_the_top_and_guesses_stay(start: Start) -> None:
@@ -209,49 +203,8 @@ def test_a_class_sees_its_guesses_side_by_side_where_its_teacher_asked_for_it(st
     assert "**The class**" not in words(stranger.button(key="lesson-reveal").click().run())
 
 
-def test_a_lively_class_outlives_others_that_are_opened_and_streamlits_caches(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pages.parts.learn.classroom._CLASSES", {}, raising=False)
-    teachers = opened(start("learn", lesson="1"))
-    teachers.toggle(key="lesson-class-switch").set_value(True).run()
-    controls = teachers.query_params["controls"]
-    for shown in ("(1 guess)", "(2 guesses)"):
-        student = start("learn", lesson="1", controls=controls, v="2")
-        student.radio(key="lesson-radio-1").set_value(0).run()
-        assert f"**The class** {shown}" in words(student.button(key="lesson-reveal").click().run())
-        monkeypatch.setattr("pages.parts.learn.classroom._MOST", 2)
-        for _ in range(3):
-            opened(start("learn", lesson="1")).toggle(key="lesson-class-switch").set_value(True).run()
-
-
-def test_nobody_closes_the_classes_of_others(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Who opens many closes own ones; where the server counts for as many as it can, the next is refused, and those of yesterday go."""
-    monkeypatch.setattr(classroom, "_CLASSES", {})
-    monkeypatch.setattr(classroom, "_MOST", 5)
-
-    def switched_on(token: str) -> AppTest:
-        return opened(start("learn", lesson="1", token=token)).toggle(key="lesson-class-switch").set_value(True).run()
-
-    links = [switched_on("a").query_params["controls"], *(switched_on("b").query_params["controls"] for _ in range(7))]
-
-    def open_now() -> list[bool]:
-        students = (opened(start("learn", lesson="1", controls=link, v="2", token="c")) for link in (links[0], links[1], links[-1]))
-        return [bool(one.toggle(key="lesson-class-switch").value) for one in students]
-
-    assert open_now() == [True, False, True]
-    assert "lesson-class" in switched_on("d").query_params["controls"]
-    refused = switched_on("e")
-    assert "lesson-class" not in refused.query_params.get("controls", "")
-    assert not refused.toggle(key="lesson-class-switch").value
-    assert "5 classes" in words(refused)
-    assert open_now() == [True, False, True]
-    now = time.time()
-    monkeypatch.setattr("time.time", lambda: now + 25 * 3600)
-    assert "lesson-class" in switched_on("e").query_params["controls"]
-    assert open_now() == [False, False, False]
-
-
-def test_classes_that_nobody_uses_for_an_hour_make_room(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
-    """However many sessions somebody opens; no class with answers, and none that somebody has open."""
+def test_classes_of_others_stay_and_those_that_nobody_uses_make_room(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A session's next class closes its last; where there is no room one without answers leaves after an hour, and all after a day."""
     monkeypatch.setattr(classroom, "_CLASSES", {})
     monkeypatch.setattr(classroom, "_MOST", 3)
     now = time.time()
@@ -259,19 +212,23 @@ def test_classes_that_nobody_uses_for_an_hour_make_room(start: Start, monkeypatc
     def switched_on(token: str) -> AppTest:
         return opened(start("learn", lesson="1", token=token)).toggle(key="lesson-class-switch").set_value(True).run()
 
-    answered, joined, _ = (switched_on(token).query_params["controls"] for token in "abc")
+    def is_open(link: str) -> bool:
+        return link.removeprefix("lesson-class:") in classroom._CLASSES
+
+    answered, first, idle = (switched_on(token).query_params["controls"] for token in "abc")
+    again = switched_on("b").query_params["controls"]
+    assert [is_open(link) for link in (answered, first, idle, again)] == [True, False, True, True]
     student = start("learn", lesson="1", controls=answered, v="2", token="s")
     student.radio(key="lesson-radio-1").set_value(0).run()
     student.button(key="lesson-reveal").click().run()
+    refused = switched_on("d")
+    assert "3 classes" in words(refused)
+    assert not refused.toggle(key="lesson-class-switch").value
     monkeypatch.setattr("time.time", lambda: now + 3000)
-    assert "3 classes" in words(switched_on("d"))
-    start("learn", lesson="1", controls=joined, v="2", token="s")
+    start("learn", lesson="1", controls=again, v="2", token="s")
     monkeypatch.setattr("time.time", lambda: now + 4000)
     assert "lesson-class" in switched_on("d").query_params["controls"]
-    is_open = [opened(start("learn", lesson="1", controls=one, v="2", token="s")) for one in (answered, joined)]
-    assert [bool(one.toggle(key="lesson-class-switch").value) for one in is_open] == [True, True]
-    assert "3 classes" in words(switched_on("e"))
-    monkeypatch.setattr("time.time", lambda: now + 9000)
-    refused = ["3 classes" in words(switched_on(token)) for token in "efg"]
-    assert refused == [False, False, True]  # a class with answers makes room for nobody
-    assert opened(start("learn", lesson="1", controls=answered, v="2", token="s")).toggle(key="lesson-class-switch").value
+    assert [is_open(link) for link in (answered, idle, again)] == [True, False, True]
+    monkeypatch.setattr("time.time", lambda: now + 25 * 3600)
+    switched_on("e")
+    assert not is_open(answered)

@@ -6,17 +6,16 @@ import re
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
-from page_reading import Start, linked
+from page_reading import Start
 from pages.frame import report
 from pages.frame.settings import Settings
-from pillar_core import plots, store
-from pillar_core.data import features, uploads
+from pillar_core import plots
+from pillar_core.data import uploads
 from pillar_core.runs import splitting
 from pillar_core.types import Provenance
 
@@ -65,96 +64,25 @@ def test_a_figure_is_added_with_its_run_s_ledger_and_assumptions(start: Start) -
     assert counted(app) == []
     app.button(key="report-accuracy_against_k").click().run()
     assert not app.exception
-    kept = app.session_state["report.01"]
+    kept = app.session_state["report.0001"]
     assert "It holds if:" in kept
     assert "Releases charged:" in kept
     assert counted(app) == ["Report (1)"]
-    assert counted(start("home")) == ["Report (1)"], "a reload keeps it"
-    again = start("home")
-    again.button(key="report-empty").click().run()
-    assert counted(again) == counted(start("home")) == []
+    assert counted(app.button(key="report-empty").click().run()) == []
 
 
-def reloaded(session: dict[str, Any]) -> int:
-    session.clear()
-    report._recall()
-    return len(session) - 1
-
-
-def test_a_report_is_bounded_and_forgets_rows_that_were_brought(
+def test_a_report_forgets_figures_of_rows_that_were_brought(
     session: dict[str, Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
+    """By the settings, by what a figure shows beside what they name, and by its name."""
     monkeypatch.setenv("PILLAR_CACHE", str(tmp_path))
-    brought = uploads.keep(splitting.named_features("digits"))
-    added(data=brought)
-    added(name=brought)
-    added()
-    assert reloaded(session) == 3
-    uploads.forget(brought)
-    assert reloaded(session) == 1
-    for _ in range(20):
-        added()
-    assert reloaded(session) == 12
-    report._empty()
-    monkeypatch.setattr(report, "_LARGEST", 100)
-    added()
-    assert "too large for the report" in session["url.notes"]
-    assert reloaded(session) == 0
-
-
-def test_figures_of_other_sets_than_the_settings_name_are_forgotten_with_them(
-    session: dict[str, Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    monkeypatch.setenv("PILLAR_CACHE", str(tmp_path))
-    candidate, listed = (uploads.keep(splitting.named_features(name)) for name in ("digits", "breast_cancer"))
+    private, candidate, listed = (uploads.keep(splitting.named_features(name)) for name in ("digits", "breast_cancer", "pneumonia_mnist"))
+    added(data=private)
     added(sets=("part", f"{candidate}+drawn_noise"))
     added(name=listed)
     added()
-    for name, count in ((candidate, 2), (listed, 1)):
+    for name, count in ((private, 3), (candidate, 2), (listed, 1)):
         uploads.forget(name)
-        report._recall()
-        assert len(report._names()) == count, "in this tab"
-        assert reloaded(session) == count
-
-
-def test_a_figure_on_answer_is_forgotten_with_every_candidate(start: Start) -> None:
-    rows = splitting.named_features("breast_cancer")
-    for scale in (1.01, 1.02):
-        others = features(rows.x_train * np.float32(scale), rows.y_train, rows.x_test, rows.y_test, rows.classes)
-        uploads.keep(others)
-    app = start("answer", data="breast_cancer", epsilon="1")
-    app.button(key="answer-go").click().run()
-    app.session_state["below-answer_public"] = True
-    app.run()
-    app.button(key="report-answer_public").click().run()
-    assert not app.exception
-    assert counted(app) == counted(start("home")) == ["Report (1)"]
-    uploads.forget(next(one.name for one in uploads.listed() if one.name != linked(app)["public"]))
-    assert counted(app.run()) == counted(start("home")) == []
-
-
-def test_a_tab_offers_no_figure_of_a_set_that_was_forgotten(start: Start) -> None:
-    app = start("data")
-    rows = "a,b,label\n" + "\n".join(f"{index % 2 + 0.01 * index:.2f},{(index % 2) * 2 - 1},{index % 2}" for index in range(60))
-    app.file_uploader(key="upload").set_value([("ward.csv", rows.encode(), "text/csv")]).run()
-    app.radio(key="upload-public").set_value(app.radio(key="upload-public").options[0]).run()
-    app.button(key="use-upload").click().run()
-    app.switch_page("pages/explore.py")
-    app.session_state["below-accuracy_against_k"] = True
-    app.run()
-    app.button(key="report-accuracy_against_k").click().run()
-    assert counted(app) == ["Report (1)"]
-    app.switch_page("pages/data.py").run()
-    app.button(key="forget").click().run()
-    assert not app.exception
-    assert counted(app) == []
-
-
-def test_a_public_server_keeps_no_visitor_s_report(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PILLAR_PUBLIC", "1")
-    app = start("explore", epsilon="1", k="10")
-    app.session_state["below-accuracy_against_k"] = True
-    app.run().button(key="report-accuracy_against_k").click().run()
-    assert counted(app) == ["Report (1)"]
-    assert counted(start("home")) == []
-    assert store.default().keys("blob", prefix="report-") == []
+        assert len(report._held()) == count
+    added()
+    assert report._names() == ["0004", "0005"]

@@ -77,10 +77,8 @@ def test_the_table_shows_settings_and_the_link_filters_them(start: Start, runs: 
     assert "1 settings, 2 runs" in words(again)
 
 
-@pytest.mark.parametrize(
-    "hostile", ["method:<script>", "x:y;;:", "method:" + "a," * 2000, "dataset:__proto__;epsilon:nan", "](javascript:1)"]
-)
-def test_hostile_filters_keep_everything(start: Start, runs: pd.DataFrame, hostile: str) -> None:
+def test_hostile_filters_keep_everything(start: Start, runs: pd.DataFrame) -> None:
+    hostile = "x:y;;:;method:<script>;dataset:__proto__;epsilon:nan;](javascript:1)" + "a," * 2000
     settings, _ = codec.from_query({"runs": hostile})
     assert set(settings.runs) <= set("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.:;,+-")
     assert len(settings.runs) <= 600
@@ -168,17 +166,15 @@ def test_papers_stand_on_the_page(start: Start) -> None:
     assert any(len(frame.value) == len(published) for frame in app.dataframe)
 
 
-@pytest.mark.parametrize(
-    ("paper", "item"), [("gsd", "Table 1"), ("pillar", "Figure 3"), ("semi_private", "Figure 2"), ("pillar", "Figure 4")]
-)
-def test_what_cannot_run_stands_with_its_reason_and_numbers(start: Start, paper: str, item: str) -> None:
+def test_what_cannot_run_stands_with_its_reason_and_numbers(start: Start) -> None:
     app = start("runs", runs="view:papers")
-    app.session_state["local.papers-paper"] = paper
-    app.session_state[f"local.papers-item-{paper}"] = item
-    app.run()
-    assert not app.exception
-    row = papers.catalogue().set_index(["paper", "item"]).loc[(paper, item)]
-    assert row["words"] in words(app)
+    for paper, item in (("gsd", "Table 1"), ("pillar", "Figure 3"), ("semi_private", "Figure 2"), ("pillar", "Figure 4")):
+        app.session_state["local.papers-paper"] = paper
+        app.session_state[f"local.papers-item-{paper}"] = item
+        app.run()
+        assert not app.exception
+        row = papers.catalogue().set_index(["paper", "item"]).loc[(paper, item)]
+        assert row["words"] in words(app)
 
 
 def test_the_view_is_part_of_the_link(start: Start, runs: pd.DataFrame) -> None:

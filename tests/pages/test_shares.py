@@ -24,7 +24,7 @@ PAGES = Path(shares.__file__).resolve().parents[1]
 CONTROLS = facts(PAGES / "frame/local.toml")
 WITH_VIEWS = ("accounting", "evidence", "geometry", "theory")
 FREE = {
-    "core": ["_asked", "_class_counts", "_features", "_public_map", "_raw", "_rule_k", "_run", "_spectrum", "_split", "hero_table"],
+    "core": ["_asked", "_features", "_raw", "_rule_k", "class_counts", "hero_table", "public_map", "run", "spectrum", "split"],
     "moving": ["_json"],
     "comparison": ["_against_epsilon", "_compared"],
     "curves": ["_curves"],
@@ -33,7 +33,7 @@ FREE = {
     "views": ["_measured"],
     "lesson": ["_drawn"],
     "results": ["_grouped"],
-    "shapes": ["_complete", "_rows"],
+    "shapes": ["_complete", "rows"],
 }
 """What pages keep without asking, by module: rows, records and keys that are read, figures, and the k beside the slider."""
 
@@ -129,9 +129,7 @@ def test_what_is_held_is_given_without_a_turn_and_what_is_new_takes_one_before_a
             compute(2)
 
 
-def test_a_download_is_paid_by_whom_it_was_shown_to_and_is_the_same_bytes_each_time(
-    visitor: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_download_is_paid_by_whom_it_was_shown_to_and_is_the_same_bytes_each_time(visitor: str, monkeypatch: pytest.MonkeyPatch) -> None:
     seconds = [0.0]
     monkeypatch.setattr(shares.time, "thread_time", lambda: seconds[0])
 
@@ -150,7 +148,7 @@ def test_a_download_is_paid_by_whom_it_was_shown_to_and_is_the_same_bytes_each_t
 
 
 def test_downloads_are_paid_errors_of_fragments_are_caught_and_pages_keep_things_by_memory_alone() -> None:
-    """What is free reads or draws, or asks itself (`core._run`)."""
+    """What is free reads or draws, or asks itself (`core.run`)."""
     sources = {path: path.read_text() for path in PAGES.rglob("*.py")}
     made = {path.name for path, source in sources.items() if "download_button(" in source and "shares.paid(" not in source}
     assert made == {"plan.py", "release.py", "train.py"}, "text that is there; models, which visitors do not get"
@@ -233,20 +231,18 @@ def test_no_view_computes_for_who_has_nothing_left(public, start: Start, monkeyp
         assert ("You have used your" in words(app)) == (link != {"controls": "evidence-view:blind"}), link
 
 
-@pytest.mark.parametrize("page", ["data", "screen", "explore", "runs"])
-def test_controls_that_do_nothing_for_visitors_are_not_there(public, start: Start, page: str):
-    app = start(page)
-    assert not app.exception
-    keys = {str(item.key) for kind in ("text_input", "button", "checkbox") for item in getattr(app, kind)}
-    assert not {key for key in keys if key.startswith(("upload", "root-", "extract-", "release", "get-run"))}
-    assert {item.key for item in app.get("file_uploader")} <= {"upload-settings"}
-    assert "/tmp" not in words(app)
+def test_controls_that_do_nothing_for_visitors_are_not_there(public: None, start: Start) -> None:
+    for page in ("data", "screen", "explore", "runs"):
+        app = start(page)
+        assert not app.exception
+        keys = {str(item.key) for kind in ("text_input", "button", "checkbox") for item in getattr(app, kind)}
+        assert not {key for key in keys if key.startswith(("upload", "root-", "extract-", "release", "get-run"))}, page
+        assert {item.key for item in app.get("file_uploader")} <= {"upload-settings"}, page
+        assert "/tmp" not in words(app), page
 
 
-@pytest.mark.parametrize(
-    "link", [{"data": "cifar10_1"}, {"public": "cifar10_1"}, {"backbone": "timm:resnet18"}, {"data": "stored:" + "0" * 32}]
-)
-def test_a_link_names_nothing_that_is_not_offered(public, start: Start, link: dict[str, str]):
-    app = start("explore", **link)
-    assert not app.exception
-    assert "not offered on this public server" in words(app) or "is not on this machine" in words(app)
+def test_a_link_names_nothing_that_is_not_offered(public: None, start: Start) -> None:
+    for link in ({"data": "cifar10_1"}, {"public": "cifar10_1"}, {"backbone": "timm:resnet18"}, {"data": "stored:" + "0" * 32}):
+        app = start("explore", **link)
+        assert not app.exception
+        assert "not offered on this public server" in words(app) or "is not on this machine" in words(app), link

@@ -48,20 +48,6 @@ def box(app, label: str):
     return next(item for item in app.selectbox if item.label == label)
 
 
-def test_images_brought_on_data_are_the_private_set_of_screen(start: Start) -> None:
-    app = start("data", screen=SMALL)
-    name = bring_on_data(app, npz(), "x-rays.npz")
-    app.switch_page("pages/screen.py").run()
-    assert not app.exception
-    assert not app.error
-    assert box(app, "Private set").value == name
-    assert "x-rays.npz" in box(app, "Private set").options
-    app.session_state["below-screening"] = True
-    app.run()
-    assert f"--private {name}" in next(item.value for item in app.code if "pillar_core" in item.value)
-    assert "in their place" not in words(app)
-
-
 def test_screen_follows_the_private_data_that_were_brought_after_it_was_first_seen(start: Start) -> None:
     app = start("screen", screen=SMALL)
     assert box(app, "Private set").value == "digits"
@@ -69,6 +55,10 @@ def test_screen_follows_the_private_data_that_were_brought_after_it_was_first_se
     name = bring_on_data(app, npz(), "x-rays.npz")
     app.switch_page("pages/screen.py").run()
     assert box(app, "Private set").value == name
+    assert "in their place" not in words(app)
+    app.session_state["below-screening"] = True
+    app.run()
+    assert f"--private {name}" in next(item.value for item in app.code if "pillar_core" in item.value)
     box(app, "Private set").set_value("digits").run()
     assert box(app, "Private set").value == "digits"
     assert "x-rays.npz, are not what is compared" in words(app)
@@ -172,21 +162,6 @@ def test_a_forgotten_sets_title_is_on_no_page(start: Start, monkeypatch: pytest.
     assert "cells.csv" not in everything_on_runs()
 
 
-def test_links_from_before_there_were_cards_are_read(start: Start) -> None:
-    start("home")
-    prefix, key = "stored:", "0123456789abcdef" * 2
-    rows = np.load(io.BytesIO(npz()))
-    words_of = {"classes": np.array((), dtype=str), "title": np.array("older"), "notes": np.array(("1 file was skipped.",))}
-    pc.store.default().put_arrays(key, x_train=rows["x_train"], **words_of)
-    app = start("screen", screen=f"{SMALL},{prefix}{key}")
-    assert not app.exception
-    assert "1 file was skipped" in words(app)
-    assert f"stored:{key}" in app.session_state["set.screen"]
-    app = start("screen", screen=f"{SMALL};p:{prefix}{key}")
-    assert box(app, "Private set").value == f"stored:{key}"
-    assert "older" in box(app, "Private set").options
-
-
 def rows(n: int, *, seed: int = 0, classes: int = 2) -> bytes:
     """Labelled rows of six numbers as npz."""
     file = io.BytesIO()
@@ -209,15 +184,13 @@ def test_more_labelled_public_rows_of_the_same_classes_raise_the_question_of_a_s
     assert ("Were private and public files swapped?" in judged(start, rows(300), near=rows(n, seed=1))) == asks
 
 
-def test_the_private_file_cannot_be_a_candidate(start: Start) -> None:
-    said = judged(start, rows(300), same=rows(300), other=rows(100, seed=1))
-    assert "same.npz is the private file itself" in said
-    assert "other.npz: 100 public rows" in said
-    assert "same.npz: 300 public rows" not in said
-
-
-def table(n: int) -> bytes:
-    return "\n".join(["kind,a,label", *(f"{'xyz'[row % 3]},{row * n % 7},{'no' if row % 2 else 'yes'}" for row in range(60))]).encode()
+def test_private_rows_cannot_be_the_public_ones(start: Start) -> None:
+    app = start("answer")
+    for key in ("upload", "upload-candidates"):
+        app.file_uploader(key=key).set_value([("mine.npz", rows(300), "application/octet-stream")]).run()
+    app.button(key="use-upload").click().run()
+    assert "mine.npz holds the private rows themselves" in words(app)
+    assert linked(app)["data"] == "digits"
 
 
 def test_labels_with_hardly_a_row_each_raise_a_question(start: Start) -> None:

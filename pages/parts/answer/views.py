@@ -25,7 +25,7 @@ def sentence(advice: Advice, target: float | None) -> None:
     """One sentence that says what to do, and why; with a target first the ε that it takes."""
     low, high = advice.expected_accuracy
     with st.container(border=True, key="answer"):
-        badges.provenance(Provenance.PUBLIC)
+        badges.show(Provenance.PUBLIC)
         public, learner = plain.text(question.title(advice.public)), pc.METHODS[advice.method].title
         expected = f"{50 * (low + high):.0f} ± {50 * (high - low):.0f} %"
         first = ""
@@ -70,7 +70,7 @@ def diagnostic(settings: Settings, advice: Advice) -> None:
         st.caption("Nothing was read so far.")
         return
     history.look(settings)
-    badges.provenance(Provenance.NON_PRIVATE)
+    badges.show(Provenance.NON_PRIVATE)
     methods = list(dict.fromkeys([advice.method, *(one.method for one in advice.predictions if one.public == advice.public)]))
     measured = {method: _measured(dataclasses.replace(settings, method=method)) for method in methods}
     rows = [{"learner": pc.METHODS[method].title} | _in_words(found) for method, found in measured.items()]

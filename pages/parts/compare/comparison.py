@@ -12,7 +12,6 @@ import streamlit as st
 import pillar_core as pc
 from pages.frame import badges, core, exports, figures, jobs, memory, plain, session, theme
 from pages.frame.settings import Settings
-from pages.parts.data.gallery import is_synthetic
 from pillar_core import plots
 from pillar_core.fingerprint import fingerprint
 from pillar_core.runs import starter, sweep
@@ -102,7 +101,7 @@ def draw(comparison: Comparison, settings: Settings) -> None:
     titles = {name: method.title for name, method in pc.METHODS.items()}
     learners = ("--methods", ",".join(comparison.grid["method"]))
     again = command(settings, core.public_axis(settings), comparison.grid["epsilon"], *learners)
-    shared: dict[str, Any] = {"settings": settings, "is_experiment": True, "is_synthetic": is_synthetic(settings.data), "command": again}
+    shared: dict[str, Any] = {"settings": settings, "is_experiment": True, "command": again}
     if not here.empty:
         runs = _at_budget(comparison, settings)
         said = compare.verdict(runs)
@@ -191,7 +190,7 @@ def advice(settings: Settings, comparison: Comparison) -> None:
         others = ", ".join(pc.METHODS[name].title for name in recommendation.alternatives if name in pc.METHODS)
         st.caption(f"Then {others}. From public facts alone (n, d, C, public data, ε): asking costs no privacy.")
         if said:
-            badges.provenance(Provenance.NON_PRIVATE)
+            badges.show(Provenance.NON_PRIVATE)
         if said and not better:
             st.markdown(said)
 

@@ -9,9 +9,8 @@ import streamlit as st
 
 import pillar_core as pc
 from pages.frame import core, figures, jobs, local, plain, session, theme
-from pages.frame.settings import BUDGETS, PARAMS, PART, Settings
+from pages.frame.settings import BUDGETS, PART, Settings
 from pages.parts.compare.comparison import command, seeds_of
-from pages.parts.data.gallery import is_synthetic
 from pillar_core import plots
 from pillar_core.data import uploads, visitors
 from pillar_core.data.cards import Count
@@ -28,15 +27,9 @@ _SEVERAL = (0.3, 1.0, 3.0)
 def choice() -> str:
     """The view that is chosen; it is part of the link."""
     titles = {BUDGETS: "Every learner at every budget"} | {name: f"{view.title} ({view.source})" for name, view in COMPARE_VIEWS.items()}
-    st.selectbox(
-        "What varies",
-        list(titles),
-        key=session.control("compare"),
-        format_func=titles.__getitem__,
-        help=f"{PARAMS['compare'].help} Each view is a grid of runs, shared with every other page through the cache.",
-        on_change=session.released,
-        args=("compare",),
-    )
+    looks = session.widget("compare") | {"label": "What varies"}
+    looks["help"] += " Each view is a grid of runs, shared with every other page through the cache."
+    st.selectbox(options=list(titles), format_func=titles.__getitem__, **looks)
     return session.current().compare
 
 
@@ -119,7 +112,6 @@ def _draw(view: CompareView, lines: pd.DataFrame, settings: Settings, setup: Set
     badges: dict[str, Any] = {"kinds": (Provenance.NON_PRIVATE,), "settings": settings, "seeds": seeds_of(known), "is_experiment": True}
     more = ("--view", view.name, *(() if setup.other is None else ("--other", setup.other)))
     badges |= {"sets": (setup.other or "",), "command": command(settings, setup.public, setup.epsilons, *more)}
-    badges["is_synthetic"] = is_synthetic(settings.data)
     figures.show(figure, lines, name=f"compare_{view.name}", is_accuracy=view.value is None, **badges)
     if view.base is not None:
         gone = known.assign(mean=known["decrease"], low=known["decrease_low"], high=known["decrease_high"])

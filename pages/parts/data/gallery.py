@@ -49,11 +49,6 @@ def place(name: str) -> int:
     return int(pc.DATASETS[name].needs_files) if name in pc.DATASETS else 2
 
 
-def is_synthetic(name: str) -> bool:
-    """Whether the rows are generated."""
-    return name in pc.DATASETS and pc.DATASETS[name].synthetic
-
-
 def _card(name: str, settings: Settings) -> None:
     card = pc.DATASETS[name]
     st.markdown(f"**{_ICONS.get(card.kind, '')} {card.title}**")

@@ -9,10 +9,9 @@ from pillar_core.data.uploads import Upload
 from pillar_core.runs import splitting
 
 
-def panel(settings: Settings, kind: str | None = None) -> None:
-    """The sets (of one kind) that are kept, with their buttons."""
-    cards = {one.name: one for one in (uploads.card(settings.data), *uploads.listed(kind)) if one is not None and kind in (None, one.kind)}
-    for one in cards.values():
+def panel(settings: Settings) -> None:
+    """The sets that are kept, with their buttons."""
+    for one in uploads.listed():
         with st.container(border=True, key=f"kept-{uploads.key_of(one.name)}"):
             st.text(one.title)
             st.caption(_facts(one))

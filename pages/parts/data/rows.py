@@ -4,7 +4,7 @@ import streamlit as st
 
 from pages.frame import core, figures, plain, theme, words
 from pages.frame.settings import Settings
-from pages.parts.data import gallery, samples
+from pages.parts.data import samples
 from pillar_core import plots
 from pillar_core.data import uploads
 from pillar_core.types import Provenance
@@ -22,17 +22,16 @@ def panel(settings: Settings) -> None:
 
     spectrum = core.spectrum(settings)
     k = None if settings.is_rule_k else settings.k
-    is_synthetic = gallery.is_synthetic(settings.data)
     drawn = plots.spectrum(spectrum, mode=theme.mode(), k=k, n_public=facts.n_public)
-    figures.show(drawn, spectrum, name="spectrum", kinds=(Provenance.PUBLIC,), settings=settings, is_synthetic=is_synthetic)
+    figures.show(drawn, spectrum, name="spectrum", kinds=(Provenance.PUBLIC,), settings=settings)
 
     left, right = st.columns(2)
     with left:
         counts = core.class_counts(settings)
         drawn = plots.class_balance(counts, mode=theme.mode())
-        figures.show(drawn, counts, name="class_balance", kinds=(Provenance.NON_PRIVATE,), settings=settings, is_synthetic=is_synthetic)
+        figures.show(drawn, counts, name="class_balance", kinds=(Provenance.NON_PRIVATE,), settings=settings)
     with right:
         places = core.public_map(settings)
         drawn = plots.map_2d(places, mode=theme.mode())
-        figures.show(drawn, places, name="public_map", kinds=(Provenance.PUBLIC,), settings=settings, is_synthetic=is_synthetic)
+        figures.show(drawn, places, name="public_map", kinds=(Provenance.PUBLIC,), settings=settings)
     samples.panel(settings)

@@ -15,7 +15,7 @@ def panel(settings: Settings) -> None:
     """The first train rows."""
     with st.container(border=True, key="samples"):
         st.markdown("**The first rows, as they are**")
-        badges.provenance(Provenance.NON_PRIVATE)
+        badges.show(Provenance.NON_PRIVATE)
         data = core.raw(settings)
         shown = range(min(len(data.x_train), _IMAGES if data.x_train.ndim > 2 else _ROWS))
         rows(data.x_train, list(shown), [] if data.y_train is None else [data.classes[data.y_train[row]] for row in shown])

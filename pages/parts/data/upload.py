@@ -50,7 +50,6 @@ def _where() -> None:
     st.caption(
         "Rows stay on the machine that runs this app, in its cache (readable by its user only). "
         "Nothing is sent elsewhere. "
-        "They are this browser's: other browsers neither list nor open them, even by a link, unless you share them below. "
         "Rows without test labels can be trained on but not scored."
     )
 
@@ -93,10 +92,6 @@ def _on_this_machine(path: str) -> File | None:
 
 def _judge(private: File, public: list[File], settings: Settings) -> None:
     """The private file's report, the question which rows are public, and the button that keeps all of them."""
-    for file in public:
-        if private.content is not None and file.content == private.content:
-            st.warning(f"{plain.text(file.name)} is the private file itself: choose another file as public.", icon=":material/block:")
-    public = [file for file in public if private.content is None or file.content != private.content]
     report, is_table = private.report(), Path(private.name).suffix.lower() in reader.TABLES
     asks = is_table and (not report.ok or bool(public) or wizard.has_questions(private))
     if is_table and not asks:

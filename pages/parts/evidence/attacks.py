@@ -7,7 +7,6 @@ import streamlit as st
 
 from pages.frame import badges, core, figures, local, memory, odds, plain, theme, words
 from pages.frame.settings import Settings
-from pages.parts.data import gallery
 from pillar_core import accounting, plots
 from pillar_core.ledger import of_person
 from pillar_core.methods import METHODS
@@ -33,10 +32,7 @@ def attack(settings: Settings) -> None:
     drawn = plots.membership_roc(
         roc, bound, mode=theme.mode(), epsilon=record.guarantee.epsilon.upper, members=len(found[0].members), others=len(found[0].others)
     )
-    is_synthetic = gallery.is_synthetic(settings.data)
-    figures.show(
-        drawn, roc, name="membership", kinds=(Provenance.NON_PRIVATE,), settings=settings, is_experiment=True, is_synthetic=is_synthetic
-    )
+    figures.show(drawn, roc, name="membership", kinds=(Provenance.NON_PRIVATE,), settings=settings, is_experiment=True)
     _lira_button(settings, is_done=len(found) > 1)
     rates = evidence.rates_under(found, ceiling)
     st.markdown("**Members found at few false alarms**, with exact 95 % intervals, beside the most that the guarantee allows")
@@ -59,7 +55,7 @@ def exposed(settings: Settings) -> None:
     """Histogram of individual ε against the stated one, the most exposed rows, and classes."""
     losses = _individuals(core.run_key(settings), settings)
     with st.container(horizontal=True, gap="small"):
-        badges.provenance(Provenance.NON_PRIVATE)
+        badges.show(Provenance.NON_PRIVATE)
         st.badge(
             "individual privacy, no guarantee",
             icon=":material/history:",
@@ -74,12 +70,7 @@ def exposed(settings: Settings) -> None:
         "most": f"ε = {losses.table['epsilon'].max():.3g}",
     }
     words.metrics("exposed", numbers)
-    shared: dict[str, Any] = {
-        "settings": settings,
-        "kinds": (Provenance.NON_PRIVATE,),
-        "is_experiment": True,
-        "is_synthetic": gallery.is_synthetic(settings.data),
-    }
+    shared: dict[str, Any] = {"settings": settings, "kinds": (Provenance.NON_PRIVATE,), "is_experiment": True}
     drawn = plots.individual_losses(losses.table, mode=theme.mode(), stated=losses.stated_epsilon, delta=losses.delta)
     figures.show(drawn, losses.table, name="individual_privacy", **shared)
     left, right = st.columns([1.2, 1])
@@ -130,7 +121,7 @@ def _lira_button(settings: Settings, *, is_done: bool) -> None:
 def _most_exposed(losses: Individuals, settings: Settings) -> None:
     worst = losses.table.nlargest(_SHOWN_IMAGES, "epsilon")
     with st.container(border=True, key="most-exposed"):
-        badges.provenance(Provenance.NON_PRIVATE)
+        badges.show(Provenance.NON_PRIVATE)
         st.markdown("**The most exposed rows**")
         images = core.features(settings).images
         if images is not None and images.is_images:

@@ -9,8 +9,6 @@ from pillar_core.studies.evidence import score_leak
 from pillar_core.studies.evidence.score_leak import ScoreLeak
 from pillar_core.types import Provenance
 
-_SCORE = ("data", "backbone", "public", "public_fraction", "seed")
-
 
 def leak(settings: Settings) -> None:
     """Three readings of one released distance by two attackers, beside the published attack."""
@@ -22,7 +20,7 @@ def leak(settings: Settings) -> None:
     if not core.split(settings).facts.n_public:
         st.info("There are no public rows to score against: choose some in the sidebar.", icon=":material/info:")
         return
-    study = _found(core.key(settings, _SCORE), settings)
+    study = _found(settings)
     sure, table = study.table.iloc[0], study.table.set_index(["attacker", "sees"])["success"]
     badges.provenance_row(Provenance.NON_PRIVATE, is_experiment=True)
     numbers = {
@@ -44,7 +42,7 @@ def leak(settings: Settings) -> None:
         navigation.link("screen", "Screen with a paid score")
 
 
-@memory.of_rows(max_entries=8, show_spinner="Attacking the score …")
-def _found(key_: str, _settings: Settings) -> ScoreLeak:
-    split = core.split(_settings)
-    return score_leak.score_leak(split.features.x_train[split.private], split.public_x, seed=_settings.seed)
+@memory.of_rows(max_entries=8, show_spinner="Attacking the score …", by=core.split_key)
+def _found(settings: Settings) -> ScoreLeak:
+    split = core.split(settings)
+    return score_leak.score_leak(split.features.x_train[split.private], split.public_x, seed=settings.seed)

@@ -8,7 +8,7 @@ import streamlit as st
 
 from pages.frame import badges, core, failures, figures, memory, theme
 from pages.frame.settings import Settings
-from pages.parts.data import gallery, samples
+from pages.parts.data import samples
 from pages.parts.explore.curves import reference
 from pillar_core import plots
 from pillar_core.arrays import Array
@@ -25,7 +25,7 @@ def panel(record: RunRecord, settings: Settings) -> None:
         return
     rows, names = core.test_counts(settings), core.split(settings).features.classes
     with st.container(border=True, key="measures"):
-        badges.provenance(Provenance.NON_PRIVATE)
+        badges.show(Provenance.NON_PRIVATE)
         table = pd.DataFrame(
             [
                 (title, f"{100 * value:.1f}", "" if math.isnan(low) else f"{100 * low:.1f} to {100 * high:.1f}")
@@ -40,7 +40,6 @@ def panel(record: RunRecord, settings: Settings) -> None:
     without = reference(settings)
     recalls = (recalls if without is None else recalls.assign(reference=pd.Series(without, dtype=float))).dropna()
     shared: dict[str, Any] = {"kinds": (Provenance.NON_PRIVATE,), "settings": settings, "is_experiment": True}
-    shared["is_synthetic"] = gallery.is_synthetic(settings.data)
     figures.show(plots.per_class(recalls, mode=theme.mode()), recalls, name="recall_by_class", **shared)
     title = "Which class is taken for which, and the rows that are misread"
     misread = st.expander(title, icon=":material/grid_view:", key="misread", on_change="rerun")
@@ -52,7 +51,7 @@ def panel(record: RunRecord, settings: Settings) -> None:
             figures.show(plots.confusion(counts, classes=names, mode=theme.mode()), counts, name="confusion", **shared)
             wrong = pairs[pairs["class"] != pairs["taken for"]]
             st.markdown(f"**{len(wrong):,} of {len(pairs):,} test rows are misread**" + ("; the first:" if len(wrong) > _MOST else ""))
-            badges.provenance(Provenance.NON_PRIVATE)
+            badges.show(Provenance.NON_PRIVATE)
             words = [f"{one} taken for {other}" for one, other in wrong.head(_MOST).itertuples(index=False)]
             samples.rows(tested, list(wrong.index[:_MOST]), words)
 

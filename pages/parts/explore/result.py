@@ -10,7 +10,6 @@ import pillar_core as pc
 from pages.frame import badges, core, exports, odds, sidebar
 from pages.frame import settings as codec
 from pages.frame.settings import Settings
-from pages.parts.data import gallery
 from pillar_core import plots
 from pillar_core.errors import PillarError
 from pillar_core.runs.models import UNPAID
@@ -59,8 +58,8 @@ def _duration(seconds: float) -> str:
 def _badges(record: RunRecord, settings: Settings) -> None:
     with st.container(horizontal=True, gap="small"):
         if record.guarantee.is_private and record.guarantee.covers_choice:
-            badges.provenance(Provenance.PRIVATE if record.guarantee.has_releases else Provenance.PUBLIC)
-            badges.experiment()
+            badges.show(Provenance.PRIVATE if record.guarantee.has_releases else Provenance.PUBLIC)
+            badges.show(badges.EXPERIMENT)
         elif record.guarantee.is_private:
             st.badge("not private: chosen on test rows, unpaid", icon=":material/money_off:", color="red", help=UNPAID)
         else:
@@ -75,8 +74,8 @@ def _badges(record: RunRecord, settings: Settings) -> None:
         st.badge(f"{record.facts.n_private:,} private · {record.facts.n_public:,} public rows", color="gray")
         if (unit := odds.unit(settings.data)) != "row":
             st.badge(f"ε of a {unit}", icon=":material/person:", color="gray", help="All rows of one person count together.")
-        if gallery.is_synthetic(settings.data):
-            badges.synthetic()
+        if core.is_synthetic(settings.data):
+            badges.show(badges.SYNTHETIC)
 
 
 def pinned_run(settings: Settings) -> RunRecord | None:

@@ -8,7 +8,6 @@ import streamlit as st
 
 from pages.frame import badges, core, failures, local, memory, session, sidebar
 from pages.frame.settings import EPSILONS, PART, RULE, Settings
-from pages.parts.data import gallery
 from pages.parts.explore.curves import Curves, method_of
 from pillar_core.studies import paying, solving
 from pillar_core.types import Provenance
@@ -38,7 +37,7 @@ def _read(curves: Curves, method: str, settings: Settings) -> None:
             "k": solving.k_for(curves.table, target=target, epsilon=settings.epsilon, method=method),
             "n": solving.n_for(curves.table, target=target, epsilon=settings.epsilon, delta=settings.delta, n_private=n, method=method),
         }
-        badges.provenance(Provenance.NON_PRIVATE)
+        badges.show(Provenance.NON_PRIVATE)
         for column, (name, answer) in zip(st.columns(3), answers.items(), strict=True):
             with column, st.container(border=True, height="stretch"):
                 _answer(name, answer, settings)
@@ -53,7 +52,7 @@ def _answer(name: str, answer: solving.Answer, settings: Settings) -> None:
         "n": f"Private rows for {settings.target} % at ε = {settings.epsilon:g}",
     }[name]
     st.metric(label, _shown(name, answer), help=answer.words)
-    badges.theory() if name == "n" else badges.interpolated()
+    badges.show(badges.THEORY if name == "n" else badges.INTERPOLATED)
     st.caption(f"{answer.words[0].upper()}{answer.words[1:]}.")
     if answer.value is None:
         where = "k" if name == "k" else "ε"
@@ -93,7 +92,7 @@ def _pay(settings: Settings) -> None:
         st.button(label, icon=":material/payments:", type="primary", key="pay", on_click=local.put, args=("solve-paid", wanted))
         return
     answer = _paid(wanted, tuple(grid), settings)
-    badges.provenance_row(Provenance.PRIVATE, is_experiment=True, is_synthetic=gallery.is_synthetic(settings.data))
+    badges.provenance_row(Provenance.PRIVATE, is_experiment=True, is_synthetic=core.is_synthetic(settings.data))
     passed = "none" if answer.epsilon is None else f"{answer.epsilon:g}"
     st.metric("First ε that passes", passed, help="The first of those tried, from the noisiest on; it may be that none passes.")
     st.markdown(f"{answer.words}.")

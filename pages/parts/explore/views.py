@@ -9,7 +9,6 @@ import pillar_core as pc
 from pages.frame import core, figures, history, memory, navigation, odds, plain, session, theme
 from pages.frame import settings as codec
 from pages.frame.settings import Settings
-from pages.parts.data import gallery
 from pages.parts.explore import classes, kalman, noise, result, solve
 from pages.parts.explore.curves import Curves, method_of, read
 from pillar_core import plots, store
@@ -39,15 +38,8 @@ def choice(settings: Settings) -> str:
     hint = "Each view is drawn from the same run and the same curves; the choice is part of the link."
     left, right = st.columns([3, 1], vertical_alignment="bottom")
     with left:
-        st.segmented_control(
-            "View",
-            list(_TITLES),
-            format_func=_TITLES.__getitem__,
-            key=session.control("view"),
-            help=hint,
-            on_change=session.released,
-            args=("view",),
-        )
+        looks = session.widget("view") | {"label": "View", "help": hint}
+        st.segmented_control(options=list(_TITLES), format_func=_TITLES.__getitem__, **looks)
     with right:
         result.learner()
     return settings.view
@@ -190,5 +182,4 @@ def _take_cell() -> None:
 
 
 def _show(figure: Any, table: figures.Table, name: str, settings: Settings, **chart: Any) -> None:
-    shared: dict[str, Any] = {"kinds": _DIAGNOSTIC, "settings": settings, "is_synthetic": gallery.is_synthetic(settings.data)}
-    figures.show(figure, table, name=name, is_experiment=True, is_accuracy=True, **shared, **chart)
+    figures.show(figure, table, name=name, kinds=_DIAGNOSTIC, settings=settings, is_experiment=True, is_accuracy=True, **chart)

@@ -36,6 +36,7 @@ def draw(settings: Settings) -> None:
     k = None if settings.is_rule_k else settings.k
     figure = plots.accuracy_of_sets(shown, epsilon=settings.epsilon, mode=theme.mode(), k=k)
     more: dict[str, Any] = {
+        "is_synthetic": False,
         "seeds": shown["seed"].nunique(),
         "sets": [name for name in titles if shown["set"].str.startswith(titles[name]).any()],
     }

@@ -17,7 +17,6 @@ from pillar_core.studies import geometry
 ROWS_PER_CLASS = 1_100
 """Rows of a class that separators are trained on: pairs of 2,200."""
 _PREVIEW_ROWS, _PREVIEW_CLASSES, _POINTS = 300, 3, 48
-_WHERE = ("data", "backbone", "public", "public_fraction", "seed")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -44,12 +43,13 @@ class Separation:
     @property
     def key(self) -> str:
         """The content hash of all of it."""
-        return fingerprint(core.key(self.settings, _WHERE), self.which, self.standardise)
+        return fingerprint(core.split_key(self.settings), self.which, self.standardise)
 
 
+@memory.of_rows(max_entries=4, show_spinner="Picking rows of every class …", by=core.split_key, is_free=True)
 def rows(settings: Settings) -> geo.Rows:
     """The private rows that separators are trained on, and all public rows."""
-    return _rows(core.key(settings, _WHERE), settings)
+    return geo.thinned(geo.rows_of(core.split(settings)), ROWS_PER_CLASS)
 
 
 def basis(separation: Separation, kind: str, n_public: int | None = None) -> geo.Basis:
@@ -57,7 +57,7 @@ def basis(separation: Separation, kind: str, n_public: int | None = None) -> geo
     settings, noise = separation.settings, None
     if kind == geo.BasisKind.DP_PCA:
         noise = pc.noise_multiplier(settings.epsilon, delta=settings.delta) if math.isfinite(settings.epsilon) else 1e-9
-    key = fingerprint(core.key(settings, _WHERE), separation.standardise, kind, n_public, noise)
+    key = fingerprint(core.split_key(settings), separation.standardise, kind, n_public, noise)
     return _basis(key, separation, kind, n_public, noise)
 
 
@@ -99,7 +99,7 @@ def margins(separation: Separation, quantile: float) -> tuple[pd.DataFrame, bool
 def predicted(settings: Settings, epsilons: tuple[float, ...]) -> pd.DataFrame:
     """The predicted curve of each ε, in the learners' own preprocessing."""
     parts = core.split(settings)
-    key = fingerprint(core.key(settings, _WHERE), epsilons, settings.delta)
+    key = fingerprint(core.split_key(settings), epsilons, settings.delta)
     return _predicted(key, Separation(settings, standardise=has_units(parts.public_x)), epsilons, parts.facts.n_private)
 
 
@@ -110,11 +110,6 @@ def ladder(rank: int) -> list[int]:
 
 class _MissingError(Exception):
     """Separators are not in the cache; keeps st.cache from remembering that."""
-
-
-@memory.of_rows(max_entries=4, show_spinner="Picking rows of every class …", is_free=True)
-def _rows(key: str, _settings: Settings) -> geo.Rows:
-    return geo.thinned(geo.rows_of(core.split(_settings)), ROWS_PER_CLASS)
 
 
 @memory.of_rows(max_entries=24, show_spinner="Finding directions …")

@@ -11,7 +11,6 @@ import pillar_core as pc
 from pages.frame import core, figures, jobs, local, theme
 from pages.frame import settings as codec
 from pages.frame.settings import EPSILONS, Settings
-from pages.parts.data import gallery
 from pages.parts.explore import curves
 from pages.parts.geometry import sets as geometry_sets
 from pages.parts.geometry import shapes
@@ -225,18 +224,8 @@ def _separators_job(separation: shapes.Separation) -> None:
     )
 
 
-def _show(
-    figure: object,
-    table: pd.DataFrame,
-    name: str,
-    settings: Settings,
-    *,
-    kinds: tuple[Provenance, ...] = (Provenance.NON_PRIVATE,),
-    seeds: int | None = None,
-    **badges: Any,
-) -> None:
-    is_synthetic = gallery.is_synthetic(settings.data)
-    figures.show(figure, table, name=name, kinds=kinds, settings=settings, seeds=seeds, is_synthetic=is_synthetic, **badges)
+def _show(figure: object, table: pd.DataFrame, name: str, settings: Settings, **badges: Any) -> None:
+    figures.show(figure, table, name=name, settings=settings, **{"kinds": (Provenance.NON_PRIVATE,)} | badges)
 
 
 VIEWS = {"gain": _gain, "xi": _xi, "margins": _margins, "spectrum": _spectrum, "best": _best, "sets": geometry_sets.draw, "pair": _pair}

@@ -22,15 +22,12 @@ class _Class:
     used_at: float
     answers: _Answers
 
-    def count(self) -> int:
-        return sum(map(len, list(self.answers.values())))
 
-
-_NAME, _MOST, _MOST_EACH, _LASTS, _IDLE = "lesson-class", 100, 3, 24 * 3600, 3600
+_NAME, _MOST, _LASTS, _IDLE = "lesson-class", 100, 24 * 3600, 3600
 WHEN = ("before", "after")
 _CLASSES: dict[str, _Class] = {}
-"""The open classes by code, oldest first. One session closes its own alone, those that have lasted for a day, and where there is no room
-one without answers whose link nobody used for an hour."""
+"""The open classes by code. Who opens one closes the session's own, those of a day ago, and where there is no room those without answers
+whose link nobody used for an hour."""
 
 
 def switch() -> None:
@@ -95,19 +92,15 @@ def _switched(key: str) -> None:
         local.link(_NAME, "")
         return
     now, owner = time.time(), session.token()
+    is_full = len(_CLASSES) >= _MOST
     for one in list(_CLASSES.values()):
-        if one.opened_at < now - _LASTS:
+        is_idle = one.used_at < now - _IDLE and not one.answers
+        if one.owner == owner or one.opened_at < now - _LASTS or (is_full and is_idle):
             _CLASSES.pop(one.code, None)
-    own = [one for one in list(_CLASSES.values()) if one.owner == owner]
-    idle = [one for one in list(_CLASSES.values()) if one.used_at < now - _IDLE and not one.count()]
-    if len(own) >= _MOST_EACH or len(_CLASSES) >= _MOST:
-        leaving = own if len(own) >= _MOST_EACH else idle
-        if not leaving:
-            st.session_state[key] = False
-            st.session_state["lesson-class-refused"] = True
-            return
-        # the one of the fewest answers: whoever opens many closes no lively one
-        _CLASSES.pop(min(leaving, key=_Class.count).code, None)
+    if len(_CLASSES) >= _MOST:
+        st.session_state[key] = False
+        st.session_state["lesson-class-refused"] = True
+        return
     code = secrets.token_hex(4)
     _CLASSES[code] = _Class(code, owner, now, now, {})
     local.link(_NAME, code)

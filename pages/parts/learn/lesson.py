@@ -171,6 +171,7 @@ def _answer(this: Step, place: int, guess: int | None, settings: Settings) -> No
         settings=settings,
         seeds=int(table["seed"].nunique()) if "seed" in table else None,
         is_experiment=is_measured,
+        is_synthetic=False,
         is_theory=not is_measured,
     )
     st.markdown(f":material/key: {this.moral}")

@@ -54,8 +54,7 @@ def _state(status: Any) -> None:
     if status.state in UNFINISHED:
         left = "" if status.seconds_left is None else f" · {jobs.duration(status.seconds_left)} left"
         waiting = f" · {plain.text(status.message)}" if status.message else ""
-        share = min(max(float(status.fraction), 0.0), 1.0)
-        st.progress(share, text=f"{share:.0%} · {status.done} of {status.total} parts{left}{waiting}")
+        st.progress(jobs.share_of(status), text=f"{jobs.share_of(status):.0%} · {status.done} of {status.total} parts{left}{waiting}")
     elif status.state != "done" and status.total:
         st.caption(f"{status.done} of {status.total} parts are done and kept.")
     if status.cause:

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 
 import pillar_core as pc
-from pages.frame import local
 from pages.frame.settings import Settings
 from pillar_core.arrays import Array
 from pillar_core.data import embedded, uploads, visitors
@@ -50,8 +49,6 @@ def candidates(private: str, *, with_own_half: bool) -> list[str]:
 def why_not(name: str) -> str:
     """Why a data set cannot be screened, as the end of a sentence; nothing where it can."""
     brought = uploads.card(name)
-    if brought is None and name not in pc.DATASETS:
-        return "are not yours, or not in this cache (any more)"
     is_images = name in FAMILIES or (brought.kind if brought else pc.DATASETS[name].kind) == uploads.IMAGES
     if not is_images:
         return "hold numbers, and screening compares images"
@@ -93,10 +90,8 @@ def facts(name: str, private: str, *, is_private: bool) -> str:
 
 
 def kept() -> dict[str, Upload]:
-    """The images that the user brought, by name: those of every page, and those that a link names and this cache still holds."""
-    linked = ",".join(str(local.value(name, "")) for name in ("screen-private", "screen-public")).split(",")
-    cards = [*uploads.listed(uploads.IMAGES), *map(uploads.card, linked)]
-    return {one.name: one for one in cards if one is not None and one.kind == uploads.IMAGES}
+    """The images that the user brought, by name."""
+    return {one.name: one for one in uploads.listed(uploads.IMAGES)}
 
 
 def notes(names: Sequence[str]) -> list[str]:

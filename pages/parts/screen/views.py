@@ -9,9 +9,8 @@ import pandas as pd
 import streamlit as st
 
 import pillar_core as pc
-from pages.frame import figures, history, local, plain, session, theme
+from pages.frame import core, figures, history, local, plain, session, theme
 from pages.frame.settings import Settings
-from pages.parts.data import gallery
 from pages.parts.screen import question as screening
 from pages.parts.screen import sets as screening_sets
 from pages.parts.screen.question import Choice
@@ -260,7 +259,7 @@ def _show(
         settings=settings,
         seeds=seeds,
         is_experiment=is_experiment,
-        is_synthetic=gallery.is_synthetic(choice.private.partition("~")[0]),
+        is_synthetic=core.is_synthetic(choice.private.partition("~")[0]),
         sets=(choice.private, *choice.public),
         command=choice.command,
     )

@@ -83,7 +83,7 @@ def _inputs(calculator: Calculator, settings: Settings) -> dict[str, Any]:
                 on_click=_fill,
                 args=(calculator.name, usable, settings),
             )
-            badges.provenance(Provenance.NON_PRIVATE)
+            badges.show(Provenance.NON_PRIVATE)
     inputs = {}
     columns = st.columns(_ACROSS)
     for place, (name, param) in enumerate(known.items()):
