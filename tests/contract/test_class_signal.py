@@ -1,4 +1,4 @@
-"""The release behind `class_signal` keeps the contract of a learner: replay, sensitivity, noise as charged; and its verdict errs rarely."""
+"""The release behind `class_signal` keeps the contract of a learner: replay and sensitivity; and its score subtracts the right noise."""
 
 from __future__ import annotations
 
@@ -8,13 +8,12 @@ import numpy as np
 import pytest
 
 import pillar_core as pc
-from contract.checks import is_independent, movement, standard_noise
-from contract.tapes import Neighbour, Recorder, Replay, distance
-from pillar_core import accounting
+from contract.checks import movement
+from contract.tapes import Neighbour, Recorder, Replay
 from pillar_core.ledger import Ledger
 from pillar_core.rng import stream
 from pillar_core.screening import class_signal
-from pillar_core.types import FeatureSet, NeighboringRelation
+from pillar_core.types import FeatureSet
 
 N, D, CLASSES = 60, 12, 3
 EPSILON, DELTA = 1.0, 1e-5
@@ -42,12 +41,6 @@ def released(rows: FeatureSet, tape: Recorder | None = None, seed: int = 5) -> t
 
 def with_rows(rows: FeatureSet, x: np.ndarray, y: np.ndarray) -> FeatureSet:
     return dataclasses.replace(rows, x_train=np.ascontiguousarray(x, dtype=np.float32), y_train=y)
-
-
-def test_what_is_charged_is_the_budget() -> None:
-    _, ledger = released(private())
-    bounds = accounting.epsilon(ledger.spent, delta=DELTA, relation=NeighboringRelation.ADD_OR_REMOVE_ONE, accountant="auto")
-    assert 0.99 * EPSILON <= bounds.upper <= EPSILON * (1 + 1e-9)
 
 
 def test_with_the_release_replayed_nothing_depends_on_private_rows() -> None:
@@ -87,26 +80,6 @@ def test_one_row_moves_the_class_sums_by_the_sensitivity_at_most_and_reaches_it(
                 nearest[is_replaced] = max(nearest[is_replaced], reached)
     assert nearest[False] >= HARDEST
     assert nearest[True] >= np.sqrt(0.5) * HARDEST  # across classes; within one, the opposite row would reach all of it
-
-
-def test_the_opposite_row_of_the_same_class_reaches_the_replace_one_sensitivity() -> None:
-    own, tape = private(), Recorder()
-    centre = class_signal.public_centre([public().x_train])
-    released(own, tape)
-    opposite = (2 * centre - own.x_train[:1]).astype(np.float32)
-    other = Neighbour(tape, position_of=np.arange(N), forced=0)
-    released(with_rows(own, np.concatenate([opposite, own.x_train[1:]]), own.y_train), other)
-    (shift,) = distance(tape.values[0], other.values[0], tape.calls[0].kind)
-    assert 2 * HARDEST <= shift <= 2 + SLACK
-
-
-def test_the_noise_of_the_class_sums_is_as_charged() -> None:
-    runs = []
-    for seed in range(6):
-        tape = Recorder()
-        released(private(), tape, seed)
-        runs.append(standard_noise(tape))
-    is_independent(runs)
 
 
 @pytest.mark.parametrize(("scale", "is_accepted"), [(1.0, True), (2 / 3, False), (1.5, False)])
