@@ -2,58 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pandas as pd
 import pytest
 
-from pillar_core import plots, rng
+from pillar_core import plots
 from pillar_core.accounting import TradeOff
 from pillar_core.studies import privacy_tables
 from pillar_core.studies.privacy_tables import GaussianSetting
 
 CURVE = TradeOff("gaussian", mu=0.9)
 SETTING = GaussianSetting(2.0, 1.0, 4, 1e-5, "add_or_remove_one")
-
-
-def figures(mode: Any) -> dict[str, Any]:
-    generator = rng.stream(0, "figures")
-    losses = pd.DataFrame({"class": ["a", "b"] * 20, "epsilon": generator.random(40)})
-    worlds = pd.DataFrame({"world": ["without", "with the canary"] * 50, "score": generator.standard_normal(100)})
-    roc = pd.DataFrame({"attack": "loss threshold", "false_positive_rate": [0, 0.1, 1.0], "true_positive_rate": [0, 0.2, 1.0]})
-    table = privacy_tables.trade_off(CURVE)
-    bars = pd.DataFrame({"label": ["one", "two"], "epsilon": [1.0, 2.0], "is_bound": [True, False]})
-    reach = pd.DataFrame({"epsilon": [1.0, 2.0], "plain": [0.2, 0.6], "curve": [0.3, 0.9]})
-    guesses = pd.DataFrame({"attacker": ["all", "half"], "sees": "it", "success": [1.0, 0.6], "low": [0.9, 0.5], "high": [1.0, 0.7]})
-    noise = pd.DataFrame({"epsilon": [1.0, 2.0], "noise_multiplier": [3.0, 1.0]})
-    return {
-        "roc": plots.membership_roc(roc, privacy_tables.trade_off(CURVE, logarithmic=True), mode=mode, epsilon=4.0, members=9, others=9),
-        "losses": plots.individual_losses(losses, mode=mode, stated=2.0, delta=1e-5),
-        "classes": plots.individual_by_class(losses, mode=mode, stated=2.0),
-        "worlds": plots.two_worlds(worlds, mode=mode, threshold=0.4, claimed_mu=0.9, title="Two worlds"),
-        "power": plots.audit_power(
-            privacy_tables.power(CURVE, trials=(50, 200), significance=0.05, delta=1e-5, top=8.0),
-            mode=mode,
-            claimed=4.0,
-            significance=0.05,
-        ),
-        "guesses": plots.right_guesses(guesses, mode=mode, published=0.503, title="Guesses"),
-        "reach": plots.one_run_reach(reach, mode=mode, canaries=100),
-        "steps": plots.epsilon_against_steps(privacy_tables.against_steps(SETTING, ("pillar", "gdp")), mode=mode, delta=1e-5, here=4),
-        "profile": plots.epsilon_against_delta(privacy_tables.profile(SETTING), mode=mode, delta=1e-5),
-        "trade-off": plots.trade_off_curve(table, mode=mode, advantage=0.35, best=privacy_tables.widest(table)),
-        "noise": plots.noise_against_epsilon(noise, mode=mode, here=(1.0, 3.0)),
-        "bars": plots.bars_of_epsilon(bars, mode=mode, title="Bars", caption="Two bars."),
-    }
-
-
-@pytest.mark.parametrize("mode", ["light", "dark"])
-def test_every_figure_says_what_it_shows(mode: Any) -> None:
-    for name, figure in figures(mode).items():
-        assert figure.layout.meta["alt"].endswith("."), name
-        assert figure.layout.meta["caption"], name
-        assert figure.layout.title.text, name
 
 
 def test_the_ceiling_lies_above_the_coin_and_its_widest_gap_is_in_the_middle() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -39,10 +38,6 @@ def classes(count: int = 3) -> pd.DataFrame:
     return pd.DataFrame({"class": [f"c{i}" for i in range(count)], "accuracy": [0.9, 0.5, 0.7][:count], "rows": [50] * count})
 
 
-def taken() -> pd.DataFrame:
-    return pd.DataFrame({"class": ["a", "a", "b"], "taken for": ["a", "b", "b"], "rows": [3, 1, 4]})
-
-
 def steps() -> dict[str, Any]:
     points = pd.DataFrame({"x": [0.5, -1.0], "y": [1.0, 0.0], "class": ["a", "b"]})
     pushes = pd.DataFrame(
@@ -52,45 +47,8 @@ def steps() -> dict[str, Any]:
     return {"points": points, "heads": heads, "pushes": pushes, "noise": 1.0, "pushed": "a", "classes": ("a", "b")}
 
 
-EVERY: dict[str, Callable[[theme.Mode], Any]] = {
-    "accuracy": lambda mode: plots.accuracy_against_k(runs(), mode=mode),
-    "heatmap": lambda mode: plots.accuracy_heatmap(runs(), mode=mode, here=(8, 0.1)),
-    "hero": lambda mode: plots.learning_hero(runs(), mode=mode),
-    "odds": lambda mode: plots.odds_dots(pd.DataFrame({"advantage": [0.1]}), mode=mode),
-    "balance": lambda mode: plots.class_balance(
-        pd.DataFrame({"class": ["a", "b"] * 2, "part": ["private"] * 2 + ["test"] * 2, "rows": [5, 6, 2, 3]}), mode=mode
-    ),
-    "confusion": lambda mode: plots.confusion(taken(), classes=("a", "b", "c"), mode=mode),
-    "per_class": lambda mode: plots.per_class(classes(), mode=mode),
-    "spectrum": lambda mode: plots.spectrum(pd.DataFrame({"component": [1, 2, 3], "eigenvalue": [4.0, 2.0, 1.0]}), mode=mode, k=2),
-    "by_direction": lambda mode: plots.by_direction(
-        pd.DataFrame({"direction": [1, 2], "a": [4.0, 0.0], "b": [1.0, 1.0]}),
-        {"a": "signal", "b": "noise"},
-        title="T",
-        y_title="y",
-        caption="Two lines.",
-        y_log=True,
-        mode=mode,
-    ),
-    "map": lambda mode: plots.map_2d(pd.DataFrame({"x": [0.0, 1.0], "y": [1.0, 0.0], "class": ["a", "b"]}), mode=mode),
-    "steps": lambda mode: training_in_steps(**steps(), strip=mode == "dark", mode=mode),
-    "bars": lambda mode: plots.comparison(runs()[lambda t: (t["epsilon"] != 0.1) & (t["k"].isna() | (t["k"] == 8))], mode=mode),
-}
-
-
 def traces(figure: Any, **wanted: Any) -> list[Any]:
     return [trace for trace in figure.data if all(getattr(trace, name) == value for name, value in wanted.items())]
-
-
-@pytest.mark.parametrize("mode", ["light", "dark"])
-@pytest.mark.parametrize("name", EVERY)
-def test_every_figure_has_words_and_a_transparent_ground(name: str, mode: theme.Mode) -> None:
-    figure = EVERY[name](mode)
-    assert len(figure.layout.meta["alt"]) > 30
-    assert figure.layout.meta["caption"] == figure.layout.title.subtitle.text.replace("<br>", " ")
-    assert figure.layout.title.text
-    assert figure.layout.template.layout.paper_bgcolor == "rgba(0,0,0,0)"
-    assert figure.layout.template.layout.font.color == theme.INK[mode].text
 
 
 def test_each_budget_gets_a_line_a_band_and_a_ring_at_its_best_k() -> None:
@@ -210,7 +168,7 @@ def test_wilson_stays_inside_and_knows_nothing_without_rows() -> None:
 
 
 def test_the_spectrum_tells_what_k_directions_hold() -> None:
-    figure = EVERY["spectrum"]("light")
+    figure = plots.spectrum(pd.DataFrame({"component": [1, 2, 3], "eigenvalue": [4.0, 2.0, 1.0]}), k=2)
     assert "k = 2 directions hold 85.7 %" in figure.layout.meta["caption"]
 
 
@@ -236,7 +194,8 @@ def test_levels_are_lines_whose_words_do_not_lie_on_each_other() -> None:
 
 
 def test_bars_are_sorted_and_show_intervals() -> None:
-    figure = EVERY["bars"]("light")
+    table = runs()
+    figure = plots.comparison(table[(table["epsilon"] != 0.1) & (table["k"].isna() | (table["k"] == 8))])
     bar = figure.data[0]
     assert list(bar.y) == ["non_private", "pillar", "dp_sgd"]
     assert all(half > 0 for half in bar.error_x.array)

@@ -41,6 +41,12 @@ def test_budget_colours_stand_out_from_the_page(mode: theme.Mode) -> None:
         assert contrast(theme.epsilon_colour(epsilon, mode), theme.INK[mode].surface) >= READABLE_CONTRAST
 
 
+@pytest.mark.parametrize("mode", MODES)
+def test_figures_lie_on_the_page_s_own_ground(mode: theme.Mode) -> None:
+    layout = theme.template(mode).layout
+    assert (layout.paper_bgcolor, layout.font.color) == ("rgba(0,0,0,0)", theme.INK[mode].text)
+
+
 def test_no_two_methods_look_alike() -> None:
     looks = [(style.light, style.dash, style.symbol) for style in theme.METHOD_STYLES.values()]
     assert len(set(looks)) == len(looks)
