@@ -41,10 +41,10 @@ def test_nothing_costs_nothing_and_no_noise_costs_everything(name: str, relation
 
 
 @pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("delta", [0.0, 1.0, -1e-5, math.nan])
-def test_delta_outside_its_range_is_refused(name: str, delta: float) -> None:
-    with pytest.raises(SettingError, match="delta"):
-        ACCOUNTANTS[name].epsilon(FULL, delta=delta, relation=ADD)
+def test_delta_outside_its_range_is_refused(name: str) -> None:
+    for delta in (0.0, 1.0, -1e-5, math.nan):
+        with pytest.raises(SettingError, match="delta"):
+            ACCOUNTANTS[name].epsilon(FULL, delta=delta, relation=ADD)
 
 
 @pytest.mark.parametrize("name", NAMES)

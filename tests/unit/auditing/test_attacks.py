@@ -61,11 +61,6 @@ def test_losses_and_confidences() -> None:
     assert found == pytest.approx(np.log(own / (1 - own)), abs=1e-5)  # float32 scores of size below 4
 
 
-def test_nan_scores_are_refused() -> None:
-    with pytest.raises(DataError):
-        membership.auc(np.array([math.nan]), np.array([0.0]))
-
-
 def test_lira_is_the_ratio_of_normal_densities() -> None:
     generator = rng.stream(3, "lira")
     included = np.repeat([[True], [False]], 40, axis=0).repeat(3, axis=1)
@@ -132,11 +127,6 @@ def test_individual_mu_is_the_root_of_summed_squares_by_autograd() -> None:
             squares[i] += min(float(leaf.grad.norm()), 0.5) ** 2
     # float32 gradients: relative error below 1e-5
     np.testing.assert_allclose(individual_mu(released, rows, PLAN), np.sqrt(squares) / (2.0 * 0.5), rtol=1e-4)
-
-
-def test_individual_mu_never_exceeds_the_runs_own() -> None:
-    rows, released, _ = trained()
-    assert (individual_mu(released, rows, PLAN) <= math.sqrt(3) / 2.0 * (1 + 1e-6)).all()
 
 
 def test_poisson_runs_are_refused() -> None:

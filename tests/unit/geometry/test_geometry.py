@@ -161,12 +161,6 @@ def test_k_out_of_range_is_refused(k):
         pc.xi(little(), k)
 
 
-@pytest.mark.parametrize("quantile", [-0.1, 1.0, np.nan, "many"])
-def test_quantile_out_of_range_is_refused(quantile):
-    with pytest.raises(SettingError, match="quantile"):
-        pc.margins(little(), 2, quantile=quantile)
-
-
 @pytest.mark.parametrize("classes", [["a"], ["a", "a"], ["a", "nobody"], "all", [0, 9]])
 def test_unknown_classes_are_refused(classes):
     with pytest.raises(SettingError, match="classes"):

@@ -11,7 +11,7 @@ import torch
 import pillar_core as pc
 from contract.cases import small_split
 from pillar_core import accounting, rng
-from pillar_core.errors import BudgetError, SettingError
+from pillar_core.errors import BudgetError
 from pillar_core.events import GaussianRelease
 from pillar_core.ledger import counted
 from pillar_core.methods import METHODS
@@ -81,12 +81,6 @@ def test_no_noise_finds_the_rows_own_components():
     _, vectors = np.linalg.eigh(rows.T @ rows)
     projection = record.classifier.transform.projection
     np.testing.assert_allclose(projection @ projection.T, vectors[:, -3:] @ vectors[:, -3:].T, atol=1e-3)
-
-
-@pytest.mark.parametrize("share", [0.0, 1.0, -0.1, math.nan])
-def test_shares_outside_0_and_1_are_refused(share):
-    with pytest.raises(SettingError, match="share"):
-        pc.run("dp_pca", small_split(), epsilon=1.0, share=share)
 
 
 def test_a_moment_that_costs_more_than_the_budget_is_refused():

@@ -181,11 +181,6 @@ def test_a_map_of_many_classes_colours_six_and_greys_the_rest() -> None:
     assert len(plots.map_2d(few).data) == 12
 
 
-def test_no_two_learners_share_a_marker_or_a_colour_and_dash() -> None:
-    styles = theme.METHOD_STYLES.values()
-    assert len({style.symbol for style in styles}) == len({(style.light, style.dash) for style in styles}) == len(styles)
-
-
 def test_levels_are_lines_whose_words_do_not_lie_on_each_other() -> None:
     figure = plots.comparison(runs(), levels={"largest class": 0.5, "public rows": 0.51})
     assert [line.x0 for line in figure.layout.shapes] == [50.0, 51.0]
