@@ -35,6 +35,8 @@ def test_the_audit_of_the_pages_sees_wrong_noise(words):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("fault", faults.FAULTS, ids=lambda fault: f"{fault.kind}: {fault.words}")
-def test_every_fault_is_seen_in_its_first_learner(fault):
+@pytest.mark.parametrize(
+    "fault", [fault for fault in faults.FAULTS if fault is not KINDS[fault.kind]], ids=lambda fault: f"{fault.kind}: {fault.words}"
+)
+def test_every_other_fault_is_seen_in_its_first_learner(fault):
     assert faults.caught_by(fault, fault.learners[0])
