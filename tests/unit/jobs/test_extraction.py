@@ -43,7 +43,7 @@ def test_images_kept_under_a_name_go_through_any_backbone_and_are_forgotten() ->
     assert extraction.is_ready(found, backbone="scattering")
     splitting.forget_data(name)
     assert not extraction.is_ready(found, backbone="scattering")
-    with pytest.raises(StoreError, match="upload it again"):
+    with pytest.raises(StoreError, match="Bring the same rows again"):
         splitting.named_features(name)
     assert not pc.store.default().ls("arrays")
 
