@@ -190,7 +190,7 @@ def _made(plan: _Plan, key: str, log: journal.Journal) -> tuple[Array, Array | N
     arrays = {"x_train": rows[:n_train], "notes": np.array(plan.notes, dtype=str)}
     if plan.dataset.x_test is not None:
         arrays["x_test"] = rows[n_train:]
-    train, test = (np.array(part, dtype=np.float32) for part in (rows[:n_train], rows[n_train:]))
+    train, test = (np.asarray(part, dtype=np.float32) for part in (rows[:n_train], rows[n_train:]))
     store.default().put_arrays(key, **arrays)
     journal.remove(store.default().root, key)
     return train, None if plan.dataset.x_test is None else test, tuple(plan.notes)

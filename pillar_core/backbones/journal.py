@@ -1,39 +1,37 @@
 """Rows written batch by batch, so that a process that is killed loses at most one batch.
 
-Two files in a folder of its own: the rows, and one line for each batch with its extent, type and checksum. A line counts only
-when it is whole, follows the line before it, and its rows are there and match; what comes after is cut off. So neither a
-kill, nor a full disk, nor lost power ever leaves rows that are read and wrong.
+Each batch is a file of its own, whole or not there, named by the row that it begins with; those after a gap are made again.
 """
 
 import contextlib
-import hashlib
-import json
 import os
 import shutil
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 
 from pillar_core.arrays import Array
 from pillar_core.errors import StoreError
+from pillar_core.store.codec import UNREADABLE
 from pillar_core.store.entry import make_private
-from pillar_core.store.files import try_lock, waiting_for
+from pillar_core.store.files import try_lock, waiting_for, write_whole
 
 ABANDONED_SECONDS = 14 * 86_400.0
+_BATCH = "{:012}.npy"
 
 
 class Journal:
     """The rows of one extraction below `folder`; only the holder of its lock may use it."""
 
     def __init__(self, folder: Path) -> None:
-        self._rows, self._lines = folder / "rows.bin", folder / "lines.jsonl"
+        self._folder, self._paths = folder, list[Path]()
         self.done = 0
-        self.width = 0
-        self.dtype = ""
-        self._recover()
+        with contextlib.suppress(*UNREADABLE):
+            while True:
+                self._count(folder / _BATCH.format(self.done))
 
     def append(self, rows: Array) -> None:
         """Keep the next rows, (b, width), on the disk.
@@ -41,53 +39,29 @@ class Journal:
         Raises:
             StoreError: the disk is full or refuses; what was kept before stays good.
         """
-        content = np.ascontiguousarray(rows).view(np.uint8).data
-        checksum = hashlib.sha256(content).hexdigest()
-        line = {"stop": self.done + len(rows), "width": rows.shape[1], "dtype": rows.dtype.str, "sha256": checksum}
+        path = self._folder / _BATCH.format(self.done)
         try:
-            with self._rows.open("ab") as file:
-                file.write(content)
-            with self._lines.open("ab") as file:
-                file.write(json.dumps(line).encode() + b"\n")
+            write_whole(path, lambda file: np.save(file, rows), claim=lambda written: os.replace(written, path))
+            self._count(path)
         except OSError as error:
-            self._recover()
             raise StoreError(
-                f"{self._rows} could not be written ({error}): {self.done} rows are kept. Free space on that disk or set PILLAR_CACHE to "
+                f"{path} could not be written ({error}): {self.done} rows are kept. Free space on that disk or set PILLAR_CACHE to "
                 "a folder on another one, then ask again; it goes on from there."
             ) from error
-        self.done, self.width, self.dtype = self.done + len(rows), rows.shape[1], rows.dtype.str
 
     def rows(self) -> Array:
-        """(done, width) of all that was kept, mapped from the disk."""
-        return np.memmap(self._rows, dtype=np.dtype(self.dtype), mode="r", shape=(self.done, self.width))
+        """(done, width) of all that was kept."""
+        first, stop = np.load(self._paths[0], mmap_mode="r"), 0
+        rows = np.empty((self.done, *first.shape[1:]), first.dtype)
+        for path in self._paths:
+            batch = np.load(path)
+            rows[stop : stop + len(batch)] = batch
+            stop += len(batch)
+        return rows
 
-    def _recover(self) -> None:
-        """Count the batches that are whole, and cut off what follows them."""
-        self.done, good, size = 0, 0, 0
-        with contextlib.suppress(FileNotFoundError), self._lines.open("rb") as lines, self._rows.open("rb") as rows:
-            for line in lines:
-                bytes_of_batch = self._checked(line, rows)
-                if bytes_of_batch is None:
-                    break
-                good, size = good + len(line), size + bytes_of_batch
-        for path, length in ((self._lines, good), (self._rows, size)):
-            with contextlib.suppress(FileNotFoundError):
-                os.truncate(path, length)
-
-    def _checked(self, line: bytes, rows: BinaryIO) -> int | None:
-        """The size of the batch that `line` tells of, taken into account; None where line or rows are not whole."""
-        try:
-            about = json.loads(line) if line.endswith(b"\n") else {}
-            stop, width, kind = int(about["stop"]), int(about["width"]), np.dtype(about["dtype"])
-            checksum = str(about["sha256"])
-        except (ValueError, KeyError, TypeError):
-            return None
-        size = (stop - self.done) * width * kind.itemsize
-        fits = self.done == 0 or (width, kind.str) == (self.width, self.dtype)
-        if size <= 0 or not fits or hashlib.sha256(rows.read(size)).hexdigest() != checksum:
-            return None
-        self.done, self.width, self.dtype = stop, width, kind.str
-        return int(size)
+    def _count(self, path: Path) -> None:
+        self.done += len(np.load(path, mmap_mode="r"))
+        self._paths.append(path)
 
 
 @contextlib.contextmanager
@@ -100,7 +74,7 @@ def locked(root: Path, key: str, *, wait: Any) -> Iterator[Path]:
         StoreError: a disk that refuses.
     """
     folder = root / "extraction" / key
-    with waiting_for(lambda: _lock(folder, root), told=lambda: wait(_rows_kept(folder / "lines.jsonl"))):
+    with waiting_for(lambda: _lock(folder, root), told=lambda: wait(_rows_kept(folder))):
         yield folder
 
 
@@ -128,8 +102,6 @@ def _lock(folder: Path, root: Path) -> int | None:
         raise StoreError(f"{folder} could not be written ({error}); free space or set PILLAR_CACHE.") from error
 
 
-def _rows_kept(lines: Path) -> int:
-    """The rows that the last whole line tells of."""
-    with contextlib.suppress(OSError, ValueError, KeyError, IndexError):
-        return int(json.loads(lines.read_bytes().splitlines()[-1])["stop"])
-    return 0
+def _rows_kept(folder: Path) -> int:
+    """The row that the last batch begins with: those before it are there."""
+    return max((int(path.stem) for path in folder.glob("[0-9]*.npy")), default=0)

@@ -1,6 +1,5 @@
 """Whose rows are: the one reader of names of persons, which tables, archives, lists of images and callers write in their own ways."""
 
-import functools
 import math
 import re
 import unicodedata
@@ -16,17 +15,9 @@ from pillar_core.errors import DataError
 from pillar_core.types import Persons
 
 _PERSON = re.compile(r"(person|patient|subject|participant|user|customer|client)[_\W]?(id|nr|no|number|name)?", re.I)
-LONGEST_NAME = 200
-"""Of a person, in letters, after those that stand for several were written out."""
-_HIDDEN = re.compile("[\u0307\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\ufe00-\ufe0f\U000e0100-\U000e01ef]")
-_NUMBER = re.compile(r"^(?:\+ )?0*(0|[1-9]\d*)(?: \.(?: 0*)?)?$")
-"""One that stands alone, without zeros before it, and what follows its point."""
-_LOOKS = str.maketrans(
-    "\u0430\u0432\u0435\u043a\u043c\u043d\u043e\u0440\u0441\u0442\u0443\u0445\u0456\u0458\u0455\u0131\u2018\u2019\u02bc\u2212"
-    "\u03b1\u03b2\u03b5\u03b6\u03b7\u03b9\u03ba\u03bc\u03bd\u03bf\u03c1\u03c4\u03c5\u03c7",
-    "abekmhopctyxijsi'''-abezhikmnoptyx",
-)
-"""Cyrillic and Greek letters, small or large, and signs that look like others."""
+_UNSEEN = re.compile("[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufe00-\ufe0f\ufeff]")
+_NUMBER = re.compile(r"^\+?0*(0|[1-9]\d*)(?:\.0*)?$")
+"""A whole number, without zeros before it and after its point."""
 WHOSE = "persons must hold a word or a whole number for each train row: whose it is."
 
 
@@ -60,7 +51,7 @@ def _is_name(value: Any) -> bool:
     if isinstance(value, float):
         return math.isnan(value) or (value.is_integer() and abs(value) < 2**53)
     if isinstance(value, int | np.integer):
-        return not isinstance(value, bool) and abs(value) < 10**LONGEST_NAME
+        return not isinstance(value, bool)
     return value is None or isinstance(value, str)
 
 
@@ -130,41 +121,17 @@ def names_of_persons(names: Any) -> tuple[Array, Array]:
 
 
 def _alike(names: Any) -> list[str]:
-    """Distinct names without what those of one person may differ in: letters' case, width and alphabet, blanks, signs that nobody sees, 1
-    or 1.0 or 001. Empty where nobody is named.
+    """Distinct names without what those of one person may differ in: letters' case and width, blanks, signs that nobody sees, 1 or 1.0 or
+    001. Empty where nobody is named.
 
     Raises:
-        DataError: numbers that may have been rounded as they were read, or a name that is too long.
+        DataError: numbers that may have been rounded as they were read.
     """
     if names.dtype.kind == "f" and ((names.abs() >= 2**53) | (names % 1 > 0)).any():
         why = "holds numbers with a fraction or from 2**53 on, of which several may have become one"
         raise DataError(f"column {names.name!r} {why}; write persons' names as words, with a letter before each number.")
     found = []
-    for name in names.astype(str).where(names.notna(), "").str.strip():
-        whole = name if len(name) > LONGEST_NAME else unicodedata.normalize("NFKC", name).casefold()
-        if len(whole) > LONGEST_NAME:
-            raise DataError(
-                f"column {names.name!r}: a person's name has at most {LONGEST_NAME} letters; {name[:20]!r}… has {len(whole):,}."
-            )
-        seen = whole.translate(_ASCII) if whole.isascii() else _read(whole)
+    for name in names.astype(str).where(names.notna(), ""):
+        seen = _UNSEEN.sub("", unicodedata.normalize("NFKC", name).casefold())
         found.append(_NUMBER.sub(r"\1", " ".join(seen.split())))
     return found
-
-
-def _read(name: str) -> str:
-    return unicodedata.normalize("NFKC", "".join(map(_seen, name.translate(_LOOKS))))
-
-
-@functools.lru_cache(maxsize=4096)
-def _seen(sign: str) -> str:
-    """What is seen of a sign: nothing, a blank, a plain digit or dash; punctuation has blanks around it."""
-    kind = unicodedata.category(sign)
-    if kind in ("Cc", "Cf", "Cn") or _HIDDEN.match(sign):
-        return " " if sign.isspace() else ""
-    if kind == "Nd":
-        return str(unicodedata.decimal(sign))
-    return f" {'-' if kind == 'Pd' else sign} " if kind[0] in "PS" else sign
-
-
-_ASCII = str.maketrans({chr(code): _seen(chr(code)) for code in range(128)})
-"""Signs that no other of their alphabet looks like: most names hold no others, and are read in one pass."""

@@ -12,15 +12,11 @@ import threading
 import time
 from typing import Any
 
-import numpy as np
-
 from pillar_core import mode, store
 from pillar_core.data import places
 from pillar_core.data.arrays import features
 from pillar_core.data.cards import DATASETS
 from pillar_core.data.packing import packed, unpacked
-from pillar_core.data.parts import COLOUR_SEEN, COLUMNS_SEEN, SIZE_SEEN
-from pillar_core.data.wording import cut
 from pillar_core.errors import DataError, StoreError
 from pillar_core.fingerprint import fingerprint
 from pillar_core.store import upkeep
@@ -29,14 +25,6 @@ from pillar_core.types import Dataset, FeatureSet
 PREFIX = "stored:"
 IMAGES, FEATURES = "images", "features"
 LONGEST_TITLE = 120
-MOST_NOTES, LONGEST_NOTE, LARGEST_CARD = 20, 1000, 10**6
-"""Of a set, signs of one, and bytes of a card: every page of every browser reads the cards of all sets."""
-_FORMER_NOTES = {
-    "Which columns hold words or numbers": COLUMNS_SEEN,
-    "Some images have colour": COLOUR_SEEN,
-    "Images of different sizes": SIZE_SEEN,
-}
-"""How notes begin on sets that were kept when a note was all that told of a caveat."""
 _NAME = re.compile(rf"{PREFIX}([0-9a-f]{{32}})")
 _CARD = upkeep.BROUGHT
 _KEEPING = threading.Lock()
@@ -88,40 +76,23 @@ def keep(data: FeatureSet | Dataset, *, title: str = "") -> str:
     name); a number is added to a title that another set has.
 
     Raises:
-        StoreError: a disk that refuses, or half of the cache's limit is full of rows that were brought.
+        StoreError: a disk that refuses.
     """
     mode.refuse("upload")
     cache = store.default()
     key = fingerprint(data.fingerprint, *data.caveats) if data.caveats else data.fingerprint
     own_title = data.title if isinstance(data, Dataset) else ""
-    given = packed(dataclasses.replace(data, notes=_notes(data)))
     with _KEEPING:
-        _refuse_beyond(cache, key, sum(np.asarray(array).nbytes for array in given.values()))
         if title or _card(key) is None:  # before the rows, which nobody's push out once they have a card
             others = {one.title for one in listed() if one.name != PREFIX + key}
             distinct = _distinct(" ".join((title or own_title or data.name).split())[:LONGEST_TITLE], others)
             described, former = _described(key, data, distinct), _card(key)
-            apart_from = tuple(dict.fromkeys((*described.apart_from, *(former.apart_from if former else ()))))[:MOST_NOTES]
+            apart_from = tuple(dict.fromkeys((*described.apart_from, *(former.apart_from if former else ()))))
             _write(dataclasses.replace(described, kept_at=time.time(), apart_from=apart_from))
-        cache.put_arrays(key, **given)
+        cache.put_arrays(key, **packed(data))
     if isinstance(data, Dataset):
         places.forget(data)  # what decoding kept: the rows lie under their own name now, and only there
     return PREFIX + key
-
-
-def _refuse_beyond(cache: store.Store, key: str, size: int) -> None:
-    """Refuses rows for which no room is left: nobody's make room for them.
-
-    Raises:
-        StoreError: brought rows would take more than half of what the cache may.
-    """
-    if cache.max_bytes is not None and not cache.has("arrays", key):
-        most, held = cache.max_bytes // 2, sum(one.size for one in upkeep.brought(cache.ls()))
-        if held + size > most:
-            raise StoreError(
-                f"these rows take {size / 1e6:,.0f} MB and {max(most - held, 0) / 1e6:,.0f} MB are left for rows that are brought, half of "
-                "PILLAR_CACHE_BYTES: forget a set, or raise the limit."
-            )
 
 
 def listed(kind: str | None = None) -> tuple[Upload, ...]:
@@ -154,10 +125,13 @@ def gone(name: str) -> str:
 
 
 def card(name: str) -> Upload | None:
-    """The card of one set; None where its rows are not here (any more). A set that was kept without a card gets one from its rows."""
+    """The card of one set; None where its rows are not here (any more). One that is damaged is made again from the rows."""
     if not is_here(name):
         return None
-    return _card(key_of(name)) or _card_of_rows(name)
+    if (card_ := _card(key_of(name))) is not None:
+        return card_
+    rows = load(name)
+    return _described(key_of(name), rows, rows.title if isinstance(rows, Dataset) else rows.name)
 
 
 def title_of(name: str) -> str:
@@ -178,13 +152,10 @@ def load(name: str) -> Dataset | FeatureSet:
     if arrays is None or "x_train" not in arrays:
         raise StoreError(gone(name))
     upload = _card(key_of(name))
-    former = [caveat for start, caveat in _FORMER_NOTES.items() if any(str(note).startswith(start) for note in arrays.get("notes", ()))]
     try:
         data = unpacked(arrays, title=upload.title if upload is not None else "")
     except DataError as error:
         raise StoreError(f"the persons of {name} are damaged: forget it, and upload it again.") from error
-    if "caveats" not in arrays:
-        data = dataclasses.replace(data, caveats=tuple(former))
     if isinstance(data, Dataset):
         return data
     checked = features(data.x_train, data.y_train, data.x_test, data.y_test, data.classes)
@@ -221,19 +192,15 @@ def _described(key: str, data: FeatureSet | Dataset, title: str) -> Upload:
         len(data.classes),
         tuple(int(size) for size in data.x_train.shape[1:]),
         data.y_train is not None,
-        _notes(data),
+        data.notes,
         rows_per_person=data.persons.most if data.persons else None,
         apart_from=data.apart_from if isinstance(data, FeatureSet) else (),
     )
 
 
-def _notes(data: FeatureSet | Dataset) -> tuple[str, ...]:
-    return tuple(cut(note, LONGEST_NOTE) for note in data.notes[:MOST_NOTES])
-
-
 def _card(key: str) -> Upload | None:
     """The card that lies in the store; None where there is none that can be read, or no rows."""
-    content = store.default().get_bytes(_CARD + key, most=LARGEST_CARD) if store.default().has("arrays", key) else None
+    content = store.default().get_bytes(_CARD + key) if store.default().has("arrays", key) else None
     if content is None:
         return None
     try:
@@ -250,11 +217,6 @@ def _write(card_: Upload) -> None:
     key = _CARD + key_of(card_.name)
     store.default().delete("blob", key)
     store.default().put_bytes(key, json.dumps(dataclasses.asdict(card_)).encode())
-
-
-def _card_of_rows(name: str) -> Upload:
-    rows = load(name)
-    return _described(key_of(name), rows, rows.title if isinstance(rows, Dataset) else rows.name)
 
 
 def _distinct(title: str, others: set[str]) -> str:

@@ -3,7 +3,6 @@
 import dataclasses
 import io
 import json
-import math
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -14,14 +13,11 @@ from pillar_core import checks, mode
 from pillar_core.arrays import Array
 from pillar_core.data.npz import UNREADABLE
 from pillar_core.data.parts import place_of
-from pillar_core.deferred import torch
 from pillar_core.engine import LinearClassifier
 from pillar_core.errors import DataError, StoreError, UnsupportedError
 from pillar_core.methods import METHODS
 from pillar_core.methods.parts.deep.classifier import Design, NetworkClassifier
-from pillar_core.methods.parts.deep.networks import build, portable
-from pillar_core.methods.parts.deep.pixels import channels_of
-from pillar_core.methods.parts.deep.settings import LORA_RANK
+from pillar_core.methods.parts.deep.networks import portable
 from pillar_core.runs.statement import IN_SIGHT, statement
 from pillar_core.splits import Transform
 from pillar_core.types import Guarantee, RunRecord
@@ -37,11 +33,7 @@ labels = model.predict(rows)  # (n, {d}) numbers, prepared as the training rows 
 names = [model.classes[label] for label in labels]
 """
 PARTS = ("mean", "scale", "projection")
-LARGEST_CARD = 1_000_000
-"""Bytes of a model's card that is read; ours have some thousands."""
 UNPAID = "settings were chosen on test rows and unpaid: ε covers one run and not the choice, so this number is not differentially private"
-LARGEST_IMAGE = 2**20
-"""Pixels of an image that a network which was brought may name."""
 PAID_WAYS = "random stopping, linear scaling or simulation on public rows"
 NO_RELEASE = f"this run is no release: {UNPAID}. Choose the settings by rules or pay: {PAID_WAYS}."
 
@@ -139,13 +131,11 @@ def load_model(path: str | Path) -> Model:
 
     try:
         with zipfile.ZipFile(path) as archive:
-            if archive.getinfo(CARD).file_size > LARGEST_CARD:
-                raise ValueError(f"its card has more than {LARGEST_CARD:,} bytes")
             arrays, card = load(archive.read(WEIGHTS)), json.loads(archive.read(CARD))
         if not isinstance(card, dict) or card.get("format") != FORMAT:
             raise ValueError(f"this version reads the format {FORMAT!r}")
         return _model(arrays, card)
-    except (*UNREADABLE, SafetensorError, OverflowError, AssertionError) as cause:  # the last: a side that a network does not take
+    except (*UNREADABLE, SafetensorError) as cause:
         if isinstance(cause, DataError):
             raise
         raise DataError(f"{path} is no model of the PILLAR explorer: {cause}.") from cause
@@ -166,20 +156,13 @@ def _taken_apart(record: RunRecord) -> tuple[dict[str, Array], dict[str, Any]]:
 
 def _network(arrays: dict[str, Array], card: dict[str, Any]) -> NetworkClassifier:
     """The network that a card describes; only names, sizes and numbers are taken from the file, and no other file is opened."""
-    design, classes = card["network"], card["classes"]
+    design = card["network"]
     words = {"network": portable(str(design["network"])), "layers": str(design["layers"])}
     built = Design(**{**design, **words, "shape": tuple(map(int, design["shape"]))})
-    most = max(max(array.shape, default=1) for array in arrays.values() if array.size)
-    sizes = (built.n_classes, built.lora_rank, channels_of(built.shape))
-    if built.n_classes != len(classes) or not 0 < min(sizes) <= max(sizes) <= most or not 0 < math.prod(built.shape) <= LARGEST_IMAGE:
+    if built.n_classes != len(card["classes"]):
         raise ValueError("its card does not fit its arrays")
-    LORA_RANK.check(built.lora_rank)
-    with torch.device("meta"):  # where a network takes no memory
-        module = build(built.network, channels=sizes[2], n_classes=built.n_classes, seed=0, is_filled=False).module
-    if sum(part.numel() for part in module.state_dict().values()) > sum(array.size for array in arrays.values()):
-        raise ValueError("its card names a larger network than its arrays hold")
     classifier = NetworkClassifier(built, tuple(arrays), tuple(arrays.values()))
-    classifier.predict(np.zeros((1, classifier.width), dtype=np.float32))
+    classifier.predict(np.zeros((1, classifier.width), dtype=np.float32))  # refuses arrays of another network
     return classifier
 
 

@@ -7,7 +7,6 @@ wrong data. The checksum guards against damage, not against somebody who can wri
 
 import atexit
 import functools
-import math
 import os
 import threading
 import zipfile
@@ -120,9 +119,9 @@ class Store:
         payload = codec.encode_json(value)
         return self._put(kind, key, lambda out: _write_all(out, payload))
 
-    def get_bytes(self, key: str, *, most: float = math.inf) -> bytes | None:
-        """The blob stored under `key`, or None; also where its file has more bytes than `most`."""
-        return self._get("blob", key, lambda path: entry.read_payload(path, "blob", key) if path.stat().st_size <= most else None)
+    def get_bytes(self, key: str) -> bytes | None:
+        """The blob stored under `key`, or None."""
+        return self._get("blob", key, lambda path: entry.read_payload(path, "blob", key))
 
     def put_bytes(self, key: str, value: bytes) -> bool:
         """Whether `value` was stored now, as a blob.

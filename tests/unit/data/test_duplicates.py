@@ -1,4 +1,4 @@
-"""Exact duplicates against brute force, with and without a hash that works."""
+"""Exact duplicates against brute force."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from pillar_core.data import duplicates, matching
+from pillar_core.data import duplicates
 from pillar_core.errors import DataError
 
 SMALL = arrays.arrays(np.float32, st.tuples(st.integers(0, 8), st.just(3)), elements=st.sampled_from([0.0, -0.0, 1.0, -1.0, 2.5]))
@@ -28,24 +28,6 @@ def test_agrees_with_brute_force(x_a: np.ndarray, x_b: np.ndarray) -> None:
     assert found.dtype == np.int64
     assert found.shape == (len(found), 2)
     assert found.tolist() == _brute(x_a, x_b)
-
-
-@given(SMALL, SMALL)
-def test_stays_exact_when_all_hashes_collide(x_a: np.ndarray, x_b: np.ndarray) -> None:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("pillar_core.data.matching._hashes", lambda x, _: np.zeros(len(x), dtype=np.uint64))
-        assert duplicates(x_a, x_b).tolist() == _brute(x_a, x_b)
-
-
-def test_no_file_can_be_made_of_rows_that_share_a_hash() -> None:
-    """Under factors that anybody knew, rows of one hash were compared one by one: 20 MB of them took hours."""
-    rows, seen = np.eye(3, dtype=np.float32), []
-    with pytest.MonkeyPatch.context() as patch:
-        real = matching._hashes
-        patch.setattr(matching, "_hashes", lambda x, factors: seen.append(factors.tolist()) or real(x, factors))
-        for _ in range(2):
-            assert len(duplicates(rows, rows)) == 3
-    assert seen[0] == seen[1] != seen[2] == seen[3]
 
 
 def test_finds_planted_rows_among_many() -> None:
