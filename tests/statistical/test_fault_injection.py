@@ -6,10 +6,10 @@ import pytest
 
 from pillar_core.auditing import Fault, fault_injection
 
-TRIALS, CLEAN_RUNS = 20, 100
-MOST_ALARMS = 7
-"""α = 2 % over three canaries: 2 expected at most in 100, and more than 7 with probability below 0.2 %; at 15 %, 7 or fewer below 3 %."""
-FEWEST_CAUGHT = 19
+TRIALS, CLEAN_RUNS = 40, 200
+MOST_ALARMS = 10
+"""α = 2 % over three canaries: 4 expected at most in 200, and more than 10 with probability below 0.3 %."""
+FEWEST_CAUGHT = 38
 
 
 @pytest.mark.slow
