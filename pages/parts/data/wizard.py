@@ -6,7 +6,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import streamlit as st
 
 from pages.frame import failures, local, memory, plain
@@ -193,7 +192,7 @@ def _person(frame: Any, label: str) -> tuple[str | None, int]:
 
 def _said_of_persons(n_rows: int, counts: Array, most: int) -> str:
     """How many rows are used, what is left out, and what more rows of a person would bring. counts: (persons,) the rows of each."""
-    used = {rows: int(np.minimum(counts, rows).sum()) for rows in range(most, most + 4)}
+    used = {rows: int(counts.clip(max=rows).sum()) for rows in range(most, most + 4)}
     first = "the first row of each is" if most == 1 else f"the first {most} of each, {used[most]:,} rows, are"
     said = f"{n_rows:,} rows of {len(counts):,} persons: {first} used, and ε protects a {Unit(most)}."
     left_out = f"{n_rows - used[most]:,} rows are left out."
