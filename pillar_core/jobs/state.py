@@ -132,15 +132,12 @@ class Folder:
             return {}
 
     def drop_oldest_finished(self) -> None:
-        """Forget finished jobs beyond the newest `KEEP_FINISHED`, visitors' by themselves; the records they wrote stay in the store."""
+        """Forget finished jobs beyond the newest `KEEP_FINISHED`; the records they wrote stay in the store."""
         finished = [status for status in self.statuses() if status.state not in UNFINISHED]
         if len(finished) <= KEEP_FINISHED:
             return
-        by_visitors: dict[bool, list[JobStatus]] = {True: [], False: []}
-        for status in sorted(finished, key=lambda item: item.finished or 0.0, reverse=True):
-            by_visitors[self.job(status.job_id).visitor_flag.exists()].append(status)
         with self.exclusive():
-            for status in (one for group in by_visitors.values() for one in group[KEEP_FINISHED:]):
+            for status in sorted(finished, key=lambda item: item.finished or 0.0, reverse=True)[KEEP_FINISHED:]:
                 now = self.job(status.job_id).status()
                 if now is not None and now.state not in UNFINISHED:  # else somebody submitted it again meanwhile
                     shutil.rmtree(self.jobs / status.job_id, ignore_errors=True)

@@ -72,7 +72,6 @@ class Store:
         self._lock = threading.Lock()
         self._checked: dict[tuple[str, int, int, int], None] = {}
         self._index = Index(self.root / "index", self._note)
-        self._sizes = upkeep.Sizes(self.root)
         self._memory: dict[tuple[str, str], bytes] = {}
         self.unkept = ""
         """Why results are only in memory, in a sentence for people; "" while the disk takes what is written."""
@@ -146,7 +145,7 @@ class Store:
             StoreError: an array of Python objects, or a disk that refuses.
         """
         written = self._put("arrays", key, lambda out: codec.write_npz(arrays, out))
-        if written and self.max_bytes is not None and self._sizes.total() > self.max_bytes:
+        if written and self.max_bytes is not None and sum(item.size for item in upkeep.entries_below(self.root)) > self.max_bytes:
             self.prune(self.max_bytes, with_brought=False)
         return written
 

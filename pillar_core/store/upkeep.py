@@ -2,10 +2,10 @@
 
 import contextlib
 import dataclasses
-import os
 import time
 from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 from pillar_core.errors import StoreError
 from pillar_core.store.entry import KINDS, SUFFIX, Damaged, Entry, check_file, checked_kind, checked_name
@@ -17,7 +17,6 @@ BROUGHT = "upload-"
 SPENT = "spent-"
 """A record of this name says what was spent on private rows: it is never removed to make room."""
 _STALE_SECONDS = 3600.0
-_CLOCK_STEP = 10**9
 
 
 @dataclasses.dataclass(frozen=True)
@@ -36,40 +35,7 @@ class VerifyReport:
     damaged: tuple[tuple[Path, str], ...]
 
 
-class Sizes:
-    """Bytes below a cache folder, whoever wrote them: a folder of entries is read again only where it has changed."""
-
-    def __init__(self, root: Path) -> None:
-        self._root = root
-        self._known: dict[str, tuple[int, int]] = {}
-
-    def total(self) -> int:
-        """Bytes of all entries, half-written ones too."""
-        total = 0
-        for kind in KINDS:
-            with contextlib.suppress(FileNotFoundError), os.scandir(self._root / kind) as folders:
-                total += sum(self._below(folder.path) for folder in folders)
-        return total
-
-    def _below(self, folder: str) -> int:
-        now = time.time_ns()
-        with contextlib.suppress(FileNotFoundError, NotADirectoryError):
-            changed = os.stat(folder).st_mtime_ns
-            known = self._known.get(folder)
-            if known is not None and known[0] == changed:
-                return known[1]
-            size = 0
-            with os.scandir(folder) as files:
-                for file in files:
-                    with contextlib.suppress(FileNotFoundError):
-                        size += file.stat().st_size
-            if now - changed > _CLOCK_STEP:  # within one step of the clock a second change would not show
-                self._known[folder] = (changed, size)
-            return size
-        return 0
-
-
-def entries_below(root: Path, kind: str | None, last_used: Mapping[str, float]) -> list[Entry]:
+def entries_below(root: Path, kind: str | None = None, last_used: Mapping[str, float] = MappingProxyType({})) -> list[Entry]:
     """Entries (of one kind), longest unused first; without a time in `last_used`, that of the writing counts."""
     entries = []
     for one in KINDS if kind is None else (checked_kind(kind),):

@@ -8,7 +8,9 @@ import os
 import pickle
 import sqlite3
 import stat
+import threading
 import zipfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +23,6 @@ from pillar_core import store as stores
 from pillar_core.errors import StoreError
 from pillar_core.fingerprint import fingerprint
 from pillar_core.store import Store, codec, entry, files
-from processes import forked
 
 KEY = fingerprint("one")
 OTHER = fingerprint("other")
@@ -414,12 +415,6 @@ def test_the_size_limit_counts_what_others_write(tmp_path: Path) -> None:
     assert sum(item.size for item in own.ls()) <= 30_000
 
 
-def test_below_its_limit_a_write_lists_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    cache = Store(tmp_path / "cache", max_bytes=10**6)
-    monkeypatch.setattr(cache, "ls", lambda: pytest.fail("the whole cache was listed"))
-    assert cache.put_arrays(KEY, x=np.zeros(10))
-
-
 def test_prune_sweeps_what_a_killed_writer_left(cache: Store) -> None:
     cache.put_json("record", KEY, 1)
     left = place(cache, "record", KEY).with_name(files.TEMPORARY + "1-dead")
@@ -534,29 +529,21 @@ def test_notes_are_bounded(cache: Store) -> None:
     assert cache.notes() == tuple(f"note {number}" for number in range(30, 80))
 
 
-def writer(root: str, number: int, keys: list[str], barrier: Any, answers: Any) -> None:
-    cache = Store(root)
-    barrier.wait()
-    wins = [cache.put_json("record", key, {"writer": number, "pad": "x" * 2000}) for key in keys]
-    seen = [cache.get_json("record", key)["writer"] for key in keys]
-    cache.flush()
-    answers.put((number, wins, seen, cache.notes()))
+def test_stores_that_write_the_same_keys_at_once_agree_on_one_winner(tmp_path: Path) -> None:
+    keys, barrier = [fingerprint(number) for number in range(60)], threading.Barrier(3)
 
+    def write(number: int) -> tuple[list[bool], list[int], tuple[str, ...]]:
+        cache = Store(tmp_path / "cache")
+        barrier.wait()
+        wins = [cache.put_json("record", key, {"writer": number, "pad": "x" * 2000}) for key in keys]
+        seen = [cache.get_json("record", key)["writer"] for key in keys]
+        cache.flush()
+        return wins, seen, cache.notes()
 
-@pytest.mark.slow
-def test_processes_that_write_the_same_keys_agree_on_one_winner(tmp_path: Path) -> None:
-    keys = [fingerprint(number) for number in range(60)]
-    with forked() as context:
-        barrier, answers = context.Barrier(3), context.Queue()
-        workers = [context.Process(target=writer, args=(str(tmp_path / "cache"), number, keys, barrier, answers)) for number in range(3)]
-        for worker in workers:
-            worker.start()
-        results = [answers.get(timeout=240) for _ in workers]
-        for worker in workers:
-            worker.join(timeout=240)
-            assert worker.exitcode == 0
-    assert [sum(won) for won in zip(*(wins for _, wins, _, _ in results), strict=True)] == [1] * len(keys)
-    assert len({tuple(seen) for _, _, seen, _ in results}) == 1
+    with ThreadPoolExecutor(3) as pool:
+        results = list(pool.map(write, range(3)))
+    assert [sum(won) for won in zip(*(wins for wins, _, _ in results), strict=True)] == [1] * len(keys)
+    assert len({tuple(seen) for _, seen, _ in results}) == 1
     assert all(notes == () for *_, notes in results)
     cache = Store(tmp_path / "cache")
     assert len(cache.ls()) == len(keys)
