@@ -2,12 +2,15 @@
 
 Random small networks (200 unless NETS says otherwise) and timm's of these NAMES with random weights, on one to three threads of the CPU.
 Each net is told how often rows changed when the micro-batch had the size of the batch, as it once was, and with the shape that private
-steps take: no row may change there. It counts the nets whose rows go through one at a time because of that.
+steps take: no row may change there. It counts the nets whose rows go through one at a time because of that. Each random network has a
+process of its own, so that one whose kernels crash is counted and the rest go on.
 """
 
 from __future__ import annotations
 
+import concurrent.futures
 import dataclasses
+import multiprocessing
 import sys
 from typing import Any
 
@@ -18,7 +21,7 @@ from torch import nn
 from pillar_core.engine import HeadPlan
 from pillar_core.methods.parts.deep import gradients, layers, networks
 from pillar_core.methods.parts.deep.pixels import Input, moves
-from pillar_core.methods.parts.deep.train import MicroBatches, PrivatePhase
+from pillar_core.methods.parts.deep.train import MicroBatches, PrivatePhase, repeatable
 from pillar_core.rng import stream
 from pillar_core.threads import using
 
@@ -37,6 +40,7 @@ class Found:
 
 def random_network(number: int) -> tuple[nn.Module, Input]:
     """A small convolutional network with random layers and weights, and the images that it takes."""
+    torch.manual_seed(number)
     generator = stream(number, "random network")
 
     def one_of(*choices: Any) -> Any:
@@ -91,7 +95,7 @@ def found_in(module: nn.Module, taken: Input, number: int, *, threads: int, expe
     y, moving = generator.integers(0, 2, n + 1), moves(generator, n + 1, copies)
     joining, parameters = int(generator.integers(n)), list(module.parameters())
     without, alone = np.delete(np.arange(n + 1), joining), np.array([n])
-    with using(threads), gradients.per_row(module) as wrapped:
+    with repeatable(module, 1), using(threads), gradients.per_row(module) as wrapped:
         micro = MicroBatches(wrapped, parameters, taken, phase)
         numbers, where, chance = sum(map(torch.numel, parameters)), torch.device("cpu"), phase.plan.sampling_probability
         most = gradients.micro_rows(numbers, max(copies, 1), where, expected=expected, chance=chance)
@@ -115,11 +119,25 @@ def _differing(one: torch.Tensor, other: torch.Tensor) -> int:
     return int((one != other).any(1).sum())
 
 
+def found_apart(number: int) -> Found | None:
+    """What a process of its own finds in a random network; None where it crashes."""
+    with concurrent.futures.ProcessPoolExecutor(1, multiprocessing.get_context("fork")) as pool:
+        try:
+            return pool.submit(found_in, *random_network(number), number, threads=1 + number % 3).result()
+        except concurrent.futures.process.BrokenProcessPool:
+            return None
+
+
 def main(count: int, *titles: str) -> None:
     """Prints what was found."""
-    found = [found_in(*random_network(number), number, threads=1 + number % 3) for number in range(count)]
+    with gradients.per_row(nn.Linear(1, 1)):  # loads Opacus once for all
+        results = {number: found_apart(number) for number in range(count)}
+    found = [one for one in results.values() if one]
     print(f"{count} random small networks, {sum(one.rows for one in found)} rows:")
-    print(f"  rows changed: {sum(one.changed for one in found)}, in {sum(one.changed > 0 for one in found)} nets")
+    print(f"  crashed: {[number for number, one in results.items() if one is None]}")
+    print(
+        f"  rows changed: {sum(one.changed for one in found)}, in nets {[number for number, one in results.items() if one and one.changed]}"
+    )
     print(f"  in micro-batches of the batch's own size: {sum(one.changed_unfilled for one in found)}, in", end=" ")
     print(f"{sum(one.changed_unfilled > 0 for one in found)} nets; nets whose rows go one at a time: {sum(one.size == 1 for one in found)}")
     for title in titles:

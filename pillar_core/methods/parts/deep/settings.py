@@ -33,7 +33,8 @@ PUBLIC_START = "the weights that the network starts from were made without the p
 """What a guarantee of a pre-trained network assumes."""
 ROWS_APART = (
     "each row's gradient depends on that row alone, to the last bit, whatever rows go through the network with it "
-    "(held in tests of small_cnn, wrn_16_4 and random small networks on a CPU; before each training, tried on random images)"
+    "(held in tests of small_cnn, wrn_16_4 and some random small networks on a CPU; nothing was shown for GPUs or other networks; "
+    "before each training, random images are tried)"
 )
 """What a guarantee of any network assumes."""
 S = TypeVar("S")

@@ -6,13 +6,15 @@ momentum and averaging are post-processing. Exact composition by the accountant.
 
 That a row adds one vector assumes that others do not change it. Kernels choose how they add by the shape of what they get, and beside
 one row more a gradient was turned by half its clip norm. So every micro-batch has one shape, blank images fill it up, and neither its
-size nor the number of threads hangs on private rows; one row goes at a time where a trial on random images finds other bits.
+size nor the number of threads hangs on private rows; one row goes at a time where a trial on random images finds other bits. On the CPU
+torch's own kernels are used: oneDNN broke the memory of a random network, and NNPACK would take its place for larger batches.
 """
 
 from __future__ import annotations
 
 import contextlib
 import dataclasses
+import threading
 from collections.abc import Iterator
 from typing import Any
 
@@ -30,8 +32,10 @@ from pillar_core.rng import Streams, stream
 from pillar_core.threads import threads_for
 
 ONE_AT_A_TIME = "Rows go through the network one at a time, which is slow: together they would change each other's last bits here."
-TURNS = 4
+TURNS = 8
 """How often the images of the trial change places; a kernel that rounds otherwise at the end of a batch does so for some images only."""
+_TRAINING = threading.RLock()
+"""Held while a network is trained: torch's choice of kernels is one for the whole process, so no training may end beside another."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -79,7 +83,7 @@ def public_phase(
     optimiser = torch.optim.Adam(trained(module), lr=learning_rate)
     labels = torch.from_numpy(rows.y).to(where)
     learning(module)
-    with _repeatable(module, len(rows.y)):
+    with repeatable(module, len(rows.y)):
         for _ in range(epochs):
             drawn = torch.from_numpy(moves(generator, len(rows.y), 1)).to(where)
             order = generator.permutation(len(rows.y))
@@ -110,7 +114,7 @@ def private_phase(module: torch.nn.Module, rows: PixelRows, phase: PrivatePhase,
     velocity, average = torch.zeros_like(state), state.clone()
     probability = plan.sampling_probability
     expected = probability * plan.n_private
-    with _repeatable(module, int(expected)), gradients.per_row(module) as wrapped:
+    with repeatable(module, int(expected)), gradients.per_row(module) as wrapped:
         micro = MicroBatches(wrapped, parameters, rows.taken, phase)
         most = gradients.micro_rows(len(state), max(phase.copies, 1), where, expected=expected, chance=probability)
         torch.nn.utils.vector_to_parameters(torch.cat([_drawn(parameter) for parameter in parameters]), parameters)
@@ -184,6 +188,7 @@ class MicroBatches:
         """Whether random images have the same gradients and clip factors, bit for bit, in other places and beside another image."""
         generator = stream(0, "places of a micro-batch")
         pixels, drawn = generator.random((size, width), dtype=np.float32), moves(generator, size, self.phase.copies)
+        pixels[::4] = pixels[::4, :1]  # of one grey: normalisation enlarges rounding
         labels, first = np.zeros(size, dtype=np.int64), None
         for order in (np.arange(size), *(generator.permutation(size) for _ in range(TURNS))):
             rows, factors = self.gradients(pixels[order], labels, drawn[order], size)
@@ -204,12 +209,15 @@ def _drawn(parameter: torch.nn.Parameter) -> torch.Tensor:
 
 
 @contextlib.contextmanager
-def _repeatable(module: torch.nn.Module, rows: int) -> Iterator[None]:
+def repeatable(module: torch.nn.Module, rows: int) -> Iterator[None]:
     """The same sums in every run on one device, and threads by the work of a step (a parameter is used about a hundred times)."""
-    before = torch.backends.cudnn.deterministic, torch.backends.cudnn.benchmark
-    torch.backends.cudnn.deterministic, torch.backends.cudnn.benchmark = True, False
-    try:
-        with threads_for(100.0 * rows * sum(parameter.numel() for parameter in module.parameters())):
-            yield
-    finally:
-        torch.backends.cudnn.deterministic, torch.backends.cudnn.benchmark = before
+    onednn: Any = torch.backends.mkldnn
+    cudnn = torch.backends.cudnn
+    with _TRAINING, torch.backends.nnpack.flags(enabled=False):
+        before = onednn.enabled, cudnn.deterministic, cudnn.benchmark
+        onednn.enabled, cudnn.deterministic, cudnn.benchmark = False, True, False
+        try:
+            with threads_for(100.0 * rows * sum(parameter.numel() for parameter in module.parameters())):
+                yield
+        finally:
+            onednn.enabled, cudnn.deterministic, cudnn.benchmark = before
