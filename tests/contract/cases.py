@@ -92,6 +92,14 @@ def case_for(method: Method, *, sampled: bool = False, unit: float = 1.0, is_rel
     return Case(method, settings, view, is_release)
 
 
+def few_rows_case() -> tuple[Case, np.ndarray]:
+    """A network on batches of about four noise images, and the row more that moved a sum too far when their shape was the batch's."""
+    pixels = rng.stream(1, "noise images").integers(0, 256, (80, 8, 8)).astype(np.uint8)
+    rows = split(Dataset("noise", pixels, np.arange(80) % 2, None, None, ("a", "b")), public_fraction=0.1)
+    solved = solve("from_scratch", rows, epsilon=0.1, steps=15, batch_size=4)
+    return Case(solved.method, solved.settings, solved.view), rng.stream(1, "row more").random(64, dtype=np.float32)
+
+
 def variants(method: Method) -> dict[str, dict[str, object]]:
     """Every preset, every choice and switch turned from its default, and rows as they are: what a learner's contract must hold in."""
     own = params.params_of(method.settings)

@@ -19,7 +19,7 @@ import torch
 
 from contract import checks, test_methods, test_persons_and_tuning, test_private_answers, test_releases, test_screening_releases
 from contract.answers import ONE_RELEASE
-from contract.cases import case_for, small_split
+from contract.cases import case_for, few_rows_case, small_split
 from pillar_core import ledger, rng
 from pillar_core.engine import gradient
 from pillar_core.errors import PillarError
@@ -33,6 +33,7 @@ from pillar_core.methods.closed_form import pillar_kalman, pillar_one_shot
 from pillar_core.methods.parts import voting
 from pillar_core.methods.parts.deep import gradients as deep_gradients
 from pillar_core.methods.parts.deep import settings as deep_settings
+from pillar_core.methods.parts.deep import train
 from pillar_core.methods.voting import prototypes
 from pillar_core.rng import Streams
 from pillar_core.runs import run as runs
@@ -52,6 +53,7 @@ PRINTED = "pillar_noisy_sgd, printed"
 DEEP = "private_fine_tuning"
 SPLIT, TUNE = test_persons_and_tuning.CHECKS
 SOLVE = "solve"
+FEW_ROWS = "from_scratch, batches of a few rows"
 PAGE = ("dp_sgd", "one sum")
 """Where the audit of the pages is asked too: both are DP-SGD."""
 SCALED = tuple(name for name in test_releases.SHAPES if name not in (*test_releases.OF_UNIFORMS, "directions"))
@@ -137,6 +139,11 @@ def one_place_twice(original: Any, *, place: int = 3) -> Any:
 def first_place_twice(original: Any) -> Any:
     """As `one_place_twice`; the trial of a network's places meets it by taking rows one at a time, each in the first place."""
     return one_place_twice(original, place=0)
+
+
+def unfilled(original: Any) -> Any:
+    """No blank images: kernels then round by how many rows the batch has."""
+    return lambda batches, x, y, drawn, size: original(batches, x, y, drawn, len(y))
 
 
 def by_the_batch(original: Any) -> Any:
@@ -438,6 +445,7 @@ FAULTS = (
         one_place_twice,
         ("dp_sgd", "pillar", "dope_sgd", "adadps", "semi_private_halfspace"),
     ),
+    Fault("clip", "micro-batches of the batch's own size", train.MicroBatches, "gradients", unfilled, (FEW_ROWS,)),
     Fault("clip", "the first place of a batch twice as high", deep_gradients, "clip_factors", first_place_twice, (DEEP,)),
     Fault("clip", "the batch's median, not each row", gradient, "clip_factors", by_the_batch, ("dp_sgd", "adadps")),
     Fault(
@@ -547,6 +555,9 @@ def _checks(fault: Fault, learner: str) -> list[tuple[str, Callable[[], None]]]:
     if learner in ONE_RELEASE:
         reaches = test_private_answers.test_one_row_moves_what_is_released_by_what_is_charged_at_most_and_comes_near
         return [(reaches.__name__, lambda: reaches(learner))]
+    if learner == FEW_ROWS:
+        few, row = few_rows_case()
+        return [("is_within_sensitivity", lambda: checks.is_within_sensitivity(few, rows={"noise": row}))]
     if learner == SOLVE:
         solved = test_methods.test_nothing_that_is_solved_reads_private_rows
         return [(solved.__name__, solved)]

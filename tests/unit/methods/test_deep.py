@@ -13,7 +13,7 @@ from torch import nn
 
 import pillar_core as pc
 from contract import checks
-from contract.cases import case_for, image_split
+from contract.cases import case_for, few_rows_case, image_split
 from pillar_core import errors, rng
 from pillar_core.data.images.resizing import resized
 from pillar_core.ledger import Ledger
@@ -21,7 +21,6 @@ from pillar_core.methods import METHODS
 from pillar_core.methods.parts.deep import choice, gradients, layers, networks, pixels, train
 from pillar_core.methods.parts.deep.layers import FixedNorm, WideResNet
 from pillar_core.rng import Streams
-from pillar_core.runs.run import solve
 from pillar_core.types import Dataset
 
 DEEP = ("second_phase", "private_fine_tuning", "from_scratch")
@@ -187,12 +186,8 @@ def test_micro_batches_change_nothing_but_rounding(monkeypatch):
 
 def test_batches_of_a_few_rows_keep_to_the_sensitivity():
     """A step of one row became one of two, whose kernels round otherwise: the sum moved by 1.22 clip norms."""
-    generator = rng.stream(1, "noise images")
-    x = generator.integers(0, 256, (80, 8, 8)).astype(np.uint8)
-    split = pc.split(Dataset("noise", x, np.arange(80) % 2, None, None, ("a", "b")), public_fraction=0.1)
-    one = solve("from_scratch", split, epsilon=0.1, steps=15, batch_size=4)
-    row = rng.stream(1, "row more").random(64, dtype=np.float32)
-    checks.is_within_sensitivity(checks.Case(one.method, one.settings, one.view), rows={"noise": row})
+    case, row = few_rows_case()
+    checks.is_within_sensitivity(case, rows={"noise": row})
 
 
 @pytest.mark.parametrize("threads", [1, 2, 3])
