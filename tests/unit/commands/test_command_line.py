@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -114,14 +113,3 @@ def test_a_reader_that_closes_the_pipe_ends_the_command_quietly():
         process.stdout.close()
         said = process.stderr.read()
     assert (process.returncode, said) == (141, b"")
-
-
-def test_a_grid_that_names_files_says_so_before_anything_runs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    grid = tmp_path / "grid.yaml"
-    network = "timm:resnet18?weights=/nowhere.safetensors"
-    grid.write_text(f"{{dataset: digits, method: from_scratch, network: [small_cnn, '{network}'], epsilon: 1}}", encoding="utf-8")
-    assert main(["sweep", str(grid), "--count"]) == 0
-    assert capsys.readouterr().err.splitlines() == [
-        f"names a file, a program or an address of this machine: {network}",
-        "2 runs, 0 of them cached",
-    ]

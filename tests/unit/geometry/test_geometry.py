@@ -9,7 +9,7 @@ import pytest
 import pillar_core as pc
 from pillar_core import geometry, rng
 from pillar_core.data.generators import gaussian_mixture
-from pillar_core.errors import Cancelled, DataError, SettingError, UnsupportedError
+from pillar_core.errors import Cancelled, DataError, SettingError
 from pillar_core.ledger import Ledger, gaussian
 from pillar_core.types import Provenance
 
@@ -363,5 +363,3 @@ def test_of_wide_rows_a_drawn_basis_has_fewer_directions(kind):
     vectors = geometry.basis_of(rows, kind=kind).vectors
     assert vectors.shape == (30_000, 2**23 // 30_000)
     np.testing.assert_allclose(vectors.T @ vectors, np.eye(vectors.shape[1]), atol=1e-4)
-    with pytest.raises(UnsupportedError, match="at most 5,000"):
-        geometry.basis_of(rows, kind="dp_pca", noise_multiplier=1.0)
