@@ -16,7 +16,6 @@ from pillar_core.data import encoding, files, persons, read_images, uploads
 from pillar_core.data.parts import COLOUR_SEEN, COLUMNS_SEEN, SIZE_SEEN
 from pillar_core.runs.models import model_bytes
 from pillar_core.runs.run import FORM_PUBLIC, PERSON_APART, PERSON_STATED
-from pillar_core.types import Dataset, FeatureSet
 
 TEXTS = ("statement.txt", "README.md", "model.json")
 
@@ -101,20 +100,3 @@ def test_what_private_rows_decided_is_said_in_every_text():
     assert all(FORM_PUBLIC in text for text in _texts(plain, plain).values())
     assert plain.fingerprint == table.fingerprint
     assert uploads.keep(plain) != uploads.keep(table), "the first that is kept would speak for both"
-
-
-@pytest.mark.parametrize(
-    ("note", "caveat"),
-    [
-        ("Which columns hold words or numbers, and which to leave out, was suggested by the private rows: no ε covers that.", COLUMNS_SEEN),
-        ("Some images have colour, so all rows have: no ε covers that, because private images were looked at for it.", COLOUR_SEEN),
-        ("Images of different sizes were resized to 4 × 5 pixels.", SIZE_SEEN),
-    ],
-)
-def test_a_set_that_was_kept_with_a_note_alone_has_its_caveat(note, caveat, monkeypatch):
-    put = type(uploads.store.default()).put_arrays
-    monkeypatch.setattr(type(uploads.store.default()), "put_arrays", lambda self, key, caveats, **arrays: put(self, key, **arrays))
-    rows = np.zeros((4, 5, 5), dtype=np.uint8), np.array([0, 1, 0, 1])
-    features = FeatureSet(np.ones((4, 2), dtype=np.float32), rows[1], None, None, ("a", "b"), notes=(note,))
-    for data in (Dataset("old", *rows, classes=("a", "b"), notes=(note,)), features):
-        assert uploads.load(uploads.keep(data)).caveats == (caveat,)
