@@ -27,9 +27,12 @@ from pillar_core.data.wording import listed
 from pillar_core.errors import DataError, StoreError
 from pillar_core.types import Progress, unwatched
 
-VERSION = 2
+VERSION = 3
 SHORTER_SIDE = 256
-UNREADABLE_LIMIT = 0.01
+UNREADABLE_SHARE, UNREADABLE_FILES = 0.01, 3
+"""Of many images this share, of few this number may be broken; such files are skipped and named."""
+ORIENTATION, SIDEWAYS = 0x0112, (5, 6, 7, 8)
+"""The Exif tag that says how a camera was held, and its values that exchange height and width."""
 THREADS, AT_ONCE = min(4, os.cpu_count() or 1), 256
 _OF_ARCHIVES = (zipfile.BadZipFile, zlib.error, lzma.LZMAError)
 UNREADABLE = (OSError, ValueError, SyntaxError, EOFError, IndexError, struct.error, NotImplementedError, *_OF_ARCHIVES)
@@ -84,7 +87,7 @@ def pixel_formats(pictures: Sequence[Picture]) -> list[PixelFormat | None]:
     """What the headers say; None for a file that is no image, or damaged.
 
     Raises:
-        DataError: more than 1 % of the files are; the rest is not opened. Or one image takes more memory than there is.
+        DataError: too many of the files are; the rest is not opened. Or one image takes more memory than there is.
     """
     formats: list[PixelFormat | None] = []
     bad: list[PurePosixPath] = []
@@ -140,7 +143,7 @@ def decoded(parts: Sequence[Sequence[Picture]], pixel_format: PixelFormat, *, ke
         key: names the content in the store, for rows too many for memory; None keeps them until the process ends.
 
     Raises:
-        DataError: more than 1 % of the files do not decode.
+        DataError: too many of the files do not decode.
         StoreError: no room on the disk of the cache.
     """
     n = sum(map(len, parts))
@@ -161,23 +164,22 @@ def decoded(parts: Sequence[Sequence[Picture]], pixel_format: PixelFormat, *, ke
 
 
 def _refuse_many(bad: Sequence[PurePosixPath], seen: int, n: int) -> None:
-    """Nothing, unless more than 1 % of all `n` pictures are bad already after `seen` of them.
+    """Nothing, unless more of all `n` pictures than may be skipped are bad already after `seen` of them.
 
     Raises:
         DataError: naming them.
     """
-    if len(bad) > UNREADABLE_LIMIT * n:
+    most = max(UNREADABLE_FILES, int(UNREADABLE_SHARE * n))
+    if len(bad) > most or len(bad) == n > 0:
         rest = f" (the other {n - seen:,} were not opened)" if seen < n else ""
-        raise DataError(
-            f"{len(bad)} of {seen} images do not decode, more than {UNREADABLE_LIMIT:.0%}{rest}: {listed(bad)}. Remove or replace them."
-        )
+        raise DataError(f"{len(bad)} of {seen} images do not decode, more than {most}{rest}: {listed(bad)}. Remove or replace them.")
 
 
 def format_of(picture: Picture) -> PixelFormat | None:
     """What the header says, and of deep grey its values; None for a file that is no image, or damaged."""
     try:
         with picture.open() as image:
-            size = (image.height, image.width)
+            size = (image.width, image.height) if _is_sideways(image) else (image.height, image.width)
             if image.mode in DEEP_GREY:
                 values = np.nan_to_num(np.asarray(image, dtype=np.float64))
                 return PixelFormat(*size, False, min(float(values.min()), 0.0), max(float(values.max()), 1.0))
@@ -187,13 +189,19 @@ def format_of(picture: Picture) -> PixelFormat | None:
 
 
 def pixels(picture: Picture, pixel_format: PixelFormat) -> Array | None:
-    """(h, w[, 3]) uint8 pixels in this format, None where the file does not decode. A JPEG is read at the size that is wanted, or above."""
-    from PIL import Image
+    """(h, w[, 3]) uint8 pixels in this format, None where the file does not decode. A JPEG is read at the size that is wanted, or above.
+
+    The picture is turned as its camera was held. What is transparent shows white.
+    """
+    from PIL import Image, ImageOps
 
     try:
         with picture.open() as image:
             size = (pixel_format.width, pixel_format.height)
-            image.draft(None, size)
+            image.draft(None, size[::-1] if _is_sideways(image) else size)
+            image = ImageOps.exif_transpose(image)
+            if image.has_transparency_data:
+                image = Image.alpha_composite(Image.new("RGBA", image.size, "white"), image.convert("RGBA"))
             if image.mode in DEEP_GREY:
                 values = np.nan_to_num(np.asarray(image, dtype=np.float64)) - pixel_format.low
                 image = Image.fromarray(np.clip(np.rint(values * 255 / (pixel_format.high - pixel_format.low)), 0, 255).astype(np.uint8))
@@ -201,6 +209,10 @@ def pixels(picture: Picture, pixel_format: PixelFormat) -> Array | None:
             return np.asarray(pixels if pixels.size == size else pixels.resize(size))
     except UNREADABLE:
         return None
+
+
+def _is_sideways(image: Any) -> bool:
+    return image.getexif().get(ORIENTATION) in SIDEWAYS
 
 
 def _decoded(part: Sequence[Picture], pixel_format: PixelFormat, is_large: bool, tell: Callable[[], None]) -> tuple[Array, Array]:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path, PurePosixPath
 from typing import IO, Any
 
-from pillar_core.data.images.decoding import UNREADABLE_LIMIT, Picture
+from pillar_core.data.images.decoding import UNREADABLE_SHARE, Picture
 from pillar_core.data.parts import IMAGE_ENDINGS, opened, place_of
 from pillar_core.data.wording import listed
 from pillar_core.errors import DataError
@@ -17,8 +17,6 @@ from pillar_core.fingerprint import fingerprint
 
 FORMATS = ("PNG", "JPEG", "BMP", "GIF", "TIFF", "WEBP", "PPM")
 """What Pillow may take a file for, whatever its ending: for PostScript, say, it would start another program."""
-SPLITS = {"train": False, "training": False, "test": True, "testing": True}
-LEFT_OUT = frozenset({"val", "valid", "validation"})
 
 
 @dataclasses.dataclass(frozen=True)
@@ -101,37 +99,6 @@ def content_key(members: Sequence[Member], *more: str) -> str | None:
     return fingerprint("image files", [(str(member.path), member.stamp, member.label, member.in_test) for member in members], *more)
 
 
-def arranged(members: Sequence[Member]) -> Layout:
-    """The image files with class and split from their folders; a single folder around everything is looked through.
-
-    Raises:
-        DataError: no images, or images that lie in no class folder.
-    """
-    visible = [member for member in members if not any(part.startswith((".", "__MACOSX")) for part in member.path.parts)]
-    images = [member for member in visible if member.is_image]
-    notes = [f"{len(visible) - len(images)} files are no images and were left out."] if len(images) < len(visible) else []
-    if not images:
-        raise DataError(f"there are no image files ({', '.join(sorted(IMAGE_ENDINGS))}): put each class into a folder of its own.")
-    paths = {member: member.path.parts for member in images}
-    while len({parts[0] for parts in paths.values()}) == 1 and all(len(parts) > 2 for parts in paths.values()):
-        if next(iter(paths.values()))[0].lower() in SPLITS:
-            break
-        paths = {member: parts[1:] for member, parts in paths.items()}
-    tops = {parts[0].lower() for parts in paths.values()}
-    if tops & set(SPLITS) and tops <= {*SPLITS, *LEFT_OUT}:
-        left_out = [member for member, parts in paths.items() if parts[0].lower() in LEFT_OUT]
-        if left_out:
-            notes.append(f"{len(left_out)} validation images were left out: the split carves its own.")
-        in_test = {member: SPLITS[parts[0].lower()] for member, parts in paths.items() if parts[0].lower() in SPLITS}
-        paths = {member: paths[member][1:] for member in in_test}
-    else:
-        in_test = dict.fromkeys(paths, False)
-    stray = [member.path for member, parts in paths.items() if len(parts) < 2]
-    if stray:
-        raise DataError(f"{len(stray)} images lie in no class folder ({listed(stray, shown=3)}): put each class into a folder of its own.")
-    return Layout(tuple(dataclasses.replace(m, label=paths[m][0], in_test=in_test[m]) for m in paths), tuple(notes))
-
-
 def on_disk(path: Path, root: Path, *, label: str = "", in_test: bool = False) -> Member:
     """The file at `path`, named from `root` on.
 
@@ -141,6 +108,12 @@ def on_disk(path: Path, root: Path, *, label: str = "", in_test: bool = False) -
     status = path.stat()
     name = PurePosixPath(path.relative_to(root).as_posix())
     return Member(name, lambda: path.open("rb"), f"{status.st_size}:{status.st_mtime_ns}", label, in_test)
+
+
+def labels_beside(root: Path) -> list[Member]:
+    """The table labels.csv in the same folder as `root`, where there is one."""
+    path = root.parent / "labels.csv"
+    return [on_disk(path, root.parent)] if path.is_file() else []
 
 
 def _files(root: Path) -> list[Member]:
@@ -156,15 +129,15 @@ def _files(root: Path) -> list[Member]:
 
 
 def _zip_members(archive: zipfile.ZipFile, *, stamped: bool) -> list[Member]:
-    entries = sorted((entry for entry in archive.infolist() if not entry.is_dir()), key=lambda entry: entry.filename)
-    unsafe = [repr(entry.filename) for entry in entries if _leads_out(entry.filename)]
+    entries = sorted((entry for entry in archive.infolist() if not entry.is_dir()), key=_path_of)
+    unsafe = [repr(entry.filename) for entry in entries if _leads_out(_path_of(entry))]
     if unsafe:
         raise DataError(f"the zip holds paths that lead out of it ({listed(unsafe, shown=3)}): refused. Make it again inside the folder.")
     if any(entry.flag_bits & 1 for entry in entries):
         raise DataError("the zip is encrypted: make it again without a password.")
     return [
         Member(
-            PurePosixPath(entry.filename),
+            PurePosixPath(_path_of(entry)),
             lambda entry=entry: io.BytesIO(archive.read(entry)),  # type: ignore[misc]  # mypy cannot type a default that is captured
             f"{entry.file_size}:{entry.CRC}" if stamped else "",
         )
@@ -172,9 +145,18 @@ def _zip_members(archive: zipfile.ZipFile, *, stamped: bool) -> list[Member]:
     ]
 
 
+def _path_of(entry: zipfile.ZipInfo) -> str:
+    """The path in a zip: older tools wrote UTF-8 without saying so, or backslashes."""
+    name = entry.filename
+    if not entry.flag_bits & 0x800:
+        with contextlib.suppress(UnicodeError):
+            name = name.encode("cp437").decode("utf-8")
+    return name.replace("\\", "/")
+
+
 def _leads_out(name: str) -> bool:
     """Whether a path in a zip is absolute, climbs or names a drive."""
-    parts = name.replace("\\", "/").split("/")
+    parts = name.split("/")
     return parts[0] in ("", "~") or ".." in parts or (len(parts[0]) == 2 and parts[0][1] == ":")
 
 
@@ -185,7 +167,7 @@ def complete(members: Sequence[Member], absent: Sequence[object], *, classes: tu
         DataError: so many are missing; it names some.
     """
     wanted = len(members) + len(absent)
-    if not members or len(absent) > UNREADABLE_LIMIT * wanted:
+    if not members or len(absent) > UNREADABLE_SHARE * wanted:
         raise DataError(
             f"{len(absent)} of {wanted} images that the source's lists name are missing ({listed(absent, shown=3)}): "
             "unpack every part of the data set into one folder."

@@ -13,7 +13,7 @@ import numpy as np
 
 from pillar_core.arrays import Array
 from pillar_core.data import scratch
-from pillar_core.data.images import cifar, folders
+from pillar_core.data.images import arranging, cifar, folders
 from pillar_core.data.images.cifar import Version
 from pillar_core.data.images.folders import Layout, Member
 from pillar_core.data.parts import Parts
@@ -83,7 +83,7 @@ def read(layout: TorchvisionLayout, root: Path, *, official: bool = False) -> Pa
     with readable(place):
         if not layout.train:
             with folders.listing(place, filename="") as members:
-                return folders.arranged([member for member in members if member.path.parts[0] not in NO_CLASS])
+                return arranging.arranged([member for member in members if member.path.parts[0] not in NO_CLASS])
         dataset_class = class_of(layout)
         train, test = ([dataset_class(str(root), **split) for split in splits] for splits in (layout.train, layout.test))
         if layout.files:

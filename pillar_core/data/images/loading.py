@@ -8,7 +8,7 @@ import numpy as np
 
 from pillar_core.arrays import Array
 from pillar_core.data import arrays, scratch
-from pillar_core.data.images import decoding, folders, layouts
+from pillar_core.data.images import arranging, decoding, folders, layouts
 from pillar_core.data.images.folders import Layout
 from pillar_core.data.npz import read_npz
 from pillar_core.data.partition import stratified
@@ -26,10 +26,11 @@ def load_images(path: str | Path) -> Dataset:
 
     A npz holds x_train, y_train and perhaps x_test, y_test, classes (or medmnist's train_images, train_labels …). A folder or
     zip holds one subfolder per class, under train/ and test/ where there are both; else a stratified fifth becomes the test
-    rows, and the notes say so. A directory that torchvision would read (MNIST/raw, cifar-10-batches-py, gtsrb …) is read so.
+    rows, and the notes say so. Images in no class folders have their classes in a csv inside, or in labels.csv beside the folder.
+    A directory that torchvision would read (MNIST/raw, cifar-10-batches-py, gtsrb …) is read so.
 
     Raises:
-        DataError: unreadable archive, more than 1 % of the files do not decode, images that are not uint8, one class.
+        DataError: unreadable archive, too many files that do not decode, images that are not uint8, one class.
     """
     return read_images(path)
 
@@ -43,7 +44,8 @@ def read_images(source: str | Path | bytes, *, filename: str = "", progress: Pro
     if known is not None:
         return built(layouts.read(*known), name=Path(name).stem, progress=progress)
     with folders.listing(source, filename=name) as members:
-        return assembled(folders.arranged(members), name=Path(name).stem, progress=progress)
+        members += [] if isinstance(source, bytes) else folders.labels_beside(place_of(source))
+        return assembled(arranging.arranged(members), name=Path(name).stem, progress=progress)
 
 
 def built(content: Parts | Layout, *, name: str, seed: int = 0, progress: Progress = unwatched) -> Dataset:
@@ -59,7 +61,7 @@ def assembled(layout: Layout, *, name: str, seed: int = 0, progress: Progress = 
     Call it while the files are open: see `folders.listing`.
 
     Raises:
-        DataError: more than 1 % of the files do not decode, no train images, one class.
+        DataError: too many files do not decode, no train images, one class.
         StoreError: no room for the decoded rows on the disk of the cache.
     """
     if not layout.members:

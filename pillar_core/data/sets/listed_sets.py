@@ -9,7 +9,7 @@ from typing import Any
 
 from pillar_core.data import places
 from pillar_core.data.cards import DATASETS, DatasetCard, card_of
-from pillar_core.data.images import folders, tree
+from pillar_core.data.images import arranging, tree
 from pillar_core.data.images.folders import Layout
 from pillar_core.data.images.loading import assembled
 from pillar_core.data.images.tree import Entry, Tree
@@ -51,7 +51,7 @@ def by_lists(
 ) -> Layout:
     """The images of Images/ that the lists `names` hold (train, test); their class is `label(folder)`. Without lists: the folders."""
     if files.find(names[0]) is None:
-        found = folders.arranged(files.members)
+        found = arranging.arranged(files.members)
         return Layout(found.members, (NO_LISTS, *found.notes))
     sides = [(path, in_test) for in_test, name in enumerate(names) for path in paths(files, name)]
     return files.layout([Entry(path, label(path.split("/")[0]), bool(in_test)) for path, in_test in sides], below="Images")

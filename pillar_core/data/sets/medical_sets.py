@@ -11,7 +11,7 @@ from pathlib import PurePosixPath
 
 import numpy as np
 
-from pillar_core.data.images import folders
+from pillar_core.data.images import arranging
 from pillar_core.data.images.folders import Layout
 from pillar_core.data.images.tree import Entry, Tree
 from pillar_core.data.partition import stratified
@@ -21,7 +21,7 @@ from pillar_core.data.sets.listed_sets import FILES, register
 from pillar_core.errors import DataError
 from pillar_core.registry import facts
 
-KNOWN = frozenset({*folders.SPLITS, *folders.LEFT_OUT})
+KNOWN = frozenset(arranging.SPLITS)
 PATIENTS = "Many patients have several images. ε protects one image; in {0}:3, say, it protects a patient, of whom up to 3 are used."
 
 
@@ -29,9 +29,9 @@ def _class_folders(files: Tree, _: RootSettings, seed: int) -> Layout:
     """Class folders; beside train and test, whatever else lies there is left out (copies of the whole set, other editions)."""
     depths = [parts.index("train") for parts in (member.path.parts for member in files.members) if "train" in parts]
     if not depths:
-        return folders.arranged(files.members)
+        return arranging.arranged(files.members)
     depth = min(depths)
-    return folders.arranged([member for member in files.members if set(member.path.parts[depth : depth + 1]) & KNOWN])
+    return arranging.arranged([member for member in files.members if set(member.path.parts[depth : depth + 1]) & KNOWN])
 
 
 for _name in ("pneumonia", "dermnet", "flower_16", "kagskin", "kneeos"):

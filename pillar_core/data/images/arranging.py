@@ -1,0 +1,141 @@
+"""Which class and split an image file has: from its folders, or from a table that names it."""
+
+import dataclasses
+import io
+import re
+from collections.abc import Sequence
+
+from pillar_core.data.images.decoding import UNREADABLE_SHARE
+from pillar_core.data.images.folders import Layout, Member
+from pillar_core.data.parts import IMAGE_ENDINGS
+from pillar_core.data.tables import LABEL_NAMES, frame_of, taken
+from pillar_core.data.wording import listed
+from pillar_core.errors import DataError
+
+TRAIN, TEST, VALIDATION = "train", "test", "validation"
+SPLITS = {
+    "train": TRAIN,
+    "training": TRAIN,
+    "test": TEST,
+    "testing": TEST,
+    "val": VALIDATION,
+    "valid": VALIDATION,
+    "validation": VALIDATION,
+}
+EXTRAS = frozenset({"sample", "samples", "pred", "prediction", "example", "examples", "preview", "unlabeled", "unlabelled", "seg_pred"})
+"""Folders beside splits that hold no further rows."""
+STRAY_FILES = 3
+HEIC_ENDINGS = (".heic", ".heif")
+HEIC = "HEIC is not read: save such photographs as JPEG first (`mogrify -format jpg *.heic`)."
+
+
+def arranged(members: Sequence[Member]) -> Layout:
+    """The image files with class and split from their folders, or from a table that names each file and its class.
+
+    A single folder around everything is looked through.
+
+    Raises:
+        DataError: no images, images that lie in no class folder and in no table, or folders of which some look like splits.
+    """
+    visible = [member for member in members if not any(part.startswith((".", "__MACOSX")) for part in member.path.parts)]
+    images = [member for member in visible if member.is_image]
+    tables = [member for member in visible if member.path.suffix.lower() == ".csv"]
+    notes = _notes_on_others([member for member in visible if not member.is_image])
+    if not images:
+        hint = f" {HEIC}" if any(member.path.suffix.lower() in HEIC_ENDINGS for member in visible) else ""
+        raise DataError(f"there are no image files ({', '.join(sorted(IMAGE_ENDINGS))}): put each class into a folder of its own.{hint}")
+    paths = _without_wrappers({member: member.path.parts for member in images})
+    stray_at_top = [member for member, parts in paths.items() if len(parts) == 1]
+    if len(stray_at_top) <= max(min(STRAY_FILES, len(images) / 10), UNREADABLE_SHARE * len(images)) and not tables:
+        paths = _without_wrappers({member: parts for member, parts in paths.items() if len(parts) > 1})
+        notes += [f"Images beside the folders were left out: {listed([one.path for one in stray_at_top])}."] if stray_at_top else []
+    paths, in_test = _without_splits(paths, notes)
+    flat = [member for member, parts in paths.items() if len(parts) < 2]
+    if tables and (flat or len({parts[0] for parts in paths.values()}) == 1):
+        return _named_by_table(tables, list(paths), in_test, notes)
+    unlabelled_test = [member for member in flat if in_test[member]]
+    if unlabelled_test and len(unlabelled_test) == len(flat):
+        notes.append(f"{len(flat)} test images lie in no class folder and were left out.")
+        paths = {member: parts for member, parts in paths.items() if len(parts) > 1}
+    elif flat:
+        raise DataError(
+            f"{len(flat)} images lie in no class folder ({listed([member.path for member in flat], shown=3)}): put each class into a "
+            "folder of its own, or add labels.csv with the columns file and label."
+        )
+    return Layout(tuple(dataclasses.replace(m, label=parts[0], in_test=in_test[m]) for m, parts in paths.items()), tuple(notes))
+
+
+def _notes_on_others(others: Sequence[Member]) -> list[str]:
+    heic = sum(member.path.suffix.lower() in HEIC_ENDINGS for member in others)
+    notes = [f"{len(others)} files are no images and were left out."] if others else []
+    return [*notes, f"{heic} of them are HEIC photographs. {HEIC}"] if heic else notes
+
+
+def _without_wrappers(paths: dict[Member, tuple[str, ...]]) -> dict[Member, tuple[str, ...]]:
+    """The paths without the folders that hold everything, down to one that is named like a split."""
+    while len({parts[0] for parts in paths.values()}) == 1 and all(len(parts) > 2 for parts in paths.values()):
+        if _split_of(next(iter(paths.values()))[0]):
+            break
+        paths = {member: parts[1:] for member, parts in paths.items()}
+    return paths
+
+
+def _split_of(folder: str) -> str:
+    """The split that a folder's name says: train, test or validation, "" for none."""
+    words = re.split(r"[\W_]+", folder.lower())
+    splits = {SPLITS[word] for word in words if word in SPLITS}
+    return splits.pop() if len(splits) == 1 else ""
+
+
+def _without_splits(paths: dict[Member, tuple[str, ...]], notes: list[str]) -> tuple[dict[Member, tuple[str, ...]], dict[Member, bool]]:
+    """(paths below the folders of splits, whether an image is for testing); the paths as they are where no folders are splits.
+
+    Raises:
+        DataError: some folders look like splits, and others do not.
+    """
+    tops = {parts[0]: _split_of(parts[0]) for parts in paths.values() if len(parts) > 1}
+    splits, others = set(tops.values()) - {""}, [top for top, split in tops.items() if not split]
+    if not splits or (others and (len(splits) == 1 or TRAIN not in splits)):  # one class may be called train
+        return paths, dict.fromkeys(paths, False)
+    if unknown := [top for top in others if top.lower() not in EXTRAS]:
+        named = [top for top, split in tops.items() if split]
+        raise DataError(
+            f"the folders {listed(named)} look like splits, and {listed(unknown)} does not: name the folders train and test with one "
+            "folder a class in each, or take the others away."
+        )
+    for top, split in tops.items():
+        if split not in (TRAIN, TEST):
+            count = sum(parts[0] == top for parts in paths.values())
+            why = ": test rows are others" if split else ""
+            notes.append(f"{count} images of the folder {top!r} were left out{why}.")
+    kept = {member: parts for member, parts in paths.items() if tops.get(parts[0]) in (TRAIN, TEST)}
+    in_test = {member: tops[parts[0]] == TEST for member, parts in kept.items()}
+    below = {member: parts[2:] if len(parts) > 2 and _split_of(parts[1]) == tops[parts[0]] else parts[1:] for member, parts in kept.items()}
+    return below, in_test
+
+
+def _named_by_table(tables: Sequence[Member], images: Sequence[Member], in_test: dict[Member, bool], notes: list[str]) -> Layout:
+    """The images whose classes a table says, one row a file.
+
+    Raises:
+        DataError: no table names most of the images, or which column holds the class is not certain.
+    """
+    by_name = {name: image for image in images for name in (str(image.path), image.path.name, image.path.stem)}
+    for table in tables:
+        frame = frame_of(io.BytesIO(table.read()), ".csv").astype(str)
+        shares = {column: frame[column].str.strip().isin(by_name).mean() for column in frame.columns}
+        column = max(shares, key=lambda name: shares[name])
+        rows = frame[frame[column].str.strip().isin(by_name)]
+        if len(rows) < len(images) / 2 and shares[column] < 0.5:
+            continue
+        others = [name for name in frame.columns if name != column]
+        label = taken(frame, LABEL_NAMES) or (others[0] if len(others) == 1 else None)
+        if label is None or label == column:
+            raise DataError(f"{table.path} names images in column {column!r}: call the column of their classes label, of {listed(others)}.")
+        classes = {by_name[name.strip()]: said.strip() for name, said in zip(rows[column], rows[label], strict=True)}
+        notes.append(f"Classes come from column {label!r} of {table.path}.")
+        if absent := len(images) - len(classes):
+            notes.append(f"{absent} images that {table.path} does not name were left out.")
+        return Layout(tuple(dataclasses.replace(m, label=said, in_test=in_test[m]) for m, said in classes.items()), tuple(notes))
+    names = listed([table.path for table in tables])
+    raise DataError(f"the images lie in no class folders, and {names} does not name them: one row a file, with the columns file and label.")

@@ -1,0 +1,180 @@
+"""Images as people keep them: turned, transparent, deep, in folders and lists of many kinds, and what they must become."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import pillar_core as pc
+from pillar_core.data import read_images
+from pillar_core.errors import DataError
+from pillar_core.types import Dataset
+
+CLASSES = ("cat", "dog")
+
+
+def encoded(image: Image.Image, kind: str = "PNG", **how: Any) -> bytes:
+    """The bytes of an image file."""
+    buffer = io.BytesIO()
+    image.save(buffer, kind, **how)
+    return buffer.getvalue()
+
+
+def grey(value: int = 100, size: tuple[int, int] = (8, 8)) -> bytes:
+    """A plain grey picture."""
+    return encoded(Image.new("L", size, value))
+
+
+def zipped(files: dict[str, bytes]) -> bytes:
+    """A zip of these files."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        for name, content in files.items():
+            archive.writestr(name, content)
+    return buffer.getvalue()
+
+
+def in_classes(content: Callable[[], bytes], count: int = 5, ending: str = "png") -> dict[str, bytes]:
+    """Class folders with `count` copies each."""
+    return {f"{label}/{number}.{ending}": content() for label in CLASSES for number in range(count)}
+
+
+def read(files: dict[str, bytes]) -> Dataset:
+    """What a zip of the files becomes."""
+    return read_images(zipped(files), filename="rows.zip")
+
+
+@pytest.mark.parametrize("orientation", [1, 3, 6, 8])
+def test_photographs_stand_as_their_camera_was_held(orientation: int) -> None:
+    upright = np.zeros((64, 96, 3), dtype=np.uint8)
+    upright[:16] = 255  # the sky
+    turns = {1: 0, 3: 2, 6: 1, 8: 3}[orientation]
+    exif = Image.Exif()
+    exif[0x0112] = orientation
+    stored = Image.fromarray(np.rot90(upright, turns).copy())
+    data = read(in_classes(lambda: encoded(stored, "JPEG", quality=95, exif=exif), ending="jpg"))
+    assert data.x_train.shape[1:] == upright.shape
+    assert data.x_train[0, :8].mean() > 240 > 15 > data.x_train[0, 24:].mean()
+
+
+@pytest.mark.parametrize("mode", ["RGBA", "LA", "P"])
+def test_black_lines_on_transparency_stay_lines_on_white(mode: str) -> None:
+    drawing = Image.new("RGBA", (8, 8), (0, 0, 0, 0))
+    drawing.paste((0, 0, 0, 255), (2, 0, 4, 8))
+    how = {}
+    if mode == "P":
+        drawing = Image.fromarray(np.array(drawing)[..., 3] // 255, "P")
+        drawing.putpalette([0, 0, 0, 0, 0, 0])
+        how = {"transparency": 0}
+    image = drawing if mode == "P" else drawing.convert(mode)
+    rows = read(in_classes(lambda: encoded(image, **how))).x_train
+    assert rows[0, 0, 0].min() == 255
+    assert rows[0, :, 2:4].max() == 0
+
+
+@pytest.mark.parametrize("kind", ["PNG", "TIFF"])
+def test_twelve_bits_in_sixteen_keep_their_greys(kind: str) -> None:
+    ramp = np.linspace(0, 4095, 64 * 64).reshape(64, 64).astype(np.uint16)
+    data = read(in_classes(lambda: encoded(Image.fromarray(ramp), kind), ending=kind.lower()))
+    assert len(np.unique(data.x_train[0])) == 256
+    assert any("4095" in note for note in data.notes)
+
+
+@pytest.mark.parametrize(
+    ("train", "test", "others"),
+    [
+        ("Training", "Test images", ("Validation",)),
+        ("train", "test", ("samples",)),
+        ("seg_train/seg_train", "seg_test/seg_test", ("seg_pred",)),
+        ("archive/asl_alphabet_train/asl_alphabet_train", "archive/asl_alphabet_test/asl_alphabet_test", ()),
+        ("data/train", "data/test", ("data/valid",)),
+    ],
+)
+def test_splits_of_usual_unzips_are_no_classes(train: str, test: str, others: tuple[str, ...]) -> None:
+    files = {f"{train}/{name}": content for name, content in in_classes(grey, 6).items()}
+    files |= {f"{test}/{name}": content for name, content in in_classes(grey, 2).items()}
+    files |= {f"{other}/{name}": content for other in others for name, content in in_classes(grey, 3).items()}
+    data = read(files)
+    assert data.classes == CLASSES
+    assert data.x_test is not None
+    assert (len(data.x_train), len(data.x_test)) == (12, 4)
+    assert all(any(other.split("/")[-1] in note for note in data.notes) for other in others)
+
+
+def test_folders_that_may_be_splits_are_asked_about() -> None:
+    files = {f"{top}/{name}": content for top in ("train", "test", "holdout") for name, content in in_classes(grey).items()}
+    with pytest.raises(DataError, match="holdout"):
+        read(files)
+
+
+def test_a_class_may_be_called_train() -> None:
+    assert read({f"{label}/{number}.png": grey() for label in ("bus", "train") for number in range(5)}).classes == ("bus", "train")
+
+
+def test_unlabelled_test_images_and_stray_ones_are_left_out_and_named() -> None:
+    files = {f"train/{name}": content for name, content in in_classes(grey, 6).items()}
+    data = read(files | {"test/0.png": grey(), "test/1.png": grey(), "preview.png": grey()})
+    assert len(data.x_train) + len(data.x_test if data.x_test is not None else ()) == 12
+    assert any("preview.png" in note for note in data.notes)
+    assert any("2 test images" in note for note in data.notes)
+
+
+@pytest.mark.parametrize("name", ["0.png", "0"])
+def test_a_table_names_the_classes_of_a_flat_folder(name: str, tmp_path: Path) -> None:
+    ending = name.removeprefix("0")
+    lines = [f"{number}{ending},{CLASSES[number % 2]}" for number in range(10)]
+    table = "\n".join(["file,label", *lines]).encode()
+    flat = {f"pictures/{number}.png": grey(10 * number) for number in range(10)}
+    inside = read(flat | {"labels.csv": table})
+    for path, content in flat.items():
+        (tmp_path / path).parent.mkdir(exist_ok=True)
+        (tmp_path / path).write_bytes(content)
+    (tmp_path / "labels.csv").write_bytes(table)
+    for data in (inside, pc.load_images(tmp_path / "pictures")):
+        assert data.classes == CLASSES
+        assert data.y_train is not None
+        assert ((data.x_train[:, 0, 0] // 10) % 2 == data.y_train).all()
+
+
+def test_a_table_that_names_no_image_says_what_it_needs() -> None:
+    with pytest.raises(DataError, match=r"labels\.csv does not name them"):
+        read({f"{number}.png": grey() for number in range(10)} | {"labels.csv": b"file,label\nx,cat\ny,dog\n"})
+
+
+def test_up_to_three_broken_files_are_skipped_and_named() -> None:
+    files = in_classes(grey, 10)
+    for number in range(3):
+        files[f"cat/{number}.png"] = b"broken"
+    data = read(files)
+    assert any("cat/0.png" in note for note in data.notes)
+    files["cat/3.png"] = b"broken"
+    with pytest.raises(DataError, match="4 of 20"):
+        read(files)
+    with pytest.raises(DataError, match="do not decode"):
+        read(dict.fromkeys(in_classes(grey, 1), b"broken"))
+
+
+@pytest.mark.parametrize("name", ["H\u00fcndin", "👩\u200d⚕️ nurse", "a\u00a0b"])
+def test_names_of_all_kinds_are_classes(name: str) -> None:
+    files = {f"{label}/{number}.png": grey() for label in (name, "other") for number in range(5)}
+    assert set(read(files | {"Icon\r": b"", f"{name}/Icon\r": b""}).classes) == {name, "other"}
+
+
+def test_zips_of_older_tools_are_read() -> None:
+    """Backslashes between folders, and UTF-8 names without the flag that says so."""
+    content = zipped({f"{label}\\{number}.png": grey() for label in ("Hu", "other") for number in range(5)})
+    content = content.replace(b"Hu\\", "ü\\".encode())
+    assert set(read_images(content, filename="old.zip").classes) == {"ü", "other"}
+
+
+def test_heic_is_named_with_the_way_on() -> None:
+    with pytest.raises(DataError, match="mogrify"):
+        read({f"{label}/{number}.heic": b"" for label in CLASSES for number in range(5)})
+    assert any("2 of them are HEIC" in note for note in read(in_classes(grey) | {"cat/a.HEIC": b"", "dog/b.heic": b""}).notes)
