@@ -15,6 +15,7 @@ EXTRAS: Mapping[str, tuple[str, str]] = {
     "medmnist": ("medmnist", "medical"),
     "datasets": ("datasets", "hub"),
     "h5py": ("h5py", "hdf5"),
+    "openpyxl": ("openpyxl", "excel"),
 }
 """Module → package and extra."""
 

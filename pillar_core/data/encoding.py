@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from pillar_core.arrays import Array
+from pillar_core.data import cells
 from pillar_core.data.partition import stratified
 from pillar_core.data.parts import Parts
 from pillar_core.data.persons import persons_of
@@ -26,7 +27,11 @@ ADVICE = {
 }
 SENTENCE, LINE = 3, 30
 """Words or letters of a value on average: beyond, a column most of whose values occur once is free text."""
-_DATE = r"^\s*(?:\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.]\d{2,4})"
+_MONTH = r"(?:jan|feb|m[aä]r|apr|ma[iy]|jun|jul|aug|sep|o[ck]t|nov|de[cz])[a-zä]*\.?"
+_DATE = (
+    r"(?i)^\s*(?:\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.]\d{2,4}|"
+    rf"\d{{1,2}}\.?[ -]?{_MONTH}[ ,-]*\d{{2,4}}|{_MONTH} \d{{1,2}},? \d{{4}})"
+)
 _IDENTIFYING = re.compile(
     r"(^|[_\W])(id|ids|nr|no|mrn|ssn|uuid|guid|number|name|surname|email|e-mail|phone|address|index|patient)([_\W]|$)", re.I
 )
@@ -133,6 +138,7 @@ def encoded(frame: Any, columns: Sequence[Column], recipe: Recipe) -> tuple[Arra
         else:
             if is_text(frame[one.name]) and not mostly_numbers(frame[one.name]):
                 raise DataError(f"column {one.name!r} holds words here and numbers in another table: write it in one way, or leave it out.")
+            _refuse_unreadable(frame[one.name])
             values = _numbers(frame[one.name])
             values = np.where(np.isfinite(values), values, recipe.fills.get(one.name, 0.0))
             low, high = recipe.ranges.get(one.name, (0.0, 1.0))
@@ -191,6 +197,16 @@ def divided(frame: Any, label: str, share: float, *, person: str | None = None) 
     return named.iloc[kept].reset_index(drop=True), named.iloc[train[public]].drop(columns="split").reset_index(drop=True)
 
 
+def _refuse_unreadable(column: Any) -> None:
+    rows = cells.unreadable(column)
+    if len(rows):
+        quoted = [f"row {row}: {str(column.iloc[row])!r}" for row in rows]
+        raise DataError(
+            f"column {column.name!r} holds {len(rows):,} cells that are neither numbers nor gaps ({listed(quoted)}): correct them, empty "
+            "them, or leave the column out."
+        )
+
+
 def _used(columns: Sequence[Column], left_out: Sequence[str]) -> list[Column]:
     without = frozenset(left_out)
     return [one for one in columns if one.name not in without]
@@ -226,4 +242,5 @@ def _words(column: Any) -> Array:
     """(n,) objects: the words of a column, "" where there is none."""
     codes, values = distinct_of(column)
     words = ["" if missing else str(value).strip() for value, missing in zip(values, values.isna(), strict=True)]
+    words = ["" if word.lower() in cells.GAPS_OF_WORDS else word for word in words]
     return np.array(words, dtype=object)[codes]

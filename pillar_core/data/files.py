@@ -1,4 +1,4 @@
-"""Feature files (npz, csv, parquet), from a path or as uploaded bytes: with labels to learn from, or rows to predict."""
+"""Feature files (npz and tables), from a path or as uploaded bytes: with labels to learn from, or rows to predict."""
 
 import dataclasses
 from pathlib import Path
@@ -6,19 +6,19 @@ from pathlib import Path
 import numpy as np
 
 from pillar_core.arrays import Array
-from pillar_core.data import arrays, tables
+from pillar_core.data import arrays, frames, tables
 from pillar_core.data.npz import arrays_of, read_npz
 from pillar_core.data.parts import Parts, opened
 from pillar_core.data.wording import listed
 from pillar_core.errors import DataError
 from pillar_core.types import FeatureSet
 
-SUFFIXES = (".npz", ".csv", ".parquet")
+SUFFIXES = (".npz", *frames.SUFFIXES)
 ROWS = ("x", "x_test", "x_train")
 
 
 def read_features(source: str | Path | bytes, *, filename: str = "") -> FeatureSet:
-    """The feature set in a npz, csv or parquet file, checked.
+    """The feature set in a npz or a table, checked.
 
     Args:
         source: a path, or the file's bytes.
@@ -45,7 +45,7 @@ def checked_features(parts: Parts, *, name: str) -> FeatureSet:
 
 
 def read_parts(source: str | Path | bytes, *, filename: str = "") -> Parts:
-    """The arrays of a npz, csv or parquet file, unchecked.
+    """The arrays of a npz or a table, unchecked.
 
     Raises:
         DataError: no such file, another ending, or contents that cannot be read.
@@ -56,7 +56,7 @@ def read_parts(source: str | Path | bytes, *, filename: str = "") -> Parts:
 
 
 def read_rows(path: str | Path) -> Array:
-    """(n, d) float32 rows of a npz (the first of x, x_test, x_train), csv or parquet file; label and split columns are left out.
+    """(n, d) float32 rows of a npz (the first of x, x_test, x_train), or a table; label and split columns are left out.
 
     Raises:
         DataError: unreadable, not a matrix of numbers, or NaN in it.
@@ -71,13 +71,13 @@ def read_rows(path: str | Path) -> Array:
         if rows is None or problems:
             raise DataError(*problems)
         return rows
-    frame = tables.without_row_numbers(tables.frame_of(opened(path), ending), [])
+    frame = tables.without_row_numbers(frames.frame_of(opened(path), ending), [])
     beside = {tables.taken(frame, tables.LABEL_NAMES), tables.taken(frame, ("split",))}
     return tables.numbers_of(frame, [column for column in frame.columns if column not in beside])
 
 
 def _ending(name: str | Path) -> str:
-    ending = Path(name).suffix.lower()
+    ending = frames.ending_of(name)
     if ending not in SUFFIXES:
         raise DataError(f"a feature file must end in one of {', '.join(SUFFIXES)}; got {ending or 'no ending'!r}.")
     return ending

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from pillar_core import installation, store
-from pillar_core.data import files, reading, room, tables
+from pillar_core.data import files, frames, reading, room, tables
 from pillar_core.data.packing import packed, unpacked
 from pillar_core.data.parts import opened
 from pillar_core.errors import DataError, PillarError, memory_ran_out
@@ -24,7 +24,7 @@ from pillar_core.store import codec
 from pillar_core.store.files import TEMPORARY
 from pillar_core.types import Dataset, FeatureSet
 
-TABLES = (".csv", ".parquet")
+TABLES = frames.SUFFIXES
 _STARTING = threading.Lock()
 _READY: list[subprocess.Popen[bytes]] = []
 """The process that will read the next file: its imports take longer than most files."""
@@ -38,7 +38,7 @@ class Reading:
 
     def __init__(self, content: bytes | None, name: str, *, as_written: str | None = None) -> None:
         self.share, self.is_stopped = 0.0, False
-        self._title, self._ending = Path(name).name, Path(name).suffix.lower()
+        self._title, self._ending = Path(name).name, frames.ending_of(name)
         self._found: Any = None
         self._problems: tuple[str, ...] = ()
         self._done, self._process = threading.Event(), _taken()
@@ -55,13 +55,13 @@ class Reading:
 
     @property
     def table(self) -> Any:
-        """The table of a csv or parquet file.
+        """The table in the file.
 
         Raises:
             DataError: why it cannot be read; or the file is no table.
         """
         if self._ending not in TABLES:
-            raise DataError(f"{self._title} is no table: beside a private table, public rows must be csv or parquet files, too.")
+            raise DataError(f"{self._title} is no table: beside a private table, public rows must be a table, too.")
         return self._outcome()
 
     @functools.cached_property
@@ -216,9 +216,9 @@ def _write(content: bytes | str, asked: dict[str, Any], out: BinaryIO, progress:
     """Writes the table or the rows that were read, and says which."""
     import pyarrow
 
-    ending = Path(asked["name"]).suffix.lower()
+    ending = frames.ending_of(asked["name"])
     if ending in TABLES:
-        table = pyarrow.Table.from_pandas(tables.frame_of(opened(content), ending, as_written=asked["as_written"]), preserve_index=False)
+        table = pyarrow.Table.from_pandas(frames.frame_of(opened(content), ending, as_written=asked["as_written"]), preserve_index=False)
         with pyarrow.ipc.new_file(out, table.schema) as sink:
             sink.write_table(table)
         return "table"

@@ -1,48 +1,53 @@
-"""Tables (csv, parquet): one row per example, a label column, an optional column that says train or test."""
+"""Tables: one row per example, a label column, an optional column that says train or test."""
 
-import csv
 import io
+import itertools
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from pillar_core.arrays import Array
+from pillar_core.data import cells
 from pillar_core.data.arrays import not_finite
+from pillar_core.data.frames import frame_of, notes_of
 from pillar_core.data.labels import plain
 from pillar_core.data.partition import stratified
 from pillar_core.data.parts import Parts
 from pillar_core.data.wording import listed
 from pillar_core.errors import DataError
 
-LABEL_NAMES = ("label", "y")
+LABEL_NAMES = ("label", "labels", "y", "target", "class", "outcome", "diagnosis")
+"""Names that make a column of labels certain, in any case: the first wins, of the others there may be one."""
+MOST_CLASSES_OF_NUMBERS = 20
 LONGEST_QUOTED = 80
 FEWEST_DISTINCT = 20
 """A column with more values than these may name something, such as a person."""
 
 
-def read_table(content: io.BytesIO | Path, *, ending: str) -> Parts:
-    """The parts of a csv or parquet table; row numbers in messages count from 0, without the header.
+def read_table(content: io.BytesIO | Path, *, ending: str, label: str | None = None) -> Parts:
+    """The parts of a table; row numbers in messages count from 0, without the header.
 
-    The label column is the one named label or y, else the last that is not numeric. An empty label column means
-    unlabelled rows. Without a split column a stratified fifth of the labelled rows becomes the test rows; the notes say so.
+    `label` names the label column (default: the one that is certain). An empty label column means unlabelled rows.
+    Without a split column a stratified fifth of the labelled rows becomes the test rows; the notes say so.
 
     Raises:
         DataError: unreadable, no label column, text among the numbers, values that are missing, or an unknown split.
     """
-    return parts_of(frame_of(content, ending))
+    return parts_of(frame_of(content, ending), label)
 
 
-def parts_of(frame: Any) -> Parts:
+def parts_of(frame: Any, label: str | None = None) -> Parts:
     """The parts of a table that `frame_of` read.
 
     Raises:
         DataError: no label column, text among the numbers, values that are missing, or an unknown split.
     """
-    notes: list[str] = []
+    notes = notes_of(frame)
     frame = without_row_numbers(frame, notes)
     split = taken(frame, ("split",))
-    label = label_column(frame, split)
+    label = label_column(frame, label)
     inputs = [column for column in frame.columns if column not in (split, label)]
     x = numbers_of(frame, inputs)
     notes.append(f"Labels come from column {label!r}; {len(inputs)} feature columns.")
@@ -56,65 +61,6 @@ def parts_of(frame: Any) -> Parts:
     if y is None:
         return Parts(x[train], None, x_test, None, None, tuple(notes))
     return Parts(x[train], y[train], x_test, y[test] if len(test) else None, None, tuple(notes))
-
-
-def frame_of(content: io.BytesIO | Path, ending: str, *, as_written: str | None = None) -> Any:
-    """The table. as_written: a column of a csv that stays text, where 1.1 and 1.10 are two names.
-
-    Raises:
-        DataError: it cannot be read, or is none.
-    """
-    import pandas as pd
-
-    try:
-        if ending == ".csv":
-            kinds: dict[str, type[str]] = {} if as_written is None else {as_written: str}
-            frame = _short(pd.read_csv(content, low_memory=False, skipinitialspace=True, dtype=kinds))
-        else:
-            frame = _read_parquet(content)
-    except DataError:
-        raise
-    # of what a parquet file says of itself, too; pandas and pyarrow derive theirs from these
-    except (ValueError, OSError, KeyError, TypeError, AttributeError, RecursionError, NotImplementedError, csv.Error) as error:
-        if "out of memory" in str(error):  # pandas' parser says so in a ValueError
-            raise MemoryError(str(error)) from error
-        raise DataError(f"the {ending[1:]} table cannot be read ({error}): it is damaged, empty or another format.") from error
-    frame.columns = list(map(str, frame.columns))
-    repeated = frame.columns[frame.columns.duplicated()]
-    if len(repeated) or not len(frame) or len(frame.columns) < 2:
-        raise DataError(
-            f"a table must have rows, at least two columns and each column name once; got {len(frame)} rows, {len(frame.columns)} columns"
-            + (f", {listed(repeated)} repeated." if len(repeated) else ".")
-        )
-    return frame.reset_index(drop=True)
-
-
-def _short(frame: Any) -> Any:
-    """The table with whole numbers of more digits than 64 bits hold as words, which pandas reads as infinite where they are."""
-    import pandas as pd
-
-    for name in frame.columns:
-        if frame[name].dtype == object and pd.api.types.infer_dtype(frame[name]) == "integer":
-            frame[name] = frame[name].map(str, na_action="ignore")
-    return frame
-
-
-def _read_parquet(content: io.BytesIO | Path) -> Any:
-    """The table of numbers and words; decimals, which would become a Python object a row, are numbers."""
-    import pyarrow.parquet
-
-    types, schema = pyarrow.types, pyarrow.parquet.read_schema(content)
-    kinds = {field.name: field.type.value_type if types.is_dictionary(field.type) else field.type for field in schema}
-    if nested := [name for name, kind in kinds.items() if types.is_nested(kind)]:
-        raise DataError(f"the columns {listed(nested)} hold lists or records: write each of their values as a column of its own.")
-    tests = (types.is_primitive, types.is_null, types.is_decimal, types.is_string, types.is_large_string, types.is_string_view)
-    if unread := [name for name, kind in kinds.items() if not any(test(kind) for test in tests)]:
-        raise DataError(f"the columns {listed(unread)} hold neither words nor numbers: write them so.")
-    table = pyarrow.parquet.read_table(content)
-    table.validate(full=True)
-    numbers = [field.with_type(pyarrow.float64()) if types.is_decimal(field.type) else field for field in table.schema]
-    frame = table.cast(pyarrow.schema(numbers, metadata=table.schema.metadata)).to_pandas()
-    return frame.astype(dict.fromkeys(frame.select_dtypes("category"), object))
 
 
 def without_row_numbers(frame: Any, notes: list[str]) -> Any:
@@ -131,14 +77,48 @@ def taken(frame: Any, names: tuple[str, ...]) -> str | None:
     return next((by_lower[name] for name in names if name in by_lower), None)
 
 
-def label_column(frame: Any, split: str | None) -> str:
-    named = taken(frame, LABEL_NAMES)
-    if named is not None:
-        return named
-    texts = [column for column in frame.columns if column != split and is_text(frame[column]) and not mostly_numbers(frame[column])]
-    if not texts:
-        raise DataError("the table has no label column: name it label or y (leave it empty for unlabelled rows).")
-    return str(texts[-1])
+def label_column(frame: Any, label: str | None = None) -> str:
+    """The column of labels: the one that is named, else the one that is certain.
+
+    Raises:
+        DataError: no such column; or none is certain, with the columns to choose from.
+    """
+    names = [str(name) for name in frame.columns]
+    if label is not None:
+        if label not in names:
+            raise DataError(f"there is no column {label!r} for the label; the table has {listed(names)}.")
+        return label
+    called = {name: name.strip().lower() for name in names}
+    certain = [name for name in names if called[name] == LABEL_NAMES[0]] or [name for name in names if called[name] in LABEL_NAMES]
+    if len(certain) != 1:
+        why = f"{listed(certain)} may all be it" if certain else f"none is named {', '.join(LABEL_NAMES)}"
+        raise DataError(
+            f"which label column is meant is not certain: {why}. Say which (label=…, --label, or the question on the page): "
+            f"{listed(names)}. Rows without labels need an empty column named label."
+        )
+    return certain[0]
+
+
+def bins(column: Any, edges: Sequence[float]) -> Any:
+    """A number to predict as a class: the words "up to a", "a to b", … "above z" for rising `edges`; gaps stay.
+
+    Raises:
+        DataError: no numbers, or edges that do not rise.
+    """
+    import pandas as pd
+
+    if is_text(column) or not len(edges) or any(low >= high for low, high in itertools.pairwise(edges)):
+        raise DataError(f"bins need a column of numbers and rising edges; got {column.dtype} and {list(edges)}.")
+    names = [f"up to {edges[0]:g}", *(f"{low:g} to {high:g}" for low, high in itertools.pairwise(edges)), f"above {edges[-1]:g}"]
+    return pd.cut(column, [-np.inf, *edges, np.inf], labels=names).astype(object)
+
+
+def alike_labels(column: Any) -> tuple[tuple[str, ...], ...]:
+    """Labels that differ in nothing but small or large letters and outer blanks, each group sorted."""
+    groups: dict[str, set[str]] = {}
+    for value in column.dropna().unique():
+        groups.setdefault(str(value).strip().casefold(), set()).add(str(value))
+    return tuple(tuple(sorted(group)) for group in groups.values() if len(group) > 1)
 
 
 def distinct_of(column: Any) -> tuple[Array, Any]:
@@ -162,8 +142,6 @@ def mostly_numbers(column: Any) -> bool:
 
 
 def numbers_of(frame: Any, columns: list[str]) -> Array:
-    import pandas as pd
-
     if not columns:
         raise DataError("the table has no feature columns beside label and split.")
     problems = []
@@ -173,8 +151,7 @@ def numbers_of(frame: Any, columns: list[str]) -> Array:
         if not mostly_numbers(frame[column]):
             problems.append(f"column {column!r} holds words, not numbers: encode it as numbers, drop it, or name the label column label.")
             continue
-        parsed = pd.to_numeric(frame[column], errors="coerce")
-        for row in np.flatnonzero(parsed.isna() & frame[column].notna())[:20]:
+        for row in cells.unreadable(frame[column])[:20]:
             problems.append(f"table row {row}: column {column!r} holds {str(frame[column].iloc[row])[:LONGEST_QUOTED]!r}, not a number.")
     if problems:
         raise DataError(*problems)
@@ -193,6 +170,11 @@ def labels_of(column: Any) -> Array:
     if vector.missing.any():
         raise DataError(f"label column has no label in table rows {listed(np.flatnonzero(vector.missing))}: fill them, or remove the rows.")
     names, counts = np.unique(vector.values, return_counts=True)
+    if not is_text(column) and len(names) > max(MOST_CLASSES_OF_NUMBERS, len(column) / 10):
+        raise DataError(
+            f"column {column.name!r} holds {len(names):,} different numbers, and learners here predict a class: cut it into bins "
+            "(`pillar_core.data.tables.bins(column, edges)`, or a formula in your spreadsheet)."
+        )
     if len(names) > 1 and counts.min() < 2:
         rare = listed(names[counts < 2])
         why = f"the classes {rare} have one row each, which cannot be in train and test rows"
@@ -243,7 +225,8 @@ def read_arff(path: Path) -> tuple[Any, str]:
                 texts += [name] if kind.startswith("{") or kind.lower() == "string" else []
         else:
             raise DataError(f"{path} has no line @data: it is cut short, or no ARFF file.")
-        frame = _short(pd.read_csv(file, header=None, names=names, comment="%", na_values="?", quotechar="'", skipinitialspace=True))
+        frame = pd.read_csv(file, header=None, names=names, comment="%", na_values="?", quotechar="'", skipinitialspace=True)
+    frame = cells.with_long_numbers_as_words(frame)
     if len(frame) and str(frame.iloc[0, 0]).startswith("{"):
         raise DataError(f"{path} holds sparse rows: save it as csv or parquet.")
     label = taken(frame, ("class", *LABEL_NAMES)) or (texts[-1] if texts else None)

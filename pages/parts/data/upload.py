@@ -1,7 +1,5 @@
 """Bring your own rows, private and public: a dry run that says what is wrong, which rows become public, and where the data would lie."""
 
-from pathlib import Path
-
 import streamlit as st
 
 import pillar_core as pc
@@ -11,9 +9,7 @@ from pages.frame.settings import PART, Settings
 from pages.parts.data import brought, kept, wizard
 from pages.parts.data.brought import FILE, File
 from pillar_core import mode
-from pillar_core.data import reader, uploads
-
-_KINDS = ["npz", "csv", "parquet", "zip"]
+from pillar_core.data import frames, reader, uploads
 
 
 def panel(settings: Settings) -> None:
@@ -60,7 +56,7 @@ def _private_file() -> File | None:
         "npz (x_train, y_train, x_test, y_test, classes, persons), csv or parquet (one row per example, a label column), zip of images. "
         "Reading may take half of the memory that is free."
     )
-    file = left.file_uploader("Private rows: features, a table or images", type=_KINDS, key="upload", help=hint)
+    file = left.file_uploader("Private rows: features, a table or images", key="upload", help=hint)
     path = right.text_input(
         "Or a path on the machine that runs this app",
         key=local.unlinked("upload-path", FILE),
@@ -73,7 +69,7 @@ def _private_file() -> File | None:
 def _public_files() -> list[File]:
     left, right = st.columns(2)
     hint = "Candidates. Of tables the same columns as the private one; the label column may be absent."
-    files = left.file_uploader("Public rows, if you have any", type=_KINDS, accept_multiple_files=True, key="upload-candidates", help=hint)
+    files = left.file_uploader("Public rows, if you have any", accept_multiple_files=True, key="upload-candidates", help=hint)
     path = right.text_input(
         "Or their path, or the name of a data set",
         key=local.unlinked("upload-candidate-path", FILE),
@@ -92,7 +88,7 @@ def _on_this_machine(path: str) -> File | None:
 
 def _judge(private: File, public: list[File], settings: Settings) -> None:
     """The private file's report, the question which rows are public, and the button that keeps all of them."""
-    report, is_table = private.report(), Path(private.name).suffix.lower() in reader.TABLES
+    report, is_table = private.report(), frames.ending_of(private.name) in reader.TABLES
     asks = is_table and (not report.ok or bool(public) or wizard.has_questions(private))
     if is_table and not asks:
         hint = "Say which column names them, and how many rows of each are used: ε then protects a person."

@@ -147,7 +147,7 @@ def has_questions(private: File) -> bool:
 
 @memory.of_rows(max_entries=4, of_files=True)
 def _has_questions(fingerprint_: str, _frame: Any) -> bool:
-    columns = encoding.columns_of(_frame, label_column(_frame, taken(_frame, ("split",))))
+    columns = encoding.columns_of(_frame, label_column(_frame))
     return persons.person_column(_frame) is not None or any(one.kind != encoding.NUMBERS for one in columns)
 
 
@@ -160,7 +160,7 @@ def _keep(asked: Asked, columns: tuple[Column, ...], recipe: Recipe, public: str
 def _label(frame: Any) -> str | None:
     names = [str(name) for name in frame.columns]
     try:
-        guess = names.index(label_column(frame, taken(frame, ("split",))))
+        guess = names.index(label_column(frame))
     except DataError:
         guess = None
     hint = "What the model shall tell: one of a few values in each row."

@@ -5,10 +5,11 @@ import io
 import re
 from collections.abc import Sequence
 
+from pillar_core.data.frames import frame_of
 from pillar_core.data.images.decoding import UNREADABLE_SHARE
 from pillar_core.data.images.folders import Layout, Member
 from pillar_core.data.parts import IMAGE_ENDINGS
-from pillar_core.data.tables import LABEL_NAMES, frame_of, taken
+from pillar_core.data.tables import LABEL_NAMES, taken
 from pillar_core.data.wording import listed
 from pillar_core.errors import DataError
 

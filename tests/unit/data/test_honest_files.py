@@ -61,7 +61,7 @@ def test_a_table_of_all_genes_and_one_of_many_species_are_read() -> None:
     genes.columns = [f"gene_{number}" for number in range(20_531)]
     table = genes.assign(label=["BRCA", "LUAD"] * 6).to_csv(index=False).encode()
     assert read_features(table, filename="genes.csv").x_train.shape == (10, 20_531)
-    species = pd.DataFrame({"petal": np.arange(500) / 7, "species": [f"species {number % 60:02d}" for number in range(500)]})
+    species = pd.DataFrame({"petal": np.arange(500) / 7, "class": [f"species {number % 60:02d}" for number in range(500)]})
     features = read_features(species.to_csv(index=False).encode(), filename="species.csv")
     assert (len(features.classes), len(features.x_train)) == (60, 380)
 

@@ -1,0 +1,156 @@
+"""Cells of a table as numbers: thousands, decimal commas, currency and percent, each column in one reading, and words that mark a gap."""
+
+import re
+from typing import Any
+
+import numpy as np
+
+from pillar_core.arrays import Array
+from pillar_core.data.wording import listed
+
+GAPS_OF_WORDS = frozenset(
+    ("", "#n/a", "#n/a n/a", "#na", "-1.#ind", "-1.#qnan", "-nan", "1.#ind", "1.#qnan", "<na>", "n/a", "na", "null", "nan", "none", "?")
+)
+"""What marks a gap among words, in small letters: pandas' own list, and a question mark. A label is never read so."""
+GAPS = GAPS_OF_WORDS | {"-", "--", "–", ".", "unknown", "missing", "k.a.", "k. a."}
+"""What marks a gap among numbers."""
+SENTINELS = (-999.0, -9999.0, -99.0, 999.0, 9999.0, 99999.0)
+_CURRENCY = r"(?:[$€£¥₹]|EUR|USD|GBP|CHF|JPY|SEK|NOK|DKK|PLN)"
+_ADORNED = re.compile(rf"(?:{_CURRENCY}\s*)?([^%]*?)(?:\s*(?:{_CURRENCY}|(%)))?")
+_GROUPS = re.compile(r"(?<=\d)[ '’\u00a0\u2009\u202f](?=\d{3}(?!\d))")
+_POINT = re.compile(r"[+-]?(?:\d+|\d{1,3}(?:,\d{3})+)?(?:\.\d*)?(?:[eE][+-]?\d+)?")
+_COMMA = re.compile(r"[+-]?(?:\d+|\d{1,3}(?:\.\d{3})+)?(?:,\d*)?(?:[eE][+-]?\d+)?")
+
+
+def is_number(text: str) -> bool:
+    """Whether a cell reads as a number in some way."""
+    bare, _ = _bare(text)
+    return any(map(str.isdigit, bare)) and bool(_POINT.fullmatch(bare) or _COMMA.fullmatch(bare))
+
+
+def with_numbers(frame: Any, notes: list[str], *, as_written: str | None = None) -> Any:
+    """The frame, its columns of numbers as numbers; `notes` say which were not plain. A column of other words stays as it is written.
+
+    A column whose cells are mostly numbers keeps what is none as a word: `unreadable` names such cells.
+    """
+    frame = with_long_numbers_as_words(frame)
+    texts = {name: _distinct(frame[name]) for name in frame.columns if name != as_written and _is_of_words(frame[name])}
+    comma = any(_says_comma(values) for _, values in texts.values())
+    read = {name: pair for name, (codes, values) in texts.items() if (pair := _read(codes, values, comma)) is not None}
+    converted = {name: column for name, (column, _) in read.items()}
+    for way in ("percent", "currency", "comma", "thousands"):
+        if names := [name for name, (_, ways) in read.items() if way in ways]:
+            notes.append(f"{_WAYS[way]}: {listed(names)}.")
+    for name in frame.select_dtypes("number"):
+        if found := sentinels_of(frame[name]):
+            notes.append(f"Column {name!r} holds {listed([f'{value:g}' for value in found])}: if that marks a gap, empty those cells.")
+    return frame.assign(**converted) if converted else frame
+
+
+_WAYS = {
+    "percent": "Percentages are read as numbers (12 % as 12)",
+    "currency": "Signs of currency were taken off",
+    "comma": "A decimal comma is read (1.041,50 as 1041.5)",
+    "thousands": "Signs between thousands were taken off (1,041 as 1041)",
+}
+
+
+def with_long_numbers_as_words(frame: Any) -> Any:
+    """The frame with whole numbers of more digits than 64 bits hold as words: among numbers they would be rounded, or infinite."""
+    import pandas as pd
+
+    long = [name for name in frame.columns if frame[name].dtype == object and pd.api.types.infer_dtype(frame[name]) == "integer"]
+    return frame.assign(**{name: frame[name].map(str, na_action="ignore") for name in long}) if long else frame
+
+
+def unreadable(column: Any) -> Array:
+    """The places of cells in a column of numbers that are neither a number nor a gap."""
+    import pandas as pd
+
+    if pd.api.types.is_numeric_dtype(column):
+        return np.arange(0)
+    return np.flatnonzero((pd.to_numeric(column, errors="coerce").isna() & column.notna()).to_numpy())
+
+
+def sentinels_of(column: Any) -> tuple[float, ...]:
+    """Values such as -999 that often mark a gap, where they lie outside all other values of a column of numbers."""
+    values = np.asarray(column, dtype=np.float64)
+    present = [value for value in SENTINELS if (values == value).any()]
+    rest = values[np.isfinite(values) & ~np.isin(values, present)]
+    if not present or not len(rest):
+        return ()
+    low, high = rest.min(), rest.max()
+    return tuple(value for value in present if value < min(low, 0) - (high - low) / 2 or value > high + (high - low) / 2)
+
+
+def _is_of_words(column: Any) -> bool:
+    import pandas as pd
+
+    return bool(not pd.api.types.is_numeric_dtype(column) and pd.api.types.infer_dtype(column, skipna=True) in ("string", "mixed-integer"))
+
+
+def _distinct(column: Any) -> tuple[Array, list[str]]:
+    import pandas as pd
+
+    codes, values = pd.factorize(column)
+    return codes, [str(value).strip() for value in values]
+
+
+def _bare(text: str) -> tuple[str, str]:
+    """(a cell without currency, percent sign and blanks between thousands, which of them it had)."""
+    text = text.strip()
+    match = _ADORNED.fullmatch(text)
+    bare = match[1].strip() if match else text
+    way = "percent" if match and match[2] else "currency" if bare != text else ""
+    return _GROUPS.sub("", bare), way
+
+
+def _says_comma(values: list[str]) -> bool:
+    """Whether a column can be read with a decimal comma alone: it decides for all columns of its file."""
+    bare = [_bare(value)[0] for value in values if value.lower() not in GAPS]
+    return bool(bare) and all(map(_COMMA.fullmatch, bare)) and not all(map(_POINT.fullmatch, bare))
+
+
+def _read(codes: Array, values: list[str], comma: bool) -> tuple[Any, set[str]] | None:
+    """(a column of numbers, in which ways its cells were not plain); None for a column of words.
+
+    Where few cells are no numbers, the column holds numbers as text and these cells as they are written.
+    """
+    import pandas as pd
+
+    pattern = _COMMA if comma and not any(_POINT.fullmatch(v) and not _COMMA.fullmatch(v) for v in values) else _POINT
+    results: list[Any] = []
+    ways: set[str] = set()
+    n_percent = n_numbers = 0
+    for value in values:
+        bare, way = _bare(value)
+        if value.lower() in GAPS:
+            results.append(np.nan)
+        elif any(map(str.isdigit, bare)) and pattern.fullmatch(bare):
+            plain = bare.replace(".", "").replace(",", ".") if pattern is _COMMA else bare.replace(",", "")
+            results.append(_number(plain))
+            n_numbers += 1
+            n_percent += way == "percent"
+            ways |= {way} - {""}
+            ways |= {"comma" if pattern is _COMMA else "thousands"} if plain != bare else set()
+            ways |= {"thousands"} if _GROUPS.search(value) else set()
+        else:
+            results.append(value)
+    counts = np.bincount(codes[codes >= 0], minlength=len(values))
+    is_word = np.array([isinstance(result, str) for result in results], dtype=bool)
+    is_value = np.array([not isinstance(result, str) and result == result for result in results], dtype=bool)
+    if not n_numbers or counts[is_word].sum() >= counts[is_value].sum() or 0 < n_percent < n_numbers:
+        return None
+    if not is_word.any():
+        if any(isinstance(result, int) and abs(result) >= 2**53 for result in results):  # an identifier: reading would round it
+            return None
+        return pd.Series(np.array([*results, np.nan], dtype=np.float64)[codes]), ways
+    words = np.array([*(result if isinstance(result, str) else str(result) if result == result else None for result in results), None])
+    return pd.Series(words[codes], dtype=object), ways
+
+
+def _number(plain: str) -> float | int:
+    try:
+        return int(plain)
+    except ValueError:
+        return float(plain)

@@ -1,0 +1,344 @@
+"""Files of tables as pandas frames, read as their owner wrote them; what was understood stands in `frame.attrs["notes"]`."""
+
+import contextlib
+import csv
+import gzip
+import importlib
+import io
+import itertools
+import re
+import warnings
+import zlib
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from pillar_core.data import cells
+from pillar_core.data.wording import listed
+from pillar_core.errors import DataError, MissingDependencyError
+from pillar_core.extras import how_to_get
+
+TEXTS = (".csv", ".tsv", ".txt", ".csv.gz", ".tsv.gz")
+SUFFIXES = (*TEXTS, ".parquet", ".feather", ".arrow", ".jsonl", ".xlsx")
+"""Endings of the tables that `frame_of` reads."""
+SEPARATORS = {"\t": "tabs", ";": "semicolons", "|": "bars", ",": "commas"}
+ENCODINGS = {"utf-16": "UTF-16", "cp1252": "Latin-1 (Windows)"}
+SAMPLE = 2**18
+"""Bytes at the start of a text that decide its separator and its header."""
+ROWS_LOOKED_AT = 100
+_INDEX = re.compile(r"__index_level_\d+__")
+_UNREADABLE = (
+    ValueError,
+    OSError,
+    EOFError,
+    KeyError,
+    TypeError,
+    AttributeError,
+    RecursionError,
+    NotImplementedError,
+    csv.Error,
+    zlib.error,
+)
+"""What pandas and pyarrow raise on damaged files and on what a file says of itself; theirs derive from these."""
+
+
+def ending_of(name: str | Path) -> str:
+    """The ending of a table's name in small letters, `.csv.gz` as one; that of any other name as pathlib has it."""
+    path = Path(name)
+    double = "".join(path.suffixes[-2:]).lower()
+    return double if double in SUFFIXES else path.suffix.lower()
+
+
+def frame_of(content: io.BytesIO | Path, ending: str, *, as_written: str | None = None) -> Any:
+    """The table: numbers as numbers, words and dates as text, gaps as NaN. as_written: a column of a text file that stays text.
+
+    Raises:
+        DataError: it cannot be read, or is none. MissingDependencyError: a package that its format needs is absent.
+    """
+    try:
+        if ending in TEXTS:
+            frame = _read_text(content, ending, as_written)
+        elif ending == ".jsonl":
+            frame = importlib.import_module("pandas").read_json(content, lines=True, dtype=False)
+        elif ending == ".xlsx":
+            frame = _read_excel(content)
+        else:
+            frame = _of_arrow(_read_arrow(content, ending))
+    except DataError:
+        raise
+    except _UNREADABLE as error:
+        if "out of memory" in str(error):  # pandas' parser says so in a ValueError
+            raise MemoryError(str(error)) from error
+        raise DataError(f"the {ending[1:]} table cannot be read ({error}): it is damaged, empty or another format.") from error
+    notes = frame.attrs.pop("notes", [])
+    frame.columns = [str(name).strip() or f"Unnamed: {place}" for place, name in enumerate(frame.columns)]
+    frame = _without_empty(frame, notes)
+    repeated = frame.columns[frame.columns.duplicated()]
+    if len(repeated) or not len(frame) or len(frame.columns) < 2:
+        raise DataError(
+            f"a table must have rows, at least two columns and each column name once; got {len(frame)} rows, {len(frame.columns)} columns"
+            + (f", {listed(repeated)} repeated." if len(repeated) else ".")
+        )
+    frame = cells.with_numbers(frame.reset_index(drop=True), notes, as_written=as_written)
+    frame.attrs["notes"] = list(notes)
+    return frame
+
+
+def notes_of(frame: Any) -> list[str]:
+    """What was understood while the table was read."""
+    return list(frame.attrs.get("notes", ()))
+
+
+def _read_text(content: io.BytesIO | Path, ending: str, as_written: str | None) -> Any:
+    import pandas as pd
+
+    csv.field_size_limit(2**31 - 1)  # a header of many thousand names is one field of any other separator
+    start = _start(content, ending)
+    encoding = _encoding(start)
+    lines = start.decode(encoding, errors="replace").splitlines()
+    lines = lines[:-1] if len(start) == SAMPLE else lines
+    skipped, stated = _preamble(lines)
+    separator = stated or _separator(lines[skipped:])
+    rows = list(itertools.islice(csv.reader(lines[skipped:], delimiter=separator, skipinitialspace=True), ROWS_LOOKED_AT))
+    has_header = _has_header(rows)
+    names = None if has_header or not rows else [f"x{place}" for place in range(len(rows[0]))]
+    how: dict[str, Any] = {
+        "sep": separator,
+        "encoding": encoding,
+        "compression": "gzip" if ending.endswith(".gz") else None,
+        "skiprows": skipped,
+        "header": 0 if has_header else None,
+        "names": names,
+        "index_col": False,
+        "skipinitialspace": True,
+        "low_memory": False,
+        "keep_default_na": False,
+        "na_values": [""],
+        # With commas between cells a decimal comma is rare, and numbers can be read at once; else each column says how it is written.
+        "dtype": str if separator != "," else {} if as_written is None else {as_written: str},
+    }
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", pd.errors.ParserWarning)
+            frame = pd.read_csv(_rewound(content), **how)
+    except UnicodeDecodeError:
+        encoding = how["encoding"] = "cp1252"
+        frame = pd.read_csv(_rewound(content), **how, encoding_errors="replace")
+    except (pd.errors.ParserWarning, pd.errors.ParserError) as error:
+        if "out of memory" in str(error):
+            raise
+        how |= _wider(content, how)
+        frame = pd.read_csv(_rewound(content), **how)
+    said = [SEPARATORS.get(separator, repr(separator)) + " between cells"] if separator != "," else []
+    said += [ENCODINGS[encoding]] if encoding in ENCODINGS else []
+    notes = [f"Read as a text with {', '.join(said)}."] if said else []
+    notes += [f"{skipped} lines before the header were left out."] if skipped else []
+    notes += [] if has_header else ["The first row holds values, no names: the columns are called x0, x1, …"]
+    frame.attrs["notes"] = notes
+    return frame
+
+
+def _rewound(content: io.BytesIO | Path) -> io.BytesIO | Path:
+    if isinstance(content, io.BytesIO):
+        content.seek(0)
+    return content
+
+
+def _start(content: io.BytesIO | Path, ending: str) -> bytes:
+    """The first bytes of a text, unpacked."""
+    with contextlib.ExitStack() as opened:
+        stream: Any = opened.enter_context(content.open("rb")) if isinstance(content, Path) else _rewound(content)
+        return bytes((gzip.GzipFile(fileobj=stream) if ending.endswith(".gz") else stream).read(SAMPLE))
+
+
+def _encoding(start: bytes) -> str:
+    if start.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return "utf-16"
+    try:
+        start.decode("utf-8")
+    except UnicodeDecodeError as error:
+        if error.start < len(start) - 3:  # else a letter is cut at the end of the sample
+            return "cp1252"
+    return "utf-8-sig"
+
+
+def _preamble(lines: list[str]) -> tuple[int, str | None]:
+    """(how many lines stand before the header, the separator that Excel's line `sep=;` states)."""
+    if lines and (stated := re.fullmatch(r"\ufeff?\"?sep=(.)\"?", lines[0].strip(), re.I)):
+        return 1, stated[1]
+    comments = sum(1 for _ in itertools.takewhile(lambda line: line.lstrip("\ufeff").startswith("#"), lines))
+    if comments and len(lines) > comments and _separator(lines[comments - 1 : comments]) == (separator := _separator(lines[comments:])):
+        widths = [len(next(csv.reader([line], delimiter=separator), [])) for line in lines[comments - 1 : comments + 1]]
+        comments -= widths[0] == widths[1] > 1  # a header may begin with #
+    return comments, None
+
+
+def _separator(lines: list[str]) -> str:
+    """What stands between cells: the first that cuts the header and nearly all lines into equally many, more than one."""
+    for separator in SEPARATORS:
+        rows = [row for row in itertools.islice(csv.reader(lines, delimiter=separator), ROWS_LOOKED_AT) if row]
+        counts = Counter(map(len, rows))
+        if rows and len(rows[0]) > 1 and sum(counts[width] for width in (len(rows[0]), len(rows[0]) + 1)) >= 0.9 * len(rows):
+            return separator
+    return ","
+
+
+def _has_header(rows: list[list[str]]) -> bool:
+    """Whether the first row holds names: something in it is no value of its column."""
+    if len(rows) < 2:
+        return True
+    first, others = rows[0], rows[1:]
+    numbers = [cells.is_number(cell) for cell in first]
+    if not any(numbers):
+        return True
+    if all(numbers) and [cell.strip() for cell in first] in ([str(place + start) for place in range(len(first))] for start in (0, 1)):
+        return True
+    for place, cell in enumerate(first):
+        column = [row[place] for row in others if place < len(row) and row[place].strip()]
+        if not numbers[place] and cell.strip() and cell not in column:
+            return True
+        if numbers[place] and column and not any(map(cells.is_number, column)):
+            return True
+    return False
+
+
+def _wider(content: io.BytesIO | Path, how: dict[str, Any]) -> dict[str, Any]:
+    """How to read a text whose rows have empty cells beyond the header.
+
+    Raises:
+        DataError: cells that hold something have no column.
+    """
+    with contextlib.ExitStack() as opened:
+        stream: Any = opened.enter_context(content.open("rb")) if isinstance(content, Path) else _rewound(content)
+        stream = gzip.GzipFile(fileobj=stream) if how["compression"] else stream
+        text = io.TextIOWrapper(stream, encoding=how["encoding"], errors="replace", newline="")
+        rows = _counted_rows(csv.reader(text, delimiter=how["sep"], skipinitialspace=True), how["skiprows"])
+        header = how["names"] or next(rows, [])
+        widest, unnamed = len(header), []
+        for number, row in enumerate(rows):
+            widest = max(widest, len(row))
+            if any(cell.strip() for cell in row[len(header) :]):
+                unnamed.append(number)
+        if isinstance(content, io.BytesIO) and not how["compression"]:
+            text.detach()
+    if unnamed:
+        raise DataError(
+            f"{len(unnamed):,} rows have more cells than the header has names, {len(header)} (rows {listed(unnamed)}): put numbers with a "
+            "comma inside in quotes, or use semicolons between cells."
+        )
+    names = [*header, *(f"Unnamed: {place}" for place in range(len(header), widest))]
+    return {"names": names, "header": None, "skiprows": how["skiprows"] + (how["names"] is None)}
+
+
+def _counted_rows(rows: Iterator[list[str]], skipped: int) -> Iterator[list[str]]:
+    return (row for row in itertools.islice(rows, skipped, None) if row)
+
+
+def _read_excel(content: io.BytesIO | Path) -> Any:
+    import pandas as pd
+
+    try:
+        frame = pd.read_excel(content, keep_default_na=False, na_values=[""])
+    except ImportError as error:
+        raise MissingDependencyError(
+            f"reading xlsx needs {how_to_get(error)}. Or save the sheet as csv (File, Save as, CSV UTF-8)."
+        ) from error
+    return _dates_as_text(frame)
+
+
+def _read_arrow(content: io.BytesIO | Path, ending: str) -> Any:
+    import pyarrow.feather
+    import pyarrow.parquet
+
+    if ending == ".parquet":
+        return pyarrow.parquet.read_table(content)
+    try:
+        return pyarrow.feather.read_table(content)
+    except pyarrow.ArrowInvalid:
+        with pyarrow.ipc.open_stream(_rewound(content) if isinstance(content, io.BytesIO) else content.read_bytes()) as stream:
+            return stream.read_all()
+
+
+def _of_arrow(table: Any) -> Any:
+    """The frame of an Arrow table: named indexes stay columns, decimals are numbers, lists of numbers of one length many columns."""
+    import pandas as pd
+    import pyarrow
+
+    types = pyarrow.types
+    table.validate(full=True)
+    kinds = {field.name: field.type.value_type if types.is_dictionary(field.type) else field.type for field in table.schema}
+    lists = [name for name, kind in kinds.items() if _is_list_of_numbers(kind)]
+    if nested := [name for name, kind in kinds.items() if types.is_nested(kind) and name not in lists]:
+        raise DataError(f"the columns {listed(nested)} hold lists or records: write each of their values as a column of its own.")
+    tests = (types.is_primitive, types.is_null, types.is_decimal, types.is_string, types.is_large_string, types.is_string_view)
+    if unread := [name for name, kind in kinds.items() if name not in lists and not any(test(kind) for test in tests)]:
+        raise DataError(f"the columns {listed(unread)} hold neither words nor numbers: write them so.")
+    parts = {name: _columns_of_list(name, table[name]) for name in lists}
+    numbers = [field.with_type(pyarrow.float64()) if types.is_decimal(field.type) else field for field in table.schema]
+    frame = table.cast(pyarrow.schema(numbers)).drop_columns(lists).to_pandas(ignore_metadata=True)
+    frame = frame.astype(dict.fromkeys(frame.select_dtypes("category"), object))
+    row_numbers = [name for name in frame.columns if _INDEX.fullmatch(str(name)) and pd.api.types.is_integer_dtype(frame[name])]
+    frame = _dates_as_text(frame.drop(columns=row_numbers))
+    if not parts:
+        return frame
+    notes = [*frame.attrs.get("notes", ()), *(f"Column {name!r} of lists became {part.shape[1]} columns." for name, part in parts.items())]
+    frame = pd.concat([frame, *parts.values()], axis=1)
+    frame.attrs["notes"] = notes
+    return frame
+
+
+def _is_list_of_numbers(kind: Any) -> bool:
+    from pyarrow import types
+
+    is_list = types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind)
+    return bool(is_list and (types.is_floating(kind.value_type) or types.is_integer(kind.value_type)))
+
+
+def _columns_of_list(name: str, column: Any) -> Any:
+    """(n, width) frame with the values of a column of lists.
+
+    Raises:
+        DataError: lists of several lengths, or gaps among them.
+    """
+    import pandas as pd
+    import pyarrow.compute
+
+    lengths = pyarrow.compute.list_value_length(column)
+    widths = pyarrow.compute.unique(lengths).to_pylist()
+    if len(widths) != 1 or not widths[0]:
+        raise DataError(f"column {name!r} holds lists of several lengths ({listed(widths)}): write as many numbers in each row.")
+    values = pyarrow.compute.list_flatten(column).to_numpy(zero_copy_only=False).reshape(len(column), widths[0])
+    return pd.DataFrame(values, columns=[f"{name}[{place}]" for place in range(widths[0])])
+
+
+def _dates_as_text(frame: Any) -> Any:
+    """Times as ISO text, which is known as dates; durations as days."""
+    import pandas as pd
+
+    notes = frame.attrs.get("notes", [])
+    for name in frame.columns:
+        kind = frame[name].dtype
+        if pd.api.types.is_timedelta64_dtype(kind):
+            frame[name] = frame[name] / np.timedelta64(1, "D")
+            notes = [*notes, f"Column {name!r} holds durations, read as days."]
+        elif pd.api.types.is_datetime64_any_dtype(kind) or pd.api.types.infer_dtype(frame[name]) in ("date", "datetime", "time"):
+            frame[name] = frame[name].map(str, na_action="ignore").astype(object)
+    frame.attrs["notes"] = notes
+    return frame
+
+
+def _without_empty(frame: Any, notes: list[str]) -> Any:
+    """The frame without rows that hold nothing, and without columns that hold nothing and have no name."""
+    is_gap = frame.isna()
+    unnamed = [name for name in frame.columns if name.startswith("Unnamed: ") and is_gap[name].all()]
+    empty_rows = np.flatnonzero(is_gap.to_numpy().all(axis=1))
+    if unnamed:
+        notes.append(f"{len(unnamed)} empty columns without a name were left out.")
+        frame = frame.drop(columns=unnamed)
+    if len(empty_rows):
+        notes.append(f"{len(empty_rows):,} empty rows were left out.")
+        frame = frame.drop(index=frame.index[empty_rows])
+    return frame

@@ -1,0 +1,227 @@
+"""Tables as people write them: separators, decimal commas, gaps, dates, labels; what each must become, or what is asked."""
+
+from __future__ import annotations
+
+import gzip
+import io
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import pillar_core as pc
+from pillar_core.data import cells, encoding, reader
+from pillar_core.data.frames import SUFFIXES, frame_of
+from pillar_core.data.tables import alike_labels, bins, label_column, parts_of
+from pillar_core.errors import DataError
+
+ROWS = pd.DataFrame({"age": [50, 61, 39, 47] * 5, "income": [1041.5, 985.0, 2412.87, 1210.0] * 5, "label": ["a", "b"] * 10})
+GERMAN = "Alter;Größe;Einkommen;label\n" + "50;1,81;1.041,50;a\n61;1,69;985,00;b\n39;1,75;12.412,87;a\n" * 5
+
+
+def read(text: str | bytes, ending: str = ".csv") -> pd.DataFrame:
+    """The table in a text."""
+    return frame_of(io.BytesIO(text if isinstance(text, bytes) else text.encode()), ending)
+
+
+def written(ending: str) -> bytes:
+    """`ROWS` as a file of this ending."""
+    buffer = io.BytesIO()
+    separator = "\t" if "tsv" in ending else ","
+    if ending == ".parquet":
+        ROWS.to_parquet(buffer)
+    elif ending in (".feather", ".arrow"):
+        ROWS.to_feather(buffer)
+    elif ending == ".jsonl":
+        ROWS.to_json(buffer, orient="records", lines=True)
+    elif ending == ".xlsx":
+        pytest.importorskip("openpyxl")
+        ROWS.to_excel(buffer, index=False)
+    else:
+        text = ROWS.to_csv(index=False, sep=separator).encode()
+        return gzip.compress(text) if ending.endswith(".gz") else text
+    return buffer.getvalue()
+
+
+@pytest.mark.parametrize("ending", SUFFIXES)
+def test_every_format_gives_the_same_rows(ending: str, tmp_path: Path) -> None:
+    (tmp_path / f"rows{ending}").write_bytes(written(ending))
+    features = pc.load_features(tmp_path / f"rows{ending}")
+    assert features.classes == ("a", "b")
+    assert features.x_test is not None
+    rows = np.concatenate([features.x_train, features.x_test])
+    assert sorted(map(tuple, rows.tolist())) == sorted(map(tuple, ROWS[["age", "income"]].to_numpy(np.float32).tolist()))
+
+
+def test_a_european_export_is_read_as_it_was_meant() -> None:
+    for encoding_ in ("utf-8", "utf-8-sig", "cp1252", "utf-16"):
+        frame = read(GERMAN.encode(encoding_))
+        assert frame.columns.tolist() == ["Alter", "Größe", "Einkommen", "label"]
+        assert frame["Einkommen"].head(3).tolist() == [1041.5, 985.0, 12412.87]
+        assert frame["Größe"].head(3).tolist() == [1.81, 1.69, 1.75]
+        assert any("semicolons" in note for note in frame.attrs["notes"])
+        assert any("decimal comma" in note and "Einkommen" in note for note in frame.attrs["notes"])
+
+
+def test_one_column_with_a_decimal_comma_decides_for_its_file() -> None:
+    """1.041 in another column is then a thousand, no fraction."""
+    frame = read("a;b;label\n" + "1.041;0,5;x\n985;0,25;y\n" * 4)
+    assert frame["a"].head(2).tolist() == [1041.0, 985.0]
+    assert read("a;b;label\n" + "1.041;0.5;x\n985;0.25;y\n" * 4)["a"].head(2).tolist() == [1.041, 985.0]
+
+
+@pytest.mark.parametrize(
+    ("written", "values"),
+    [
+        (['"1,041"', "985", "12"], [1041.0, 985.0, 12.0]),
+        (['"$2,412.87"', "$985.00", "$1.00"], [2412.87, 985.0, 1.0]),
+        (["1041 €", "985 €", "EUR 3"], [1041.0, 985.0, 3.0]),
+        (["12 %", "7%", "100 %"], [12.0, 7.0, 100.0]),
+        (["1 041", "985", "12 000 000"], [1041.0, 985.0, 12_000_000.0]),
+        (["1'041.5", "985", "3"], [1041.5, 985.0, 3.0]),
+        (["3.5", "-", "?"], [3.5, np.nan, np.nan]),
+        (["3.5", "NA", "k.A."], [3.5, np.nan, np.nan]),
+        (["1e3", "-2.5E-1", "+4"], [1000.0, -0.25, 4.0]),
+    ],
+)
+def test_cells_are_the_numbers_that_people_wrote(written: list[str], values: list[float]) -> None:
+    frame = read("v,w,label\n" + "".join(f"{cell},{place},x\n" for place, cell in enumerate(written)))
+    np.testing.assert_array_equal(frame["v"].to_numpy(dtype=float), values)
+
+
+def test_a_cell_that_is_no_number_is_named_and_never_filled() -> None:
+    frame = read("income,label\n" + "1041,a\n985,b\n" * 10 + "about 900,a\n")
+    assert cells.unreadable(frame["income"]).tolist() == [20]
+    with pytest.raises(DataError, match=r"row 20.*about 900"):
+        parts_of(frame)
+    columns = encoding.columns_of(frame, "label")
+    recipe = encoding.learnt(frame, columns, label="label", left_out=())
+    with pytest.raises(DataError, match=r"row 20.*about 900"):
+        encoding.encoded(frame, columns, recipe)
+
+
+def test_numbers_and_percentages_in_one_column_are_no_one_reading() -> None:
+    assert not pd.api.types.is_numeric_dtype(read("v,label\n" + "12 %,a\n7,b\n" * 4)["v"])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "sep=;\na;b;label\n1;2;x\n3;4;y\n",
+        "# made on Monday\n# by hand\na,b,label\n1,2,x\n3,4,y\n",
+        "a\tb\tlabel\n1\t2\tx\n3\t4\ty\n",
+        "a|b|label\n1|2|x\n3|4|y\n",
+        "a,b,label,\n1,2,x,\n3,4,y,\n",
+        "a,b,label\n1,2,x,\n3,4,y,\n",
+        "a,b,label,Unnamed: 32\n1,2,x,\n3,4,y,\n,,,\n,,,\n",
+    ],
+)
+def test_dialects_give_the_same_table(text: str) -> None:
+    frame = read(text)
+    assert frame.to_dict("list") == {"a": [1, 3], "b": [2, 4], "label": ["x", "y"]}
+
+
+def test_empty_cells_beyond_the_header_in_some_rows_are_nothing() -> None:
+    frame = read("a,b,label\n1,2,x\n3,4,y,,\n")
+    assert frame.to_dict("list") == {"a": [1, 3], "b": [2, 4], "label": ["x", "y"]}
+
+
+def test_a_hash_may_begin_a_header() -> None:
+    assert read("#id,b,label\n1,2,x\n3,4,y\n").columns.tolist() == ["#id", "b", "label"]
+
+
+def test_one_comma_more_than_the_header_never_shifts_columns() -> None:
+    with pytest.raises(DataError, match="more cells than the header has names"):
+        read("age,income,label\n" + "50,1,041,a\n61,985,b\n" * 3)
+    with pytest.raises(DataError, match="more cells than the header has names"):
+        read("age,income,label\n" + "50,1,041,a\n" * 3)
+
+
+def test_a_file_without_a_header_loses_no_row() -> None:
+    frame = read("1.5,2,cat\n2.5,3,dog\n0.5,1,cat\n")
+    assert frame.columns.tolist() == ["x0", "x1", "x2"]
+    assert len(frame) == 3
+    assert any("no names" in note for note in frame.attrs["notes"])
+    assert read("0,1,label\n5,6,a\n7,8,b\n").columns.tolist() == ["0", "1", "label"]
+
+
+def test_the_label_is_asked_for_unless_it_is_certain() -> None:
+    heart = pd.DataFrame({"Age": [40, 50], "Sex": ["m", "f"], "HeartDisease": [0, 1]})
+    with pytest.raises(DataError, match="HeartDisease"):
+        label_column(heart)
+    assert label_column(heart, "HeartDisease") == "HeartDisease"
+    with pytest.raises(DataError, match="no column 'sick'"):
+        label_column(heart, "sick")
+    for name in ("Target", "LABEL", "y", " class", "Outcome"):
+        assert label_column(heart.rename(columns={"HeartDisease": name})) == name
+    with pytest.raises(DataError, match="may all be it"):
+        label_column(heart.rename(columns={"HeartDisease": "class", "Sex": "target"}))
+
+
+def test_a_label_called_na_stays_a_label() -> None:
+    parts = parts_of(read("v,label\n" + "1,NA\n2,None\n3,NA\n4,None\n"))
+    assert set(np.concatenate([parts.y_train, parts.y_test])) == {"NA", "None"}
+
+
+def test_a_number_to_predict_is_cut_into_classes() -> None:
+    prices = pd.DataFrame({"rooms": range(100), "y": np.linspace(1, 2, 100)})
+    with pytest.raises(DataError, match="cut it into bins"):
+        parts_of(prices)
+    cut = bins(prices["y"], [1.25, 1.75])
+    assert cut.value_counts().to_dict() == {"up to 1.25": 25, "1.25 to 1.75": 50, "above 1.75": 25}
+
+
+def test_labels_that_differ_by_case_or_blanks_are_found() -> None:
+    assert alike_labels(pd.Series(["Yes", "yes", "NO ", "No", "maybe"])) == (("Yes", "yes"), ("NO ", "No"))
+
+
+@pytest.mark.parametrize("written", ["2024-03-01 10:00", "01.03.2024", "3/1/24", "1 March 2024", "Mar 1, 2024", "1. Mai 2024"])
+def test_dates_of_all_kinds_are_dates(written: str) -> None:
+    frame = pd.DataFrame({"seen": [written, "2024-03-02"] * 4, "label": ["a", "b"] * 4})
+    assert [column.kind for column in encoding.columns_of(frame, "label")] == [encoding.DATE]
+
+
+def test_times_of_a_parquet_file_are_dates_and_no_nanoseconds() -> None:
+    rows = ROWS.assign(seen=pd.date_range("2024-01-01", periods=20), stay=pd.to_timedelta(np.arange(20), unit="h"))
+    buffer = io.BytesIO()
+    rows.to_parquet(buffer)
+    frame = read(buffer.getvalue(), ".parquet")
+    assert {column.name: column.kind for column in encoding.columns_of(frame, "label")}["seen"] == encoding.DATE
+    assert frame["stay"].max() == pytest.approx(19 / 24)
+    with pytest.raises(DataError, match="seen"):
+        parts_of(frame)
+
+
+def test_a_parquet_file_with_a_word_index_keeps_it_as_a_column() -> None:
+    buffer = io.BytesIO()
+    ROWS.assign(pid=[f"p{row}" for row in range(20)]).set_index("pid").to_parquet(buffer)
+    assert set(read(buffer.getvalue(), ".parquet").columns) == {"pid", *ROWS.columns}
+    buffer = io.BytesIO()
+    ROWS.set_index(pd.Index(range(20, 40))).to_parquet(buffer)
+    assert read(buffer.getvalue(), ".parquet").columns.tolist() == ROWS.columns.tolist()
+
+
+def test_a_column_of_embeddings_becomes_one_of_each_number() -> None:
+    buffer = io.BytesIO()
+    ROWS.assign(embedding=[[1.0, 2.0, 3.0]] * 20).to_parquet(buffer)
+    frame = read(buffer.getvalue(), ".parquet")
+    assert frame[["embedding[0]", "embedding[2]"]].iloc[0].tolist() == [1.0, 3.0]
+    buffer = io.BytesIO()
+    ROWS.assign(embedding=[[1.0], [1.0, 2.0]] * 10).to_parquet(buffer)
+    with pytest.raises(DataError, match="several lengths"):
+        read(buffer.getvalue(), ".parquet")
+
+
+def test_minus_999_is_said_and_kept() -> None:
+    frame = read("v,w,label\n" + "1,999,a\n2,1000,b\n3,1001,a\n" * 3 + "-999,998,b\n")
+    assert cells.sentinels_of(frame["v"]) == (-999.0,)
+    assert cells.sentinels_of(frame["w"]) == ()
+    assert frame["v"].min() == -999
+    assert any("-999" in note for note in frame.attrs["notes"])
+
+
+def test_what_was_understood_comes_through_the_apps_reader() -> None:
+    rows = reader.Reading(GERMAN.encode("cp1252"), "export.csv").rows
+    assert any("semicolons" in note and "Latin-1" in note for note in rows.notes)
+    assert any("decimal comma" in note for note in rows.notes)
