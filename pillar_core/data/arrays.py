@@ -95,7 +95,9 @@ def matrix(values: Any, name: str) -> tuple[Array | None, list[str]]:
     """(n, d) float32 C-contiguous rows, None where `values` are none, and what is wrong with them."""
     array = labelling.as_array(values)
     if array.dtype.kind not in "biuf":
-        return None, [f"{name} must hold numbers; got dtype {array.dtype}. Encode words as numbers, or drop those columns."]
+        return None, [
+            f"{name} must hold numbers; got dtype {array.dtype}. Encode words as numbers, or give the whole table to load_features."
+        ]
     if array.ndim != 2:
         hint = " Images go through load_images and a backbone." if array.ndim > 2 else " One row is x[None, :], one feature x[:, None]."
         return None, [f"{name} must have two dimensions, (rows, features); got shape {array.shape}.{hint}"]

@@ -7,14 +7,14 @@ import numpy as np
 
 from pillar_core.arrays import Array
 from pillar_core.data import arrays, frames, tables
-from pillar_core.data.npz import arrays_of, read_npz
+from pillar_core.data.npz import arrays_of, read_npz, shapes_of
 from pillar_core.data.parts import Parts, opened
 from pillar_core.data.wording import listed
 from pillar_core.errors import DataError
 from pillar_core.types import FeatureSet
 
 SUFFIXES = (".npz", *frames.SUFFIXES)
-ROWS = ("x", "x_test", "x_train")
+ROWS = ("x", "X", "x_test", "x_train")
 
 
 def read_features(source: str | Path | bytes, *, filename: str = "") -> FeatureSet:
@@ -44,15 +44,15 @@ def checked_features(parts: Parts, *, name: str) -> FeatureSet:
     return dataclasses.replace(features, name=name, notes=parts.said + features.notes, persons=parts.persons, caveats=parts.caveats)
 
 
-def read_parts(source: str | Path | bytes, *, filename: str = "") -> Parts:
-    """The arrays of a npz or a table, unchecked.
+def read_parts(source: str | Path | bytes, *, filename: str = "", keys: tuple[str, str | None] | None = None) -> Parts:
+    """The arrays of a npz or a table, unchecked. keys: the names of rows and labels in a npz.
 
     Raises:
         DataError: no such file, another ending, or contents that cannot be read.
     """
     ending = _ending(filename or (source if not isinstance(source, bytes) else ""))
     content = opened(source)
-    return read_npz(content) if ending == ".npz" else tables.read_table(content, ending=ending)
+    return read_npz(content, keys=keys) if ending == ".npz" else tables.read_table(content, ending=ending)
 
 
 def read_rows(path: str | Path) -> Array:
@@ -63,11 +63,12 @@ def read_rows(path: str | Path) -> Array:
     """
     ending = _ending(path)
     if ending == ".npz":
-        held, others = arrays_of(opened(path), also=("x",))
-        name = next((key for key in ROWS if key in held), None)
+        content = opened(path)
+        shapes = shapes_of(content)
+        name = next((key for key in ROWS if key in shapes), None)
         if name is None:
-            raise DataError(f"the npz needs one of {', '.join(ROWS)}; it holds {listed([*held, *others]) or 'nothing'}.")
-        rows, problems = arrays.matrix(held[name], name)
+            raise DataError(f"the npz needs one of {', '.join(ROWS)}; it holds {listed(shapes) or 'nothing'}.")
+        rows, problems = arrays.matrix(arrays_of(content, names={name: name})[0][name], name)
         if rows is None or problems:
             raise DataError(*problems)
         return rows

@@ -1,12 +1,14 @@
 """Labels of any kind to codes 0 … C − 1, and what is wrong with those that cannot be mapped."""
 
 import dataclasses
+import math
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from pillar_core.arrays import Array
+from pillar_core.data import room
 from pillar_core.data.wording import listed
 
 MISSING = -1
@@ -43,7 +45,21 @@ def plain(labels: Any, *, name: str) -> tuple[Plain | None, list[str]]:
 
 
 def as_array(values: Any) -> Array:
-    """`values` as numpy has them; ragged or too deep lists as one object, which is neither number nor word."""
+    """`values` as numpy has them; ragged or too deep lists as one object, which is neither number nor word.
+
+    Tensors leave their graph and device, sparse matrices become dense, frames of numbers and booleans are numbers with NaN in gaps.
+
+    Raises:
+        DataError: a sparse matrix that takes more memory than there is.
+    """
+    if hasattr(values, "toarray") and hasattr(values, "nnz"):
+        room.need(f"A sparse matrix of shape {values.shape} takes", 4 * math.prod(values.shape))
+        return np.asarray(values.astype(np.float32).toarray())
+    if hasattr(values, "detach"):
+        values = values.detach().cpu()
+        values = values.float() if str(values.dtype) == "torch.bfloat16" else values
+    if hasattr(values, "select_dtypes") and values.select_dtypes(["number", "bool", "boolean"]).shape == values.shape:
+        return np.asarray(values.to_numpy(dtype=np.float64, na_value=np.nan))
     try:
         return np.asarray(values)
     except ValueError:

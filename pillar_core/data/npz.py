@@ -1,5 +1,6 @@
 """Archives of arrays (npz), read by the names of their members. Pickle is never read."""
 
+import contextlib
 import io
 import json
 import lzma
@@ -7,13 +8,15 @@ import math
 import tokenize
 import zipfile
 import zlib
-from collections.abc import Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
+from typing import IO, Any
 
 import numpy as np
 
 from pillar_core.arrays import Array
 from pillar_core.data import room, scratch
+from pillar_core.data.labels import as_array
 from pillar_core.data.parts import Parts
 from pillar_core.data.persons import persons_of
 from pillar_core.data.wording import listed
@@ -23,23 +26,39 @@ from pillar_core.types import Persons
 
 KEYS = ("x_train", "y_train", "x_test", "y_test", "classes", "persons", "rows_per_person")
 IMAGE_KEYS = {"train_images": "x_train", "train_labels": "y_train", "test_images": "x_test", "test_labels": "y_test"}
+ROWS_CALLED = ("train_x", "x", "features", "data", "embeddings", "images", "inputs", "arr_0")
+LABELS_CALLED = ("train_y", "y", "labels", "label", "targets", "target", "arr_1")
+"""Names that people give to rows and labels, in small letters; each is taken where it is the only one."""
+SPARSE_KEYS = {"format", "shape", "data"}
 PIECE = 2**24
 UNREADABLE = (*codec.UNREADABLE, TypeError, KeyError, RuntimeError, zlib.error, lzma.LZMAError, tokenize.TokenError)
 """What zipfile and numpy raise on damaged files and on headers that somebody made up."""
 
 
-def read_npz(content: io.BytesIO | Path) -> Parts:
-    """The arrays of a npz, by the names of `KEYS` (or medmnist's), without ever unpickling.
+def read_npz(content: io.BytesIO | Path, *, keys: tuple[str, str | None] | None = None) -> Parts:
+    """The arrays of a npz, without ever unpickling: by the names of `KEYS`, medmnist's, or those that people give.
+
+    keys: the names of rows and labels (None: no labels), where others hold them. What scipy's `save_npz` wrote are rows without labels.
 
     Raises:
-        DataError: not a npz, pickled, truncated, without x_train; as `persons_in`.
+        DataError: not a npz, pickled, truncated, without rows that are certain; as `persons_in`.
     """
-    arrays, others = arrays_of(content)
-    arrays = {IMAGE_KEYS.get(key, key): value for key, value in arrays.items()}
+    shapes = shapes_of(content)
+    if keys is None and set(shapes) >= SPARSE_KEYS:
+        return Parts(
+            _sparse(content), notes=("Sparse rows, without labels: `pc.features(scipy.sparse.load_npz(path), labels)` adds them.",)
+        )
+    names = _names_of(shapes, keys)
+    arrays, others = arrays_of(content, names=names)
     if "x_train" not in arrays:
-        keys = listed([*arrays, *others])
-        raise DataError(f"the npz must hold x_train (and y_train, x_test, y_test, classes where there are any); it holds {keys}.")
-    notes = [f"Keys left aside: {listed(others)}."] if others else []
+        held = listed([f"{key} {shape}" for key, shape in shapes.items()]) or "nothing"
+        raise DataError(
+            f"which arrays are rows and labels is not certain; the npz holds {held}. Say which (keys=(rows, labels)), or save them as "
+            "x_train, y_train, x_test, y_test."
+        )
+    said = [f"{names['x_train']} are the rows" + (f", {names['y_train']} the labels." if "y_train" in arrays else ", without labels.")]
+    notes = said if names["x_train"] not in ("x_train", "train_images") else []
+    notes += [f"Keys left aside: {listed(others)}."] if others else []
     if "meta" in arrays:
         notes.append(f"Made by: {_meta(arrays['meta'])}")
     classes = np.atleast_1d(arrays["classes"]) if "classes" in arrays else None
@@ -50,27 +69,95 @@ def read_npz(content: io.BytesIO | Path) -> Parts:
     return Parts(*rows, None if classes is None else classes.tolist(), tuple(notes), persons=persons)
 
 
-def arrays_of(content: io.BytesIO | Path, *, also: tuple[str, ...] = ()) -> tuple[dict[str, Array], list[str]]:
-    """The arrays of a npz under the keys that are read (and those in `also`), and the names of its other ones."""
-    wanted = {*KEYS, *IMAGE_KEYS, "meta", *also}
+def shapes_of(content: io.BytesIO | Path) -> dict[str, tuple[int, ...]]:
+    """The shape of each array of a npz by its name.
+
+    Raises:
+        DataError: not a npz, or damaged.
+    """
+    with _opened(content) as archive:
+        shapes = {}
+        for member in archive.infolist():
+            if member.filename.endswith(".npy"):
+                with archive.open(member) as stream:
+                    shapes[member.filename.removesuffix(".npy")] = _header(stream)[0]
+        return shapes
+
+
+def arrays_of(content: io.BytesIO | Path, *, names: Mapping[str, str]) -> tuple[dict[str, Array], list[str]]:
+    """(the arrays of a npz by the keys of `names`, whose values are their names in the file; the names of its other ones)."""
+    keys = {name: key for key, name in names.items()}
+    with _opened(content) as archive:
+        members = {member.filename.removesuffix(".npy"): member for member in archive.infolist()}
+        others = [name for name in members if name not in keys]
+        return {keys[name]: _array(archive, member) for name, member in members.items() if name in keys}, others
+
+
+def _names_of(held: Collection[str], keys: tuple[str, str | None] | None) -> dict[str, str]:
+    """The names in a file of what is read from it.
+
+    Raises:
+        DataError: a key that it does not hold.
+    """
+    names = {key: key for key in (*KEYS, "meta") if key in held}
+    if keys is not None:
+        given = {"x_train": keys[0]} | ({} if keys[1] is None else {"y_train": keys[1]})
+        if absent := [name for name in given.values() if name not in held]:
+            raise DataError(f"the npz holds no {listed(absent)}; it holds {listed(held)}.")
+        return {key: name for key, name in names.items() if key not in ("x_train", "y_train")} | given
+    names |= {key: name for name, key in IMAGE_KEYS.items() if name in held}
+    by_lower = {name.lower(): name for name in held}
+    called_so: dict[str, tuple[str, ...]] = {
+        "x_train": ("x_train", *ROWS_CALLED),
+        "y_train": ("y_train", *LABELS_CALLED),
+        "x_test": ("x_test", "test_x"),
+        "y_test": ("y_test", "test_y"),
+    }
+    for key, called in called_so.items():
+        present = [by_lower[name] for name in called if name in by_lower]
+        if key not in names and len(present) == 1:
+            names[key] = present[0]
+    return names
+
+
+@contextlib.contextmanager
+def _opened(content: io.BytesIO | Path) -> Iterator[zipfile.ZipFile]:
     try:
         _refuse_other_formats(content)
         with zipfile.ZipFile(content) as archive:
-            members = {member.filename.removesuffix(".npy"): member for member in archive.infolist()}
-            others = [key for key in members if key not in wanted]
-            return {key: _array(archive, member) for key, member in members.items() if key in wanted}, others
+            yield archive
     except UNREADABLE as error:
         if isinstance(error, DataError):
             raise
         raise DataError(f"the npz cannot be read ({error}): it is damaged or incomplete. Save it again with numpy.savez.") from error
 
 
+def _sparse(content: io.BytesIO | Path) -> Array:
+    """(n, d) float32 rows of what scipy's `save_npz` wrote."""
+    from scipy.sparse import load_npz
+
+    if isinstance(content, io.BytesIO):
+        content.seek(0)
+    try:
+        return as_array(load_npz(content))
+    except UNREADABLE as error:
+        if isinstance(error, DataError):
+            raise
+        raise DataError(f"the sparse matrix cannot be read ({error}): save it again with scipy.sparse.save_npz.") from error
+
+
+def _header(stream: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
+    """(shape, whether columns come first, type) of an array, whose values follow."""
+    version = np.lib.format.read_magic(stream)
+    read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+    shape, is_fortran, dtype = read(stream)
+    return shape, is_fortran, dtype
+
+
 def _array(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> Array:
     """One array of a npz; on the disk where it is too large for memory, unpacked piece by piece."""
     with archive.open(member) as stream:
-        version = np.lib.format.read_magic(stream)
-        read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-        shape, is_fortran, dtype = read(stream)
+        shape, is_fortran, dtype = _header(stream)
         if dtype.hasobject:
             raise DataError(
                 "the npz holds Python objects (pickle), which can run code when read: refused. "

@@ -6,7 +6,7 @@ import numpy as np
 
 from pillar_core.data.images import decoding, folders
 from pillar_core.data.images.loading import read_images
-from pillar_core.data.npz import arrays_of, persons_in
+from pillar_core.data.npz import read_npz
 from pillar_core.data.parts import Parts, opened
 from pillar_core.data.wording import listed
 from pillar_core.errors import DataError
@@ -34,11 +34,14 @@ def load_candidate(source: str | Path | bytes, *, filename: str = "") -> Dataset
 
 
 def _npz_images(source: str | Path | bytes) -> Parts | None:
-    arrays, _ = arrays_of(opened(source), also=("x", "images"))
-    rows = next((np.asarray(arrays[key]) for key in ("x_train", "x", "images") if key in arrays), None)
-    if rows is None or rows.dtype != np.uint8 or not (rows.ndim == 3 or (rows.ndim == 4 and rows.shape[3] == 3)) or not len(rows):
+    try:
+        parts = read_npz(opened(source))
+    except DataError:
         return None
-    return Parts(rows, notes=("Taken without labels.",), persons=persons_in(arrays, rows))
+    rows = np.asarray(parts.x_train)
+    if rows.dtype != np.uint8 or not (rows.ndim == 3 or (rows.ndim == 4 and rows.shape[3] == 3)) or not len(rows):
+        return None
+    return Parts(rows, notes=("Taken without labels.",), persons=parts.persons)
 
 
 def _loose_images(source: str | Path | bytes, name: str) -> Parts | None:

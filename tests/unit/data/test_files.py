@@ -112,7 +112,7 @@ BAD: dict[str, tuple[bytes, str, str]] = {
     "npy": (b"\x93NUMPY\x01\x00", "a.npz", "one bare array"),
     "truncated": (_truncated(), "a.npz", "damaged"),
     "corrupt": (_corrupt(), "a.npz", "damaged"),
-    "other keys": (_npz(data=X), "a.npz", "it holds data"),
+    "other keys": (_npz(table=X), "a.npz", r"holds table \(20, 2\)"),
     "table of classes": (_npz(x_train=X, y_train=Y, classes=[["a"], ["b"]]), "a.npz", r"one name for each class.*got shape \(2, 1\)"),
     "images": (_npz(x_train=np.zeros((4, 3, 3), np.uint8), y_train=[0, 1, 0, 1]), "a.npz", "load_images"),
     "NaN": (_npz(x_train=np.where(X == 6, np.nan, X), y_train=Y), "a.npz", "row 3 is not finite in columns 0"),

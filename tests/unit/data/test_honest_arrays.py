@@ -1,0 +1,106 @@
+"""Arrays as people hand them over: names in a npz, sparse matrices, tensors, frames."""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse
+import torch
+
+import pillar_core as pc
+from pillar_core.data import read_features
+from pillar_core.data.files import read_parts
+from pillar_core.errors import DataError
+
+X = np.arange(60, dtype=np.float32).reshape(20, 3) / 7
+Y = np.arange(20) % 2
+
+
+def npz(**arrays: Any) -> bytes:
+    """A npz of these arrays."""
+    np.savez_compressed(out := io.BytesIO(), **arrays)
+    return out.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("rows", "labels"),
+    [
+        ("x_train", "y_train"),
+        ("X_train", "y_train"),
+        ("X", "y"),
+        ("x", "y"),
+        ("features", "labels"),
+        ("data", "target"),
+        ("embeddings", "labels"),
+        ("embeddings", None),
+        ("arr_0", "arr_1"),
+        ("train_x", "train_y"),
+        ("images", "label"),
+    ],
+)
+def test_the_names_that_people_give_are_known_and_said(rows: str, labels: str | None) -> None:
+    features = read_features(npz(**{rows: X} | ({labels: Y} if labels else {})), filename="a.npz")
+    np.testing.assert_array_equal(features.x_train, X)
+    assert (features.y_train is None) == (labels is None)
+    assert rows == "x_train" or any(rows in note for note in features.notes)
+
+
+def test_test_rows_are_found_beside_them() -> None:
+    features = read_features(npz(X_train=X, y_train=Y, X_test=X[:4], y_test=Y[:4]), filename="a.npz")
+    assert features.x_test is not None
+    assert len(features.x_test) == 4
+
+
+def test_names_that_are_not_certain_are_asked_for_with_shapes() -> None:
+    content = npz(X=X, features=X, names=Y)
+    with pytest.raises(DataError, match=r"features \(20, 3\).*keys=\(rows, labels\)"):
+        read_features(content, filename="a.npz")
+    parts = read_parts(content, filename="a.npz", keys=("features", "names"))
+    np.testing.assert_array_equal(parts.x_train, X)
+    np.testing.assert_array_equal(parts.y_train, Y)
+    assert read_parts(content, filename="a.npz", keys=("X", None)).y_train is None
+    with pytest.raises(DataError, match="holds no rows"):
+        read_parts(content, filename="a.npz", keys=("rows", None))
+
+
+@pytest.mark.parametrize("kind", ["csr", "csc", "coo"])
+def test_a_sparse_file_holds_rows(kind: str) -> None:
+    sparse = scipy.sparse.random(20, 50, density=0.1, format=kind, random_state=0)
+    scipy.sparse.save_npz(out := io.BytesIO(), sparse)
+    features = read_features(out.getvalue(), filename="bag.npz")
+    np.testing.assert_allclose(features.x_train, sparse.toarray(), rtol=1e-6)
+    assert any("labels" in note for note in features.notes)
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        scipy.sparse.csr_matrix(X),
+        torch.tensor(X, requires_grad=True),
+        torch.tensor(X).double(),
+        pd.DataFrame(X, columns=["a", "b", "c"]),
+        pd.DataFrame(X, columns=["a", "b", "c"]).convert_dtypes(),
+        X.tolist(),
+    ],
+    ids=["sparse", "with gradient", "double", "frame", "nullable", "lists"],
+)
+def test_rows_of_any_library_are_numbers(rows: Any) -> None:
+    np.testing.assert_allclose(pc.features(rows, Y).x_train, X, rtol=1e-6)
+
+
+def test_short_floats_and_dummies_are_numbers() -> None:
+    np.testing.assert_allclose(pc.features(torch.tensor(X).bfloat16(), torch.tensor(Y)).x_train, X, rtol=0.01)
+    frame = pd.get_dummies(pd.DataFrame({"age": range(20), "sex": ["f", "m"] * 10}))
+    assert pc.features(frame, Y).x_train[1].tolist() == [1.0, 0.0, 1.0]
+    gaps = pd.DataFrame({"a": pd.array([1, None] * 10, dtype="Int64"), "b": pd.array([True, False] * 10, dtype="boolean")})
+    with pytest.raises(DataError, match="row 1 is not finite in columns 0"):
+        pc.features(gaps, Y)
+
+
+def test_a_frame_of_words_says_what_to_do() -> None:
+    with pytest.raises(DataError, match="load_features"):
+        pc.features(pd.DataFrame({"sex": ["f", "m"] * 10}), Y)
