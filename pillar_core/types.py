@@ -198,6 +198,8 @@ class Dataset:
     """Keys of the store's arrays that hold these rows decoded: they go when the data set is forgotten."""
     persons: Persons | None = dataclasses.field(default=None, compare=False)
     caveats: tuple[str, ...] = ()
+    test_drawn: bool = dataclasses.field(default=False, compare=False)
+    """Whether the test rows were drawn while reading, because the source named none: as a public set, it has them all."""
 
     def __post_init__(self) -> None:
         _check_persons(self.persons, self.x_train)
@@ -230,6 +232,8 @@ class FeatureSet:
     Build one with `pillar_core.backbones` or `load_features`, which check; this class only holds.
     `images` keeps the uint8 originals where there are any (deep methods and thumbnails need them). `caveats`: see `Dataset`.
     `apart_from`: fingerprints of private features of whose persons, compared by name, none has one of these (public) rows.
+    `names`: those of the columns, in order; None for images and arrays without names. `recipe`: how the table that the rows come from
+    became numbers, as `data.recipes` writes it. `test_drawn`: see `Dataset`. None of the three is part of the fingerprint.
     """
 
     x_train: Array
@@ -246,6 +250,9 @@ class FeatureSet:
     persons: Persons | None = dataclasses.field(default=None, compare=False)
     caveats: tuple[str, ...] = ()
     apart_from: tuple[str, ...] = ()
+    names: tuple[str, ...] | None = dataclasses.field(default=None, compare=False)
+    recipe: Mapping[str, Any] | None = dataclasses.field(default=None, compare=False)
+    test_drawn: bool = dataclasses.field(default=False, compare=False)
 
     def __post_init__(self) -> None:
         _check_persons(self.persons, self.x_train)

@@ -49,13 +49,22 @@ class Column:
 @dataclasses.dataclass(frozen=True)
 class Recipe:
     """How a table becomes numbers: the label, the columns left out, the categories of words, what fills gaps, and (low, high) of columns
-    that no public row scales."""
+    that no public row scales.
+
+    `columns`: those that are used, in order. `person`: the column that says whose the rows are, of which `rows_per_person` count.
+    `classes`: the labels that there are. `gaps`: words and numbers that count as empty cells.
+    """
 
     label: str
     left_out: tuple[str, ...] = ()
     categories: Mapping[str, tuple[str, ...]] = dataclasses.field(default_factory=dict)
     fills: Mapping[str, float] = dataclasses.field(default_factory=dict)
     ranges: Mapping[str, tuple[float, float]] = dataclasses.field(default_factory=dict)
+    columns: tuple[Column, ...] = ()
+    person: str | None = None
+    rows_per_person: int = 1
+    classes: tuple[str, ...] = ()
+    gaps: tuple[str | float, ...] = ()
 
 
 def columns_of(frame: Any, label: str, *, public: Any = None) -> tuple[Column, ...]:

@@ -41,7 +41,8 @@ def checked_features(parts: Parts, *, name: str) -> FeatureSet:
         shape = np.shape(parts.x_train)[1:]
         raise DataError(f"the file holds images of shape {shape}, not features: read it with load_images, then choose a backbone.")
     features = arrays.features(parts.x_train, parts.y_train, parts.x_test, parts.y_test, parts.classes)
-    return dataclasses.replace(features, name=name, notes=parts.said + features.notes, persons=parts.persons, caveats=parts.caveats)
+    own = {field: getattr(parts, field) for field in ("persons", "caveats", "names", "recipe", "test_drawn")}
+    return dataclasses.replace(features, name=name, notes=parts.said + features.notes, **own)
 
 
 def read_parts(source: str | Path | bytes, *, filename: str = "", keys: tuple[str, str | None] | None = None) -> Parts:

@@ -1,5 +1,6 @@
 """Rows of a set and what is said of them as plain arrays, for a file, and back."""
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -25,7 +26,11 @@ def packed(data: FeatureSet | Dataset) -> dict[str, Any]:
         "stored_rows": np.array(data.stored_rows if isinstance(data, Dataset) else (), dtype=str),
         "persons": data.persons and data.persons.of,
         "rows_per_person": data.persons and np.array(data.persons.most),
+        "test_drawn": np.array(True) if data.test_drawn else None,
     }
+    if isinstance(data, FeatureSet):
+        arrays["names"] = None if data.names is None else np.array(data.names, dtype=str)
+        arrays["recipe"] = None if data.recipe is None else np.array(json.dumps(data.recipe))
     return {name: array for name, array in arrays.items() if array is not None}
 
 
@@ -45,7 +50,9 @@ def unpacked(arrays: Mapping[str, Array], *, title: str = "") -> FeatureSet | Da
             raise DataError("persons and rows_per_person go together; one of them is missing.")
         persons = Persons(arrays["persons"], arrays["rows_per_person"].tolist())
     x_train, y_train, x_test, y_test = arrays["x_train"], arrays.get("y_train"), arrays.get("x_test"), arrays.get("y_test")
+    more: dict[str, Any] = {"notes": notes, "persons": persons, "caveats": caveats, "test_drawn": "test_drawn" in arrays}
     if x_train.ndim > 2:
-        more: dict[str, Any] = {"title": title or name, "notes": notes, "stored_rows": decoded, "persons": persons, "caveats": caveats}
-        return Dataset(name, x_train, y_train, x_test, y_test, classes, **more)
-    return FeatureSet(x_train, y_train, x_test, y_test, classes, name=name, notes=notes, persons=persons, caveats=caveats)
+        return Dataset(name, x_train, y_train, x_test, y_test, classes, title=title or name, stored_rows=decoded, **more)
+    more["names"] = tuple(map(str, arrays["names"])) if "names" in arrays else None
+    more["recipe"] = json.loads(str(arrays["recipe"])) if "recipe" in arrays else None
+    return FeatureSet(x_train, y_train, x_test, y_test, classes, name=name, **more)

@@ -2,7 +2,7 @@
 
 import dataclasses
 import io
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +25,7 @@ IMAGE_ENDINGS = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".tif", ".tiff", ".web
 class Parts:
     """What a file holds, unchecked; `notes` say what was decided while reading.
 
-    `stored_rows` names entries of the store that hold decoded images, for `persons` and `caveats` see `Dataset`.
+    `stored_rows` names entries of the store that hold decoded images; for the last five fields see `Dataset` and `FeatureSet`.
     """
 
     x_train: Any
@@ -37,6 +37,9 @@ class Parts:
     stored_rows: tuple[str, ...] = ()
     persons: Persons | None = None
     caveats: tuple[str, ...] = ()
+    names: tuple[str, ...] | None = None
+    recipe: Mapping[str, Any] | None = None
+    test_drawn: bool = False
 
     @property
     def said(self) -> tuple[str, ...]:

@@ -58,9 +58,10 @@ def parts_of(frame: Any, label: str | None = None) -> Parts:
     if not len(train):
         raise DataError("the split column must call at least one row train; got none.")
     x_test = x[test] if len(test) else None
+    names, drawn = tuple(inputs), split is None and x_test is not None
     if y is None:
-        return Parts(x[train], None, x_test, None, None, tuple(notes))
-    return Parts(x[train], y[train], x_test, y[test] if len(test) else None, None, tuple(notes))
+        return Parts(x[train], None, x_test, None, None, tuple(notes), names=names)
+    return Parts(x[train], y[train], x_test, y[test] if len(test) else None, None, tuple(notes), names=names, test_drawn=drawn)
 
 
 def without_row_numbers(frame: Any, notes: list[str]) -> Any:

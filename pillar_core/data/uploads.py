@@ -159,7 +159,7 @@ def load(name: str) -> Dataset | FeatureSet:
     if isinstance(data, Dataset):
         return data
     checked = features(data.x_train, data.y_train, data.x_test, data.y_test, data.classes)
-    own = {name: getattr(data, name) for name in ("classes", "name", "notes", "persons", "caveats")}
+    own = {name: getattr(data, name) for name in ("classes", "name", "notes", "persons", "caveats", "names", "recipe", "test_drawn")}
     return dataclasses.replace(checked, **own, apart_from=upload.apart_from if upload is not None else ())
 
 

@@ -85,4 +85,5 @@ def through_backbone(
         known=dataset.known,
         persons=dataset.persons,
         caveats=dataset.caveats,
+        test_drawn=dataset.test_drawn,
     )
