@@ -5,14 +5,14 @@ import json
 from typing import Any
 
 from pillar_core.commands import options as shared
-from pillar_core.commands.options import features_of
+from pillar_core.commands.options import features_of, is_table_file
 from pillar_core.studies.advice import Advice, advise
 
 
 def command(options: argparse.Namespace) -> int:
     """Prints the sentence, its grounds, and what every learner should reach."""
     split = shared.load_split(options, seed=options.seed)
-    candidates = {name: features_of(name, options.backbone, {}) for name in options.candidates}
+    candidates = {name: name if is_table_file(name) else features_of(name, options.backbone, {}) for name in options.candidates}
     asked = {name: getattr(options, name) for name in ("epsilon", "delta", "relation", "target_accuracy", "seed")}
     found = advise(split, candidates=candidates or None, **asked)
     print(json.dumps(_plain(found), indent=2, ensure_ascii=False) if options.json else _words(found))

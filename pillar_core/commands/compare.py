@@ -9,14 +9,13 @@ import pandas as pd
 from pillar_core.commands import options as shared
 from pillar_core.data import uploads
 from pillar_core.errors import SettingError
-from pillar_core.runs.loading import load_features
 from pillar_core.runs.splitting import is_known
 from pillar_core.runs.sweep import sweep
 from pillar_core.spreadsheets import without_formulas
 from pillar_core.studies.compare import views as compare_views
 from pillar_core.studies.compare.learners import applicable, compare_grid, summary
 from pillar_core.studies.compare.views import Setup
-from pillar_core.types import SemiPrivateSplit
+from pillar_core.types import FeatureSet, SemiPrivateSplit
 
 BUDGETS = "budgets"
 
@@ -38,7 +37,7 @@ def _budgets(options: argparse.Namespace) -> tuple[pd.DataFrame, pd.DataFrame]:
         if reason:
             print(f"left out: {name} ({reason})", file=sys.stderr)
     methods = options.methods.split(",") if options.methods else [name for name, reason in able.items() if not reason]
-    data = {**_rows(options, split), **_public(options), **_budget(options), **shared.assignments(options.set)}
+    data = {**_rows(options, split), **_public(options, split), **_budget(options), **shared.assignments(options.set)}
     grid = compare_grid(data, methods=methods, epsilons=_epsilons(options), seeds=_seeds(options))
     table = sweep(grid, progress=shared.printer(unit="runs"))
     return table, summary(table, score=options.score).drop(columns=["title"])
@@ -51,8 +50,8 @@ def _view(options: argparse.Namespace) -> tuple[pd.DataFrame, pd.DataFrame]:
             raise SettingError(f"--{name} goes with the view {BUDGETS}; the view {options.view} has learners and settings of its own.")
     split = shared.load_split(options, seed=0)
     data = _rows(options, split) | _budget(options)
-    other = None if options.other is None else _named(options.other, options.backbone)
-    setup = Setup(data, _public(options), split, _epsilons(options), _seeds(options), other)
+    other = None if options.other is None else _named(options.other, split.features, options.backbone)
+    setup = Setup(data, _public(options, split), split, _epsilons(options), _seeds(options), other)
     lines, table = compare_views.run(options.view, setup, progress=shared.printer(unit="runs"))
     return table, lines
 
@@ -80,12 +79,12 @@ def _rows(options: argparse.Namespace, split: SemiPrivateSplit) -> dict[str, Any
     return rows | {name: value for name, value in given.items() if value is not None}
 
 
-def _public(options: argparse.Namespace) -> dict[str, Any]:
+def _public(options: argparse.Namespace, split: SemiPrivateSplit) -> dict[str, Any]:
     """The axis that says which rows are public; a file of public rows is kept in the cache, under a name."""
-    public = None if options.public is None else _named(options.public, options.backbone)
+    public = None if options.public is None else _named(options.public, split.features, options.backbone)
     axes = {"public_fraction": options.public_fraction, "public_per_class": options.public_per_class, "public": public}
     return {name: value for name, value in axes.items() if value is not None}
 
 
-def _named(name: str, backbone: str | None) -> str:
-    return name if is_known(name) else uploads.keep(load_features(name, backbone))
+def _named(name: str, private: FeatureSet, backbone: str | None) -> str:
+    return name if is_known(name) else uploads.keep(shared.public_of(name, private, backbone))

@@ -3,20 +3,21 @@
 import argparse
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from pillar_core import params
 from pillar_core.backbones.names import literal
 from pillar_core.backbones.text import text_embeddings
-from pillar_core.data import DATASETS
+from pillar_core.data import DATASETS, raw
 from pillar_core.data.cards import default_backbone
 from pillar_core.data.parts import place_of
+from pillar_core.data.raw import Roles
 from pillar_core.errors import DataError, SettingError
 from pillar_core.methods import METHODS
 from pillar_core.runs.loading import load_features
-from pillar_core.runs.splitting import named_features, split
+from pillar_core.runs.splitting import named_features, public_features, split
 from pillar_core.types import FeatureSet, Progress, SemiPrivateSplit
 
 DECLARED = Path(__file__).with_name("commands.toml")
@@ -50,18 +51,24 @@ def printer(*, unit: str = "rows") -> Progress:
 def load_split(options: argparse.Namespace, *, seed: int) -> SemiPrivateSplit:
     """The split that the options describe."""
     options.backbone = options.backbone or default_backbone(options.dataset)
-    features = features_of(options.dataset, options.backbone, assignments(options.dataset_setting))
-    return split(
+    others = [name for name in (options.public, *getattr(options, "candidates", ())) if name is not None]
+    features = private_of(options.dataset, options, others, settings=assignments(options.dataset_setting))
+    given = None if options.public is None else public_of(options.public, features, options.backbone)
+    made = split(
         features,
         public_fraction=options.public_fraction,
         public_per_class=options.public_per_class,
-        public=None if options.public is None else features_of(options.public, options.backbone, {}),
+        public=given,
         text_embeddings=_class_names(options, features),
         persons=_persons(options),
         rows_per_person=getattr(options, "rows_per_person", 1),
         allow_overlap=options.allow_overlap,
         seed=seed if options.split_seed is None else options.split_seed,
     )
+    if is_table_file(options.dataset):
+        for note in (*features.notes, *(given.notes if given else ()), *made.notes):
+            print(f"note: {note}", file=sys.stderr)
+    return made
 
 
 def _persons(options: argparse.Namespace) -> list[str] | None:
@@ -69,6 +76,8 @@ def _persons(options: argparse.Namespace) -> list[str] | None:
     path = getattr(options, "persons", None)
     if path is None:
         return None
+    if options.person is not None:
+        raise SettingError("--person names a column and --persons a file: give one of them.")
     try:
         return place_of(path).read_text(encoding="utf-8-sig").splitlines()
     except (OSError, UnicodeDecodeError) as error:
@@ -114,6 +123,32 @@ def as_lines(values: Mapping[str, Any]) -> str:
     """Two aligned columns."""
     width = max(map(len, values), default=0)
     return "\n".join(f"{name:<{width}}  {value}" for name, value in values.items())
+
+
+def roles_of(options: argparse.Namespace) -> Roles:
+    """What the options say of a table's columns."""
+    most = getattr(options, "rows_per_person", 1)
+    return Roles(options.label, options.person, tuple(options.leave_out), options.recipe, None if most == 1 else most)
+
+
+def private_of(name: str, options: argparse.Namespace, public: Sequence[str], *, settings: Mapping[str, Any] | None = None) -> FeatureSet:
+    """The private features: a table as its options, its recipe or the first public table say, anything else as `features_of`."""
+    roles = roles_of(options)
+    if is_table_file(name):
+        return raw.read_private(name, roles, [other for other in public if is_table_file(other)])
+    if roles:
+        raise SettingError(f"--label, --person, --leave-out and --recipe go with a table (csv, parquet); got {name!r}.")
+    return features_of(name, getattr(options, "backbone", None), settings or {})
+
+
+def public_of(name: str, private: FeatureSet, backbone: str | None = None) -> FeatureSet:
+    """The features of public rows: a table by the private table's recipe, anything else as `features_of`."""
+    return public_features(name, private) if is_table_file(name) else features_of(name, backbone, {})
+
+
+def is_table_file(name: str) -> bool:
+    """Whether a name is that of a table on this machine."""
+    return name not in DATASETS and raw.is_table(name) and Path(name).exists()
 
 
 def features_of(name: str, backbone: str | None, settings: Mapping[str, Any]) -> FeatureSet:

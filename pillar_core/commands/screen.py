@@ -6,14 +6,16 @@ import math
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
 from pillar_core import params, plots
-from pillar_core.commands.options import printer
+from pillar_core.commands.options import is_table_file, printer, private_of, public_of
+from pillar_core.runs.splitting import alike
 from pillar_core.screening import SCORES, screen
 from pillar_core.spreadsheets import without_formulas
-from pillar_core.studies.screening.answers import Ask, computed, feature_sets_of, is_of_features, sets_of
+from pillar_core.studies.screening.answers import OWN_HALF, OWN_PART, Ask, computed, feature_sets_of, is_of_features, parted, sets_of
 from pillar_core.types import Dataset, FeatureSet
 
 Rows = Dataset | FeatureSet
@@ -23,7 +25,7 @@ def command(options: argparse.Namespace) -> int:
     """Prints the table, best first; writes what was asked for."""
     ask = _ask(options)
     key = ask.key
-    private, public = sets = feature_sets_of(ask) if is_of_features(ask) else sets_of(ask)
+    private, public = sets = _sets(ask, options)
     table = computed(ask, printer(unit="steps"), sets=sets, key=key) if _is_kept(options) else _screened(private, public, options)
     notes = [*table.attrs["notes"], *(note for data in (private, *public.values()) for note in data.notes), _provenance(table, options)]
     print(table.drop(columns=["provenance"]).to_string(index=False, float_format=lambda value: f"{value:.4g}"))
@@ -53,6 +55,15 @@ def report(table: pd.DataFrame, private: Rows, notes: list[str]) -> str:
         f"<style>{style}</style><h1>Which public data for {html.escape(title)}?</h1>{''.join(parts)}"
         f"<h2>Table</h2>{table.to_html(index=False, border=0)}<h2>Notes</h2><ul>{lines}</ul></html>"
     )
+
+
+def _sets(ask: Ask, options: argparse.Namespace) -> tuple[Any, dict[str, Any]]:
+    """(private set, candidates by name); of a private table all go through one recipe."""
+    if not is_table_file(ask.private):
+        return feature_sets_of(ask) if is_of_features(ask) else sets_of(ask)
+    named = [name for name in ask.public if name not in (OWN_PART, OWN_HALF)]
+    private = private_of(ask.private, options, named)
+    return parted(ask, private, {name: alike(public_of(name, private), private)[0] for name in named})
 
 
 def _screened(private: Rows, public: Mapping[str, Rows], options: argparse.Namespace) -> pd.DataFrame:

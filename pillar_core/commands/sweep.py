@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from pillar_core.commands.options import printer
+from pillar_core.commands.options import printer, private_of, public_of
 from pillar_core.data import uploads
 from pillar_core.errors import DataError, SettingError
 from pillar_core.jobs.sweep import run_through, sweep
@@ -23,7 +23,7 @@ def command(options: argparse.Namespace) -> int:
     if options.gpu and options.scheduler is None:
         raise SettingError("--gpu chooses among workers: give --scheduler jobs, or a cluster's address, with it.")
     grids = read_grids(options.grid)
-    grids = [with_files(grid) for grid in grids]
+    grids = [with_files(grid, options) for grid in grids]
     groups = [group for grid in grids for group in trials(grid)]
     known = sum(record is not None for group in groups for record in cached(group))
     print(f"{sum(map(len, groups))} runs, {known} of them cached", file=sys.stderr)
@@ -50,16 +50,28 @@ def read_grids(path: str) -> list[dict[str, Any]]:
     return grids
 
 
-def with_files(grid: dict[str, Any]) -> dict[str, Any]:
-    """The grid with each file among its data sets stored in the cache, under the name by which workers find it.
+def with_files(grid: dict[str, Any], options: argparse.Namespace) -> dict[str, Any]:
+    """The grid with each file among its data sets and public rows stored in the cache, under the name by which workers find it.
+
+    A public table becomes numbers by the recipe of the grid's first private table.
 
     Raises:
         DataError: a file that cannot be used.
     """
-    given = grid.get("dataset", [])
-    names = [str(name) for name in (given if isinstance(given, list) else [given])]
-    datasets = [uploads.keep(load_features(name)) if not is_known(name) and Path(name).exists() else name for name in names]
-    return grid | ({"dataset": datasets} if names else {})
+    names, public = _listed(grid.get("dataset", [])), _listed(grid.get("public", []))
+    read = {name: private_of(name, options, list(filter(_is_file, public))) for name in names if _is_file(name)}
+    beside = {name: public_of(name, next(iter(read.values()))) if read else load_features(name) for name in public if _is_file(name)}
+    stored = {name: uploads.keep(features) for name, features in (read | beside).items()}
+    axes = {"dataset": names, "public": public}
+    return grid | {axis: [stored.get(name, name) for name in values] for axis, values in axes.items() if values}
+
+
+def _listed(values: Any) -> list[Any]:
+    return values if isinstance(values, list) else [values]
+
+
+def _is_file(name: object) -> bool:
+    return isinstance(name, str) and not is_known(name) and Path(name).exists()
 
 
 def _run(grid: dict[str, Any], options: argparse.Namespace) -> pd.DataFrame:

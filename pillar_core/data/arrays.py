@@ -14,6 +14,7 @@ from pillar_core.types import FeatureSet
 
 CHUNK = 4_096
 ROWS_NAMED = 20
+NO_TEST = "No test rows: accuracy is not measured."
 
 
 @dataclasses.dataclass(frozen=True)
@@ -85,7 +86,7 @@ def check(
     if not all(labelling.is_text(name) for name in names):
         problems.append("a class name holds half a sign (a lone surrogate); write it as text.")
     if x_test is None and not is_divided_later:
-        notes.append("No test rows: accuracy is not measured.")
+        notes.append(NO_TEST)
     if problems or train is None:
         return Checked(None, tuple(problems), tuple(notes), names)
     return Checked(FeatureSet(train, y, test, y_of_test, names, notes=tuple(notes)), (), tuple(notes), names)

@@ -159,6 +159,16 @@ def encoded(frame: Any, columns: Sequence[Column], recipe: Recipe) -> tuple[Arra
     return np.stack(parts, axis=1), tuple(names)
 
 
+def counted(frame: Any, columns: Sequence[Column]) -> tuple[Column, ...]:
+    """The columns with how many cells are empty in this table, where it has them."""
+    return tuple(
+        dataclasses.replace(column, gaps=int((~np.isfinite(_numbers(frame[column.name]))).sum()))
+        if column.kind == NUMBERS and column.name in frame
+        else column
+        for column in columns
+    )
+
+
 def private_parts(frame: Any, columns: Sequence[Column], recipe: Recipe, *, person: str | None = None, most: int = 1) -> Parts:
     """A private table through a recipe: train and test rows as its column split says, else a stratified fifth for the test.
 
@@ -168,12 +178,13 @@ def private_parts(frame: Any, columns: Sequence[Column], recipe: Recipe, *, pers
         DataError: as `encoded`; labels that are none, or too few rows of a class.
     """
     x, names = encoded(frame, columns, recipe)
-    notes = [f"Labels come from column {recipe.label!r}. Features: {listed(names)}."]
+    notes = [f"Labels come from column {recipe.label!r}. Features: {listed(names)}.", *_unknown(frame, columns, recipe)]
     y = labels_of(frame[recipe.label])
-    of = None if person is None else frame[person].to_numpy()
-    train, test = partition(frame, taken(frame, ("split",)), y, notes, persons=of)
+    of, side = None if person is None else frame[person].to_numpy(), taken(frame, ("split",))
+    train, test = partition(frame, side, y, notes, persons=of)
     persons = None if of is None else persons_of(of[train], most, n_rows=len(train))
-    return Parts(x[train], y[train], x[test] if len(test) else None, y[test] if len(test) else None, None, tuple(notes), persons=persons)
+    sides = (x[train], y[train], x[test] if len(test) else None, y[test] if len(test) else None)
+    return Parts(*sides, _classes(y, recipe), tuple(notes), persons=persons, names=names, test_drawn=side is None and len(test) > 0)
 
 
 def public_parts(frame: Any, columns: Sequence[Column], recipe: Recipe) -> Parts:
@@ -184,7 +195,8 @@ def public_parts(frame: Any, columns: Sequence[Column], recipe: Recipe) -> Parts
     """
     x, names = encoded(frame, columns, recipe)
     has_labels = recipe.label in frame.columns and frame[recipe.label].notna().any()
-    return Parts(x, labels_of(frame[recipe.label]) if has_labels else None, notes=(f"Features: {listed(names)}.",))
+    notes = (f"Features: {listed(names)}.", *_unknown(frame, columns, recipe))
+    return Parts(x, labels_of(frame[recipe.label]) if has_labels else None, notes=notes, names=names)
 
 
 def divided(frame: Any, label: str, share: float, *, person: str | None = None) -> tuple[Any, Any]:
@@ -214,6 +226,31 @@ def _refuse_unreadable(column: Any) -> None:
             f"column {column.name!r} holds {len(rows):,} cells that are neither numbers nor gaps ({listed(quoted)}): correct them, empty "
             "them, or leave the column out."
         )
+
+
+def _classes(y: Array, recipe: Recipe) -> tuple[str, ...] | None:
+    """The classes that a recipe names, where labels are words; numbers are named by themselves.
+
+    Raises:
+        DataError: labels that are none of the recipe's classes.
+    """
+    unknown = sorted(set(map(str, np.unique(y).tolist())) - set(recipe.classes)) if recipe.classes else []
+    if unknown:
+        raise DataError(
+            f"column {recipe.label!r} holds {listed(unknown)}, and the recipe's classes are {listed(recipe.classes)}: correct one of them."
+        )
+    return recipe.classes if recipe.classes and y.dtype.kind == "U" else None
+
+
+def _unknown(frame: Any, columns: Sequence[Column], recipe: Recipe) -> list[str]:
+    """A note that counts, by column, the cells with words that are no category."""
+    counts = {}
+    for column in _used(columns, recipe.left_out):
+        if column.name in recipe.categories:
+            words = _words(frame[column.name])
+            counts[column.name] = int((~np.isin(words, ("", *recipe.categories[column.name]))).sum())
+    cells = [f"{count:,} of {name!r}" for name, count in counts.items() if count]
+    return [f"Words that are none of the categories count as none: {listed(cells)}."] if cells else []
 
 
 def _used(columns: Sequence[Column], left_out: Sequence[str]) -> list[Column]:

@@ -1,14 +1,18 @@
-"""Exact duplicate rows between two matrices, in time linear in their size."""
+"""What two matrices share: columns of one name, and exact duplicate rows, in time linear in their size."""
 
+import dataclasses
 import hashlib
 from collections.abc import Iterator
 
 import numpy as np
 
 from pillar_core.arrays import Array
+from pillar_core.data.wording import listed
 from pillar_core.errors import DataError
+from pillar_core.types import FeatureSet
 
 CHUNK = 2_048
+REORDERED = "The public columns came in another order: they were matched by name."
 FEW_NUMBERS, BY_CHANCE = 32, 0.05
 """Rows of no more numbers are equal by chance, as ages and doses are; and at most this share of either matrix."""
 
@@ -37,6 +41,29 @@ def duplicates(x_a: Array, x_b: Array) -> Array:
 def are_by_chance(pairs: Array, x_a: Array, x_b: Array) -> bool:
     """Whether the `duplicates` of two matrices may be rows of different people who share a few numbers."""
     return x_a[0].size <= FEW_NUMBERS and len(pairs) <= BY_CHANCE * min(len(x_a), len(x_b))
+
+
+def by_name(public: FeatureSet, private: FeatureSet) -> tuple[FeatureSet, tuple[str, ...]]:
+    """The public features with the private ones' columns in their order, where both have names; and a note where that changed them.
+
+    Raises:
+        DataError: columns that the public rows lack, or that have one name.
+    """
+    if public.names is None or private.names is None or public.names == private.names:
+        return public, ()
+    places = {name: place for place, name in enumerate(public.names)}
+    absent = [name for name in private.names if name not in places]
+    if absent:
+        raise DataError(
+            f"the public rows lack the columns {listed(absent)}: bring them with the same columns, or leave these out of the private rows. "
+            "Words need one recipe for both tables (recipe=, --recipe)."
+        )
+    order, more = [places[name] for name in private.names], [name for name in public.names if name not in private.names]
+    ordered = [name for name in public.names if name in private.names] == list(private.names)
+    notes = [] if ordered else [REORDERED]
+    notes += [f"Public columns that the private rows lack were left out: {listed(more)}."] if more else []
+    x_train, x_test = public.x_train[:, order], None if public.x_test is None else public.x_test[:, order]
+    return dataclasses.replace(public, x_train=np.ascontiguousarray(x_train), x_test=x_test, names=private.names), tuple(notes)
 
 
 def _digests(x: Array) -> Iterator[bytes]:

@@ -1,16 +1,21 @@
 """A stratified train/test partition, for sources that come without one."""
 
 import dataclasses
+from typing import Any, TypeVar
 
 import numpy as np
 
 from pillar_core import rng
 from pillar_core.arrays import Array
+from pillar_core.data import scratch
+from pillar_core.data.arrays import NO_TEST
 from pillar_core.errors import DataError
 from pillar_core.grouping import by_label
-from pillar_core.types import Dataset
+from pillar_core.types import Dataset, FeatureSet
 
 TEST_FRACTION = 0.2
+Rows = TypeVar("Rows", FeatureSet, Dataset)
+SET_APART = "No rows are named as test rows: a stratified fifth became them (the same fifth every time)."
 
 
 def stratified(labels: Array, *, seed: int, name: str, share: float = TEST_FRACTION, persons: Array | None = None) -> tuple[Array, Array]:
@@ -35,6 +40,29 @@ def stratified(labels: Array, *, seed: int, name: str, share: float = TEST_FRACT
         wanted = max(1, round(share * len(rows))) if len(rows) > 1 else 0
         in_test[rows[:wanted]] = True
     return np.flatnonzero(~in_test), np.flatnonzero(in_test)
+
+
+def with_drawn_test(data: FeatureSet) -> FeatureSet:
+    """`data` with a stratified fifth of its train rows as test rows, the same every time, where it has labels and no test rows."""
+    if data.y_train is None or data.x_test is not None:
+        return data
+    persons = data.persons
+    train, test = stratified(data.y_train, seed=0, name="table", persons=None if persons is None else persons.of)
+    if not len(test) or len(np.unique(data.y_train[train])) < data.n_classes:
+        return data
+    x, y, said = data.x_train, data.y_train, tuple(note for note in data.notes if note != NO_TEST)
+    rows: dict[str, Any] = {"x_train": scratch.taken(x, train), "y_train": y[train], "x_test": scratch.taken(x, test), "y_test": y[test]}
+    return dataclasses.replace(data, **rows, persons=persons and persons.at(train), notes=(*said, SET_APART), test_drawn=True)
+
+
+def whole(data: Rows) -> Rows:
+    """`data` as a public set: test rows that were drawn while reading are train rows again. ε protects none of them."""
+    if not data.test_drawn or data.x_test is None:
+        return data
+    x = scratch.joined(data.x_train, data.x_test)
+    y = None if data.y_train is None or data.y_test is None else np.concatenate([data.y_train, data.y_test])
+    more: dict[str, Any] = {"images": data.images and whole(data.images)} if isinstance(data, FeatureSet) else {}
+    return dataclasses.replace(data, x_train=x, y_train=y, x_test=None, y_test=None, persons=None, test_drawn=False, **more)
 
 
 def with_test_rows(data: Dataset, *, seed: int) -> Dataset:

@@ -17,14 +17,14 @@ FORMAT = "pillar-recipe-1"
 
 def form_of(recipe: Recipe) -> dict[str, Any]:
     """The recipe as JSON holds it; null stands for categories, fills and ranges that nobody named."""
-    columns = []
+    columns: list[dict[str, Any]] = []
     for column in recipe.columns:
         categories = recipe.categories.get(column.name)
         low, high = recipe.ranges.get(column.name, (None, None))
         kind = WORDS if categories or column.kind in TEXTS else NUMBERS
-        named = {"name": column.name, "kind": kind, "categories": list(categories) if categories else None}
+        named: dict[str, Any] = {"name": column.name, "kind": kind, "categories": list(categories) if categories else None}
         columns.append(named | {"fill": recipe.fills.get(column.name), "low": low, "high": high})
-    form = {"format": FORMAT, "label": recipe.label, "classes": list(recipe.classes), "person": recipe.person}
+    form: dict[str, Any] = {"format": FORMAT, "label": recipe.label, "classes": list(recipe.classes), "person": recipe.person}
     form |= {"left_out": list(recipe.left_out), "columns": columns}
     more = {"gaps": list(recipe.gaps)} if recipe.gaps else {}
     return form | more | ({"rows_per_person": recipe.rows_per_person} if recipe.rows_per_person > 1 else {})

@@ -55,3 +55,11 @@ def taken(rows: Array, numbers: Array) -> Array:
     if not is_large(shape, rows.itemsize):
         return np.asarray(rows[numbers])
     return on_disk((np.ascontiguousarray(rows[number]).data for number in numbers), rows.dtype, shape)
+
+
+def joined(rows: Array, more: Array) -> Array:
+    """`rows` and then `more`, on the disk where that is too large for memory."""
+    shape = (len(rows) + len(more), *rows.shape[1:])
+    if not is_large(shape, rows.itemsize):
+        return np.concatenate([rows, more])
+    return on_disk((np.ascontiguousarray(row).data for part in (rows, more) for row in part), rows.dtype, shape)

@@ -1,11 +1,15 @@
 """From whatever the user has to a feature set: files are read by `data`, images go through `features`."""
 
 import dataclasses
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from pillar_core import checks, data
 from pillar_core.backbones import extract
 from pillar_core.backbones.names import address
+from pillar_core.data import raw
+from pillar_core.data.raw import Roles
 from pillar_core.data.reading import read
 from pillar_core.errors import SettingError
 from pillar_core.params import COUNT
@@ -15,23 +19,36 @@ __all__ = ["load_features", "read", "through_backbone"]
 
 
 def load_features(
-    source: str | Path | Dataset | FeatureSet,
+    source: Any,
     backbone: str | None = None,
     *,
     weights: str | Path | None = None,
     device: str = "auto",
     batch_size: int = 64,
+    label: str | None = None,
+    person: str | None = None,
+    leave_out: Sequence[str] = (),
+    keys: tuple[str, str] | None = None,
+    recipe: str | Path | Mapping[str, Any] | None = None,
+    public: Any = None,
 ) -> FeatureSet:
     """The feature set of a file, a folder or zip of images, or a dataset, checked.
 
+    A source without test rows of its own, but with labels, gets a stratified fifth of its rows as such, the same every time.
+
     Args:
-        source: npz (x_train, y_train, x_test, y_test, classes), csv or parquet of features; npz, folder or zip of images;
-            or a dataset. A feature set comes back as it is.
+        source: npz (x_train, y_train, x_test, y_test, classes), csv or parquet of features; a DataFrame; npz, folder or zip of
+            images; or a dataset. A feature set comes back as it is.
         backbone: a key of `BACKBONES`; None takes raw_pixels for images and identity for numbers. What a network makes is kept
             in the cache, and extracted only where it is not there.
         weights: a local file for backbones that have weights.
         device: auto, cpu, cuda or mps.
         batch_size: images at a time.
+        label, person, leave_out: columns of a table: what is predicted (default: the one that is named so), whose the rows are (the first
+            of each person counts, or as many as the recipe says), and what is not used.
+        keys: the names of rows and labels in a npz.
+        recipe: a file or mapping that says how a table with words and gaps becomes numbers (`python -m pillar_core recipe` writes it).
+        public: a table whose rows say that instead. Persons who have rows there lose theirs here.
 
     Raises:
         DataError: a file or rows that cannot be used, every reason with row numbers; or weights of another network.
@@ -41,7 +58,14 @@ def load_features(
     """
     checks.within(batch_size=(batch_size, COUNT))
     checks.one_of(("auto", "cpu", "cuda", "mps"), device=device)
-    rows = read(source)
+    roles = Roles(label, person, tuple(leave_out), recipe)
+    rows: Dataset | FeatureSet
+    if raw.is_table(source):
+        rows = raw.read_private(source, roles, () if public is None else (public,))
+    elif roles or public is not None:
+        raise SettingError("label, person, leave_out, recipe and public go with tables: a csv or parquet file, or a DataFrame.")
+    else:
+        rows = read(source, keys=keys)
     if isinstance(rows, FeatureSet):
         if backbone not in (None, "identity") or weights is not None:
             raise SettingError(f"backbone must be none or identity for what is features already; got {backbone!r}, weights {weights!r}.")

@@ -9,9 +9,10 @@ import numpy as np
 from pillar_core import checks
 from pillar_core.arrays import Array
 from pillar_core.backbones import extraction
-from pillar_core.data import DATASETS, duplicates, load_dataset, matching, uploads, visitors
+from pillar_core.data import DATASETS, duplicates, load_dataset, matching, raw, uploads, visitors
 from pillar_core.data.cards import default_backbone
 from pillar_core.data.images.resizing import resized
+from pillar_core.data.partition import whole
 from pillar_core.data.persons import persons_of
 from pillar_core.errors import DataError, SettingError
 from pillar_core.fingerprint import fingerprint
@@ -27,11 +28,11 @@ _READ: dict[str, tuple[str, str]] = {}
 
 
 def split(
-    data: FeatureSet | Dataset,
+    data: Any,
     *,
     public_fraction: float | None = None,
     public_per_class: int | None = None,
-    public: FeatureSet | Dataset | None = None,
+    public: Any = None,
     validation_fraction: float = 0.0,
     text_embeddings: Array | None = None,
     persons: Array | Sequence[str] | None = None,
@@ -42,7 +43,9 @@ def split(
     """`data` with its train rows told apart into public, validation and private ones.
 
     At most one of public_fraction (of train, stratified), public_per_class (exactly that many) and public (another set, all
-    its train rows); without any, methods that need public data say so. A Dataset of images is taken as raw pixels; public
+    its train rows, and test rows that were only drawn from them); without any, methods that need public data say so. `data` and
+    `public` are what `load_features` takes; a public table becomes numbers by the private table's recipe, and columns with names are
+    matched by them, whatever their order. A Dataset of images is taken as raw pixels; public
     images of another size or colour are brought to that of the private ones, and the notes say so.
 
     persons: the person of each train row, where one may have several (default: as the data declare). Each is then public, validation or
@@ -57,7 +60,7 @@ def split(
     private = load_features(data)
     if not 1 <= rows_per_person <= MOST_ROWS:
         raise SettingError(f"rows_per_person must be from 1 to {MOST_ROWS}; got {rows_per_person!r}.")
-    given, changes = (None, ()) if public is None else alike(load_features(public), private)
+    given, changes = (None, ()) if public is None else alike(public_features(public, private), private)
     parts = split_features(
         private,
         public_fraction=public_fraction,
@@ -144,12 +147,29 @@ def forget_data(name: str) -> None:
     uploads.forget(name)
 
 
+def public_features(source: Any, private: FeatureSet, backbone: str | None = None) -> FeatureSet:
+    """The features of public rows beside private ones: a table through the private table's recipe, anything else as `load_features`.
+
+    Raises:
+        as `load_features`; a table that lacks columns of the private one.
+    """
+    if raw.is_table(source) and private.recipe is not None:
+        return raw.read_public(source, private)
+    return load_features(source, backbone)
+
+
 def alike(public: FeatureSet, private: FeatureSet) -> tuple[FeatureSet, tuple[str, ...]]:
-    """The public features, where the rows of both are pixels from images of the private ones' size; and a note where that changed them."""
+    """The public features as the private rows' own: with test rows that were drawn from them, columns matched by name, and pixels of
+    images of the private ones' size; and notes where that changed them.
+
+    Raises:
+        DataError: columns that the public rows lack, by name.
+    """
+    public, notes = matching.by_name(whole(public), private)
     if private.pixel_shape is None or public.images is None or public.pixel_shape in (None, private.pixel_shape):
-        return public, ()
+        return public, notes
     images, note = resized(public.images, private.pixel_shape)
-    return load_features(images), (note,)
+    return load_features(images), (*notes, note)
 
 
 def _overlap(parts: SemiPrivateSplit) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ from pages.frame.settings import PART, Settings
 from pages.parts.data import brought
 from pages.parts.data.brought import FILE, File, Maker
 from pillar_core.arrays import Array
-from pillar_core.data import encoding, files, persons, reports, room, uploads
+from pillar_core.data import encoding, persons, raw, reports, room, uploads
 from pillar_core.data.encoding import Column, Recipe
 from pillar_core.data.parts import COLUMNS_SEEN
 from pillar_core.data.tables import label_column, taken, without_row_numbers
@@ -62,14 +62,15 @@ class Asked:
         """The private rows as numbers, and what makes those of each public table."""
         frame, sources = tables
         room.need("One number for each category takes", 8 * len(frame) * encoding.width(columns, recipe), room.granted())
-        parts = encoding.private_parts(frame, columns, recipe, person=self.person, most=self.most)
-        parts = dataclasses.replace(parts, caveats=() if sources else (COLUMNS_SEEN,))
-        private, unnamed = files.checked_features(parts, name=Path(self.private.name).stem), self.unnamed()
+        used = tuple(column for column in columns if column.name not in recipe.left_out)
+        recipe = dataclasses.replace(recipe, columns=used, person=self.person, rows_per_person=self.most)
+        private = raw.private_features(frame, recipe, name=Path(self.private.name).stem, caveats=() if sources else (COLUMNS_SEEN,))
+        unnamed = self.unnamed()
 
         def public(read: Callable[[], Any], title: str) -> FeatureSet:
-            made = files.checked_features(encoding.public_parts(read(), columns, recipe), name=Path(title).stem)
             is_apart = self.person is not None and title not in unnamed
-            return dataclasses.replace(made, apart_from=(private.fingerprint,)) if is_apart else made
+            apart_from = (private.fingerprint,) if is_apart else ()
+            return raw.public_features(read(), recipe, name=Path(title).stem, apart_from=apart_from)
 
         makers: list[Maker] = [(functools.partial(public, read, title), title) for read, title in sources]
         return private, makers

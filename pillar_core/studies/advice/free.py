@@ -16,8 +16,7 @@ from pillar_core.errors import DataError
 from pillar_core.methods import METHODS
 from pillar_core.methods.parts import rules
 from pillar_core.params import SEED, SHARE
-from pillar_core.runs.loading import load_features
-from pillar_core.runs.splitting import alike
+from pillar_core.runs.splitting import alike, public_features
 from pillar_core.studies.advice import simulation
 from pillar_core.studies.recommend import recommend
 from pillar_core.types import Dataset, FeatureSet, NeighboringRelation, PrivacyBudget, PublicUse, SemiPrivateSplit
@@ -140,16 +139,14 @@ def _reaching(split: SemiPrivateSplit, target: float, **asked: Any) -> Advice:
     return dataclasses.replace(found, reasons=(missed, *found.reasons))
 
 
-def _sides(
-    split: SemiPrivateSplit, candidates: Mapping[str, FeatureSet | Dataset] | None
-) -> tuple[dict[str, SemiPrivateSplit], dict[str, str]]:
+def _sides(split: SemiPrivateSplit, candidates: Mapping[str, Any] | None) -> tuple[dict[str, SemiPrivateSplit], dict[str, str]]:
     """By name, the split without its rows beside each candidate; and why others do not fit."""
     if not candidates:
         return {OWN: simulation.blind(split)}, {}
     sides, refused = {}, {}
     for name, data in candidates.items():
         try:
-            sides[name] = simulation.blind(split, alike(load_features(data), split.features)[0])
+            sides[name] = simulation.blind(split, alike(public_features(data, split.features), split.features)[0])
         except DataError as problem:
             refused[name] = str(problem)
     if not sides:

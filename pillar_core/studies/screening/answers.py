@@ -147,7 +147,7 @@ def sets_of(ask: Ask) -> tuple[Dataset, dict[str, Dataset]]:
         DataError: the own half where ε is spent. As `screening.candidate`.
     """
     n = _drawn_rows(ask)
-    return _parted(ask, named(ask.private, n=2 * n), {name: named(name, n=n, seed=1) for name in ask.public if name not in _APART})
+    return parted(ask, named(ask.private, n=2 * n), {name: named(name, n=n, seed=1) for name in ask.public if name not in _APART})
 
 
 def feature_sets_of(ask: Ask, progress: Progress = unwatched) -> tuple[FeatureSet, dict[str, FeatureSet]]:
@@ -158,7 +158,7 @@ def feature_sets_of(ask: Ask, progress: Progress = unwatched) -> tuple[FeatureSe
     """
     n = _drawn_rows(ask)
     private = features_of(ask.private, n=2 * n, progress=progress)
-    return _parted(ask, private, {name: features_of(name, n=n, seed=1, progress=progress) for name in ask.public if name not in _APART})
+    return parted(ask, private, {name: features_of(name, n=n, seed=1, progress=progress) for name in ask.public if name not in _APART})
 
 
 def is_of_features(ask: Ask) -> bool:
@@ -188,7 +188,7 @@ def _every(step: int, data: Rows) -> tuple[Rows, Rows]:
 _APART: dict[str, int] = {OWN_PART: 10, OWN_HALF: 2}
 
 
-def _parted(ask: Ask, private: Rows, public: dict[str, Rows]) -> tuple[Rows, dict[str, Rows]]:
+def parted(ask: Ask, private: Any, public: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
     """The private set without what of it is a candidate, and all candidates in the question's order."""
     if OWN_HALF in ask.public and ask.epsilon is not None and ask.what == "ranking":
         raise DataError("the private set's own half holds private rows: it is a yardstick for a diagnostic and no candidate under ε.")

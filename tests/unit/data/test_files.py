@@ -181,7 +181,7 @@ def test_dry_run_describes_a_good_file() -> None:
 def test_dry_run_counts_the_public_rows_of_the_split(sizes: tuple[int, ...], fraction: float) -> None:
     labels = np.repeat(np.arange(len(sizes)), sizes)
     rows = np.arange(2.0 * len(labels)).reshape(-1, 2)
-    report = dry_run(_npz(x_train=rows, y_train=labels), "mine.npz", public_fraction=fraction)
+    report = dry_run(_npz(x_train=rows, y_train=labels, x_test=rows[:1], y_test=labels[:1]), "mine.npz", public_fraction=fraction)
     made = pc.split(pc.features(rows, labels), public_fraction=fraction)
     assert report.n_public == len(made.public_x)
     assert report.ok == (len(made.public_x) >= 3)
@@ -202,12 +202,12 @@ def test_an_archive_may_say_whose_its_rows_are(is_image: bool) -> None:
     place = {row.tobytes(): number for number, row in enumerate(x.astype(read.x_train.dtype))}
     numbers = np.unique(who, return_inverse=True)[1]
     assert read.persons.of.tolist() == [numbers[place[row.tobytes()]] for row in read.x_train]
-    # a fifth of images that bring no test rows: whole persons of four rows each
-    assert np.bincount(read.persons.of, minlength=50).tolist().count(4) == (40 if is_image else 50)
+    # a fifth becomes test rows: whole persons of four rows each
+    assert np.bincount(read.persons.of, minlength=50).tolist().count(4) == 40
     split = pc.split(read, public_fraction=0.2)
     assert split.rows_per_person == 3
     report = dry_run(_npz(**whole, rows_per_person=3), "mine.npz", public_fraction=0.2)
-    persons = 40 if is_image else 50
+    persons = 40
     assert report.notes[0].startswith(f"{report.n_public} of these {persons} persons with train rows become public")
     assert len(split.public_x) == 4 * report.n_public
     assert len(split.private) == 3 * (persons - report.n_public)
@@ -234,7 +234,7 @@ def test_more_rows_of_a_person_than_any_run_takes_are_refused_before_they_are_ke
 
 
 def test_dry_run_refuses_three_rows_with_the_reason() -> None:
-    report = dry_run(_npz(x_train=X[:3], y_train=[0, 1, 0]), "mine.npz")
+    report = dry_run(_npz(x_train=X[:3], y_train=[0, 1, 0], x_test=X[:1], y_test=[0]), "mine.npz")
     assert not report.ok
     assert (report.n_train, report.n_public) == (3, 2)
     assert "at least 3 public rows" in report.problems[0]
@@ -242,7 +242,7 @@ def test_dry_run_refuses_three_rows_with_the_reason() -> None:
 
 
 def test_dry_run_with_public_rows_from_elsewhere_says_that_all_are_private() -> None:
-    report = dry_run(_npz(x_train=X, y_train=Y), "mine.npz", public_fraction=None)
+    report = dry_run(_npz(x_train=X, y_train=Y, x_test=X, y_test=Y), "mine.npz", public_fraction=None)
     assert report.ok
     assert report.notes[0].startswith("All 20 train rows are private")
 

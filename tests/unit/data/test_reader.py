@@ -12,8 +12,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from pillar_core.data import read_features, read_images, reader, room, scratch
+from pillar_core.data import read_images, reader, room, scratch
 from pillar_core.data.reader import Reading
+from pillar_core.data.reading import read
 from pillar_core.errors import DataError, SettingError
 from unit.image_files import picture, written, zipped
 
@@ -39,7 +40,7 @@ def npz(**arrays: object) -> bytes:
 )
 def test_what_is_read_is_what_the_library_reads(content: bytes, name: str, tmp_path: Path) -> None:
     (tmp_path / name).write_bytes(content)
-    expected = (read_features if name in ("rows.npz", "numbers.csv") else read_images)(content, filename=name)
+    expected = read(content, filename=name)
     for rows in (Reading(content, name).rows, Reading(None, str(tmp_path / name)).rows):
         assert type(rows) is type(expected)
         assert (rows.fingerprint, rows.name, rows.notes) == (expected.fingerprint, expected.name, expected.notes)

@@ -1,16 +1,19 @@
-"""Recipes as JSON, and tables that become features through them."""
+"""Recipes as JSON, and tables with words, gaps and several rows of a person that become features through them."""
 
 import dataclasses
 import json
 
 import numpy as np
+import pandas as pd
 import pytest
 
+import pillar_core as pc
+from pillar_core.__main__ import main
 from pillar_core.data import recipes, uploads
 from pillar_core.data.arrays import features
 from pillar_core.data.encoding import NUMBERS, WORDS, Column, Recipe
 from pillar_core.data.packing import packed, unpacked
-from pillar_core.errors import DataError
+from pillar_core.errors import DataError, SettingError
 
 RECIPE = Recipe(
     "sick",
@@ -70,3 +73,130 @@ def test_names_and_recipe_stay_with_the_rows_and_change_no_key() -> None:
     for other in (unpacked(packed(named)), back):
         assert (other.names, other.recipe, other.test_drawn) == (named.names, named.recipe, True)
     assert unpacked(packed(plain)).names is None
+
+
+def visits(n: int, seed: int, prefix: str) -> pd.DataFrame:
+    """About two visits of each person: words, gaps and a note."""
+    draw = np.random.Generator(np.random.PCG64(seed))
+    frame = pd.DataFrame({"patient": [f"{prefix}{row // 2}" for row in range(n)], "age": draw.normal(60, 10, n).round(3)})
+    frame["sex"] = draw.choice(["female", "male"], n)
+    frame["weight"] = draw.normal(70, 9, n).round(3)
+    frame.loc[draw.random(n) < 0.1, "weight"] = np.nan
+    frame["note"] = [f"came by bus, spoke of pain, phone 0{row}" for row in range(n)]
+    frame["sick"] = np.where(frame["age"] + 10 * (frame["sex"] == "male") + draw.normal(0, 5, n) > 65, "yes", "no")
+    return frame
+
+
+@pytest.fixture
+def tables(tmp_path) -> tuple[str, str]:
+    private, public = str(tmp_path / "ward.csv"), str(tmp_path / "open.csv")
+    visits(600, 0, "p").to_csv(private, index=False)
+    visits(200, 1, "q")[["sick", "sex", "weight", "note", "patient", "age"]].to_csv(public, index=False)
+    return private, public
+
+
+def test_a_raw_table_and_a_public_one_in_another_order_are_one_run_in_library_and_command(tables, tmp_path, capsys) -> None:
+    private, public = tables
+    recipe = str(tmp_path / "r.json")
+    assert main(["recipe", private, "--label", "sick", "--person", "patient", "--public", public, "--output", recipe]) == 0
+    assert "note (free text)" in capsys.readouterr().err
+    rows = ["run", "--dataset", private, "--public", public, "--method", "pillar_kalman", "--epsilon", "2", "--json"]
+    assert main([*rows, "--recipe", recipe]) == 0
+    said = capsys.readouterr()
+    assert "matched by name" in said.err
+    printed = json.loads(said.out)
+    assert main([*rows, "--label", "sick", "--person", "patient", "--leave-out", "note"]) == 0
+    assert json.loads(capsys.readouterr().out)["accuracy"] == printed["accuracy"]
+    features = pc.load_features(private, recipe=recipe, public=public)
+    assert features.names == ("age", "sex=female", "sex=male", "weight")
+    assert features.recipe == json.loads((tmp_path / "r.json").read_text())
+    split = pc.split(features, public=public)
+    assert (len(split.public_x), len(features.x_train) + len(features.x_test), split.rows_per_person) == (200, 300, 1)
+    assert split.is_apart
+    record = pc.run("pillar_kalman", split, epsilon=2.0)
+    assert (record.accuracy, record.guarantee.epsilon.upper) == (printed["accuracy"], printed["guarantee"]["epsilon"])
+    assert printed["guarantee"]["privacy_unit"] == "person"
+
+
+def test_every_command_reads_a_raw_table(tables, tmp_path, capsys) -> None:
+    private, public = tables
+    columns = ["--label", "sick", "--person", "patient", "--leave-out", "note"]
+    assert main(["screen", "--private", private, "--public", public, "--score", "class_signal", *columns]) == 0
+    assert main(["advise", "--dataset", private, "--candidates", public, *columns]) == 0
+    data = ["--dataset", private, "--public", public]
+    assert main(["compare", *data, *columns, "--methods", "pillar_kalman", "--epsilon", "1", "--seeds", "1"]) == 0
+    grid = tmp_path / "grid.yaml"
+    grid.write_text(f"dataset: {private}\npublic: {public}\nmethod: pillar_kalman\nepsilon: 1\n", encoding="utf-8")
+    assert main(["sweep", str(grid), "--output", str(tmp_path / "t.csv"), *columns]) == 0
+    assert pd.read_csv(tmp_path / "t.csv")["n_public"].tolist() == [200]
+    persons = tmp_path / "persons.txt"
+    persons.write_text("p\n" * 600, encoding="utf-8")
+    assert main(["run", *data, *columns, "--persons", str(persons), "--epsilon", "1"]) == 2
+    assert main(["run", "--dataset", "digits", "--label", "sick", "--epsilon", "1"]) == 2
+    capsys.readouterr()
+
+
+def test_several_rows_of_a_person_count_where_you_say_so(tables, capsys) -> None:
+    private, public = tables
+    rows = ["run", "--dataset", private, "--public", public, "--label", "sick", "--person", "patient", "--method", "pillar_kalman"]
+    assert main([*rows, "--epsilon", "2", "--rows-per-person", "2", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["guarantee"]["privacy_unit"] == "person with up to 2 rows"
+
+
+def test_without_recipe_or_public_rows_the_columns_are_named(tables) -> None:
+    private, public = tables
+    with pytest.raises(DataError) as refusal:
+        pc.load_features(private, label="sick", person="patient", leave_out=("note",))
+    said = str(refusal.value)
+    assert all(word in said for word in ("'sex'", "'weight'", "recipe=", "--public"))
+    assert "'age'" not in said
+    numbers = visits(40, 0, "p")[["age", "patient", "sick"]]
+    assert pc.load_features(numbers, label="sick", person="patient").names == ("age",)
+    with pytest.raises(DataError, match="no column 'ward'"):
+        pc.load_features(private, label="ward")
+    with pytest.raises(SettingError, match="go with tables"):
+        pc.load_features(pc.features(np.eye(4), [0, 1, 0, 1]), label="sick")
+    frame = pd.read_csv(public)
+    with pytest.raises(DataError, match="lack the columns weight"):
+        pc.load_features(private, label="sick", leave_out=("note", "patient"), public=frame.drop(columns="weight"))
+
+
+def test_a_recipe_by_hand_gives_categories_fills_and_ranges(tables) -> None:
+    private, _ = tables
+    form = recipes.form_of(RECIPE) | {"person": "patient", "left_out": ["note", "weight"], "rows_per_person": 1}
+    frame = pd.read_csv(private)
+    frame.loc[0, "sex"], frame.loc[2, "age"], frame.loc[4, "sex"] = "diverse", -999, "?"
+    features = pc.load_features(frame, recipe=form)
+    assert features.names == ("age", "sex=female", "sex=male")
+    rows = np.concatenate([features.x_train, features.x_test])
+    assert (rows.min(), rows.max()) == (0, 1)
+    assert (rows[:, 0] == np.float32(50 / 120)).sum() == 1
+    assert (rows[:, 1:].sum(axis=1) == 0).sum() == 2
+    assert any("1 of 'sex'" in note for note in features.notes)
+    with pytest.raises(DataError, match="the recipe's classes are no, maybe"):
+        pc.load_features(private, recipe=form | {"classes": ["no", "maybe"]})
+    weight = {"name": "weight", "kind": "numbers"}
+    with pytest.raises(DataError, match=r"'weight' has .* empty cells"):
+        pc.load_features(private, recipe=form | {"left_out": ["note"], "columns": [*form["columns"], weight]})
+
+
+def test_columns_with_names_are_matched_by_them() -> None:
+    rows = np.random.Generator(np.random.PCG64(0)).normal(size=(60, 3)).astype(np.float32)
+    private = dataclasses.replace(pc.features(rows[:30], np.arange(30) % 2), names=("a", "b", "c"))
+    public = dataclasses.replace(pc.features(rows[30:][:, [2, 0, 1]], np.arange(30) % 2), names=("c", "a", "b"))
+    split = pc.split(private, public=public)
+    np.testing.assert_array_equal(split.public_x, rows[30:])
+    assert any("matched by name" in note for note in split.notes)
+    with pytest.raises(DataError, match="lack the columns a, b"):
+        pc.split(private, public=dataclasses.replace(public, names=("c", "d", "e")))
+
+
+def test_rows_without_test_rows_give_a_fifth_which_public_sets_have_back(tmp_path) -> None:
+    rows = np.random.Generator(np.random.PCG64(0)).normal(size=(100, 3))
+    for name, x in (("ward", rows[:50]), ("open", rows[50:])):
+        np.savez(tmp_path / f"{name}.npz", x_train=x, y_train=(x[:, 0] > 0).astype(int))
+    private, public = (pc.load_features(tmp_path / f"{name}.npz") for name in ("ward", "open"))
+    assert (len(private.x_train), len(private.x_test)) == (40, 10)
+    split = pc.split(private, public=uploads.load(uploads.keep(public)))
+    assert len(split.public_x) == 50
+    assert pc.run("pillar_kalman", split, epsilon=8.0).accuracy is not None

@@ -1,0 +1,224 @@
+"""Raw tables, with words, gaps and several rows of a person, as features through a recipe, for pages, commands and `load_features`."""
+
+import dataclasses
+from collections.abc import Iterable, Sequence, Set
+from pathlib import Path
+from typing import Any
+
+from pillar_core.data import cells, encoding, files, frames, matching, recipes, tables
+from pillar_core.data.encoding import NUMBERS, Column, Recipe
+from pillar_core.data.parts import opened
+from pillar_core.data.persons import first_rows, named_in, names_of_persons
+from pillar_core.data.wording import listed
+from pillar_core.errors import DataError
+from pillar_core.types import FeatureSet
+
+WAYS = (
+    "Public rows with the same columns say all of it: give them (public=, --public). Or write a recipe with "
+    "`python -m pillar_core recipe`, fill in what is null there, and give it (recipe=, --recipe)."
+)
+_NO_PERSON = "No column {!r} says whose the rows are: each counts as somebody else's."
+
+
+@dataclasses.dataclass(frozen=True)
+class Roles:
+    """What somebody says of a table's columns; None and () where nothing is said. `rows_per_person`: how many of a person's count."""
+
+    label: str | None = None
+    person: str | None = None
+    leave_out: Sequence[str] = ()
+    recipe: Any = None
+    rows_per_person: int | None = None
+
+    def __bool__(self) -> bool:
+        """Whether anything is said."""
+        return any(value is not None and value != () for value in (self.label, self.person, tuple(self.leave_out), self.recipe))
+
+
+def is_table(source: object) -> bool:
+    """Whether `source` is a DataFrame or the path of a table."""
+    return _is_frame(source) or (isinstance(source, str | Path) and frames.ending_of(source) in frames.SUFFIXES)
+
+
+def read_private(source: Any, roles: Roles, public: Sequence[Any] = ()) -> FeatureSet:
+    """The private table `source` as features: by the recipe, else as the rows of the first table in `public` say, else as plain numbers.
+
+    Whom any of the public tables names has no rows here.
+
+    Raises:
+        DataError: a table, recipe or role that cannot be used; words and gaps of which neither recipe nor public rows say what they mean.
+    """
+    written = None if roles.recipe is None else recipes.recipe_of(roles.recipe)
+    person = roles.person or (written.person if written else None)
+    frame, title = _table(source, person)
+    others = [_table(table, person)[0] for table in public]
+    for name in (roles.label, roles.person, *roles.leave_out):
+        if name is not None and name not in frame.columns:
+            raise DataError(f"{title} has no column {name!r}; it has {listed(frame.columns)}.")
+    notes = [] if not roles and not others else frames.notes_of(frame)
+    if not roles and not others:
+        return _plain(frame, Path(title).stem)
+    if written is None:
+        recipe, more = learnt_recipe(frame, roles, others[0] if others else None)
+        notes += more
+    else:
+        if roles.label not in (None, written.label):
+            raise DataError(f"the recipe's label is {written.label!r}; got {roles.label!r}. Write a recipe for each label.")
+        kept = tuple(column for column in written.columns if column.name not in roles.leave_out)
+        added = [name for name in roles.leave_out if name not in written.left_out]
+        recipe = dataclasses.replace(written, person=person, columns=kept, left_out=(*written.left_out, *added))
+    recipe = dataclasses.replace(recipe, rows_per_person=roles.rows_per_person or recipe.rows_per_person)
+    if recipe.person is not None and recipe.person not in frame.columns:  # a recipe's, which the table lacks
+        notes = [*notes, _NO_PERSON.format(recipe.person)]
+        frame, others, recipe = frame.assign(), [], dataclasses.replace(recipe, person=None)
+    if recipe.person is not None:
+        theirs: frozenset[str] = frozenset().union(*(named_in(table, recipe.person)[0] for table in others))
+        frame = rows_of_persons(frame, recipe, theirs=theirs)
+    features = private_features(frame, recipe, name=Path(title).stem)
+    return dataclasses.replace(features, notes=(*features.notes, *notes))
+
+
+def read_public(source: Any, private: FeatureSet) -> FeatureSet:
+    """The public table `source` through the recipe of private features: all its rows, labelled where it has their labels.
+
+    Raises:
+        DataError: a table that cannot be read, or lacks a column.
+    """
+    recipe = recipes.recipe_of(private.recipe or {})
+    frame, title = _table(source, recipe.person)
+    names_all = recipe.person is not None and named_in(frame, recipe.person)[1]
+    features = public_features(frame, recipe, name=Path(title).stem, apart_from=(private.fingerprint,) if names_all else ())
+    names = [column.name for column in recipe.columns]
+    is_ordered = [name for name in frame.columns if name in names] == names
+    return features if is_ordered else dataclasses.replace(features, notes=(*features.notes, matching.REORDERED))
+
+
+def learnt_recipe(frame: Any, roles: Roles, public: Any = None) -> tuple[Recipe, list[str]]:
+    """The recipe of a private table and notes on it: what public rows say, else plain numbers as they are.
+
+    Raises:
+        DataError: no label column, columns that public rows lack, or words and gaps without public rows, each by name.
+    """
+    label, seen = tables.label_column(frame, roles.label), frame.drop(columns=[roles.person] if roles.person else [])
+    if public is None:
+        taken = {label, tables.taken(frame, ("split",)), *roles.leave_out}
+        inputs = [name for name in seen.columns if name not in taken]
+        _refuse_words(seen, inputs, label, roles.leave_out)
+        columns = tuple(Column(name, NUMBERS, 0) for name in inputs)
+        return Recipe(label, tuple(roles.leave_out), columns=columns, person=roles.person), []
+    columns = encoding.columns_of(seen, label, public=public)
+    aside = [column for column in columns if column.kind in encoding.LEFT_OUT and column.name not in roles.leave_out]
+    left_out = (*roles.leave_out, *(column.name for column in aside))
+    recipe = encoding.learnt(public, columns, label=label, left_out=left_out)
+    if problems := encoding.problems_of(columns, recipe, is_scaled=True):
+        raise DataError(*problems)
+    used = tuple(column for column in columns if column.name not in left_out)
+    notes = [f"Left out: {listed(f'{column.name} ({column.kind})' for column in aside)}."] if aside else []
+    return dataclasses.replace(recipe, columns=used, person=roles.person), notes
+
+
+def template(source: Any, roles: Roles, public: Any = None) -> tuple[Recipe, list[str]]:
+    """(the recipe of a table, what is still to fill in, a line each): without public rows, nothing that the rows hold is written but the
+    columns' names, their kinds and the classes.
+
+    Raises:
+        DataError: as `learnt_recipe`; dates and copies.
+    """
+    frame, _ = _table(source, roles.person)
+    label = tables.label_column(frame, roles.label)
+    classes = tuple(map(str, sorted(set(tables.labels_of(frame[label]).tolist()))))
+    most = roles.rows_per_person or 1
+    if public is not None:
+        recipe, notes = learnt_recipe(frame, roles, _table(public, roles.person)[0])
+        return dataclasses.replace(recipe, classes=classes, rows_per_person=most), notes
+    columns = encoding.columns_of(frame.drop(columns=[roles.person] if roles.person else []), label)
+    used = tuple(column for column in columns if column.name not in roles.leave_out)
+    if problems := [f"column {column.name!r} {encoding.ADVICE[column.kind]}." for column in used if column.kind in encoding.ADVICE]:
+        raise DataError(*problems)
+    recipe = Recipe(label, tuple(roles.leave_out), columns=used, person=roles.person, classes=classes, rows_per_person=most)
+    return recipe, encoding.problems_of(used, recipe, is_scaled=False)
+
+
+def rows_of_persons(frame: Any, recipe: Recipe, *, theirs: Set[str], whose: Any = None) -> Any:
+    """The rows that count of each person of a private table, and none of those who have public rows (`theirs`): see `first_rows`."""
+    person = str(recipe.person)
+    named = names_of_persons(frame[person]) if whose is None else whose
+    return first_rows(frame, person, named, most=recipe.rows_per_person, theirs=theirs)
+
+
+def private_features(frame: Any, recipe: Recipe, *, name: str, caveats: tuple[str, ...] = ()) -> FeatureSet:
+    """The features of a private table whose rows `rows_of_persons` took, where it names persons.
+
+    Raises:
+        DataError: as `encoding.private_parts`; words without categories and gaps without fills, by column.
+    """
+    if recipe.label not in frame.columns:
+        raise DataError(f"the table has no column {recipe.label!r}, the recipe's label; it has {listed(frame.columns)}.")
+    frame = _without_gaps(frame, recipe)
+    columns = encoding.counted(frame, recipe.columns)
+    if problems := encoding.problems_of(columns, recipe, is_scaled=True):
+        raise DataError(*problems, WAYS)
+    parts = encoding.private_parts(frame, columns, recipe, person=recipe.person, most=recipe.rows_per_person)
+    features = files.checked_features(dataclasses.replace(parts, caveats=caveats), name=name)
+    form = recipes.form_of(dataclasses.replace(recipe, classes=features.classes))
+    return dataclasses.replace(features, recipe=form)
+
+
+def public_features(frame: Any, recipe: Recipe, *, name: str, apart_from: tuple[str, ...] = ()) -> FeatureSet:
+    """The features of a public table, all of its rows; `apart_from`: see `FeatureSet`.
+
+    Raises:
+        DataError: as `encoding.public_parts`.
+    """
+    parts = encoding.public_parts(_without_gaps(frame, recipe), recipe.columns, recipe)
+    features = files.checked_features(parts, name=name)
+    return dataclasses.replace(features, apart_from=apart_from, recipe=recipes.form_of(recipe))
+
+
+def _plain(frame: Any, name: str) -> FeatureSet:
+    """A table of numbers as it is."""
+    label = tables.label_column(frame)
+    inputs = [column for column in frame.columns if column not in (label, tables.taken(frame, ("split",)))]
+    if inputs:
+        _refuse_words(frame, inputs, label, ())
+    features = files.checked_features(tables.parts_of(frame), name=name)
+    recipe = Recipe(label, columns=tuple(Column(column, NUMBERS, 0) for column in inputs), classes=features.classes)
+    return dataclasses.replace(features, recipe=recipes.form_of(recipe))
+
+
+def _refuse_words(frame: Any, inputs: list[str], label: str, left_out: Iterable[str]) -> None:
+    """Refuses columns that are more than numbers, each by name."""
+    try:
+        tables.numbers_of(frame, inputs)
+    except DataError as refusal:
+        columns = [column for column in encoding.columns_of(frame, label) if column.name in inputs]
+        problems = encoding.problems_of(columns, Recipe(label, tuple(left_out)), is_scaled=True)
+        cells = [line for line in refusal.problems if line.startswith("table row") and problems]
+        raise DataError(*cells, *(problems or refusal.problems), WAYS) from refusal
+
+
+def _without_gaps(frame: Any, recipe: Recipe) -> Any:
+    """The table with the cells empty that hold what the recipe counts as a gap."""
+    if not recipe.gaps:
+        return frame
+    gaps = [*recipe.gaps, *map(str, recipe.gaps)]
+    names = [column.name for column in recipe.columns if column.name in frame.columns]
+    return frame.assign(**{name: frame[name].mask(frame[name].isin(gaps)) for name in names})
+
+
+def _table(source: Any, person: str | None) -> tuple[Any, str]:
+    """(the table, its title), names of persons as they are written."""
+    if not is_table(source):
+        raise DataError(f"rows of a table are a DataFrame or end in {listed(frames.SUFFIXES)}; got {str(source)[:80]!r}.")
+    if _is_frame(source):
+        frame = source.set_axis([str(name) for name in source.columns], axis=1).reset_index(drop=True)
+        notes: list[str] = []
+        frame = cells.with_numbers(frame.astype(dict.fromkeys(frame.select_dtypes("category"), object)), notes, as_written=person)
+        frame.attrs["notes"] = notes
+        return frame, "table"
+    frame = frames.frame_of(opened(source), frames.ending_of(source), as_written=person)
+    return tables.without_row_numbers(frame, []), str(source)
+
+
+def _is_frame(source: object) -> bool:
+    return type(source).__name__ == "DataFrame" and hasattr(source, "columns")
