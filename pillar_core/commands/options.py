@@ -12,6 +12,7 @@ from pillar_core.backbones.names import literal
 from pillar_core.backbones.text import text_embeddings
 from pillar_core.data import DATASETS, raw
 from pillar_core.data.cards import default_backbone
+from pillar_core.data.files import checked_features, read_parts
 from pillar_core.data.parts import place_of
 from pillar_core.data.raw import Roles
 from pillar_core.errors import DataError, SettingError
@@ -53,6 +54,9 @@ def load_split(options: argparse.Namespace, *, seed: int) -> SemiPrivateSplit:
     options.backbone = options.backbone or default_backbone(options.dataset)
     others = [name for name in (options.public, *getattr(options, "candidates", ())) if name is not None]
     features = private_of(options.dataset, options, others, settings=assignments(options.dataset_setting))
+    persons = _persons(options)
+    if persons is not None and features.recipe is not None and features.recipe["person"] is not None:
+        raise SettingError("--person, or the recipe, names a column of persons and --persons a file: give one of them.")
     given = None if options.public is None else public_of(options.public, features, options.backbone)
     made = split(
         features,
@@ -60,7 +64,7 @@ def load_split(options: argparse.Namespace, *, seed: int) -> SemiPrivateSplit:
         public_per_class=options.public_per_class,
         public=given,
         text_embeddings=_class_names(options, features),
-        persons=_persons(options),
+        persons=persons,
         rows_per_person=getattr(options, "rows_per_person", 1),
         allow_overlap=options.allow_overlap,
         seed=seed if options.split_seed is None else options.split_seed,
@@ -76,8 +80,6 @@ def _persons(options: argparse.Namespace) -> list[str] | None:
     path = getattr(options, "persons", None)
     if path is None:
         return None
-    if options.person is not None:
-        raise SettingError("--person names a column and --persons a file: give one of them.")
     try:
         return place_of(path).read_text(encoding="utf-8-sig").splitlines()
     except (OSError, UnicodeDecodeError) as error:
@@ -138,6 +140,10 @@ def private_of(name: str, options: argparse.Namespace, public: Sequence[str], *,
         return raw.read_private(name, roles, [other for other in public if is_table_file(other)])
     if roles:
         raise SettingError(f"--label, --person, --leave-out and --recipe go with a table (csv, parquet); got {name!r}.")
+    if getattr(options, "persons", None) is not None and name not in DATASETS and Path(name).suffix.lower() == ".npz":
+        parts = read_parts(name)
+        if not parts.holds_images:  # the file of persons has a line for each of its rows: none is drawn for the test
+            return checked_features(parts, name=Path(name).stem)
     return features_of(name, getattr(options, "backbone", None), settings or {})
 
 

@@ -57,7 +57,7 @@ def split(
             of at most 32 numbers, which are equal by chance, more than one in twenty.
     """
     checks.within(seed=(seed, SEED), public_per_class=(public_per_class, COUNT))
-    private = load_features(data)
+    private = load_features(data, public=public if raw.is_table(data) and raw.is_table(public) else None)
     if not 1 <= rows_per_person <= MOST_ROWS:
         raise SettingError(f"rows_per_person must be from 1 to {MOST_ROWS}; got {rows_per_person!r}.")
     given, changes = (None, ()) if public is None else alike(public_features(public, private), private)
