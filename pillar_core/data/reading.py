@@ -14,7 +14,7 @@ def read(
     source: str | Path | bytes | Dataset | FeatureSet,
     *,
     filename: str = "",
-    keys: tuple[str, str] | None = None,
+    keys: tuple[str, str | None] | None = None,
     progress: Progress = unwatched,
 ) -> Dataset | FeatureSet:
     """What lies at a path or was uploaded, images or features; a dataset or feature set comes back as it is.
@@ -33,7 +33,7 @@ def read(
         found = images.read_images(place, filename=filename, progress=progress)
         return dataclasses.replace(found, test_drawn=images.SET_APART in found.notes)
     if name.suffix.lower() == ".npz":
-        parts = files.read_parts(place, filename=filename, **({} if keys is None else {"keys": keys}))
+        parts = files.read_parts(place, filename=filename, keys=keys)
         if parts.holds_images:
             found = images.checked_images(parts, name=name.stem)
             return dataclasses.replace(found, test_drawn=images.SET_APART in found.notes)

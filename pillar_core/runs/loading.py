@@ -28,7 +28,7 @@ def load_features(
     label: str | None = None,
     person: str | None = None,
     leave_out: Sequence[str] = (),
-    keys: tuple[str, str] | None = None,
+    keys: tuple[str, str | None] | None = None,
     recipe: str | Path | Mapping[str, Any] | None = None,
     public: Any = None,
 ) -> FeatureSet:
@@ -46,7 +46,7 @@ def load_features(
         batch_size: images at a time.
         label, person, leave_out: columns of a table: what is predicted (default: the one that is named so), whose the rows are (the first
             of each person counts, or as many as the recipe says), and what is not used.
-        keys: the names of rows and labels in a npz.
+        keys: the names of rows and labels in a npz; None for no labels.
         recipe: a file or mapping that says how a table with words and gaps becomes numbers (`python -m pillar_core recipe` writes it).
         public: a table whose rows say that instead. Persons who have rows there lose theirs here.
 
@@ -58,9 +58,11 @@ def load_features(
     """
     checks.within(batch_size=(batch_size, COUNT))
     checks.one_of(("auto", "cpu", "cuda", "mps"), device=device)
-    roles = Roles(label, person, tuple(leave_out), recipe)
+    roles = Roles(label, person, (leave_out,) if isinstance(leave_out, str) else tuple(leave_out), recipe)
     rows: Dataset | FeatureSet
     if raw.is_table(source):
+        if keys is not None:
+            raise SettingError(f"keys name arrays of a npz; a table has label and leave_out. Got {keys!r}.")
         rows = raw.read_private(source, roles, () if public is None else (public,))
     elif roles or public is not None:
         raise SettingError("label, person, leave_out, recipe and public go with tables: a csv or parquet file, or a DataFrame.")

@@ -152,6 +152,8 @@ def test_without_recipe_or_public_rows_the_columns_are_named(tables) -> None:
     assert "'age'" not in said
     numbers = visits(40, 0, "p")[["age", "patient", "sick"]]
     assert pc.load_features(numbers, label="sick", person="patient").names == ("age",)
+    with pytest.raises(SettingError, match="keys name arrays"):
+        pc.load_features(private, keys=("a", "b"))
     with pytest.raises(DataError, match="no column 'ward'"):
         pc.load_features(private, label="ward")
     with pytest.raises(SettingError, match="go with tables"):
@@ -194,8 +196,8 @@ def test_columns_with_names_are_matched_by_them() -> None:
 def test_rows_without_test_rows_give_a_fifth_which_public_sets_have_back(tmp_path) -> None:
     rows = np.random.Generator(np.random.PCG64(0)).normal(size=(100, 3))
     for name, x in (("ward", rows[:50]), ("open", rows[50:])):
-        np.savez(tmp_path / f"{name}.npz", x_train=x, y_train=(x[:, 0] > 0).astype(int))
-    private, public = (pc.load_features(tmp_path / f"{name}.npz") for name in ("ward", "open"))
+        np.savez(tmp_path / f"{name}.npz", rows=x, told=(x[:, 0] > 0).astype(int))
+    private, public = (pc.load_features(tmp_path / f"{name}.npz", keys=("rows", "told")) for name in ("ward", "open"))
     assert (len(private.x_train), len(private.x_test)) == (40, 10)
     split = pc.split(private, public=uploads.load(uploads.keep(public)))
     assert len(split.public_x) == 50
