@@ -109,8 +109,13 @@ def learnt_recipe(frame: Any, roles: Roles, public: Any = None) -> tuple[Recipe,
     columns = encoding.columns_of(seen, label, public=public)
     aside = [column for column in columns if column.kind in encoding.LEFT_OUT and column.name not in roles.leave_out]
     left_out = (*roles.leave_out, *(column.name for column in aside))
-    recipe = encoding.learnt(public, columns, label=label, left_out=left_out)
-    if problems := encoding.problems_of(columns, recipe, is_scaled=True):
+    present = [column for column in columns if column.name in public.columns]
+    absent = [column.name for column in columns if column not in present and column.name not in left_out]
+    recipe = encoding.learnt(public, present, label=label, left_out=left_out)
+    problems = (
+        [f"the public rows lack the columns {listed(absent)}: bring them with the same columns, or leave these out."] if absent else []
+    )
+    if problems := [*problems, *encoding.problems_of(present, recipe, is_scaled=True)]:
         raise DataError(*problems)
     used = tuple(column for column in columns if column.name not in left_out)
     notes = [f"Left out: {listed(f'{column.name} ({column.kind})' for column in aside)}."] if aside else []

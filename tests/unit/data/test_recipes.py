@@ -159,8 +159,9 @@ def test_without_recipe_or_public_rows_the_columns_are_named(tables) -> None:
     with pytest.raises(SettingError, match="go with tables"):
         pc.load_features(pc.features(np.eye(4), [0, 1, 0, 1]), label="sick")
     frame = pd.read_csv(public)
-    with pytest.raises(DataError, match="lack the columns weight"):
-        pc.load_features(private, label="sick", leave_out=("note", "patient"), public=frame.drop(columns="weight"))
+    dated = frame.drop(columns="weight").assign(age=[f"2024-01-{1 + row % 28:02d}" for row in range(len(frame))])
+    with pytest.raises(DataError, match=r"(?s)lack the columns weight.*'age' holds dates"):  # all at once
+        pc.load_features(private, label="sick", leave_out=("note", "patient"), public=dated)
 
 
 def test_a_recipe_by_hand_gives_categories_fills_and_ranges(tables) -> None:
