@@ -17,13 +17,14 @@ with here:
 with papers:
     gallery.papers(settings)
 with own:
-    upload.panel(settings)
+    is_waiting = upload.panel(settings)
 
-st.header("Backbone", anchor=False)
-if extraction.panel(settings):
-    with failures.shown("This data set could not be opened."):
-        rows.panel(settings)
-        history.look(settings)
+if not is_waiting:
+    st.header("Backbone", anchor=False)
+    if extraction.panel(settings):
+        with failures.shown("This data set could not be opened."):
+            rows.panel(settings)
+            history.look(settings)
 
 with st.expander("All backbones in a table", icon=":material/table_rows:"):
     extraction.table()

@@ -27,6 +27,8 @@ ADVICE = {
 }
 SENTENCE, LINE = 3, 30
 """Words or letters of a value on average: beyond, a column most of whose values occur once is free text."""
+FEWEST_NAMES = 10
+"""More words than these, each of which occurs once, name something."""
 _MONTH = r"(?:jan|feb|m[aä]r|apr|ma[iy]|jun|jul|aug|sep|o[ck]t|nov|de[cz])[a-zä]*\.?"
 _DATE = (
     r"(?i)^\s*(?:\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.]\d{2,4}|"
@@ -215,6 +217,7 @@ def divided(frame: Any, label: str, share: float, *, person: str | None = None) 
     sides[test] = "test"
     kept = np.sort(np.concatenate([train[private], test]))
     named = frame.drop(columns=[name for name in [taken(frame, ("split",))] if name]).assign(split=sides)
+    named.attrs["is_drawn"] = taken(frame, ("split",)) is None
     return named.iloc[kept].reset_index(drop=True), named.iloc[train[public]].drop(columns="split").reset_index(drop=True)
 
 
@@ -271,7 +274,8 @@ def _kind(name: str, column: Any) -> str:
         is_long = texts.str.len().mean() >= LINE or texts.str.split().str.len().mean() >= SENTENCE
         if is_long and (np.bincount(codes) == 1).mean() > 0.5:
             return FREE_TEXT
-        return IDENTIFIER if distinct > max(FEWEST_DISTINCT, len(values) / 2) else WORDS
+        is_name = distinct > max(FEWEST_DISTINCT, len(values) / 2) or distinct == len(values) > FEWEST_NAMES
+        return IDENTIFIER if is_name else WORDS
     numbers = _numbers(values)
     numbers = numbers[np.isfinite(numbers)]
     is_counted = distinct == len(values) and bool((numbers == np.rint(numbers)).all())

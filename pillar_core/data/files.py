@@ -14,6 +14,23 @@ from pillar_core.errors import DataError
 from pillar_core.types import FeatureSet
 
 SUFFIXES = (".npz", *frames.SUFFIXES)
+CONVERSIONS = {
+    (".h5", ".hdf5"): "f = h5py.File('{}'); numpy.savez('rows.npz', x_train=f['data'][:], y_train=f['labels'][:])",
+    (".mat",): "m = scipy.io.loadmat('{}'); numpy.savez('rows.npz', x_train=m['X'], y_train=m['y'].ravel())",
+    (".pt", ".pth"): "t = torch.load('{}', weights_only=True); numpy.savez('rows.npz', x_train=t['x'].numpy(), y_train=t['y'].numpy())",
+    (".pkl", ".pickle"): "x, y = pickle.load(open('{}', 'rb')); numpy.savez('rows.npz', x_train=x, y_train=y)  # runs what the file says",
+    (".joblib",): "x, y = joblib.load('{}'); numpy.savez('rows.npz', x_train=x, y_train=y)  # runs what the file says",
+    (".safetensors",): "t = safetensors.numpy.load_file('{}'); numpy.savez('rows.npz', x_train=t['x'], y_train=t['y'])",
+    (".svm", ".libsvm", ".svmlight"): "x, y = sklearn.datasets.load_svmlight_file('{}'); numpy.savez('rows.npz', "
+    "x_train=x.toarray(), y_train=y)",
+    (".arff",): "pandas.DataFrame(scipy.io.arff.loadarff('{}')[0]).to_csv('rows.csv', index=False)",
+    (".xls", ".ods"): "pandas.read_excel('{}').to_csv('rows.csv', index=False)",
+    (".json",): "pandas.read_json('{}').to_csv('rows.csv', index=False)",
+    (".dta",): "pandas.read_stata('{}').to_csv('rows.csv', index=False)",
+    (".sav",): "pandas.read_spss('{}').to_csv('rows.csv', index=False)",
+    (".tar", ".gz", ".tgz", ".rar", ".7z"): "shutil.unpack_archive('{}', 'rows')  # then give the folder",
+}
+"""How files of other endings become files that are read; the names in them are the usual ones."""
 ROWS = ("x", "X", "x_test", "x_train")
 
 
@@ -80,6 +97,9 @@ def read_rows(path: str | Path) -> Array:
 
 def _ending(name: str | Path) -> str:
     ending = frames.ending_of(name)
+    line = next((line for endings, line in CONVERSIONS.items() if ending in endings), None)
+    if line is not None:
+        raise DataError(f"{ending} files are not read here. This line of Python makes one that is: {line.format(Path(name).name)}")
     if ending not in SUFFIXES:
         raise DataError(f"a feature file must end in one of {', '.join(SUFFIXES)}; got {ending or 'no ending'!r}.")
     return ending

@@ -12,9 +12,10 @@ from pillar_core.errors import DataError
 from pillar_core.types import FeatureSet
 
 CHUNK = 2_048
+MUCH_LARGER = 100
 REORDERED = "The public columns came in another order: they were matched by name."
-FEW_NUMBERS, BY_CHANCE = 32, 0.05
-"""Rows of no more numbers are equal by chance, as ages and doses are; and at most this share of either matrix."""
+FEW_NUMBERS, FEW_PAIRS, BY_CHANCE = 32, 2, 0.05
+"""Rows of no more numbers are equal by chance, as ages and doses are; and at most so many, or this share of either matrix."""
 
 
 def duplicates(x_a: Array, x_b: Array) -> Array:
@@ -40,7 +41,7 @@ def duplicates(x_a: Array, x_b: Array) -> Array:
 
 def are_by_chance(pairs: Array, x_a: Array, x_b: Array) -> bool:
     """Whether the `duplicates` of two matrices may be rows of different people who share a few numbers."""
-    return x_a[0].size <= FEW_NUMBERS and len(pairs) <= BY_CHANCE * min(len(x_a), len(x_b))
+    return x_a[0].size <= FEW_NUMBERS and len(pairs) <= max(FEW_PAIRS, BY_CHANCE * min(len(x_a), len(x_b)))
 
 
 def by_name(public: FeatureSet, private: FeatureSet) -> tuple[FeatureSet, tuple[str, ...]]:
@@ -64,6 +65,16 @@ def by_name(public: FeatureSet, private: FeatureSet) -> tuple[FeatureSet, tuple[
     notes += [f"Public columns that the private rows lack were left out: {listed(more)}."] if more else []
     x_train, x_test = public.x_train[:, order], None if public.x_test is None else public.x_test[:, order]
     return dataclasses.replace(public, x_train=np.ascontiguousarray(x_train), x_test=x_test, names=private.names), tuple(notes)
+
+
+def of_other_units(public: FeatureSet, private: FeatureSet) -> tuple[str, ...]:
+    """A note on columns whose largest size differs a hundredfold between public and private rows, as in metres and centimetres."""
+    if private.names is None or public.x_train.shape[1] != private.x_train.shape[1]:
+        return ()
+    largest, theirs = (np.abs(rows.x_train).max(axis=0) for rows in (private, public))
+    apart = np.flatnonzero(np.maximum(largest, theirs) >= MUCH_LARGER * np.minimum(largest, theirs))
+    names = [private.names[column] for column in apart if min(largest[column], theirs[column]) > 0]
+    return (f"Are these columns in one unit? They differ a hundredfold from the public ones: {listed(names)}.",) if names else ()
 
 
 def _digests(x: Array) -> Iterator[bytes]:

@@ -69,6 +69,16 @@ def read_npz(content: io.BytesIO | Path, *, keys: tuple[str, str | None] | None 
     return Parts(*rows, None if classes is None else classes.tolist(), tuple(notes), persons=persons)
 
 
+def uncertain(content: io.BytesIO | Path) -> dict[str, tuple[int, ...]]:
+    """The shape of each array of a npz whose names do not say which are the rows; {} where they do.
+
+    Raises:
+        DataError: not a npz, or damaged.
+    """
+    shapes = shapes_of(content)
+    return {} if set(shapes) >= SPARSE_KEYS or "x_train" in _names_of(shapes, None) else shapes
+
+
 def shapes_of(content: io.BytesIO | Path) -> dict[str, tuple[int, ...]]:
     """The shape of each array of a npz by its name.
 

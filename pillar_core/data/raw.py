@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence, Set
 from pathlib import Path
 from typing import Any
 
-from pillar_core.data import cells, encoding, files, frames, matching, recipes, tables
+from pillar_core.data import cells, encoding, files, frames, matching, objects, recipes, tables
 from pillar_core.data.encoding import NUMBERS, Column, Recipe
 from pillar_core.data.parts import opened
 from pillar_core.data.persons import first_rows, named_in, names_of_persons
@@ -37,7 +37,7 @@ class Roles:
 
 def is_table(source: object) -> bool:
     """Whether `source` is a DataFrame or the path of a table."""
-    return _is_frame(source) or (isinstance(source, str | Path) and frames.ending_of(source) in frames.SUFFIXES)
+    return objects.is_table(source) or (isinstance(source, str | Path) and frames.ending_of(source) in frames.SUFFIXES)
 
 
 def read_private(source: Any, roles: Roles, public: Sequence[Any] = ()) -> FeatureSet:
@@ -57,7 +57,7 @@ def read_private(source: Any, roles: Roles, public: Sequence[Any] = ()) -> Featu
             raise DataError(f"{title} has no column {name!r}; it has {listed(frame.columns)}.")
     notes = [] if not roles and not others else frames.notes_of(frame)
     if not roles and not others:
-        return _plain(frame, Path(title).stem)
+        return plain_features(frame, name=Path(title).stem)
     if written is None:
         recipe, more = learnt_recipe(frame, roles, others[0] if others else None)
         notes += more
@@ -180,8 +180,12 @@ def public_features(frame: Any, recipe: Recipe, *, name: str, apart_from: tuple[
     return dataclasses.replace(features, apart_from=apart_from, recipe=recipes.form_of(recipe))
 
 
-def _plain(frame: Any, name: str) -> FeatureSet:
-    """A table of numbers as it is."""
+def plain_features(frame: Any, *, name: str) -> FeatureSet:
+    """The features of a table of numbers as it is.
+
+    Raises:
+        DataError: no label column that is certain, words or gaps, each column by name.
+    """
     label = tables.label_column(frame)
     inputs = [column for column in frame.columns if column not in (label, tables.taken(frame, ("split",)))]
     if inputs:
@@ -215,7 +219,7 @@ def _table(source: Any, person: str | None) -> tuple[Any, str]:
     """(the table, its title), names of persons as they are written."""
     if not is_table(source):
         raise DataError(f"rows of a table are a DataFrame or end in {listed(frames.SUFFIXES)}; got {str(source)[:80]!r}.")
-    if _is_frame(source):
+    if objects.is_table(source):
         frame = source.set_axis([str(name) for name in source.columns], axis=1).reset_index(drop=True)
         notes: list[str] = []
         frame = cells.with_numbers(frame.astype(dict.fromkeys(frame.select_dtypes("category"), object)), notes, as_written=person)
@@ -223,7 +227,3 @@ def _table(source: Any, person: str | None) -> tuple[Any, str]:
         return frame, "table"
     frame = frames.frame_of(opened(source), frames.ending_of(source), as_written=person)
     return tables.without_row_numbers(frame, []), str(source)
-
-
-def _is_frame(source: object) -> bool:
-    return type(source).__name__ == "DataFrame" and hasattr(source, "columns")

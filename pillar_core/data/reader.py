@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from pillar_core import installation, store
-from pillar_core.data import files, frames, reading, room, tables
+from pillar_core.data import frames, raw, reading, room, tables
 from pillar_core.data.packing import packed, unpacked
 from pillar_core.data.parts import opened
 from pillar_core.errors import DataError, PillarError, memory_ran_out
@@ -33,16 +33,19 @@ _READY: list[subprocess.Popen[bytes]] = []
 class Reading:
     """A file that a process reads, or has read: an upload's bytes, or what lies at the path `name`.
 
-    as_written: a column of a table that stays text. `share` of it is read; `is_stopped` where somebody stopped it.
+    as_written: a column of a table that stays text. keys: of rows and labels in a npz.
+    `share` of it is read; `is_stopped` where somebody stopped it.
     """
 
-    def __init__(self, content: bytes | None, name: str, *, as_written: str | None = None) -> None:
+    def __init__(
+        self, content: bytes | None, name: str, *, as_written: str | None = None, keys: tuple[str, str | None] | None = None
+    ) -> None:
         self.share, self.is_stopped = 0.0, False
         self._title, self._ending = Path(name).name, frames.ending_of(name)
         self._found: Any = None
         self._problems: tuple[str, ...] = ()
         self._done, self._process = threading.Event(), _taken()
-        threading.Thread(target=self._run, args=(content, {"name": name, "as_written": as_written}), daemon=True).start()
+        threading.Thread(target=self._run, args=(content, {"name": name, "as_written": as_written, "keys": keys}), daemon=True).start()
 
     def wait(self, seconds: float | None = None) -> bool:
         """Whether it ended within so many seconds."""
@@ -73,7 +76,7 @@ class Reading:
         """
         found = self._outcome()
         if self._ending in TABLES:
-            found = files.checked_features(tables.parts_of(found), name=Path(self._title).stem)
+            found = raw.plain_features(tables.without_row_numbers(found, []), name=Path(self._title).stem)
         rows: FeatureSet | Dataset = found
         return rows
 
@@ -222,7 +225,7 @@ def _write(content: bytes | str, asked: dict[str, Any], out: BinaryIO, progress:
         with pyarrow.ipc.new_file(out, table.schema) as sink:
             sink.write_table(table)
         return "table"
-    rows = reading.read(content, filename=asked["name"] if asked["is_sent"] else "", progress=progress)
+    rows = reading.read(content, filename=asked["name"] if asked["is_sent"] else "", keys=asked["keys"], progress=progress)
     arrays = packed(rows)
     if isinstance(rows, Dataset) and rows.stored_rows:
         del arrays["x_train"]

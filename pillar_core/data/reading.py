@@ -3,10 +3,10 @@
 import dataclasses
 from pathlib import Path
 
-from pillar_core.data import files
+from pillar_core.data import files, objects
 from pillar_core.data.images import loading as images
 from pillar_core.data.partition import with_drawn_test
-from pillar_core.data.parts import place_of
+from pillar_core.data.parts import opened, place_of
 from pillar_core.types import Dataset, FeatureSet, Progress, unwatched
 
 
@@ -38,4 +38,6 @@ def read(
             found = images.checked_images(parts, name=name.stem)
             return dataclasses.replace(found, test_drawn=images.SET_APART in found.notes)
         return with_drawn_test(files.checked_features(parts, name=name.stem))
+    if name.suffix.lower() == ".npy":
+        return objects.read_array(opened(place), name=name.stem)
     return files.read_features(place, filename=filename)

@@ -13,7 +13,7 @@ from pillar_core.data.wording import listed
 from pillar_core.errors import DataError, PillarError
 from pillar_core.types import Dataset, FeatureSet
 
-PREVIEW_ROWS, PREVIEW_COLUMNS = 5, 6
+PREVIEW_ROWS, PREVIEW_COLUMNS = 5, 40
 FEWEST_PUBLIC = 3
 """Two directions, and so the map of the public rows, need three of them."""
 
@@ -24,7 +24,7 @@ class Report:
 
     `ok` means that the rows can be loaded and split. `rows` counts train and test rows; `dims` is (d,) for features, (h, w)
     or (h, w, 3) for images. `problems` and `notes` are one line each; `preview` holds the first train rows as tidy mappings.
-    `n_public` train rows would be public, unprotected; the first note says so.
+    `n_public` train rows would be public, unprotected; the first note says so. `understood`: see `understood`.
     """
 
     ok: bool
@@ -38,6 +38,25 @@ class Report:
     n_test: int = 0
     is_images: bool = False
     n_public: int = 0
+    understood: str = ""
+
+
+def understood(data: Dataset | FeatureSet) -> str:
+    """One sentence on what a set means: what is predicted, from what, and how many rows are for testing."""
+    n_train, n_test = len(data.x_train), 0 if data.x_test is None else len(data.x_test)
+    recipe = data.recipe if isinstance(data, FeatureSet) else None
+    if data.x_train.ndim > 2:
+        height, width = data.x_train.shape[1:3]
+        source = f"{'colour' if data.x_train.ndim == 4 else 'grey'} pictures, {width} wide and {height} high"
+    elif recipe is not None:
+        names = [column["name"] for column in recipe["columns"]]
+        source = f"{len(names):,} columns: {listed(names, shown=6)}"
+    else:
+        source = f"{data.x_train.shape[1]:,} numbers a row"
+    label = recipe["label"] if recipe is not None else "one of " + f"{len(data.classes):,} classes"
+    what = f"Predicts {label} ({listed(data.classes, shown=4)}) from {source}" if data.y_train is not None else f"No labels; {source}"
+    share = f"{n_train + n_test:,} rows, {n_test / (n_train + n_test):.0%} kept for testing" if n_test else f"{n_train:,} rows"
+    return f"{what}. {share}."
 
 
 def dry_run(path_or_bytes: str | Path | bytes, filename: str = "", *, public_fraction: float | None = 0.1) -> Report:
@@ -81,7 +100,18 @@ def described(data: Dataset | FeatureSet, notes: tuple[str, ...], public_fractio
     if not problems:
         notes = (_said(counted, n_public, unit), *_single(data), *notes)
     return Report(
-        not problems, n_train + n_test, shape, data.classes, problems, notes, preview, n_train, n_test, data.x_train.ndim > 2, n_public
+        not problems,
+        n_train + n_test,
+        shape,
+        data.classes,
+        problems,
+        notes,
+        preview,
+        n_train,
+        n_test,
+        data.x_train.ndim > 2,
+        n_public,
+        understood(data),
     )
 
 
@@ -121,4 +151,5 @@ def _row(data: Dataset | FeatureSet, number: int) -> dict[str, Any]:
     row = data.x_train[number]
     if row.ndim > 1:
         return {"row": number, "label": label, "mean": float(row.mean()), "darkest": int(row.min()), "brightest": int(row.max())}
-    return {"row": number, "label": label} | {f"x{column}": float(value) for column, value in enumerate(row[:PREVIEW_COLUMNS])}
+    names = (data.names if isinstance(data, FeatureSet) else None) or [f"x{column}" for column in range(len(row))]
+    return {"row": number, "label": label} | dict(zip(names, map(float, row[:PREVIEW_COLUMNS]), strict=False))

@@ -22,6 +22,7 @@ LABEL_NAMES = ("label", "labels", "y", "target", "class", "outcome", "diagnosis"
 """Names that make a column of labels certain, in any case: the first wins, of the others there may be one."""
 MOST_CLASSES_OF_NUMBERS = 20
 LONGEST_QUOTED = 80
+DRAWN = "No column says train or test: a stratified fifth of the rows became the test rows (the same fifth every time)."
 FEWEST_DISTINCT = 20
 """A column with more values than these may name something, such as a person."""
 
@@ -114,6 +115,13 @@ def bins(column: Any, edges: Sequence[float]) -> Any:
     return pd.cut(column, [-np.inf, *edges, np.inf], labels=names).astype(object)
 
 
+def joined_labels(column: Any) -> Any:
+    """The labels, those of each group of `alike_labels` as the one that occurs most, without outer blanks."""
+    counts = column.value_counts()
+    chosen = {label: max(group, key=lambda name: counts.get(name, 0)).strip() for group in alike_labels(column) for label in group}
+    return column.map(lambda label: chosen.get(label, label), na_action="ignore")
+
+
 def alike_labels(column: Any) -> tuple[tuple[str, ...], ...]:
     """Labels that differ in nothing but small or large letters and outer blanks, each group sorted."""
     groups: dict[str, set[str]] = {}
@@ -197,11 +205,11 @@ def partition(frame: Any, split: str | None, y: Array | None, notes: list[str], 
         if len(unknown):
             others = listed(sorted(set(sides[unknown].tolist())))
             raise DataError(f"column {split!r} must say train or test; rows {listed(unknown)} say {others}.")
-        notes.append(f"Train and test rows are those that column {split!r} names.")
+        notes.append(DRAWN if frame.attrs.get("is_drawn") else f"Train and test rows are those that column {split!r} names.")
         return np.flatnonzero(sides == "train"), np.flatnonzero(sides == "test")
     if y is None:
         return np.arange(len(frame)), np.arange(0)
-    notes.append("No column says train or test: a stratified fifth of the rows became the test rows (the same fifth every time).")
+    notes.append(DRAWN)
     return stratified(np.unique(y, return_inverse=True)[1], seed=0, name="table", persons=persons)
 
 

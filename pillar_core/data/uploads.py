@@ -13,7 +13,7 @@ import time
 from typing import Any
 
 from pillar_core import mode, store
-from pillar_core.data import places
+from pillar_core.data import places, reports
 from pillar_core.data.arrays import features
 from pillar_core.data.cards import DATASETS
 from pillar_core.data.packing import packed, unpacked
@@ -35,7 +35,7 @@ class Upload:
     """The card of a kept set. `kind` is images or features; `shape` is that of a row: (h, w[, 3]) pixels, or (d,).
 
     `rows_per_person`: no person has more of its train rows; None where a row is an example of its own. `apart_from`: see `FeatureSet`.
-    `kept_at` counts seconds since 1970.
+    `kept_at` counts seconds since 1970. `understood`: see `reports.understood`.
     """
 
     name: str
@@ -50,6 +50,7 @@ class Upload:
     kept_at: float = 0.0
     rows_per_person: int | None = None
     apart_from: tuple[str, ...] = ()
+    understood: str = ""
 
 
 def is_name(text: object) -> bool:
@@ -195,6 +196,7 @@ def _described(key: str, data: FeatureSet | Dataset, title: str) -> Upload:
         data.notes,
         rows_per_person=data.persons.most if data.persons else None,
         apart_from=data.apart_from if isinstance(data, FeatureSet) else (),
+        understood=reports.understood(data),
     )
 
 

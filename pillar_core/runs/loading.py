@@ -8,7 +8,7 @@ from typing import Any
 from pillar_core import checks, data
 from pillar_core.backbones import extract
 from pillar_core.backbones.names import address
-from pillar_core.data import raw
+from pillar_core.data import objects, raw
 from pillar_core.data.raw import Roles
 from pillar_core.data.reading import read
 from pillar_core.errors import SettingError
@@ -37,8 +37,9 @@ def load_features(
     A source without test rows of its own, but with labels, gets a stratified fifth of its rows as such, the same every time.
 
     Args:
-        source: npz (x_train, y_train, x_test, y_test, classes), csv or parquet of features; a DataFrame; npz, folder or zip of
-            images; or a dataset. A feature set comes back as it is.
+        source: npz (x_train, y_train, x_test, y_test, classes), csv or parquet of features; npz, folder or zip of images; a DataFrame;
+            a pair (rows, labels) of arrays or .npy files; a Bunch, TensorDataset or data set of the library datasets; or a dataset.
+            A feature set comes back as it is.
         backbone: a key of `BACKBONES`; None takes raw_pixels for images and identity for numbers. What a network makes is kept
             in the cache, and extracted only where it is not there.
         weights: a local file for backbones that have weights.
@@ -60,6 +61,10 @@ def load_features(
     checks.one_of(("auto", "cpu", "cuda", "mps"), device=device)
     roles = Roles(label, person, (leave_out,) if isinstance(leave_out, str) else tuple(leave_out), recipe)
     rows: Dataset | FeatureSet
+    if not raw.is_table(source) and not isinstance(source, str | Path | Dataset | FeatureSet):
+        source = objects.read_object(source)
+        if raw.is_table(source) and label is None:  # rows and labels came apart, so that the last column is certain
+            roles = dataclasses.replace(roles, label=str(source.columns[-1]))
     if raw.is_table(source):
         if keys is not None:
             raise SettingError(f"keys name arrays of a npz; a table has label and leave_out. Got {keys!r}.")

@@ -166,6 +166,7 @@ def alike(public: FeatureSet, private: FeatureSet) -> tuple[FeatureSet, tuple[st
         DataError: columns that the public rows lack, by name.
     """
     public, notes = matching.by_name(whole(public), private)
+    notes = (*notes, *matching.of_other_units(public, private))
     if private.pixel_shape is None or public.images is None or public.pixel_shape in (None, private.pixel_shape):
         return public, notes
     images, note = resized(public.images, private.pixel_shape)

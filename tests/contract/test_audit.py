@@ -19,9 +19,7 @@ from pillar_core.types import RunSpec
 AUDITED = [name for name in METHODS if METHODS[name].is_private and not evidence.supports(name)]
 
 
-SHAPES = [
-    (name, {"sampled": sampled}) for name in ("dp_sgd", "gep", "dp_pca", "pillar_noisy_sgd") for sampled in (False, True)
-] + [
+SHAPES = [(name, {"sampled": sampled}) for name in ("dp_sgd", "gep", "dp_pca", "pillar_noisy_sgd") for sampled in (False, True)] + [
     ("pillar_one_shot", {}),
     ("prototypes", {}),
     ("private_fine_tuning", {"sampled": True}),

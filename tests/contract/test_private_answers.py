@@ -51,9 +51,7 @@ def test_one_row_moves_what_is_released_by_what_is_charged_at_most_and_comes_nea
         tape, lines = answers.first_release(ONE_RELEASE[name], PRIVATE, str(relation))
         is_replaced = relation is REPLACED
         reached[relation] = max(
-            movement(
-                tape, lines, answers.first_release(ONE_RELEASE[name], other, str(relation))[0], is_replaced=is_replaced, slack=SLACK
-            )
+            movement(tape, lines, answers.first_release(ONE_RELEASE[name], other, str(relation))[0], is_replaced=is_replaced, slack=SLACK)
             for other in neighbours(is_replaced=is_replaced)
         )
     assert all(share >= (FURTHER_THAN_ADDED if relation is REPLACED else NEAR_BOUND) for relation, share in reached.items()), reached

@@ -14,7 +14,8 @@ SIGNATURES = {
     "advise": "(split, *, epsilon=1.0, delta=1e-05, relation='add_or_remove_one', candidates=None, target_accuracy=None, seed=0)",
     "load_dataset": "(name, *, seed=0, download=False, **settings)",
     "load_images": "(path)",
-    "load_features": "(source, backbone=None, *, weights=None, device='auto', batch_size=64)",
+    "load_features": "(source, backbone=None, *, weights=None, device='auto', batch_size=64, label=None, person=None, leave_out=(), "
+    "keys=None, recipe=None, public=None)",
     "features": "(x_train, y_train, x_test=None, y_test=None, classes=None)",
     "split": "(data, *, public_fraction=None, public_per_class=None, public=None, validation_fraction=0.0, "
     "text_embeddings=None, persons=None, rows_per_person=1, allow_overlap=False, seed=0)",

@@ -201,11 +201,11 @@ def test_a_bad_file_is_told_row_by_row_and_not_taken(start: Start) -> None:
     rows[6] = "nan,1,yes"
     app = start("data")
     app.file_uploader(key="upload").set_value([("rows.csv", ("a,b,label\n" + "\n".join(rows)).encode(), "text/csv")]).run()
+    app.radio(key="upload-public").set_value(app.radio(key="upload-public").options[1]).run()
     assert not app.exception
-    assert "Not a matrix of numbers yet" in words(app)
     assert "cannot be used" not in words(app)
-    assert "6" in "".join(str(item.value) for item in app.markdown if "- " in str(item.value))
-    assert "use-upload" not in [item.key for item in app.button]
+    assert "has 1 empty cells" in words(app)
+    assert all(button.disabled for button in app.button if button.key == "use-upload")
 
 
 def test_a_settings_file_restores_every_setting(start: Start) -> None:

@@ -89,6 +89,7 @@ def test_a_report_that_quotes_columns_is_text(start: Start) -> None:
     app = start("data")
     content = f'"{IMAGE}",b,label\n' + "\n".join(f"x{index},2,{index % 2}" for index in range(20))
     app.file_uploader(key="upload").set_value([(f"{FILE}.csv", content.encode(), "text/csv")]).run()
+    app.radio(key="upload-public").set_value(app.radio(key="upload-public").options[0]).run()
     assert _assert_inert(app, "report")
 
 

@@ -14,6 +14,7 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 import pillar_core as pc
 from pages.frame import local, memory, plain, session
 from pages.frame.settings import AUTO, PART
+from pages.parts.data import samples
 from pillar_core import data
 from pillar_core.data import Report, reports, uploads, visitors
 from pillar_core.data.reader import Reading
@@ -25,6 +26,7 @@ FILE = "About a file that is not stored yet."
 PATHS, _USED = ("upload-path", "upload-candidate-path"), "upload-used"
 MANY_CLASSES, ROWS_A_CLASS = 50, 10
 """More classes than the first, with fewer rows each than the second, may be numbers to predict."""
+THUMBNAILS = 12
 AT_ONCE, BETWEEN = 2.0, 0.5
 """Seconds that a file may take before the page says how far it is, and how often it does."""
 Maker = tuple[Callable[[], FeatureSet | Dataset], str]
@@ -34,16 +36,21 @@ _SHARE, _NONE = "A random share of them is public: ε does not protect it", "Non
 
 @dataclasses.dataclass(frozen=True)
 class File:
-    """What was brought: an upload's bytes and the name that Streamlit gave them, or None and a path (for public rows also a data set)."""
+    """What was brought: an upload's bytes and the name that Streamlit gave them, or None and a path (for public rows also a data set).
+
+    keys: the names of rows and labels in a npz, where its owner had to say them.
+    """
 
     content: bytes | None
     name: str
     upload_id: str = ""
+    keys: tuple[str, str | None] | None = None
 
     @functools.cached_property
     def key(self) -> str:
         """Changes when the file does."""
-        return self.upload_id or fingerprint(data.state_of(self.name), self.name)
+        identity = self.upload_id or fingerprint(data.state_of(self.name), self.name)
+        return identity if self.keys is None else fingerprint(identity, self.keys)
 
     def rows(self) -> FeatureSet | Dataset:
         """The rows, checked.
@@ -89,7 +96,7 @@ def _stop(read: weakref.ref[Reading]) -> None:
 
 @memory.of_rows(max_entries=64, of_files=True)
 def _reading(fingerprint_: str, _file: File, as_written: str | None) -> Reading:
-    return Reading(_file.content, _file.name, as_written=as_written)
+    return Reading(_file.content, _file.name, as_written=as_written, keys=_file.keys)
 
 
 def sent(uploaded: Sequence[Any]) -> list[File]:
@@ -141,12 +148,7 @@ def doubt_roles(private: Report, public: Report, name: str) -> None:
 def verdict(report: Report, *, is_quiet: bool = False) -> None:
     """What was found in a file, or what is wrong with it."""
     if report.ok and not is_quiet:
-        dims = " × ".join(map(str, report.dims))
-        st.success(
-            f"**Ready.** {report.n_train:,} train and {report.n_test:,} test rows, {dims} {'pixels' if report.is_images else 'features'}, "
-            f"{len(report.classes)} classes.",
-            icon=":material/check_circle:",
-        )
+        st.success(f"**Ready.** {plain.text(report.understood)}", icon=":material/check_circle:")
         if len(report.classes) > MANY_CLASSES and report.n_train < ROWS_A_CLASS * len(report.classes):
             st.warning(
                 f"**Are these labels numbers to predict?** {len(report.classes):,} of them stand in {report.n_train:,} rows: under noise "
@@ -166,6 +168,16 @@ def refused(problems: tuple[str, ...] | list[str]) -> None:
 def listed(problems: tuple[str, ...] | list[str]) -> None:
     """Line by line."""
     st.markdown("\n".join(f"- {plain.text(problem)}" for problem in problems))
+
+
+def preview(rows: FeatureSet | Dataset, report: Report) -> None:
+    """The first rows as a model sees them: pictures, or numbers under their names."""
+    st.caption("The first rows, as a model sees them")
+    if report.is_images:
+        shown = list(range(0, report.n_train, max(1, report.n_train // THUMBNAILS)))[:THUMBNAILS]
+        samples.rows(rows.x_train, shown, [] if rows.y_train is None else [rows.classes[rows.y_train[row]] for row in shown])
+    else:
+        st.dataframe(list(report.preview), hide_index=True, key="upload-preview")
 
 
 def use_button(keep: Callable[..., None], arguments: tuple[Any, ...], *, is_ready: bool) -> None:

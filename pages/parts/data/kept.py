@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from pages.frame import core, memory, session
+from pages.frame import core, memory, plain, session
 from pages.frame.settings import AUTO, PART, Settings
 from pillar_core.data import uploads
 from pillar_core.data.uploads import Upload
@@ -14,7 +14,7 @@ def panel(settings: Settings) -> None:
     for one in uploads.listed():
         with st.container(border=True, key=f"kept-{uploads.key_of(one.name)}"):
             st.text(one.title)
-            st.caption(_facts(one))
+            st.caption(plain.text(one.understood) or _facts(one))
             with st.container(horizontal=True, gap="small"):
                 _buttons(one, settings)
 

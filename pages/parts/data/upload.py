@@ -1,5 +1,8 @@
 """Bring your own rows, private and public: a dry run that says what is wrong, which rows become public, and where the data would lie."""
 
+import dataclasses
+from pathlib import Path
+
 import streamlit as st
 
 import pillar_core as pc
@@ -9,14 +12,19 @@ from pages.frame.settings import PART, Settings
 from pages.parts.data import brought, kept, wizard
 from pages.parts.data.brought import FILE, File
 from pillar_core import mode
-from pillar_core.data import frames, reader, uploads
+from pillar_core.data import frames, npz, reader, uploads
+from pillar_core.data.parts import opened
+from pillar_core.errors import DataError
 
 
-def panel(settings: Settings) -> None:
-    """Uploads or paths with their reports; for what is kept, where it lies, how to use it and “forget this data set”."""
+def panel(settings: Settings) -> bool:
+    """Uploads or paths with their reports; for what is kept, where it lies, how to use it and “forget this data set”.
+
+    Whether a file waits for its questions or its button: the page then shows no other set.
+    """
     if mode.binds():
         st.info(f"This is a public server: bringing your own rows is off. {mode.ADVICE}", icon=":material/public:")
-        return
+        return False
     reader.prepare()
     _where()
     if codec.is_stored("data", settings.data):
@@ -28,6 +36,8 @@ def panel(settings: Settings) -> None:
             _judge(private, public, settings)
         elif public:
             _judge_public(public, settings)
+        return private is not None or bool(public)
+    return True
 
 
 def settings_file() -> None:
@@ -86,19 +96,20 @@ def _on_this_machine(path: str) -> File | None:
     return File(None, path) if path else None
 
 
-def _judge(private: File, public: list[File], settings: Settings) -> None:
+def _judge(brought_file: File, public: list[File], settings: Settings) -> None:
     """The private file's report, the question which rows are public, and the button that keeps all of them."""
+    private = _with_keys(brought_file)
+    if private is None:
+        return
     report, is_table = private.report(), frames.ending_of(private.name) in reader.TABLES
     asks = is_table and (not report.ok or bool(public) or wizard.has_questions(private))
     if is_table and not asks:
         hint = "Say which column names them, and how many rows of each are used: ε then protects a person."
         asks = st.toggle("Somebody may have several of these rows", key=local.unlinked("upload-persons", FILE), help=hint)
-    if not report.ok and asks and wizard.is_readable(private):
-        st.info("**Not a matrix of numbers yet.** Say below what its columns mean.", icon=":material/help:")
-        brought.listed(report.problems)
-    elif not report.ok or not asks:
+    is_readable = asks and wizard.is_readable(private)
+    if not asks or not (report.ok or is_readable):
         brought.verdict(report)
-    if not report.ok:
+    if not report.ok and not is_readable:
         hint = "After it was stopped, or after a change far down in a large folder: the page itself looks at the first files alone."
         st.button("Check again", icon=":material/replay:", key="upload-check", on_click=memory.forget, args=(memory.FILES,), help=hint)
     if asks:
@@ -119,7 +130,25 @@ def _judge(private: File, public: list[File], settings: Settings) -> None:
     for line in report.notes[1:]:
         st.caption(plain.text(line))
     brought.use_button(_keep, (private, candidates, choice), is_ready=report.ok and choice is not None)
-    st.dataframe(list(report.preview), hide_index=True, key="upload-preview")
+    brought.preview(private.rows(), report)
+
+
+def _with_keys(file: File) -> File | None:
+    """The file with the names of its rows and labels, where its arrays do not say which are; None before its owner says."""
+    if Path(file.name).suffix.lower() != ".npz":
+        return file
+    try:
+        shapes = npz.uncertain(opened(file.name if file.content is None else file.content))
+    except DataError:  # what reads the file says what is wrong with it
+        return file
+    rows = [name for name, shape in shapes.items() if len(shape) > 1]
+    if not rows:
+        return file
+    st.info("**Which arrays are the rows and the labels?** Their names do not say it.", icon=":material/help:")
+    chosen = st.selectbox("The rows", rows, index=None, key="upload-rows", format_func=lambda name: f"{name}, {shapes[name]}")
+    labels = [name for name, shape in shapes.items() if len(shape) == 1]
+    label = st.selectbox("Their labels", labels, index=None, key="upload-labels", format_func=lambda name: f"{name}, {shapes[name]}")
+    return dataclasses.replace(file, keys=(chosen, label)) if chosen and label else None
 
 
 def _candidates(public: list[File], is_images: bool, dims: tuple[int, ...]) -> list[File]:

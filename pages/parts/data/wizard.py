@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+import itertools
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,17 @@ from pillar_core.arrays import Array
 from pillar_core.data import encoding, persons, raw, reports, room, uploads
 from pillar_core.data.encoding import Column, Recipe
 from pillar_core.data.parts import COLUMNS_SEEN
-from pillar_core.data.tables import label_column, taken, without_row_numbers
+from pillar_core.data.tables import (
+    MOST_CLASSES_OF_NUMBERS,
+    alike_labels,
+    bins,
+    is_text,
+    joined_labels,
+    label_column,
+    taken,
+    without_row_numbers,
+)
+from pillar_core.data.wording import listed
 from pillar_core.errors import DataError
 from pillar_core.types import FeatureSet, Unit
 
@@ -30,7 +41,8 @@ _UNNAMED = "{} does not name its persons: you state that none of them is private
 class Asked:
     """What somebody said of a private table and the public ones beside it; their rows are made from it whenever they are wanted.
 
-    `share`: of the private rows, which is public; None where the public rows come from elsewhere.
+    `share`: of the private rows, which is public; None where the public rows come from elsewhere. `edges`: where a number to predict is
+    cut into classes. `is_joined`: labels that differ by case and blanks alone are one.
     """
 
     private: File
@@ -39,6 +51,16 @@ class Asked:
     person: str | None
     most: int
     share: float | None = None
+    edges: tuple[float, ...] = ()
+    is_joined: bool = False
+
+    def table(self, file: File) -> Any:
+        """A table with its labels as they were answered: cut into bins, or joined where they differ by case and blanks alone."""
+        frame = _table(file, self.person)
+        if self.label not in frame or not (self.edges or self.is_joined):
+            return frame
+        labels = bins(frame[self.label], self.edges) if self.edges else joined_labels(frame[self.label])
+        return frame.assign(**{self.label: labels})
 
     def unnamed(self) -> list[str]:
         """The public files that do not name the person of every row, where persons are asked for."""
@@ -48,13 +70,13 @@ class Asked:
 
     def tables(self) -> Tables:
         """The tables, of whose private one the rows are left that may be used."""
-        frame = _table(self.private, self.person)
+        frame = self.table(self.private)
         if self.person is not None:
             theirs = frozenset().union(*(_named(file.key, _table(file, self.person), self.person)[0] for file in self.public))
             whose = _whose(self.private.key, frame, self.person)
             frame = persons.first_rows(frame, self.person, whose, most=self.most, theirs=theirs)
         if self.share is None:
-            return frame, [(functools.partial(_table, file, self.person), file.name) for file in self.public]
+            return frame, [(functools.partial(self.table, file), file.name) for file in self.public]
         frame, carved = encoding.divided(frame, self.label, self.share, person=self.person)
         return frame, [(lambda: carved, f"public part of {Path(self.private.name).name}")]
 
@@ -82,11 +104,14 @@ def panel(private: File, public: list[File], settings: Settings) -> None:
         return
     frame = _table(private, None)
     st.markdown("**What the columns mean**")
+    st.dataframe(frame.head(), hide_index=True, key="upload-raw")
     label = _label(frame)
-    if label is None:
+    edges = () if label is None else _edges(frame[label])
+    if label is None or edges is None:
         return
+    is_joined = not edges and _is_joined(frame[label])
     person, most = _person(frame, label)
-    asked, n_rows = Asked(private, public, label, person, most), len(frame)
+    asked, n_rows = Asked(private, public, label, person, most, edges=edges, is_joined=is_joined), len(frame)
     frame, sources = asked.tables()
     if person is not None:
         everything = dataclasses.replace(asked, most=n_rows).tables()[0]
@@ -102,10 +127,14 @@ def panel(private: File, public: list[File], settings: Settings) -> None:
     known = sources[0][0]() if sources else None
     columns = encoding.columns_of(frame if person is None else frame.drop(columns=person), label, public=known)
     left_out = _left_out(columns, label)
+    if remedies := _remedies(columns, left_out, known):
+        _offer_to_leave_out(remedies, left_out, label)
+        return
     recipe = _declared(columns, label, left_out) if known is None else encoding.learnt(known, columns, label=label, left_out=left_out)
     problems = encoding.problems_of(columns, recipe, is_scaled=bool(sources))
     if problems:
-        brought.refused(problems)
+        st.info("**Still to say:**", icon=":material/help:")
+        brought.listed(problems)
         return
     rows, makers = asked.rows((frame, sources), columns, recipe)
     report = reports.described(rows, (), None)
@@ -128,8 +157,10 @@ def panel(private: File, public: list[File], settings: Settings) -> None:
         )
     for line in (*rows.notes, *(_UNNAMED.format(Path(name).name) for name in unnamed)):
         st.caption(plain.text(line))
+    if words := [name for name in recipe.categories if name not in left_out]:
+        st.caption(plain.text(f"Columns of words that become categories: {listed(words)}."))
     brought.use_button(_keep, (asked, columns, recipe, other or PART), is_ready=bool(sources or other))
-    st.dataframe(list(report.preview), hide_index=True, key="upload-preview")
+    brought.preview(rows, report)
 
 
 def is_readable(private: File) -> bool:
@@ -142,14 +173,16 @@ def is_readable(private: File) -> bool:
 
 
 def has_questions(private: File) -> bool:
-    """Whether a table holds columns other than numbers, or one that names persons with several rows."""
+    """Whether a table holds columns other than numbers, labels that may be one, or a column that names persons with several rows."""
     return _has_questions(private.key, _table(private, None))
 
 
 @memory.of_rows(max_entries=4, of_files=True)
 def _has_questions(fingerprint_: str, _frame: Any) -> bool:
-    columns = encoding.columns_of(_frame, label_column(_frame))
-    return persons.person_column(_frame) is not None or any(one.kind != encoding.NUMBERS for one in columns)
+    label = label_column(_frame)
+    columns = encoding.columns_of(_frame, label)
+    is_plain = all(column.kind == encoding.NUMBERS for column in columns) and not alike_labels(_frame[label])
+    return persons.person_column(_frame) is not None or not is_plain
 
 
 def _keep(asked: Asked, columns: tuple[Column, ...], recipe: Recipe, public: str) -> None:
@@ -166,6 +199,47 @@ def _label(frame: Any) -> str | None:
         guess = None
     hint = "What the model shall tell: one of a few values in each row."
     return st.selectbox("Which column is the label?", names, index=guess, key=local.unlinked("upload-label", FILE), help=hint)
+
+
+def _edges(labels: Any) -> tuple[float, ...] | None:
+    """Where a number to predict is cut into classes; () for labels that are classes, None before somebody says."""
+    if is_text(labels) or labels.nunique() <= MOST_CLASSES_OF_NUMBERS:
+        return ()
+    st.info(f"**A number to predict.** It has {labels.nunique():,} different values: cut it into classes.", icon=":material/help:")
+    name = plain.text(labels.name)
+    hint = "Choose them without looking at the private rows, for instance at limits that matter to you."
+    text = st.text_input(f"Cut {name} at", key=local.unlinked(f"upload-edges-{name}", FILE), placeholder="10, 20, 50", help=hint)
+    edges = tuple(_numbers(text or ""))
+    return edges if edges and all(low < high for low, high in itertools.pairwise(edges)) else None
+
+
+def _is_joined(labels: Any) -> bool:
+    """Whether labels that differ by case and blanks alone are taken as one, once somebody says so."""
+    groups = alike_labels(labels)
+    if not groups:
+        return False
+    named = "; ".join(" and ".join(map(repr, group)) for group in groups)
+    return st.toggle(plain.text(f"Take these labels as one: {named}"), value=True, key=local.unlinked("upload-join", FILE))
+
+
+def _remedies(columns: tuple[Column, ...], left_out: list[str], known: Any) -> dict[str, str]:
+    """Why columns cannot be used as they are, by name: dates, copies, and those that public rows lack or say nothing of."""
+    used = [column for column in columns if column.name not in left_out]
+    reasons = {column.name: encoding.ADVICE[column.kind] for column in used if column.kind in encoding.ADVICE}
+    if known is not None:
+        reasons |= {column.name: "is missing in the public file" for column in used if column.name not in known}
+    return reasons
+
+
+def _offer_to_leave_out(reasons: dict[str, str], left_out: list[str], label: str) -> None:
+    st.info("**Some columns cannot be used as they are.**", icon=":material/help:")
+    brought.listed([f"{name} {why}" for name, why in reasons.items()])
+    arguments = (f"upload-left-out-{label}", [*left_out, *reasons])
+    st.button(plain.text(f"Leave out {listed(reasons)}"), key="upload-leave-out", type="primary", on_click=_answer_with, args=arguments)
+
+
+def _answer_with(key: str, names: list[str]) -> None:
+    st.session_state[key] = names
 
 
 def _person(frame: Any, label: str) -> tuple[str | None, int]:

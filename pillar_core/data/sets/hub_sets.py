@@ -57,11 +57,22 @@ def _read(repository: str, settings: HubSettings, seed: int, download: bool) -> 
         return load_images(place)
     with places.readable(place):
         splits = _kept(folder) if folder.exists() else _parquet(place)
-        train, test, notes = _sides(splits)
-        image = _column(train, settings.image_column, "Image")
-        if image is not None:
-            return assembled(_layout(train, test, image, settings.label_column, place, notes), name=repository, seed=seed)
-        return _table(repository, train, test, settings.label_column, seed, notes)
+        return dataset_of(splits, name=repository, place=place, image=settings.image_column, label=settings.label_column, seed=seed)
+
+
+def dataset_of(
+    splits: Mapping[str, Any], *, name: str, place: Path = Path("/"), image: str | None = None, label: str | None = None, seed: int = 0
+) -> Dataset:
+    """The images or numbers of the library's splits by their names; files that a table names lie below `place`.
+
+    Raises:
+        DataError: no column of images or numbers, or of labels.
+    """
+    train, test, notes = _sides(splits)
+    column = _column(train, image, "Image")
+    if column is not None:
+        return assembled(_layout(train, test, column, label, place, notes), name=name, seed=seed)
+    return _table(name, train, test, label, seed, notes)
 
 
 def _fetch(repository: str, subset: str | None, folder: Path) -> None:
@@ -250,7 +261,8 @@ def _table(repository: str, train: Any, test: Any, label: str | None, seed: int,
     sides = [None if rows is None else rows.remove_columns([column]).to_pandas() for rows in (train, test)]
     train_labels, names = _words(train, column)
     x = [None if frame is None else numbers_of(frame, [str(title) for title in frame.columns]) for frame in sides]
-    checked = arrays.features(x[0], train_labels, x[1], None if test is None else _words(test, column)[0], names or None)
+    labels = None if test is None else _words(test, column)[0]
+    checked = arrays.check(x[0], train_labels, x[1], labels, names or None, is_divided_later=True).required()
     data = Dataset(
         repository, checked.x_train, checked.y_train, checked.x_test, checked.y_test, checked.classes, notes=(*notes, *checked.notes)
     )

@@ -73,7 +73,7 @@ def test_each_source_goes_where_it_belongs(tmp_path: Path) -> None:
     (tmp_path / "table.csv").write_text("a,y\n" + "\n".join(f"{value},{value % 2}" for value in range(10)))
     from_images, from_numbers = load_features(tmp_path / "images.npz"), load_features(str(tmp_path / "numbers.npz"))
     assert (from_images.backbone, from_images.d, len(from_images.x_train)) == ("raw_pixels", 18, 8)
-    assert (from_numbers.backbone, from_numbers.d, len(from_numbers.x_train)) == ("identity", 18, 10)
+    assert (from_numbers.backbone, from_numbers.d, len(from_numbers.x_train)) == ("identity", 18, 8)
     assert load_features(tmp_path / "table.csv").d == 1
     assert load_features(from_numbers) is from_numbers
     with pytest.raises(SettingError, match="backbone"):

@@ -151,9 +151,7 @@ def test_sizes_that_differ_keep_their_shape_at_a_shorter_side_of_256(tmp_path: P
 
 
 @pytest.mark.parametrize("large", [False, True])
-def test_damaged_pixels_are_named_counted_and_refused_beyond_a_few(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, large: bool
-) -> None:
+def test_damaged_pixels_are_named_counted_and_refused_beyond_a_few(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, large: bool) -> None:
     if large:
         monkeypatch.setattr(scratch, "LARGEST_IN_MEMORY", 1000)
     noise = np.frombuffer(np.random.RandomState(0).bytes(60 * 60 * 3), np.uint8).reshape(60, 60, 3)

@@ -56,7 +56,7 @@ def test_what_is_read_is_what_the_library_reads(content: bytes, name: str, tmp_p
         (b"", "empty.csv", "cannot be read"),
         (b"\0\1\2", "words.parquet", "cannot be read"),
         (NUMBERS.replace(b",1\n", b",0\n").replace(b",2\n", b",0\n"), "one.csv", "two classes"),
-        (TABLE, "words.csv", "holds words"),
+        (TABLE, "words.csv", "empty cells"),
         (b"1", "strange.xyz", "must end in"),
     ],
 )

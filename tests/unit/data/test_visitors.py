@@ -76,7 +76,12 @@ def test_no_set_file_program_or_address_but_those_of_the_library_is_named(become
         assert not visitors.is_offered("data", what)
         with pytest.raises((UnsupportedError, DataError, OSError)):
             jobs.submit({"kind": "sweep", "grid": GRID | {"dataset": what}})
-    for more in ({"backbone": "timm:resnet18"}, {"backbone": "onnx:/x"}, {"network": "timm:x?weights=/y"}, {"any": ["a", {"b": "http://c"}]}):
+    for more in (
+        {"backbone": "timm:resnet18"},
+        {"backbone": "onnx:/x"},
+        {"network": "timm:x?weights=/y"},
+        {"any": ["a", {"b": "http://c"}]},
+    ):
         with pytest.raises(UnsupportedError, match="naming what is not in the lists"):
             visitors.refuse_names({"kind": "sweep", "grid": GRID | more})
     for name, settings in (("cifar10", {}), ("hub:acme/rows", {}), ("drawn_digits", {"n": 10**9}), ("pneumonia", {"root": "/data"})):

@@ -1,0 +1,90 @@
+"""What people hold in Python: pairs of rows and labels, Bunches, tensor data sets and the hub's data sets."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from pillar_core.data import files, labels
+from pillar_core.data.images.loading import checked_images
+from pillar_core.data.partition import with_drawn_test
+from pillar_core.data.parts import Parts
+from pillar_core.errors import DataError
+from pillar_core.types import Dataset, FeatureSet
+
+KINDS = (
+    "a path, a DataFrame, a pair (rows, labels) of arrays or of .npy files, scikit-learn's Bunch, a TensorDataset, "
+    "a data set of the library datasets, a Dataset or a FeatureSet"
+)
+
+
+def is_table(rows: object) -> bool:
+    """Whether an object is a pandas DataFrame, without importing pandas."""
+    return type(rows).__name__ == "DataFrame" and hasattr(rows, "columns")
+
+
+def read_object(source: Any) -> Any:
+    """A Dataset or FeatureSet of an object; a DataFrame where the rows are one, whose last column then holds the labels.
+
+    Raises:
+        DataError: no object of these kinds, or rows and labels that cannot be used.
+    """
+    if _is_hub(source):
+        from pillar_core.data.sets import hub_sets
+
+        splits = source if isinstance(source, Mapping) else {"train": source}
+        return hub_sets.dataset_of(splits, name="dataset")
+    rows: Any
+    y: Any
+    names: Any = None
+    classes: Any = None
+    if hasattr(source, "tensors"):
+        rows, y = source.tensors if len(source.tensors) == 2 else (source.tensors[0], None)
+    elif isinstance(source, Mapping) and {"data", "target"} <= set(source):
+        rows, y, names = source["data"], source["target"], source.get("feature_names")
+        classes = source.get("target_names")
+    elif isinstance(source, tuple | list) and len(source) == 2:
+        rows, y = _loaded(source[0]), _loaded(source[1])
+    else:
+        raise DataError(f"source must be {KINDS}; got {type(source).__name__}.")
+    if is_table(rows):
+        return rows.assign(**{str(getattr(y, "name", None) or "label"): np.asarray(y)})
+    rows = labels.as_array(rows)
+    is_named = names is not None and rows.ndim == 2 and len(names) == rows.shape[1]
+    parts = Parts(rows, y, classes=_class_names(classes, y), names=tuple(map(str, names)) if is_named else None)
+    if parts.holds_images:
+        return checked_images(parts, name="images")
+    return with_drawn_test(files.checked_features(parts, name="rows"))
+
+
+def read_array(content: Any, *, name: str) -> Dataset | FeatureSet:
+    """The rows of a .npy file, which holds no labels.
+
+    Raises:
+        DataError: no array, or one that holds Python objects.
+    """
+    parts = Parts(_loaded(content), notes=("A .npy file holds rows without labels. Give a pair (rows.npy, labels.npy) for both.",))
+    return checked_images(parts, name=name) if parts.holds_images else files.checked_features(parts, name=name)
+
+
+def _loaded(values: Any) -> Any:
+    """An array, or that of a .npy file."""
+    if not isinstance(values, str | Path) and not hasattr(values, "read"):
+        return values
+    try:
+        return np.load(values, allow_pickle=False, mmap_mode=None if hasattr(values, "read") else "r")
+    except (ValueError, OSError, EOFError) as error:
+        raise DataError(f"{getattr(values, 'name', None) or values!s:.80} cannot be read as .npy ({error}).") from error
+
+
+def _is_hub(source: object) -> bool:
+    first = next(iter(source.values()), None) if isinstance(source, Mapping) else source
+    return type(first).__module__.startswith("datasets.")
+
+
+def _class_names(classes: Any, y: Any) -> list[str] | None:
+    """scikit-learn's `target_names` where they name the codes 0 … C − 1; regression sets and words have none."""
+    codes = labels.as_array(y)
+    is_coded = classes is not None and codes.dtype.kind in "iu" and codes.max(initial=-1) < len(classes)
+    return list(map(str, classes)) if is_coded else None

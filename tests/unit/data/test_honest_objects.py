@@ -1,0 +1,98 @@
+"""What people hold in Python is read as they mean it, and endings that are not read come with the line that converts them."""
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import datasets
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from PIL import Image
+from sklearn.utils import Bunch
+
+import pillar_core as pc
+from pillar_core.data import files, frames
+from pillar_core.errors import DataError
+
+X = np.random.default_rng(0).normal(size=(40, 3)).astype(np.float32)
+Y = np.arange(40) % 2
+FRAME = pd.DataFrame(X, columns=["a", "b", "c"])
+PIXELS = np.random.default_rng(1).integers(0, 255, (40, 6, 6, 3), dtype=np.uint8)
+HUB_PICTURES = datasets.Features(image=datasets.Image(), label=datasets.ClassLabel(names=["cat", "dog"]))
+DOCUMENT = Path(__file__).parents[3] / "docs" / "data.md"
+
+
+def _hub_pictures() -> Any:
+    return datasets.Dataset.from_dict({"image": [Image.fromarray(rows) for rows in PIXELS], "label": Y.tolist()}, features=HUB_PICTURES)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        lambda: (X, Y),
+        lambda: (X.tolist(), Y.tolist()),
+        lambda: (FRAME, pd.Series(Y, name="sick")),
+        lambda: FRAME.assign(label=Y),
+        lambda: Bunch(data=X, target=Y),
+        lambda: torch.utils.data.TensorDataset(torch.tensor(X), torch.tensor(Y)),
+        lambda: datasets.Dataset.from_pandas(FRAME.assign(label=Y)),
+        lambda: datasets.DatasetDict(train=datasets.Dataset.from_pandas(FRAME.assign(label=Y))),
+    ],
+)
+def test_rows_of_any_kind_become_the_same_features(source: Callable[[], Any]) -> None:
+    features = pc.load_features(source())
+    assert features.x_test is not None
+    assert (len(features.x_train), len(features.x_test), features.classes) == (32, 8, ("0", "1"))
+    rows = np.concatenate([features.x_train, features.x_test])
+    np.testing.assert_array_equal(rows[np.lexsort(rows.T)], X[np.lexsort(X.T)])
+    assert pc.split(source(), public_fraction=0.1).facts.n_private in (28, 29)
+
+
+def test_names_of_a_bunch_stay() -> None:
+    features = pc.load_features(Bunch(data=X, target=Y, feature_names=["a", "b", "c"], target_names=np.array(["well", "sick"])))
+    assert (features.names, features.classes) == (("a", "b", "c"), ("well", "sick"))
+
+
+@pytest.mark.parametrize("source", [lambda: (PIXELS, Y), _hub_pictures])
+def test_pictures_become_pixels(source: Callable[[], Any]) -> None:
+    features = pc.load_features(source())
+    assert (features.backbone, features.x_train.shape, features.x_train.max() <= 1) == ("raw_pixels", (32, 108), True)
+
+
+def test_a_pair_of_npy_files_has_labels_and_one_alone_has_none(tmp_path: Path) -> None:
+    np.save(tmp_path / "x.npy", X)
+    np.save(tmp_path / "y.npy", Y)
+    assert pc.load_features((tmp_path / "x.npy", str(tmp_path / "y.npy"))).classes == ("0", "1")
+    alone = pc.load_features(tmp_path / "x.npy")
+    assert (alone.y_train, len(alone.x_train)) == (None, 40)
+    np.save(tmp_path / "objects.npy", np.array([{}]))
+    with pytest.raises(DataError, match="npy"):
+        pc.load_features(tmp_path / "objects.npy")
+
+
+@pytest.mark.parametrize("source", [3, (X,), {"rows": X}, object()])
+def test_other_objects_are_refused_with_what_is_read(source: Any) -> None:
+    with pytest.raises(DataError, match="TensorDataset"):
+        pc.load_features(source)
+
+
+def test_the_documents_table_of_formats_is_that_of_the_readers() -> None:
+    table = re.search(r"\| format \| how it is read \|\n(.*?)\n\n", DOCUMENT.read_text(), re.DOTALL)
+    assert table is not None
+    rows = [line.split(" | ")[0] for line in table[1].splitlines()]
+    read, converted = set(re.findall(r"`(\.[a-z0-9.]+)`", " ".join(rows[:-1]))), set(re.findall(r"`(\.[a-z0-9]+)`", rows[-1]))
+    assert read == {*frames.SUFFIXES, ".npz", ".npy", ".zip"}
+    for ending in converted:
+        with pytest.raises(DataError, match=r"This line of Python.*rows\."):
+            pc.load_features(f"rows{ending}")
+    assert converted == {endings[0] for endings in files.CONVERSIONS}
+
+
+def test_a_column_in_other_units_is_asked_about() -> None:
+    metres = pc.load_features(FRAME.assign(label=Y))
+    centimetres = FRAME.assign(a=FRAME["a"] + 0.01, b=FRAME["b"] * 100, label=Y)
+    assert any("one unit" in note and "b" in note for note in pc.split(metres, public=centimetres).notes)
+    assert not any("one unit" in note for note in pc.split(metres, public=FRAME.assign(a=FRAME["a"] + 0.01, label=Y)).notes)
