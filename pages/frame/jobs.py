@@ -113,7 +113,7 @@ def _running(job_ids: str, what: str, done_when_drawn: int, key: str) -> None:
         st.rerun()
     with st.container(border=True, key=f"{key}-panel"):
         share = sum(share_of(status) for status in statuses) / len(statuses)
-        waiting = " · starting the workers" if all(status.state == "queued" for status in live) else ""
+        waiting = _waiting(live)
         lefts = [status.seconds_left for status in live if status.seconds_left is not None]
         left = f" · {duration(max(lefts))} left" if lefts else ""
         bar, button = st.columns([5, 1], vertical_alignment="center")
@@ -122,6 +122,17 @@ def _running(job_ids: str, what: str, done_when_drawn: int, key: str) -> None:
         own = " ".join(status.job_id for status in live if mode.JOBS.is_own(status.job_id))
         if own:
             button.button("Stop", icon=":material/stop:", key=f"{key}-stop", on_click=_stop, args=(own,), help="Keeps what is finished.")
+
+
+def _waiting(live: Sequence[Any]) -> str:
+    """What jobs that have done nothing yet wait for."""
+    if any(status.fraction > 0 for status in live):
+        return ""
+    began = min(status.submitted for status in live)
+    before = sum(status.state in UNFINISHED and status.submitted < began for status in _all())
+    if before:
+        return f" · waiting: {before} job{'' if before == 1 else 's'} before yours"
+    return " · starting the workers" if all(status.state == "queued" for status in live) else ""
 
 
 def _submit(specs: list[dict[str, Any]]) -> None:

@@ -69,7 +69,8 @@ class ActiveJob:
         marks = self.job.running()
         latest = next((mark["message"] for mark in marks.values() if mark.get("message")), self.status.message)
         message = "stopping" if self.cancelled_at is not None else latest
-        shown = dataclasses.replace(self.status, done=self.done, failed=self.failed, fraction=self._fraction(marks), message=message)
+        fraction = max(self.status.fraction, self._fraction(marks))  # what a lost task had done is not taken back
+        shown = dataclasses.replace(self.status, done=self.done, failed=self.failed, fraction=fraction, message=message)
         if shown != self.status:
             self.status = shown
             self.job.write(shown)

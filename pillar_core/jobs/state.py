@@ -29,6 +29,10 @@ KEEP_FINISHED = 500
 _ID = re.compile("[0-9a-f]{32}")
 
 
+PACE_KNOWN = 0.1
+"""The share of a job that must be done before its pace says how long the rest takes."""
+
+
 @dataclasses.dataclass(frozen=True)
 class JobStatus:
     """Where a job stands: `done` of `total` tasks are done, and `fraction` in [0, 1] of the work, running tasks counted in.
@@ -54,9 +58,9 @@ class JobStatus:
 
     @property
     def seconds_left(self) -> float | None:
-        """Time left at the pace since this start; None before anything is done."""
+        """Time left at the pace since this start; None while too little is done to know the pace."""
         progress = self.fraction - self.fraction_at_start
-        if self.state != "running" or self.started is None or not progress > 0:
+        if self.state != "running" or self.started is None or not progress > PACE_KNOWN:
             return None
         return (time.time() - self.started) / progress * (1.0 - self.fraction)
 

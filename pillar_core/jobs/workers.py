@@ -36,6 +36,7 @@ _CONFIG = {
     # A task that holds the interpreter's lock for minutes is busy, not dead.
     "distributed.scheduler.worker-ttl": None,
     "distributed.scheduler.allowed-failures": 3,
+    "distributed.scheduler.worker-saturation": 1.0,  # no task waits at a worker while one that matters more comes
     "distributed.admin.tick.limit": "30s",
     "distributed.worker.profile.enabled": False,
     "distributed.admin.large-graph-warning-threshold": "1TB",  # features travel as content of a task

@@ -45,7 +45,7 @@ def with_noise(task: Screening, sides: Mapping[str, Side], epsilon: float, delta
         for repeat in range(task.repeats):
             task.progress(number * task.repeats + repeat, len(sides) * task.repeats + 1, name)
             public[name, repeat] = releases.sketched(side.gradients(repeat, start=0).chunks(), matrix)
-    task.progress(1, 2, "private rows")
+    task.progress(len(public), len(public) + 1, "private rows")
     ledger = Ledger()
 
     def made(form: str) -> tuple[ReleasedSubspace, dict[tuple[str, int], Array]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import time
 
 import pytest
@@ -49,8 +50,9 @@ def test_what_was_stored_while_the_page_was_drawn_is_not_offered_again(monkeypat
 @pytest.mark.parametrize("is_own", [True, False])
 def test_a_job_is_stopped_by_who_began_it_and_a_refusal_becomes_a_message(monkeypatch: pytest.MonkeyPatch, *, is_own: bool) -> None:
     live = JobStatus("a" * 32, "sweep", "running", time.time(), done=0, total=2)
+    earlier = dataclasses.replace(live, job_id="b" * 32, submitted=live.submitted - 1)
     monkeypatch.setattr(pc.jobs, "find", lambda _: live)
-    monkeypatch.setattr(pc.jobs, "status", lambda _: live)
+    monkeypatch.setattr(pc.jobs, "status", lambda job_id=None: (live, earlier) if job_id is None else live)
     monkeypatch.setattr(mode.Jobs, "is_own", lambda *_: is_own)
 
     def refuses(_: str) -> bool:
@@ -60,6 +62,7 @@ def test_a_job_is_stopped_by_who_began_it_and_a_refusal_becomes_a_message(monkey
     app = AppTest.from_function(page_of_one_result, default_timeout=600)
     app.run()
     assert [item.label for item in app.button] == ["Stop"] * is_own
+    assert "waiting: 1 job before yours" in str([node.proto for node in app.get("progress")])
     if is_own:
         app.button[0].click().run()
         assert not app.exception

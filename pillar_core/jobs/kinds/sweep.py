@@ -12,13 +12,10 @@ from pillar_core.runs import sweep
 from pillar_core.types import Progress, RunSpec, StopRequested
 
 POLL_SECONDS = 0.5
-TASK_CELLS = 96
-"""Cells of one task: few enough to share a group out over workers, many enough to train together."""
+TASK_CELLS = 24
+"""Cells of one task, and of one batched call: many enough to train together, few enough that another job's work need not wait long."""
 SMALL_TASK_CELLS, MANY_CELLS = 8, 64
 """Pieces are put together up to the first where the grid has the second or more."""
-BATCH_CELLS = 24
-"""Cells between two looks at the cancel flag; each batch's records are stored before the next one starts."""
-
 Answer = str | dict[str, Any]
 
 
@@ -96,10 +93,10 @@ def _packed(pieces: list[list[RunSpec]]) -> list[list[RunSpec]]:
 
 
 def _batches(cells: Sequence[RunSpec]) -> Iterator[list[RunSpec]]:
-    """What one call can train: cells that follow each other and share split and learner, at most `BATCH_CELLS`."""
+    """What one call can train: cells that follow each other and share split and learner, at most `TASK_CELLS`."""
     for _, members in itertools.groupby(cells, key=lambda cell: fingerprint(cell.data, cell.split, cell.method)):
         group = list(members)
-        yield from (group[start : start + BATCH_CELLS] for start in range(0, len(group), BATCH_CELLS))
+        yield from (group[start : start + TASK_CELLS] for start in range(0, len(group), TASK_CELLS))
 
 
 def _groups(payload: Mapping[str, Any]) -> list[list[RunSpec]]:

@@ -45,7 +45,7 @@ K_PER_FEATURE = 0.25
 class DpPcaSettings(PillarSettings):
     """PILLAR's settings, and how the budget is shared."""
 
-    standardise: bool | None = params.setting(params.STANDARDISE, default=False)
+    standardise: bool | None = params.setting(params.STANDARDISE)
     share: float = own("dp_pca", "share")
     pca_noise_multiplier: float | None = own("dp_pca", "pca_noise_multiplier")
 
@@ -143,6 +143,6 @@ METHODS.register(
         fit_many=fit_many,
         resolve_schedule=resolve_schedule,
         resolve_hyperparameters=resolve_hyperparameters,
-        version=2,
+        version=3,
     )
 )

@@ -23,7 +23,7 @@ class OnlyPublicSettings:
     public_weight_decay: float = own("mixed", "public_weight_decay")
     public_steps: int = own("mixed", "public_steps")
     public_learning_rate: float | None = own("mixed", "public_learning_rate")
-    standardise: bool | None = params.setting(params.STANDARDISE, default=False)
+    standardise: bool | None = params.setting(params.STANDARDISE)
     centre: bool | None = params.setting(params.CENTRE)
     normalise: bool = params.setting(params.NORMALISE)
 
@@ -44,6 +44,7 @@ def fit(settings: OnlyPublicSettings, view: View, streams: Streams, ledger: Ledg
 METHODS.register(
     Method(
         **said_of("only_public"),
+        version=2,
         public_use=PublicUse.LABELLED,
         settings=OnlyPublicSettings,
         cost=cost,

@@ -39,7 +39,7 @@ class DpLsSettings:
     """What one release and one solve need."""
 
     ridge: float | None = own("dp_ls", "ridge")
-    standardise: bool | None = params.setting(params.STANDARDISE, default=False)
+    standardise: bool | None = params.setting(params.STANDARDISE)
     centre: bool | None = params.setting(params.CENTRE)
     noise_multiplier: float | None = params.setting(params.NOISE_MULTIPLIER)
 
@@ -80,6 +80,7 @@ def fit_many(view: View, runs: list[Run[DpLsSettings]]) -> Iterator[TrainResult]
 METHODS.register(
     Method(
         **said_of("dp_ls"),
+        version=2,
         public_use=PublicUse.UNLABELLED,
         settings=DpLsSettings,
         cost=cost,

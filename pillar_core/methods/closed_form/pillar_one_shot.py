@@ -50,7 +50,7 @@ class OneShotSettings:
     k: int | None = params.setting(params.K)
     whitening: float = own("pillar_one_shot", "whitening")
     count_weight: float = own("pillar_one_shot", "count_weight")
-    standardise: bool | None = params.setting(params.STANDARDISE, default=False)
+    standardise: bool | None = params.setting(params.STANDARDISE)
     centre: bool | None = params.setting(params.CENTRE)
     noise_multiplier: float | None = params.setting(params.NOISE_MULTIPLIER)
 
@@ -196,6 +196,7 @@ def _noise(settings: OneShotSettings) -> float:
 METHODS.register(
     Method(
         **said_of("pillar_one_shot"),
+        version=2,
         public_use=PublicUse.UNLABELLED,
         settings=OneShotSettings,
         cost=cost,

@@ -59,7 +59,7 @@ class MixedSettings:
     public_weight_decay: float = own("mixed", "public_weight_decay")
     public_steps: int = own("mixed", "public_steps")
     public_learning_rate: float | None = own("mixed", "public_learning_rate")
-    standardise: bool | None = params.setting(params.STANDARDISE, default=False)
+    standardise: bool | None = params.setting(params.STANDARDISE)
     centre: bool | None = params.setting(params.CENTRE)
     normalise: bool = params.setting(params.NORMALISE)
     noise_multiplier: float | None = params.setting(params.NOISE_MULTIPLIER)

@@ -175,6 +175,6 @@ METHODS.register(
         resolve_hyperparameters=resolve_hyperparameters,
         uses=uses,
         is_mixed_descent=True,
-        version=2,
+        version=3,
     )
 )

@@ -37,7 +37,7 @@ class AdamixTheorySettings:
     strong_convexity: float | None = own("adamix_theory", "strong_convexity")
     radius: float = own("adamix_theory", "radius")
     regularisation: float | None = own("adamix_theory", "regularisation")
-    standardise: bool | None = params.setting(params.STANDARDISE, default=False)
+    standardise: bool | None = params.setting(params.STANDARDISE)
     centre: bool | None = params.setting(params.CENTRE)
     noise_multiplier: float | None = params.setting(params.NOISE_MULTIPLIER)
 
@@ -112,6 +112,7 @@ fit_many = descent.fit_many_by(
 METHODS.register(
     Method(
         **said_of("adamix_theory"),
+        version=2,
         public_use=PublicUse.LABELLED,
         settings=AdamixTheorySettings,
         cost=mixed.cost,

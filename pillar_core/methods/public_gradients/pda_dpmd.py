@@ -53,6 +53,7 @@ def learner(name: str, settings: type[S], optimiser: descent.OptimiserOf[S]) -> 
     """A learner that differs from the others of these settings in its step."""
     return Method(
         **said_of(name),
+        version=2,
         public_use=PublicUse.LABELLED,
         settings=settings,
         cost=mixed.cost,

@@ -72,6 +72,7 @@ fit_many: FitMany[PpgdSettings] = descent.fit_many_by(
 METHODS.register(
     Method(
         **said_of("ppgd"),
+        version=2,
         public_use=PublicUse.LABELLED,
         settings=PpgdSettings,
         cost=mixed.cost,

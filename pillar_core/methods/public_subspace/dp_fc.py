@@ -49,7 +49,7 @@ class DpFcSettings:
     steps: int = params.setting(params.STEPS, default=10, high=1_000, none_means="")
     learning_rate: float | None = params.setting(params.LEARNING_RATE, none_means="a quarter of the number of classes")
     l2_clip_norm: float = params.setting(params.L2_CLIP_NORM, default=0.5)
-    standardise: bool | None = params.setting(params.STANDARDISE, default=False)
+    standardise: bool | None = params.setting(params.STANDARDISE)
     centre: bool | None = params.setting(params.CENTRE)
     noise_multiplier: float | None = params.setting(params.NOISE_MULTIPLIER)
 
@@ -98,6 +98,7 @@ def _moment(settings: DpFcSettings, view: View, prepared: Prepared, streams: Str
 METHODS.register(
     Method(
         **said_of("dp_fc"),
+        version=2,
         public_use=PublicUse.UNLABELLED,
         settings=DpFcSettings,
         cost=cost,

@@ -47,7 +47,7 @@ class PrototypesSettings:
     prototypes: int | None = own("prototypes", "prototypes")
     low_percentile: float = own("prototypes", "low_percentile")
     high_percentile: float = own("prototypes", "high_percentile")
-    standardise: bool | None = params.setting(params.STANDARDISE, default=False)
+    standardise: bool | None = params.setting(params.STANDARDISE)
     centre: bool | None = params.setting(params.CENTRE)
     noise_scale: float | None = own("disjunction", "noise_scale")
 
@@ -127,6 +127,7 @@ def _epsilon_per_round(settings: PrototypesSettings) -> float:
 METHODS.register(
     Method(
         **said_of("prototypes"),
+        version=2,
         public_use=PublicUse.UNLABELLED,
         settings=PrototypesSettings,
         cost=cost,

@@ -157,8 +157,11 @@ def feature_sets_of(ask: Ask, progress: Progress = unwatched) -> tuple[FeatureSe
         As `sets_of` and `load_features`.
     """
     n = _drawn_rows(ask)
-    private = features_of(ask.private, n=2 * n, progress=progress)
-    return parted(ask, private, {name: features_of(name, n=n, seed=1, progress=progress) for name in ask.public if name not in _APART})
+    others = [name for name in ask.public if name not in _APART]
+    shares = [_share_of(progress, place, 1 + len(others)) for place in range(1 + len(others))]
+    private = features_of(ask.private, n=2 * n, progress=shares[0])
+    public = {name: features_of(name, n=n, seed=1, progress=share) for name, share in zip(others, shares[1:], strict=True)}
+    return parted(ask, private, public)
 
 
 def is_of_features(ask: Ask) -> bool:
@@ -215,6 +218,15 @@ def named(name: str, *, n: int | None = None, seed: int = 0) -> Dataset:
     if not isinstance(images, Dataset) or not images.is_images:
         raise DataError(f"{images.name!r} holds numbers; screening compares images (npz with uint8 x_train, folder or zip of images).")
     return images
+
+
+def _share_of(progress: Progress, place: int, of: int) -> Progress:
+    """Progress of one set among several, as that of them all."""
+
+    def told(done: int, total: int, message: str = "", /) -> None:
+        progress(place * total + done, of * total, message)
+
+    return told
 
 
 def features_of(name: str, *, n: int | None = None, seed: int = 0, progress: Progress = unwatched) -> FeatureSet:

@@ -103,7 +103,7 @@ def one_step(name, **settings):
     own = method.settings(steps=1, noise_multiplier=0.0, **settings)
     case = case_for(method, **{field: getattr(own, field) for field in own.__dataclass_fields__})
     result = method.fit(case.settings, case.view, Streams(0), Ledger())
-    prepared = view.prepare(standardise=False, centre=None, normalise=True)
+    prepared = view.prepare(standardise=None, centre=None, normalise=True)
     start = public_head(prepared.z_public, view.y_public, n_classes=3, weight_decay=1e-4)
     return torch.from_numpy(start).double(), torch.from_numpy(result.classifier.weights).double(), prepared, view, case.settings
 
@@ -114,7 +114,7 @@ def test_one_adamix_step_equals_the_paper_written_out():
     public = per_row_gradients(torch.from_numpy(prepared.z_public), torch.from_numpy(view.y_public), start.T)
     private = per_row_gradients(torch.from_numpy(prepared.z), torch.from_numpy(view.y), start.T)
     tau = float(np.quantile(public.flatten(1).norm(dim=1).numpy(), 0.9))
-    directions = torch.from_numpy(view.basis(standardise=False, centre=None).vectors)
+    directions = torch.from_numpy(view.basis(standardise=None, centre=None).vectors)
     basis = gradient_subspace(public.sum(0).float(), directions, 4).double()
     projected = clipped(private, tau).sum(0) @ basis @ basis.T
     expected = start.T - 0.01 * (public.sum(0) + projected + 0.5 * start.T)
@@ -151,7 +151,7 @@ def test_ppgd_returns_to_the_private_model_as_reuse_grows():
         for case in [case_for(METHODS["ppgd"], noise_multiplier=5.0, reuse=reuse)]
     }
     case = case_for(METHODS["ppgd"])
-    prepared = case.view.prepare(standardise=False, centre=None, normalise=True)
+    prepared = case.view.prepare(standardise=None, centre=None, normalise=True)
     public = public_head(prepared.z_public, case.view.y_public, n_classes=3, weight_decay=1e-4)
     away = {reuse: float(np.linalg.norm(weights - public)) for reuse, weights in heads.items()}
     assert away[1e4] > 3 * away[1e-4]
@@ -172,7 +172,7 @@ def test_the_public_head_of_few_wide_rows_is_found_in_their_span(is_towards, mon
 
 def test_the_public_head_is_a_minimum_and_descent_goes_there():
     view = view_of(small_split(), PublicUse.LABELLED)
-    prepared = view.prepare(standardise=False, centre=None, normalise=True)
+    prepared = view.prepare(standardise=None, centre=None, normalise=True)
     best = torch.from_numpy(public_head(prepared.z_public, view.y_public, n_classes=3, weight_decay=0.1)).double()
     gradients = per_row_gradients(torch.from_numpy(prepared.z_public), torch.from_numpy(view.y_public), best.T).mean(0)
     torch.testing.assert_close(gradients, -0.1 * best.T, atol=1e-5, rtol=1e-4)
@@ -231,7 +231,7 @@ def text_split():
 
 
 def test_training_starts_from_class_names_where_asked():
-    record = pc.run("adamix", text_split(), epsilon=1e-3, initialisation="text", centre=False, steps=1)
+    record = pc.run("adamix", text_split(), epsilon=1e-3, initialisation="text", standardise=False, centre=False, steps=1)
     assert record.accuracy > 0.8
     with pytest.raises(SettingError, match="centre"):
         pc.run("adamix", text_split(), epsilon=1.0, initialisation="text")
@@ -274,7 +274,7 @@ def test_private_rows_help_at_a_large_budget_and_replace_one_needs_more_noise(na
 def test_the_theory_version_follows_algorithm_3_written_out():
     case = case_for(METHODS["adamix_theory"], noise_multiplier=0.0, steps=3, regularisation=7.0, radius=2.0, strong_convexity=0.5)
     result = case.method.fit(case.settings, case.view, Streams(0), Ledger())
-    prepared = case.view.prepare(standardise=False, centre=None, normalise=True)
+    prepared = case.view.prepare(standardise=None, centre=None, normalise=True)
     z_public, y_public = torch.from_numpy(prepared.z_public), torch.from_numpy(case.view.y_public)
 
     def into_ball(w):

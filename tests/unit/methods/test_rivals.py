@@ -42,7 +42,7 @@ def test_dp_ls_is_least_squares_with_the_public_second_moment():
     case, tape = case_for(METHODS["dp_ls"]), Recorder()
     result, _ = case.fit(case.view, tape)
     facts = case.view.facts
-    z = case.view.prepare(standardise=False, centre=None, normalise=True).z_public.astype(np.float64)
+    z = case.view.prepare(standardise=None, centre=None, normalise=True).z_public.astype(np.float64)
     curvature = facts.n_private * np.mean([np.outer(row, row) for row in z], axis=0) + dp_ls.RIDGE_PER_NOISE * np.eye(8)
     gradient = result.classifier.weights.T @ curvature - tape.released[0].numpy()
     assert np.abs(gradient).max() <= 1e-5 * np.abs(tape.released[0].numpy()).max()  # float32 weights

@@ -82,6 +82,12 @@ def test_seeds_decide_the_split():
     assert first.fingerprint == again.fingerprint != other.fingerprint
 
 
+LEARNERS = (
+    *("dp_sgd", "pillar", "gep", "dp_pca", "pillar_one_shot", "dp_ls", "dp_fc", "adamix", "adamix_theory", "pda_dpmd", "dope_sgd", "ppgd"),
+    *("only_public", "prototypes"),
+)
+
+
 @pytest.mark.parametrize("standardise", [False, True])
 @pytest.mark.parametrize("centre", [False, True])
 @pytest.mark.parametrize("rows", [4, 60])
@@ -154,6 +160,6 @@ def test_rows_are_standardised_only_where_public_columns_have_units_of_their_own
         rows = x.copy()
         rows[:, 3] *= unit
         split = pc.split(FeatureSet(rows, y, rows[:20], y[:20], ("a", "b")), public_fraction=0.2)
-        for method in ("dp_sgd", "pillar", "gep"):
-            settings = pc.run(method, split, epsilon=1.0).settings
+        for method in LEARNERS:
+            settings = pc.run(method, split, epsilon=None if method == "only_public" else 1.0).settings
             assert (settings["standardise"], settings["centre"]) == (expected, True)
