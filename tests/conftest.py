@@ -1,7 +1,5 @@
 """What every test folder shares: real data, one thread a process, groups that stay together, and the report of CPU time."""
 
-from __future__ import annotations
-
 import copy
 import csv
 import functools
@@ -49,6 +47,13 @@ def own_cache_of_this_worker(tmp_path_factory: pytest.TempPathFactory) -> Iterat
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PILLAR_CACHE", str(tmp_path_factory.mktemp("cache")))
         yield
+
+
+@pytest.fixture
+def own_cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """An empty cache of this test alone."""
+    monkeypatch.setenv("PILLAR_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache"
 
 
 @pytest.fixture(scope="session", autouse=True)

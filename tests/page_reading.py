@@ -1,7 +1,5 @@
 """What a page shows, read out of Streamlit's test driver."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable

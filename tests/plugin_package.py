@@ -1,7 +1,5 @@
 """A small package of somebody else's: a learner, a data set, a backbone and a score, installed in a folder."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterator
 from pathlib import Path

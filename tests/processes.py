@@ -1,7 +1,5 @@
 """Programs that a test starts and that end with it, whatever happens."""
 
-from __future__ import annotations
-
 import contextlib
 import multiprocessing
 import subprocess

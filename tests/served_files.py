@@ -1,7 +1,5 @@
 """A web server on the loopback that sends files from memory, well or badly, and data sets in the layouts of their sources."""
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import gzip

@@ -1,7 +1,5 @@
 """What needs no torch imports none, and whoever comes first, from any thread, finds registries whole."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """docs/data.md says what the cards say, and its commands are commands."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

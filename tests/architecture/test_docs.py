@@ -1,7 +1,5 @@
 """What the documentation lists is what the code has: commands, pages, settings of learners."""
 
-from __future__ import annotations
-
 import argparse
 import re
 import shlex

@@ -1,7 +1,5 @@
 """The scripts in examples/ run as they are."""
 
-from __future__ import annotations
-
 import runpy
 import sys
 from pathlib import Path

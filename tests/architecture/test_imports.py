@@ -1,7 +1,5 @@
 """The house as drawn in docs/architecture.md: rows that import downwards only, and third parties where they belong."""
 
-from __future__ import annotations
-
 import ast
 import collections
 import functools

@@ -1,7 +1,5 @@
 """The package: what the wheel holds, that its command serves the app from there, and that extras are the same wherever they stand."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

@@ -1,7 +1,5 @@
 """The README runs, and its table is the registry's."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

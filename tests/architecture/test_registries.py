@@ -1,7 +1,5 @@
 """Every registry of the code is listed by the command and by docs/architecture.md; the table of scores is generated."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The list of slow tests names tests that exist."""
 
-from __future__ import annotations
-
 import csv
 from pathlib import Path
 

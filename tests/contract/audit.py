@@ -7,8 +7,6 @@ mixture over whether the canary is in it, a pass of random allocation one over t
 "with". Both error counts are binomial and the test is exact.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A small case for every learner: a hundred rows, three classes, a few noisy steps."""
 
-from __future__ import annotations
-
 import dataclasses
 from typing import Any
 

@@ -3,8 +3,6 @@
 They find faults and prove nothing: each method file states its sensitivity argument.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import itertools
 import math

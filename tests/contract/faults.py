@@ -4,8 +4,6 @@
 of a `with` block; nothing of it is left behind.
 """
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import importlib

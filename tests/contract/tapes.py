@@ -1,7 +1,5 @@
 """Tapes at the ledger's gate: one records every release and sample of a fit, the others answer in the mechanisms' place."""
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Callable
 from typing import Any

@@ -1,7 +1,5 @@
 """Contract 6 on every learner: its claim survives the ideal attacker; a claim that is too good does not."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import pytest

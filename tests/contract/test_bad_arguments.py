@@ -1,7 +1,5 @@
 """Bad arguments of what the public face lets be called: NaN, negative, out of range, a wrong word or shape get an error of ours."""
 
-from __future__ import annotations
-
 import inspect
 import math
 import warnings

@@ -1,7 +1,5 @@
 """The release behind `class_signal` keeps the contract of a learner: replay and sensitivity; and its score subtracts the right noise."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import numpy as np

@@ -1,7 +1,5 @@
 """One finite row far outside the range of the others moves no release further than it was told: its presence must not show."""
 
-from __future__ import annotations
-
 import dataclasses
 from unittest.mock import patch
 

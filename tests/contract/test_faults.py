@@ -1,7 +1,5 @@
 """One planted fault of each kind is seen, on every test run; the whole table is made by `python -m contract.faults`."""
 
-from __future__ import annotations
-
 import pytest
 
 from contract import faults

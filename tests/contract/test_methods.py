@@ -1,7 +1,5 @@
 """Every registered learner keeps the contract."""
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 from unittest.mock import patch

@@ -1,7 +1,5 @@
 """Faults that were found in published code, planted in a learner that is otherwise sound: the contract must see each."""
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 

@@ -1,7 +1,5 @@
 """The flat names that outside code calls, with the signatures that it relies on."""
 
-from __future__ import annotations
-
 import ast
 import importlib
 import inspect

@@ -3,8 +3,6 @@
 No seed fixes these tests. Their false alarms are in `checks.OF_RELEASES`; tests/contract/faults.py plants faults that they must see.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from typing import Any

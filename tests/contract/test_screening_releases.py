@@ -1,7 +1,5 @@
 """The two releases that screening makes of private rows keep the contract of a learner: replay, sensitivity, sampling, noise."""
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 

@@ -1,7 +1,5 @@
 """Where the examples of CONTRIBUTING.md must show up. Run in a copy that followed it; see test_recipes.py."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from collections.abc import Callable

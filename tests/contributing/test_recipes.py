@@ -1,7 +1,5 @@
 """CONTRIBUTING.md is followed to the letter in a copy of the repository, and what it adds is found on every surface."""
 
-from __future__ import annotations
-
 import ast
 import os
 import re

@@ -1,7 +1,5 @@
 """A server of our own, a real browser, and what the tests do and expect in it; every expectation waits until it comes true."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import re

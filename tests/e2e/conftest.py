@@ -1,7 +1,5 @@
 """A browser, a server and a tab for the tests in a real browser."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The app in a real browser, on a server of its own: cold deep links, history, reload, hostile links, live sliders."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What leaves the app with a figure, reached and pressed by the keyboard alone."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """From a press of *Get it* to a curve, in a real browser, with everything killed in the middle; CIFAR-10's layout from the loopback."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

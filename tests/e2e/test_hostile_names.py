@@ -1,7 +1,5 @@
 """A saved figure in a real browser: it asks nobody for anything, and names of classes in it are text."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Accounting in a real browser: a moved control is in the link, and Back undoes it."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

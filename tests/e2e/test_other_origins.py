@@ -1,7 +1,5 @@
 """The running server and pages of other origins: none connects to the app, frames it or directs it."""
 
-from __future__ import annotations
-
 import contextlib
 import http.client
 import json

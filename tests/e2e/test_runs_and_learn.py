@@ -1,7 +1,5 @@
 """Runs and Learn in a real browser: a sweep that loses its worker and its jobs process, links to views, the lesson."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import re

@@ -6,8 +6,6 @@ rule its spectral accuracy: 401, 801, 1,601, 6,401 and 100,001 points gave ε = 
 0.62003448 at σ = 0.8, q = 0.02, so 6,401 leave less than 1e-6.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 

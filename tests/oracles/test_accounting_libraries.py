@@ -1,7 +1,5 @@
 """Our ends against the installed libraries, called directly: dp-accounting, prv-accountant, Opacus."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 

@@ -1,7 +1,5 @@
 """The shared oracle files on accounting: numbers that other projects' own code produced."""
 
-from __future__ import annotations
-
 import json
 import math
 from pathlib import Path

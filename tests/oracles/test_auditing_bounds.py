@@ -1,7 +1,5 @@
 """Audits against another project's numbers: one-run and f-DP bounds, Clopper–Pearson, areas; and the price of tuning."""
 
-from __future__ import annotations
-
 import json
 import math
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Areas, recalls and accuracies against scikit-learn."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

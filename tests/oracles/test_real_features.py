@@ -4,8 +4,6 @@ With defaults alone, but for the two classes of the x-rays: there DP-SGD gained 
 PILLAR's lead, 1.2 ± 1.7 points, is no longer certain; the lead that was is asked for on standardised rows clipped at 1.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

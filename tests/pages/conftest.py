@@ -1,7 +1,5 @@
 """The app run by Streamlit's own test driver, on a cache of its own."""
 
-from __future__ import annotations
-
 import copy
 import functools
 import tempfile
@@ -30,6 +28,19 @@ def scanned_once() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(manifest_scanner, "scan_component_manifests", functools.cache(manifest_scanner.scan_component_manifests))
         yield
+
+
+@pytest.fixture(autouse=True)
+def no_exception(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever a test does on a page, the page shows no exception."""
+    run = AppTest._run
+
+    @functools.wraps(run)
+    def checked(app: AppTest, *asked: Any, **named: Any) -> AppTest:
+        assert not run(app, *asked, **named).exception
+        return app
+
+    monkeypatch.setattr(AppTest, "_run", checked)
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -1,7 +1,5 @@
 """The first paint of Home and Explore comes from the starter: before torch is imported, before a row is loaded."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import os

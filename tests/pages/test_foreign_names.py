@@ -1,7 +1,5 @@
 """What a link, a settings file or an upload may name: nothing that is a file or an address."""
 
-from __future__ import annotations
-
 import socket
 from pathlib import Path
 from typing import Any

@@ -22,7 +22,6 @@ def test_a_move_draws_no_curve_and_looks_for_no_page_again(start: Start, monkeyp
     before, pages = len(drawn), navigation._targets.cache_info().misses
     for k in (8, 15):  # no points of the curves, which a run would add to
         app.select_slider(key="control.k").set_value(k).run()
-        assert not app.exception
     assert (before, len(drawn)) == (1, 1)
     assert navigation._targets.cache_info().misses == pages
 

@@ -1,7 +1,5 @@
 """What a link carries, and what a hostile one cannot do."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 import shlex

@@ -1,7 +1,5 @@
 """The Bingham sampler against exact integrals, and that wrong concentrations are seen to be wrong."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

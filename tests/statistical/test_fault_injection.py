@@ -1,7 +1,5 @@
 """Learners that are broken on purpose must be caught by testing the claimed trade-off curve at ε = 4, and clean ones left alone."""
 
-from __future__ import annotations
-
 import pytest
 
 from pillar_core.auditing import Fault, fault_injection

@@ -1,7 +1,5 @@
 """Poisson samples against the binomial law; a sampler at 2/3 or 3/2 of the probability must be seen."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy import stats

@@ -1,7 +1,5 @@
 """Small image files and arrays for the tests of data readers."""
 
-from __future__ import annotations
-
 import io
 import zipfile
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Who gets in: accounts of the machine, names and origins of a request, the token, and what a visitor's browser may send."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import socket

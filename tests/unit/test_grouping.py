@@ -1,7 +1,5 @@
 """Grouping by key: every position once, groups in the order of their first member."""
 
-from __future__ import annotations
-
 from hypothesis import given
 from hypothesis import strategies as st
 

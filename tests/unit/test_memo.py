@@ -1,7 +1,5 @@
 """The memory of computed values: each made once, also by several threads; a failure is not kept."""
 
-from __future__ import annotations
-
 import threading
 import time
 

@@ -1,7 +1,5 @@
 """Learners, data sets, backbones and scores of another installed package; what is wrong with one is said, each time."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

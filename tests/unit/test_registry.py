@@ -1,7 +1,5 @@
 """Registries: names, near misses, and families whose items are built from their names."""
 
-from __future__ import annotations
-
 import dataclasses
 import sys
 import threading

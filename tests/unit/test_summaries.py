@@ -1,7 +1,5 @@
 """What `print` shows of data: names, shapes and counts; never a row, a label or a private number."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import numpy as np

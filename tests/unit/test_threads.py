@@ -1,7 +1,5 @@
 """Large steps take idle cores, never more than the process was given; small ones take one."""
 
-from __future__ import annotations
-
 import os
 
 import pytest

@@ -1,7 +1,5 @@
 """What every accountant must do, and what each one refuses; who answers for "auto"."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

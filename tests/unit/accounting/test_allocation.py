@@ -1,7 +1,5 @@
 """Random allocation: both ends of ε against quadrature, against the bound without amplification and against Poisson samples."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """From a budget to noise: never above the budget, close to it, and refused with what would do."""
 
-from __future__ import annotations
-
 import math
 import threading
 

@@ -1,7 +1,5 @@
 """The page on accounting: its code runs, and its table names every accountant."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

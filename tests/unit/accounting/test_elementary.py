@@ -1,7 +1,5 @@
 """What an accountant reads from an event: one canonical form, the factor of the relation, nothing accepted that is not a number."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

@@ -1,7 +1,5 @@
 """μ ↔ (ε, δ) against 60-digit arithmetic, and on the safe side."""
 
-from __future__ import annotations
-
 import math
 
 import mpmath

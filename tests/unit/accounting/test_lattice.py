@@ -1,7 +1,5 @@
 """The parts of our accountant: loss masses, the two moves onto the lattice, the two ways to sum a tail, the drift bound."""
 
-from __future__ import annotations
-
 import math
 
 import mpmath

@@ -5,8 +5,6 @@ ends themselves follow to 2 %: the accountant stops refining when its ends are w
 where 2 % is the widest gap seen over 600 random settings with ε above 1e-4.
 """
 
-from __future__ import annotations
-
 import math
 
 import pytest

@@ -1,7 +1,5 @@
 """Odds from the whole trade-off curve: closed forms, an ideal attack that meets them, and no understatement."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Membership scores against brute force, closed forms and scikit-learn; LiRA against normal densities; individual privacy by hand."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

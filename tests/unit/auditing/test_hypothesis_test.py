@@ -1,7 +1,5 @@
 """The exact test of a claimed curve: its level at the claim, its power beyond it, its bounds by brute force."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

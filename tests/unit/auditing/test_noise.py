@@ -1,7 +1,5 @@
 """Tests of noise: independent normals pass; every wrong scale, law and dependence is seen at the size that the contract draws."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

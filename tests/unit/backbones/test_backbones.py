@@ -1,7 +1,5 @@
 """Backbones, and `load_features` over every kind of source."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

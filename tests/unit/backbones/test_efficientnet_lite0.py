@@ -1,7 +1,5 @@
 """The backbone that comes with the requirements, and the features of the embedded images that ship with the library."""
 
-from __future__ import annotations
-
 import importlib.util
 from pathlib import Path
 

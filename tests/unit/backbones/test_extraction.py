@@ -1,7 +1,5 @@
 """Extraction: batches, going on after a kill, one extraction for many askers, and every way in which it can go wrong."""
 
-from __future__ import annotations
-
 import os
 import time
 from pathlib import Path

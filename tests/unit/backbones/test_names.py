@@ -1,7 +1,5 @@
 """Names of backbones with options, and the preparation of images that they ask for."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import torch

@@ -1,7 +1,5 @@
 """Networks as backbones: timm by name and by local file, self-supervised checkpoints, open_clip, ONNX files."""
 
-from __future__ import annotations
-
 import struct
 from pathlib import Path
 from typing import Any
@@ -18,9 +16,7 @@ from pillar_core.types import Dataset
 MOBILE = "timm:mobilenetv2_100?pad_type=same&mean=0.5&std=0.5&input_size=64"
 
 
-@pytest.fixture(autouse=True)
-def _own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PILLAR_CACHE", str(tmp_path / "cache"))
+pytestmark = pytest.mark.usefixtures("own_cache")
 
 
 def _images(n: int = 6, side: int = 32, colour: bool = True) -> Dataset:
@@ -112,13 +108,6 @@ def test_the_image_half_of_a_clip_model(tmp_path: Path) -> None:
         wanted = model.encode_image((torch.from_numpy(images.x_train).permute(0, 3, 1, 2) / 255 - mean) / std).numpy()
     np.testing.assert_allclose(train, wanted, rtol=1e-3, atol=1e-4)
     assert BACKBONES["open_clip:ViT-S-32"].width == f"{train.shape[1]:,}"
-
-
-class _Averages(torch.nn.Module):
-    """The means of the channels, as a map of 2 × 2 that is still to be averaged, or as something else."""
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return torch.nn.functional.adaptive_avg_pool2d(x, 2)
 
 
 def _means(images: np.ndarray) -> np.ndarray:

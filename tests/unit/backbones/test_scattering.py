@@ -1,7 +1,5 @@
 """The scattering transform against sums over pixels, and what it must be blind and open to."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

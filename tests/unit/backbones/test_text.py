@@ -1,7 +1,5 @@
 """Class names as vectors: from files, through a stand-in for open_clip, and through a small model of its own that was never trained."""
 
-from __future__ import annotations
-
 import json
 import sys
 import types
@@ -116,8 +114,7 @@ def test_open_clip_encodes_the_sentences(tiny):
     np.testing.assert_allclose(found, wanted / np.linalg.norm(wanted, axis=1, keepdims=True), atol=1e-6)
 
 
-def test_training_starts_from_class_names_in_the_space_of_the_same_model(tiny, tmp_path, monkeypatch, capsys):
-    monkeypatch.setenv("PILLAR_CACHE", str(tmp_path / "cache"))
+def test_training_starts_from_class_names_in_the_space_of_the_same_model(tiny, tmp_path, own_cache, capsys):
     name, weights, _ = tiny
     features = pc.load_features(pc.load_dataset("drawn_digits", n=200), name, weights=weights, device="cpu")
     text = text_embeddings(features.classes, name, weights=weights)

@@ -1,7 +1,5 @@
 """Weights files: every layout that checkpoints come in, and everything that must be refused."""
 
-from __future__ import annotations
-
 import argparse
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """The `cache` command: what it prints, what it exits with, and that records alone travel unless features are asked for."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

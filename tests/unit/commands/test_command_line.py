@@ -1,7 +1,5 @@
 """The command line says what the functions say, and refuses with the fix."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys
@@ -79,8 +77,7 @@ def test_every_starter_record_ships_for_the_current_code(capsys):
     assert len(starter.hero_table()) > 100
 
 
-def test_a_sweep_takes_several_grids_and_files_as_data(tmp_path, capsys, monkeypatch):
-    monkeypatch.setenv("PILLAR_CACHE", str(tmp_path / "cache"))
+def test_a_sweep_takes_several_grids_and_files_as_data(tmp_path, capsys, own_cache):
     rows = pc.load_features(pc.load_dataset("breast_cancer"))
     np.savez(tmp_path / "ward.npz", x_train=rows.x_train, y_train=rows.y_train, x_test=rows.x_test, y_test=rows.y_test)
     shared = "public_fraction: 0.2\nmethod: pillar\nepsilon: 1.0\n"
@@ -95,8 +92,7 @@ def test_a_sweep_takes_several_grids_and_files_as_data(tmp_path, capsys, monkeyp
     assert main(["sweep", str(grid)]) == 2
 
 
-def test_sweep_counts_before_it_runs(tmp_path, capsys, monkeypatch):
-    monkeypatch.setenv("PILLAR_CACHE", str(tmp_path / "cache"))
+def test_sweep_counts_before_it_runs(tmp_path, capsys, own_cache):
     grid = tmp_path / "grid.yaml"
     grid.write_text("dataset: digits\npublic_fraction: 0.1\nmethod: pillar\nk: [4, 8]\nepsilon: [1, inf]\n")
     assert main(["sweep", str(grid), "--count"]) == 0

@@ -1,7 +1,5 @@
 """The user's arrays: what is accepted, how labels are mapped, and what each kind of bad input is told."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

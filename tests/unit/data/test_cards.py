@@ -1,16 +1,11 @@
 """Embedded datasets: shapes, repeatability, refusals, and what importing them costs."""
 
-from __future__ import annotations
-
 import pickle
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-import pillar_core
 from contract.checks import bad_values
 from pillar_core.data import DATASETS, embedded, load_dataset
 from pillar_core.data.cards import Count, DatasetCard, in_short
@@ -99,20 +94,6 @@ def test_unknown_dataset_suggests_a_name() -> None:
 def test_n_classes_is_another_spelling_of_c() -> None:
     small = SMALL["spiked_features"]
     assert load_dataset("spiked_features", n_classes=5, **small).fingerprint == load_dataset("spiked_features", C=5, **small).fingerprint
-
-
-def test_import_loads_no_heavy_package() -> None:
-    """The two packages by themselves: a bare parent stands in for the library, whose other parts may load more."""
-    folder = str(Path(pillar_core.__file__).parent)
-    code = (
-        "import sys, types; parent = types.ModuleType('pillar_core');"
-        f"parent.__path__ = [{folder!r}]; sys.modules['pillar_core'] = parent;"
-        "import pillar_core.data, pillar_core.metrics;"
-        "heavy = ('sklearn', 'pandas', 'pyarrow', 'torch', 'scipy', 'PIL', 'torchvision', 'medmnist', 'datasets');"
-        "print([name for name in heavy if name in sys.modules])"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"
 
 
 def test_a_count_reads_as_words_and_keeps_its_number() -> None:

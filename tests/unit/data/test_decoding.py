@@ -1,7 +1,5 @@
 """Decoding of many images: memory bounded by the disk, whole or nothing kept, damaged files counted, full disks refused."""
 
-from __future__ import annotations
-
 import io
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """Real images that come with the library."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

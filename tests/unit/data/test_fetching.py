@@ -1,7 +1,5 @@
 """Fetching over HTTP from a server of our own: cut and stalled lines, wrong files, full disks, and what is fetched again."""
 
-from __future__ import annotations
-
 import gzip
 import hashlib
 import io

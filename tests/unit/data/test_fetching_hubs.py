@@ -1,7 +1,5 @@
 """Hub sets, weights and OpenML from a server of our own, through the libraries that fetch them: well, and in every way badly."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """Feature files and dry runs: what is read, what was decided, and what each kind of bad file is told."""
 
-from __future__ import annotations
-
 import io
 import pickle
 import zipfile

@@ -1,7 +1,5 @@
 """Generators against their closed forms."""
 
-from __future__ import annotations
-
 import itertools
 import math
 

@@ -1,7 +1,5 @@
 """Arrays as people hand them over: names in a npz, sparse matrices, tensors, frames."""
 
-from __future__ import annotations
-
 import io
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Files as people write them load, however small they are packed, and mean what they meant."""
 
-from __future__ import annotations
-
 import io
 import zipfile
 

@@ -1,7 +1,5 @@
 """Images as people keep them: turned, transparent, deep, in folders and lists of many kinds, and what they must become."""
 
-from __future__ import annotations
-
 import io
 from collections.abc import Callable
 from pathlib import Path

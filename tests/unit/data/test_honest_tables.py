@@ -1,7 +1,5 @@
 """Tables as people write them: separators, decimal commas, gaps, dates, labels; what each must become, or what is asked."""
 
-from __future__ import annotations
-
 import gzip
 import io
 from pathlib import Path

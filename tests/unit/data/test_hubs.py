@@ -1,7 +1,5 @@
 """MedMNIST, OpenML and hub sets from files written here, through the real packages, without any network."""
 
-from __future__ import annotations
-
 import gzip
 import hashlib
 import io

@@ -1,7 +1,5 @@
 """Images from npz, folders and zips: layouts, mixtures of sizes, and files that do not decode."""
 
-from __future__ import annotations
-
 import io
 from pathlib import Path
 from typing import Any

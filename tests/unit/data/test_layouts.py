@@ -1,7 +1,5 @@
 """Directories in torchvision's layouts: read by torchvision's own code from files written here, and refused when damaged."""
 
-from __future__ import annotations
-
 import os
 import pickle
 import struct

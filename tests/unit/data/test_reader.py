@@ -1,7 +1,5 @@
 """A brought file is read once, in a process of its own: as the library reads it, within its memory, and never to the app's end."""
 
-from __future__ import annotations
-
 import io
 import os
 import subprocess

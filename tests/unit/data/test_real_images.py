@@ -1,7 +1,5 @@
 """Real images in every form that users bring: one content, whether it comes as npz, folder, zip or in torchvision's layout."""
 
-from __future__ import annotations
-
 import struct
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The papers' data sets in the arrangements that their sources hand out, written small; and what is said when they are not there."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Rows that somebody brought: kept under a name with a card, listed, loaded as they were, and forgotten whole."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 
@@ -15,10 +13,7 @@ from pillar_core.errors import StoreError
 from pillar_core.runs import splitting
 from pillar_core.types import Dataset, Persons
 
-
-@pytest.fixture(autouse=True)
-def own_cache(monkeypatch: pytest.MonkeyPatch, tmp_path) -> None:
-    monkeypatch.setenv("PILLAR_CACHE", str(tmp_path / "cache"))
+pytestmark = pytest.mark.usefixtures("own_cache")
 
 
 def images(n: int = 20, *, labelled: bool = True) -> Dataset:

@@ -1,7 +1,5 @@
 """Demo mode below the pages: what a visitor asks for is refused there, whatever page, link or file it came by."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """No single row's sum exceeds its clip norm, for rows that make float32 norms come out too small, in every kernel that clips."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import torch

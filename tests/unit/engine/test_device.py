@@ -3,8 +3,6 @@
 torch's fake tensors carry a device and no numbers: an operation on tensors of two devices raises, and so does a look at a value.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import torch

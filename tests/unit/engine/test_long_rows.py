@@ -1,7 +1,5 @@
 """Logits of long rows: rounding hangs on how many rows there are, so what one row adds must not hang on rounding."""
 
-from __future__ import annotations
-
 import itertools
 import math
 

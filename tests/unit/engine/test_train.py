@@ -1,7 +1,5 @@
 """The closed-form engine against per-example gradients, written out and by Opacus."""
 
-from __future__ import annotations
-
 import warnings
 
 import numpy as np

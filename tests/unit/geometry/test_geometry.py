@@ -1,7 +1,5 @@
 """Spectrum, bases, ξ_k and margins against closed forms, brute force and bad input."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -222,11 +220,10 @@ def test_stopping_between_two_separators():
         geometry.separators(rows, geometry.pairs_of(rows.classes), cancelled=lambda: True)
 
 
-def test_the_job_and_the_direct_call_agree(tmp_path, monkeypatch):
+def test_the_job_and_the_direct_call_agree(own_cache):
     from pillar_core.jobs.kinds import geometry as jobs_geometry
     from pillar_core.studies import geometry as named
 
-    monkeypatch.setenv("PILLAR_CACHE", str(tmp_path))
     spec = named.payload("digits", public_fraction=0.2)
     rows = named.rows_of_payload(spec)
     assert jobs_geometry.cached_separators(spec) is None
@@ -310,11 +307,10 @@ def test_real_features_are_almost_low_rank(shared):
     assert public[199] < 0.3
 
 
-def test_the_margins_job_and_the_direct_call_agree(tmp_path, monkeypatch):
+def test_the_margins_job_and_the_direct_call_agree(own_cache):
     from pillar_core.jobs.kinds import geometry as jobs_geometry
     from pillar_core.studies import geometry as named
 
-    monkeypatch.setenv("PILLAR_CACHE", str(tmp_path))
     spec = named.payload("digits", public_fraction=0.2, rows_per_class=30)
     rows = named.rows_of_payload(spec)
     assert len(rows.y) == 300
@@ -328,13 +324,12 @@ def test_the_margins_job_and_the_direct_call_agree(tmp_path, monkeypatch):
     pd.testing.assert_frame_equal(margins, direct, check_dtype=False)
 
 
-def test_weights_made_from_uploaded_rows_leave_with_them(tmp_path, monkeypatch):
+def test_weights_made_from_uploaded_rows_leave_with_them(own_cache):
     from pillar_core import store
     from pillar_core.data import uploads
     from pillar_core.jobs.kinds import geometry as jobs_geometry
     from pillar_core.studies import geometry as named
 
-    monkeypatch.setenv("PILLAR_CACHE", str(tmp_path))
     mine, other = _two_uploads()
     keys = {name: [] for name in (mine, other)}
     for name, found in keys.items():

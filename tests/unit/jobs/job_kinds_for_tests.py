@@ -1,7 +1,5 @@
 """Small job kinds, registered in the test's process, the jobs process and its workers through PILLAR_JOB_MODULES."""
 
-from __future__ import annotations
-
 import math
 import os
 import signal

@@ -1,7 +1,5 @@
 """Features by name: stored images, the job, the command line, and the version of weights in the keys of records."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np
@@ -18,10 +16,7 @@ from pillar_core.jobs.kinds import extraction as jobs_extraction
 from pillar_core.runs import splitting, sweep
 from pillar_core.types import Dataset
 
-
-@pytest.fixture(autouse=True)
-def _own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PILLAR_CACHE", str(tmp_path / "cache"))
+pytestmark = pytest.mark.usefixtures("own_cache")
 
 
 def _images(n: int = 60) -> Dataset:

@@ -1,7 +1,5 @@
 """Jobs with real processes: joined, cancelled, killed and resumed without losing or changing a result."""
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import errno
@@ -487,7 +485,7 @@ def test_a_resource_that_no_worker_has_fails_at_once(warm: Path) -> None:
 
 @pytest.mark.slow
 def test_jobs_run_side_by_side_and_the_surplus_waits(warm: Path) -> None:
-    ids = [jobs.submit(trace_spec(warm, 2, seconds=1.0, tag=tag)) for tag in range(6)]
+    ids = [jobs.submit(trace_spec(warm, 2, seconds=0.3, tag=tag)) for tag in range(6)]
     ended = [jobs.wait(job_id, timeout=SECONDS) for job_id in ids]
     assert [one.state for one in ended] == ["done"] * 6
     spans = [(one.started or math.nan, one.finished or math.nan) for one in ended]

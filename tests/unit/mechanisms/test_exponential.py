@@ -1,7 +1,5 @@
 """The exponential mechanism: its law, its charge, and what it refuses."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 

@@ -1,7 +1,5 @@
 """AdaDPS: preconditioned norms and clipped sums against brute force, and what the scaling may depend on."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import numpy as np

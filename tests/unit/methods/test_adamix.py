@@ -1,7 +1,5 @@
 """The learners with labelled public rows, against per-example gradients written out and closed forms."""
 
-from __future__ import annotations
-
 import json
 import math
 

@@ -1,7 +1,5 @@
 """Deep learners: per-example gradients against automatic differentiation row by row, public phases, choices, refusals."""
 
-from __future__ import annotations
-
 import pickle
 import warnings
 

@@ -1,7 +1,5 @@
 """The disjunction learner and its data set, against brute force over candidates and over random graphs."""
 
-from __future__ import annotations
-
 import dataclasses
 import itertools
 

@@ -1,7 +1,5 @@
 """DP-PCA: the second moment and its sensitivity, the directions, and how the budget is shared."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """DP-RAFT: momentum's path length, its rule for the step size, and the two learners' relation to each other."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """GEP: bases, embeddings and residuals against brute force on the full gradients, and against the official code's numbers."""
 
-from __future__ import annotations
-
 import json
 import math
 

@@ -1,7 +1,5 @@
 """Noisy halfspaces against gradients and losses written out, and the printed algorithm against another accountant."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

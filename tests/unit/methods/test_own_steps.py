@@ -1,7 +1,5 @@
 """A newcomer's optimiser: DP-Adam in ten lines, as private as DP-SGD, with the batched grid; and a step that cheats is refused."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import numpy as np

@@ -1,7 +1,5 @@
 """PATE: stable teachers, votes against brute force, GNMax's cost, and the published data-dependent numbers."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import math

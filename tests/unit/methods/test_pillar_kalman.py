@@ -1,7 +1,5 @@
 """PILLAR Kalman: what its releases are worth and move by, its formulas against brute force, and what comes out."""
 
-from __future__ import annotations
-
 import dataclasses
 import itertools
 import math

@@ -1,7 +1,5 @@
 """One-shot PILLAR: sensitivity under both relations, the formulas against brute force, and what comes out without noise."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 

@@ -1,7 +1,5 @@
 """Private-kNN: neighbours against brute force, ties, sensitivity under both relations, and the student."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 

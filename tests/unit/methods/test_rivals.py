@@ -1,7 +1,5 @@
 """The field's other forms: what each does beyond the contract."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Metrics by hand-made cases, their refusals, and the interval over seeds."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

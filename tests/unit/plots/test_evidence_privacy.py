@@ -1,7 +1,5 @@
 """Figures of evidence and accounting: captions, alt texts and what they draw, without pixels."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

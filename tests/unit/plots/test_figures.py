@@ -1,7 +1,5 @@
 """Figures, tested without pixels: what is drawn where, with which uncertainty and which words."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Figures of the geometry and theory pages, tested without pixels: what is drawn where, and with which words."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

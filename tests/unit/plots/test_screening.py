@@ -1,7 +1,5 @@
 """Screening's figures and command: what they say in words follows from the table."""
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
 
@@ -80,9 +78,8 @@ def test_neither_the_yardstick_nor_noise_is_named_nearest() -> None:
 
 
 def test_the_command_answers_from_the_cache_like_the_page(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    own_cache: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setenv("PILLAR_CACHE", str(tmp_path / "cache"))
     made = answers.computed(Ask("ranking", "digits", ("drawn_digits", "drawn_noise"), k=4, n_examples=60))
 
     def refuse(*arguments: object, **settings: object) -> pd.DataFrame:
@@ -100,10 +97,7 @@ def test_the_command_answers_from_the_cache_like_the_page(
             main([*words, *more])
 
 
-def test_the_command_ranks_by_class_signal_and_releases(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setenv("PILLAR_CACHE", str(tmp_path / "cache"))
+def test_the_command_ranks_by_class_signal_and_releases(own_cache: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     asked = [
         "screen",
         "--private",

@@ -1,7 +1,5 @@
 """Looks belong to names: colours, dashes and orders are stable, readable and told apart."""
 
-from __future__ import annotations
-
 import itertools
 import math
 import tomllib

@@ -1,7 +1,5 @@
 """Work that a few bytes could ask for is counted before it starts, and refused in words."""
 
-from __future__ import annotations
-
 import time
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Records that another machine wrote: nothing of one runs in an export."""
 
-from __future__ import annotations
-
 import ast
 import copy
 import json

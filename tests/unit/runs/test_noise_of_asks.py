@@ -1,7 +1,5 @@
 """Two seeded asks share no noise: with common normals, the sum that both released could be solved for exactly."""
 
-from __future__ import annotations
-
 import copy
 from typing import Any
 
@@ -22,7 +20,7 @@ ASK: dict[str, Any] = {"method": "pillar", "epsilon": 1.0, "k": 10, "steps": 2}
 
 
 @pytest.fixture(scope="module")
-def features() -> pc.FeatureSet:
+def features() -> pc.types.FeatureSet:
     return pc.load_dataset("digits")
 
 
@@ -41,7 +39,7 @@ def drawn(monkeypatch: pytest.MonkeyPatch) -> dict[str, list[np.ndarray]]:
     return found
 
 
-def test_a_sum_cannot_be_solved_for_from_two_budgets(features: pc.FeatureSet) -> None:
+def test_a_sum_cannot_be_solved_for_from_two_budgets(features: pc.types.FeatureSet) -> None:
     split = pc.split(features, public_fraction=0.1)
     releases, scales = [], []
     for epsilon in (0.5, 2.0, np.inf):
@@ -57,7 +55,9 @@ def test_a_sum_cannot_be_solved_for_from_two_budgets(features: pc.FeatureSet) ->
 @pytest.mark.parametrize(
     "change", [{"epsilon": 2.0}, {"k": 20}, {"method": "dp_raft_pillar"}, {"steps": 3}, {"l2_clip_norm": 0.5}, {"public_fraction": 0.2}]
 )
-def test_asks_that_differ_share_no_normals(features: pc.FeatureSet, drawn: dict[str, list[np.ndarray]], change: dict[str, Any]) -> None:
+def test_asks_that_differ_share_no_normals(
+    features: pc.types.FeatureSet, drawn: dict[str, list[np.ndarray]], change: dict[str, Any]
+) -> None:
     for ask in (ASK, ASK | change, ASK):
         ask = {"public_fraction": 0.1} | ask
         split = pc.split(features, public_fraction=ask.pop("public_fraction"))
@@ -67,7 +67,7 @@ def test_asks_that_differ_share_no_normals(features: pc.FeatureSet, drawn: dict[
     assert not np.isclose(first, other).any()
 
 
-def test_noised_moments_share_no_normals(features: pc.FeatureSet, drawn: dict[str, list[np.ndarray]]) -> None:
+def test_noised_moments_share_no_normals(features: pc.types.FeatureSet, drawn: dict[str, list[np.ndarray]]) -> None:
     split = pc.split(features, public_fraction=0.1)
     for epsilon in (0.5, 2.0, 0.5):
         noise = noise_multiplier(epsilon)

@@ -1,11 +1,8 @@
 """A cache that another version of the library filled: read as what it is or left alone, never an answer and never mixed into one."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -33,9 +30,7 @@ GRID: dict[str, Any] = {
 Patch = pytest.MonkeyPatch
 
 
-@pytest.fixture(autouse=True)
-def _own_cache(tmp_path: Path, monkeypatch: Patch) -> None:
-    monkeypatch.setenv("PILLAR_CACHE", str(tmp_path / "cache"))
+pytestmark = pytest.mark.usefixtures("own_cache")
 
 
 def _older(registry: Registry[Any], name: str) -> Callable[[Patch], None]:

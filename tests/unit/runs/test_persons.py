@@ -147,8 +147,7 @@ def test_persons_are_read_from_words_and_whole_numbers(names):
     assert persons_of(names, 1, n_rows=3).of.tolist() == [0, 0, 1]
 
 
-def test_what_the_store_keeps_of_a_run_is_still_a_persons(monkeypatch, tmp_path):
-    monkeypatch.setenv("PILLAR_CACHE", str(tmp_path))
+def test_what_the_store_keeps_of_a_run_is_still_a_persons(own_cache):
     split, _ = _split(3)
     (cell,) = sweep.cells({"dataset": "breast_cancer", "method": "noisy_gd", "epsilon": 2.0})
     first, again = (sweep.run_cell(cell, split) for _ in range(2))
@@ -193,8 +192,7 @@ def test_fewer_rows_than_the_data_declare_may_be_asked_for():
 
 
 @pytest.mark.parametrize("is_image", [False, True])
-def test_rows_that_are_kept_stay_their_persons(monkeypatch, tmp_path, is_image):
-    monkeypatch.setenv("PILLAR_CACHE", str(tmp_path))
+def test_rows_that_are_kept_stay_their_persons(own_cache, is_image):
     data = _declared()
     if is_image:
         pixels = np.random.default_rng(0).integers(256, size=(ROWS, 4, 4)).astype(np.uint8)
@@ -248,8 +246,7 @@ def test_a_trim_counts_one_vote_of_each_person():
     assert "a row is a person" in found.guarantee
 
 
-def test_a_ranking_by_name_reads_one_row_of_each_person(monkeypatch, tmp_path):
-    monkeypatch.setenv("PILLAR_CACHE", str(tmp_path))
+def test_a_ranking_by_name_reads_one_row_of_each_person(own_cache):
     data, public = _declared(), {"other": _brought()[0]}
     asked = Ask("ranking", "own", ("other",), score="class_signal", epsilon=1.0)
     found, expected = (
@@ -266,9 +263,8 @@ def _images(seed: int, persons: Persons | None = None) -> Dataset:
 
 
 @pytest.mark.parametrize("way", ["screen", "trim", "gsd by name", "class_signal by name"])
-def test_under_epsilon_a_mixture_is_no_private_set(monkeypatch, tmp_path, way):
+def test_under_epsilon_a_mixture_is_no_private_set(monkeypatch, own_cache, way):
     """How many of its rows are drawn of each set hangs on the sizes of all: one row less changes several."""
-    monkeypatch.setenv("PILLAR_CACHE", str(tmp_path))
     monkeypatch.setattr(answers, "BACKBONE", "raw_pixels")
     mixed, public = mixture([_images(0), _images(1)], name="both", size=8), mixture([_images(2)], name="other", size=8)
     names = [uploads.keep(_images(seed)) for seed in range(3)]
@@ -286,8 +282,7 @@ def test_under_epsilon_a_mixture_is_no_private_set(monkeypatch, tmp_path, way):
 
 
 @pytest.mark.parametrize("score", ["gsd", "class_signal"])
-def test_a_mixture_does_not_drop_persons(monkeypatch, tmp_path, score):
-    monkeypatch.setenv("PILLAR_CACHE", str(tmp_path))
+def test_a_mixture_does_not_drop_persons(monkeypatch, own_cache, score):
     monkeypatch.setattr(answers, "BACKBONE", "raw_pixels")
     plain, of_persons = (uploads.keep(_images(seed, persons)) for seed, persons in ((0, None), (1, Persons(np.arange(120) // 5, 5))))
     for names in ((plain, of_persons), (of_persons, plain)):

@@ -20,9 +20,7 @@ from pillar_core.runs.run import FORM_PUBLIC, PERSON_APART, PERSON_STATED
 TEXTS = ("statement.txt", "README.md", "model.json")
 
 
-@pytest.fixture(autouse=True)
-def _cache(monkeypatch, tmp_path):
-    monkeypatch.setenv("PILLAR_CACHE", str(tmp_path))
+pytestmark = pytest.mark.usefixtures("own_cache")
 
 
 def _texts(private, public):

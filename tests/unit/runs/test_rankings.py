@@ -1,7 +1,5 @@
 """Paid rankings: kept for good, and counted in every training that follows."""
 
-from __future__ import annotations
-
 import math
 
 import pytest
@@ -13,10 +11,7 @@ from pillar_core.runs import rankings
 from pillar_core.runs.rankings import Ranking
 from pillar_core.store import Store
 
-
-@pytest.fixture(autouse=True)
-def cache(monkeypatch: pytest.MonkeyPatch, tmp_path) -> None:
-    monkeypatch.setenv("PILLAR_CACHE", str(tmp_path))
+pytestmark = pytest.mark.usefixtures("own_cache")
 
 
 @pytest.mark.parametrize("relation", ["add_or_remove_one", "replace_one"])

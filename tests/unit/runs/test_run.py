@@ -1,7 +1,5 @@
 """Runs from the public face: budgets kept, rules applied, bad input refused, records complete."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

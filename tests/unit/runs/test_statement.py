@@ -1,7 +1,5 @@
 """The statement to sign says what the guarantee says: its numbers, what is not protected, and that an experiment is none."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import math

@@ -1,7 +1,5 @@
 """Sweeps: axes, grouping, the cache, refusals."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import math
@@ -21,9 +19,7 @@ from pillar_core.types import Dataset, RunSpec
 GRID = {"dataset": "digits", "public_fraction": 0.1, "method": ["pillar", "dp_sgd"], "k": [5, 10], "epsilon": [0.5, "inf"], "seed": [0, 1]}
 
 
-@pytest.fixture(autouse=True)
-def own_cache(tmp_path, monkeypatch):
-    monkeypatch.setenv("PILLAR_CACHE", str(tmp_path))
+pytestmark = pytest.mark.usefixtures("own_cache")
 
 
 def test_a_setting_that_a_method_lacks_does_not_multiply_its_runs():
@@ -275,11 +271,11 @@ def test_progress_counts_cells():
     assert seen[-1] == (12, 12)
 
 
-def test_release_runs_are_never_stored(tmp_path):
+def test_release_runs_are_never_stored(own_cache):
     pc.sweep({**GRID, "method": "pillar", "k": 5, "epsilon": 0.5, "seed": None, "split_seed": 0})
-    assert not [path for path in (tmp_path / "record").rglob("*") if path.is_file()]
+    assert not [path for path in (own_cache / "record").rglob("*") if path.is_file()]
     pc.sweep({**GRID, "method": "pillar", "k": 5, "epsilon": 0.5, "seed": 0})
-    assert [path for path in (tmp_path / "record").rglob("*") if path.is_file()]
+    assert [path for path in (own_cache / "record").rglob("*") if path.is_file()]
 
 
 def test_half_a_sign_is_refused_in_our_words():

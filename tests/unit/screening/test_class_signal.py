@@ -1,7 +1,5 @@
 """The class signal: what it ranks first, what it costs, its intervals and its verdict, and what it refuses."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 

@@ -1,7 +1,5 @@
 """Screening: distances that must be 0, orders that must hold, what is refused, what ε buys and where it is charged."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import math

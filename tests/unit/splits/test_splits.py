@@ -1,7 +1,5 @@
 """Splits and the preprocessing that public rows decide."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -10,7 +8,7 @@ from hypothesis import strategies as st
 import pillar_core as pc
 from pillar_core import rng
 from pillar_core.errors import DataError, SettingError
-from pillar_core.splits import Transform, public_basis, split_features, view_of
+from pillar_core.splits import public_basis, split_features, view_of
 from pillar_core.types import FeatureSet, PublicUse
 
 
@@ -128,14 +126,6 @@ def test_prefixes_of_the_cached_projection_equal_a_direct_one():
     for k in (2, 5, 1):
         prepared = view.prepare(standardise=True, centre=True, normalise=True, k=k)
         np.testing.assert_allclose(prepared.z, prepared.transform(split.features.x_train[split.private]), atol=1e-6)
-
-
-@pytest.mark.parametrize("value", [0.0, 1e-30, 1e30, 3e38])
-def test_any_finite_row_becomes_a_finite_row_of_norm_at_most_one(value):
-    x = np.full((2, 5), value, dtype=np.float32)
-    z = Transform(np.zeros(5, dtype=np.float32), np.full(5, 1e-3, dtype=np.float32), None, True)(x)
-    assert np.isfinite(z).all()
-    assert (np.linalg.norm(z.astype(np.float64), axis=1) <= 1 + 1e-6).all()
 
 
 def test_methods_see_labels_only_when_they_declare_them():

@@ -1,7 +1,5 @@
 """Any finite row comes out of a transform finite, and of unit norm where that is asked for."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """The store: whole entries or misses with a note, first writer wins, nothing is ever unpickled."""
 
-from __future__ import annotations
-
 import errno
 import math
 import os

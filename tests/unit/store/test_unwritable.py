@@ -1,7 +1,5 @@
 """A cache on a full or read-only disk: runs go on from memory and say so; what must be kept fails with our own error."""
 
-from __future__ import annotations
-
 import errno
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Scripts are read as text: which literals are found, what is asked for, and that nothing of them runs or hangs."""
 
-from __future__ import annotations
-
 import inspect
 
 import pytest

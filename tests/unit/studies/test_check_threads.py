@@ -1,7 +1,5 @@
 """What people ask other projects about their ε, with the answer that `check_run` gives: one case a thread of their trackers."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

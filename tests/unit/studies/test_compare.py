@@ -1,7 +1,5 @@
 """Comparisons and recommendations: the same budget for all, references at every ε, reasons instead of silence."""
 
-from __future__ import annotations
-
 import math
 
 import pandas as pd
@@ -13,10 +11,7 @@ from pillar_core.__main__ import main
 from pillar_core.studies.compare import learners as compare
 from pillar_core.types import PublicFacts
 
-
-@pytest.fixture(autouse=True)
-def own_cache(tmp_path, monkeypatch):
-    monkeypatch.setenv("PILLAR_CACHE", str(tmp_path))
+pytestmark = pytest.mark.usefixtures("own_cache")
 
 
 def runs(**accuracies):

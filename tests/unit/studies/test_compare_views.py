@@ -1,7 +1,5 @@
 """Views of Compare: the grids they ask for, how their runs are named and placed, paired decreases, boosts, printed numbers."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -18,10 +16,7 @@ from pillar_core.studies.compare import views as compare_views
 from pillar_core.studies.compare import views_of_rows as compare_views_rows
 from pillar_core.studies.compare.views import COMPARE_VIEWS, Setup
 
-
-@pytest.fixture(autouse=True)
-def own_cache(tmp_path, monkeypatch):
-    monkeypatch.setenv("PILLAR_CACHE", str(tmp_path))
+pytestmark = pytest.mark.usefixtures("own_cache")
 
 
 def setup(data="digits", *, epsilons=(1.0,), seeds=(0, 1), other=None, fraction=0.1):

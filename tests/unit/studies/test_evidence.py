@@ -1,7 +1,5 @@
 """Evidence on registered learners, and what choosing settings costs."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 

@@ -1,7 +1,5 @@
 """Curves of several feature sets from cached runs, and their figure."""
 
-from __future__ import annotations
-
 import pandas as pd
 import pytest
 

@@ -1,7 +1,5 @@
 """Why PILLAR Kalman works: the tables say what the run did, and follow the theory where it is exact."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The audit from one run: sound on honest learners, and it certifies much where much is spent."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Learners against the oracle, which reaches what lies outside of its first grid and is judged under new noise; means and margins."""
 
-from __future__ import annotations
-
 import math
 
 import oracle

@@ -1,7 +1,5 @@
 """Published numbers: the facts file, the grids, and our runs laid beside them."""
 
-from __future__ import annotations
-
 import json
 import math
 import re
@@ -22,9 +20,7 @@ from pillar_core.studies import papers
 RUNNABLE = [(name, dataset) for name, table in papers.TABLES.items() for dataset in table.datasets]
 
 
-@pytest.fixture(autouse=True)
-def own_cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("PILLAR_CACHE", str(tmp_path / "cache"))
+pytestmark = pytest.mark.usefixtures("own_cache")
 
 
 @pytest.fixture

@@ -1,7 +1,5 @@
 """The attack on a gradient subspace distance: the shortcut equals the score, and the attackers are as strong as they must be."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The sentence over all evidence: no claim is cleared before trials ran, and the ceiling is read at the rate that is named."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import numpy as np

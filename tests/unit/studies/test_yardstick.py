@@ -1,7 +1,5 @@
 """The yardstick of screening: private and public rows stay apart, the kept accuracies cover it, and scores are judged as they should."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

@@ -1,7 +1,5 @@
 """Subspaces of gradients against brute force: rows, directions, angles, and the shapes that must be refused."""
 
-from __future__ import annotations
-
 import json
 import math
 

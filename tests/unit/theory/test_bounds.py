@@ -5,8 +5,6 @@ P(Binomial(R, p) > c) < 1e-6: `allowed(R, p)`. Power: the same counts must rejec
 smaller by the factor that stands in the test (the bounds are loose, some by more than ten).
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

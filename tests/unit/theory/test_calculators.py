@@ -1,7 +1,5 @@
 """Every calculator against numbers worked out by hand, and the ranges that its theorem states."""
 
-from __future__ import annotations
-
 import math
 
 import pytest
