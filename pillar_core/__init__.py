@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from pillar_core.studies.advice import advise
     from pillar_core.studies.check import check_run
     from pillar_core.studies.geometry import margins, xi
+    from pillar_core.studies.private_test import private_test
     from pillar_core.studies.recommend import recommend
 
     __version__: str
@@ -51,6 +52,7 @@ _NAMES = {
     "studies.advice": "advise",
     "studies.check": "check_run",
     "studies.geometry": "margins xi",
+    "studies.private_test": "private_test",
     "studies.recommend": "recommend",
 }
 _PLACES = {
