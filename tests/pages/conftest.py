@@ -11,7 +11,6 @@ from streamlit.components.v2 import manifest_scanner
 from streamlit.testing.v1 import AppTest
 
 from pages.frame import memory
-from pages.parts.explore import curves
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 Start = Callable[..., AppTest]
@@ -35,7 +34,6 @@ def start(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Start:
     monkeypatch.chdir(REPOSITORY)
     for memo in memory.MEMOS:
         memo.clear()
-    monkeypatch.setattr(curves, "begin", lambda settings: None)  # no test waits for the first curve of rows that it brings
 
     def open_page(page: str = "explore", *, token: str = "", **query: str) -> AppTest:
         app = AppTest.from_file(str(REPOSITORY / "app.py"), default_timeout=600)
