@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import csv
 import functools
 import gc
@@ -13,6 +14,9 @@ from pathlib import Path
 
 import hypothesis
 import pytest
+
+from pillar_core.backbones import shipped
+from pillar_core.data.sets import embedded
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 TESTS = REPOSITORY / "tests"
@@ -48,6 +52,16 @@ def own_cache_of_this_worker(tmp_path_factory: pytest.TempPathFactory) -> Iterat
     """Tests that ask for no cache of their own neither read the user's nor share one with other workers."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PILLAR_CACHE", str(tmp_path_factory.mktemp("cache")))
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def unpacked_once() -> Iterator[None]:
+    """Sets and features that come with the library are unpacked once a worker, half a second each time, and copied for who reads them."""
+    rows, features = functools.cache(embedded.read_npz), functools.cache(shipped.unpacked)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(embedded, "read_npz", lambda path: copy.deepcopy(rows(path)))
+        patch.setattr(shipped, "unpacked", lambda payload: features(payload).copy())
         yield
 
 

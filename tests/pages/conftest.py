@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import copy
 import functools
+import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from streamlit.components.v2 import manifest_scanner
 from streamlit.testing.v1 import AppTest
 
 from pages.frame import memory
+from pillar_core.data import reader
+from pillar_core.data.cards import DatasetCard
+from pillar_core.types import Dataset
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 Start = Callable[..., AppTest]
@@ -21,6 +27,40 @@ def scanned_once() -> Iterator[None]:
     """Streamlit's driver looks for components in every installed package each time it opens an app; here, once."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(manifest_scanner, "scan_component_manifests", functools.cache(manifest_scanner.scan_component_manifests))
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def read_here() -> Iterator[None]:
+    """Brought files are read in this process; tests/unit/data/test_reader.py and the browser's tests have one started a file."""
+
+    def read(self: reader.Reading, content: bytes | None, asked: dict[str, Any]) -> Any:
+        with tempfile.NamedTemporaryFile() as out:
+            kind = reader._write(asked["name"] if content is None else content, asked | {"is_sent": content is not None}, out, print)
+            out.flush()
+            return reader._table(out.name) if kind == "table" else reader._rows(out.name)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(reader, "_taken", lambda: None)
+        patch.setattr(reader, "prepare", lambda: None)
+        patch.setattr(reader.Reading, "_read", read)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def drawn_once() -> Iterator[None]:
+    """Sets that need no files are drawn once a worker, and copied for who asks: pages ask again and again."""
+    load, drawn = DatasetCard.load, dict[str, Dataset]()
+
+    def loaded(card: DatasetCard, *asked: Any, **named: Any) -> Dataset:
+        if card.needs_files:
+            return load(card, *asked, **named)
+        key = repr((card, asked, named))
+        drawn[key] = drawn.get(key) or load(card, *asked, **named)
+        return copy.deepcopy(drawn[key])
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(DatasetCard, "load", loaded)
         yield
 
 

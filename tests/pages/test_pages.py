@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import dataclasses
 import math
 import re
 import time
@@ -249,6 +250,7 @@ def test_a_job_shows_where_it_stands(start: Start, monkeypatch: pytest.MonkeyPat
 
     now = time.time()
     status = JobStatus("0" * 32, "sweep", state, now - 10, now - 5, cause="the worker died", advice="Lower the seeds.", **JOB)
+    status = dataclasses.replace(status, fraction=status.fraction * (state != "queued"))
     first = {"kind": "sweep", "grid": curves.grids_of(Settings(data="digits"))[0]}
     monkeypatch.setattr(jobs, "status", lambda job_id=None: (status,) if job_id is None else status)
     monkeypatch.setattr(jobs, "find", lambda spec: status if spec == first else None)
