@@ -18,8 +18,8 @@ from pillar_core.mechanisms.geometric import DENOMINATOR, GeometricMechanism, re
 from pillar_core.numerics import upwards
 from pillar_core.params import EPSILON
 from pillar_core.rng import Streams
+from pillar_core.runs.loaded import Model, load_model
 from pillar_core.runs.loading import load_features
-from pillar_core.runs.models import Model, load_model
 from pillar_core.runs.run import CLASSES_PUBLIC, NOISE_SECRET, NOISE_SYSTEM
 from pillar_core.types import MOST_ROWS, EpsilonBounds, FeatureSet, Guarantee, NeighboringRelation, RunRecord
 
@@ -128,8 +128,13 @@ def private_test(
 
 def _rows(model: Model | RunRecord, rows: Any, most: int | None) -> tuple[Array, Array]:
     """The rows that count and their labels, as the model's codes."""
-    recipe = model.card.get("input", {}).get("recipe") if isinstance(model, Model) else None
-    found = rows if isinstance(rows, FeatureSet) else load_features(rows, recipe=recipe)
+    form = model.card.get("input") or {} if isinstance(model, Model) else {}
+    if isinstance(rows, FeatureSet):
+        found = rows
+    else:
+        is_images = isinstance(rows, str | Path) and (Path(rows).is_dir() or Path(rows).suffix.lower() == ".zip")
+        backbone = form["backbone"]["name"] if is_images and "backbone" in form else None
+        found = load_features(rows, backbone, recipe=form.get("recipe"))
     if found.persons is not None and most is None:
         raise SettingError("these rows say whose they are: pass rows_per_person, the most rows that one person has among them.")
     features = found if isinstance(rows, FeatureSet) else whole(found)
