@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from pillar_core.studies.advice import advise
     from pillar_core.studies.check import check_run
     from pillar_core.studies.geometry import margins, xi
-    from pillar_core.studies.recommend import recommend
 
     __version__: str
 
@@ -51,7 +50,6 @@ _NAMES = {
     "studies.advice": "advise",
     "studies.check": "check_run",
     "studies.geometry": "margins xi",
-    "studies.recommend": "recommend",
 }
 _PLACES = {
     **{name: (module, name) for module, names in _NAMES.items() for name in names.split()},
