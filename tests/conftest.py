@@ -23,11 +23,7 @@ TESTS = REPOSITORY / "tests"
 SLOW_TESTS = TESTS / "slow_tests.csv"
 """CPU seconds of the tests that are marked `slow`; `pytest --cpu-report` writes it."""
 SLOW_SECONDS = 1.5
-GROUPS = {
-    "e2e/test_getting_sets.py": "backbones",
-    "e2e": "browser",
-    "unit/jobs": "jobs",
-}
+GROUPS = {"e2e/test_getting_sets.py": "backbones", "e2e": "browser", "unit/jobs": "jobs"}
 """Tests that start servers or job processes, by file or folder: a group stays on one worker, so that it does not compete with itself."""
 
 for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):

@@ -31,8 +31,8 @@ PRINTED = {"variant": "as_printed", "noise_multiplier": 20.0, "steps": None, "ru
 BOOLEAN = ("disjunction",)
 """Learners that refuse anything but boolean features of two classes."""
 IMAGES = {
-    "second_phase": {"steps": 2, "public_epochs": 1},
-    "private_fine_tuning": {"steps": 2},
+    "second_phase": {"steps": 2, "copies": 2, "public_epochs": 1},
+    "private_fine_tuning": {"steps": 2, "copies": 2},
     "from_scratch": {"steps": 2, "copies": 2},
 }
 """Learners that train a network on pixels, and what keeps their fits short."""

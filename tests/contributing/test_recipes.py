@@ -52,16 +52,7 @@ def test_recipes_work_as_written_and_reach_every_surface(tmp_path: Path) -> None
     for arguments in (
         ["ruff", "check", "-q", "--fix", "."],
         ["docs.generated"],
-        [
-            "pytest",
-            "-q",
-            "-n0",
-            "-p",
-            "no:cacheprovider",
-            *tests,
-            "-k",
-            chosen,
-        ],
+        ["pytest", "-q", "-n0", "-p", "no:cacheprovider", *tests, "-k", chosen],
     ):
         command = [sys.executable, "-m", *arguments]
         done = subprocess.run(command, cwd=copy, env=environment, capture_output=True, text=True, check=False)

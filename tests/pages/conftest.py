@@ -20,6 +20,7 @@ from pillar_core.types import Dataset
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 Start = Callable[..., AppTest]
+DRAWN: dict[str, Dataset] = {}
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -30,7 +31,7 @@ def scanned_once() -> Iterator[None]:
         yield
 
 
-@pytest.fixture(scope="session", autouse=True)
+@pytest.fixture(scope="module", autouse=True)
 def read_here() -> Iterator[None]:
     """Brought files are read in this process; tests/unit/data/test_reader.py and the browser's tests have one started a file."""
 
@@ -47,17 +48,17 @@ def read_here() -> Iterator[None]:
         yield
 
 
-@pytest.fixture(scope="session", autouse=True)
+@pytest.fixture(scope="module", autouse=True)
 def drawn_once() -> Iterator[None]:
     """Sets that need no files are drawn once a worker, and copied for who asks: pages ask again and again."""
-    load, drawn = DatasetCard.load, dict[str, Dataset]()
+    load = DatasetCard.load
 
     def loaded(card: DatasetCard, *asked: Any, **named: Any) -> Dataset:
         if card.needs_files:
             return load(card, *asked, **named)
         key = repr((card, asked, named))
-        drawn[key] = drawn.get(key) or load(card, *asked, **named)
-        return copy.deepcopy(drawn[key])
+        DRAWN[key] = DRAWN.get(key) or load(card, *asked, **named)
+        return copy.deepcopy(DRAWN[key])
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(DatasetCard, "load", loaded)

@@ -11,7 +11,6 @@ from page_reading import Start, metric, unexplained, words
 from pages.frame import settings as codec
 from pages.frame.settings import Settings
 from pages.parts.geometry import views as geometry_views
-from pages.parts.theory import theorems
 from pillar_core import geometry, params
 from pillar_core.theory import CALCULATORS
 
@@ -57,14 +56,6 @@ def test_private_and_noised_directions_wear_their_badges(start: Start) -> None:
     assert "an experiment, its noise is known" in words(app)
 
 
-def test_fewer_public_rows_are_a_slider(start: Start) -> None:
-    app = start("geometry")
-    app.session_state["local.n_public"] = 20
-    app.run()
-    assert not app.exception
-    assert app.session_state["local.n_public"] == 20
-
-
 def test_two_pinned_backbones_are_drawn_side_by_side(start: Start) -> None:
     a = dataclasses.replace(Settings(), data="breast_cancer")
     app = view(start, "geometry", "geometry-view", "pair", a=codec.pin(a))
@@ -106,14 +97,6 @@ def test_inputs_are_filled_from_the_data_at_hand(start: Start) -> None:
     assert app.session_state["local.pillar_theorem_1.epsilon"] == 0.3
     assert 0 < app.session_state["local.pillar_theorem_1.xi"] < 1
     assert 0 < app.session_state["local.pillar_theorem_1.gap"] < 1
-
-
-def test_numbers_for_people() -> None:
-    assert theorems.shown(float("inf")) == "∞"
-    assert theorems.shown(1614894.03) == "1,614,895"
-    assert theorems.shown(0.15811) == "0.158"
-    assert theorems.shown(1.5e9) == "1.50 · 10⁹"
-    assert theorems.shown(2.5e-5) == "2.50 · 10⁻⁵"
 
 
 def test_components_that_are_too_many_are_explained(start: Start) -> None:

@@ -9,21 +9,10 @@ import pytest
 from streamlit.runtime.state.common import TESTING_KEY
 from streamlit.testing.v1 import AppTest
 
-from page_reading import Start, words
+from page_reading import Start
 from pages.frame import controls, navigation
 from pages.frame import settings as codec
 from pages.frame.settings import Settings
-
-
-def test_a_link_restores_a_pages_controls(start: Start) -> None:
-    app = start("theory", controls="theory-view:theorems;theorem:pillar_theorem_1;pillar_theorem_1.epsilon:0.5;pillar_theorem_1.k:10")
-    assert not app.exception
-    assert "Theorem 1" in words(app)
-    assert app.number_input(key="local-widget.pillar_theorem_1.epsilon").value == 0.5
-    assert app.number_input(key="local-widget.pillar_theorem_1.k").value == 10
-    app.number_input(key="local-widget.pillar_theorem_1.k").set_value(20).run()
-    assert "pillar_theorem_1.k:20" in app.query_params["controls"]
-    assert "theory-view:theorems" in app.query_params["controls"]
 
 
 def test_what_nobody_moved_stays_out_of_the_link(start: Start) -> None:

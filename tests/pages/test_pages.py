@@ -235,13 +235,7 @@ JOB = {"done": 1, "total": 3, "fraction": 0.4, "fraction_at_start": 0.0, "failed
 
 
 @pytest.mark.parametrize(
-    ("state", "shown"),
-    [
-        ("running", "40%"),
-        ("queued", "starting the workers"),
-        ("failed", "the worker died"),
-        ("cancelled", "Stopped"),
-    ],
+    ("state", "shown"), [("running", "40%"), ("queued", "starting the workers"), ("failed", "the worker died"), ("cancelled", "Stopped")]
 )
 def test_a_job_shows_where_it_stands(start: Start, monkeypatch: pytest.MonkeyPatch, state: Any, shown: str) -> None:
     from pages.parts.explore import curves

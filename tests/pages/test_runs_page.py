@@ -17,8 +17,6 @@ from pages.frame import settings as codec
 from pages.frame.settings import Settings
 from pages.parts.compare import comparison
 from pages.parts.runs import exports as runs_exports
-from pages.parts.runs.results import read_filters
-from pillar_core.__main__ import main
 from pillar_core.jobs.sweep import sweep
 from pillar_core.runs import records
 from pillar_core.studies import papers
@@ -87,10 +85,6 @@ def test_hostile_filters_keep_everything(start: Start, runs: pd.DataFrame) -> No
     assert "4 settings, 8 runs" in words(app)
 
 
-def test_filters_are_read_by_column() -> None:
-    assert read_filters("method:pillar,gep;epsilon:0.1;secret:x") == {"method": ["pillar", "gep"], "epsilon": ["0.1"]}
-
-
 def test_exports_train_the_same_runs(runs: pd.DataFrame, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     grids = list(yaml.safe_load_all(runs_exports.grid_yaml(runs)))
     assert len(grids) == 4
@@ -101,15 +95,6 @@ def test_exports_train_the_same_runs(runs: pd.DataFrame, monkeypatch: pytest.Mon
     monkeypatch.setenv("PILLAR_CACHE", str(tmp_path / "elsewhere"))
     exec(compile(code.removesuffix("\ntable"), "notebook", "exec"), scope)
     assert sorted(scope["table"]["accuracy"]) == sorted(runs["accuracy"])  # type: ignore[index]  # what the notebook left
-
-
-def test_exported_settings_come_back_through_the_command_line(runs: pd.DataFrame, tmp_path: Path) -> None:
-    grid, table = tmp_path / "runs.yaml", tmp_path / "runs.csv"
-    grid.write_text(runs_exports.grid_yaml(runs), encoding="utf-8")
-    assert main(["sweep", str(grid), "--output", str(table)]) == 0
-    again = pd.read_csv(table)
-    assert sorted(again["accuracy"]) == pytest.approx(sorted(runs["accuracy"]))
-    assert len(records.all_runs()) == len(runs)
 
 
 def test_the_report_asks_no_server(runs: pd.DataFrame) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from PIL import Image
@@ -41,6 +42,13 @@ def zipped(files: dict[str, bytes]) -> bytes:
     with zipfile.ZipFile(stream, "w") as archive:
         for name, content in files.items():
             archive.writestr(name, content)
+    return stream.getvalue()
+
+
+def npz(**arrays: Any) -> bytes:
+    """A npz of these arrays."""
+    stream = io.BytesIO()
+    np.savez(stream, **arrays)
     return stream.getvalue()
 
 

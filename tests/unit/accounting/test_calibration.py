@@ -140,15 +140,7 @@ def test_keys_depend_on_everything_that_decides_the_answer() -> None:
             relative_tolerance=settings["relative_tolerance"],
         )
 
-    keys = [
-        key(),
-        key(2.0),
-        key(epsilon=2.0),
-        key(delta=1e-6),
-        key(relation=REPLACE),
-        key(accountant="rdp"),
-        key(relative_tolerance=1e-4),
-    ]
+    keys = [key(), key(2.0), key(epsilon=2.0), key(delta=1e-6), key(relation=REPLACE), key(accountant="rdp"), key(relative_tolerance=1e-4)]
     assert len(set(keys)) == len(keys)
     assert key() == keys[0]
     assert key(accountant="analytic_gaussian") == keys[0]

@@ -26,12 +26,7 @@ def cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> store.Store:
 def test_ls_counts_each_kind_and_lists_one(cache: store.Store, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["cache", "ls"]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert {line.split()[0]: line.split()[1] for line in lines[2:]} == {
-        "record": "1",
-        "arrays": "1",
-        "calibration": "0",
-        "blob": "0",
-    }
+    assert {line.split()[0]: line.split()[1] for line in lines[2:]} == {"record": "1", "arrays": "1", "calibration": "0", "blob": "0"}
     assert main(["cache", "ls", "--kind", "record"]) == 0
     assert capsys.readouterr().out.startswith("a1 ")
 

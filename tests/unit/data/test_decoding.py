@@ -16,7 +16,7 @@ import pytest
 
 import pillar_core
 from pillar_core import store
-from pillar_core.data import dry_run, forget, load_dataset, load_images, read_features, read_images, scratch, uploads
+from pillar_core.data import dry_run, forget, load_images, read_features, read_images, scratch, uploads
 from pillar_core.data.images import decoding, folders
 from pillar_core.errors import DataError, StoreError
 from pillar_core.runs import splitting
@@ -167,31 +167,6 @@ def test_damaged_pixels_are_named_counted_and_refused_beyond_a_few(tmp_path: Pat
     assert len(store.default().ls("arrays")) == int(large), "a refused set is not kept"
 
 
-class _FullDisk(io.RawIOBase):
-    """A file on a disk with room for `room` bytes."""
-
-    def __init__(self, room: int) -> None:
-        super().__init__()
-        self.room = room
-
-    def write(self, content: Any) -> int:
-        self.room -= len(memoryview(content).cast("B"))
-        if self.room < 0:
-            raise OSError(28, "No space left on device")
-        return len(content)
-
-
-def test_a_full_disk_while_decoding_keeps_nothing(
-    tmp_path: Path, small_memory: None, monkeypatch: pytest.MonkeyPatch, own_cache: Path
-) -> None:
-    folder = written(tmp_path / "set", _classes())
-    monkeypatch.setattr("tempfile.TemporaryFile", lambda **_: _FullDisk(500))
-    with pytest.raises(StoreError, match=r"No space left.*nothing was kept. Free space"):
-        load_images(folder)
-    assert not [path for path in own_cache.rglob("*") if path.is_file()]
-    monkeypatch.undo()
-
-
 def test_the_system_refusing_to_write_keeps_nothing(tmp_path: Path, own_cache: Path) -> None:
     """Not a stand-in: the kernel refuses files of more than 100 kB, as a full disk would."""
     folder = written(tmp_path / "set", _classes(size=(200, 200)))
@@ -278,11 +253,6 @@ def test_labels_may_be_words_in_a_medmnist_style_npz(tmp_path: Path) -> None:
     np.testing.assert_array_equal(dataset.y_test, [1, 0, 1, 0])
     assert any("0 → " in note or "ant → 0" in note for note in dataset.notes)
     assert any("val_images" in note for note in dataset.notes)
-
-
-def test_seeds_name_another_fifth(tmp_path: Path) -> None:
-    written(tmp_path, _classes(20))
-    assert load_dataset("flower_16", root=tmp_path).fingerprint != load_dataset("flower_16", root=tmp_path, seed=5).fingerprint
 
 
 @pytest.mark.parametrize("order", ["C", "F"])

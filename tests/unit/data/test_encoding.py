@@ -114,8 +114,7 @@ def test_a_public_share_leaves_the_private_rows_and_both_have_every_class() -> N
 
 
 @pytest.mark.parametrize(
-    ("labels", "said"),
-    [(np.arange(1000.0), "cut it into bins"), (["a"] * 20 + ["b"] * 20 + ["c"], "the classes c have one row each")],
+    ("labels", "said"), [(np.arange(1000.0), "cut it into bins"), (["a"] * 20 + ["b"] * 20 + ["c"], "the classes c have one row each")]
 )
 def test_labels_that_cannot_be_classes_are_a_question(labels, said) -> None:
     with pytest.raises(DataError, match=said):

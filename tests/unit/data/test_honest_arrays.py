@@ -15,15 +15,10 @@ import pillar_core as pc
 from pillar_core.data import read_features
 from pillar_core.data.files import read_parts
 from pillar_core.errors import DataError
+from unit.image_files import npz
 
 X = np.arange(60, dtype=np.float32).reshape(20, 3) / 7
 Y = np.arange(20) % 2
-
-
-def npz(**arrays: Any) -> bytes:
-    """A npz of these arrays."""
-    np.savez_compressed(out := io.BytesIO(), **arrays)
-    return out.getvalue()
 
 
 @pytest.mark.parametrize(

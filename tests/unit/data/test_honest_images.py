@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ import pillar_core as pc
 from pillar_core.data import read_images
 from pillar_core.errors import DataError
 from pillar_core.types import Dataset
+from unit.image_files import zipped
 
 CLASSES = ("cat", "dog")
 
@@ -30,15 +30,6 @@ def encoded(image: Image.Image, kind: str = "PNG", **how: Any) -> bytes:
 def grey(value: int = 100, size: tuple[int, int] = (8, 8)) -> bytes:
     """A plain grey picture."""
     return encoded(Image.new("L", size, value))
-
-
-def zipped(files: dict[str, bytes]) -> bytes:
-    """A zip of these files."""
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w") as archive:
-        for name, content in files.items():
-            archive.writestr(name, content)
-    return buffer.getvalue()
 
 
 def in_classes(content: Callable[[], bytes], count: int = 5, ending: str = "png") -> dict[str, bytes]:
@@ -146,19 +137,6 @@ def test_a_table_names_the_classes_of_a_flat_folder(name: str, tmp_path: Path) -
 def test_a_table_that_names_no_image_says_what_it_needs() -> None:
     with pytest.raises(DataError, match=r"labels\.csv does not name them"):
         read({f"{number}.png": grey() for number in range(10)} | {"labels.csv": b"file,label\nx,cat\ny,dog\n"})
-
-
-def test_up_to_three_broken_files_are_skipped_and_named() -> None:
-    files = in_classes(grey, 10)
-    for number in range(3):
-        files[f"cat/{number}.png"] = b"broken"
-    data = read(files)
-    assert any("cat/0.png" in note for note in data.notes)
-    files["cat/3.png"] = b"broken"
-    with pytest.raises(DataError, match="4 of 20"):
-        read(files)
-    with pytest.raises(DataError, match="do not decode"):
-        read(dict.fromkeys(in_classes(grey, 1), b"broken"))
 
 
 @pytest.mark.parametrize("name", ["H\u00fcndin", "👩\u200d⚕️ nurse", "a\u00a0b"])

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 import pillar_core as pc
-from pillar_core.data import cells, encoding, reader
+from pillar_core.data import cells, encoding
 from pillar_core.data.frames import SUFFIXES, frame_of
 from pillar_core.data.tables import alike_labels, bins, label_column, parts_of
 from pillar_core.errors import DataError
@@ -114,16 +114,12 @@ def test_numbers_and_percentages_in_one_column_are_no_one_reading() -> None:
         "a|b|label\n1|2|x\n3|4|y\n",
         "a,b,label,\n1,2,x,\n3,4,y,\n",
         "a,b,label\n1,2,x,\n3,4,y,\n",
+        "a,b,label\n1,2,x\n3,4,y,,\n",
         "a,b,label,Unnamed: 32\n1,2,x,\n3,4,y,\n,,,\n,,,\n",
     ],
 )
 def test_dialects_give_the_same_table(text: str) -> None:
     frame = read(text)
-    assert frame.to_dict("list") == {"a": [1, 3], "b": [2, 4], "label": ["x", "y"]}
-
-
-def test_empty_cells_beyond_the_header_in_some_rows_are_nothing() -> None:
-    frame = read("a,b,label\n1,2,x\n3,4,y,,\n")
     assert frame.to_dict("list") == {"a": [1, 3], "b": [2, 4], "label": ["x", "y"]}
 
 
@@ -219,9 +215,3 @@ def test_minus_999_is_said_and_kept() -> None:
     assert cells.sentinels_of(frame["w"]) == ()
     assert frame["v"].min() == -999
     assert any("-999" in note for note in frame.attrs["notes"])
-
-
-def test_what_was_understood_comes_through_the_apps_reader() -> None:
-    rows = reader.Reading(GERMAN.encode("cp1252"), "export.csv").rows
-    assert any("semicolons" in note and "Latin-1" in note for note in rows.notes)
-    assert any("decimal comma" in note for note in rows.notes)

@@ -140,19 +140,6 @@ def test_a_planted_pickle_runs_nothing(tmp_path: Path, protocol: int) -> None:
     assert not proof.exists()
 
 
-def test_a_pickle_cannot_change_the_reader(tmp_path: Path) -> None:
-    """Opcodes that set attributes on what the reader knows: on its holder class, and on the function that makes bytes."""
-    _cifar10(tmp_path)
-    path = tmp_path / "cifar-10-batches-py" / "data_batch_1"
-    for name in (b"cnumpy\nndarray\n", b"c_codecs\nencode\n"):
-        path.write_bytes(b"\x80\x02" + name + b"N}X\x05\x00\x00\x00stateK\x01s\x86b.")
-        with pytest.raises(DataError, match="cannot be read as cifar-10-batches-py"):
-            load_images(tmp_path)
-    for protocol in (2, 4):
-        x, _ = _cifar10(tmp_path, protocol)
-        np.testing.assert_array_equal(load_images(tmp_path).x_train, x[:50])
-
-
 @pytest.mark.parametrize(
     "state",
     [

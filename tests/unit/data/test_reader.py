@@ -16,17 +16,11 @@ from pillar_core.data import read_images, reader, room, scratch
 from pillar_core.data.reader import Reading
 from pillar_core.data.reading import read
 from pillar_core.errors import DataError, SettingError
-from unit.image_files import picture, written, zipped
+from unit.image_files import npz, picture, written, zipped
 
 TABLE = b"height,kind,label\n" + b"".join(b"%d,%s,%d\n" % (row, [b"a", b""][row % 2], row % 3) for row in range(60))
 NUMBERS = b"a,b,label\n" + b"".join(b"%d.5,%d,%d\n" % (row, row % 7, row % 3) for row in range(60))
 PICTURES = {f"{'ab'[number % 2]}/{number}.png": picture(number % 2, number) for number in range(20)}
-
-
-def npz(**arrays: object) -> bytes:
-    file = io.BytesIO()
-    np.savez(file, **arrays)  # type: ignore[arg-type]
-    return file.getvalue()
 
 
 @pytest.mark.parametrize(

@@ -39,8 +39,7 @@ def dp_adam(optimiser=adam):
 
 @pytest.mark.parametrize("sampled", [False, True])
 @pytest.mark.parametrize(
-    "check",
-    [checks.declared_is_spent, checks.replays, checks.is_within_sensitivity, checks.noise_is_as_charged, checks.grid_equals_single],
+    "check", [checks.declared_is_spent, checks.replays, checks.is_within_sensitivity, checks.noise_is_as_charged, checks.grid_equals_single]
 )
 def test_it_keeps_the_contract(check, sampled):
     check(case_for(dp_adam(), sampled=sampled))

@@ -19,26 +19,6 @@ def xi():
     return pd.DataFrame(rows, columns=["basis", "k", "mean", "low", "high", "pairs"])
 
 
-def margins():
-    rows = [(k, name, 0.01, place - 1.0 / k, 2 * place - 3.0 / k) for k in KS for place, name in enumerate(("a", "b"))]
-    return pd.DataFrame(rows, columns=["k", "class", "quantile", "cosine_margin", "distance_margin"])
-
-
-def predicted():
-    rows = [(0.1, k, 0.9 - 0.1 / k - 0.001 * k, 0.1 / k, 0.1 + 0.001 * k) for k in KS]
-    return pd.DataFrame(rows, columns=["epsilon", "k", "accuracy", "lost_to_projection", "lost_to_noise"])
-
-
-def measured():
-    return pd.DataFrame([(k, s, 0.8 - 0.01 * abs(k - 4) + 0.01 * s) for k in KS for s in range(3)], columns=["k", "seed", "accuracy"])
-
-
-def best():
-    return pd.DataFrame(
-        {"epsilon": [0.1, 1.0, math.inf], "k": [4, 16, 64], "accuracy": [0.7, 0.8, 0.9], "low": [2, 8, 32], "high": [8, 32, 64]}
-    )
-
-
 def line(figure, name):
     return next(trace for trace in figure.data if trace.name == name)
 
@@ -50,26 +30,6 @@ def test_xi_draws_the_mean_and_spans_the_pairs():
     assert max(band.y) == 0.9
     assert min(band.y) == 0.2 / 64
     assert "0.50 at k = 1" in figure.layout.meta["alt"]
-
-
-def test_margins_draw_the_minimum_over_classes_and_shade_below_zero():
-    figure = plots.margins_against_k(margins(), convention="distance_margin")
-    assert list(line(figure, "minimum over classes").y) == [-3.0 / k for k in KS]
-    assert figure.layout.shapes
-    assert "99 % of the rows" in figure.layout.meta["caption"]
-    assert not plots.margins_against_k(margins().assign(cosine_margin=0.5)).layout.shapes
-
-
-def test_predicted_and_measured_best_are_ringed():
-    figure = plots.predicted_accuracy(predicted(), measured())
-    rings = [trace for trace in figure.data if getattr(trace.marker, "symbol", None) == "circle-open"]
-    assert [ring.x[0] for ring in rings] == [16, 4]
-    assert "Best predicted k 16" in figure.layout.meta["alt"]
-    assert "measure the curves" in plots.predicted_accuracy(predicted()).layout.meta["caption"]
-
-
-def test_best_k_leaves_out_the_infinite_budget():
-    assert list(line(plots.best_k_against_epsilon(best()), "predicted").x) == [0.1, 1.0]
 
 
 def test_rates_leave_out_methods_that_need_infinitely_many_rows():

@@ -41,12 +41,6 @@ def test_budget_colours_stand_out_from_the_page(mode: theme.Mode) -> None:
         assert contrast(theme.epsilon_colour(epsilon, mode), theme.INK[mode].surface) >= READABLE_CONTRAST
 
 
-@pytest.mark.parametrize("mode", MODES)
-def test_figures_lie_on_the_page_s_own_ground(mode: theme.Mode) -> None:
-    layout = theme.template(mode).layout
-    assert (layout.paper_bgcolor, layout.font.color) == ("rgba(0,0,0,0)", theme.INK[mode].text)
-
-
 def test_no_two_methods_look_alike() -> None:
     looks = [(style.light, style.dash, style.symbol) for style in theme.METHOD_STYLES.values()]
     assert len(set(looks)) == len(looks)
@@ -78,19 +72,6 @@ def test_labels_are_moved_apart_and_keep_their_order() -> None:
 def test_a_figure_without_words_is_refused() -> None:
     with pytest.raises(ValueError, match="alt text"):
         theme.finished(None, title="t", caption="c", alt=" ", mode="light")
-
-
-@pytest.mark.parametrize(
-    ("counts", "words"),
-    [
-        ([], "Not measured yet"),
-        ([1, 1], "1 seed: no interval"),
-        ([3, 3], "3 seeds, 95 % intervals"),
-        ([1, 3], "1 to 3 seeds, 95 % intervals"),
-    ],
-)
-def test_seeds_are_told(counts: list[int], words: str) -> None:
-    assert theme.seeds_phrase(counts) == words
 
 
 def test_a_narrow_figure_keeps_its_marks_and_breaks_its_words() -> None:

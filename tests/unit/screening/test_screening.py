@@ -44,11 +44,7 @@ def halves(name: str = "digits", n: int = 600) -> tuple[Dataset, Dataset]:
 @pytest.fixture(scope="module")
 def sets() -> tuple[Dataset, dict[str, Dataset]]:
     private, own = halves()
-    return private, {
-        "noise": pc.load_dataset("drawn_noise", n=400),
-        "textures": pc.load_dataset("drawn_textures", n=400),
-        "own half": own,
-    }
+    return private, {"noise": pc.load_dataset("drawn_noise", n=400), "textures": pc.load_dataset("drawn_textures", n=400), "own half": own}
 
 
 @pytest.mark.parametrize("model", ["linear_head", "probe", "small_cnn"])

@@ -151,11 +151,9 @@ def test_a_damaged_entry_is_a_miss_with_a_note_and_can_be_written_again(cache: S
         "arrays": lambda: cache.put_arrays(KEY, x=np.arange(100)),
         "blob": lambda: cache.put_bytes(KEY, b"x" * 100),
     }[kind]
-    read = {
-        "record": lambda: cache.get_json("record", KEY),
-        "arrays": lambda: cache.get_arrays(KEY),
-        "blob": lambda: cache.get_bytes(KEY),
-    }[kind]
+    read = {"record": lambda: cache.get_json("record", KEY), "arrays": lambda: cache.get_arrays(KEY), "blob": lambda: cache.get_bytes(KEY)}[
+        kind
+    ]
     assert write()
     assert read() is not None
     path = place(cache, kind, KEY)

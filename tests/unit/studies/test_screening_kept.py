@@ -88,10 +88,7 @@ def test_a_part_of_the_private_set_is_public_and_no_private_row_under_epsilon() 
 
 
 @pytest.mark.parametrize("score", ["class_signal", "gsd"])
-@pytest.mark.parametrize(
-    ("private", "public"),
-    [("mnist", "mnist"), ("mnist", "mnist+drawn_noise"), ("fashion_mnist_2k", "fashion_mnist")],
-)
+@pytest.mark.parametrize(("private", "public"), [("mnist", "mnist"), ("mnist", "mnist+drawn_noise"), ("fashion_mnist_2k", "fashion_mnist")])
 def test_the_private_set_is_no_candidate_under_epsilon_by_any_name(score: str, private: str, public: str) -> None:
     """Read a second time it was another object: the command and jobs ranked it, and its rows stood without noise in what is public."""
     with pytest.raises(DataError, match="rows of the private set itself"):

@@ -14,15 +14,7 @@ from hypothesis import strategies as st
 from pillar_core import rng
 from pillar_core.errors import DataError
 from pillar_core.screening import networks, probe
-from pillar_core.subspace import (
-    cosines,
-    gradient_chunks,
-    gram,
-    projection_distance,
-    random_distance,
-    streamed_directions,
-    top_directions,
-)
+from pillar_core.subspace import cosines, gradient_chunks, gram, projection_distance, random_distance, streamed_directions, top_directions
 
 
 def basis(seed: int, p: int, k: int) -> np.ndarray:
