@@ -54,11 +54,7 @@ class Model:
         return np.concatenate([p.argmax(axis=1) for p in self.blocks(rows)])
 
     def predict_proba(self, rows: Any) -> Array:
-        """(n, C) float64 probabilities of the classes, the softmax of the scores: no measured frequencies.
-
-        Raises:
-            as `predict`.
-        """
+        """(n, C) float64: the softmax of the classes' scores, no measured frequencies. Raises as `predict`."""
         return np.concatenate(list(self.blocks(rows)))
 
     def blocks(self, rows: Any) -> Iterator[Array]:
@@ -73,11 +69,7 @@ class Model:
         return head.scores(x).astype(np.float64)
 
     def features(self, rows: Any) -> Array:
-        """(n, d) float32 rows as the classifier takes them, from what `predict` takes.
-
-        Raises:
-            as `predict`.
-        """
+        """(n, d) float32 rows as the classifier takes them, from what `predict` takes. Raises as `predict`."""
         form, self.notes = self.card.get("input") or {"kind": "features"}, ()
         x = self._read(rows, form)
         if form["kind"] == "pixels":
@@ -155,7 +147,7 @@ def states(source: Any) -> tuple[dict[str, str], tuple[str, ...], list[str]]:
         DataError: no model's zip.
     """
     with _reading(source) as (archive, card):
-        filed = {name.replace("_", " "): value for name, value in card["deployment"].items() if name != "assumptions"}
+        filed = {name.replace("_", " "): value for name, value in dict(card["deployment"]).items() if name != "assumptions"}
         said = {"predicts": card.get("predicts") or "a label", "classes": card["classes"], "learner": card["method"]} | filed
         said["private examples"] = card["n_private"]
         words = {name: listed(value) if isinstance(value, list) else str(value) for name, value in said.items()}

@@ -71,13 +71,8 @@ def model_bytes(record: RunRecord, *, classes: tuple[str, ...] | None = None, sp
         record = dataclasses.replace(record, settings={**record.settings, "network": built["network"]["network"]})
     arrays = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
     card, form = _card(record, names, split) | built, functools.partial(json.dumps, indent=2, ensure_ascii=False)
-    texts = {
-        CARD: form(card),
-        STATEMENT: statement(record).text,
-        FIELDS: form(card["deployment"]),
-        USE: _use(),
-        READ_ME: _read_me(record, card),
-    }
+    texts = {CARD: form(card), FIELDS: form(card["deployment"]), STATEMENT: statement(record).text}
+    texts |= {READ_ME: _read_me(record, card), USE: _use()}
     contents = {WEIGHTS: save(arrays)} | {name: text.encode() for name, text in texts.items()}
     if "network" not in built:
         held = io.BytesIO()
@@ -135,6 +130,7 @@ def _taken_apart(record: RunRecord) -> tuple[dict[str, Array], dict[str, Any]]:
 
 def _card(record: RunRecord, classes: tuple[str, ...], split: SemiPrivateSplit | None) -> dict[str, Any]:
     form = _input(record, None if split is None else split.features)
+    public = {name: split.settings.get(name) for name in ("public", "public_fraction", "public_per_class")} if split else {}
     return {
         "format": FORMAT,
         "method": record.method,
@@ -146,14 +142,9 @@ def _card(record: RunRecord, classes: tuple[str, ...], split: SemiPrivateSplit |
         "n_private": record.facts.n_private,
         "deployment": dict(statement(record).fields),
         "public_data": METHODS[record.method].public_words(record.settings),
-        "public_set": None if split is None else _public_set(split),
+        "public_set": None if split is None else {"name": split.public_name, "rows": len(split.public_x)} | public,
         "notes": "Test accuracy is left out: it is a non-private release of the test rows.",
     }
-
-
-def _public_set(split: SemiPrivateSplit) -> dict[str, Any]:
-    said = {name: split.settings.get(name) for name in ("public", "public_fraction", "public_per_class")}
-    return {"name": split.public_name or None, "rows": len(split.public_x), **said}
 
 
 def _input(record: RunRecord, features: FeatureSet | None) -> dict[str, Any]:

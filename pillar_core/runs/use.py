@@ -40,7 +40,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--positive", help="the class that the threshold is about")
     options = parser.parse_args(arguments)
     try:
-        refuse_changed(HERE)
+        for line in (HERE / "SHA256SUMS").read_text(encoding="utf-8").splitlines():
+            digest, _, name = line.partition("  ")
+            if hashlib.sha256((HERE / name).read_bytes()).hexdigest() != digest:
+                raise ValueError(f"{name} is not the file that was written: unpack the zip again.")
         card = json.loads((HERE / "model.json").read_text(encoding="utf-8"))
         if "network" in card:
             raise ValueError("this model is a deep network, which needs the library: `python -m pillar_core predict model.zip ROWS`.")
@@ -55,14 +58,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"error: {error}", file=sys.stderr)
         return 2
     return 0
-
-
-def refuse_changed(folder: Path) -> None:
-    """Refuses files that are not those that SHA256SUMS names."""
-    for line in (folder / "SHA256SUMS").read_text(encoding="utf-8").splitlines():
-        digest, _, name = line.partition("  ")
-        if hashlib.sha256((folder / name).read_bytes()).hexdigest() != digest:
-            raise ValueError(f"{name} is not the file that was written: unpack the zip again.")
 
 
 def scores(transform: Transform, weights: Any, bias: Any, x: Any) -> Any:
