@@ -112,10 +112,7 @@ def described_with(card: Backbone, name: str) -> Backbone:
 
 def stated(name: str, weights: str | Path | None = None) -> dict[str, Any]:
     """What decides a backbone's features, for a model's card: its name without folders, its version and the SHA-256 of its weights.
-
-    Raises:
-        SettingError: weights that are needed and not on this disk.
-    """
+    A SettingError where weights are needed and not on this disk."""
     card, spot = BACKBONES[name], address(name)
     file = card.weights_file(weights)
     title = f"{spot.family}:{Path(spot.model).name}" if card.is_own_file else spot.canonical

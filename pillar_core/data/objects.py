@@ -69,11 +69,7 @@ def read_array(content: Any, *, name: str) -> Dataset | FeatureSet:
 
 
 def array_of(values: Any) -> Any:
-    """An array, or that of a .npy file.
-
-    Raises:
-        DataError: no array, or one that holds Python objects.
-    """
+    """An array, or that of a .npy file; a DataError where it holds none, or Python objects."""
     if not isinstance(values, str | Path) and not hasattr(values, "read"):
         return values
     try:

@@ -1,5 +1,6 @@
 """Exported models, read and applied: to a table by its columns' names, to images, to features, as the file's card says."""
 
+import contextlib
 import hashlib
 import json
 import zipfile
@@ -17,6 +18,7 @@ from pillar_core.data import encoding, files, objects, raw, recipes
 from pillar_core.data.images.candidates import unlabelled
 from pillar_core.data.npz import UNREADABLE
 from pillar_core.data.parts import place_of
+from pillar_core.data.wording import listed
 from pillar_core.engine import LinearClassifier
 from pillar_core.errors import DataError, SettingError
 from pillar_core.methods.parts.deep.classifier import Design, NetworkClassifier
@@ -49,37 +51,25 @@ class Model:
         Raises:
             DataError, SettingError: no such rows: columns that are absent, by name, another dimension, NaN, pixels out of range.
         """
-        return np.concatenate([scores.argmax(axis=1) for scores in self._scores(rows)])
+        return np.concatenate([p.argmax(axis=1) for p in self.blocks(rows)])
 
     def predict_proba(self, rows: Any) -> Array:
-        """(n, C) float64 probabilities of the classes, the softmax of the scores: no measured frequencies.
-
-        Raises:
-            as `predict`.
-        """
+        """(n, C) float64: the softmax of the classes' scores, no measured frequencies. Raises as `predict`."""
         return np.concatenate(list(self.blocks(rows)))
 
     def blocks(self, rows: Any) -> Iterator[Array]:
         """`predict_proba`, some thousand rows at a time."""
-        return map(use.probabilities, self._scores(rows))
-
-    def _scores(self, rows: Any) -> Iterator[Array]:
-        """(m, C) float64 scores, some thousand rows at a time."""
         x = self.features(rows)
-        return (self._of(x[start : start + use.AT_ONCE]) for start in range(0, len(x), use.AT_ONCE))
+        return (use.probabilities(self._scores(x[start : start + use.AT_ONCE])) for start in range(0, len(x), use.AT_ONCE))
 
-    def _of(self, x: Array) -> Array:
+    def _scores(self, x: Array) -> Any:
         head = self.classifier
         if isinstance(head, LinearClassifier):
-            return np.asarray(use.scores(head.transform, head.weights, head.bias, x))
+            return use.scores(head.transform, head.weights, head.bias, x)
         return head.scores(x).astype(np.float64)
 
     def features(self, rows: Any) -> Array:
-        """(n, d) float32 rows as the classifier takes them, from what `predict` takes.
-
-        Raises:
-            as `predict`.
-        """
+        """(n, d) float32 rows as the classifier takes them, from what `predict` takes. Raises as `predict`."""
         form, self.notes = self.card.get("input") or {"kind": "features"}, ()
         x = self._read(rows, form)
         if form["kind"] == "pixels":
@@ -142,25 +132,46 @@ def load_model(path: str | Path) -> Model:
     Raises:
         DataError: not such a file, damaged, or of another format.
     """
-    from safetensors import SafetensorError
     from safetensors.numpy import load
 
+    with _reading(path) as (archive, card):
+        if changed := _changed(archive, card):
+            raise ValueError(f"{'; '.join(changed)}. Download it again")
+        return _model(load(archive.read(WEIGHTS)), card)
+
+
+def states(source: Any) -> tuple[dict[str, str], tuple[str, ...], list[str]]:
+    """(what a model's zip states of itself by name, its assumptions, what is missing, added or changed in it); nothing of it is verified.
+
+    Raises:
+        DataError: no model's zip.
+    """
+    with _reading(source) as (archive, card):
+        filed = {name.replace("_", " "): value for name, value in dict(card["deployment"]).items() if name != "assumptions"}
+        said = {"predicts": card.get("predicts") or "a label", "classes": card["classes"], "learner": card["method"]} | filed
+        said["private examples"] = card["n_private"]
+        words = {name: listed(value) if isinstance(value, list) else str(value) for name, value in said.items()}
+        return words, tuple(map(str, card["guarantee"]["assumptions"])), _changed(archive, card)
+
+
+@contextlib.contextmanager
+def _reading(source: Any) -> Iterator[tuple[zipfile.ZipFile, dict[str, Any]]]:
+    """A model's zip and its card; whatever shows that it is none becomes a DataError."""
+    from safetensors import SafetensorError
+
     try:
-        with zipfile.ZipFile(path) as archive:
+        with zipfile.ZipFile(source) as archive:
             card = json.loads(archive.read(CARD))
             if not isinstance(card, dict) or card.get("format") not in (FORMAT, FORMER):
                 raise ValueError(f"this version reads the formats {FORMAT!r} and {FORMER!r}")
-            if changed := changed_members(archive, card):
-                raise ValueError(f"{'; '.join(changed)}. Download it again")
-            arrays = load(archive.read(WEIGHTS))
-        return _model(arrays, card)
+            yield archive, card
     except (*UNREADABLE, SafetensorError) as cause:
         if isinstance(cause, DataError):
             raise
-        raise DataError(f"{path} is no model of the PILLAR explorer: {cause}.") from cause
+        raise DataError(f"{getattr(source, 'name', source)} is no model of the PILLAR explorer: {cause}.") from cause
 
 
-def changed_members(archive: zipfile.ZipFile, card: dict[str, Any]) -> list[str]:
+def _changed(archive: zipfile.ZipFile, card: dict[str, Any]) -> list[str]:
     """What is missing, added or changed in a model's zip, in words; the former format names no sums."""
     names = [name for name in archive.namelist() if not name.endswith("/")]
     if card["format"] == FORMER and SUMS not in names:
@@ -208,4 +219,6 @@ def _width(form: dict[str, Any]) -> int:
     if form["kind"] == "table":
         recipe = recipes.recipe_of(form["recipe"])
         return encoding.width(recipe.columns, recipe)
+    if not all(type(side) is int and 0 < side < 2**15 for side in form.get("shape") or ()):
+        raise ValueError("its card names no size of images")
     return int(np.prod(form["shape"]) if form["kind"] == "pixels" else form["dims"])

@@ -1,6 +1,7 @@
 """A trained model as a zip that stands alone: weights, a card with the whole way from raw rows, the statement, and code that uses it."""
 
 import dataclasses
+import functools
 import hashlib
 import io
 import json
@@ -69,15 +70,14 @@ def model_bytes(record: RunRecord, *, classes: tuple[str, ...] | None = None, sp
     if "network" in built:
         record = dataclasses.replace(record, settings={**record.settings, "network": built["network"]["network"]})
     arrays = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
-    signed, card = statement(record), _card(record, names, split) | built
-    members: dict[str, bytes | str] = {WEIGHTS: save(arrays), CARD: _json(card), STATEMENT: signed.text}
-    members |= {FIELDS: _json(dict(signed.fields)), USE: _use()}
+    card, form = _card(record, names, split) | built, functools.partial(json.dumps, indent=2, ensure_ascii=False)
+    texts = {CARD: form(card), FIELDS: form(card["deployment"]), STATEMENT: statement(record).text}
+    texts |= {READ_ME: _read_me(record, card), USE: _use()}
+    contents = {WEIGHTS: save(arrays)} | {name: text.encode() for name, text in texts.items()}
     if "network" not in built:
         held = io.BytesIO()
         np.savez(held, **arrays)  # type: ignore[arg-type]  # numpy's stubs take the names for allow_pickle
-        members[ARRAYS] = held.getvalue()
-    members[READ_ME] = _read_me(record, card)
-    contents = {name: content.encode() if isinstance(content, str) else content for name, content in members.items()}
+        contents[ARRAYS] = held.getvalue()
     contents[SUMS] = "".join(f"{hashlib.sha256(content).hexdigest()}  {name}\n" for name, content in contents.items()).encode()
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
@@ -130,6 +130,7 @@ def _taken_apart(record: RunRecord) -> tuple[dict[str, Array], dict[str, Any]]:
 
 def _card(record: RunRecord, classes: tuple[str, ...], split: SemiPrivateSplit | None) -> dict[str, Any]:
     form = _input(record, None if split is None else split.features)
+    public = {name: split.settings.get(name) for name in ("public", "public_fraction", "public_per_class")} if split else {}
     return {
         "format": FORMAT,
         "method": record.method,
@@ -141,7 +142,7 @@ def _card(record: RunRecord, classes: tuple[str, ...], split: SemiPrivateSplit |
         "n_private": record.facts.n_private,
         "deployment": dict(statement(record).fields),
         "public_data": METHODS[record.method].public_words(record.settings),
-        "public_set": None if split is None else _public_set(split),
+        "public_set": None if split is None else {"name": split.public_name, "rows": len(split.public_x)} | public,
         "notes": "Test accuracy is left out: it is a non-private release of the test rows.",
     }
 
@@ -158,24 +159,13 @@ def _input(record: RunRecord, features: FeatureSet | None) -> dict[str, Any]:
     if features.made_by and features.images is not None:
         seen = SIZE_SEEN in features.caveats  # private images decided their size, which the network's input does not need
         return plain | {"backbone": dict(features.made_by), "shape": None if seen else list(features.images.x_train.shape[1:])}
-    if features.recipe is None:
-        names = features.names or ()
-        recipe = Recipe("", columns=tuple(Column(name, NUMBERS, 0) for name in names))
-    else:
-        recipe = dataclasses.replace(recipes.recipe_of(features.recipe), left_out=(), person=None, rows_per_person=1)
+    named = Recipe("", columns=tuple(Column(name, NUMBERS, 0) for name in features.names or ()))
+    recipe = (
+        dataclasses.replace(recipes.recipe_of(features.recipe), left_out=(), person=None, rows_per_person=1) if features.recipe else named
+    )
     if encoding.width(recipe.columns, recipe) != record.facts.d:
         return plain
     return {"kind": "table", "recipe": recipes.form_of(recipe)}
-
-
-def _public_set(split: SemiPrivateSplit) -> dict[str, Any]:
-    """Which rows were public: a share of the set itself, or another set by name and content."""
-    chosen = {name: split.settings.get(name) for name in ("public_fraction", "public_per_class")}
-    return {"name": split.public_name or None, "content": split.settings.get("public"), "rows": len(split.public_x)} | chosen
-
-
-def _json(value: Any) -> str:
-    return json.dumps(value, indent=2, ensure_ascii=False)
 
 
 def _use() -> str:
@@ -193,9 +183,10 @@ def _read_me(record: RunRecord, card: dict[str, Any]) -> str:
     settings = "\n".join(f"- `{name}`: {value}" for name, value in record.settings.items())
     kind = "A network on images of" if isinstance(record.classifier, NetworkClassifier) else "A linear head on"
     unit, classes = "pixels in [0, 1]" if card["input"]["kind"] == "pixels" else "features", card["classes"]
+    title = f"{METHODS[record.method].title}, {len(classes)} classes"
     code = USE_CODE.format(rows=_rows_in_words(card["input"]), n_classes=len(classes))
     return (
-        f"# {METHODS[record.method].title}, {len(classes)} classes\n\n{kind} {record.facts.d:,} {unit} that tells apart:\n\n"
+        f"{_front_matter(record, card)}# {title}\n\n{kind} {record.facts.d:,} {unit} that tells apart:\n\n"
         f"```json\n{json.dumps(classes, ensure_ascii=False)}\n```\n\n"
         f"## Guarantee\n\n{statement(record).text}\n\n"
         f"## Settings\n\n{settings}\n\n## Use\n\n```python\n{code}```\n\n"
@@ -205,11 +196,27 @@ def _read_me(record: RunRecord, card: dict[str, Any]) -> str:
     )
 
 
+def _front_matter(record: RunRecord, card: dict[str, Any]) -> str:
+    """What hubs of models file; no metric, because test accuracy is private. The licence is for the owner to name."""
+    own, form = card["guarantee"], card["input"]
+    names = (record.data, (card["public_set"] or {}).get("name") or "")
+    said = {
+        "license": "unknown",
+        "library_name": "pillar-explorer",
+        "pipeline_tag": "image-classification" if form["kind"] == "pixels" or "backbone" in form else "tabular-classification",
+        "tags": ["differential-privacy", record.method],
+        "datasets": [name.removeprefix("hub:") for name in names if name.startswith("hub:")],
+        "metrics": [],
+        "privacy": {"epsilon": own["epsilon"], "delta": own["delta"], "unit": own["privacy_unit"], "relation": own["relation"]},
+    }
+    return "---\n" + "".join(f"{name}: {json.dumps(value, ensure_ascii=False)}\n" for name, value in said.items()) + "---\n\n"
+
+
 def _rows_in_words(form: dict[str, Any]) -> str:
     if form["kind"] == "table":
-        return "a csv, parquet or DataFrame with the columns of `input` in model.json"
+        return f"a csv, parquet or DataFrame with the columns {json.dumps([column['name'] for column in form['recipe']['columns']])}"
     if form["kind"] == "pixels" or "backbone" in form:
-        return "a folder or zip of images, or arrays of them"
+        return f"a folder or zip of images, or uint8 arrays{' (backbone ' + form['backbone']['name'] + ')' if 'backbone' in form else ''}"
     return f"(n, {form['dims']}) features, prepared as the training rows were"
 
 

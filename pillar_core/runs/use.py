@@ -40,7 +40,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--positive", help="the class that the threshold is about")
     options = parser.parse_args(arguments)
     try:
-        refuse_changed(HERE)
+        for line in (HERE / "SHA256SUMS").read_text(encoding="utf-8").splitlines():
+            digest, _, name = line.partition("  ")
+            if hashlib.sha256((HERE / name).read_bytes()).hexdigest() != digest:
+                raise ValueError(f"{name} is not the file that was written: unpack the zip again.")
         card = json.loads((HERE / "model.json").read_text(encoding="utf-8"))
         if "network" in card:
             raise ValueError("this model is a deep network, which needs the library: `python -m pillar_core predict model.zip ROWS`.")
@@ -55,14 +58,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"error: {error}", file=sys.stderr)
         return 2
     return 0
-
-
-def refuse_changed(folder: Path) -> None:
-    """Refuses files that are not those that SHA256SUMS names."""
-    for line in (folder / "SHA256SUMS").read_text(encoding="utf-8").splitlines():
-        digest, _, name = line.partition("  ")
-        if hashlib.sha256((folder / name).read_bytes()).hexdigest() != digest:
-            raise ValueError(f"{name} is not the file that was written: unpack the zip again.")
 
 
 def scores(transform: Transform, weights: Any, bias: Any, x: Any) -> Any:
@@ -129,24 +124,23 @@ def read(path: Path, form: Mapping[str, Any], width: int) -> Iterator[Any]:
         blocks = _of_table(path, form)
     else:
         raise ValueError(f"{path.name} is no csv, npz or npy. Make features of images, or of other tables, with the library:\n{FEATURES}")
+    if form["kind"] == "pixels":  # all at once: a dark block alone would not show that white is 255
+        x, note = pixels(np.concatenate(list(blocks)), form["shape"])
+        sys.stderr.write(f"note: {note}\n" if note else "")
+        blocks = (x[start : start + AT_ONCE] for start in range(0, len(x), AT_ONCE))
     for x in blocks:
-        note = ""
-        if form["kind"] == "pixels":
-            x, note = pixels(x, form["shape"])
         if x.ndim != 2 or x.shape[1] != width or not np.isfinite(x).all():
             raise ValueError(f"rows must be finite numbers of shape (n, {width}); got {x.shape}, or NaN among them.")
-        if note:
-            print(f"note: {note}", file=sys.stderr)
         yield x.astype(np.float32)
 
 
 def _of_arrays(path: Path) -> Iterator[Any]:
     held: Any = np.load(path, allow_pickle=False)
     if path.suffix.lower() == ".npz":
-        name = next((name for name in ROWS if name in held), None)
-        if name is None:
+        names = [name for name in ROWS if name in held]
+        if not names:
             raise ValueError(f"the npz needs one of {', '.join(ROWS)}; it holds {', '.join(held)}.")
-        held = held[name]
+        held = held[names[0]]
     if not len(held):
         raise ValueError("the file holds no rows.")
     yield from (held[start : start + AT_ONCE] for start in range(0, len(held), AT_ONCE))
@@ -162,10 +156,8 @@ def _of_table(path: Path, form: Mapping[str, Any]) -> Iterator[Any]:
         columns = form["recipe"]["columns"] if form["kind"] == "table" else _unnamed(header)
         if form["kind"] != "table" and all(map(NUMBER.fullmatch, header)) and header != [str(place) for place in range(len(header))]:
             rows = itertools.chain([header], rows)  # type: ignore[assignment]
-        if absent := [column["name"] for column in columns if column["name"] not in header]:
-            raise ValueError(f"the table lacks the columns {', '.join(absent)}; it has {', '.join(header)}.")
-        if repeated := [column["name"] for column in columns if header.count(column["name"]) > 1]:
-            raise ValueError(f"the table has several columns {', '.join(repeated)}.")
+        if wrong := [column["name"] for column in columns if header.count(column["name"]) != 1]:
+            raise ValueError(f"the table lacks the columns {', '.join(wrong)}, or has them twice; it has {', '.join(header)}.")
         gaps = form.get("recipe", {}).get("gaps", ())
         done, unknown = 0, dict[str, int]()
         while block := list(itertools.islice(rows, AT_ONCE)):
@@ -216,12 +208,13 @@ def _numbers(texts: list[str], column: Mapping[str, Any], gaps: Sequence[Any], s
 
 
 def _word(text: str, categories: Sequence[str], gaps: Sequence[Any]) -> str:
-    """The category that a cell names, a whole number with or without its point; "" for a gap."""
-    is_number = NUMBER.fullmatch(text) is not None
-    if text.lower() in GAPS_OF_WORDS or text in gaps or (is_number and float(text) in gaps):
+    """The category that a cell names, a number however it is written; "" for a gap."""
+    value = float(text) if NUMBER.fullmatch(text) else None
+    if text.lower() in GAPS_OF_WORDS or text in gaps or value in gaps:
         return ""
-    spellings = [text] + ([str(float(text)), str(int(float(text)))] if is_number and np.isfinite(float(text)) else [])
-    return next((word for word in spellings if word in categories), text)
+    if value is None or text in categories:
+        return text
+    return {float(word): word for word in categories if NUMBER.fullmatch(word)}.get(value, text)
 
 
 if __name__ == "__main__":

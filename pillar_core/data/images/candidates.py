@@ -44,10 +44,9 @@ def unlabelled(source: Path, shape: Sequence[int] | None) -> tuple[Array, tuple[
     """
     with folders.listing(source, filename=source.name) as members:
         pictures = [member.picture for member in members if member.is_image]
-        formats = decoding.pixel_formats(pictures)
-        shared, notes, _ = decoding.common([one for one in formats if one], len(pictures)) if pictures else (None, (), ())
-        if shared is None:
+        if not pictures:
             raise DataError(f"{source} holds no images.")
+        shared, notes, _ = decoding.common([one for one in decoding.pixel_formats(pictures) if one], len(pictures))
         if shape is not None:
             shared = dataclasses.replace(shared, height=shape[0], width=shape[1], colour=len(shape) == 3)
         done = decoding.decoded([pictures], shared, key=None)
