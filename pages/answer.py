@@ -17,22 +17,22 @@ with st.expander("Private rows and public candidates", icon=":material/upload_fi
     upload.panel(settings)
 
 with failures.shown("There is no advice for these rows."):
-    if not is_brought:
-        question.wait_until_asked(settings)
     names = question.candidates(settings)
     if not question.are_numbers(settings, names):
         st.stop()
     target = question.target(settings)
-    advice = question.advised(settings, names, target)
+    alike = question.stated_alike(names)
+    advice = question.advised(settings, names, alike, target)
     settings = question.applied(settings, advice)
     views.sentence(advice, target)
-    free, paid, diagnostic = st.tabs(["Free: train this", "Paid: let private rows choose", "Diagnostic: what test rows say"])
+    ways = ["Free: train this", "Paid: let private rows choose", "Diagnostic: what test rows say"]
+    free, paid, diagnostic = st.tabs(ways, default=ways[advice.public is None])
     with free:
         train.free(settings, advice)
     with paid:
         train.paid(settings, names)
     with diagnostic:
         views.diagnostic(settings, advice)
-    views.figures_of(advice, settings, names)
+    views.figures_of(advice, settings, names, alike)
 
 words.explained("answer")

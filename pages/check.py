@@ -1,15 +1,18 @@
 """Check my run: the certified ε of somebody's own training, what their library says of it, and what to change."""
 
 from pages.frame import failures, local, navigation, words
-from pages.parts.check import views
+from pages.parts.check import model, views
 
 navigation.begin()
 
 words.title("check")
 start = local.one("check-start")
 with failures.shown("This run cannot be checked."):
-    script = local.text("check-script") if start == "script" else ""
-    numbers = views.inputs(views.read(script), has_script=start == "script")
-    views.answer(views.checked(script, views.sampler(has_script=start == "script"), **numbers), script)
+    if start == "model":
+        model.panel()
+    else:
+        script = local.text("check-script") if start == "script" else ""
+        numbers = views.inputs(views.read(script), has_script=start == "script")
+        views.answer(views.checked(script, views.sampler(has_script=start == "script"), **numbers), script)
 
 words.explained("check")

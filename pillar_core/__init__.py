@@ -19,8 +19,9 @@ if TYPE_CHECKING:
     from pillar_core.data import DATASETS, features, load_dataset, load_images
     from pillar_core.jobs.sweep import sweep
     from pillar_core.methods import METHODS
+    from pillar_core.runs.loaded import load_model
     from pillar_core.runs.loading import load_features
-    from pillar_core.runs.models import load_model, save_model
+    from pillar_core.runs.models import save_model
     from pillar_core.runs.run import run
     from pillar_core.runs.splitting import split
     from pillar_core.runs.statement import statement
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from pillar_core.studies.advice import advise
     from pillar_core.studies.check import check_run
     from pillar_core.studies.geometry import margins, xi
+    from pillar_core.studies.private_test import private_test
     from pillar_core.studies.recommend import recommend
 
     __version__: str
@@ -43,7 +45,8 @@ _NAMES = {
     "jobs.sweep": "sweep",
     "methods": "METHODS",
     "runs.loading": "load_features",
-    "runs.models": "load_model save_model",
+    "runs.loaded": "load_model",
+    "runs.models": "save_model",
     "runs.run": "run",
     "runs.splitting": "split",
     "runs.statement": "statement",
@@ -51,6 +54,7 @@ _NAMES = {
     "studies.advice": "advise",
     "studies.check": "check_run",
     "studies.geometry": "margins xi",
+    "studies.private_test": "private_test",
     "studies.recommend": "recommend",
 }
 _PLACES = {

@@ -233,7 +233,8 @@ class FeatureSet:
     `images` keeps the uint8 originals where there are any (deep methods and thumbnails need them). `caveats`: see `Dataset`.
     `apart_from`: fingerprints of private features of whose persons, compared by name, none has one of these (public) rows.
     `names`: those of the columns, in order; None for images and arrays without names. `recipe`: how the table that the rows come from
-    became numbers, as `data.recipes` writes it. `test_drawn`: see `Dataset`. None of the three is part of the fingerprint.
+    became numbers, as `data.recipes` writes it. `made_by`: see `backbones.cards.stated`. `test_drawn`: see `Dataset`. None of the
+    four is part of the fingerprint.
     """
 
     x_train: Array
@@ -252,6 +253,7 @@ class FeatureSet:
     apart_from: tuple[str, ...] = ()
     names: tuple[str, ...] | None = dataclasses.field(default=None, compare=False)
     recipe: Mapping[str, Any] | None = dataclasses.field(default=None, compare=False)
+    made_by: Mapping[str, Any] | None = dataclasses.field(default=None, compare=False)
     test_drawn: bool = dataclasses.field(default=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -407,7 +409,7 @@ class SemiPrivateSplit:
     classes are others have `public_y` None and their labels (m,) int64 in `other_y`, numbered in `other_classes`.
     `memo` keeps what public rows decide (eigenbasis, projected rows) for as long as the split lives.
     `rows_per_person`: no person has more private rows than this; None where persons were not declared. `is_apart`: their names were
-    compared with those of the public set's persons.
+    compared with those of the public set's persons. `public_name`: of the public set, where it is another one.
     """
 
     features: FeatureSet
@@ -423,6 +425,7 @@ class SemiPrivateSplit:
     other_classes: tuple[str, ...] = ()
     rows_per_person: int | None = None
     is_apart: bool = False
+    public_name: str = ""
 
     def __repr__(self) -> str:
         """The features and how many rows have each role: no row, no label."""

@@ -31,15 +31,14 @@ def panel(
     unit: tuple[str, str] = ("model", "models"),
     button: str = "Run",
     key: str = "job",
-    beside: Sequence[Spec] = (),
 ) -> None:
     """The state of the jobs that `specs` describe, and what can be done about it.
 
     what: the work in words; seconds: how long it should take; cost: what it would spend on real private data.
     found of total results are in the cache already; `unit` is what one and what several are called. button: the word that starts it.
-    key: what the keys of its widgets begin with, where a page has two. beside: jobs that run already and that the button does not start.
+    key: what the keys of its widgets begin with, where a page has two.
     """
-    statuses = [status for spec in (*specs, *beside) if (status := status_of(spec)) is not None]
+    statuses = [status for spec in specs if (status := status_of(spec)) is not None]
     live = [status.job_id for status in statuses if status.state in UNFINISHED]
     if live:
         _running(" ".join(live), what, sum(status.done for status in statuses if status.state in UNFINISHED), key)

@@ -43,7 +43,8 @@ class Backbone:
     seen in pre-training. `weights` says where its weights come from, "" where it has none; `fetch(network)` returns the file that
     comes with the name, from this disk or, with `network`, from its hub, and None where there is none to be had; `n_bytes` is its
     size, 0 where nobody knows. `is_kept` says whether features are worth a place in the cache, `is_own_file` whether the name is
-    the user's own file. Raise `version` whenever the features change.
+    the user's own file. `sha256`: of weights that
+    its code finds by itself. Raise `version` whenever the features change.
     """
 
     name: str
@@ -61,6 +62,7 @@ class Backbone:
     n_bytes: int = 0
     is_kept: bool = True
     is_own_file: bool = False
+    sha256: str = ""
     version: int = 1
 
     @property
@@ -106,6 +108,15 @@ def described_with(card: Backbone, name: str) -> Backbone:
     """The card of a backbone under `name`, which adds options to the card's own; they are told in the title."""
     changes = ", ".join(f"{option} {value}" for option, value in address(name).options.items())
     return dataclasses.replace(card, name=name, title=f"{card.title} ({changes})" if changes else card.title)
+
+
+def stated(name: str, weights: str | Path | None = None) -> dict[str, Any]:
+    """What decides a backbone's features, for a model's card: its name without folders, its version and the SHA-256 of its weights.
+    A SettingError where weights are needed and not on this disk."""
+    card, spot = BACKBONES[name], address(name)
+    file = card.weights_file(weights)
+    title = f"{spot.family}:{Path(spot.model).name}" if card.is_own_file else spot.canonical
+    return {"name": title, "version": card.version, "sha256": card.sha256 or (file and files.content_hash(file))}
 
 
 def revision(name: str | None) -> int | str:

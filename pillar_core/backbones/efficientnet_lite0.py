@@ -54,4 +54,6 @@ def _weights() -> Path:
     return path
 
 
-BACKBONES.register(card_of("efficientnet_lite0", open=lambda name, work: encoder(network(_weights()), PREPARING, device=work.device)))
+BACKBONES.register(
+    card_of("efficientnet_lite0", sha256=SHA256, open=lambda name, work: encoder(network(_weights()), PREPARING, device=work.device))
+)

@@ -13,7 +13,7 @@ def command(options: argparse.Namespace) -> int:
     """Prints the sentence, its grounds, and what every learner should reach."""
     split = shared.load_split(options, seed=options.seed)
     candidates = {name: name if is_table_file(name) else features_of(name, options.backbone, {}) for name in options.candidates}
-    asked = {name: getattr(options, name) for name in ("epsilon", "delta", "relation", "target_accuracy", "seed")}
+    asked = {name: getattr(options, name) for name in ("epsilon", "delta", "relation", "alike", "target_accuracy", "seed")}
     found = advise(split, candidates=candidates or None, **asked)
     print(json.dumps(_plain(found), indent=2, ensure_ascii=False) if options.json else _words(found))
     return 0
@@ -28,7 +28,5 @@ def _words(found: Advice) -> str:
     lines = [found.sentence, *(f"why  {line}" for line in found.reasons), f"price {found.price}"]
     for one in found.predictions:
         low, high = one.accuracy
-        lines.append(
-            f"{one.method:<24} {one.public or '(own public rows)':<24} {100 * one.middle:5.1f} %  ({100 * low:.1f} to {100 * high:.1f})"
-        )
+        lines.append(f"{one.method:<24} {one.public:<24} {100 * one.middle:5.1f} %  ({100 * low:.1f} to {100 * high:.1f})")
     return "\n".join(lines)

@@ -21,7 +21,7 @@ def command(options: argparse.Namespace) -> int:
     record = run_declared(RunSpec(options.method, *budget, seed, options.preset, settings), split, options.chosen_beforehand or None)
     print(json.dumps(_plain(record), indent=2, ensure_ascii=False) if options.json else _words(record))
     if options.export:
-        print(f"model written to {save_model(record, options.export, classes=split.features.classes)}")
+        print(f"model written to {save_model(record, options.export, split=split)}")
         if record.guarantee.covers_choice is None:
             print("note: it says that nobody knows how its settings were chosen; --chosen-beforehand if you fixed them without a look.")
     return 0

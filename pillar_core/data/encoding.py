@@ -34,6 +34,7 @@ _DATE = (
     r"(?i)^\s*(?:\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.]\d{2,4}|"
     rf"\d{{1,2}}\.?[ -]?{_MONTH}[ ,-]*\d{{2,4}}|{_MONTH} \d{{1,2}},? \d{{4}})"
 )
+_PLAIN = re.compile(r"-?\d+(\.\d+)?")
 _IDENTIFYING = re.compile(
     r"(^|[_\W])(id|ids|nr|no|mrn|ssn|uuid|guid|number|name|surname|email|e-mail|phone|address|index|patient)([_\W]|$)", re.I
 )
@@ -143,7 +144,7 @@ def encoded(frame: Any, columns: Sequence[Column], recipe: Recipe) -> tuple[Arra
         if one.name not in frame.columns:
             raise DataError(f"the table lacks the column {one.name!r}: bring all tables with the same columns, or leave it out.")
         if one.name in recipe.categories:
-            words = _words(frame[one.name])
+            words = _words(frame[one.name], recipe.categories[one.name])
             parts += [(words == category).astype(np.float32) for category in recipe.categories[one.name]]
             names += [f"{one.name}={category}" for category in recipe.categories[one.name]]
         else:
@@ -180,7 +181,7 @@ def private_parts(frame: Any, columns: Sequence[Column], recipe: Recipe, *, pers
         DataError: as `encoded`; labels that are none, or too few rows of a class.
     """
     x, names = encoded(frame, columns, recipe)
-    notes = [f"Labels come from column {recipe.label!r}. Features: {listed(names)}.", *_unknown(frame, columns, recipe)]
+    notes = [f"Labels come from column {recipe.label!r}. Features: {listed(names)}.", *unknown(frame, columns, recipe)]
     y = labels_of(frame[recipe.label])
     of, side = None if person is None else frame[person].to_numpy(), taken(frame, ("split",))
     train, test = partition(frame, side, y, notes, persons=of)
@@ -197,7 +198,7 @@ def public_parts(frame: Any, columns: Sequence[Column], recipe: Recipe) -> Parts
     """
     x, names = encoded(frame, columns, recipe)
     has_labels = recipe.label in frame.columns and frame[recipe.label].notna().any()
-    notes = (f"Features: {listed(names)}.", *_unknown(frame, columns, recipe))
+    notes = (f"Features: {listed(names)}.", *unknown(frame, columns, recipe))
     return Parts(x, labels_of(frame[recipe.label]) if has_labels else None, notes=notes, names=names)
 
 
@@ -245,12 +246,12 @@ def _classes(y: Array, recipe: Recipe) -> tuple[str, ...] | None:
     return recipe.classes if recipe.classes and y.dtype.kind == "U" else None
 
 
-def _unknown(frame: Any, columns: Sequence[Column], recipe: Recipe) -> list[str]:
+def unknown(frame: Any, columns: Sequence[Column], recipe: Recipe) -> list[str]:
     """A note that counts, by column, the cells with words that are no category."""
     counts = {}
     for column in _used(columns, recipe.left_out):
         if column.name in recipe.categories:
-            words = _words(frame[column.name])
+            words = _words(frame[column.name], recipe.categories[column.name])
             counts[column.name] = int((~np.isin(words, ("", *recipe.categories[column.name]))).sum())
     cells = [f"{count:,} of {name!r}" for name, count in counts.items() if count]
     return [f"Words that are none of the categories count as none: {listed(cells)}."] if cells else []
@@ -288,9 +289,12 @@ def _numbers(column: Any) -> Array:
     return np.asarray(pd.to_numeric(column, errors="coerce"), dtype=np.float64)
 
 
-def _words(column: Any) -> Array:
-    """(n,) objects: the words of a column, "" where there is none."""
+def _words(column: Any, categories: Sequence[str] = ()) -> Array:
+    """(n,) objects: the words of a column, "" where there is none; a number as the categories write it."""
     codes, values = distinct_of(column)
     words = ["" if missing else str(value).strip() for value, missing in zip(values, values.isna(), strict=True)]
+    if values.dtype.kind in "iuf":
+        numbers = {float(category): category for category in categories if _PLAIN.fullmatch(category)}
+        words = [word if word in categories or not word else numbers.get(float(word), word) for word in words]
     words = ["" if word.lower() in cells.GAPS_OF_WORDS else word for word in words]
     return np.array(words, dtype=object)[codes]

@@ -2,6 +2,7 @@
 
 import dataclasses
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -73,24 +74,23 @@ def read_parts(source: str | Path | bytes, *, filename: str = "", keys: tuple[st
     return read_npz(content, keys=keys) if ending == ".npz" else tables.read_table(content, ending=ending)
 
 
-def read_rows(path: str | Path) -> Array:
-    """(n, d) float32 rows of a npz (the first of x, x_test, x_train), or a table; label and split columns are left out.
+def read_rows(source: Any) -> Array:
+    """The rows of a npz (the first of x, X, x_test, x_train) as they are; of a table or DataFrame (n, d) float32 without label and split.
 
     Raises:
-        DataError: unreadable, not a matrix of numbers, or NaN in it.
+        DataError: unreadable, words, or NaN in a table.
     """
-    ending = _ending(path)
+    is_frame = not isinstance(source, str | Path)
+    ending = "" if is_frame else _ending(source)
     if ending == ".npz":
-        content = opened(path)
+        content = opened(source)
         shapes = shapes_of(content)
         name = next((key for key in ROWS if key in shapes), None)
         if name is None:
             raise DataError(f"the npz needs one of {', '.join(ROWS)}; it holds {listed(shapes) or 'nothing'}.")
-        rows, problems = arrays.matrix(arrays_of(content, names={name: name})[0][name], name)
-        if rows is None or problems:
-            raise DataError(*problems)
-        return rows
-    frame = tables.without_row_numbers(frames.frame_of(opened(path), ending), [])
+        return arrays_of(content, names={name: name})[0][name]
+    frame = source if is_frame else tables.without_row_numbers(frames.frame_of(opened(source), ending), [])
+    frame = frame.set_axis([str(name) for name in frame.columns], axis=1)
     beside = {tables.taken(frame, tables.LABEL_NAMES), tables.taken(frame, ("split",))}
     return tables.numbers_of(frame, [column for column in frame.columns if column not in beside])
 

@@ -45,7 +45,7 @@ def read_object(source: Any) -> Any:
         rows, y, names = source["data"], source["target"], source.get("feature_names")
         classes = source.get("target_names")
     elif isinstance(source, tuple | list) and len(source) == 2:
-        rows, y = _loaded(source[0]), _loaded(source[1])
+        rows, y = array_of(source[0]), array_of(source[1])
     else:
         raise DataError(f"source must be {KINDS}; got {type(source).__name__}.")
     if is_table(rows):
@@ -64,12 +64,12 @@ def read_array(content: Any, *, name: str) -> Dataset | FeatureSet:
     Raises:
         DataError: no array, or one that holds Python objects.
     """
-    parts = Parts(_loaded(content), notes=("A .npy file holds rows without labels. Give a pair (rows.npy, labels.npy) for both.",))
+    parts = Parts(array_of(content), notes=("A .npy file holds rows without labels. Give a pair (rows.npy, labels.npy) for both.",))
     return checked_images(parts, name=name) if parts.holds_images else files.checked_features(parts, name=name)
 
 
-def _loaded(values: Any) -> Any:
-    """An array, or that of a .npy file."""
+def array_of(values: Any) -> Any:
+    """An array, or that of a .npy file; a DataError where it holds none, or Python objects."""
     if not isinstance(values, str | Path) and not hasattr(values, "read"):
         return values
     try:

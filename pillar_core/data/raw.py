@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence, Set
 from pathlib import Path
 from typing import Any
 
+from pillar_core.arrays import Array
 from pillar_core.data import cells, encoding, files, frames, matching, objects, recipes, tables
 from pillar_core.data.encoding import NUMBERS, Column, Recipe
 from pillar_core.data.parts import opened
@@ -91,6 +92,29 @@ def read_public(source: Any, private: FeatureSet) -> FeatureSet:
     names = [column.name for column in recipe.columns]
     is_ordered = [name for name in frame.columns if name in names] == names
     return features if is_ordered else dataclasses.replace(features, notes=(*features.notes, matching.REORDERED))
+
+
+def new_rows(source: Any, recipe: Recipe) -> tuple[Array, tuple[str, ...]]:
+    """((n, d) float32 rows of a table through a model's recipe, columns found by name, notes): no label is needed, others are left aside.
+
+    Raises:
+        DataError: columns that the table lacks, by name; gaps that the recipe does not fill, or words among numbers.
+    """
+    frame, _ = _table(source, None)
+    names = [column.name for column in recipe.columns]
+    if absent := [name for name in names if name not in frame.columns]:
+        raise DataError(f"the table lacks the columns {listed(absent)}, which the model learnt from; it has {listed(frame.columns)}.")
+    notes, frame = frames.notes_of(frame), _without_gaps(frame[names], recipe)
+    for name in (name for name in names if name not in recipe.categories and tables.is_text(frame[name])):
+        column = frame[name].mask(frame[name].astype(str).str.strip().str.lower().isin(cells.GAPS))
+        frame = frame.assign(**{name: column if column.notna().any() else column.astype(float)})
+    columns = encoding.counted(frame, recipe.columns)
+    unfilled = [column for column in columns if column.name not in {**recipe.categories, **recipe.fills} and column.gaps]
+    x, _ = encoding.encoded(frame, columns, recipe)
+    if unfilled:
+        said = listed(f"{column.name} ({column.gaps:,})" for column in unfilled)
+        raise DataError(f"the columns {said} have empty cells, and the model has no value for gaps there: fill them.")
+    return x, (*notes, *encoding.unknown(frame, columns, recipe))
 
 
 def learnt_recipe(frame: Any, roles: Roles, public: Any = None) -> tuple[Recipe, list[str]]:

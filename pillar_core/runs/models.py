@@ -1,6 +1,8 @@
-"""A trained model as a zip: safetensors with its arrays (a head with its public transform, or a network), JSON with guarantee and card."""
+"""A trained model as a zip that stands alone: weights, a card with the whole way from raw rows, the statement, and code that uses it."""
 
 import dataclasses
+import functools
+import hashlib
 import io
 import json
 import zipfile
@@ -9,45 +11,53 @@ from typing import Any
 
 import numpy as np
 
-from pillar_core import checks, mode
+from pillar_core import mode
 from pillar_core.arrays import Array
-from pillar_core.data.npz import UNREADABLE
-from pillar_core.data.parts import place_of
+from pillar_core.data import cells, encoding, recipes
+from pillar_core.data.encoding import NUMBERS, Column, Recipe
+from pillar_core.data.parts import SIZE_SEEN, place_of
 from pillar_core.engine import LinearClassifier
-from pillar_core.errors import DataError, StoreError, UnsupportedError
+from pillar_core.errors import SettingError, StoreError, UnsupportedError
 from pillar_core.methods import METHODS
-from pillar_core.methods.parts.deep.classifier import Design, NetworkClassifier
+from pillar_core.methods.parts.deep.classifier import NetworkClassifier
 from pillar_core.methods.parts.deep.networks import portable
+from pillar_core.runs import use
 from pillar_core.runs.statement import IN_SIGHT, statement
-from pillar_core.splits import Transform
-from pillar_core.types import Guarantee, RunRecord
+from pillar_core.splits import transform
+from pillar_core.types import FeatureSet, Guarantee, RunRecord, SemiPrivateSplit
 
-FORMAT = "pillar-explorer-model-1"
-WEIGHTS, CARD = "model.safetensors", "model.json"
-STATEMENT = "statement.txt"
+FORMAT = "pillar-explorer-model-2"
+WEIGHTS, ARRAYS, CARD, SUMS = "model.safetensors", "model.npz", "model.json", "SHA256SUMS"
+STATEMENT, FIELDS = "statement.txt", "statement.json"
 READ_ME, USE = "README.md", "use.py"
 USE_CODE = """import pillar_core as pc
 
-model = pc.load_model("{name}")  # this zip
-labels = model.predict(rows)  # (n, {d}) numbers, prepared as the training rows were
+model = pc.load_model("model.zip")
+labels = model.predict(rows)  # {rows}
 names = [model.classes[label] for label in labels]
+p = model.predict_proba(rows)  # (n, {n_classes}), a column for each of model.classes
 """
-PARTS = ("mean", "scale", "projection")
 UNPAID = "settings were chosen on test rows and unpaid: ε covers one run and not the choice, so this number is not differentially private"
 PAID_WAYS = "random stopping, linear scaling or simulation on public rows"
 NO_RELEASE = f"this run is no release: {UNPAID}. Choose the settings by rules or pay: {PAID_WAYS}."
 
 
-def model_bytes(record: RunRecord, *, classes: tuple[str, ...]) -> bytes:
-    """A zip of `model.safetensors`, `model.json`, the statement to sign, a model card and code that uses it, of a run with secret noise.
+def model_bytes(record: RunRecord, *, classes: tuple[str, ...] | None = None, split: SemiPrivateSplit | None = None) -> bytes:
+    """A zip with the model of a run with secret noise: weights, card, statement, a README, code that uses it, and the files' SHA-256.
+
+    split: what the run was trained on, which names the classes and says how raw rows become features. Without it the file takes features.
 
     Raises:
         UnsupportedError: a seeded run (its noise can be subtracted), one whose ε is no bound, one whose settings were chosen on test
             rows and not paid for, one that claims to cover a choice made in sight of test accuracy, or a classifier of an unknown kind.
+        SettingError: neither a split nor classes.
     """
     from safetensors.numpy import save
 
     mode.refuse("release")
+    if classes is None and split is None:
+        raise SettingError("give the split that the run was trained on (split=), or the classes' names (classes=).")
+    names = split.features.classes if classes is None and split is not None else classes or ()
     if record.seed is not None and record.guarantee.has_releases:
         raise UnsupportedError("this run has a known seed, so its noise is no secret; train a release run (seed=None) and export that.")
     if not record.guarantee.epsilon.is_bound:
@@ -59,14 +69,20 @@ def model_bytes(record: RunRecord, *, classes: tuple[str, ...]) -> bytes:
     arrays, built = _taken_apart(record)
     if "network" in built:
         record = dataclasses.replace(record, settings={**record.settings, "network": built["network"]["network"]})
-    weights = save({name: np.ascontiguousarray(array) for name, array in arrays.items()})
+    arrays = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
+    card, form = _card(record, names, split) | built, functools.partial(json.dumps, indent=2, ensure_ascii=False)
+    texts = {CARD: form(card), FIELDS: form(card["deployment"]), STATEMENT: statement(record).text}
+    texts |= {READ_ME: _read_me(record, card), USE: _use()}
+    contents = {WEIGHTS: save(arrays)} | {name: text.encode() for name, text in texts.items()}
+    if "network" not in built:
+        held = io.BytesIO()
+        np.savez(held, **arrays)  # type: ignore[arg-type]  # numpy's stubs take the names for allow_pickle
+        contents[ARRAYS] = held.getvalue()
+    contents[SUMS] = "".join(f"{hashlib.sha256(content).hexdigest()}  {name}\n" for name, content in contents.items()).encode()
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr(WEIGHTS, weights)
-        archive.writestr(CARD, json.dumps(_card(record, classes) | built, indent=2, ensure_ascii=False))
-        archive.writestr(STATEMENT, statement(record).text)
-        archive.writestr(READ_ME, _read_me(record, classes))
-        archive.writestr(USE, USE_CODE.format(name="model.zip", d=record.facts.d))
+        for name, content in contents.items():
+            archive.writestr(name, content)
     return buffer.getvalue()
 
 
@@ -83,62 +99,20 @@ def in_sight(record: RunRecord, what: str = IN_SIGHT) -> RunRecord:
     return dataclasses.replace(record, guarantee=guarantee)
 
 
-def save_model(record: RunRecord, path: str | Path, *, classes: tuple[str, ...]) -> Path:
-    """Writes `model_bytes` to `path` and returns it.
+def save_model(
+    record: RunRecord, path: str | Path, *, classes: tuple[str, ...] | None = None, split: SemiPrivateSplit | None = None
+) -> Path:
+    """Writes `model_bytes` to `path` and returns it. split: what the run was trained on; it names the classes, too.
 
     Raises:
-        UnsupportedError: as `model_bytes`. DataError, StoreError: a path that cannot be, or not be written.
+        UnsupportedError, SettingError: as `model_bytes`. DataError, StoreError: a path that cannot be, or not be written.
     """
-    path, content = place_of(path), model_bytes(record, classes=classes)
+    path, content = place_of(path), model_bytes(record, classes=classes, split=split)
     try:
         path.write_bytes(content)
     except OSError as error:
         raise StoreError(f"the model could not be written to {path} ({error.strerror}); name a file in a folder of your own.") from error
     return path
-
-
-class Model:
-    """A loaded model: predict(x) gives labels, `classes` their names, `card` what it promises."""
-
-    def __init__(self, classifier: LinearClassifier | NetworkClassifier, card: dict[str, Any]) -> None:
-        self.classifier = classifier
-        self.card = card
-        self.classes: tuple[str, ...] = tuple(card["classes"])
-
-    def predict(self, x: Array) -> Array:
-        """(n,) int64 labels of rows x (n, d), in the features that the model was trained on: of a network, pixels in [0, 1].
-
-        Raises:
-            DataError, SettingError: no array of numbers, rows of another dimension, or NaN.
-        """
-        x = checks.arrays("n d", x=x)[0].astype(np.float32, copy=False)
-        width = self.classifier.width
-        if x.shape[1] != width:
-            raise DataError(f"rows must have shape (n, {width}); got {x.shape}.")
-        if not np.isfinite(x).all():
-            raise DataError("rows to predict hold NaN or infinite values.")
-        return self.classifier.predict(x)
-
-
-def load_model(path: str | Path) -> Model:
-    """The model in the file that `save_model` or the app's download made.
-
-    Raises:
-        DataError: not such a file, damaged, or of another format.
-    """
-    from safetensors import SafetensorError
-    from safetensors.numpy import load
-
-    try:
-        with zipfile.ZipFile(path) as archive:
-            arrays, card = load(archive.read(WEIGHTS)), json.loads(archive.read(CARD))
-        if not isinstance(card, dict) or card.get("format") != FORMAT:
-            raise ValueError(f"this version reads the format {FORMAT!r}")
-        return _model(arrays, card)
-    except (*UNREADABLE, SafetensorError) as cause:
-        if isinstance(cause, DataError):
-            raise
-        raise DataError(f"{path} is no model of the PILLAR explorer: {cause}.") from cause
 
 
 def _taken_apart(record: RunRecord) -> tuple[dict[str, Array], dict[str, Any]]:
@@ -149,67 +123,110 @@ def _taken_apart(record: RunRecord) -> tuple[dict[str, Array], dict[str, Any]]:
         return dict(zip(head.names, head.arrays, strict=True)), {"network": design}
     if not isinstance(head, LinearClassifier):
         raise UnsupportedError(f"linear heads and trained networks are exported; {record.method} is neither.")
-    arrays = {name: getattr(head.transform, name) for name in PARTS if getattr(head.transform, name) is not None}
+    arrays = {name: getattr(head.transform, name) for name in use.PARTS if getattr(head.transform, name) is not None}
     size = {"features": int(record.facts.d), "dimensions": int(head.weights.shape[0])}
     return arrays | {"weights": head.weights, "bias": head.bias}, {"transform": {"normalise": head.transform.normalise, **size}}
 
 
-def _network(arrays: dict[str, Array], card: dict[str, Any]) -> NetworkClassifier:
-    """The network that a card describes; only names, sizes and numbers are taken from the file, and no other file is opened."""
-    design = card["network"]
-    words = {"network": portable(str(design["network"])), "layers": str(design["layers"])}
-    built = Design(**{**design, **words, "shape": tuple(map(int, design["shape"]))})
-    if built.n_classes != len(card["classes"]):
-        raise ValueError("its card does not fit its arrays")
-    classifier = NetworkClassifier(built, tuple(arrays), tuple(arrays.values()))
-    classifier.predict(np.zeros((1, classifier.width), dtype=np.float32))  # refuses arrays of another network
-    return classifier
-
-
-def _model(arrays: dict[str, Array], card: dict[str, Any]) -> Model:
-    if "network" in card:
-        return Model(_network(arrays, card), card)
-    d = "d" if "projection" in arrays else "k"
-    axes = {"weights": "k c", "bias": "c", "projection": "d k", "mean": d, "scale": d}
-    present = {name: arrays[name] for name in axes if name not in PARTS or name in arrays}
-    checks.arrays(", ".join(axes[name] for name in present), **present)
-    classes, made = card["classes"], card["transform"]
-    if not isinstance(classes, list) or not all(isinstance(one, str) for one in classes) or len(classes) < len(arrays["bias"]):
-        raise ValueError("its card names no class for each column of its weights")
-    if not isinstance(made, dict) or not isinstance(made["normalise"], bool):
-        raise ValueError("its card does not say how rows are prepared")
-    mean, scale, projection = (arrays.get(name) for name in PARTS)
-    transform = Transform(mean, scale, projection, made["normalise"])
-    return Model(LinearClassifier(transform, arrays["weights"], arrays["bias"]), card)
-
-
-def _card(record: RunRecord, classes: tuple[str, ...]) -> dict[str, Any]:
+def _card(record: RunRecord, classes: tuple[str, ...], split: SemiPrivateSplit | None) -> dict[str, Any]:
+    form = _input(record, None if split is None else split.features)
+    public = {name: split.settings.get(name) for name in ("public", "public_fraction", "public_per_class")} if split else {}
     return {
         "format": FORMAT,
         "method": record.method,
+        "predicts": (form["recipe"]["label"] if "recipe" in form else None) or None,
         "classes": list(classes),
+        "input": form,
         "settings": dict(record.settings),
         "guarantee": guarantee_card(record.guarantee),
         "n_private": record.facts.n_private,
         "deployment": dict(statement(record).fields),
         "public_data": METHODS[record.method].public_words(record.settings),
+        "public_set": None if split is None else {"name": split.public_name, "rows": len(split.public_x)} | public,
         "notes": "Test accuracy is left out: it is a non-private release of the test rows.",
     }
 
 
-def _read_me(record: RunRecord, classes: tuple[str, ...]) -> str:
+def _input(record: RunRecord, features: FeatureSet | None) -> dict[str, Any]:
+    """How raw rows become what the model takes: a table's recipe, or the shape and backbone of images. Public or declared values alone."""
+    head = record.classifier
+    shape = head.design.shape if isinstance(head, NetworkClassifier) else None if features is None else features.pixel_shape
+    if shape is not None:
+        return {"kind": "pixels", "shape": list(shape), "range": [0, 1]}
+    plain = {"kind": "features", "dims": int(record.facts.d)}
+    if features is None:
+        return plain
+    if features.made_by and features.images is not None:
+        seen = SIZE_SEEN in features.caveats  # private images decided their size, which the network's input does not need
+        return plain | {"backbone": dict(features.made_by), "shape": None if seen else list(features.images.x_train.shape[1:])}
+    named = Recipe("", columns=tuple(Column(name, NUMBERS, 0) for name in features.names or ()))
+    recipe = (
+        dataclasses.replace(recipes.recipe_of(features.recipe), left_out=(), person=None, rows_per_person=1) if features.recipe else named
+    )
+    if encoding.width(recipe.columns, recipe) != record.facts.d:
+        return plain
+    return {"kind": "table", "recipe": recipes.form_of(recipe)}
+
+
+def _use() -> str:
+    """`use.py` with the few lines of the library that it imports in their place."""
+    source = Path(use.__file__).read_text(encoding="utf-8")
+    lines = Path(transform.__file__).read_text(encoding="utf-8")
+    body = "import dataclasses\nimport math\n\nArray, DataError = np.ndarray, ValueError\n" + lines[lines.index("CHUNK_ROWS") :]
+    gaps = "".join(f"{name} = frozenset({sorted(getattr(cells, name))!r})\n" for name in ("GAPS", "GAPS_OF_WORDS"))
+    source = source.replace("from pillar_core.data.cells import GAPS, GAPS_OF_WORDS\n", gaps)
+    return source.replace("from pillar_core.splits.transform import Transform\n", body)
+
+
+def _read_me(record: RunRecord, card: dict[str, Any]) -> str:
     """The model card: what it is, what it tells apart, what it promises, how it was set, how to use it."""
     settings = "\n".join(f"- `{name}`: {value}" for name, value in record.settings.items())
     kind = "A network on images of" if isinstance(record.classifier, NetworkClassifier) else "A linear head on"
-    unit = "pixels in [0, 1]" if isinstance(record.classifier, NetworkClassifier) else "features"
+    unit, classes = "pixels in [0, 1]" if card["input"]["kind"] == "pixels" else "features", card["classes"]
+    title = f"{METHODS[record.method].title}, {len(classes)} classes"
+    code = USE_CODE.format(rows=_rows_in_words(card["input"]), n_classes=len(classes))
     return (
-        f"# {METHODS[record.method].title}, {len(classes)} classes\n\n{kind} {record.facts.d:,} {unit} that tells apart:\n\n"
-        f"```json\n{json.dumps(classes, ensure_ascii=False)}\n```\n\nRows must be prepared as the training rows were.\n\n"
+        f"{_front_matter(record, card)}# {title}\n\n{kind} {record.facts.d:,} {unit} that tells apart:\n\n"
+        f"```json\n{json.dumps(classes, ensure_ascii=False)}\n```\n\n"
         f"## Guarantee\n\n{statement(record).text}\n\n"
-        f"## Settings\n\n{settings}\n\n## Use\n\n```python\n{USE_CODE.format(name='model.zip', d=record.facts.d)}```\n\n"
-        "Or `python -m pillar_core predict model.zip features.npz --output labels.csv`.\n\n"
+        f"## Settings\n\n{settings}\n\n## Use\n\n```python\n{code}```\n\n"
+        "Or `python -m pillar_core predict model.zip ROWS --output labels.csv`. "
+        f"{_alone(card)}\n\n"
         "Test accuracy is left out: it is a non-private release of the test rows.\n"
     )
+
+
+def _front_matter(record: RunRecord, card: dict[str, Any]) -> str:
+    """What hubs of models file; no metric, because test accuracy is private. The licence is for the owner to name."""
+    own, form = card["guarantee"], card["input"]
+    names = (record.data, (card["public_set"] or {}).get("name") or "")
+    said = {
+        "license": "unknown",
+        "library_name": "pillar-explorer",
+        "pipeline_tag": "image-classification" if form["kind"] == "pixels" or "backbone" in form else "tabular-classification",
+        "tags": ["differential-privacy", record.method],
+        "datasets": [name.removeprefix("hub:") for name in names if name.startswith("hub:")],
+        "metrics": [],
+        "privacy": {"epsilon": own["epsilon"], "delta": own["delta"], "unit": own["privacy_unit"], "relation": own["relation"]},
+    }
+    return "---\n" + "".join(f"{name}: {json.dumps(value, ensure_ascii=False)}\n" for name, value in said.items()) + "---\n\n"
+
+
+def _rows_in_words(form: dict[str, Any]) -> str:
+    if form["kind"] == "table":
+        return f"a csv, parquet or DataFrame with the columns {json.dumps([column['name'] for column in form['recipe']['columns']])}"
+    if form["kind"] == "pixels" or "backbone" in form:
+        return f"a folder or zip of images, or uint8 arrays{' (backbone ' + form['backbone']['name'] + ')' if 'backbone' in form else ''}"
+    return f"(n, {form['dims']}) features, prepared as the training rows were"
+
+
+def _alone(card: dict[str, Any]) -> str:
+    if "network" in card:
+        return "Both need the library: this is a deep network."
+    alone = "Without the library, with numpy alone: unpack this zip and run `python use.py ROWS`"
+    if "backbone" in card["input"]:
+        return f"{alone}. It takes features (npz), not images. These lines of the library make them:\n\n```python\n{use.FEATURES}\n```"
+    return f"{alone}{' (an npz or npy of images)' * (card['input']['kind'] == 'pixels')}."
 
 
 def guarantee_card(guarantee: Guarantee) -> dict[str, Any]:

@@ -84,6 +84,7 @@ def split_features(
         other_classes=other_classes,
         rows_per_person=most,
         is_apart=is_apart,
+        public_name="" if public is None else public.name,
     )
 
 

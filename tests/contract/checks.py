@@ -399,9 +399,9 @@ def hostile_splits(split: SemiPrivateSplit) -> Iterator[SemiPrivateSplit]:
 def with_hard_row(view: View) -> View:
     """The view whose first private row is a huge one: it reaches every clip, so that replacing it can reach the whole bound."""
     own = np.arange(len(view.x)) if view.rows is None else view.rows
-    x = view.x.copy()
-    x[own[0]] = HUGE
-    return with_rows(view, x, view.y, rows=view.rows)
+    x, y = view.x.copy(), view.y.copy()
+    x[own[0]], y[0] = HUGE, 1 if view.facts.n_classes > 2 else y[0]  # of a class that no head of the small case finds there
+    return with_rows(view, x, y, rows=view.rows)
 
 
 def neighbours(view: View, rows: Mapping[str, np.ndarray] | None = None) -> Iterator[tuple[str, View, bool, np.ndarray, int | None]]:

@@ -49,6 +49,7 @@ def calls() -> dict[Callable[..., Any], dict[str, Any]]:
         pc.load_features: {"source": data},
         pc.margins: {"data": split, "k": 1},
         pc.noise_multiplier: {"epsilon": 1.0},
+        pc.private_test: {"model": pc.run("only_public", split), "rows": split.features, "epsilon": 1.0},
         pc.recommend: {"facts": PublicFacts(100, 10, 5, 2)},
         pc.run: run,
         pc.screen: {**sets, "repeats": 1, "allow_overlap": True},

@@ -9,7 +9,7 @@ import pytest
 import pillar_core as pc
 
 SIGNATURES = {
-    "advise": "(split, *, epsilon=1.0, delta=1e-05, relation='add_or_remove_one', candidates=None, target_accuracy=None, seed=0)",
+    "advise": "(split, *, epsilon=1.0, delta=1e-05, relation='add_or_remove_one', candidates=None, alike=(), target_accuracy=None, seed=0)",
     "load_dataset": "(name, *, seed=0, download=False, **settings)",
     "load_images": "(path)",
     "load_features": "(source, backbone=None, *, weights=None, device='auto', batch_size=64, label=None, person=None, leave_out=(), "

@@ -12,7 +12,6 @@ from streamlit.components.v2 import manifest_scanner
 from streamlit.testing.v1 import AppTest
 
 from pages.frame import memory
-from pages.parts.explore import curves
 from pillar_core.data import reader
 from pillar_core.data.cards import DatasetCard
 from pillar_core.types import Dataset
@@ -87,7 +86,6 @@ def start(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Start:
     monkeypatch.chdir(REPOSITORY)
     for memo in memory.MEMOS:
         memo.clear()
-    monkeypatch.setattr(curves, "begin", lambda settings: None)  # no test waits for the first curve of rows that it brings
 
     def open_page(page: str = "explore", *, token: str = "", **query: str) -> AppTest:
         app = AppTest.from_file(str(REPOSITORY / "app.py"), default_timeout=600)

@@ -21,7 +21,6 @@ from pillar_core.runs.statement import IN_SIGHT, RANKED_IN_SIGHT
 
 def test_the_page_says_what_to_do_and_reads_no_test_row_unasked(start):
     app = start("answer", data="breast_cancer", epsilon="1")
-    app.button(key="answer-go").click().run()
     assert not app.exception
     said = words(app)
     assert "expect" in said
@@ -32,7 +31,6 @@ def test_the_page_says_what_to_do_and_reads_no_test_row_unasked(start):
 
 def test_looking_at_test_rows_compares_them_with_the_prediction_and_says_what_two_classes_need(start):
     app = start("answer", data="breast_cancer", epsilon="1")
-    app.button(key="answer-go").click().run()
     app.toggle(key="local-widget.answer-look").set_value(True).run()
     assert not app.exception
     verdicts = [item.value for item in (*app.success, *app.warning)]
@@ -51,7 +49,6 @@ def test_looking_at_test_rows_compares_them_with_the_prediction_and_says_what_tw
 def test_what_was_looked_at_stays_looked_at(start):
     """A model that is taken away afterwards said that nothing was in sight once the toggle was off, or another learner had been seen."""
     app = start("answer", data="breast_cancer", epsilon="1")
-    app.button(key="answer-go").click().run()
     assert "was looked at" not in words(app)
     app.switch_page("pages/compare.py").run()
     app.switch_page("pages/answer.py").run()
@@ -64,7 +61,6 @@ def test_a_look_is_known_after_a_reload(start, page):
     """The mark went with the visit, and attacks and geometry left none: the model said that nothing had been seen."""
     start(page, data="breast_cancer", epsilon="1")
     app = start("answer", data="breast_cancer", epsilon="1")
-    app.button(key="answer-go").click().run()
     assert not app.exception
     assert "was looked at" in words(app)
 
@@ -142,7 +138,6 @@ def test_a_candidate_that_holds_private_rows_is_named(start):
 
 def test_a_wanted_accuracy_says_the_budget_that_it_takes(start):
     app = start("answer", data="breast_cancer", epsilon="8", target="90", controls="answer-given:accuracy")
-    app.button(key="answer-go").click().run()
     assert not app.exception
     said = words(app)
     assert re.search(r"90 % should take ε = (0\.\d+|1)\. Use", said), said

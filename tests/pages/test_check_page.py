@@ -1,6 +1,11 @@
 """Check: an ε of a script's numbers is shown once the person says that they are those of the run, and not a number longer."""
 
+import io
+import zipfile
+
+import pillar_core as pc
 from page_reading import Start, metric, words
+from pillar_core.runs.models import model_bytes
 
 SCRIPT = """
 loader = DataLoader(rows, batch_size=500)
@@ -32,3 +37,22 @@ def test_numbers_alone_are_answered_at_once(start: Start) -> None:
     app = start("check")
     assert len(app.metric) == 4
     assert "takes for granted" in " ".join(box.label for box in app.expander)
+
+
+def test_a_models_zip_is_read_for_what_it_states(start: Start) -> None:
+    split = pc.split(pc.load_dataset("digits"), public_fraction=0.1)
+    whole = model_bytes(pc.run("pillar_one_shot", split, epsilon=2.0, seed=None), split=split)
+    out = io.BytesIO(whole)
+    with zipfile.ZipFile(out, "a") as archive:
+        archive.writestr("more.py", "")
+    app = start("check", controls="check-start:model")
+    for content, verdicts in ((whole, [1, 0]), (out.getvalue(), [0, 1])):
+        app.file_uploader(key="check-model").set_value([("model.zip", content, "application/zip")]).run()
+        assert not app.exception
+        said = dict(app.dataframe[0].value.to_numpy())
+        assert float(said["epsilon"]) <= 2
+        assert (said["learner"], said["privacy unit"]) == ("pillar_one_shot", "one example (a row)")
+        assert [len(app.success), len(app.error)] == verdicts
+    assert "more.py was added" in app.error[0].value
+    app.file_uploader(key="check-model").set_value([("model.zip", b"PK", "application/zip")]).run()
+    assert "no model" in words(app)

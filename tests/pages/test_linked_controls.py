@@ -61,7 +61,7 @@ PLACES = {
     "geometry": [f"controls=geometry-view:{name}" for name in ("xi", "margins")],
     "theory": [f"controls=theory-view:{name}" for name in ("mixture", "disjunctions", "shift")]
     + [f"controls=theory-view:theorems;theorem:{name}" for name in ("pillar_theorem_1", "pillar_table_v")],
-    "check": ["", "controls=check-steps:steps;check-epsilon:epsilon", "controls=check-start:script"],
+    "check": ["", "controls=check-steps:steps;check-epsilon:epsilon", "controls=check-start:script", "controls=check-start:model"],
     "accounting": ["", "controls=accounting-from:noise;accounting-view:sum", "controls=accounting-from:risk"],
     "evidence": ["controls=evidence-view:audit", "controls=evidence-view:sabotage"],
 }

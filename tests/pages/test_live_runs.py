@@ -99,22 +99,16 @@ def test_a_learner_that_weighs_all_directions_says_so_where_k_is_chosen(start: S
     assert metric(app, "Directions") == "5"
 
 
-begin = curves.begin
-
-
-def test_rows_that_were_brought_get_a_first_curve_once(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rows_that_were_brought_are_offered_a_first_curve_and_start_no_job_unasked(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
     start("home")
-    settings = Settings(data=uploads.keep(splitting.named_features("digits")), epsilon=0.7)
     submitted: list[Any] = []
     monkeypatch.setattr(pc.jobs, "submit", submitted.append)
-    spec = begin(settings)
-    assert submitted == [spec]
-    assert spec is not None
-    assert (len(set(spec["grid"]["k"])), spec["grid"]["epsilon"], spec["grid"]["seed"]) == (curves.FIRST, [0.7], [0])
-    monkeypatch.setattr(curves.jobs, "status_of", lambda spec: object())
-    begin(settings)
-    assert len(submitted) == 1
-    assert begin(Settings(data="digits")) is None
+    app = start("explore", data=uploads.keep(splitting.named_features("digits")), epsilon="0.7")
+    assert submitted == []
+    app.button("first-run").click().run()
+    ((grid,),) = ([spec["grid"] for spec in submitted],)
+    assert (len(set(grid["k"])), grid["epsilon"], grid["seed"]) == (curves.FIRST, [0.7], [0])
+    assert not [one for one in start("explore", data="digits").button if one.key == "first-run"]
 
 
 def test_the_table_below_the_curves_holds_the_run_that_the_sliders_describe(start: Start) -> None:

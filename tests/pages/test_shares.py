@@ -181,8 +181,6 @@ def test_visitors_are_offered_no_set_in_files(public, start: Start, monkeypatch:
     read, load = [], DatasetCard.load
     monkeypatch.setattr(DatasetCard, "load", lambda card, *asked, **named: read.append(card.name) or load(card, *asked, **named))
     app = start(page, data="fashion_mnist_2k", backbone="raw_pixels", **link)
-    if page == "answer":
-        app.button(key="answer-go").click().run()
     assert not {"cifar10"} & {*read}
     offered = str([[item.options, item.value] for item in (*app.multiselect, *app.selectbox, *app.get("button_group"))])
     assert page == "data" or "CIFAR-10" not in offered
@@ -221,7 +219,7 @@ def test_no_view_computes_for_who_has_nothing_left(public, start: Start, monkeyp
         app = start(page, **rows, **link)
         if page == "learn":
             app.radio(key="lesson-radio-3").set_value(1).run()
-        for key in {"answer-go", "fill", "job-run", "lesson-reveal"} & {button.key for button in app.button}:
+        for key in {"fill", "job-run", "lesson-reveal"} & {button.key for button in app.button}:
             app.button(key=key).click().run()
         assert not released, link
         assert ("You have used your" in words(app)) == (link != {"controls": "evidence-view:blind"}), link

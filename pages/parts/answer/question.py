@@ -5,14 +5,13 @@ import dataclasses
 import streamlit as st
 
 import pillar_core as pc
-from pages.frame import core, local, memory, sidebar
+from pages.frame import core, local, memory, session, sidebar
 from pages.frame.settings import PART, RULE, Settings
 from pages.parts.data import extraction
 from pillar_core.data import uploads, visitors
 from pillar_core.errors import DataError
 from pillar_core.fingerprint import fingerprint
 from pillar_core.studies.advice import Advice, Prediction, free
-from pillar_core.types import NeighboringRelation, PrivacyBudget
 
 MOST = 4
 """Public sets that are weighed at once: all learners are tried on each."""
@@ -30,24 +29,16 @@ def candidates(settings: Settings) -> list[str]:
     return chosen[:MOST]
 
 
-def wait_until_asked(settings: Settings) -> None:
-    """Rows that nobody brought are not weighed before somebody asks: whoever comes to bring some need not wait for them."""
-    if local.value("answer-for", "") == settings.data:
-        return
-    st.button(
-        f"Answer for {uploads.title_of(settings.data)}",
-        key="answer-go",
-        icon=":material/flag:",
-        on_click=local.put,
-        args=("answer-for", settings.data),
-        help="The sidebar's private data, as if they were yours.",
-    )
-    st.stop()
+def stated_alike(names: list[str]) -> list[str]:
+    """Those of the sets from elsewhere that the user states to be like the private rows."""
+    foreign = [name for name in names if name != PART]
+    return local.several("answer-alike", foreign, [], title=title) if foreign else []
 
 
 def title(name: str) -> str:
-    """What people call a public set."""
-    return "A part of the private data set" if name == PART else uploads.title_of(name)
+    """What people call a public set, by its name on pages or in an advice."""
+    own = {free.NONE: "No public rows", **dict.fromkeys((PART, free.OWN), "A part of the private data set")}
+    return own[name] if name in own else uploads.title_of(name)
 
 
 def target(settings: Settings) -> float | None:
@@ -58,21 +49,30 @@ def target(settings: Settings) -> float | None:
     return settings.target / 100
 
 
-def advised(settings: Settings, names: list[str], target: float | None) -> Advice:
-    """The advice about these candidates; `public` names one of them."""
+def advised(settings: Settings, names: list[str], alike: list[str], target: float | None) -> Advice:
+    """The advice about these candidates; where it names another public set than the sidebar, the sidebar follows it."""
     fields = _FIELDS if target is None else tuple(name for name in _FIELDS if name != "epsilon")
-    return _advised(fingerprint(core.key(settings, fields), names, target), settings, tuple(names), target)
+    advice = _advised(fingerprint(core.key(settings, fields), names, alike, target), settings, tuple(names), tuple(alike), target)
+    public = _setting(advice, settings, names)
+    if public != settings.public:
+        session.put(dataclasses.replace(settings, public=public))
+        st.rerun()
+    return advice
 
 
-def over_budgets(settings: Settings, advice: Advice, epsilons: list[float]) -> list[Prediction]:
-    """What the advised learner should reach at other budgets."""
-    key = fingerprint(core.key(settings, _FIELDS), advice.public, advice.method, epsilons)
-    return _over_budgets(key, settings, advice, tuple(epsilons))
+def over_budgets(settings: Settings, names: list[str], alike: list[str], epsilons: list[float]) -> list[Prediction]:
+    """What the best learner should reach at each of rising budgets: one that spends less can be taken at any larger one."""
+    best: list[Prediction] = []
+    for epsilon in epsilons:
+        one = advised(dataclasses.replace(settings, epsilon=epsilon), names, alike, None)
+        now = Prediction(one.public or free.NONE, one.method, one.expected_accuracy)
+        best.append(max(now, *best[-1:], key=lambda each: each.middle))
+    return best
 
 
 def applied(settings: Settings, advice: Advice) -> Settings:
-    """The settings of a run that follows the advice."""
-    return dataclasses.replace(settings, public=advice.public, method=advice.method, k=RULE, epsilon=advice.epsilon)
+    """The settings of a run that follows the advice; its public set is the sidebar's."""
+    return dataclasses.replace(settings, method=advice.method, k=RULE, epsilon=advice.epsilon)
 
 
 def are_numbers(settings: Settings, names: list[str]) -> bool:
@@ -95,19 +95,19 @@ def _registered(settings: Settings) -> list[str]:
     return [name for name in visitors.here("images") if is_images and name != settings.data]
 
 
-@memory.kept(max_entries=16, show_spinner="Weighing learners on public rows …")
-def _advised(fingerprint_: str, _settings: Settings, _names: tuple[str, ...], _target: float | None) -> Advice:
+def _setting(advice: Advice, settings: Settings, names: list[str]) -> str:
+    """The sidebar's public set beside an advice: what it names; where it names none, what is weighed."""
+    if advice.public in names:
+        return str(advice.public)
+    return PART if advice.public == free.OWN else settings.public if settings.public in names else names[0]
+
+
+@memory.kept(max_entries=32, show_spinner="Weighing learners on public rows …")
+def _advised(fingerprint_: str, _settings: Settings, _names: tuple[str, ...], _alike: tuple[str, ...], _target: float | None) -> Advice:
     try:
         base = core.split(dataclasses.replace(_settings, public=_names[0]))
     except DataError as error:
         raise DataError(*(f"{title(_names[0])}: {problem}" for problem in error.problems)) from error
-    sides = {name: core.candidate(name, _settings) for name in _names}
+    sides = {free.OWN if name == PART else name: core.candidate(name, _settings) for name in _names}
     asked = {name: getattr(_settings, name) for name in ("epsilon", "delta", "relation", "seed")}
-    return pc.advise(base, candidates=sides, target_accuracy=_target, **asked)
-
-
-@memory.kept(max_entries=16, show_spinner="Weighing other budgets …")
-def _over_budgets(fingerprint_: str, _settings: Settings, _advice: Advice, _epsilons: tuple[float, ...]) -> list[Prediction]:
-    budgets = [PrivacyBudget(epsilon, _settings.delta, NeighboringRelation.of(_settings.relation)) for epsilon in _epsilons]
-    base, public = core.split(dataclasses.replace(_settings, public=_advice.public)), core.candidate(_advice.public, _settings)
-    return free.over_budgets(base, _advice.method, budgets, public=public, seed=_settings.seed)
+    return pc.advise(base, candidates=sides, alike=_alike, target_accuracy=_target, **asked)

@@ -27,7 +27,7 @@ def free(settings: Settings, advice: Advice) -> None:
     """The advised learner, trained and handed over in one click."""
     st.markdown(f"The advice cost nothing: the whole ε = {settings.epsilon:g} goes into training {pc.METHODS[advice.method].title}.")
     asked, split = dataclasses.replace(core.spec(settings), seed=None), core.split(settings)
-    _download(lambda: run_spec(asked, split), split, settings, key="answer-train", label="Train and download")
+    _download(lambda: (run_spec(asked, split), split), settings, key="answer-train", label="Train and download")
 
 
 def paid(settings: Settings, names: list[str]) -> None:
@@ -47,11 +47,15 @@ def paid(settings: Settings, names: list[str]) -> None:
     )
     sides = {question.title(name): core.split(dataclasses.replace(settings, public=name)) for name in names}
     chosen = functools.partial(chosen_and_trained, sides, epsilon=settings.epsilon, delta=settings.delta, seed=None)
-    split = next(iter(sides.values()))
-    _download(lambda: chosen()[1], split, settings, key="answer-paid", label="Choose within ε, train and download")
+
+    def trained() -> tuple[RunRecord, SemiPrivateSplit]:
+        advice, record = chosen()
+        return record, sides[str(advice.public)]
+
+    _download(trained, settings, key="answer-paid", label="Choose within ε, train and download")
 
 
-def _download(record: Callable[[], RunRecord], split: SemiPrivateSplit, settings: Settings, *, key: str, label: str) -> None:
+def _download(trained: Callable[[], tuple[RunRecord, SemiPrivateSplit]], settings: Settings, *, key: str, label: str) -> None:
     """A button for the model of a run. Rows come from the page, which knows whose they are; a download is asked for by nobody."""
     if mode.binds():
         st.caption(f"Models cannot be taken away from a public server. {mode.ADVICE}")
@@ -65,20 +69,21 @@ def _download(record: Callable[[], RunRecord], split: SemiPrivateSplit, settings
         upper = upwards(rankings.epsilon_of(spent, delta=settings.delta), 3)
         st.markdown(f"You paid **ε ≤ {upper}** on Screen for these rows: the file adds it to the model's.")
 
-    def declared() -> RunRecord:
-        what, done = history.in_sight(settings) or seen, rankings.counted(record(), history.paid_rankings(settings))
-        return in_sight(done, what) if what else done
+    def content() -> bytes:
+        record, split = trained()
+        what, done = history.in_sight(settings) or seen, rankings.counted(record, history.paid_rankings(settings))
+        return model_bytes(in_sight(done, what) if what else done, split=split)
 
     st.download_button(
         label,
-        data=lambda: model_bytes(declared(), classes=split.features.classes),
+        data=content,
         file_name=f"model-epsilon-{settings.epsilon:g}.zip",
         mime="application/zip",
         type="primary",
         icon=":material/lock:",
         key=key,
         on_click="ignore",  # a run of the page would take the button away before the file is ready
-        help="Noise from the operating system, recorded nowhere. One zip: weights, settings, guarantee, a statement to sign, a model card, "
-        "and three lines of Python that use it.",
+        help="Noise from the operating system, recorded nowhere. One zip: weights, how raw rows become numbers, a statement to sign, "
+        "a model card, and code that uses it with numpy alone.",
     )
     st.caption(plain.text("Each download is a release: it spends its ε on these rows, beside every other one."))

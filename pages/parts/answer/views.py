@@ -12,7 +12,7 @@ from pages.frame import badges, core, figures, history, local, navigation, plain
 from pages.frame.settings import RULE, Settings
 from pages.parts.answer import question
 from pillar_core import metrics, plots
-from pillar_core.studies.advice import Advice
+from pillar_core.studies.advice import Advice, free
 from pillar_core.studies.compare.learners import against_advice
 from pillar_core.types import Provenance
 
@@ -26,36 +26,41 @@ def sentence(advice: Advice, target: float | None) -> None:
     low, high = advice.expected_accuracy
     with st.container(border=True, key="answer"):
         badges.show(Provenance.PUBLIC)
-        public, learner = plain.text(question.title(advice.public)), pc.METHODS[advice.method].title
+        learner = pc.METHODS[advice.method].title
         expected = f"{50 * (low + high):.0f} ± {50 * (high - low):.0f} %"
         first = ""
         if target is not None:
             is_near = sum(advice.expected_accuracy) / 2 >= target
             first = f"{100 * target:.0f} % should take ε = {advice.epsilon:g}. " if is_near else f"{100 * target:.0f} % is out of reach. "
-        st.markdown(f"### {first}Use *{public}* as public data, {learner}; expect {expected} at ε = {advice.epsilon:g}.")
+        use = f"Use *{plain.text(question.title(advice.public or free.NONE))}* as public data, {learner}"
+        if advice.public is None:
+            use = f"Let your rows choose the public set, under *Paid*. Without public rows, {learner}"
+        elif advice.public == free.NONE:
+            use = f"Use no public rows, {learner}"
+        st.markdown(f"### {first}{use}; expect {expected} at ε = {advice.epsilon:g}.")
         st.markdown("\n".join(f"- {plain.text(_named(reason, advice))}" for reason in advice.reasons))
         navigation.link("explore", "See it in Explore, curves and all", changes=_in_explore(advice))
 
 
-def figures_of(advice: Advice, settings: Settings, names: list[str]) -> None:
+def figures_of(advice: Advice, settings: Settings, names: list[str], alike: list[str]) -> None:
     """By learner, by public set, by budget."""
-    learner = pc.METHODS[advice.method].title
-    by_learner = [(pc.METHODS[one.method].title, *one.accuracy) for one in advice.predictions if one.public == advice.public]
+    learner, public = pc.METHODS[advice.method].title, advice.public or free.NONE
+    by_learner = [(pc.METHODS[one.method].title, *one.accuracy) for one in advice.predictions if one.public == public]
     best = {one.public: one for one in reversed(advice.predictions)}
     by_public = [(question.title(name), *one.accuracy) for name, one in best.items()]
     budgets = sorted({*BUDGETS, advice.epsilon})
-    over = question.over_budgets(settings, advice, budgets)
+    over = question.over_budgets(settings, names, alike, budgets)
     by_budget = [(f"ε = {epsilon:g}", *one.accuracy) for epsilon, one in zip(budgets, over, strict=True)]
     drawings = (
         ("learners", by_learner, learner, "By learner", "With this public set. The range is 95 % of the errors on other data sets."),
         (
             "public",
             by_public,
-            question.title(advice.public),
+            question.title(public),
             "By public set",
-            "The best learner with each. Likeness to the private rows is not known for nothing.",
+            "The best learner with each, if the set's rows are like yours, which cannot be told without spending some ε.",
         ),
-        ("budgets", by_budget, f"ε = {advice.epsilon:g}", "By budget", "The advised learner at each ε."),
+        ("budgets", by_budget, f"ε = {advice.epsilon:g}", "By budget", "The best learner up to each ε."),
     )
     for column, (name, rows, chosen, title, caption) in zip(st.columns(3), drawings, strict=True):
         table = pd.DataFrame(rows, columns=["name", "low", "high"])
@@ -71,7 +76,9 @@ def diagnostic(settings: Settings, advice: Advice) -> None:
         return
     history.look(settings)
     badges.show(Provenance.NON_PRIVATE)
-    methods = list(dict.fromkeys([advice.method, *(one.method for one in advice.predictions if one.public == advice.public)]))
+    methods = list(
+        dict.fromkeys([advice.method, *(one.method for one in advice.predictions if one.public == (advice.public or free.NONE))])
+    )
     measured = {method: _measured(dataclasses.replace(settings, method=method)) for method in methods}
     rows = [{"learner": pc.METHODS[method].title} | _in_words(found) for method, found in measured.items()]
     table = pd.DataFrame(rows)
@@ -116,11 +123,11 @@ def _in_words(found: list[dict[str, tuple[float, float, float]]]) -> dict[str, s
 
 
 def _in_explore(advice: Advice) -> dict[str, Any]:
-    return {"public": advice.public, "method": advice.method, "k": RULE, "epsilon": advice.epsilon}
+    return {"method": advice.method, "k": RULE, "epsilon": advice.epsilon}
 
 
 def _named(reason: str, advice: Advice) -> str:
     """A reason with the titles of sets in the place of their names."""
-    for name in {one.public for one in advice.predictions}:
+    for name in {one.public for one in advice.predictions} - {free.OWN, free.NONE}:
         reason = reason.replace(name, question.title(name))
     return reason

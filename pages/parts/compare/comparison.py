@@ -16,6 +16,7 @@ from pillar_core import plots
 from pillar_core.fingerprint import fingerprint
 from pillar_core.runs import starter, sweep
 from pillar_core.studies import papers
+from pillar_core.studies.advice import Advice
 from pillar_core.studies.compare import learners as compare
 from pillar_core.types import Provenance
 
@@ -179,20 +180,23 @@ def _epsilon(value: float) -> str:
 
 
 def advice(settings: Settings, comparison: Comparison) -> None:
-    """What to try first, from public facts alone: a hypothesis, beside what was measured since."""
-    split = core.split(settings)
-    public = "labelled" if split.has_public_labels else "unlabelled" if len(split.public_x) else "none"
-    recommendation = pc.recommend(split.facts, public, epsilon=settings.epsilon, delta=settings.delta)
-    said, better = compare.against_advice(_at_budget(comparison, settings), recommendation.method)
+    """What to try first, by the same free advice as Answer's: a hypothesis, beside what was measured since."""
+    first = _advised(fingerprint(core.split_key(settings), settings.epsilon, settings.delta, settings.relation), settings)
+    said, better = compare.against_advice(_at_budget(comparison, settings), first.method)
     with st.container(border=True, key="compare-advice"):
-        first = f"Take {pc.METHODS[better].title}." if better else f"Try {pc.METHODS[recommendation.method].title} first."
-        st.markdown(f"**{first}** {said if better else '; '.join(recommendation.reasons) + '.'}")
-        others = ", ".join(pc.METHODS[name].title for name in recommendation.alternatives if name in pc.METHODS)
-        st.caption(f"Then {others}. From public facts alone (n, d, C, public data, ε): asking costs no privacy.")
+        word = f"Take {pc.METHODS[better].title}." if better else f"Try {pc.METHODS[first.method].title} first."
+        st.markdown(f"**{word}** {said if better else plain.text('; '.join(first.reasons) + '.')}")
+        st.caption("From public facts and public rows alone, as on Answer: asking costs no privacy.")
         if said:
             badges.show(Provenance.NON_PRIVATE)
         if said and not better:
             st.markdown(said)
+
+
+@memory.kept(max_entries=16, show_spinner="Weighing learners on public rows …")
+def _advised(fingerprint_: str, _settings: Settings) -> Advice:
+    asked = {name: getattr(_settings, name) for name in ("epsilon", "delta", "relation", "seed")}
+    return pc.advise(core.split(_settings), **asked)
 
 
 def _at_budget(comparison: Comparison, settings: Settings) -> pd.DataFrame:

@@ -7,10 +7,9 @@ from typing import Any
 import pandas as pd
 
 import pillar_core as pc
-from pages.frame import core, failures, jobs, memory
+from pages.frame import core, jobs, memory
 from pages.frame import settings as codec
 from pages.frame.settings import Settings
-from pillar_core import mode
 from pillar_core.fingerprint import fingerprint
 from pillar_core.runs import starter, sweep
 from pillar_core.types import RunRecord
@@ -62,18 +61,11 @@ def grids_of(settings: Settings) -> tuple[dict[str, Any], ...]:
     )
 
 
-def begin(settings: Settings) -> dict[str, Any] | None:
-    """The job of the first curve of rows that somebody brought: seven k at the slider's ε, one seed. It is started once, unasked."""
-    if not codec.is_stored("data", settings.data) or mode.binds() or math.isinf(settings.epsilon):
-        return None
+def first(settings: Settings) -> dict[str, Any]:
+    """The grid of a first curve: seven k at the slider's ε, one seed."""
     ks = ladder(settings)
     chosen = sorted({ks[round(place * (len(ks) - 1) / (FIRST - 1))] for place in range(FIRST)})
-    grid = grids_of(settings)[0] | {"k": chosen, "epsilon": [settings.epsilon], "seed": [settings.seed]}
-    spec = {"kind": "sweep", "grid": grid}
-    if any(record is None for group in sweep.trials(grid) for record in sweep.cached(group)) and jobs.status_of(spec) is None:
-        with failures.shown("The first curve could not be started."):
-            pc.jobs.submit(spec)
-    return spec
+    return grids_of(settings)[0] | {"k": chosen, "epsilon": [settings.epsilon], "seed": [settings.seed]}
 
 
 def method_of(settings: Settings) -> str:
@@ -97,19 +89,31 @@ def ladder(settings: Settings) -> list[int]:
 
 
 def panel(curves: Curves, record: RunRecord, settings: Settings) -> None:
-    """The state of the grid's job, where anything is missing."""
+    """The state of the grid's jobs, where anything is missing; of rows that somebody brought, the first curve by itself."""
     if curves.is_complete:
         return
-    missing, first = curves.total - curves.found, begin(settings)
+    each = record.seconds + _OVERHEAD
     is_release = (
         "On real private rows each of these models is a further release, and their ε compose; only what nobody else sees costs nothing."
     )
+    if codec.is_stored("data", settings.data) and math.isfinite(settings.epsilon):
+        grid = first(settings)
+        runs = [one for group in sweep.trials(grid) for one in sweep.cached(group)]
+        if missing := sum(one is None for one in runs):
+            jobs.panel(
+                [{"kind": "sweep", "grid": grid}],
+                what=f"Measure a first curve: {len(runs)} k at ε = {settings.epsilon:g}",
+                seconds=missing * each,
+                cost=is_release,
+                found=len(runs) - missing,
+                total=len(runs),
+                key="first",
+            )
     budgets = len(curves.grids[0]["epsilon"])
     jobs.panel(
         [{"kind": "sweep", "grid": grid} for grid in curves.grids],
-        beside=() if first is None else (first,),
         what=f"Measure the curves: {len(curves.grids[0]['k'])} k × {budgets} ε × {settings.seeds} seeds, floor and ceiling",
-        seconds=missing * (record.seconds + _OVERHEAD),
+        seconds=(curves.total - curves.found) * each,
         cost=is_release,
         found=curves.found,
         total=curves.total,

@@ -1,9 +1,12 @@
 """Images for screening: as `load_images`, but labels are not needed, because screening draws its own."""
 
+import dataclasses
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 
+from pillar_core.arrays import Array
 from pillar_core.data.images import decoding, folders
 from pillar_core.data.images.loading import read_images
 from pillar_core.data.npz import read_npz
@@ -31,6 +34,25 @@ def load_candidate(source: str | Path | bytes, *, filename: str = "") -> Dataset
         if found is None:
             raise refusal
     return Dataset(Path(name).stem, found.x_train, None, title=Path(name).stem, notes=found.said, persons=found.persons)
+
+
+def unlabelled(source: Path, shape: Sequence[int] | None) -> tuple[Array, tuple[str, ...]]:
+    """((n, h, w[, 3]) uint8 images of a folder or zip, in the order of their paths, brought to `shape` where it is given; notes).
+
+    Raises:
+        DataError: no images, or one that does not decode: leaving it out would move the labels of the others.
+    """
+    with folders.listing(source, filename=source.name) as members:
+        pictures = [member.picture for member in members if member.is_image]
+        if not pictures:
+            raise DataError(f"{source} holds no images.")
+        shared, notes, _ = decoding.common([one for one in decoding.pixel_formats(pictures) if one], len(pictures))
+        if shape is not None:
+            shared = dataclasses.replace(shared, height=shape[0], width=shape[1], colour=len(shape) == 3)
+        done = decoding.decoded([pictures], shared, key=None)
+    if done.skipped:
+        raise DataError(f"{len(done.skipped)} images do not decode: {listed(done.skipped)}. Take them out, so that labels stay in order.")
+    return done.rows[0], notes if shape is None else ()
 
 
 def _npz_images(source: str | Path | bytes) -> Parts | None:

@@ -5,24 +5,26 @@ import dataclasses
 import functools
 import math
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from pillar_core import checks
-from pillar_core.errors import DataError
+from pillar_core.errors import DataError, SettingError
+from pillar_core.memo import Memo
 from pillar_core.methods import METHODS
 from pillar_core.methods.parts import rules
 from pillar_core.params import SEED, SHARE
-from pillar_core.runs.splitting import alike, public_features
+from pillar_core.runs.splitting import alike as like
+from pillar_core.runs.splitting import public_features
 from pillar_core.studies.advice import simulation
-from pillar_core.studies.recommend import recommend
-from pillar_core.types import Dataset, FeatureSet, NeighboringRelation, PrivacyBudget, PublicUse, SemiPrivateSplit
+from pillar_core.types import Dataset, FeatureSet, NeighboringRelation, PrivacyBudget, SemiPrivateSplit
 
-OWN = ""
-"""The name of the split's own public rows among the candidates."""
+OWN, NONE = "own", "none"
+"""The names of a part of the private rows that is public, and of no public rows at all."""
+UNKNOWN = "which public set is like the private rows cannot be known for nothing: the paid choice asks them within ε, or state it"
 FREE = "free: ε = 0, for no private and no test row was read"
 BUDGETS = (0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 5.0, 8.0)
 """Where a target accuracy is looked for."""
@@ -59,14 +61,15 @@ class Prediction:
 class Advice:
     """What to do first: a hypothesis, which a measurement may contradict.
 
-    `expected_accuracy` is a 95 % range in [0, 1] whose middle is the prediction; `public` names the candidate to take ("": the split's own
-    public rows); `predictions` are those of all learners and candidates that were weighed, best first; `price` says what asking cost.
+    `public` is a candidate's name, "own" (the split's own public rows), "none" (no public rows), or None where nobody knows which candidate
+    is like the private rows; `method` is then the best without public rows. `expected_accuracy` is a 95 % range in [0, 1] whose middle is
+    the prediction; `predictions` are those of all learners and candidates that were weighed, best first; `price` says what asking cost.
     """
 
     method: str
     settings: Mapping[str, Any]
     expected_accuracy: tuple[float, float]
-    public: str
+    public: str | None
     epsilon: float
     sentence: str
     reasons: tuple[str, ...]
@@ -81,51 +84,53 @@ def advise(
     delta: float = 1e-5,
     relation: str = "add_or_remove_one",
     candidates: Mapping[str, FeatureSet | Dataset] | None = None,
+    alike: Collection[str] = (),
     target_accuracy: float | None = None,
     seed: int = 0,
 ) -> Advice:
-    """The learner, and of `candidates` the public set, that should reach most within (ε, δ), and how much that is.
+    """The learner that should reach most within (ε, δ), with which public set where that can be known, and how much that is.
 
-    candidates: public sets by name (their train rows), instead of the split's own public rows.
+    candidates: public sets by name (their train rows), instead of the split's own public rows; "own" is a part of the private set.
+    alike: names of those that you state to be like the private rows, "own" where the split's public rows were brought from elsewhere. Of
+    other sets nobody knows without asking private rows (`choose`), so none of them is named.
     target_accuracy: in [0, 1]; then ε is the smallest of `BUDGETS` whose prediction reaches it, and `epsilon` is not used.
 
     Guarantee: only the numbers of private rows, features and classes, the budget, public rows and their labels are read; private and test
     rows can be any. It is a prediction, measured on other data sets (docs/advice.md), and right for rows like the public ones.
 
     Raises:
-        DataError: no candidate fits. SettingError, BudgetError: a relation, seed or budget that cannot be.
+        DataError: no candidate fits. SettingError, BudgetError: a relation, seed or budget that cannot be, or an unknown name.
     """
     checks.within(target_accuracy=(target_accuracy, SHARE), seed=(seed, SEED))
     budget = PrivacyBudget(epsilon, delta, NeighboringRelation.of(relation))
     if target_accuracy is not None:
-        return _reaching(split, target_accuracy, delta=delta, relation=relation, candidates=candidates, seed=seed)
+        return _reaching(split, target_accuracy, delta=delta, relation=relation, candidates=candidates, alike=alike, seed=seed)
     sides, refused = _sides(split, candidates)
+    if strangers := sorted({*alike} - {*sides, *refused}):
+        raise SettingError(f"alike names {', '.join(strangers)}, which is no candidate; candidates are {', '.join({*sides} - {NONE})}.")
     found = {
         name: [_predicted(name, method, rows, budget, seed or 0) for method in _FITTED[_kind(rows)]["learners"]]
         for name, rows in sides.items()
     }
-    best = max((_chosen(found[name], rows) for name, rows in sides.items()), key=lambda one: one.middle)
-    rows = sides[best.public]
-    use = PublicUse.LABELLED if rows.has_public_labels else PublicUse.UNLABELLED if len(rows.public_x) else PublicUse.NONE
-    first = recommend(rows.facts, use, epsilon=epsilon, delta=delta)
-    public = f"*{best.public}* as public data" if best.public else "the public rows at hand" if len(rows.public_x) else "no public rows"
-    title, half = METHODS[best.method].title, best.middle - best.accuracy[0]
-    sentence = f"Use {public}, {title}; expect {100 * best.middle:.0f} ± {100 * half:.0f} % at ε = {epsilon:g}."
+    known = {*alike} | ({OWN} if candidates or split.settings.get("public") is None else set())
+    best = _chosen(found[NONE], sides[NONE])
+    of_public = [_chosen(found[name], sides[name]) for name in sides if name in known and name != NONE]
+    if of_public and (first := max(of_public, key=lambda one: one.middle)).middle >= best.accuracy[0]:
+        best = first
+    is_unknown = best.public == NONE and not of_public and len(sides) > 1
+    title, half, rows = METHODS[best.method].title, best.middle - best.accuracy[0], sides[best.public]
+    public = {NONE: "no public rows", OWN: "the public rows at hand"}.get(best.public, f"*{best.public}* as public data")
+    first_words = "Let private rows choose the public set (paid, within ε). Without public rows:" if is_unknown else f"Use {public},"
+    sentence = f"{first_words} {title}; expect {100 * best.middle:.0f} ± {100 * half:.0f} % at ε = {epsilon:g}."
     reasons = (
-        first.reasons[0],
+        *((UNKNOWN,) if is_unknown else ()),
+        _size(rows, budget),
         *_grounds(best, rows, found[best.public]),
         *(f"{name} is left out: {why}" for name, why in refused.items()),
     )
     every = tuple(sorted((one for each in found.values() for one in each), key=lambda one: -one.middle))
-    return Advice(best.method, {}, best.accuracy, best.public, float(epsilon), sentence, reasons, predictions=every)
-
-
-def over_budgets(
-    split: SemiPrivateSplit, method: str, budgets: Sequence[PrivacyBudget], *, public: FeatureSet, seed: int
-) -> list[Prediction]:
-    """What one advised learner should reach with one public set at each budget. Guarantee: as `advise`."""
-    rows = simulation.blind(split, alike(public, split.features)[0])
-    return [_predicted("", method, rows, budget, seed) for budget in budgets]
+    named = None if is_unknown else best.public
+    return Advice(best.method, {}, best.accuracy, named, float(epsilon), sentence, reasons, predictions=every)
 
 
 def _reaching(split: SemiPrivateSplit, target: float, **asked: Any) -> Advice:
@@ -140,18 +145,22 @@ def _reaching(split: SemiPrivateSplit, target: float, **asked: Any) -> Advice:
 
 
 def _sides(split: SemiPrivateSplit, candidates: Mapping[str, Any] | None) -> tuple[dict[str, SemiPrivateSplit], dict[str, str]]:
-    """By name, the split without its rows beside each candidate; and why others do not fit."""
+    """By name, the split without its rows beside each candidate, and beside none; and why others do not fit."""
+    blind = simulation.blind(split)
+    nothing = {NONE: dataclasses.replace(blind, public_x=blind.public_x[:0], public_y=None, other_y=None, other_classes=(), memo=Memo())}
     if not candidates:
-        return {OWN: simulation.blind(split)}, {}
+        return {OWN: blind} | nothing if len(split.public_x) else nothing, {}
+    if NONE in candidates:
+        raise SettingError(f"a candidate cannot be named {NONE!r}, which stands for no public rows; give it another name.")
     sides, refused = {}, {}
     for name, data in candidates.items():
         try:
-            sides[name] = simulation.blind(split, alike(public_features(data, split.features), split.features)[0])
+            sides[name] = simulation.blind(split, like(public_features(data, split.features), split.features)[0])
         except DataError as problem:
             refused[name] = str(problem)
     if not sides:
         raise DataError(*(f"{name}: {why}" for name, why in refused.items()))
-    return sides, refused
+    return sides | nothing, refused
 
 
 def _kind(rows: SemiPrivateSplit) -> str:
@@ -177,6 +186,8 @@ def _predicted(name: str, method: str, rows: SemiPrivateSplit, budget: PrivacyBu
 def _chosen(found: list[Prediction], rows: SemiPrivateSplit) -> Prediction:
     """The learner that did best on other data sets, unless plays put another clearly above it."""
     by_method = {one.method: one for one in found}
+    if _kind(rows) == "none":
+        return by_method["dp_raft"]
     if _kind(rows) == "foreign":
         return by_method["dp_sgd"]
     if "adamix" not in by_method:
@@ -194,10 +205,21 @@ def _grounds(best: Prediction, rows: SemiPrivateSplit, found: list[Prediction]) 
     """Why this learner, how sure, and how much better than guessing."""
     others = sorted((one for one in found if one.method != best.method), key=lambda one: -one.middle)[:2]
     next_ones = "; ".join(f"{METHODS[one.method].title} {100 * one.middle:.0f} %" for one in others)
-    words = [f"predicted from {_BASIS[_kind(rows)]}; a hypothesis for rows like the public ones", f"next: {next_ones}"]
+    like_public = "a hypothesis" if best.public == NONE else "a hypothesis for rows like the public ones"
+    words = [f"predicted from {_BASIS[_kind(rows)]}; {like_public}", f"next: {next_ones}"]
+    if (alone := next((one for one in found if one.method == "only_public"), None)) is not None and best is not alone:
+        gain = 100 * (best.middle - alone.middle)
+        words.append(f"it gains {gain:.1f} points over reading no private row ({METHODS[alone.method].title}: {100 * alone.middle:.0f} %)")
     if rows.public_y is not None and len(rows.public_y):
         share = float(np.bincount(rows.public_y).max() / len(rows.public_y))
         words.append(f"always saying the most frequent class of the public rows is right in {100 * share:.0f} % of them")
         if best.middle <= share:
             words.append("no learner is predicted to beat that: raise ε, or bring more rows")
     return tuple(words)
+
+
+def _size(rows: SemiPrivateSplit, budget: PrivacyBudget) -> str:
+    """How far the private rows' signal reaches above the noise."""
+    n, weight = rows.facts.n_private, rules.gaussian_mu(budget) * rows.facts.n_private
+    share = f"{weight:,.0f} times, {weight / rows.facts.n_classes:,.0f} a class"
+    return f"{n:,} private rows outweigh the noise of ε = {budget.epsilon:g} up to μN = {share}"

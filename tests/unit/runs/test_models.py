@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import io
 import json
 import zipfile
@@ -16,7 +17,8 @@ import pillar_core as pc
 from pillar_core import rng
 from pillar_core.__main__ import main
 from pillar_core.errors import DataError, PillarError, UnsupportedError
-from pillar_core.runs.models import FORMAT, in_sight, model_bytes
+from pillar_core.runs.loaded import FORMER
+from pillar_core.runs.models import in_sight, model_bytes
 from pillar_core.runs.statement import IN_SIGHT
 from pillar_core.types import Dataset, SemiPrivateSplit
 
@@ -83,9 +85,9 @@ def test_rows_of_another_width_or_with_nan_are_refused(split, tmp_path):
 
 
 def model_file(folder, *, card=None, **arrays):
-    """A model file of two classes and three features, some of its parts replaced."""
+    """A model file of the former format, of two classes and three features, some of its parts replaced."""
     path, parts = folder / "model.zip", {"weights": np.ones((3, 2), np.float32), "bias": np.zeros(2, np.float32), **arrays}
-    plain = {"format": FORMAT, "transform": {"normalise": False}, "classes": ["a", "b"]}
+    plain = {"format": FORMER, "transform": {"normalise": False}, "classes": ["a", "b"]}
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("model.safetensors", save(parts))
         archive.writestr("model.json", card if isinstance(card, str) else json.dumps(plain | (card or {})))
@@ -246,18 +248,16 @@ def test_a_network_of_timm_leaves_without_the_folder_of_its_weights(tmp_path):
     weights.unlink()  # the file holds the whole network
     np.testing.assert_allclose(pc.load_model(path).classifier.scores(x), expected, rtol=1e-5, atol=1e-6)
     with zipfile.ZipFile(path) as archive:
-        assert not any("a folder" in archive.read(name).decode(errors="replace") for name in archive.namelist())
+        assert not any("folder of mine" in archive.read(name).decode(errors="replace") for name in archive.namelist())
 
 
-def changed_network(changed, tmp_path):
-    """A model of a small network, whose card says something else of it."""
-    split = small_images()
-    record = pc.run("from_scratch", split, epsilon=50.0, seed=None, steps=1, batch_size=8)
-    path = pc.save_model(record, tmp_path / "model.zip", classes=split.features.classes)
+def rewritten(path, **members):
+    """The model's zip with members in other words, None to leave one out, and sums that fit."""
     with zipfile.ZipFile(path) as archive:
-        parts = {name: archive.read(name) for name in archive.namelist()}
-    card = json.loads(parts["model.json"])
-    parts["model.json"] = json.dumps(card | {"network": card["network"] | changed}).encode()
+        parts = {name: archive.read(name) for name in archive.namelist()} | {name.replace("__", "."): new for name, new in members.items()}
+    del parts["SHA256SUMS"]
+    parts = {name: content for name, content in parts.items() if content is not None}
+    parts["SHA256SUMS"] = "".join(f"{hashlib.sha256(content).hexdigest()}  {name}\n" for name, content in parts.items()).encode()
     with zipfile.ZipFile(path, "w") as archive:
         for name, content in parts.items():
             archive.writestr(name, content)
@@ -283,11 +283,7 @@ def test_a_network_of_another_making_is_refused(changed, tmp_path):
     record = pc.run("from_scratch", split, epsilon=50.0, seed=None, steps=1, batch_size=8)
     path = pc.save_model(record, tmp_path / "model.zip", classes=split.features.classes)
     with zipfile.ZipFile(path) as archive:
-        parts = {name: archive.read(name) for name in archive.namelist()}
-    card = json.loads(parts["model.json"])
-    parts["model.json"] = json.dumps(card | {"network": card["network"] | changed}).encode()
-    with zipfile.ZipFile(path, "w") as archive:
-        for name, content in parts.items():
-            archive.writestr(name, content)
+        card = json.loads(archive.read("model.json"))
+    rewritten(path, model__json=json.dumps(card | {"network": card["network"] | changed}).encode())
     with pytest.raises(DataError, match="no model"):
         pc.load_model(path)

@@ -10,8 +10,8 @@ import torch
 
 import pillar_core as pc
 from pillar_core import rng
-from pillar_core.errors import DataError, UnsupportedError
-from pillar_core.studies.advice import paid
+from pillar_core.errors import DataError, SettingError, UnsupportedError
+from pillar_core.studies.advice import free, paid
 from pillar_core.studies.advice.paid import chosen_and_trained
 from pillar_core.types import FeatureSet
 
@@ -65,20 +65,34 @@ def test_candidates_that_cannot_fit_are_left_out_with_the_reason(digits):
     split = pc.split(digits, public_fraction=0.1)
     narrow = pc.features(np.zeros((30, 3)), np.arange(30) % 2)
     fitting = FeatureSet(split.public_x, split.public_y, None, None, digits.classes)
-    advice = pc.advise(split, candidates={"narrow": narrow, "fitting": fitting})
+    advice = pc.advise(split, candidates={"narrow": narrow, "fitting": fitting}, alike=["fitting"])
     assert advice.public == "fitting"
     assert any("narrow is left out" in reason and "3 features" in reason for reason in advice.reasons)
     with pytest.raises(DataError, match="narrow"):
         pc.advise(split, candidates={"narrow": narrow})
 
 
-def test_public_rows_of_other_classes_promise_little(digits):
-    split = pc.split(digits, public_fraction=0.1)
+def test_no_public_set_is_named_whose_likeness_nobody_paid_for_or_stated(digits):
+    split, bare = pc.split(digits, public_fraction=0.1), pc.split(digits)
+    near = FeatureSet(split.public_x, split.public_y, None, None, digits.classes)
+    narrow = dataclasses.replace(near, x_train=near.x_train[near.y_train < 2], y_train=near.y_train[near.y_train < 2])
     other = FeatureSet(split.public_x, split.public_y % 3, None, None, ("a", "b", "c"))
-    own, foreign = pc.advise(split), pc.advise(split, candidates={"other": other})
-    assert foreign.method == "dp_sgd"
-    assert sum(foreign.expected_accuracy) < sum(own.expected_accuracy)
-    assert "other classes" in " ".join(foreign.reasons)
+    sides = {"near": near, "narrow": narrow, "other": other}
+    for candidates in (sides, {"near": near}, {"narrow": narrow}):
+        advice = pc.advise(bare, candidates=candidates)
+        assert (advice.public, advice.method) == (None, "dp_raft")
+        assert "paid" in advice.sentence
+        assert not any(name in advice.sentence for name in sides)
+        assert advice.reasons[0] == free.UNKNOWN
+    assert pc.advise(bare, candidates=sides, alike=["near"]).public == "near"
+    assert pc.advise(bare, candidates={"own": near, "other": other}).public == "own"
+    assert (pc.advise(bare).public, pc.advise(split).public) == ("none", "own")
+    brought = pc.split(dataclasses.replace(digits, x_train=digits.x_train + 1), public=near)
+    assert (pc.advise(brought).public, pc.advise(brought, alike=["own"]).public) == (None, "own")
+    with pytest.raises(SettingError, match="far"):
+        pc.advise(bare, candidates=sides, alike=["far"])
+    with pytest.raises(SettingError, match="none"):
+        pc.advise(bare, candidates={"none": near})
 
 
 def test_the_paid_choice_finds_the_near_set_and_stays_within_the_whole_budget(digits):

@@ -1,0 +1,93 @@
+"""Two-sided geometric noise on counts, drawn exactly with whole numbers.
+
+Guarantee: of a table in which a row is in one cell, one row added or removed changes one count by one; with noise of
+P(X = x) ∝ exp(−r·|x|) on every cell it is r-DP, and 2r-DP when one row is replaced (Ghosh, Roughgarden & Sundararajan 2012).
+δ = 0. No real number is rounded: r is a fraction, and the draw is that of Canonne, Kamath & Steinke (2020), Algorithm 2.
+"""
+
+import dataclasses
+import math
+
+import numpy as np
+
+from pillar_core.arrays import Array
+from pillar_core.errors import SettingError
+from pillar_core.ledger import Call, Ledger
+from pillar_core.rng import Stream
+
+DENOMINATOR = 2**40
+"""Of every rate r."""
+
+
+@dataclasses.dataclass(frozen=True)
+class GeometricMechanism:
+    """Releases counts with noise of rate `numerator` / 2⁴⁰."""
+
+    numerator: int
+    stream: Stream
+    ledger: Ledger
+    label: str = "noisy counts"
+
+    def __post_init__(self) -> None:
+        if not self.numerator >= 1:
+            raise SettingError(f"the rate of geometric noise must be at least 2⁻⁴⁰; got {self.numerator} · 2⁻⁴⁰.")
+
+    @property
+    def rate(self) -> float:
+        """r, which is ε for one row added or removed."""
+        return self.numerator / DENOMINATOR
+
+    def release(self, counts: Array) -> Array:
+        """`counts` (any shape, int64, each row in one cell) plus noise, after the charge."""
+        from pillar_core.events import PureEvent
+
+        call = Call("geometric", counts.shape, 1 / self.rate, 1.0, 1.0)
+        event = PureEvent(self.rate, 2 * self.rate)
+        released: Array = self.ledger.release(event, call, counts, lambda: counts + self._noise(counts.shape), label=self.label)
+        return released
+
+    def _noise(self, shape: tuple[int, ...]) -> Array:
+        return np.array([self._draw() for _ in range(math.prod(shape))], dtype=np.int64).reshape(shape)
+
+    def _draw(self) -> int:
+        while True:
+            part = self._below(DENOMINATOR)
+            if not self._is_exponential(part, DENOMINATOR):
+                continue
+            whole = 0
+            while self._is_exponential(1, 1):
+                whole += 1
+            size, is_negative = (part + whole * DENOMINATOR) // self.numerator, self._below(2) == 1
+            if size or not is_negative:
+                return -size if is_negative else size
+
+    def _is_exponential(self, top: int, bottom: int) -> bool:
+        """True with probability exp(−top/bottom), for top ≤ bottom."""
+        turns = 1
+        while self._below(turns * bottom) < top:
+            turns += 1
+        return turns % 2 == 1
+
+    def _below(self, end: int) -> int:
+        """A whole number in 0 … end − 1, each as likely."""
+        bits = (end - 1).bit_length()
+        while True:
+            drawn = 0
+            for _ in range(-(-bits // 32)):
+                drawn = drawn << 32 | int(float(self.stream.random(1)[0]) * 2**32)
+            drawn >>= -bits % 32
+            if drawn < end:
+                return drawn
+
+
+def reach(rate: float, cells: int, miss: float) -> float:
+    """What the sum of the noise of `cells` counts exceeds in size with at most probability `miss`.
+
+    The smaller of Chernoff's bound and, for one count, the exact tail.
+    """
+    decay = math.exp(-rate)
+    tilts = rate * np.linspace(0.001, 0.999, 999)
+    moments = 2 * math.log1p(-decay) - np.log1p(-np.exp(tilts - rate)) - np.log1p(-np.exp(-tilts - rate))
+    bound = float(np.min((cells * moments + math.log(2 / miss)) / tilts))
+    exact = max(0, math.ceil(math.log(2 / (miss * (1 + decay))) / rate) - 1)
+    return float(min(math.floor(bound), exact)) if cells == 1 else math.floor(bound)

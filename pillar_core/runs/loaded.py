@@ -1,0 +1,224 @@
+"""Exported models, read and applied: to a table by its columns' names, to images, to features, as the file's card says."""
+
+import contextlib
+import hashlib
+import json
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from pillar_core import checks
+from pillar_core.arrays import Array
+from pillar_core.backbones import extract
+from pillar_core.backbones.cards import BACKBONES, stated
+from pillar_core.data import encoding, files, objects, raw, recipes
+from pillar_core.data.images.candidates import unlabelled
+from pillar_core.data.npz import UNREADABLE
+from pillar_core.data.parts import place_of
+from pillar_core.data.wording import listed
+from pillar_core.engine import LinearClassifier
+from pillar_core.errors import DataError, SettingError
+from pillar_core.methods.parts.deep.classifier import Design, NetworkClassifier
+from pillar_core.methods.parts.deep.networks import portable
+from pillar_core.runs import use
+from pillar_core.runs.models import CARD, FORMAT, SUMS, WEIGHTS
+from pillar_core.splits import Transform
+from pillar_core.types import Dataset
+
+FORMER = "pillar-explorer-model-1"
+
+
+class Model:
+    """A loaded model: `predict` gives labels, `predict_proba` probabilities, `classes` their names, `card` what it promises.
+
+    Rows are a DataFrame, the path of a table, npz, npy, folder or zip of images, or an array; `notes` say what was understood of the last
+    ones. `weights`: a local file for the backbone of the model's features, where that needs one.
+    """
+
+    def __init__(self, classifier: LinearClassifier | NetworkClassifier, card: dict[str, Any]) -> None:
+        self.classifier = classifier
+        self.card = card
+        self.classes: tuple[str, ...] = tuple(card["classes"])
+        self.notes: tuple[str, ...] = ()
+        self.weights: str | Path | None = None
+
+    def predict(self, rows: Any) -> Array:
+        """(n,) int64 labels of rows: of a table by its columns' names, else (n, d) numbers in the features that the model was trained on.
+
+        Raises:
+            DataError, SettingError: no such rows: columns that are absent, by name, another dimension, NaN, pixels out of range.
+        """
+        return np.concatenate([p.argmax(axis=1) for p in self.blocks(rows)])
+
+    def predict_proba(self, rows: Any) -> Array:
+        """(n, C) float64: the softmax of the classes' scores, no measured frequencies. Raises as `predict`."""
+        return np.concatenate(list(self.blocks(rows)))
+
+    def blocks(self, rows: Any) -> Iterator[Array]:
+        """`predict_proba`, some thousand rows at a time."""
+        x = self.features(rows)
+        return (use.probabilities(self._scores(x[start : start + use.AT_ONCE])) for start in range(0, len(x), use.AT_ONCE))
+
+    def _scores(self, x: Array) -> Any:
+        head = self.classifier
+        if isinstance(head, LinearClassifier):
+            return use.scores(head.transform, head.weights, head.bias, x)
+        return head.scores(x).astype(np.float64)
+
+    def features(self, rows: Any) -> Array:
+        """(n, d) float32 rows as the classifier takes them, from what `predict` takes. Raises as `predict`."""
+        form, self.notes = self.card.get("input") or {"kind": "features"}, ()
+        x = self._read(rows, form)
+        if form["kind"] == "pixels":
+            try:
+                x, note = use.pixels(np.asarray(x), form["shape"])
+            except ValueError as refusal:
+                raise DataError(str(refusal)) from refusal
+            self.notes += (note,) * bool(note)
+        elif "backbone" in form and np.ndim(x) > 2:
+            x = self._features(np.asarray(x), form["backbone"])
+        x = checks.arrays("n d", x=x)[0].astype(np.float32, copy=False)
+        width = self.classifier.width
+        if x.shape[1] != width or not len(x):
+            raise DataError(f"rows must have shape (n, {width}); got {x.shape}.")
+        if not np.isfinite(x).all():
+            raise DataError("rows to predict hold NaN or infinite values.")
+        return x
+
+    def _read(self, rows: Any, form: dict[str, Any]) -> Any:
+        """What a path, a frame or an array holds, before pixels are scaled."""
+        is_frame = objects.is_table(rows)
+        if not is_frame and not isinstance(rows, str | Path):
+            return rows
+        place = rows if is_frame else place_of(rows)
+        if not is_frame and (place.is_dir() or place.suffix.lower() == ".zip"):
+            if form["kind"] != "pixels" and "backbone" not in form:
+                raise DataError(f"{place} holds images, and the model takes {form['kind']}: it was trained on no images.")
+            x, notes = unlabelled(place, form["shape"])
+        elif form["kind"] == "table" and (is_frame or raw.is_table(place)):
+            x, notes = raw.new_rows(rows, recipes.recipe_of(form["recipe"]))
+        elif not is_frame and place.suffix.lower() == ".npy":
+            x, notes = objects.array_of(place), ()
+        else:
+            x, notes = files.read_rows(rows), ()
+        self.notes += tuple(notes)
+        return x
+
+    def _features(self, images: Array, made_by: dict[str, Any]) -> Array:
+        """The features of images, through the same backbone with the same weights."""
+        name = made_by["name"]
+        lines = f"Make features yourself: pc.load_features(images, {name!r}, weights=FILE).x_train, which predict takes."
+        if name not in BACKBONES or BACKBONES[name].is_own_file:
+            raise DataError(f"the model's features come from the backbone {name}, which is not here. {lines}")
+        try:
+            here = stated(name, self.weights)
+        except SettingError as refusal:
+            raise DataError(f"{refusal} Name the file: `model.weights = FILE`, or --weights FILE.") from refusal
+        if here != made_by:
+            raise DataError(f"the weights of the backbone {name} are others here than those that the model was trained with. {lines}")
+        if images.dtype != np.uint8:
+            raise DataError(f"images must be uint8, 0 to 255; got {images.dtype}.")
+        x, _, notes = extract(Dataset("rows", images, None), backbone=name, weights=self.weights)
+        self.notes += notes
+        return x
+
+
+def load_model(path: str | Path) -> Model:
+    """The model in the file that `save_model` or the app's download made.
+
+    Raises:
+        DataError: not such a file, damaged, or of another format.
+    """
+    from safetensors.numpy import load
+
+    with _reading(path) as (archive, card):
+        if changed := _changed(archive, card):
+            raise ValueError(f"{'; '.join(changed)}. Download it again")
+        return _model(load(archive.read(WEIGHTS)), card)
+
+
+def states(source: Any) -> tuple[dict[str, str], tuple[str, ...], list[str]]:
+    """(what a model's zip states of itself by name, its assumptions, what is missing, added or changed in it); nothing of it is verified.
+
+    Raises:
+        DataError: no model's zip.
+    """
+    with _reading(source) as (archive, card):
+        filed = {name.replace("_", " "): value for name, value in dict(card["deployment"]).items() if name != "assumptions"}
+        said = {"predicts": card.get("predicts") or "a label", "classes": card["classes"], "learner": card["method"]} | filed
+        said["private examples"] = card["n_private"]
+        words = {name: listed(value) if isinstance(value, list) else str(value) for name, value in said.items()}
+        return words, tuple(map(str, card["guarantee"]["assumptions"])), _changed(archive, card)
+
+
+@contextlib.contextmanager
+def _reading(source: Any) -> Iterator[tuple[zipfile.ZipFile, dict[str, Any]]]:
+    """A model's zip and its card; whatever shows that it is none becomes a DataError."""
+    from safetensors import SafetensorError
+
+    try:
+        with zipfile.ZipFile(source) as archive:
+            card = json.loads(archive.read(CARD))
+            if not isinstance(card, dict) or card.get("format") not in (FORMAT, FORMER):
+                raise ValueError(f"this version reads the formats {FORMAT!r} and {FORMER!r}")
+            yield archive, card
+    except (*UNREADABLE, SafetensorError) as cause:
+        if isinstance(cause, DataError):
+            raise
+        raise DataError(f"{getattr(source, 'name', source)} is no model of the PILLAR explorer: {cause}.") from cause
+
+
+def _changed(archive: zipfile.ZipFile, card: dict[str, Any]) -> list[str]:
+    """What is missing, added or changed in a model's zip, in words; the former format names no sums."""
+    names = [name for name in archive.namelist() if not name.endswith("/")]
+    if card["format"] == FORMER and SUMS not in names:
+        return []
+    sums = dict(line.split("  ", 1)[::-1] for line in archive.read(SUMS).decode().splitlines())
+    changed = [f"{name} is missing" for name in (CARD, WEIGHTS, *sums) if name not in sums or name not in names]
+    changed += [f"{name} was added" for name in names if name not in (*sums, SUMS) or names.count(name) > 1]
+    present = [name for name in sums if name in names]
+    return changed + [f"{name} was changed" for name in present if hashlib.sha256(archive.read(name)).hexdigest() != sums[name]]
+
+
+def _network(arrays: dict[str, Array], card: dict[str, Any]) -> NetworkClassifier:
+    """The network that a card describes; only names, sizes and numbers are taken from the file, and no other file is opened."""
+    design = card["network"]
+    words = {"network": portable(str(design["network"])), "layers": str(design["layers"])}
+    built = Design(**{**design, **words, "shape": tuple(map(int, design["shape"]))})
+    if built.n_classes != len(card["classes"]):
+        raise ValueError("its card does not fit its arrays")
+    classifier = NetworkClassifier(built, tuple(arrays), tuple(arrays.values()))
+    classifier.predict(np.zeros((1, classifier.width), dtype=np.float32))  # refuses arrays of another network
+    return classifier
+
+
+def _model(arrays: dict[str, Array], card: dict[str, Any]) -> Model:
+    if "network" in card:
+        return Model(_network(arrays, card), card)
+    d = "d" if "projection" in arrays else "k"
+    axes = {"weights": "k c", "bias": "c", "projection": "d k", "mean": d, "scale": d}
+    present = {name: arrays[name] for name in axes if name not in use.PARTS or name in arrays}
+    checks.arrays(", ".join(axes[name] for name in present), **present)
+    classes, made = card["classes"], card["transform"]
+    if not isinstance(classes, list) or not all(isinstance(one, str) for one in classes) or len(classes) < len(arrays["bias"]):
+        raise ValueError("its card names no class for each column of its weights")
+    if not isinstance(made, dict) or not isinstance(made["normalise"], bool):
+        raise ValueError("its card does not say how rows are prepared")
+    mean, scale, projection = (arrays.get(name) for name in use.PARTS)
+    head = LinearClassifier(Transform(mean, scale, projection, made["normalise"]), arrays["weights"], arrays["bias"])
+    if card["format"] == FORMAT and (_width(card["input"]) != head.width or len(classes) > len(arrays["bias"])):
+        raise ValueError("what its card says of rows does not fit its weights")
+    return Model(head, card)
+
+
+def _width(form: dict[str, Any]) -> int:
+    """How many numbers a row has, by the card."""
+    if form["kind"] == "table":
+        recipe = recipes.recipe_of(form["recipe"])
+        return encoding.width(recipe.columns, recipe)
+    if not all(type(side) is int and 0 < side < 2**15 for side in form.get("shape") or ()):
+        raise ValueError("its card names no size of images")
+    return int(np.prod(form["shape"]) if form["kind"] == "pixels" else form["dims"])

@@ -1,0 +1,221 @@
+"""Labels of new rows with numpy and Python (3.10 or newer) alone: `python use.py ROWS [--threshold T] [--positive NAME]` prints a csv.
+
+ROWS: a csv, whose columns are found by their names; or an npz, npy or csv of numbers in the order of the model's features. Of pixels: an
+npz or npy of images or flat rows. The files beside this one are compared with SHA256SUMS first.
+"""
+
+import argparse
+import csv
+import hashlib
+import itertools
+import json
+import re
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from pillar_core.data.cells import GAPS, GAPS_OF_WORDS
+from pillar_core.splits.transform import Transform
+
+HERE = Path(__file__).parent
+AT_ONCE = 8192
+ROWS = ("x", "X", "x_test", "x_train")
+LABELS = ("label", "labels", "y", "target", "class", "outcome", "diagnosis")
+FEATURES = """import numpy, pillar_core as pc
+x = pc.load_model("model.zip").features("a folder of images")
+numpy.savez("features.npz", x=x)"""
+PARTS = ("mean", "scale", "projection")
+NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+FORMULA = re.compile(r"(^|[;\t\r\n])(?![+-]?[\d.]+(?:e[+-]?\d+)?(?:;|$))(?=[=+\-@\t\r＝＋－＠])")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The exit status: 0, or 2 with a sentence on standard error."""
+    parser = argparse.ArgumentParser(description="Labels and probabilities of new rows, as a csv.")
+    parser.add_argument("rows", type=Path, help="csv, npz or npy")
+    parser.add_argument("--threshold", type=float, help="of two classes: the second (or --positive) from this probability on")
+    parser.add_argument("--positive", help="the class that the threshold is about")
+    options = parser.parse_args(arguments)
+    try:
+        for line in (HERE / "SHA256SUMS").read_text(encoding="utf-8").splitlines():
+            digest, _, name = line.partition("  ")
+            if hashlib.sha256((HERE / name).read_bytes()).hexdigest() != digest:
+                raise ValueError(f"{name} is not the file that was written: unpack the zip again.")
+        card = json.loads((HERE / "model.json").read_text(encoding="utf-8"))
+        if "network" in card:
+            raise ValueError("this model is a deep network, which needs the library: `python -m pillar_core predict model.zip ROWS`.")
+        with np.load(HERE / "model.npz", allow_pickle=False) as held:
+            arrays = dict(held)
+        mean, scale, projection = (arrays.get(name) for name in PARTS)
+        transform, weights = Transform(mean, scale, projection, card["transform"]["normalise"]), arrays["weights"]
+        rows = read(options.rows, card["input"], len(weights if projection is None else projection))
+        blocks = (probabilities(scores(transform, weights, arrays["bias"], x)) for x in rows)
+        write(sys.stdout, blocks, card["classes"], threshold=options.threshold, positive=options.positive)
+    except (OSError, ValueError, KeyError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    return 0
+
+
+def scores(transform: Transform, weights: Any, bias: Any, x: Any) -> Any:
+    """(n, C) float64 scores of rows x (n, d)."""
+    return transform(x).astype(np.float64) @ weights.astype(np.float64) + bias
+
+
+def probabilities(scores: Any) -> Any:
+    """(n, C) float64: the softmax of each row of scores."""
+    powers = np.exp(scores - scores.max(axis=1, keepdims=True))
+    return powers / powers.sum(axis=1, keepdims=True)
+
+
+def positive_place(classes: Sequence[str], *, threshold: float | None = None, positive: str | None = None) -> int | None:
+    """Which class a threshold is about; None without one, where the likeliest class is taken."""
+    if threshold is None and positive is None:
+        return None
+    if len(classes) != 2:
+        raise ValueError(f"a threshold needs a model of two classes; this one has {len(classes)}. Leave it out.")
+    if positive is not None and positive not in classes:
+        raise ValueError(f"positive must be one of {', '.join(classes)}; got {positive!r}.")
+    if threshold is not None and not 0 <= threshold <= 1:
+        raise ValueError(f"threshold must be a probability from 0 to 1; got {threshold}.")
+    return 1 if positive is None else list(classes).index(positive)
+
+
+def write(out: Any, blocks: Iterable[Any], classes: Sequence[str], *, threshold: float | None, positive: str | None) -> None:
+    """Writes row, label and the probability of each class: the likeliest, or of two the positive one from the threshold on."""
+    place = positive_place(classes, threshold=threshold, positive=positive)
+    least = 0.5 if threshold is None else threshold
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(["row", "label", *(cell(f"p_{name}") for name in classes)])
+    names, row = [cell(name) for name in classes], itertools.count()
+    for p in blocks:
+        labels = p.argmax(axis=1) if place is None else np.where(p[:, place] >= least, place, 1 - place)
+        writer.writerows([next(row), names[label], *map("{:.9g}".format, values)] for label, values in zip(labels, p.tolist(), strict=True))
+
+
+def cell(text: str) -> str:
+    """A text that no spreadsheet runs as a formula."""
+    return FORMULA.sub(r"\1'", text).replace("\r", "\n")
+
+
+def pixels(rows: Any, shape: Sequence[int]) -> tuple[Any, str]:
+    """((n, d) float32 pixels in [0, 1], a note where they were scaled) of images or flat rows, of 0 to 255 or of 0 to 1."""
+    if rows.ndim > 2 and tuple(rows.shape[1:]) in (tuple(shape), (*shape, 1)):
+        rows = rows.reshape(len(rows), -1)
+    whole = rows.dtype == np.uint8
+    if rows.size and rows.dtype.kind in "iuf" and not whole:
+        low, high = rows.min(), rows.max()
+        whole = bool(high > 1 and (rows == np.rint(rows)).all())
+        if low < 0 or high > (255 if whole else 1):
+            raise ValueError(f"the model takes pixels of 0 to 1, or whole ones of 0 to 255; got {low:g} to {high:g}. Scale them.")
+    if not whole:
+        return rows, ""
+    return rows.astype(np.float32) / np.float32(255), "Pixels of 0 to 255 were divided by 255, as the model takes them from 0 to 1."
+
+
+def read(path: Path, form: Mapping[str, Any], width: int) -> Iterator[Any]:
+    """(m, d) float32 rows of a file, some thousand at a time."""
+    if path.suffix.lower() in (".npz", ".npy"):
+        blocks = _of_arrays(path)
+    elif path.suffix.lower() in (".csv", ".tsv", ".txt"):
+        blocks = _of_table(path, form)
+    else:
+        raise ValueError(f"{path.name} is no csv, npz or npy. Make features of images, or of other tables, with the library:\n{FEATURES}")
+    if form["kind"] == "pixels":  # all at once: a dark block alone would not show that white is 255
+        x, note = pixels(np.concatenate(list(blocks)), form["shape"])
+        sys.stderr.write(f"note: {note}\n" if note else "")
+        blocks = (x[start : start + AT_ONCE] for start in range(0, len(x), AT_ONCE))
+    for x in blocks:
+        if x.ndim != 2 or x.shape[1] != width or not np.isfinite(x).all():
+            raise ValueError(f"rows must be finite numbers of shape (n, {width}); got {x.shape}, or NaN among them.")
+        yield x.astype(np.float32)
+
+
+def _of_arrays(path: Path) -> Iterator[Any]:
+    held: Any = np.load(path, allow_pickle=False)
+    if path.suffix.lower() == ".npz":
+        names = [name for name in ROWS if name in held]
+        if not names:
+            raise ValueError(f"the npz needs one of {', '.join(ROWS)}; it holds {', '.join(held)}.")
+        held = held[names[0]]
+    if not len(held):
+        raise ValueError("the file holds no rows.")
+    yield from (held[start : start + AT_ONCE] for start in range(0, len(held), AT_ONCE))
+
+
+def _of_table(path: Path, form: Mapping[str, Any]) -> Iterator[Any]:
+    with path.open(encoding="utf-8-sig", newline="") as file:
+        line = file.readline()
+        separator = next((sign for sign in "\t;|" if len(next(csv.reader([line], delimiter=sign))) > 1), ",")
+        file.seek(0)
+        rows = (row for row in csv.reader(file, delimiter=separator, skipinitialspace=True) if any(text.strip() for text in row))
+        header = [name.strip() for name in next(rows, [])]
+        columns = form["recipe"]["columns"] if form["kind"] == "table" else _unnamed(header)
+        if form["kind"] != "table" and all(map(NUMBER.fullmatch, header)) and header != [str(place) for place in range(len(header))]:
+            rows = itertools.chain([header], rows)  # type: ignore[assignment]
+        if wrong := [column["name"] for column in columns if header.count(column["name"]) != 1]:
+            raise ValueError(f"the table lacks the columns {', '.join(wrong)}, or has them twice; it has {', '.join(header)}.")
+        gaps = form.get("recipe", {}).get("gaps", ())
+        done, unknown = 0, dict[str, int]()
+        while block := list(itertools.islice(rows, AT_ONCE)):
+            if long := [done + place for place, row in enumerate(block) if any(text.strip() for text in row[len(header) :])]:
+                raise ValueError(f"row {long[0]} has more cells than the header has names: put cells with {separator!r} inside in quotes.")
+            parts: list[Any] = []
+            for column in columns:
+                place = header.index(column["name"])
+                texts = [row[place].strip() if place < len(row) else "" for row in block]
+                if column["categories"] is None:
+                    parts.append(_numbers(texts, column, gaps, done))
+                    continue
+                words = [_word(text, column["categories"], gaps) for text in texts]
+                count = sum(word not in ("", *column["categories"]) for word in words)
+                unknown[column["name"]] = unknown.get(column["name"], 0) + count
+                parts += [np.array([word == category for word in words], dtype=np.float32) for category in column["categories"]]
+            done += len(block)
+            yield np.stack(parts, axis=1)
+    if not done:
+        raise ValueError("the table holds no rows.")
+    for name, count in unknown.items():
+        if count:
+            print(f"note: {count} words of {name!r} are none of the categories and count as none.", file=sys.stderr)
+
+
+def _unnamed(header: list[str]) -> list[dict[str, Any]]:
+    """The columns of a table of numbers, all but row numbers, labels and split."""
+    label = next((name for called in LABELS for name in header if name.lower() == called), None)
+    names = [name for place, name in enumerate(header) if name != label and name.lower() != "split" and (place or name)]
+    return [{"name": name, "categories": None, "fill": None, "low": None} for name in names]
+
+
+def _numbers(texts: list[str], column: Mapping[str, Any], gaps: Sequence[Any], start: int) -> Any:
+    values = np.empty(len(texts))
+    for place, text in enumerate(texts):
+        is_number = NUMBER.fullmatch(text) is not None
+        if not is_number and text.lower() not in GAPS and text not in gaps:
+            raise ValueError(f"column {column['name']!r} holds {text!r} in row {start + place}: write a plain number such as 1041.5.")
+        value = float(text) if is_number else np.inf
+        if not np.isfinite(value) or value in gaps or text in gaps:
+            if column["fill"] is None:
+                raise ValueError(f"column {column['name']!r} is empty in row {start + place}, and the model has no value for gaps.")
+            value = column["fill"]
+        values[place] = value
+    if column["low"] is not None:
+        values = np.clip((values - column["low"]) / (column["high"] - column["low"]), 0, 1)
+    return values.astype(np.float32)
+
+
+def _word(text: str, categories: Sequence[str], gaps: Sequence[Any]) -> str:
+    """The category that a cell names, a number however it is written; "" for a gap."""
+    value = float(text) if NUMBER.fullmatch(text) else None
+    if text.lower() in GAPS_OF_WORDS or text in gaps or value in gaps:
+        return ""
+    if value is None or text in categories:
+        return text
+    return {float(word): word for word in categories if NUMBER.fullmatch(word)}.get(value, text)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

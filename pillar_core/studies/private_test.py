@@ -1,0 +1,231 @@
+"""A private test: how good a model is on protected rows, from one table of noisy counts."""
+
+import dataclasses
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy.special import betaincinv, expit
+
+from pillar_core import checks
+from pillar_core.arrays import Array
+from pillar_core.data.partition import whole
+from pillar_core.errors import DataError, SettingError
+from pillar_core.fingerprint import fingerprint
+from pillar_core.ledger import Ledger, describe, of_person
+from pillar_core.mechanisms.geometric import DENOMINATOR, GeometricMechanism, reach
+from pillar_core.numerics import upwards
+from pillar_core.params import EPSILON
+from pillar_core.rng import Streams
+from pillar_core.runs.loaded import Model, load_model
+from pillar_core.runs.loading import load_features
+from pillar_core.runs.run import CLASSES_PUBLIC, NOISE_SECRET, NOISE_SYSTEM
+from pillar_core.types import MOST_ROWS, EpsilonBounds, FeatureSet, Guarantee, NeighboringRelation, RunRecord
+
+LEVEL = 0.95
+BINS = 32
+METRICS = ("accuracy", "balanced_accuracy", "auc")
+GIVEN = "which rows are test rows is taken as given, and the model was trained without them"
+ADDED = "whoever has rows among the training rows, too, loses the sum of both ε"
+UNSEEN = "no exact figure of these rows was shown; where one was, this ε does not cover it"
+MOST = "no person has more than {} of these rows"
+
+
+@dataclasses.dataclass(frozen=True)
+class Released:
+    """A figure of protected rows: `value` in [0, 1], with `low` and `high` at `level`, and what ε it cost.
+
+    The interval holds the noise and the chance of these rows. `cells` are the noisy counts: class by (wrong, right), or by 32 ranges of
+    the second class's probability; numbers that follow from them cost nothing more. `untold`: classes of which they say nothing.
+    """
+
+    value: float
+    low: float
+    high: float
+    level: float
+    guarantee: Guarantee
+    metric: str
+    cells: Array
+    untold: tuple[str, ...] = ()
+
+    @property
+    def text(self) -> str:
+        """The figure and its guarantee in plain words."""
+        own, name = self.guarantee, self.metric.replace("_", " ") if self.metric != "auc" else "AUC"
+        figures = " ".join(f"{100 * number:.1f}" for number in (self.low, self.high))
+        what = f"{name} {100 * self.value:.1f} %, between {figures.replace(' ', ' and ')} % with {100 * self.level:g} % confidence."
+        rare = f" Too few rows to tell: {', '.join(self.untold)}." if self.untold else ""
+        secret = "NOT FOR RELEASE: the seed of the noise is known.\n" if NOISE_SECRET in own.assumptions else ""
+        cost = f"ε ≤ {upwards(own.epsilon.upper)}, δ = 0, for {own.unit.protected} ({str(own.relation).replace('_', ' ')})."
+        return f"{secret}{what[0].upper()}{what[1:]}{rare}\n{cost}\nIt holds if: {'; '.join(own.assumptions)}."
+
+
+def private_test(
+    model: Model | RunRecord | str | Path,
+    rows: Any,
+    *,
+    epsilon: float,
+    relation: str = "add_or_remove_one",
+    rows_per_person: int | None = None,
+    metric: str = "accuracy",
+    seed: int | None = 0,
+) -> Released:
+    """How good `model` is on protected rows with labels, at ε with δ = 0.
+
+    Each row is in one cell of a table of counts; geometric noise is added to each cell once. docs/accounting.md has the argument.
+
+    Args:
+        model: a run's record, a loaded model, or the file of one.
+        rows: a feature set, of which the test rows count or, where it has none, the train rows; or a file, of which all rows count.
+        epsilon: the budget in (0, ∞), of these rows alone.
+        relation: add_or_remove_one or replace_one.
+        rows_per_person: the most rows of one person; ε is then a person's. Where the set says whose rows are, the first so many count.
+        metric: accuracy, balanced_accuracy, or auc (of two classes).
+        seed: of the noise, for experiments; None takes the operating system's, for a figure that is to be shown.
+
+    Raises:
+        DataError: rows without labels, of other classes or another width. SettingError: an argument out of range, persons without
+            `rows_per_person`, or auc with more than two classes.
+    """
+    checks.within(epsilon=(epsilon, EPSILON))
+    checks.one_of(METRICS, metric=metric)
+    neighbours = NeighboringRelation.of(relation)
+    if math.isinf(epsilon):
+        raise SettingError("epsilon must be finite: without noise, use `record.metrics`, which is not private.")
+    if rows_per_person is not None and (type(rows_per_person) is not int or not 1 <= rows_per_person <= MOST_ROWS):
+        raise SettingError(f"rows_per_person must be a whole number from 1 to {MOST_ROWS}; got {rows_per_person!r}.")
+    if isinstance(model, str | Path):
+        model = load_model(model)
+    classes = model.classes if isinstance(model, Model) else tuple(map(str, range(model.facts.n_classes)))
+    if metric == "auc" and len(classes) != 2:
+        raise SettingError(f"auc is for two classes, and the model tells {len(classes)} apart: use balanced_accuracy.")
+    head = model.classifier
+    if head is None:
+        raise DataError("this record holds no model: run it again, or give the model's file.")
+    x, y = _rows(model, rows, rows_per_person)
+    width = getattr(head, "width", x.shape[1])
+    if x.shape[1] != width:
+        raise DataError(f"the model takes rows of {width} numbers; these have {x.shape[1]}.")
+    counts = _counts(np.asarray(head.scores(x), dtype=np.float64), y, len(classes), metric)
+    most, worst = rows_per_person or 1, 1 if neighbours is NeighboringRelation.ADD_OR_REMOVE_ONE else 2
+    numerator = math.floor(epsilon / (most * worst) * DENOMINATOR)
+    while numerator * most * worst > epsilon * DENOMINATOR:
+        numerator -= 1
+    ledger, asked = Ledger(), fingerprint(x, y, counts, metric, numerator)
+    mechanism = GeometricMechanism(numerator, Streams(seed, asked).secret("private test"), ledger, label=f"{metric} of test rows")
+    cells = mechanism.release(counts)
+    event = of_person(ledger.spent, most)
+    upper = event.epsilon_add_remove if worst == 1 else event.epsilon_replace_one
+    own = (MOST.format(most),) if rows_per_person else ()
+    assumptions = (CLASSES_PUBLIC, GIVEN, UNSEEN, ADDED, *own, NOISE_SYSTEM if seed is None else NOISE_SECRET)
+    bounds = EpsilonBounds(upper, upper, upper)
+    guarantee = Guarantee(bounds, 0.0, neighbours, "pure", assumptions, describe(event), rows_per_person=rows_per_person, event=event)
+    figure = _auc if metric == "auc" else _shares
+    value, low, high, untold = figure(cells, mechanism.rate, most)
+    return Released(value, low, high, LEVEL, guarantee, metric, cells, tuple(classes[one] for one in untold))
+
+
+def _rows(model: Model | RunRecord, rows: Any, most: int | None) -> tuple[Array, Array]:
+    """The rows that count and their labels, as the model's codes."""
+    form = model.card.get("input") or {} if isinstance(model, Model) else {}
+    if isinstance(rows, FeatureSet):
+        found = rows
+    else:
+        is_images = isinstance(rows, str | Path) and (Path(rows).is_dir() or Path(rows).suffix.lower() == ".zip")
+        backbone = form["backbone"]["name"] if is_images and "backbone" in form else None
+        found = load_features(rows, backbone, recipe=form.get("recipe"))
+    if found.persons is not None and most is None:
+        raise SettingError("these rows say whose they are: pass rows_per_person, the most rows that one person has among them.")
+    features = found if isinstance(rows, FeatureSet) else whole(found)
+    x, y = (features.x_train, features.y_train) if features.x_test is None else (features.x_test, features.y_test)
+    if y is None or not len(x):
+        raise DataError("a private test needs rows with labels, and these have none.")
+    if features.persons is not None and features.x_test is None and most is not None:
+        kept = _first_of_each(features.persons.of, most)
+        x, y = x[kept], y[kept]
+    if isinstance(model, Model):
+        codes = {name: code for code, name in enumerate(model.classes)}
+        if strangers := [name for name in features.classes if name not in codes]:
+            raise DataError(f"the model has no class {', '.join(strangers[:5])}; it has {', '.join(list(codes)[:20])}.")
+        y = np.array([codes[name] for name in features.classes])[y]
+    elif len(y) and y.max() >= model.facts.n_classes:
+        raise DataError(f"the rows have {features.n_classes} classes and the model {model.facts.n_classes}.")
+    return x, y
+
+
+def _first_of_each(persons: Array, most: int) -> Array:
+    """(m,) places of the first `most` rows of each person."""
+    order = np.argsort(persons, kind="stable")
+    starts = np.flatnonzero(np.diff(persons[order], prepend=persons[order[:1]] - 1))
+    rank = np.arange(len(order)) - np.repeat(starts, np.diff([*starts, len(order)]))
+    return np.sort(order[rank < most])
+
+
+def _counts(scores: Array, y: Array, n_classes: int, metric: str) -> Array:
+    """(1, 2), (C, 2) or (2, 32) int64: each row adds one to one cell."""
+    if metric == "auc":
+        cell = np.minimum((BINS * expit(scores[:, 1] - scores[:, 0])).astype(np.int64), BINS - 1)
+        columns = BINS
+    else:
+        cell, columns = (scores.argmax(axis=1) == y).astype(np.int64), 2
+    groups = 1 if metric == "accuracy" else n_classes
+    return np.bincount(columns * (y if groups > 1 else 0) + cell, minlength=groups * columns).reshape(groups, columns)
+
+
+def _shares(cells: Array, rate: float, most: int) -> tuple[float, float, float, list[int]]:
+    """The mean over groups of the share of right rows, its ends, and the groups of which nothing is known.
+
+    Half of 1 − level is for the noise of every cell at once, half for binomial chance (Clopper & Pearson 1934) in every group at once.
+    Rows of one person are counted as one row.
+    """
+    miss = (1 - LEVEL) / 2
+    noise = reach(rate, 1, miss / cells.size)
+    wrong, right = (np.maximum(cells[:, side], 0.0) for side in (0, 1))
+    few = [np.maximum(side - noise, 0.0) / most for side in (wrong, right)]
+    many = [(side + noise) / most for side in (wrong, right)]
+    each = miss / len(cells) / 2
+    low = np.where(few[1] > 0, betaincinv(np.maximum(few[1], 1e-9), many[0] + 1, each), 0.0)
+    high = np.where(few[0] > 0, betaincinv(many[1] + 1, np.maximum(few[0], 1e-9), 1 - each), 1.0)
+    is_told = (few[0] > 0) | (few[1] > 0)
+    shares = right / np.maximum(right + wrong, 1.0)
+    value = float(shares[is_told].mean()) if is_told.any() else 0.5
+    ends = float(low.mean()), float(high.mean())
+    return min(max(value, ends[0]), ends[1]), *ends, [int(one) for one in np.flatnonzero(~is_told)]
+
+
+def _auc(cells: Array, rate: float, most: int) -> tuple[float, float, float, list[int]]:
+    """The area under the ROC curve, its ends, and the classes of which nothing is known.
+
+    Bands hold each class's distribution over the ranges: half of 1 − level for the noise of all sums of cells, half for the chance of
+    the rows (Dvoretzky, Kiefer & Wolfowitz with Massart's constant). The area rises as the second class moves up and the first down.
+    """
+    miss = (1 - LEVEL) / 2
+    events = 2 * 2 * (BINS - 1) + 2
+    low, high, told = [], [], []
+    for counts in cells:
+        below, above = np.cumsum(counts)[:-1], counts.sum() - np.cumsum(counts)[:-1]
+        sizes = np.arange(1, BINS)
+        slack = np.array([reach(rate, size, miss / events) for size in range(1, BINS)])
+        few, many = np.maximum(below - slack, 0), np.maximum(below + slack, 1e-9)
+        rest_few, rest_many = np.maximum(above - slack[BINS - 1 - sizes], 0), np.maximum(above + slack[BINS - 1 - sizes], 1e-9)
+        n = (counts.sum() - reach(rate, BINS, miss / events)) / most
+        told.append(n >= 1)
+        band = math.sqrt(math.log(4 / miss) / (2 * n)) if n >= 1 else 1.0
+        low.append(np.maximum.accumulate(np.clip(few / (few + rest_many) - band, 0, 1)))
+        high.append(np.minimum.accumulate(np.clip(many / (many + rest_few) + band, 0, 1)[::-1])[::-1])
+    clean = np.maximum(cells, 0) + 1e-9
+    value = _area(clean[1] / clean[1].sum(), clean[0] / clean[0].sum(), ties=0.5)
+    least = _area(_masses(high[1]), _masses(low[0]), ties=0.0)
+    largest = _area(_masses(low[1]), _masses(high[0]), ties=1.0)
+    return min(max(value, least), largest), least, largest, [one for one, is_told in enumerate(told) if not is_told]
+
+
+def _masses(below: Array) -> Array:
+    return np.diff(np.concatenate([[0.0], below, [1.0]]))
+
+
+def _area(positive: Array, negative: Array, *, ties: float) -> float:
+    """The chance that a draw of the first is in a higher range than one of the second; ranges in common count `ties`."""
+    before = np.concatenate([[0.0], np.cumsum(negative)[:-1]])
+    return float(np.clip(positive @ (before + ties * negative), 0, 1))

@@ -1,0 +1,302 @@
+"""Exported models on raw rows: by the library, by the command and by `use.py` alone, agreeing; damaged files and wrong rows refused."""
+
+from __future__ import annotations
+
+import ast
+import csv
+import io
+import json
+import shutil
+import subprocess
+import sys
+import zipfile
+
+import numpy as np
+import pandas as pd
+import pytest
+from PIL import Image
+
+import pillar_core as pc
+from pillar_core import rng
+from pillar_core.__main__ import main
+from pillar_core.errors import DataError, SettingError
+from pillar_core.runs import use
+from pillar_core.spreadsheets import without_formulas
+from pillar_core.types import Dataset
+
+RELEASE = {"epsilon": 20.0, "seed": None}
+
+
+def ward(n: int, seed: int) -> pd.DataFrame:
+    """Visits of patients, two each: numbers with gaps, words, and a label that age and ward decide."""
+    draw = rng.stream(seed, "ward")
+    age, ward_ = draw.uniform(20, 90, size=n).round(3), draw.choice(["north", "south", "=east()"], size=n)
+    sick = np.where((age > 55) ^ (ward_ == "north"), "=yes", "no")
+    sex = draw.choice(["f", "m"], size=n)
+    frame = pd.DataFrame({"age": age, "ward": ward_, "bed": draw.integers(1, 4, size=n), "sex": sex, "patient": np.arange(n) // 2})
+    frame.loc[3::17, "age"] = np.nan
+    return frame.assign(sick=sick)
+
+
+@pytest.fixture(scope="module")
+def tables(tmp_path_factory):
+    """A folder with the model of a private table, and new rows without label in another order, the last words unknown."""
+    folder = tmp_path_factory.mktemp("table")
+    recipe = {
+        "format": "pillar-recipe-1",
+        "label": "sick",
+        "person": "patient",
+        "rows_per_person": 2,
+        "columns": [
+            {"name": "age", "kind": "numbers", "fill": 50, "low": 0, "high": 100},
+            {"name": "ward", "kind": "words", "categories": ["north", "south", "=east()"]},
+            {"name": "bed", "kind": "words", "categories": ["1", "2", "3"]},
+            {"name": "sex", "kind": "words", "categories": ["f", "m"]},
+        ],
+    }
+    features = pc.load_features(ward(400, 1), recipe=recipe)
+    split = pc.split(features, public_fraction=0.2, allow_overlap=True)
+    record = pc.run("pillar_one_shot", split, **RELEASE)
+    path = pc.save_model(record, folder / "model.zip", split=split)
+    new = ward(57, 2).drop(columns=["sick", "patient"])[["sex", "bed", "age", "ward"]]
+    new.loc[50:, "ward"] = "west"
+    new.to_csv(folder / "new.csv", index=False)
+    return folder, path, new, record, split
+
+
+def alone(path, rows, *options, folder):
+    """What `use.py` of the unpacked zip prints, in a process that finds numpy and Python's own modules alone."""
+    where = folder / "unpacked"
+    shutil.rmtree(where, ignore_errors=True)
+    with zipfile.ZipFile(path) as archive:
+        archive.extractall(where)
+    block = "import sys; sys.modules.update(dict.fromkeys(['pillar_core', 'pandas', 'torch', 'scipy', 'safetensors'])); import runpy; "
+    code = f"{block}sys.argv = sys.argv[1:]; runpy.run_path(sys.argv[0], run_name='__main__')"
+    command = [sys.executable, "-I", "-c", code, str(where / "use.py"), str(rows), *options]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def answers(text):
+    """(labels, (n, C) probabilities) of a csv, its header and row numbers checked."""
+    header, *rows = csv.reader(io.StringIO(text))
+    assert header[:2] == ["row", "label"]
+    assert [row[0] for row in rows] == [str(number) for number in range(len(rows))]
+    return [row[1] for row in rows], np.array([row[2:] for row in rows], dtype=float)
+
+
+def agree(path, rows, folder, capsys, *options):
+    """The csv of `predict`, after the library, the command and `use.py` gave the same."""
+    assert main(["predict", str(path), str(rows), *options]) == 0
+    said = capsys.readouterr()
+    labels, p = answers(said.out)
+    done = alone(path, rows, *options, folder=folder)
+    assert done.returncode == 0, done.stderr
+    own_labels, own_p = answers(done.stdout)
+    assert own_labels == labels
+    np.testing.assert_allclose(own_p, p, atol=1e-6)
+    model = pc.load_model(path)
+    np.testing.assert_allclose(model.predict_proba(rows), p, atol=1e-6)
+    if not options:
+        assert [use.cell(model.classes[label]) for label in model.predict(rows)] == labels
+    assert model.predict(rows).dtype == np.int64
+    np.testing.assert_allclose(p.sum(axis=1), 1, atol=1e-6)
+    return said, labels
+
+
+def test_a_table_with_words_gaps_and_persons_goes_all_the_way(tables, capsys):
+    folder, path, new, record, split = tables
+    said, labels = agree(path, folder / "new.csv", folder, capsys)
+    assert said.out.startswith("row,label,p_=yes,p_no\n")
+    assert set(labels) == {"'=yes", "no"}
+    assert "7 of 'ward'" in said.err
+    model = pc.load_model(path)
+    assert (model.card["predicts"], model.classes) == ("sick", ("=yes", "no"))
+    expected = record.classifier.scores(split.features.x_test)
+    np.testing.assert_allclose(np.log(model.predict_proba(split.features.x_test)) @ [1, -1], expected @ [1, -1], atol=1e-4)
+    np.testing.assert_array_equal(model.predict(new), model.predict(folder / "new.csv"))
+    assert "west" not in json.dumps(model.card)
+    new.to_parquet(folder / "new.parquet")
+    np.testing.assert_array_equal(model.predict(folder / "new.parquet"), model.predict(new))
+
+
+def test_the_card_holds_declared_values_alone(tables):
+    form = pc.load_model(tables[1]).card["input"]["recipe"]
+    assert form["person"] is None
+    assert form["columns"][0] == {"name": "age", "kind": "numbers", "categories": None, "fill": 50.0, "low": 0.0, "high": 100.0}
+    assert "rows_per_person" not in form
+
+
+@pytest.mark.parametrize("options", [("--threshold", "0.9"), ("--threshold", "0.9", "--positive", "=yes")])
+def test_a_threshold_moves_labels_of_two_classes(tables, capsys, options):
+    folder, path, *_ = tables
+    _, labels = agree(path, folder / "new.csv", folder, capsys, *options)
+    p = pc.load_model(path).predict_proba(folder / "new.csv")[:, 0 if "--positive" in options else 1]
+    assert (np.array(labels) == ("'=yes" if "--positive" in options else "no")).tolist() == (p >= 0.9).tolist()
+
+
+def test_thresholds_that_cannot_be_are_refused(tables, capsys):
+    folder, path, *_ = tables
+    for options in (["--threshold", "1.5"], ["--threshold", "nan"], ["--positive", "maybe"]):
+        assert main(["predict", str(path), str(folder / "new.csv"), *options]) == 2
+        assert alone(path, folder / "new.csv", *options, folder=folder).returncode == 2
+        assert capsys.readouterr().err.startswith("error: ")
+
+
+def test_whole_numbers_among_words_are_read_with_and_without_a_point(tables):
+    """A gap in a column of codes makes pandas read 1 as 1.0."""
+    folder, path, new, *_ = tables
+    model = pc.load_model(path)
+    gappy = new.assign(bed=new["bed"].astype(float).mask(new.index == 4))
+    gappy.to_csv(folder / "gappy.csv", index=False)
+    same = new.index != 4
+    np.testing.assert_array_equal(model.predict_proba(gappy)[same], model.predict_proba(new)[same])
+    own = answers(alone(path, folder / "gappy.csv", folder=folder).stdout)[1]
+    np.testing.assert_allclose(own, model.predict_proba(gappy), atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda new: new.drop(columns=["ward", "age"]), "lacks the columns age, ward"),
+        (lambda new: new.assign(age="old"), "age"),
+        (lambda new: new.assign(age=new["age"].astype(str).where(new.index != 3, "12x")), "12x"),
+        (lambda new: new[:0], "rows"),
+    ],
+    ids=["absent", "words", "a word", "none"],
+)
+def test_wrong_tables_are_refused(tables, change, said):
+    folder, path, new, *_ = tables
+    change(new).to_csv(folder / "wrong.csv", index=False)
+    with pytest.raises(DataError, match=said):
+        pc.load_model(path).predict(folder / "wrong.csv")
+    done = alone(path, folder / "wrong.csv", folder=folder)
+    assert (done.returncode, said in done.stderr) == (2, True), done.stderr
+
+
+def test_gaps_that_nobody_filled_are_refused(tmp_path):
+    frame = ward(200, 3)[["age", "sick"]].dropna()
+    frame["more"] = frame["age"] ** 2
+    split = pc.split(pc.load_features(frame, label="sick"), public_fraction=0.2)
+    path = pc.save_model(pc.run("pillar_one_shot", split, **RELEASE), tmp_path / "model.zip", split=split)
+    gappy = frame.drop(columns="sick").assign(more=np.nan)
+    gappy.to_csv(tmp_path / "rows.csv", index=False)
+    with pytest.raises(DataError, match="no value for gaps"):
+        pc.load_model(path).predict(gappy)
+    assert "no value for gaps" in alone(path, tmp_path / "rows.csv", folder=tmp_path).stderr
+
+
+def test_features_in_files(tmp_path, capsys):
+    draw = rng.stream(5, "features")
+    y = np.arange(300) % 3
+    x = (draw.normal(size=(300, 6)) + 2 * np.eye(6)[y]).astype(np.float32)
+    split = pc.split(pc.features(x, y, x[:60], y[:60]), public_fraction=0.2)
+    path = pc.save_model(pc.run("pillar", split, **RELEASE), tmp_path / "model.zip", split=split)
+    assert pc.load_model(path).card["input"] == {"kind": "features", "dims": 6}
+    np.savez(tmp_path / "rows.npz", x=x)
+    np.save(tmp_path / "rows.npy", x)
+    pd.DataFrame(x).assign(label=y).to_csv(tmp_path / "rows.csv", index=False)
+    for name in ("rows.npz", "rows.npy", "rows.csv"):
+        agree(path, tmp_path / name, tmp_path, capsys)
+    for option in ("--threshold=0.5", "--positive=0"):
+        assert main(["predict", str(path), str(tmp_path / "rows.npz"), option]) == 2
+    np.savez(tmp_path / "rows.npz", x=x[:, :4])
+    assert main(["predict", str(path), str(tmp_path / "rows.npz")]) == 2
+    assert alone(path, tmp_path / "rows.npz", folder=tmp_path).returncode == 2
+
+
+@pytest.fixture(scope="module")
+def images(tmp_path_factory):
+    """Sixty small grey images in a folder, and as an array."""
+    folder = tmp_path_factory.mktemp("images")
+    y = np.arange(60) % 2
+    pixels = (rng.stream(3, "pixels").integers(100, size=(60, 32, 32)) + 120 * y[:, None, None]).astype(np.uint8)
+    (folder / "new").mkdir()
+    for number, image in enumerate(pixels):
+        Image.fromarray(image).save(folder / "new" / f"{number:03}.png")
+    return folder, Dataset("bright", pixels, y, pixels[:20], y[:20], ("dark", "bright"))
+
+
+def test_pixels_as_images_as_arrays_and_in_both_ranges(images, tmp_path, capsys):
+    folder, data = images
+    split = pc.split(data, public_fraction=0.2)
+    path = pc.save_model(pc.run("pillar_one_shot", split, **RELEASE), tmp_path / "model.zip", split=split)
+    model = pc.load_model(path)
+    assert model.card["input"] == {"kind": "pixels", "shape": [32, 32], "range": [0, 1]}
+    expected = model.predict_proba(split.features.x_train)
+    assert model.notes == ()
+    flat = data.x_train.reshape(60, -1)
+    for rows in (data.x_train, flat, flat.astype(float), folder / "new"):
+        np.testing.assert_array_equal(model.predict_proba(rows), expected)
+        assert "divided by 255" in model.notes[0]
+    for wrong in (flat * 2.5, -split.features.x_train, flat + 0.5):
+        with pytest.raises(DataError, match="0 to 255"):
+            model.predict(wrong)
+    np.savez(tmp_path / "rows.npz", x=data.x_train)
+    agree(path, tmp_path / "rows.npz", tmp_path, capsys)
+    np.savez(tmp_path / "rows.npz", x=flat * 2.5)
+    assert "0 to 255" in alone(path, tmp_path / "rows.npz", folder=tmp_path).stderr
+    assert "load_model" in alone(path, folder / "new", folder=tmp_path).stderr
+
+
+def test_images_go_through_the_backbone_that_the_card_names(images, tmp_path):
+    folder, data = images
+    split = pc.split(pc.load_features(data, "scattering"), public_fraction=0.2)
+    path = pc.save_model(pc.run("pillar_one_shot", split, **RELEASE), tmp_path / "model.zip", split=split)
+    model = pc.load_model(path)
+    made_by = model.card["input"]["backbone"]
+    assert (made_by["name"], model.card["input"]["shape"]) == ("scattering", [32, 32])
+    expected = model.predict_proba(split.features.x_train)
+    np.testing.assert_allclose(model.predict_proba(folder / "new"), expected, atol=1e-6)
+    np.testing.assert_allclose(model.predict_proba(data.x_train), expected, atol=1e-6)
+    np.savez(tmp_path / "features.npz", x=model.features(folder / "new"))
+    np.testing.assert_allclose(answers(alone(path, tmp_path / "features.npz", folder=tmp_path).stdout)[1], expected, atol=1e-6)
+    model.card["input"]["backbone"] = made_by | {"version": -1}
+    with pytest.raises(DataError, match="others here"):
+        model.predict(folder / "new")
+
+
+@pytest.mark.parametrize("damage", ["missing", "swapped", "added", "twice"])
+def test_a_zip_that_is_not_whole_is_refused(tables, tmp_path, damage):
+    with zipfile.ZipFile(tables[1]) as archive:
+        parts = [(name, archive.read(name)) for name in archive.namelist()]
+    for name in [name for name, _ in parts if name != "SHA256SUMS"] + (["SHA256SUMS"] if damage == "missing" else []):
+        others = [(other, content) for other, content in parts if other != name]
+        changed = {"missing": [], "swapped": [(name, b"{}")], "added": [(name, dict(parts)[name]), ("more.txt", b"")]}
+        twice = [(name, dict(parts)[name]), ("use2.py", b"")]
+        with zipfile.ZipFile(tmp_path / "bad.zip", "w") as archive:
+            for other, content in [*others, *changed.get(damage, twice)]:
+                archive.writestr(other, content)
+        with pytest.raises(DataError, match="no model"):
+            pc.load_model(tmp_path / "bad.zip")
+
+
+def test_use_refuses_files_that_were_changed(tables, tmp_path):
+    folder, path, *_ = tables
+    alone(path, folder / "new.csv", folder=tmp_path)
+    (tmp_path / "unpacked" / "model.npz").write_bytes(b"other")
+    done = subprocess.run(
+        [sys.executable, tmp_path / "unpacked" / "use.py", folder / "new.csv"], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, "model.npz is not the file" in done.stderr) == (2, True)
+
+
+def test_use_imports_numpy_and_python_alone(tables):
+    with zipfile.ZipFile(tables[1]) as archive:
+        tree = ast.parse(archive.read("use.py"))
+    imports = [node for node in ast.walk(tree) if isinstance(node, ast.Import | ast.ImportFrom)]
+    named = {
+        name.split(".")[0]
+        for node in imports
+        for name in ([node.module] if isinstance(node, ast.ImportFrom) else [one.name for one in node.names])
+    }
+    assert named <= {*sys.stdlib_module_names, "numpy"}
+
+
+def test_cells_are_escaped_as_in_every_other_table():
+    words = ["=1+1", "plain", "-5", "a;=b", "@x", "x\r=y", "-x"]
+    assert [use.cell(word) for word in words] == without_formulas(pd.DataFrame({"a": words}))["a"].tolist()
+
+
+def test_a_model_needs_classes_or_a_split(tables, tmp_path):
+    with pytest.raises(SettingError, match="split"):
+        pc.save_model(tables[3], tmp_path / "model.zip")

@@ -1,0 +1,134 @@
+"""The private test: the law and charge of its noise, ends that hold, and what it refuses."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+
+import numpy as np
+import pytest
+from scipy.stats import chisquare
+
+import pillar_core as pc
+from pillar_core import rng
+from pillar_core.__main__ import main
+from pillar_core.engine import LinearClassifier
+from pillar_core.errors import DataError, SettingError
+from pillar_core.ledger import Ledger
+from pillar_core.mechanisms.geometric import DENOMINATOR, GeometricMechanism, reach
+from pillar_core.splits import Transform
+from pillar_core.types import Persons
+
+
+@pytest.mark.parametrize("rate", [0.3, 1.7])
+def test_unseeded_noise_has_the_law_that_is_charged(rate):
+    mechanism = GeometricMechanism(round(rate * DENOMINATOR), rng.Streams(None).secret("test"), Ledger())
+    noise = mechanism.release(np.zeros(20_000, dtype=np.int64))
+    edge = int(5 / rate)
+    seen = np.bincount(np.clip(noise, -edge, edge) + edge, minlength=2 * edge + 1)
+    decay = math.exp(-rate)
+    law = np.array([(1 - decay) / (1 + decay) * decay ** abs(place) for place in range(-edge, edge + 1)])
+    law[[0, -1]] = decay**edge / (1 + decay)
+    assert chisquare(seen, law / law.sum() * len(noise)).pvalue > 1e-10
+    other = np.array([math.exp(-1.3 * rate * abs(place)) for place in range(-edge, edge + 1)])
+    assert chisquare(seen, other / other.sum() * len(noise)).pvalue < 1e-10
+    event = mechanism.ledger.spent
+    assert (event.epsilon_add_remove, event.epsilon_replace_one, event.delta) == (mechanism.rate, 2 * mechanism.rate, 0.0)
+    sums = noise.reshape(-1, 10).sum(axis=1)
+    for values, cells in ((noise, 1), (sums, 10)):
+        assert np.mean(np.abs(values) > reach(rate, cells, 0.05)) <= 0.05 + 4 * math.sqrt(0.05 / len(values))
+
+
+@pytest.fixture(scope="module")
+def record():
+    return pc.run("non_private", pc.split(pc.load_dataset("breast_cancer"), public_fraction=0.1))
+
+
+def drawn(n: int, seed: int):
+    """Rows of two classes that overlap, a head for them, and what it reaches on all such rows."""
+    generator = np.random.default_rng(seed)
+    y = (generator.random(n) < 0.3).astype(np.int64)
+    x = (generator.standard_normal(n) + 1.5 * y)[:, None].astype(np.float32)
+    return pc.features(x, y, classes=["no", "yes"])
+
+
+def with_head(record, weight: float = 1.5):
+    head = LinearClassifier(
+        Transform(None, None, None, False), np.array([[0.0, weight]], dtype=np.float32), np.array([0.9, 0.0], np.float32)
+    )
+    return dataclasses.replace(record, classifier=head)
+
+
+@pytest.mark.parametrize("metric", ["accuracy", "balanced_accuracy", "auc"])
+@pytest.mark.parametrize("epsilon", [0.1, 1.0])
+def test_ends_hold_what_the_model_reaches_on_fresh_rows(record, metric, epsilon):
+    model = with_head(record)
+    large = drawn(200_000, 0)
+    exact = pc.private_test(model, large, epsilon=50.0, metric=metric)
+    assert exact.high - exact.low < 0.02 if metric != "auc" else 0.2
+    missed = 0
+    for seed in range(40):
+        found = pc.private_test(model, drawn(1500, seed + 1), epsilon=epsilon, metric=metric, seed=seed)
+        missed += not found.low <= exact.value <= found.high
+        assert found.low <= found.value <= found.high
+        assert found.guarantee.epsilon.upper <= epsilon
+    assert missed <= 6  # of 40 at 5 %: more by chance with probability below 0.01
+
+
+def test_persons_are_counted_and_rows_beyond_the_most_are_left_out(record):
+    model, rows = with_head(record), drawn(1200, 3)
+    whose = dataclasses.replace(rows, persons=Persons(np.repeat(np.arange(300), 4), 4))
+    with pytest.raises(SettingError, match="rows_per_person"):
+        pc.private_test(model, whose, epsilon=1.0)
+    found = pc.private_test(model, whose, epsilon=30.0, rows_per_person=2)
+    assert abs(found.cells.sum() - 600) < 40
+    assert found.guarantee.unit.rows_per_person == 2
+    assert 29.9 < found.guarantee.epsilon.upper <= 30
+    for relation, factor in (("add_or_remove_one", 1), ("replace_one", 2)):
+        one = pc.private_test(model, rows, epsilon=0.7, relation=relation)
+        assert one.guarantee.event.epsilon_add_remove * factor == pytest.approx(0.7)
+        assert one.guarantee.epsilon.upper <= 0.7
+
+
+def test_one_row_moves_one_cell_by_one(record):
+    model, rows = with_head(record), drawn(50, 1)
+    for metric in ("accuracy", "balanced_accuracy", "auc"):
+        high = [
+            pc.private_test(
+                model, pc.features(rows.x_train[:n], rows.y_train[:n], classes=rows.classes), epsilon=500.0, metric=metric
+            ).cells
+            for n in (49, 50)
+        ]
+        assert np.abs(high[1] - high[0]).sum() == 1
+
+
+def test_what_cannot_be_tested_is_refused(record):
+    rows = drawn(100, 0)
+    three = pc.run("non_private", pc.split(pc.load_dataset("digits"), public_fraction=0.1))
+    with pytest.raises(SettingError, match="two classes"):
+        pc.private_test(three, rows, epsilon=1.0, metric="auc")
+    with pytest.raises(DataError, match="rows of 30 numbers"):
+        pc.private_test(record, rows, epsilon=1.0)
+    with pytest.raises(DataError, match="labels"):
+        pc.private_test(record, pc.features(rows.x_train, None), epsilon=1.0)
+    for bad in ({"epsilon": 0.0}, {"epsilon": math.inf}, {"epsilon": 1.0, "metric": "recall"}, {"epsilon": 1.0, "rows_per_person": 0}):
+        with pytest.raises(SettingError):
+            pc.private_test(with_head(record), rows, **bad)
+    scarce = pc.private_test(with_head(record), drawn(12, 0), epsilon=0.05, metric="balanced_accuracy")
+    assert (scarce.low, scarce.high) == (0.0, 1.0)
+    assert scarce.untold
+
+
+def test_a_released_model_is_tested_by_name_on_the_command_line(tmp_path, capsys):
+    split = pc.split(pc.load_dataset("breast_cancer"), public_fraction=0.1)
+    released = pc.run("dp_sgd", split, epsilon=2.0, seed=None)
+    zipped = pc.save_model(released, tmp_path / "model.zip", classes=("0", "1"))
+    np.savez(tmp_path / "rows.npz", x_train=split.features.x_test, y_train=split.features.y_test)
+    arguments = ["private-test", str(zipped), str(tmp_path / "rows.npz"), "--epsilon", "1"]
+    assert main([*arguments, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["low"] <= found["value"] <= found["high"]
+    assert found["epsilon"] <= 1
+    assert main([*arguments, "--seed", "3"]) == 0
+    assert "NOT FOR RELEASE" in capsys.readouterr().out
