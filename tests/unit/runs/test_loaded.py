@@ -225,9 +225,9 @@ def test_pixels_as_images_as_arrays_and_in_both_ranges(images, tmp_path, capsys)
     expected = model.predict_proba(split.features.x_train)
     assert model.notes == ()
     flat = data.x_train.reshape(60, -1)
-    for rows in (data.x_train, flat, flat.astype(float), folder / "new"):
+    for rows, n_notes in ((data.x_train, 0), (flat, 0), (flat.astype(float), 1), (folder / "new", 0)):
         np.testing.assert_array_equal(model.predict_proba(rows), expected)
-        assert "divided by 255" in model.notes[0]
+        assert ["divided by 255" in note for note in model.notes] == [True] * n_notes
     for wrong in (flat * 2.5, -split.features.x_train, flat + 0.5):
         with pytest.raises(DataError, match="0 to 255"):
             model.predict(wrong)
