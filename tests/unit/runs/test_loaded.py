@@ -143,15 +143,17 @@ def test_thresholds_that_cannot_be_are_refused(tables, capsys):
 
 
 def test_whole_numbers_among_words_are_read_with_and_without_a_point(tables):
-    """A gap in a column of codes makes pandas read 1 as 1.0."""
+    """A gap in a column of codes makes pandas read 1 as 1.0, and a word among them leaves each as it is written."""
     folder, path, new, *_ = tables
     model = pc.load_model(path)
     gappy = new.assign(bed=new["bed"].astype(float).mask(new.index == 4))
-    gappy.to_csv(folder / "gappy.csv", index=False)
+    mixed = new.assign(bed=new["bed"].map("0{}.0".format).mask(new.index == 4, "x"))
     same = new.index != 4
-    np.testing.assert_array_equal(model.predict_proba(gappy)[same], model.predict_proba(new)[same])
-    own = answers(alone(path, folder / "gappy.csv", folder=folder).stdout)[1]
-    np.testing.assert_allclose(own, model.predict_proba(gappy), atol=1e-6)
+    for table in (gappy, mixed):
+        table.to_csv(folder / "codes.csv", index=False)
+        np.testing.assert_array_equal(model.predict_proba(table)[same], model.predict_proba(new)[same])
+        own = answers(alone(path, folder / "codes.csv", folder=folder).stdout)[1]
+        np.testing.assert_allclose(own, model.predict_proba(folder / "codes.csv"), atol=1e-6)
 
 
 @pytest.mark.parametrize(
