@@ -252,6 +252,8 @@ def test_images_go_through_the_backbone_that_the_card_names(images, tmp_path):
     np.testing.assert_allclose(model.predict_proba(data.x_train), expected, atol=1e-6)
     np.savez(tmp_path / "features.npz", x=model.features(folder / "new"))
     np.testing.assert_allclose(answers(alone(path, tmp_path / "features.npz", folder=tmp_path).stdout)[1], expected, atol=1e-6)
+    with pytest.raises(DataError, match="uint8 of shape"):
+        model.predict(data.x_train[:, :20])
     model.card["input"]["backbone"] = made_by | {"version": -1}
     with pytest.raises(DataError, match="others here"):
         model.predict(folder / "new")
