@@ -130,7 +130,8 @@ def _taken_apart(record: RunRecord) -> tuple[dict[str, Array], dict[str, Any]]:
 
 def _card(record: RunRecord, classes: tuple[str, ...], split: SemiPrivateSplit | None) -> dict[str, Any]:
     form = _input(record, None if split is None else split.features)
-    public = {name: split.settings.get(name) for name in ("public", "public_fraction", "public_per_class")} if split else {}
+    shares = {"content": "public", "fraction": "public_fraction", "per_class": "public_per_class"}
+    public = {name: split.settings.get(setting) for name, setting in shares.items()} if split else {}
     return {
         "format": FORMAT,
         "method": record.method,
