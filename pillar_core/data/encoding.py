@@ -34,7 +34,7 @@ _DATE = (
     r"(?i)^\s*(?:\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.]\d{2,4}|"
     rf"\d{{1,2}}\.?[ -]?{_MONTH}[ ,-]*\d{{2,4}}|{_MONTH} \d{{1,2}},? \d{{4}})"
 )
-_PLAIN = re.compile(r"-?\d+(\.\d+)?")
+_PLAIN = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 _IDENTIFYING = re.compile(
     r"(^|[_\W])(id|ids|nr|no|mrn|ssn|uuid|guid|number|name|surname|email|e-mail|phone|address|index|patient)([_\W]|$)", re.I
 )
@@ -293,8 +293,7 @@ def _words(column: Any, categories: Sequence[str] = ()) -> Array:
     """(n,) objects: the words of a column, "" where there is none; a number as the categories write it."""
     codes, values = distinct_of(column)
     words = ["" if missing else str(value).strip() for value, missing in zip(values, values.isna(), strict=True)]
-    if values.dtype.kind in "iuf":
-        numbers = {float(category): category for category in categories if _PLAIN.fullmatch(category)}
-        words = [word if word in categories or not word else numbers.get(float(word), word) for word in words]
+    numbers = {float(category): category for category in categories if _PLAIN.fullmatch(category)}
+    words = [numbers.get(float(word), word) if word not in categories and _PLAIN.fullmatch(word) else word for word in words]
     words = ["" if word.lower() in cells.GAPS_OF_WORDS else word for word in words]
     return np.array(words, dtype=object)[codes]

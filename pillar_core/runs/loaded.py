@@ -79,7 +79,7 @@ class Model:
                 raise DataError(str(refusal)) from refusal
             self.notes += (note,) * bool(note)
         elif "backbone" in form and np.ndim(x) > 2:
-            x = self._features(np.asarray(x), form["backbone"])
+            x = self._features(np.asarray(x), form["backbone"], form["shape"])
         x = checks.arrays("n d", x=x)[0].astype(np.float32, copy=False)
         width = self.classifier.width
         if x.shape[1] != width or not len(x):
@@ -107,7 +107,7 @@ class Model:
         self.notes += tuple(notes)
         return x
 
-    def _features(self, images: Array, made_by: dict[str, Any]) -> Array:
+    def _features(self, images: Array, made_by: dict[str, Any], shape: list[int]) -> Array:
         """The features of images, through the same backbone with the same weights."""
         name = made_by["name"]
         lines = f"Make features yourself: pc.load_features(images, {name!r}, weights=FILE).x_train, which predict takes."
@@ -119,8 +119,8 @@ class Model:
             raise DataError(f"{refusal} Name the file: `model.weights = FILE`, or --weights FILE.") from refusal
         if here != made_by:
             raise DataError(f"the weights of the backbone {name} are others here than those that the model was trained with. {lines}")
-        if images.dtype != np.uint8:
-            raise DataError(f"images must be uint8, 0 to 255; got {images.dtype}.")
+        if images.dtype != np.uint8 or list(images.shape[1:]) != shape:
+            raise DataError(f"images must be uint8 of shape {('n', *shape)}, or files in a folder; got {images.dtype} {images.shape}.")
         x, _, notes = extract(Dataset("rows", images, None), backbone=name, weights=self.weights)
         self.notes += notes
         return x
@@ -219,6 +219,7 @@ def _width(form: dict[str, Any]) -> int:
     if form["kind"] == "table":
         recipe = recipes.recipe_of(form["recipe"])
         return encoding.width(recipe.columns, recipe)
-    if not all(type(side) is int and 0 < side < 2**15 for side in form.get("shape") or ()):
+    sides = form.get("shape", [1, 1])
+    if not isinstance(sides, list) or len(sides) not in (2, 3) or not all(type(side) is int and 0 < side < 2**15 for side in sides):
         raise ValueError("its card names no size of images")
     return int(np.prod(form["shape"]) if form["kind"] == "pixels" else form["dims"])

@@ -15,7 +15,7 @@ from pillar_core import mode
 from pillar_core.arrays import Array
 from pillar_core.data import cells, encoding, recipes
 from pillar_core.data.encoding import NUMBERS, Column, Recipe
-from pillar_core.data.parts import SIZE_SEEN, place_of
+from pillar_core.data.parts import place_of
 from pillar_core.engine import LinearClassifier
 from pillar_core.errors import SettingError, StoreError, UnsupportedError
 from pillar_core.methods import METHODS
@@ -130,7 +130,8 @@ def _taken_apart(record: RunRecord) -> tuple[dict[str, Array], dict[str, Any]]:
 
 def _card(record: RunRecord, classes: tuple[str, ...], split: SemiPrivateSplit | None) -> dict[str, Any]:
     form = _input(record, None if split is None else split.features)
-    public = {name: split.settings.get(name) for name in ("public", "public_fraction", "public_per_class")} if split else {}
+    shares = {"content": "public", "fraction": "public_fraction", "per_class": "public_per_class"}
+    public = {name: split.settings.get(setting) for name, setting in shares.items()} if split else {}
     return {
         "format": FORMAT,
         "method": record.method,
@@ -148,7 +149,7 @@ def _card(record: RunRecord, classes: tuple[str, ...], split: SemiPrivateSplit |
 
 
 def _input(record: RunRecord, features: FeatureSet | None) -> dict[str, Any]:
-    """How raw rows become what the model takes: a table's recipe, or the shape and backbone of images. Public or declared values alone."""
+    """How raw rows become what the model takes: a table's recipe, or images' shape and backbone. Public, declared or a caveat."""
     head = record.classifier
     shape = head.design.shape if isinstance(head, NetworkClassifier) else None if features is None else features.pixel_shape
     if shape is not None:
@@ -157,8 +158,7 @@ def _input(record: RunRecord, features: FeatureSet | None) -> dict[str, Any]:
     if features is None:
         return plain
     if features.made_by and features.images is not None:
-        seen = SIZE_SEEN in features.caveats  # private images decided their size, which the network's input does not need
-        return plain | {"backbone": dict(features.made_by), "shape": None if seen else list(features.images.x_train.shape[1:])}
+        return plain | {"backbone": dict(features.made_by), "shape": list(features.images.x_train.shape[1:])}
     named = Recipe("", columns=tuple(Column(name, NUMBERS, 0) for name in features.names or ()))
     recipe = (
         dataclasses.replace(recipes.recipe_of(features.recipe), left_out=(), person=None, rows_per_person=1) if features.recipe else named

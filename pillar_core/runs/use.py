@@ -102,7 +102,7 @@ def cell(text: str) -> str:
 
 
 def pixels(rows: Any, shape: Sequence[int]) -> tuple[Any, str]:
-    """((n, d) float32 pixels in [0, 1], a note where they were scaled) of images or flat rows, of 0 to 255 or of 0 to 1."""
+    """((n, d) float32 pixels in [0, 1], a note where that is not certain) of images or flat rows, of 0 to 255 or of 0 to 1."""
     if rows.ndim > 2 and tuple(rows.shape[1:]) in (tuple(shape), (*shape, 1)):
         rows = rows.reshape(len(rows), -1)
     whole = rows.dtype == np.uint8
@@ -113,7 +113,8 @@ def pixels(rows: Any, shape: Sequence[int]) -> tuple[Any, str]:
             raise ValueError(f"the model takes pixels of 0 to 1, or whole ones of 0 to 255; got {low:g} to {high:g}. Scale them.")
     if not whole:
         return rows, ""
-    return rows.astype(np.float32) / np.float32(255), "Pixels of 0 to 255 were divided by 255, as the model takes them from 0 to 1."
+    note = "" if rows.dtype == np.uint8 else "Pixels of 0 to 255 were divided by 255, as the model takes them from 0 to 1."
+    return rows.astype(np.float32) / np.float32(255), note
 
 
 def read(path: Path, form: Mapping[str, Any], width: int) -> Iterator[Any]:

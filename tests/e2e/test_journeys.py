@@ -1,6 +1,8 @@
 """From own files to a model, on a fresh server: a hospital's table, x-rays with three public image sets."""
 
 import io
+import subprocess
+import sys
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -112,6 +114,14 @@ def test_a_hospitals_table_with_words_gaps_and_identifiers(page: Any, fresh: str
     test = encoding.private_parts(whole, columns, recipe, person="patient id", most=1)
     accuracy = (np.array(model.classes)[model.predict(test.x_test)] == test.y_test).mean()
     assert low - 0.05 <= accuracy <= high + 0.05
+    new = frame.drop(columns=["diagnosis", "patient id"])
+    new.to_csv(tmp_path / "new.csv", index=False)
+    named = np.array(model.classes)[model.predict(tmp_path / "new.csv")]
+    assert (named == frame["diagnosis"]).mean() >= low - 0.05
+    with zipfile.ZipFile(tmp_path / "model.zip") as archive:
+        archive.extractall(tmp_path / "alone")
+    done = subprocess.run([sys.executable, "-I", tmp_path / "alone" / "use.py", tmp_path / "new.csv"], capture_output=True, check=True)
+    assert [line.split(",")[1] for line in done.stdout.decode().splitlines()[1:]] == named.tolist()
 
 
 def test_private_x_rays_with_three_public_image_sets(page: Any, fresh: str, tmp_path: Path) -> None:

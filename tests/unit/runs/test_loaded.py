@@ -124,6 +124,7 @@ def test_the_card_holds_declared_values_alone(tables):
     assert form["person"] is None
     assert form["columns"][0] == {"name": "age", "kind": "numbers", "categories": None, "fill": 50.0, "low": 0.0, "high": 100.0}
     assert "rows_per_person" not in form
+    assert pc.load_model(tables[1]).card["public_set"] == {"name": "", "rows": 64, "content": None, "fraction": 0.2, "per_class": None}
 
 
 @pytest.mark.parametrize("options", [("--threshold", "0.9"), ("--threshold", "0.9", "--positive", "=yes")])
@@ -143,15 +144,17 @@ def test_thresholds_that_cannot_be_are_refused(tables, capsys):
 
 
 def test_whole_numbers_among_words_are_read_with_and_without_a_point(tables):
-    """A gap in a column of codes makes pandas read 1 as 1.0."""
+    """A gap in a column of codes makes pandas read 1 as 1.0, and a word among them leaves each as it is written."""
     folder, path, new, *_ = tables
     model = pc.load_model(path)
     gappy = new.assign(bed=new["bed"].astype(float).mask(new.index == 4))
-    gappy.to_csv(folder / "gappy.csv", index=False)
+    mixed = new.assign(bed=new["bed"].map("0{}.0".format).mask(new.index == 4, "x"))
     same = new.index != 4
-    np.testing.assert_array_equal(model.predict_proba(gappy)[same], model.predict_proba(new)[same])
-    own = answers(alone(path, folder / "gappy.csv", folder=folder).stdout)[1]
-    np.testing.assert_allclose(own, model.predict_proba(gappy), atol=1e-6)
+    for table in (gappy, mixed):
+        table.to_csv(folder / "codes.csv", index=False)
+        np.testing.assert_array_equal(model.predict_proba(table)[same], model.predict_proba(new)[same])
+        own = answers(alone(path, folder / "codes.csv", folder=folder).stdout)[1]
+        np.testing.assert_allclose(own, model.predict_proba(folder / "codes.csv"), atol=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -225,9 +228,9 @@ def test_pixels_as_images_as_arrays_and_in_both_ranges(images, tmp_path, capsys)
     expected = model.predict_proba(split.features.x_train)
     assert model.notes == ()
     flat = data.x_train.reshape(60, -1)
-    for rows in (data.x_train, flat, flat.astype(float), folder / "new"):
+    for rows, n_notes in ((data.x_train, 0), (flat, 0), (flat.astype(float), 1), (folder / "new", 0)):
         np.testing.assert_array_equal(model.predict_proba(rows), expected)
-        assert "divided by 255" in model.notes[0]
+        assert ["divided by 255" in note for note in model.notes] == [True] * n_notes
     for wrong in (flat * 2.5, -split.features.x_train, flat + 0.5):
         with pytest.raises(DataError, match="0 to 255"):
             model.predict(wrong)
@@ -250,6 +253,8 @@ def test_images_go_through_the_backbone_that_the_card_names(images, tmp_path):
     np.testing.assert_allclose(model.predict_proba(data.x_train), expected, atol=1e-6)
     np.savez(tmp_path / "features.npz", x=model.features(folder / "new"))
     np.testing.assert_allclose(answers(alone(path, tmp_path / "features.npz", folder=tmp_path).stdout)[1], expected, atol=1e-6)
+    with pytest.raises(DataError, match="uint8 of shape"):
+        model.predict(data.x_train[:, :20])
     model.card["input"]["backbone"] = made_by | {"version": -1}
     with pytest.raises(DataError, match="others here"):
         model.predict(folder / "new")
