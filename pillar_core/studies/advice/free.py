@@ -40,7 +40,7 @@ _BASIS = {
     "none": "sizes alone, by a table fitted on other data sets",
     "foreign": "sizes alone, by a table fitted where public rows were of other classes: these help little",
 }
-_FITTED: Mapping[str, Any] = tomllib.loads(Path(__file__).with_name("fitted.toml").read_text(encoding="utf-8"))
+FITTED: Mapping[str, Any] = tomllib.loads(Path(__file__).with_name("fitted.toml").read_text(encoding="utf-8"))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -109,12 +109,12 @@ def advise(
     if strangers := sorted({*alike} - {*sides, *refused}):
         raise SettingError(f"alike names {', '.join(strangers)}, which is no candidate; candidates are {', '.join({*sides} - {NONE})}.")
     found = {
-        name: [_predicted(name, method, rows, budget, seed or 0) for method in _FITTED[_kind(rows)]["learners"]]
+        name: [predicted(name, method, rows, budget, seed or 0) for method in FITTED[kind_of(rows)]["learners"]]
         for name, rows in sides.items()
     }
     known = {*alike} | ({OWN} if candidates or split.settings.get("public") is None else set())
-    best = _chosen(found[NONE], sides[NONE])
-    of_public = [_chosen(found[name], sides[name]) for name in sides if name in known and name != NONE]
+    best = preferred(found[NONE], sides[NONE])
+    of_public = [preferred(found[name], sides[name]) for name in sides if name in known and name != NONE]
     if of_public and (first := max(of_public, key=lambda one: one.middle)).middle >= best.accuracy[0]:
         best = first
     is_unknown = best.public == NONE and not of_public and len(sides) > 1
@@ -163,32 +163,33 @@ def _sides(split: SemiPrivateSplit, candidates: Mapping[str, Any] | None) -> tup
     return sides | nothing, refused
 
 
-def _kind(rows: SemiPrivateSplit) -> str:
+def kind_of(rows: SemiPrivateSplit) -> str:
+    """Of public rows: "foreign", "labelled", "unlabelled" or "none"."""
     if rows.other_y is not None:
         return "foreign"
     return "labelled" if simulation.can_play(rows) else "unlabelled" if len(rows.public_x) else "none"
 
 
-def _predicted(name: str, method: str, rows: SemiPrivateSplit, budget: PrivacyBudget, seed: int) -> Prediction:
-    """What one learner of the fitted table should reach with these public rows."""
-    kind = _kind(rows)
+def predicted(name: str, method: str, rows: SemiPrivateSplit, budget: PrivacyBudget, seed: int, kind: str = "") -> Prediction:
+    """What one learner of the fitted table should reach with these public rows. Guarantee: as `advise`, for rows without private ones."""
+    kind = kind or kind_of(rows)
     sizes = {"plays": simulation.played(method, rows, budget, seed)} if kind == "labelled" else {}
     if kind == "unlabelled":
         sizes = {"directions": rows.memo.get("directions", lambda: simulation.effective_directions(rows))}
     terms = simulation.regressors(rows.facts, rules.gaussian_mu(budget), sizes)
-    share = 1 / (1 + math.exp(-sum(weight * terms[term] for term, weight in _FITTED[kind]["learners"][method].items())))
-    error = _FITTED[kind]["error_of_few" if _is_few(rows) else "error"]
+    share = 1 / (1 + math.exp(-sum(weight * terms[term] for term, weight in FITTED[kind]["learners"][method].items())))
+    error = FITTED[kind]["error_of_few" if _is_few(rows) else "error"]
     share = min(max(share, error / 2), 1 - error / 2)  # a range that is cut at its end is not narrower than half of the error
     half = min(error, share, 1 - share)
     return Prediction(name, method, (share - half, share + half))
 
 
-def _chosen(found: list[Prediction], rows: SemiPrivateSplit) -> Prediction:
-    """The learner that did best on other data sets, unless plays put another clearly above it."""
+def preferred(found: list[Prediction], rows: SemiPrivateSplit) -> Prediction:
+    """Of one public set's predictions the learner that did best on other data sets, unless plays put another clearly above it."""
     by_method = {one.method: one for one in found}
-    if _kind(rows) == "none":
+    if kind_of(rows) == "none":
         return by_method["dp_raft"]
-    if _kind(rows) == "foreign":
+    if kind_of(rows) == "foreign":
         return by_method["dp_sgd"]
     if "adamix" not in by_method:
         return by_method.get("pillar" if rows.facts.n_public < FEW_PUBLIC else "pillar_kalman", found[0])
@@ -206,7 +207,7 @@ def _grounds(best: Prediction, rows: SemiPrivateSplit, found: list[Prediction]) 
     others = sorted((one for one in found if one.method != best.method), key=lambda one: -one.middle)[:2]
     next_ones = "; ".join(f"{METHODS[one.method].title} {100 * one.middle:.0f} %" for one in others)
     like_public = "a hypothesis" if best.public == NONE else "a hypothesis for rows like the public ones"
-    words = [f"predicted from {_BASIS[_kind(rows)]}; {like_public}", f"next: {next_ones}"]
+    words = [f"predicted from {_BASIS[kind_of(rows)]}; {like_public}", f"next: {next_ones}"]
     if (alone := next((one for one in found if one.method == "only_public"), None)) is not None and best is not alone:
         gain = 100 * (best.middle - alone.middle)
         words.append(f"it gains {gain:.1f} points over reading no private row ({METHODS[alone.method].title}: {100 * alone.middle:.0f} %)")
