@@ -30,7 +30,7 @@ from pillar_core.runs.run import Solved, run_many, solve
 from pillar_core.runs.splitting import is_known, named_features, public_features
 from pillar_core.runs.splitting import split as split_of
 from pillar_core.screening import class_signal
-from pillar_core.studies.advice.free import FITTED, NONE, OWN, Prediction, kind_of, predicted, preferred
+from pillar_core.studies.advice.free import FITTED, IN_WORDS, NONE, OWN, Prediction, kind_of, predicted, preferred
 from pillar_core.studies.advice.simulation import blind
 from pillar_core.studies.compare.learners import obstacle
 from pillar_core.studies.tuning.selection import guarantee_of, refuse_more_than
@@ -49,7 +49,7 @@ CHOSEN_WITHIN = "the public set was chosen on private rows by one noisy sum that
 
 @dataclasses.dataclass(frozen=True)
 class Choice:
-    """What was chosen and trained. `public`: a candidate's name, "own" or "none"; `expected_accuracy`: a range in [0, 1]."""
+    """What was chosen and trained. `public`: a candidate's name, "own" or "none"; `expected_accuracy`: a range in [0, 1] of `metric`."""
 
     public: str
     backbone: str | None
@@ -58,6 +58,7 @@ class Choice:
     record: RunRecord
     expected_accuracy: tuple[float, float]
     reasons: tuple[str, ...]
+    metric: str = "accuracy"
 
     @property
     def guarantee(self) -> Guarantee:
@@ -69,7 +70,7 @@ class Choice:
         """The choice in one sentence."""
         (low, high), upper = self.expected_accuracy, upwards(self.guarantee.epsilon.upper)
         public = {NONE: "no public rows", OWN: "the public rows at hand"}.get(self.public, f"*{self.public}* as public data")
-        expected = f"expect {50 * (low + high):.0f} ± {50 * (high - low):.0f} %"
+        expected = f"expect {50 * (low + high):.0f} ± {50 * (high - low):.0f} %{IN_WORDS[self.metric]}"
         return f"Use {public}, {METHODS[self.method].title}; {expected}. ε ≤ {upper} covers the choice and this training."
 
 
@@ -127,7 +128,7 @@ def choose(
         first = predicted(name, "pillar_kalman", blind(sides[name]), after, seed or 0, "foreign")
     price = f"paid: {SHARE:.0%} of μ² of the total ε = {epsilon:g} went into the choice among {len(sides)}, the rest into training"
     left_out = (f"{other} is left out: {reason}" for other, reason in refused.items())
-    return Choice(name, backbone, record.method, record.settings, record, first.accuracy, (why, price, *left_out))
+    return Choice(name, backbone, record.method, record.settings, record, first.accuracy, (why, price, *left_out), first.metric)
 
 
 def _sides(

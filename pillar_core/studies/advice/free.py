@@ -26,6 +26,8 @@ OWN, NONE = "own", "none"
 """The names of a part of the private rows that is public, and of no public rows at all."""
 UNKNOWN = "which public set is like the private rows cannot be known for nothing: the paid choice asks them within ε, or state it"
 FREE = "free: ε = 0, for no private and no test row was read"
+IN_WORDS = {"accuracy": "", "balanced_accuracy": " balanced accuracy"}
+"""Of a metric after a number of percent."""
 BUDGETS = (0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 5.0, 8.0)
 """Where a target accuracy is looked for."""
 MARGIN = 0.05
@@ -45,11 +47,15 @@ FITTED: Mapping[str, Any] = tomllib.loads(Path(__file__).with_name("fitted.toml"
 
 @dataclasses.dataclass(frozen=True)
 class Prediction:
-    """What one learner with one public set should reach on rows like the public ones: a 95 % range around `middle`, in [0, 1]."""
+    """What one learner with one public set should reach on rows like the public ones: a 95 % range around `middle`, in [0, 1].
+
+    `metric`: "balanced_accuracy" in the place of accuracy where public labels say that one class has more than 60 % of the rows.
+    """
 
     public: str
     method: str
     accuracy: tuple[float, float]
+    metric: str = "accuracy"
 
     @property
     def middle(self) -> float:
@@ -63,7 +69,8 @@ class Advice:
 
     `public` is a candidate's name, "own" (the split's own public rows), "none" (no public rows), or None where nobody knows which candidate
     is like the private rows; `method` is then the best without public rows. `expected_accuracy` is a 95 % range in [0, 1] whose middle is
-    the prediction; `predictions` are those of all learners and candidates that were weighed, best first; `price` says what asking cost.
+    the prediction, of accuracy or what `metric` names (see `Prediction`); `predictions` are those of all learners and candidates that were
+    weighed, best first; `price` says what asking cost.
     """
 
     method: str
@@ -75,6 +82,7 @@ class Advice:
     reasons: tuple[str, ...]
     price: str = FREE
     predictions: tuple[Prediction, ...] = ()
+    metric: str = "accuracy"
 
 
 def advise(
@@ -121,7 +129,7 @@ def advise(
     title, half, rows = METHODS[best.method].title, best.middle - best.accuracy[0], sides[best.public]
     public = {NONE: "no public rows", OWN: "the public rows at hand"}.get(best.public, f"*{best.public}* as public data")
     first_words = "Let private rows choose the public set (paid, within ε). Without public rows:" if is_unknown else f"Use {public},"
-    sentence = f"{first_words} {title}; expect {100 * best.middle:.0f} ± {100 * half:.0f} % at ε = {epsilon:g}."
+    sentence = f"{first_words} {title}; expect {100 * best.middle:.0f} ± {100 * half:.0f} %{IN_WORDS[best.metric]} at ε = {epsilon:g}."
     reasons = (
         *((UNKNOWN,) if is_unknown else ()),
         _size(rows, budget),
@@ -130,7 +138,7 @@ def advise(
     )
     every = tuple(sorted((one for each in found.values() for one in each), key=lambda one: -one.middle))
     named = None if is_unknown else best.public
-    return Advice(best.method, {}, best.accuracy, named, float(epsilon), sentence, reasons, predictions=every)
+    return Advice(best.method, {}, best.accuracy, named, float(epsilon), sentence, reasons, FREE, every, best.metric)
 
 
 def _reaching(split: SemiPrivateSplit, target: float, **asked: Any) -> Advice:
@@ -181,7 +189,7 @@ def predicted(name: str, method: str, rows: SemiPrivateSplit, budget: PrivacyBud
     error = FITTED[kind]["error_of_few" if _is_few(rows) else "error"]
     share = min(max(share, error / 2), 1 - error / 2)  # a range that is cut at its end is not narrower than half of the error
     half = min(error, share, 1 - share)
-    return Prediction(name, method, (share - half, share + half))
+    return Prediction(name, method, (share - half, share + half), simulation.metric_of(rows) if kind == "labelled" else "accuracy")
 
 
 def preferred(found: list[Prediction], rows: SemiPrivateSplit) -> Prediction:
@@ -213,9 +221,12 @@ def _grounds(best: Prediction, rows: SemiPrivateSplit, found: list[Prediction]) 
         words.append(f"it gains {gain:.1f} points over reading no private row ({METHODS[alone.method].title}: {100 * alone.middle:.0f} %)")
     if rows.public_y is not None and len(rows.public_y):
         share = float(np.bincount(rows.public_y).max() / len(rows.public_y))
-        words.append(f"always saying the most frequent class of the public rows is right in {100 * share:.0f} % of them")
-        if best.middle <= share:
-            words.append("no learner is predicted to beat that: raise ε, or bring more rows")
+        is_balanced = best.metric == "accuracy"
+        guess = share if is_balanced else 1 / rows.facts.n_classes
+        same = "" if is_balanced else f", which is {100 * guess:.0f} % balanced accuracy (each class counts alike)"
+        words.append(f"always saying the most frequent class of the public rows is right in {100 * share:.0f} % of them{same}")
+        if best.middle <= guess:
+            words.append("no learner is predicted to beat guessing at this ε")
     return tuple(words)
 
 

@@ -52,6 +52,14 @@ def test_advice_runs_as_it_is_and_is_right_within_its_range(digits):
     assert advice.price.startswith("free")
 
 
+def test_where_one_class_is_most_rows_advice_speaks_of_balanced_accuracy(digits):
+    advice = pc.advise(pc.split(pc.load_dataset("breast_cancer"), public_fraction=0.1))
+    assert advice.metric == advice.predictions[0].metric == "balanced_accuracy"
+    assert "% balanced accuracy at" in advice.sentence
+    assert "50 % balanced accuracy" in advice.reasons[-1]
+    assert pc.advise(pc.split(digits, public_fraction=0.1)).metric == "accuracy"
+
+
 def test_a_target_is_reached_by_a_smaller_budget_where_it_is_lower(digits):
     split = pc.split(digits, public_fraction=0.1)
     small, large = (pc.advise(unlabelled(split), target_accuracy=share) for share in (0.4, 0.8))
