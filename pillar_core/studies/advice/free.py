@@ -187,9 +187,8 @@ def predicted(name: str, method: str, rows: SemiPrivateSplit, budget: PrivacyBud
     terms = simulation.regressors(rows.facts, rules.gaussian_mu(budget), sizes)
     share = 1 / (1 + math.exp(-sum(weight * terms[term] for term, weight in FITTED[kind]["learners"][method].items())))
     error = FITTED[kind]["error_of_few" if _is_few(rows) else "error"]
-    share = min(max(share, error / 2), 1 - error / 2)  # a range that is cut at its end is not narrower than half of the error
-    half = min(error, share, 1 - share)
-    return Prediction(name, method, (share - half, share + half), simulation.metric_of(rows) if kind == "labelled" else "accuracy")
+    metric = simulation.metric_of(rows) if kind == "labelled" else "accuracy"
+    return Prediction(name, method, (max(share - error, 0.0), min(share + error, 1.0)), metric)
 
 
 def preferred(found: list[Prediction], rows: SemiPrivateSplit) -> Prediction:
