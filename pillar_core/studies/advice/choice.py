@@ -27,7 +27,7 @@ from pillar_core.numerics import upwards
 from pillar_core.rng import Streams
 from pillar_core.runs.loading import load_features
 from pillar_core.runs.run import Solved, run_many, solve
-from pillar_core.runs.splitting import is_known, named_features, public_features
+from pillar_core.runs.splitting import alike, is_known, named_features, public_features
 from pillar_core.runs.splitting import split as split_of
 from pillar_core.screening import class_signal
 from pillar_core.studies.advice.free import FITTED, IN_WORDS, NONE, OWN, Prediction, kind_of, predicted, preferred
@@ -148,15 +148,18 @@ def _sides(
         raise SettingError(f"{taken[0]!r} stands for {'a part of the private rows' if taken[0] == OWN else 'no public rows'}; rename it.")
     if rows.y_train is None:
         raise DataError(f"{rows.name!r} has no labels, which a choice needs; bring labels of the private rows.")
+    alone = split_of(rows)
     for name, data in named.items():
-        try:
+        try:  # by what is public alone: a set that private rows rule out, because they are in it, ends the choice
             public = data if isinstance(data, FeatureSet) else _features(data, backbone, rows)
-            sides[name] = split_of(rows, public=public)
+            blind(alone, alike(public, rows)[0])
         except DataError as problem:
             refused[name] = str(problem)
+        else:
+            sides[name] = split_of(rows, public=public)
     if not sides:
         raise DataError(*([f"{name}: {why}" for name, why in refused.items()] or ["name at least one public set to choose from."]))
-    sides[NONE] = split_of(rows)
+    sides[NONE] = alone
     if len({_content(side) for side in sides.values()}) != 1:
         raise DataError(
             "private persons are among a candidate's: leave their rows out of the private ones, so that all choices train on the same."

@@ -163,6 +163,8 @@ def test_what_cannot_be_chosen_among_is_refused_before_any_private_row_is_read(s
         pc.choose(pc.split(private, public=public["far"]), public, epsilon=1.0)
     with pytest.raises(DataError, match="no labels"):
         pc.choose(dataclasses.replace(private, y_train=None), public, epsilon=1.0)
+    with pytest.raises(DataError, match="are, bit by bit, private rows"):  # not left out: that would tell of private rows
+        pc.choose(private, public | {"mine": dataclasses.replace(private, y_train=None, classes=())}, epsilon=1.0)
     with pytest.raises(SettingError, match="none of the methods"):
         pc.choose(private, public, epsilon=1.0, methods=["pillar"])
 
