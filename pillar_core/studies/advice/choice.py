@@ -114,7 +114,7 @@ def choose(
         refuse_more_than(rest * (1 - ROOM), one, budget.relation)
     factor, most = 2.0 if budget.relation is NeighboringRelation.REPLACE_ONE else 1.0, alone.rows_per_person or 1
     noise_multiplier = factor * most / (total * math.sqrt(SHARE))
-    asked = fingerprint("choice", epsilon, delta, [rows.fingerprint for rows in sides.values()])
+    asked = fingerprint("choice", noise_multiplier, [rows.fingerprint for rows in sides.values()])
     name, is_near, why = _chosen(sides, noise_multiplier, Streams(seed, asked))
     record = run_many([trainings[name]], sides[name])[0]
     spent = compose(events.of_person(events.gaussian(noise_multiplier), most), events.gaussian(factor / rest))
