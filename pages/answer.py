@@ -21,7 +21,7 @@ with failures.shown("There is no advice for these rows."):
     if not question.are_numbers(settings, names):
         st.stop()
     target = question.target(settings)
-    alike = question.stated_alike(names)
+    alike = question.stated_alike(settings, names)
     advice = question.advised(settings, names, alike, target)
     settings = question.applied(settings, advice)
     views.sentence(advice, target)

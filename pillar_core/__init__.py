@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from pillar_core.screening.gsd import gsd
     from pillar_core.screening.screen import screen
     from pillar_core.studies import papers
-    from pillar_core.studies.advice import advise
+    from pillar_core.studies.advice import advise, choose
     from pillar_core.studies.check import check_run
     from pillar_core.studies.geometry import margins, xi
     from pillar_core.studies.private_test import private_test
@@ -51,7 +51,7 @@ _NAMES = {
     "runs.splitting": "split",
     "runs.statement": "statement",
     "screening": "SCORES gsd screen",
-    "studies.advice": "advise",
+    "studies.advice": "advise choose",
     "studies.check": "check_run",
     "studies.geometry": "margins xi",
     "studies.private_test": "private_test",

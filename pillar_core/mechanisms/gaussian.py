@@ -8,8 +8,6 @@ once, is the event `ledger.gaussian(σ)`; on a Poisson sample the ledger charges
 from __future__ import annotations
 
 import dataclasses
-import itertools
-import math
 from collections.abc import Sequence
 
 from pillar_core import ledger as events
@@ -42,30 +40,6 @@ class GaussianMechanism:
         call = Call("gaussian", tuple(total.shape), std, self.l2_clip_norm, self.l2_clip_norm)
         event = events.gaussian(self.noise_multiplier, replace_one_factor=self.replace_one_factor)
         released: torch.Tensor = self.ledger.release(event, call, total, lambda: total + self._noise(total, std), label=self.label)
-        return released
-
-    def release_path(self, total: torch.Tensor, coarser: Sequence[float]) -> list[torch.Tensor]:
-        """`total` at falling noise multipliers, the `coarser` ones and then this mechanism's: the last is as `release` has it, each other
-        one is that after it with more noise (Whitehouse, Ramdas, Wu & Rogers 2022).
-
-        Guarantee: all are computed from the last, whose cost is charged once, before any is drawn: it covers whatever part is shown.
-
-        Raises:
-            SettingError: multipliers that do not fall, to one above 0.
-        """
-        stds = [multiplier * self.l2_clip_norm for multiplier in (*coarser, self.noise_multiplier)]
-        if not all(more > less > 0 for more, less in itertools.pairwise(stds)):
-            raise SettingError(f"noise multipliers must fall to {self.noise_multiplier}, above 0; got {list(coarser)}.")
-
-        def draw() -> list[torch.Tensor]:
-            path = [total + self._noise(total, stds[-1])]
-            for less, more in itertools.pairwise(reversed(stds)):
-                path.append(path[-1] + self._noise(total, math.sqrt((more - less) * (more + less))))
-            return path[::-1]
-
-        call = Call("gaussian_path", tuple(total.shape), stds[-1], self.l2_clip_norm, self.l2_clip_norm, detail=tuple(stds))
-        event = events.gaussian(self.noise_multiplier, replace_one_factor=self.replace_one_factor)
-        released: list[torch.Tensor] = self.ledger.release(event, call, total, draw, label=self.label)
         return released
 
     def _noise(self, like: torch.Tensor, std: float) -> torch.Tensor:

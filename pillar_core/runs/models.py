@@ -38,7 +38,7 @@ names = [model.classes[label] for label in labels]
 p = model.predict_proba(rows)  # (n, {n_classes}), a column for each of model.classes
 """
 UNPAID = "settings were chosen on test rows and unpaid: ε covers one run and not the choice, so this number is not differentially private"
-PAID_WAYS = "random stopping, linear scaling or simulation on public rows"
+PAID_WAYS = "random stopping"
 NO_RELEASE = f"this run is no release: {UNPAID}. Choose the settings by rules or pay: {PAID_WAYS}."
 
 

@@ -18,8 +18,7 @@ from contract.tapes import Recorder
 from pillar_core import rng
 from pillar_core.ledger import Call, Ledger
 from pillar_core.screening import class_signal
-from pillar_core.studies import paying
-from pillar_core.studies.advice import paid
+from pillar_core.studies.advice import choice
 from pillar_core.studies.tuning import selection
 from pillar_core.types import Dataset, FeatureSet, NeighboringRelation, RunSpec
 
@@ -78,15 +77,9 @@ def ranked_by_gradients(private: FeatureSet, relation: str, seed: int | None) ->
 
 
 def chosen(private: FeatureSet, relation: str, seed: int | None, *, candidates: dict[str, FeatureSet] | None = None) -> Promise:
-    sides = {name: pc.split(private, public=one) for name, one in (candidates or CANDIDATES).items()}
-    guarantee = paid.chosen_and_trained(sides, epsilon=EPSILON, seed=seed)[1].guarantee
+    sets = {("mine" if name == "own" else name): one for name, one in (candidates or CANDIDATES).items()}
+    guarantee = pc.choose(private, sets, epsilon=EPSILON, relation=relation, seed=seed).guarantee
     return {guarantee.relation: guarantee.epsilon.upper}
-
-
-def paid_for(private: FeatureSet, relation: str, seed: int | None) -> Promise:
-    split = pc.split(private, public=PUBLIC)
-    found = paying.pay_for(split, target=0.5, epsilons=(0.5, 1.0, 2.0), relation=relation, seed=seed, k=4)
-    return {found.guarantee.relation: found.guarantee.epsilon.upper}
 
 
 def tuned(private: FeatureSet, relation: str, seed: int | None, *, way: str, **asked: Any) -> Promise:
@@ -100,20 +93,17 @@ ONE_RELEASE: dict[str, Ask] = {
     "class signal": ranked_by_class_signal,
     "paid choice": chosen,
     "paid choice, unlabelled": functools.partial(chosen, candidates={name: without_labels(one) for name, one in CANDIDATES.items()}),
-    "pay_for": paid_for,
 }
 """Those whose first release is their own, and hangs on the rows alone."""
 ANSWERS: dict[str, Ask] = {
     **ONE_RELEASE,
     "screen": ranked_by_gradients,
-    "linear_scaling": functools.partial(tuned, way="linear_scaling"),
-    "free_by_simulation": functools.partial(tuned, way="free_by_simulation", grid=GRID),
 }
 TUNE: Ask = functools.partial(tuned, way="tune", grid=GRID, mean_trials=2.0)
 """Beside the others: what it promises is no composition of its trials."""
 
 
-PLAYS = ((paid, "advise"), (selection, "_simulated"))
+PLAYS = ((choice, "predicted"),)
 """What runs learners on public rows alone (tests/unit/studies holds it)."""
 
 

@@ -4,7 +4,6 @@ They find faults and prove nothing: each method file states its sensitivity argu
 """
 
 import dataclasses
-import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -269,10 +268,6 @@ def standard_noise(tape: Recorder) -> list[np.ndarray]:
         elif call.kind == "gaussian_joint":
             parts = zip(value, released, call.detail, strict=True)
             found.extend((after - before).cpu().numpy() / std for before, after, (_, std, _) in parts if std)
-        elif call.kind == "gaussian_path":
-            found.append(((released[-1] - value) / call.noise_std).numpy())
-            steps = zip(itertools.pairwise(released), itertools.pairwise(call.detail), strict=True)
-            found.extend(((more - less) / math.sqrt(std**2 - finer**2)).numpy() for (more, less), (std, finer) in steps)
     return found
 
 

@@ -35,10 +35,10 @@ from pillar_core.methods.parts.deep import train
 from pillar_core.methods.voting import prototypes
 from pillar_core.rng import Streams
 from pillar_core.runs import run as runs
+from pillar_core.screening import class_signal
 from pillar_core.screening import release as screening_release
 from pillar_core.splits import View
 from pillar_core.splits import split as splits
-from pillar_core.studies.advice import paid
 from pillar_core.studies.evidence import attacks
 from pillar_core.studies.tuning import selection
 from pillar_core.types import Persons, RunSpec
@@ -332,10 +332,6 @@ def of_private_rank(original: Any) -> Any:
     return public_facts
 
 
-def of_norm_one(original: Any) -> Any:
-    return lambda noise_multiplier, l2_clip_norm, *rest, **more: original(noise_multiplier, 1.0, *rest, **more)
-
-
 def at_half_of_the_trials(original: Any) -> Any:
     return lambda event, *rest: original(ledger.selected(event.event, mean_trials=event.mean / 2, shape=event.shape), *rest)
 
@@ -484,7 +480,7 @@ FAULTS = (
     Fault("clip", "similarities count twice", prototypes, "scores", counted_twice, ("prototypes",)),
     Fault("ledger", "the larger of two joint charges", ledger, "joint_noise_multiplier", lambda _: max, ("gep",)),
     Fault("relation", "replace-one factor 1 for √2", TRIM, "REPLACE_ONE_FACTOR", lambda _: 1.0, ("trim",)),
-    Fault("clip", "norm 1 for √m of m sets", paid, "GaussianMechanism", of_norm_one, ("paid choice", "paid choice, unlabelled")),
+    Fault("clip", "half of the class sums' sensitivity", class_signal, "SENSITIVITY", lambda _: 0.5, ("class signal", "paid choice")),
     Fault("post-processing", "no more directions than private rows span", runs, "public_facts", of_private_rank, (SOLVE,)),
     Fault("release", "normals a hundredth as large", rng.SystemStream, "standard_normal", hundredth, SCALED),
     Fault("release", "uniforms of four bits", rng.SystemStream, "random", of_four_bits, tuple(test_releases.SHAPES)),

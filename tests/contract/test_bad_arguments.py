@@ -42,6 +42,7 @@ def calls() -> dict[Callable[..., Any], dict[str, Any]]:
     run = {"method": "pillar", "split": split, "epsilon": 1.0, "steps": 1, "k": 1, "learning_rate": 1.0}
     return {
         pc.advise: {"split": split},
+        pc.choose: {"private": split, "candidates": {"other": pc.features(x + 1, y)}, "epsilon": 1.0},
         pc.check_run: {"n": 100, "batch_size": 10, "steps": 1, "noise_multiplier": 1.0, "delta": 1e-3},
         pc.epsilon: {"noise_multiplier": 1.0},
         pc.features: {"x_train": x, "y_train": y},

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from contract import answers
-from contract.answers import ADDED, ANSWERS, ONE_RELEASE, PRIVATE, PUBLIC, REPLACED, D, N
+from contract.answers import ANSWERS, ONE_RELEASE, PRIVATE, PUBLIC, REPLACED, D, N
 from contract.checks import FURTHER_THAN_ADDED, NEAR_BOUND, charges_fit, movement
 from contract.tapes import Recorder
 from pillar_core import accounting
@@ -47,7 +47,7 @@ def test_every_promise_is_the_price_of_what_was_charged() -> None:
 @pytest.mark.parametrize("name", list(ONE_RELEASE))
 def test_one_row_moves_what_is_released_by_what_is_charged_at_most_and_comes_near(name: str) -> None:
     reached = {}
-    for relation in ask_accepts(name):
+    for relation in NeighboringRelation:
         tape, lines = answers.first_release(ONE_RELEASE[name], PRIVATE, str(relation))
         is_replaced = relation is REPLACED
         reached[relation] = max(
@@ -55,11 +55,6 @@ def test_one_row_moves_what_is_released_by_what_is_charged_at_most_and_comes_nea
             for other in neighbours(is_replaced=is_replaced)
         )
     assert all(share >= (FURTHER_THAN_ADDED if relation is REPLACED else NEAR_BOUND) for relation, share in reached.items()), reached
-
-
-def ask_accepts(name: str) -> tuple[NeighboringRelation, ...]:
-    """The paid choice has no relation but one."""
-    return (ADDED,) if name.startswith("paid choice") else (ADDED, REPLACED)
 
 
 def neighbours(*, is_replaced: bool) -> Iterator[FeatureSet]:

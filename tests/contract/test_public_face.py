@@ -10,6 +10,7 @@ import pillar_core as pc
 
 SIGNATURES = {
     "advise": "(split, *, epsilon=1.0, delta=1e-05, relation='add_or_remove_one', candidates=None, alike=(), target_accuracy=None, seed=0)",
+    "choose": "(private, candidates, *, epsilon, delta=1e-05, relation='add_or_remove_one', backbones=None, methods=None, seed=0)",
     "load_dataset": "(name, *, seed=0, download=False, **settings)",
     "load_images": "(path)",
     "load_features": "(source, backbone=None, *, weights=None, device='auto', batch_size=64, label=None, person=None, leave_out=(), "

@@ -26,7 +26,7 @@ from pillar_core.methods import METHODS
 from pillar_core.rng import Streams
 
 NUMBERS, DRAWS, GAP = 40_000, 2_000, 5.0
-RUNS = {"trim": 40, "class signal": 30, "pay_for": 30, "screen": 2}
+RUNS = {"trim": 40, "class signal": 30, "screen": 2}
 """Enough for a thousand numbers."""
 
 
@@ -124,7 +124,7 @@ class FromElsewhere(Recorder):
         released = super().release(call, value, draw)
         taken = Counted.numbers - before
         self.spent_on_releases += taken
-        sizes = {"gaussian": call.shape, "gaussian_path": (len(call.detail), *call.shape), "exponential": call.shape}
+        sizes = {"gaussian": call.shape, "exponential": call.shape}
         joint = sum(math.prod(part[0]) for part in call.detail) if call.kind == "gaussian_joint" else 1
         self.offences |= {call.kind} if taken < (math.prod(sizes[call.kind]) if call.kind in sizes else joint) else set()
         return released

@@ -11,7 +11,7 @@ import pytest
 import streamlit as st
 
 import pillar_core as pc
-from page_reading import words
+from page_reading import linked, words
 from pages.frame import history
 from pages.frame.settings import Settings
 from pillar_core import store
@@ -22,9 +22,11 @@ from pillar_core.runs.statement import IN_SIGHT, RANKED_IN_SIGHT
 def test_the_page_says_what_to_do_and_reads_no_test_row_unasked(start):
     app = start("answer", data="breast_cancer", epsilon="1")
     assert not app.exception
+    assert not app.error
     said = words(app)
     assert "expect" in said
     assert "at ε = 1." in said
+    assert "% balanced accuracy at" in said
     assert "Nothing was read so far." in said
     assert "test accuracy" not in " ".join(str(table.value.columns.tolist()) for table in app.dataframe)
 
@@ -144,3 +146,22 @@ def test_a_wanted_accuracy_says_the_budget_that_it_takes(start):
     assert "is the smallest that should reach 90%" in said
     app.number_input[0].set_value(100).run()
     assert "100 % is out of reach." in words(app)
+
+
+def test_a_set_from_elsewhere_is_named_once_it_is_stated_to_be_alike_and_the_sidebar_names_it_too(start):
+    rows = np.random.default_rng(0).standard_normal((300, 6)).astype(np.float32)
+    labels = (rows[:, 0] > 0).astype(int)
+    private = uploads.keep(pc.data.features(rows[:200], labels[:200], rows[:40] + 1, labels[:40]), title="mine")
+    near, far = (uploads.keep(pc.data.features(rows[200:] + shift, labels[200:]), title=f"set {shift}") for shift in (0, 3))
+    app = start("answer", data=private, epsilon="1")
+    assert not app.exception
+    assert "Let your rows choose the public set" in words(app)
+    assert "### Use" not in words(app)
+    assert linked(app)["public"] in (near, far)
+    app.multiselect(key="local-widget.answer-alike").set_value([near]).run()
+    assert not app.exception
+    assert not app.error
+    assert "Use *set 0* as public data" in words(app)
+    assert linked(app)["public"] == near
+    uploads.keep(pc.data.features(rows[200:] + 1, labels[200:]), title="public part of mine")
+    assert "Use *public part of mine* as public data" in words(start("answer", data=private, epsilon="1"))

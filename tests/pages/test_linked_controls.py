@@ -54,7 +54,7 @@ def test_the_word_is_read_back_as_written() -> None:
 PLACES = {
     "answer": ["data=digits"],
     "learn": ["", "lesson=2"],
-    "explore": ["", "view=solve", "view=noise"],
+    "explore": ["", "view=noise"],
     "compare": ["", "compare=shift&public=part"],
     "runs": ["runs=view:plan", "runs=view:papers"],
     "screen": ["screen=p:digits;c:drawn_digits,drawn_letters,drawn_noise;n:100;k:4;m:linear_head"],

@@ -31,8 +31,6 @@ def test_each_way_is_a_click_and_says_its_price(start: Start, choosing: Choosing
         assert metric(app, "Attacker's gain") == "unknown"
     if choosing is Choosing.STOPPING:  # a best of several runs has no curve here
         assert metric(app, "Attacker's gain") == "see ε"
-    if choosing is Choosing.SCALING:  # choice and run are Gaussians, of the whole budget together
-        assert metric(app, "Attacker's gain") == "1 in 56"
 
 
 def test_rules_are_the_default_and_impossible_ways_fall_back_to_them(start: Start) -> None:
@@ -44,7 +42,7 @@ def test_rules_are_the_default_and_impossible_ways_fall_back_to_them(start: Star
     assert metric(other, "Test accuracy") == plain
 
 
-@pytest.mark.parametrize("choosing", [Choosing.RULES, Choosing.SCALING, Choosing.PAPERS])
+@pytest.mark.parametrize("choosing", [Choosing.RULES, Choosing.STOPPING, Choosing.PAPERS])
 def test_what_the_page_hands_out_says_what_was_in_sight(start: Start, monkeypatch: pytest.MonkeyPatch, choosing: Choosing) -> None:
     handed: list[Callable[[], bytes]] = []
     monkeypatch.setattr(st, "download_button", lambda *_, data=None, key="", **__: handed.append(data) if key == "release" else None)
@@ -61,7 +59,6 @@ def test_what_the_page_hands_out_says_what_was_in_sight(start: Start, monkeypatc
     promised = card["guarantee"]
     assert (promised["covers_choice"], promised["chosen_in_sight"], IN_SIGHT in promised["assumptions"]) == (False, True, True)
     assert promised["epsilon"] <= 1.0
-    assert (len(promised["events"]) > 1) == (choosing is Choosing.SCALING)
 
 
 def test_the_unpaid_way_keeps_the_relation_of_the_sidebar(start: Start) -> None:

@@ -7,7 +7,7 @@ import streamlit as st
 import pillar_core as pc
 from pages.frame import core, local, memory, session, sidebar
 from pages.frame.settings import PART, RULE, Settings
-from pages.parts.data import extraction
+from pages.parts.data import brought, extraction
 from pillar_core.data import uploads, visitors
 from pillar_core.errors import DataError
 from pillar_core.fingerprint import fingerprint
@@ -29,10 +29,10 @@ def candidates(settings: Settings) -> list[str]:
     return chosen[:MOST]
 
 
-def stated_alike(names: list[str]) -> list[str]:
-    """Those of the sets from elsewhere that the user states to be like the private rows."""
-    foreign = [name for name in names if name != PART]
-    return local.several("answer-alike", foreign, [], title=title) if foreign else []
+def stated_alike(settings: Settings, names: list[str]) -> list[str]:
+    """Those of the sets from elsewhere that the user states to be like the private rows; a share that was drawn from these is."""
+    foreign, part = [name for name in names if name != PART], brought.PART_OF.format(uploads.title_of(settings.data))
+    return local.several("answer-alike", foreign, [name for name in foreign if title(name) == part], title=title) if foreign else []
 
 
 def title(name: str) -> str:
@@ -51,8 +51,7 @@ def target(settings: Settings) -> float | None:
 
 def advised(settings: Settings, names: list[str], alike: list[str], target: float | None) -> Advice:
     """The advice about these candidates; where it names another public set than the sidebar, the sidebar follows it."""
-    fields = _FIELDS if target is None else tuple(name for name in _FIELDS if name != "epsilon")
-    advice = _advised(fingerprint(core.key(settings, fields), names, alike, target), settings, tuple(names), tuple(alike), target)
+    advice = _asked(settings, names, alike, target)
     public = _setting(advice, settings, names)
     if public != settings.public:
         session.put(dataclasses.replace(settings, public=public))
@@ -64,9 +63,9 @@ def over_budgets(settings: Settings, names: list[str], alike: list[str], epsilon
     """What the best learner should reach at each of rising budgets: one that spends less can be taken at any larger one."""
     best: list[Prediction] = []
     for epsilon in epsilons:
-        one = advised(dataclasses.replace(settings, epsilon=epsilon), names, alike, None)
-        now = Prediction(one.public or free.NONE, one.method, one.expected_accuracy)
-        best.append(max(now, *best[-1:], key=lambda each: each.middle))
+        one = _asked(dataclasses.replace(settings, epsilon=epsilon), names, alike, None)
+        now = Prediction(one.public or free.NONE, one.method, one.expected_accuracy, one.metric)
+        best.append(max([now, *best[-1:]], key=lambda each: each.middle))
     return best
 
 
@@ -93,6 +92,11 @@ def _registered(settings: Settings) -> list[str]:
     """Image sets that are here, for private images: others through the same backbone."""
     is_images = _holds_images(settings)
     return [name for name in visitors.here("images") if is_images and name != settings.data]
+
+
+def _asked(settings: Settings, names: list[str], alike: list[str], target: float | None) -> Advice:
+    fields = _FIELDS if target is None else tuple(name for name in _FIELDS if name != "epsilon")
+    return _advised(fingerprint(core.key(settings, fields), names, alike, target), settings, tuple(names), tuple(alike), target)
 
 
 def _setting(advice: Advice, settings: Settings, names: list[str]) -> str:

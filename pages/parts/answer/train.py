@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+import math
 from collections.abc import Callable
 
 import streamlit as st
@@ -18,9 +19,7 @@ from pillar_core.runs.models import in_sight, model_bytes
 from pillar_core.runs.run import run_spec
 from pillar_core.runs.statement import IN_SIGHT
 from pillar_core.studies.advice import Advice
-from pillar_core.studies.advice.paid import chosen_and_trained
-from pillar_core.studies.tuning.selection import PRICED
-from pillar_core.types import NeighboringRelation, RunRecord, SemiPrivateSplit
+from pillar_core.types import RunRecord, SemiPrivateSplit
 
 
 def free(settings: Settings, advice: Advice) -> None:
@@ -31,26 +30,22 @@ def free(settings: Settings, advice: Advice) -> None:
 
 
 def paid(settings: Settings, names: list[str]) -> None:
-    """The public set chosen on the private rows, within ε."""
-    if len(names) < 2:
-        st.caption("With one candidate there is nothing to choose: name another one above.")
-        return
-    if PART in names:
-        st.caption("Choose sets from elsewhere: a row that one of them makes public is private beside the others.")
-        return
-    if settings.relation != NeighboringRelation.ADD_OR_REMOVE_ONE:
-        st.caption(f"{PRICED[0].upper()}{PRICED[1:]}: choose it beside ε.")
+    """The public set, or none, chosen on the private rows, within ε."""
+    if math.isinf(settings.epsilon):
+        st.caption("Without noise nothing is paid: lower ε.")
         return
     st.markdown(
-        f"One noisy sum over the private rows chooses among {len(names)} public sets; choice and training cost ε = {settings.epsilon:g} "
-        "**together**. The learner then has a little less than in the free way."
+        f"One noisy sum over the private rows chooses among {len(names)} public sets and none of them; choice and training cost "
+        f"ε = {settings.epsilon:g} **together**. The learner then has a little less than in the free way."
     )
-    sides = {question.title(name): core.split(dataclasses.replace(settings, public=name)) for name in names}
-    chosen = functools.partial(chosen_and_trained, sides, epsilon=settings.epsilon, delta=settings.delta, seed=None)
+    split = core.split(dataclasses.replace(settings, public=PART)) if PART in names else pc.split(core.features(settings))
+    others = {question.title(name): core.candidate(name, settings) for name in names if name != PART}
+    asked = {name: getattr(settings, name) for name in ("epsilon", "delta", "relation")}
+    chosen = functools.partial(pc.choose, split, others, **asked, seed=None)
 
     def trained() -> tuple[RunRecord, SemiPrivateSplit]:
-        advice, record = chosen()
-        return record, sides[str(advice.public)]
+        found = chosen()
+        return found.record, found.split
 
     _download(trained, settings, key="answer-paid", label="Choose within ε, train and download")
 

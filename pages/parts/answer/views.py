@@ -19,6 +19,7 @@ from pillar_core.types import Provenance
 BUDGETS = (0.1, 0.3, 1.0, 3.0)
 SEEDS = 3
 LOOK = "answer-look"
+_MEASURES = {"accuracy": "Accuracy", "balanced_accuracy": "Balanced accuracy"}
 
 
 def sentence(advice: Advice, target: float | None) -> None:
@@ -27,7 +28,7 @@ def sentence(advice: Advice, target: float | None) -> None:
     with st.container(border=True, key="answer"):
         badges.show(Provenance.PUBLIC)
         learner = pc.METHODS[advice.method].title
-        expected = f"{50 * (low + high):.0f} ± {50 * (high - low):.0f} %"
+        expected = f"{50 * (low + high):.0f} ± {50 * (high - low):.0f} %{free.IN_WORDS[advice.metric]}"
         first = ""
         if target is not None:
             is_near = sum(advice.expected_accuracy) / 2 >= target
@@ -44,23 +45,29 @@ def sentence(advice: Advice, target: float | None) -> None:
 
 def figures_of(advice: Advice, settings: Settings, names: list[str], alike: list[str]) -> None:
     """By learner, by public set, by budget."""
-    learner, public = pc.METHODS[advice.method].title, advice.public or free.NONE
+    learner, public, said = pc.METHODS[advice.method].title, advice.public or free.NONE, _MEASURES[advice.metric]
     by_learner = [(pc.METHODS[one.method].title, *one.accuracy) for one in advice.predictions if one.public == public]
-    best = {one.public: one for one in reversed(advice.predictions)}
+    best = {one.public: one for one in reversed(advice.predictions) if one.metric == advice.metric}
     by_public = [(question.title(name), *one.accuracy) for name, one in best.items()]
     budgets = sorted({*BUDGETS, advice.epsilon})
     over = question.over_budgets(settings, names, alike, budgets)
     by_budget = [(f"ε = {epsilon:g}", *one.accuracy) for epsilon, one in zip(budgets, over, strict=True)]
     drawings = (
-        ("learners", by_learner, learner, "By learner", "With this public set. The range is 95 % of the errors on other data sets."),
+        (
+            "learners",
+            by_learner,
+            learner,
+            "By learner",
+            f"{said}, with this public set. The range is 95 % of the errors on other data sets.",
+        ),
         (
             "public",
             by_public,
             question.title(public),
             "By public set",
-            "The best learner with each, if the set's rows are like yours, which cannot be told without spending some ε.",
+            f"{said} of the best learner with each, if the set's rows are like yours, which cannot be told without spending some ε.",
         ),
-        ("budgets", by_budget, f"ε = {advice.epsilon:g}", "By budget", "The best learner up to each ε."),
+        ("budgets", by_budget, f"ε = {advice.epsilon:g}", "By budget", f"{said} of the best learner up to each ε."),
     )
     for column, (name, rows, chosen, title, caption) in zip(st.columns(3), drawings, strict=True):
         table = pd.DataFrame(rows, columns=["name", "low", "high"])
@@ -87,7 +94,9 @@ def diagnostic(settings: Settings, advice: Advice) -> None:
         f"Always saying the most frequent class: {100 * (core.majority(settings) or 0):.1f} % of the test rows. {SEEDS} seeds each; in "
         "brackets the 95 % interval of the mean over them."
     )
-    scores = [(method, seed, one["Accuracy"][0]) for method, found in measured.items() for seed, one in enumerate(found) if one]
+    said = _MEASURES[advice.metric]
+    each = [(method, seed, one) for method, found in measured.items() for seed, one in enumerate(found) if one]
+    scores = [(method, seed, one.get(said, one["Accuracy"])[0]) for method, seed, one in each]
     _compared(advice, pd.DataFrame(scores, columns=["method", "seed", "accuracy"]))
     navigation.link("explore", "Confusion matrix and misread rows, in Explore", changes=_in_explore(advice) | {"view": "classes"})
 

@@ -31,6 +31,8 @@ AT_ONCE, BETWEEN = 2.0, 0.5
 """Seconds that a file may take before the page says how far it is, and how often it does."""
 Maker = tuple[Callable[[], FeatureSet | Dataset], str]
 """What makes public rows when they are kept, and their title."""
+PART_OF = "public part of {}"
+"""The title of a share of a private table's rows that became a public set, by the table's own."""
 _SHARE, _NONE = "A random share of them is public: ε does not protect it", "None: public rows come from another data set"
 
 

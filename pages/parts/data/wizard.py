@@ -78,7 +78,7 @@ class Asked:
         if self.share is None:
             return frame, [(functools.partial(self.table, file), file.name) for file in self.public]
         frame, carved = encoding.divided(frame, self.label, self.share, person=self.person)
-        return frame, [(lambda: carved, f"public part of {Path(self.private.name).name}")]
+        return frame, [(lambda: carved, brought.PART_OF.format(Path(self.private.name).name))]
 
     def rows(self, tables: Tables, columns: tuple[Column, ...], recipe: Recipe) -> tuple[FeatureSet, list[Maker]]:
         """The private rows as numbers, and what makes those of each public table."""

@@ -1,1 +1,1 @@
-"""The Explore page: the result of a slider, its curves, solving, tuning, release."""
+"""The Explore page: the result of a slider, its curves, tuning, release."""

@@ -1,4 +1,4 @@
-"""What Explore draws below the result: curves over k, the whole plane, classes, odds, solving, reasons."""
+"""What Explore draws below the result: curves over k, the whole plane, classes, odds, reasons."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ import pillar_core as pc
 from pages.frame import core, figures, history, memory, navigation, odds, plain, session, theme
 from pages.frame import settings as codec
 from pages.frame.settings import Settings
-from pages.parts.explore import classes, kalman, noise, result, solve
+from pages.parts.explore import classes, kalman, noise, result
 from pages.parts.explore.curves import Curves, method_of, read
 from pillar_core import plots, store
 from pillar_core.params import params_of
@@ -23,13 +23,12 @@ _TITLES = {
     "noise": "Noise",
     "classes": "Classes",
     "odds": "Odds",
-    "solve": "Solve",
     "why": "Why these settings?",
 }
 _DIAGNOSTIC = (Provenance.NON_PRIVATE,)
 
 
-NEEDS_CURVES = ("k", "plane", "solve")
+NEEDS_CURVES = ("k", "plane")
 """The views that are drawn from the grid of runs."""
 
 
@@ -58,8 +57,6 @@ def draw(view: str, curves: Curves, record: RunRecord, settings: Settings) -> No
             classes.panel(record, settings)
         case "odds":
             _odds(record, settings)
-        case "solve":
-            solve.panel(curves, settings)
         case _:
             _why(record, settings)
 

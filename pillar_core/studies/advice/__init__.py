@@ -1,5 +1,6 @@
-"""Which learner and which public set, and what accuracy to expect: from public facts, public rows and measured errors alone."""
+"""Which learner and which public set, and what accuracy to expect: from public facts alone, or paid for on private rows."""
 
+from pillar_core.studies.advice.choice import Choice, choose
 from pillar_core.studies.advice.free import Advice, Prediction, advise
 
-__all__ = ["Advice", "Prediction", "advise"]
+__all__ = ["Advice", "Choice", "Prediction", "advise", "choose"]

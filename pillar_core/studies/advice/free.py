@@ -26,6 +26,8 @@ OWN, NONE = "own", "none"
 """The names of a part of the private rows that is public, and of no public rows at all."""
 UNKNOWN = "which public set is like the private rows cannot be known for nothing: the paid choice asks them within ε, or state it"
 FREE = "free: ε = 0, for no private and no test row was read"
+IN_WORDS = {"accuracy": "", "balanced_accuracy": " balanced accuracy"}
+"""Of a metric after a number of percent."""
 BUDGETS = (0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 5.0, 8.0)
 """Where a target accuracy is looked for."""
 MARGIN = 0.05
@@ -40,16 +42,20 @@ _BASIS = {
     "none": "sizes alone, by a table fitted on other data sets",
     "foreign": "sizes alone, by a table fitted where public rows were of other classes: these help little",
 }
-_FITTED: Mapping[str, Any] = tomllib.loads(Path(__file__).with_name("fitted.toml").read_text(encoding="utf-8"))
+FITTED: Mapping[str, Any] = tomllib.loads(Path(__file__).with_name("fitted.toml").read_text(encoding="utf-8"))
 
 
 @dataclasses.dataclass(frozen=True)
 class Prediction:
-    """What one learner with one public set should reach on rows like the public ones: a 95 % range around `middle`, in [0, 1]."""
+    """What one learner with one public set should reach on rows like the public ones: a 95 % range around `middle`, in [0, 1].
+
+    `metric`: "balanced_accuracy" in the place of accuracy where public labels say that one class has more than 60 % of the rows.
+    """
 
     public: str
     method: str
     accuracy: tuple[float, float]
+    metric: str = "accuracy"
 
     @property
     def middle(self) -> float:
@@ -63,7 +69,8 @@ class Advice:
 
     `public` is a candidate's name, "own" (the split's own public rows), "none" (no public rows), or None where nobody knows which candidate
     is like the private rows; `method` is then the best without public rows. `expected_accuracy` is a 95 % range in [0, 1] whose middle is
-    the prediction; `predictions` are those of all learners and candidates that were weighed, best first; `price` says what asking cost.
+    the prediction, of accuracy or what `metric` names (see `Prediction`); `predictions` are those of all learners and candidates that were
+    weighed, best first; `price` says what asking cost.
     """
 
     method: str
@@ -75,6 +82,7 @@ class Advice:
     reasons: tuple[str, ...]
     price: str = FREE
     predictions: tuple[Prediction, ...] = ()
+    metric: str = "accuracy"
 
 
 def advise(
@@ -109,19 +117,19 @@ def advise(
     if strangers := sorted({*alike} - {*sides, *refused}):
         raise SettingError(f"alike names {', '.join(strangers)}, which is no candidate; candidates are {', '.join({*sides} - {NONE})}.")
     found = {
-        name: [_predicted(name, method, rows, budget, seed or 0) for method in _FITTED[_kind(rows)]["learners"]]
+        name: [predicted(name, method, rows, budget, seed or 0) for method in FITTED[kind_of(rows)]["learners"]]
         for name, rows in sides.items()
     }
     known = {*alike} | ({OWN} if candidates or split.settings.get("public") is None else set())
-    best = _chosen(found[NONE], sides[NONE])
-    of_public = [_chosen(found[name], sides[name]) for name in sides if name in known and name != NONE]
+    best = preferred(found[NONE], sides[NONE])
+    of_public = [preferred(found[name], sides[name]) for name in sides if name in known and name != NONE]
     if of_public and (first := max(of_public, key=lambda one: one.middle)).middle >= best.accuracy[0]:
         best = first
     is_unknown = best.public == NONE and not of_public and len(sides) > 1
     title, half, rows = METHODS[best.method].title, best.middle - best.accuracy[0], sides[best.public]
     public = {NONE: "no public rows", OWN: "the public rows at hand"}.get(best.public, f"*{best.public}* as public data")
     first_words = "Let private rows choose the public set (paid, within ε). Without public rows:" if is_unknown else f"Use {public},"
-    sentence = f"{first_words} {title}; expect {100 * best.middle:.0f} ± {100 * half:.0f} % at ε = {epsilon:g}."
+    sentence = f"{first_words} {title}; expect {100 * best.middle:.0f} ± {100 * half:.0f} %{IN_WORDS[best.metric]} at ε = {epsilon:g}."
     reasons = (
         *((UNKNOWN,) if is_unknown else ()),
         _size(rows, budget),
@@ -130,7 +138,7 @@ def advise(
     )
     every = tuple(sorted((one for each in found.values() for one in each), key=lambda one: -one.middle))
     named = None if is_unknown else best.public
-    return Advice(best.method, {}, best.accuracy, named, float(epsilon), sentence, reasons, predictions=every)
+    return Advice(best.method, {}, best.accuracy, named, float(epsilon), sentence, reasons, FREE, every, best.metric)
 
 
 def _reaching(split: SemiPrivateSplit, target: float, **asked: Any) -> Advice:
@@ -163,32 +171,32 @@ def _sides(split: SemiPrivateSplit, candidates: Mapping[str, Any] | None) -> tup
     return sides | nothing, refused
 
 
-def _kind(rows: SemiPrivateSplit) -> str:
+def kind_of(rows: SemiPrivateSplit) -> str:
+    """Of public rows: "foreign", "labelled", "unlabelled" or "none"."""
     if rows.other_y is not None:
         return "foreign"
     return "labelled" if simulation.can_play(rows) else "unlabelled" if len(rows.public_x) else "none"
 
 
-def _predicted(name: str, method: str, rows: SemiPrivateSplit, budget: PrivacyBudget, seed: int) -> Prediction:
-    """What one learner of the fitted table should reach with these public rows."""
-    kind = _kind(rows)
+def predicted(name: str, method: str, rows: SemiPrivateSplit, budget: PrivacyBudget, seed: int, kind: str = "") -> Prediction:
+    """What one learner of the fitted table should reach with these public rows. Guarantee: as `advise`, for rows without private ones."""
+    kind = kind or kind_of(rows)
     sizes = {"plays": simulation.played(method, rows, budget, seed)} if kind == "labelled" else {}
     if kind == "unlabelled":
         sizes = {"directions": rows.memo.get("directions", lambda: simulation.effective_directions(rows))}
     terms = simulation.regressors(rows.facts, rules.gaussian_mu(budget), sizes)
-    share = 1 / (1 + math.exp(-sum(weight * terms[term] for term, weight in _FITTED[kind]["learners"][method].items())))
-    error = _FITTED[kind]["error_of_few" if _is_few(rows) else "error"]
-    share = min(max(share, error / 2), 1 - error / 2)  # a range that is cut at its end is not narrower than half of the error
-    half = min(error, share, 1 - share)
-    return Prediction(name, method, (share - half, share + half))
+    share = 1 / (1 + math.exp(-sum(weight * terms[term] for term, weight in FITTED[kind]["learners"][method].items())))
+    error = FITTED[kind]["error_of_few" if _is_few(rows) else "error"]
+    metric = simulation.metric_of(rows) if kind == "labelled" else "accuracy"
+    return Prediction(name, method, (max(share - error, 0.0), min(share + error, 1.0)), metric)
 
 
-def _chosen(found: list[Prediction], rows: SemiPrivateSplit) -> Prediction:
-    """The learner that did best on other data sets, unless plays put another clearly above it."""
+def preferred(found: list[Prediction], rows: SemiPrivateSplit) -> Prediction:
+    """Of one public set's predictions the learner that did best on other data sets, unless plays put another clearly above it."""
     by_method = {one.method: one for one in found}
-    if _kind(rows) == "none":
+    if kind_of(rows) == "none":
         return by_method["dp_raft"]
-    if _kind(rows) == "foreign":
+    if kind_of(rows) == "foreign":
         return by_method["dp_sgd"]
     if "adamix" not in by_method:
         return by_method.get("pillar" if rows.facts.n_public < FEW_PUBLIC else "pillar_kalman", found[0])
@@ -206,15 +214,18 @@ def _grounds(best: Prediction, rows: SemiPrivateSplit, found: list[Prediction]) 
     others = sorted((one for one in found if one.method != best.method), key=lambda one: -one.middle)[:2]
     next_ones = "; ".join(f"{METHODS[one.method].title} {100 * one.middle:.0f} %" for one in others)
     like_public = "a hypothesis" if best.public == NONE else "a hypothesis for rows like the public ones"
-    words = [f"predicted from {_BASIS[_kind(rows)]}; {like_public}", f"next: {next_ones}"]
+    words = [f"predicted from {_BASIS[kind_of(rows)]}; {like_public}", f"next: {next_ones}"]
     if (alone := next((one for one in found if one.method == "only_public"), None)) is not None and best is not alone:
         gain = 100 * (best.middle - alone.middle)
         words.append(f"it gains {gain:.1f} points over reading no private row ({METHODS[alone.method].title}: {100 * alone.middle:.0f} %)")
     if rows.public_y is not None and len(rows.public_y):
         share = float(np.bincount(rows.public_y).max() / len(rows.public_y))
-        words.append(f"always saying the most frequent class of the public rows is right in {100 * share:.0f} % of them")
-        if best.middle <= share:
-            words.append("no learner is predicted to beat that: raise ε, or bring more rows")
+        is_balanced = best.metric == "accuracy"
+        guess = share if is_balanced else 1 / rows.facts.n_classes
+        same = "" if is_balanced else f", which is {100 * guess:.0f} % balanced accuracy (each class counts alike)"
+        words.append(f"always saying the most frequent class of the public rows is right in {100 * share:.0f} % of them{same}")
+        if best.middle <= guess:
+            words.append("no learner is predicted to beat guessing at this ε")
     return tuple(words)
 
 

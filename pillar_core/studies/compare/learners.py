@@ -16,7 +16,7 @@ CEILING, FLOOR = "non_private", "only_public"
 
 def applicable(split: SemiPrivateSplit) -> dict[str, str]:
     """Every learner's name, with "" where it can run on this split and else the reason why not."""
-    return {name: _obstacle(method, split) for name, method in METHODS.items()}
+    return {name: obstacle(method, split) for name, method in METHODS.items()}
 
 
 def compare_grid(shared: Mapping[str, Any], *, methods: Sequence[str], epsilons: Sequence[float], seeds: Sequence[int]) -> dict[str, Any]:
@@ -104,7 +104,8 @@ def _ranked(table: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
     return runs, [str(name) for name in runs.mean().sort_values(ascending=False, kind="stable").index]
 
 
-def _obstacle(method: Method[Any], split: SemiPrivateSplit) -> str:
+def obstacle(method: Method[Any], split: SemiPrivateSplit) -> str:
+    """Why a learner cannot run on a split; "" where it can."""
     if method.public_use in (PublicUse.UNLABELLED, PublicUse.LABELLED, PublicUse.OTHER_LABELS) and not len(split.public_x):
         return "needs public rows"
     if method.public_use is PublicUse.LABELLED and not split.has_public_labels:

@@ -1,4 +1,4 @@
-"""How a run's step size is chosen, by name: by the rules, for free as the papers do, or by one of the ways that pay.
+"""How a run's step size is chosen, by name: by the rules, for free as the papers do, or by random stopping, which pays.
 
 Three step sizes around the learner's rule are tried: a quarter of it, the rule, and four times it. Only `papers` breaks its
 promise: it picks on test rows, as published tables do, and its ε covers one run, not the choice.
@@ -26,8 +26,6 @@ class Choosing(enum.StrEnum):
     RULES = "rules"
     PAPERS = "papers"
     STOPPING = "stopping"
-    SCALING = "scaling"
-    SIMULATION = "simulation"
 
 
 SAID = facts(Path(__file__).with_suffix(".toml"))
@@ -64,10 +62,6 @@ def tuned(asked: RunSpec, split: SemiPrivateSplit, *, choosing: Choosing) -> Tun
         case Choosing.STOPPING:
             each = tuning.trial_epsilon(epsilon, delta=asked.delta, mean_trials=MEAN_TRIALS)
             return tuning.tune(asked, split, _grid(dataclasses.replace(asked, epsilon=each), split), mean_trials=MEAN_TRIALS)
-        case Choosing.SCALING:
-            return tuning.linear_scaling(asked, split)
-        case Choosing.SIMULATION:
-            return tuning.free_by_simulation(asked, split, _grid(asked, split))
         case Choosing.PAPERS:
             return _as_the_papers_do(asked, split, _grid(asked, split))
     record = run_spec(asked, split)

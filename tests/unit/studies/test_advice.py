@@ -1,18 +1,17 @@
 """Advice: from public facts and public rows alone, right as far as its own range says, and what paying for a choice costs."""
 
 import dataclasses
-import itertools
-from types import SimpleNamespace
+import json
 
 import numpy as np
 import pytest
-import torch
 
 import pillar_core as pc
 from pillar_core import rng
+from pillar_core.__main__ import main
 from pillar_core.errors import DataError, SettingError, UnsupportedError
-from pillar_core.studies.advice import free, paid
-from pillar_core.studies.advice.paid import chosen_and_trained
+from pillar_core.studies.advice import choice as choice_module
+from pillar_core.studies.advice import free
 from pillar_core.types import FeatureSet
 
 
@@ -51,6 +50,14 @@ def test_advice_runs_as_it_is_and_is_right_within_its_range(digits):
     assert pc.METHODS[advice.method].title in advice.sentence
     assert f"{50 * (low + high):.0f} ±" in advice.sentence
     assert advice.price.startswith("free")
+
+
+def test_where_one_class_is_most_rows_advice_speaks_of_balanced_accuracy(digits):
+    advice = pc.advise(pc.split(pc.load_dataset("breast_cancer"), public_fraction=0.1))
+    assert advice.metric == advice.predictions[0].metric == "balanced_accuracy"
+    assert "% balanced accuracy at" in advice.sentence
+    assert "50 % balanced accuracy" in advice.reasons[-1]
+    assert pc.advise(pc.split(digits, public_fraction=0.1)).metric == "accuracy"
 
 
 def test_a_target_is_reached_by_a_smaller_budget_where_it_is_lower(digits):
@@ -95,80 +102,80 @@ def test_no_public_set_is_named_whose_likeness_nobody_paid_for_or_stated(digits)
         pc.advise(bare, candidates={"none": near})
 
 
-def test_the_paid_choice_finds_the_near_set_and_stays_within_the_whole_budget(digits):
-    generator, own = rng.stream(0, "shuffled columns"), pc.split(digits, public_fraction=0.1)
-    near = FeatureSet(own.public_x, None, None, None, ())
-    far = FeatureSet(own.public_x[:, generator.permutation(digits.d)], None, None, None, ())
-    private = dataclasses.replace(digits, x_train=digits.x_train[own.private], y_train=digits.y_train[own.private])
-    sides = {"far": pc.split(private, public=far), "near": pc.split(private, public=near)}
-    advice, record = chosen_and_trained(sides, epsilon=1.0)
-    assert advice.public == "near"
-    assert 0.9 < record.guarantee.epsilon.upper <= 1.0
-    assert len(record.guarantee.events) == 2
-    assert "chosen on private rows" in " ".join(record.guarantee.assumptions)
-    assert advice.price.startswith("paid")
-    said = pc.statement(record)
-    assert f"public set 'near' was chosen on private rows, the learner {pc.METHODS[advice.method].title} from public rows" in said.text
-    exact = pc.accounting.mu_of(record.guarantee.epsilon.upper, record.guarantee.delta)
-    assert said.fields["gaussian_mu"] == pytest.approx(exact, rel=1e-6)
-    assert "What that means" in said.text
-
-
-def test_what_the_paid_choice_promises_hangs_on_no_choice(digits, monkeypatch):
-    """Two learners with other releases: whichever set is chosen, the same events and ε are stated."""
-    own, learners = pc.split(digits, public_fraction=0.1), {"one": "pillar", "other": "pillar_kalman"}
-    private = dataclasses.replace(digits, x_train=digits.x_train[own.private], y_train=digits.y_train[own.private])
-    public = {name: FeatureSet(own.public_x + place, None, None, None, ()) for place, name in enumerate(learners)}
-    sides = {name: pc.split(private, public=rows) for name, rows in public.items()}
-    advice = pc.advise(sides["one"])
-    fixed = iter(2 * [*learners.values()])
-    monkeypatch.setattr(paid, "advise", lambda rows, **asked: dataclasses.replace(advice, method=next(fixed)))
-    records = {}
-    for name in learners:
-        seen = torch.tensor([1e6 * (name == one) for one in learners], dtype=torch.float64)
-        with monkeypatch.context() as patch:
-            patch.setattr(paid, "GaussianMechanism", lambda *how, seen=seen, **more: SimpleNamespace(release=lambda sums: seen))
-            chosen, records[name] = chosen_and_trained(sides, epsilon=1.0)
-        assert (chosen.public, records[name].method) == (name, learners[name])
-    one, other = (records[name].guarantee for name in learners)
-    assert (one.epsilon, one.events) == (other.epsilon, other.events)
-
-
-def test_a_learner_whose_curve_could_cross_is_not_chosen(digits, monkeypatch):
+@pytest.fixture(scope="module")
+def sets(digits):
+    """(private rows, public sets): rows of the same kind, and with their columns out of order."""
     own = pc.split(digits, public_fraction=0.1)
     private = dataclasses.replace(digits, x_train=digits.x_train[own.private], y_train=digits.y_train[own.private])
-    sides = {name: pc.split(private, public=FeatureSet(own.public_x, None, None, None, ())) for name in "ab"}
-    advice = dataclasses.replace(pc.advise(sides["a"]), method="prototypes")
-    monkeypatch.setattr(paid, "advise", lambda rows, **asked: advice)
-    monkeypatch.setattr(paid, "GaussianMechanism", None)  # refused before the choice
+    order = rng.stream(0, "shuffled columns").permutation(digits.d)
+    return private, {name: FeatureSet(x, None, None, None, ()) for name, x in (("far", own.public_x[:, order]), ("near", own.public_x))}
+
+
+@pytest.mark.parametrize("relation", ["add_or_remove_one", "replace_one"])
+def test_private_rows_choose_the_near_set_within_the_whole_budget(sets, relation):
+    choice = pc.choose(*sets, epsilon=3.0, relation=relation)
+    assert (choice.public, choice.method) == ("near", "pillar_kalman")
+    assert 2.9 < choice.guarantee.epsilon.upper <= 3.0
+    assert (choice.guarantee.relation, len(choice.guarantee.events)) == (relation, 2)
+    low, high = choice.expected_accuracy
+    assert low <= choice.record.accuracy <= high
+    assert "chosen on private rows" in " ".join(choice.guarantee.assumptions)
+    said = pc.statement(choice.record)
+    assert f"public set 'near' was chosen on private rows, the learner {pc.METHODS[choice.method].title} from public rows" in said.text
+    exact = pc.accounting.mu_of(choice.guarantee.epsilon.upper, choice.guarantee.delta)
+    assert said.fields["gaussian_mu"] == pytest.approx(exact, rel=1e-6)
+
+
+def test_no_public_set_is_taken_where_all_features_keep_far_more_and_the_noise_is_small(sets, digits):
+    private, public = sets
+    far = {"far": public["far"]}
+    assert [pc.choose(private, far, epsilon=epsilon).public for epsilon in (0.3, 5.0)] == ["far", "none"]
+    own = pc.split(digits, public_fraction=0.1)
+    assert pc.choose(own, far, epsilon=1.0, methods=["pillar", "noisy_gd"]).public == "own"
+
+
+def test_what_the_choice_promises_hangs_on_no_choice(sets, monkeypatch):
+    """Whichever set is chosen, and whatever its learner releases, the same events and ε are stated."""
+    private, public = sets
+    found = []
+    for name in (*public, "none"):
+        with monkeypatch.context() as patch:
+            patch.setattr(choice_module, "_chosen", lambda *_, name=name: (name, True, "forced"))
+            found.append(pc.choose(private, public, epsilon=1.0))
+    assert [one.public for one in found] == [*public, "none"]
+    assert len({one.method for one in found}) == 2
+    assert len({(one.guarantee.epsilon, one.guarantee.events) for one in found}) == 1
+
+
+def test_what_cannot_be_chosen_among_is_refused_before_any_private_row_is_read(sets, digits, monkeypatch):
+    private, public = sets
+    monkeypatch.setattr(choice_module, "_chosen", None)
     with pytest.raises(UnsupportedError, match="no full-batch Gaussian run"):
-        chosen_and_trained(sides, epsilon=1.0)
+        pc.choose(private, public, epsilon=1.0, methods=["prototypes", "dp_raft"])
+    with pytest.raises(UnsupportedError, match="lower ε"):
+        pc.choose(private, public, epsilon=float("inf"))
+    with pytest.raises(UnsupportedError, match="backbones"):
+        pc.choose(private, public, epsilon=1.0, backbones=["raw_pixels", "scattering"])
+    for asked, error in (({}, DataError), ({"none": public["near"]}, SettingError)):
+        with pytest.raises(error, match="public"):
+            pc.choose(private, asked, epsilon=1.0)
+    with pytest.raises(SettingError, match="brought from elsewhere"):
+        pc.choose(pc.split(private, public=public["far"]), public, epsilon=1.0)
+    with pytest.raises(DataError, match="no labels"):
+        pc.choose(dataclasses.replace(private, y_train=None), public, epsilon=1.0)
+    with pytest.raises(DataError, match="are, bit by bit, private rows"):  # not left out: that would tell of private rows
+        pc.choose(private, public | {"mine": dataclasses.replace(private, y_train=None, classes=())}, epsilon=1.0)
+    with pytest.raises(SettingError, match="none of the methods"):
+        pc.choose(private, public, epsilon=1.0, methods=["pillar"])
 
 
-def test_rows_that_one_set_makes_public_are_not_weighed_as_private_beside_another(digits):
-    sides = {str(seed): pc.split(digits, public_fraction=0.1, seed=seed) for seed in (0, 1)}
-    assert len({len(split.private) for split in sides.values()}) == 1
-    with pytest.raises(DataError, match="same private rows"):
-        chosen_and_trained(sides, epsilon=1.0)
-
-
-def test_a_row_that_leaves_takes_no_more_than_its_own_answer_from_the_paid_choice():
-    """41 equal rows between two classes of the public head: in a float32 product the logits' last bit hangs on how many rows there are,
-    and one row less turned 28 answers where it may turn one."""
-    for seed in (2, 7):
-        generator, classes = rng.stream(seed, "a tie"), tuple("0123456789")
-        public = FeatureSet(generator.standard_normal((60, 1280)).astype(np.float32), np.arange(60) % 10, None, None, classes)
-        head = paid._public_head(_beside(np.zeros((2, 1280)), public))
-        tie = head.weights[:, 0].astype(np.float64) + head.weights[:, 1]
-        apart = head.weights[:, 0].astype(np.float64) - head.weights[:, 1]
-        for _ in range(5):
-            tie /= np.linalg.norm(tie)
-            tie -= apart * (tie @ apart + head.bias[0] - head.bias[1]) / (apart @ apart)
-        rows = np.repeat(tie[None] + (0.0 if head.transform.mean is None else head.transform.mean), 41, axis=0)
-        scores = [paid._scores(_beside(rows[:n], public))[0] for n in range(30, 42)]
-        assert max(abs(after.sum() - before.sum()) for before, after in itertools.pairwise(scores)) <= 1
-
-
-def _beside(x, public):
-    rows = FeatureSet(x.astype(np.float32), np.zeros(len(x), dtype=np.int64), None, None, public.classes)
-    return pc.split(rows, public=public)
+def test_the_command_chooses_and_hands_out_a_release(tmp_path, capsys):
+    model = tmp_path / "model.zip"
+    asked = ["choose", "--dataset", "digits", "--public-fraction", "0.1", "--candidates", "drawn_digits", "--epsilon", "1"]
+    assert main([*asked, "--release", "--export", str(model)]) == 0
+    assert "covers the choice and this training" in capsys.readouterr().out
+    card = pc.load_model(model).card["guarantee"]
+    assert card["epsilon"] <= 1.0
+    assert "was chosen on private rows" in card["paid_choice"]
+    assert main([*asked, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["public"] == "own"

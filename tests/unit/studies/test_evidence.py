@@ -8,7 +8,7 @@ import pytest
 import torch
 
 import pillar_core as pc
-from pillar_core import accounting, rng
+from pillar_core import rng
 from pillar_core.auditing import Rows, trajectory
 from pillar_core.errors import DataError, LedgerError, SettingError, UnsupportedError
 from pillar_core.runs.run import solve
@@ -153,21 +153,6 @@ def test_more_trials_than_were_drawn_give_no_guarantee(split: SemiPrivateSplit, 
 def test_more_trials_cost_more() -> None:
     each = [tuning.trial_epsilon(2.0, delta=1e-5, mean_trials=mean) for mean in (2.0, 20.0)]
     assert 2.0 > each[0] > each[1] > 0
-
-
-def test_linear_scaling_pays_for_its_rounds(split: SemiPrivateSplit) -> None:
-    tuned = tuning.linear_scaling(RunSpec.asked("noisy_gd", epsilon=2.0), split)
-    assert 1.9 < tuned.guarantee.epsilon.upper <= 2.0
-    own = accounting.mu_of(2.0, 1e-5) * math.sqrt(1 - sum(tuning.SCALING_SHARES))
-    assert math.sqrt(tuned.record.settings["steps"]) / tuned.record.settings["noise_multiplier"] == pytest.approx(own, rel=1e-3)
-
-
-def test_simulation_is_free_and_picks_the_step_size_that_learns(split: SemiPrivateSplit) -> None:
-    diverging, learning = ({"learning_rate": rate, "steps": 5} for rate in (5000.0, 5.0))
-    tuned = tuning.free_by_simulation(RunSpec.asked("noisy_gd", epsilon=0.3), split, [diverging, learning])
-    assert tuned.chosen == learning
-    assert tuned.trial_epsilon == 0.3
-    assert 0.28 < tuned.guarantee.epsilon.upper <= 0.3
 
 
 def test_tuning_without_public_labels_or_candidates_is_refused(split: SemiPrivateSplit) -> None:

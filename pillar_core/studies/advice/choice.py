@@ -1,0 +1,242 @@
+"""The paid choice: private rows say which public set to take, within ε, and the learner is trained with the rest of it.
+
+One Gaussian release of the private rows' class sums, around a centre that public rows fix, with `SHARE` of μ². All else is read off it:
+the class signal that each set's directions keep, and that of all features, which decides whether no public set is taken.
+
+Guarantee: (ε, δ) for choice and training together, the same whatever is chosen. A row enters one column of the sums with norm at most 1, so
+they are one Gaussian of √SHARE·μ (a replaced row 2, a person with m rows m). Each set's training is solved before the choice and refused
+unless all its releases are Gaussians of at most √(1 − SHARE)·μ together, so that one Gaussian of that μ dominates it whichever it is
+(Dong, Roth & Su 2022, Corollary 3.3, Theorem 3.2): curves that cross could not be charged by the one that was chosen. Public size. Exact.
+Source: ours; rule and shares measured in docs/advice.md.
+"""
+
+import dataclasses
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from pillar_core import accounting
+from pillar_core import ledger as events
+from pillar_core.errors import DataError, SettingError, UnsupportedError
+from pillar_core.fingerprint import fingerprint
+from pillar_core.ledger import Ledger, compose
+from pillar_core.methods import METHODS
+from pillar_core.numerics import upwards
+from pillar_core.rng import Streams
+from pillar_core.runs.loading import load_features
+from pillar_core.runs.run import Solved, run_many, solve
+from pillar_core.runs.splitting import alike, is_known, named_features, public_features
+from pillar_core.runs.splitting import split as split_of
+from pillar_core.screening import class_signal
+from pillar_core.studies.advice.free import FITTED, IN_WORDS, NONE, OWN, Prediction, kind_of, predicted, preferred
+from pillar_core.studies.advice.simulation import blind
+from pillar_core.studies.compare.learners import obstacle
+from pillar_core.studies.tuning.selection import guarantee_of, refuse_more_than
+from pillar_core.types import FeatureSet, Guarantee, NeighboringRelation, PrivacyBudget, RunRecord, SemiPrivateSplit
+
+SHARE = 0.2
+"""Of μ² that the choice spends."""
+ROOM = 1e-9
+"""What μ is lowered by, so that no rounding passes ε."""
+CLEAR = 20.0
+"""Standard deviations of noise that the signal of all features must reach before no public set is taken: below, projecting was ahead."""
+NEAR = 0.15
+"""Share of that signal which a set like the private rows keeps: 0.33 to 0.73 where measured, and 0.05 at most from elsewhere."""
+CHOSEN_WITHIN = "the public set was chosen on private rows by one noisy sum that ε counts, the learner from public rows alone"
+
+
+@dataclasses.dataclass(frozen=True)
+class Choice:
+    """What was chosen and trained, on `split`. `public`: a candidate's name, "own" or "none"; `expected_accuracy`: a range of `metric`."""
+
+    public: str
+    backbone: str | None
+    method: str
+    settings: Mapping[str, Any]
+    record: RunRecord
+    split: SemiPrivateSplit
+    expected_accuracy: tuple[float, float]
+    reasons: tuple[str, ...]
+    metric: str = "accuracy"
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What choice and training promise together."""
+        return self.record.guarantee
+
+    @property
+    def sentence(self) -> str:
+        """The choice in one sentence."""
+        (low, high), upper = self.expected_accuracy, upwards(self.guarantee.epsilon.upper)
+        public = {NONE: "no public rows", OWN: "the public rows at hand"}.get(self.public, f"*{self.public}* as public data")
+        expected = f"expect {50 * (low + high):.0f} ± {50 * (high - low):.0f} %{IN_WORDS[self.metric]}"
+        return f"Use {public}, {METHODS[self.method].title}; {expected}. ε ≤ {upper} covers the choice and this training."
+
+
+def choose(
+    private: Any,
+    candidates: Mapping[str, Any] | Sequence[str],
+    *,
+    epsilon: float,
+    delta: float = 1e-5,
+    relation: str = "add_or_remove_one",
+    backbones: Sequence[str] | None = None,
+    methods: Sequence[str] | None = None,
+    seed: int | None = 0,
+) -> Choice:
+    """The public set that suits the private rows, asked of these within (ε, δ), and the model that was trained with it.
+
+    private: what `load_features` takes, or a split, whose public rows are then a candidate by the name "own". candidates: public sets by
+    name, or registered names and files. No public rows, "none", are always one. backbones: the one network that all images go through.
+    methods: learners to take from, by default those that free advice prefers. seed: as in `run`; None draws secret noise.
+
+    Guarantee: see the module; `Choice.guarantee`.
+
+    Raises:
+        DataError: private rows without labels, or candidates none of which fits. BudgetError, SettingError: a budget, relation or name that
+        cannot be. UnsupportedError: ε = ∞, several backbones, or a learner that is no full Gaussian run.
+    """
+    budget = PrivacyBudget(epsilon, delta, NeighboringRelation.of(relation))
+    if math.isinf(epsilon):
+        raise UnsupportedError("without noise nothing is paid; lower ε.")
+    if len(backbones or ()) > 1:
+        raise UnsupportedError("signals of several backbones cannot be compared yet; choose through one at a time: backbones=[name].")
+    backbone = backbones[0] if backbones else None
+    sides, refused = _sides(private, candidates, backbone)
+    alone = sides[NONE]
+    total = accounting.mu_of(epsilon, delta) * (1 - ROOM)
+    rest = total * math.sqrt(1 - SHARE)
+    after = dataclasses.replace(budget, epsilon=accounting.epsilon_of_mu(rest * (1 - ROOM), delta))
+    firsts = {name: _learner(name, blind(rows), after, methods, seed or 0) for name, rows in sides.items()}
+    trainings = {name: _training(firsts[name].method, rows, after, seed) for name, rows in sides.items()}
+    for one in trainings.values():
+        refuse_more_than(rest * (1 - ROOM), one, budget.relation)
+    factor, most = 2.0 if budget.relation is NeighboringRelation.REPLACE_ONE else 1.0, alone.rows_per_person or 1
+    noise_multiplier = factor * most / (total * math.sqrt(SHARE))
+    asked = fingerprint("choice", noise_multiplier, [rows.fingerprint for rows in sides.values()])
+    name, is_near, why = _chosen(sides, noise_multiplier, Streams(seed, asked))
+    record = run_many([trainings[name]], sides[name])[0]
+    spent = compose(events.of_person(events.gaussian(noise_multiplier), most), events.gaussian(factor / rest))
+    assumptions = (*record.guarantee.assumptions, CHOSEN_WITHIN)
+    guarantee = guarantee_of(spent, delta, "auto", assumptions, alone.rows_per_person, budget.relation)
+    title = METHODS[record.method].title
+    named = f"the public set {name!r} was chosen on private rows, the learner {title} from public rows alone"
+    record = dataclasses.replace(record, guarantee=dataclasses.replace(guarantee, paid_choice=named))
+    first, kind = firsts[name], kind_of(sides[name])
+    if kind in ("labelled", "unlabelled") and not is_near:  # what holds for rows like the private ones does not hold for these
+        first = predicted(name, "pillar_kalman", blind(sides[name]), after, seed or 0, "foreign")
+    price = f"paid: {SHARE:.0%} of μ² of the total ε = {epsilon:g} went into the choice among {len(sides)}, the rest into training"
+    left_out = (f"{other} is left out: {reason}" for other, reason in refused.items())
+    return Choice(
+        name, backbone, record.method, record.settings, record, sides[name], first.accuracy, (why, price, *left_out), first.metric
+    )
+
+
+def _sides(
+    private: Any, candidates: Mapping[str, Any] | Sequence[str], backbone: str | None
+) -> tuple[dict[str, SemiPrivateSplit], dict[str, str]]:
+    """The same private rows beside each candidate and beside none, by name; and why other candidates do not fit."""
+    named: Mapping[str, Any] = candidates if isinstance(candidates, Mapping) else {name: name for name in candidates}
+    sides, refused = dict[str, SemiPrivateSplit](), dict[str, str]()
+    if isinstance(private, SemiPrivateSplit):
+        if private.settings.get("public") is not None:
+            raise SettingError("the split's public rows were brought from elsewhere: split without them, and name them as a candidate.")
+        sides |= {OWN: private} if len(private.public_x) else {}
+        rows = _private_rows(private)
+    else:
+        rows = _features(private, backbone)
+    if taken := sorted({OWN, NONE} & {*named}):
+        raise SettingError(f"{taken[0]!r} stands for {'a part of the private rows' if taken[0] == OWN else 'no public rows'}; rename it.")
+    if rows.y_train is None:
+        raise DataError(f"{rows.name!r} has no labels, which a choice needs; bring labels of the private rows.")
+    alone = split_of(rows)
+    for name, data in named.items():
+        try:  # by what is public alone: a set that private rows rule out, because they are in it, ends the choice
+            public = data if isinstance(data, FeatureSet) else _features(data, backbone, rows)
+            blind(alone, alike(public, rows)[0])
+        except DataError as problem:
+            refused[name] = str(problem)
+        else:
+            sides[name] = split_of(rows, public=public)
+    if not sides:
+        raise DataError(*([f"{name}: {why}" for name, why in refused.items()] or ["name at least one public set to choose from."]))
+    sides[NONE] = alone
+    if len({_content(side) for side in sides.values()}) != 1:
+        raise DataError(
+            "private persons are among a candidate's: leave their rows out of the private ones, so that all choices train on the same."
+        )
+    return sides, refused
+
+
+def _features(source: Any, backbone: str | None, beside: FeatureSet | None = None) -> FeatureSet:
+    if isinstance(source, str) and is_known(source):
+        return named_features(source, backbone)
+    return load_features(source, backbone) if beside is None else public_features(source, beside, backbone)
+
+
+def _private_rows(split: SemiPrivateSplit) -> FeatureSet:
+    """The private rows of a split as a set of their own.
+
+    Raises:
+        UnsupportedError: persons that the data themselves do not declare.
+    """
+    own, rows = split.features, split.private
+    if split.rows_per_person is not None and own.persons is None:
+        raise UnsupportedError(
+            "a choice counts persons where the data declare them; load them with person=, or pass features with persons."
+        )
+    labels, persons = None if own.y_train is None else own.y_train[rows], None if own.persons is None else own.persons.at(rows)
+    return dataclasses.replace(own, x_train=own.x_train[rows], y_train=labels, persons=persons, images=None)
+
+
+def _content(side: SemiPrivateSplit) -> str:
+    rows, labels = side.features.x_train[side.private], side.features.y_train
+    return fingerprint(rows, None if labels is None else labels[side.private], side.rows_per_person)
+
+
+def _learner(name: str, rows: SemiPrivateSplit, budget: PrivacyBudget, methods: Sequence[str] | None, seed: int) -> Prediction:
+    """The learner for one public set, from public rows alone."""
+    kind = kind_of(rows)
+    known = FITTED[kind]["learners"]
+    if methods is None and kind == "foreign":
+        return predicted(name, "pillar_kalman", rows, budget, seed)
+    found = [predicted(name, method, rows, budget, seed) for method in known if methods is None or method in methods]
+    if methods is None:
+        return preferred(found, rows)
+    if found:
+        return max(found, key=lambda one: one.middle)
+    able = [method for method in methods if not obstacle(METHODS[method], rows)]
+    if not able:
+        raise SettingError(f"none of the methods {', '.join(methods)} fits the public set {name!r}; name one that does.")
+    return Prediction(name, able[0], (0.0, 1.0))
+
+
+def _training(method: str, rows: SemiPrivateSplit, budget: PrivacyBudget, seed: int | None) -> Solved:
+    spends = {} if METHODS[method].budget_setting is None else {"epsilon": budget.epsilon}
+    return solve(method, rows, **spends, delta=budget.delta, relation=str(budget.relation), seed=seed)
+
+
+def _chosen(sides: Mapping[str, SemiPrivateSplit], noise_multiplier: float, streams: Streams) -> tuple[str, bool, str]:
+    """(the name of the choice, whether its rows look like the private ones, why), from one release of the private rows' class sums."""
+    public = {name: rows.public_x for name, rows in sides.items() if name != NONE}
+    centre = class_signal.public_centre(list(public.values()))
+    bases = {name: class_signal.Candidate.of(class_signal.unit(x[: class_signal.ROWS], centre)) for name, x in public.items()}
+    alone = sides[NONE]
+    noise = streams.secret("choice")
+    private = _private_rows(alone)
+    made = class_signal.released(private, alone.facts.n_private, centre, noise_multiplier=noise_multiplier, noise=noise, ledger=Ledger())
+    signals = {name: float(class_signal.signal(made, one)[0]) for name, one in bases.items()}
+    best = max(signals, key=lambda name: signals[name])
+    apart = made.sums - made.sums.mean(axis=1, keepdims=True)
+    places = len(centre) * (private.n_classes - 1)
+    whole = float(np.square(apart).sum()) - places * made.noise_std**2
+    clear = whole / (math.sqrt(2 * places) * made.noise_std**2)
+    kept = signals[best] * made.n**2 / private.n_classes / whole
+    said = f"the signal of all features is {max(clear, 0.0):.1f} standard deviations of the release's noise"
+    if clear < CLEAR:
+        return best, best == OWN, f"{said}, too little to do without directions: {best} keeps most of it"
+    if best != OWN and kept < NEAR:
+        return NONE, False, f"{said}, and {best}, the best set, keeps {kept:.0%} of it: all features keep more"
+    return best, True, f"{said}, of which {best} keeps {kept:.0%}, the most"
