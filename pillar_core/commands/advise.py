@@ -7,6 +7,7 @@ from typing import Any
 from pillar_core.commands import options as shared
 from pillar_core.commands.options import features_of, is_table_file
 from pillar_core.studies.advice import Advice, advise
+from pillar_core.studies.advice.free import IN_WORDS
 
 
 def command(options: argparse.Namespace) -> int:
@@ -27,6 +28,6 @@ def _plain(found: Advice) -> dict[str, Any]:
 def _words(found: Advice) -> str:
     lines = [found.sentence, *(f"why  {line}" for line in found.reasons), f"price {found.price}"]
     for one in found.predictions:
-        low, high = one.accuracy
-        lines.append(f"{one.method:<24} {one.public:<24} {100 * one.middle:5.1f} %  ({100 * low:.1f} to {100 * high:.1f})")
+        low, high = (100 * end for end in one.accuracy)
+        lines.append(f"{one.method:<24} {one.public:<24} {100 * one.middle:5.1f} %  ({low:.1f} to {high:.1f}){IN_WORDS[one.metric]}")
     return "\n".join(lines)

@@ -123,7 +123,8 @@ def advise(
     known = {*alike} | ({OWN} if candidates or split.settings.get("public") is None else set())
     best = preferred(found[NONE], sides[NONE])
     of_public = [preferred(found[name], sides[name]) for name in sides if name in known and name != NONE]
-    if of_public and (first := max(of_public, key=lambda one: one.middle)).middle >= best.accuracy[0]:
+    first = max(of_public, key=lambda one: one.middle, default=best)
+    if first.metric != best.metric or first.middle >= best.accuracy[0]:  # numbers of two metrics do not compare
         best = first
     is_unknown = best.public == NONE and not of_public and len(sides) > 1
     title, half, rows = METHODS[best.method].title, best.middle - best.accuracy[0], sides[best.public]
@@ -136,7 +137,7 @@ def advise(
         *_grounds(best, rows, found[best.public]),
         *(f"{name} is left out: {why}" for name, why in refused.items()),
     )
-    every = tuple(sorted((one for each in found.values() for one in each), key=lambda one: -one.middle))
+    every = tuple(sorted((one for each in found.values() for one in each), key=lambda one: (one.metric != best.metric, -one.middle)))
     named = None if is_unknown else best.public
     return Advice(best.method, {}, best.accuracy, named, float(epsilon), sentence, reasons, FREE, every, best.metric)
 
