@@ -216,6 +216,8 @@ def _grounds(best: Prediction, rows: SemiPrivateSplit, found: list[Prediction]) 
     next_ones = "; ".join(f"{METHODS[one.method].title} {100 * one.middle:.0f} %" for one in others)
     like_public = "a hypothesis" if best.public == NONE else "a hypothesis for rows like the public ones"
     words = [f"predicted from {_BASIS[kind_of(rows)]}; {like_public}", f"next: {next_ones}"]
+    if others and others[0].middle > best.middle:
+        words.append(f"it did best on other sets: another learner is named where plays put it more than {100 * MARGIN:.0f} points above")
     if (alone := next((one for one in found if one.method == "only_public"), None)) is not None and best is not alone:
         gain = 100 * (best.middle - alone.middle)
         words.append(f"it gains {gain:.1f} points over reading no private row ({METHODS[alone.method].title}: {100 * alone.middle:.0f} %)")
