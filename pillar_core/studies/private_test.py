@@ -13,6 +13,7 @@ from pillar_core.arrays import Array
 from pillar_core.data.partition import whole
 from pillar_core.errors import DataError, SettingError
 from pillar_core.fingerprint import fingerprint
+from pillar_core.grouping import by_label
 from pillar_core.ledger import Ledger, describe, of_person
 from pillar_core.mechanisms.geometric import DENOMINATOR, GeometricMechanism, reach
 from pillar_core.numerics import upwards
@@ -142,7 +143,7 @@ def _rows(model: Model | RunRecord, rows: Any, most: int | None) -> tuple[Array,
     if y is None or not len(x):
         raise DataError("a private test needs rows with labels, and these have none.")
     if features.persons is not None and features.x_test is None and most is not None:
-        kept = _first_of_each(features.persons.of, most)
+        kept = np.sort(np.concatenate([theirs[:most] for theirs in by_label(features.persons.of).values()]))
         x, y = x[kept], y[kept]
     if isinstance(model, Model):
         codes = {name: code for code, name in enumerate(model.classes)}
@@ -152,14 +153,6 @@ def _rows(model: Model | RunRecord, rows: Any, most: int | None) -> tuple[Array,
     elif len(y) and y.max() >= model.facts.n_classes:
         raise DataError(f"the rows have {features.n_classes} classes and the model {model.facts.n_classes}.")
     return x, y
-
-
-def _first_of_each(persons: Array, most: int) -> Array:
-    """(m,) places of the first `most` rows of each person."""
-    order = np.argsort(persons, kind="stable")
-    starts = np.flatnonzero(np.diff(persons[order], prepend=persons[order[:1]] - 1))
-    rank = np.arange(len(order)) - np.repeat(starts, np.diff([*starts, len(order)]))
-    return np.sort(order[rank < most])
 
 
 def _counts(scores: Array, y: Array, n_classes: int, metric: str) -> Array:
