@@ -13,7 +13,7 @@ from pathlib import Path
 
 import psutil
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "e2e"))
+sys.path[:0] = [str(Path(__file__).resolve().parents[1] / "tests" / folder) for folder in ("e2e", ".")]
 import browser  # the end-to-end tests' server and browser
 from playwright.sync_api import sync_playwright
 
