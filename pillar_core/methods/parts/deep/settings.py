@@ -12,7 +12,7 @@ from pillar_core.engine.device import training_device
 from pillar_core.errors import DataError
 from pillar_core.ledger import DpEvent, Ledger
 from pillar_core.methods.method import Plan
-from pillar_core.methods.parts.deep import choice
+from pillar_core.methods.parts.deep import classifier
 from pillar_core.methods.parts.deep.classifier import Design, NetworkClassifier
 from pillar_core.methods.parts.deep.pixels import Input
 from pillar_core.methods.parts.deep.train import PixelRows, PrivatePhase, private_phase
@@ -26,7 +26,7 @@ NO_PIXELS = (
     "trains a network on images and these rows are no pixels: take a data set of images with the backbone raw_pixels, "
     "such as digits, or a folder, zip or npz of images"
 )
-TRAINABLE = Param("trainable", str, "all", "Which parameters are trained, besides the head.", choices=choice.CHOICES)
+TRAINABLE = Param("trainable", str, "all", "Which parameters are trained, besides the head.", choices=classifier.CHOICES)
 LORA_RANK = Param("lora_rank", int, 8, "Rank of the additions.", low=1, high=256, log=True)
 
 PUBLIC_START = "the weights that the network starts from were made without the private rows"
