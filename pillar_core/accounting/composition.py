@@ -92,8 +92,7 @@ def _recursion(values: Array, factor: float) -> Array:
     """out[j] = values[j] + factor · out[j + 1]."""
     from scipy import signal  # takes longer to import than most ε take to compute
 
-    out: Array = signal.lfilter([1.0], [1.0, -factor], values[::-1])[::-1]
-    return out
+    return np.asarray(signal.lfilter([1.0], [1.0, -factor], values[::-1])[::-1])
 
 
 NEGLIGIBLE = 40.0

@@ -120,5 +120,4 @@ def survival(trials: int, chances: Array) -> Array:
 
 def mass(trials: int, chances: Array) -> Array:
     """(len(chances), trials + 1) float64: P(successes = j) for j in 0 … trials."""
-    difference: Array = -np.diff(survival(trials, chances), axis=1)
-    return difference
+    return np.asarray(-np.diff(survival(trials, chances), axis=1))

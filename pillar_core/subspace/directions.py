@@ -104,8 +104,7 @@ def _orthonormal(columns: Array) -> Array:
     """The same span, orthonormal in float64; signs as given, so that equal rows give equal bases."""
     basis, triangle = np.linalg.qr(columns)
     signs = np.where(np.diag(triangle) < 0, -1.0, 1.0)
-    result: Array = basis * signs
-    return result
+    return np.asarray(basis * signs)
 
 
 CHUNK_NUMBERS = 64_000_000

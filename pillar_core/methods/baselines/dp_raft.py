@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from typing import Any, TypeVar
 
 from pillar_core import params
-from pillar_core.methods.method import METHODS, Method, Plan, said_of
+from pillar_core.methods.method import METHODS, Plan
 from pillar_core.methods.parts import descent, rules
 from pillar_core.methods.parts.fields import filled
 from pillar_core.methods.public_subspace.pillar import PillarSettings, project
@@ -80,32 +80,16 @@ def prepare_rows(settings: DpRaftSettings, view: View, streams: Streams) -> Prep
 fit_many = descent.fit_many_with(prepare_rows, ("k", *descent.PREPROCESSING))
 
 METHODS.register(
-    Method(
-        **said_of("dp_raft"),
-        public_use=PublicUse.NONE,
-        is_head_descent=True,
-        settings=DpRaftSettings,
-        cost=descent.cost,
-        public_statistics=lambda settings, view: {} if settings.k is None else rules.public_statistics(settings, view),
-        fit_many=fit_many,
-        resolve_schedule=rules.resolve_schedule,
-        resolve_hyperparameters=resolve_hyperparameters,
-        version=2,
-        uses=uses,
-    )
+    descent.learner("dp_raft", DpRaftSettings, fit_many, resolve_hyperparameters, public_statistics=rules.projection_statistics, uses=uses)
 )
 
 METHODS.register(
-    Method(
-        **said_of("dp_raft_pillar"),
+    descent.learner(
+        "dp_raft_pillar",
+        DpRaftPillarSettings,
+        fit_many,
+        resolve_projected_hyperparameters,
         public_use=PublicUse.UNLABELLED,
-        is_head_descent=True,
-        settings=DpRaftPillarSettings,
-        cost=descent.cost,
         public_statistics=rules.public_statistics,
-        fit_many=fit_many,
-        resolve_schedule=rules.resolve_schedule,
-        resolve_hyperparameters=resolve_projected_hyperparameters,
-        version=2,
     )
 )

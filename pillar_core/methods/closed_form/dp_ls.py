@@ -52,8 +52,7 @@ def cost(settings: DpLsSettings, facts: PublicFacts) -> DpEvent:
 def second_moment(z_public: Array, n_private: int) -> Array:
     """(d, d) float64 N times the mean of u uᵀ over public rows z_public (m, d)."""
     rows = z_public.astype(np.float64)
-    moment: Array = rows.T @ rows * (n_private / len(rows))
-    return moment
+    return np.asarray(rows.T @ rows * (n_private / len(rows)))
 
 
 def ridge_of(settings: DpLsSettings, n_private: int) -> float:

@@ -173,5 +173,4 @@ def _lengths(z: Array) -> Array:
 
 
 def _on_grid(z: Array, limit: float) -> Array:
-    on_grid: Array = (np.rint(np.clip(z / limit, -1.0, 1.0) / STEP) * (STEP * limit)).astype(np.float32)
-    return on_grid
+    return np.asarray((np.rint(np.clip(z / limit, -1.0, 1.0) / STEP) * (STEP * limit)).astype(np.float32))

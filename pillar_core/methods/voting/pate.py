@@ -199,8 +199,7 @@ def gnmax_rdp(votes: Array, sigma: float, orders: Sequence[float] = ORDERS) -> A
         (np.logaddexp(log_rest + (order - 1.0) * log_a, log_q + (order - 1.0) * log_b)) / (order - 1.0) if order <= first else math.inf
         for order in orders
     ]
-    smaller: Array = np.minimum(plain, np.maximum(np.array(better), 0.0))
-    return smaller
+    return np.asarray(np.minimum(plain, np.maximum(np.array(better), 0.0)))
 
 
 def data_dependent_epsilon(votes: Array, sigma: float, *, delta: float) -> float:

@@ -76,13 +76,11 @@ class NetworkClassifier:
                 module(taken.ready(taken.images(torch.from_numpy(np.ascontiguousarray(rows, dtype=np.float32)).to(where)))).cpu()
                 for rows in np.array_split(x, max(1, -(-len(x) // ROWS_AT_A_TIME)))
             ]
-        scores: Array = torch.cat(parts).numpy()
-        return scores
+        return np.asarray(torch.cat(parts).numpy())
 
     def predict(self, x: Array) -> Array:
         """(n,) int64 labels, ties to the lower one."""
-        labels: Array = np.argmax(self.scores(x), axis=1)
-        return labels
+        return np.asarray(np.argmax(self.scores(x), axis=1))
 
     @cached_property
     def _loaded(self) -> "tuple[torch.nn.Module, Input, torch.device]":
