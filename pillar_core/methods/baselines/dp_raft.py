@@ -16,9 +16,7 @@ from pillar_core import params
 from pillar_core.methods.method import METHODS, Plan
 from pillar_core.methods.parts import descent, rules
 from pillar_core.methods.parts.fields import filled
-from pillar_core.methods.public_subspace.pillar import PillarSettings, project
-from pillar_core.rng import Streams
-from pillar_core.splits import Prepared, View
+from pillar_core.methods.public_subspace.pillar import PillarSettings, fit_many
 from pillar_core.types import PublicFacts, PublicUse
 
 
@@ -71,13 +69,6 @@ def uses(settings: Mapping[str, Any]) -> PublicUse:
     """With k given, the projection comes from the public rows."""
     return PublicUse.NONE if settings["k"] is None else PublicUse.UNLABELLED
 
-
-def prepare_rows(settings: DpRaftSettings, view: View, streams: Streams) -> Prepared:
-    """All features, or k public directions."""
-    return descent.rows_as_they_are(settings, view, streams) if settings.k is None else project(settings, view, streams)
-
-
-fit_many = descent.fit_many_with(prepare_rows, ("k", *descent.PREPROCESSING))
 
 METHODS.register(
     descent.learner("dp_raft", DpRaftSettings, fit_many, resolve_hyperparameters, public_statistics=rules.projection_statistics, uses=uses)
