@@ -171,8 +171,9 @@ def fetching(title: str, place: Path, by_hand: str) -> Iterator[None]:
             _tidy(place)
             words = " ".join(str(error).split())[:500]
             raise DataError(
-                f"{title} could not be fetched ({type(error).__name__}: {words}). What was half fetched is never read: ask again and it goes "
-                f"on, or is fetched anew. Without a network: {by_hand} Put it into {place}, or say where it lies with the setting root."
+                f"{title} could not be fetched ({type(error).__name__}: {words}). What was half fetched is never read: ask again and it "
+                f"goes on, or is fetched anew. Without a network: {by_hand} Put it into {place}, or say where it lies with the setting "
+                "root."
             ) from error
 
 
