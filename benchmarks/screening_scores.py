@@ -31,8 +31,7 @@ from pillar_core.screening import task2vec
 from pillar_core.screening.batches import image_batches
 from pillar_core.screening.class_signal import ROWS, Candidate, public_centre, unit
 from pillar_core.screening.gsd import Side
-from pillar_core.screening.leep import label_shares, negative_leep
-from pillar_core.screening.logme import best_evidence
+from pillar_core.screening.logme import best_evidence, label_shares, negative_leep
 from pillar_core.screening.models import model_of
 from pillar_core.screening.otdd import otdd
 from pillar_core.subspace import projection_distance

@@ -16,7 +16,6 @@ from pillar_core.accounting.gaussian_runs import (
     gaussian_run,
     noise_multiplier,
 )
-from pillar_core.accounting.profile import profile
 from pillar_core.accounting.risk import (
     GaussianSummary,
     Odds,
@@ -25,6 +24,7 @@ from pillar_core.accounting.risk import (
     gaussian_summary,
     noise_for_risk,
     odds,
+    profile,
     reconstruction,
     tpr_at,
     trade_off,

@@ -93,8 +93,7 @@ def _pure_curve(epsilon: float, orders: Array) -> Array:
     """RDP of randomised response, the worst ε-DP release (Mironov 2017, Proposition 5)."""
     high, low = -np.logaddexp(0.0, -epsilon), -np.logaddexp(0.0, epsilon)
     curve = np.logaddexp(orders * high + (1 - orders) * low, orders * low + (1 - orders) * high) / (orders - 1)
-    bounded: Array = np.minimum(np.maximum(curve, 0.0), np.minimum(epsilon, orders * epsilon**2 / 2))
-    return bounded
+    return np.asarray(np.minimum(np.maximum(curve, 0.0), np.minimum(epsilon, orders * epsilon**2 / 2)))
 
 
 def _library_event(release: ElementaryRelease) -> DpEvent:

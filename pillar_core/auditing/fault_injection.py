@@ -183,3 +183,15 @@ def _rows() -> HeadRows:
     generator = rng.stream(0, "rows of the sabotage audit")
     z = generator.standard_normal((N_ROWS, N_FEATURES))
     return HeadRows.of(z / np.linalg.norm(z, axis=1, keepdims=True), np.arange(N_ROWS) % N_CLASSES)
+
+
+@dataclasses.dataclass(frozen=True)
+class BlindSpot:
+    """A bug, why trials and canaries miss it, and the check that does not."""
+
+    title: str
+    why: str
+    caught_by: str
+
+
+BLIND_SPOTS = tuple(BlindSpot(**said) for said in _WORDS["spots"])

@@ -10,12 +10,11 @@ import functools
 import math
 
 import numpy as np
-from scipy.special import ndtr
+from scipy.special import betainc, ndtr
 
 from pillar_core import checks
 from pillar_core.accounting import TradeOff, epsilon_of_mu
 from pillar_core.arrays import Array
-from pillar_core.auditing import binomial
 from pillar_core.errors import DataError, SettingError
 from pillar_core.numerics import bisected
 from pillar_core.params import CHANCE, COUNT, NOISE_MULTIPLIER
@@ -82,7 +81,7 @@ def power(claimed: TradeOff, *, true_mu: float, trials: int, significance: float
     least = rejecting_excess(claimed, trials=trials, significance=significance)
     chance, false_chance = ndtr([true_mu / 2]), ndtr([-true_mu / 2])
     needed = np.clip(np.arange(trials + 1) + least, 0, trials + 1)
-    return float((binomial.mass(trials, false_chance)[0] * binomial.survival(trials, chance)[0][needed]).sum())
+    return float((mass(trials, false_chance)[0] * survival(trials, chance)[0][needed]).sum())
 
 
 @functools.lru_cache(maxsize=64)
@@ -109,4 +108,16 @@ def _tables(trials: int, curve: TradeOff) -> tuple[Array, Array]:
     Fewer false alarms and more hits both raise the excess, so the ends dominate every rate in the cell.
     """
     largest = np.clip(1.0 - curve.miss_rate(GRID[1:]), 0.0, 1.0)
-    return binomial.mass(trials, GRID[:-1]), binomial.survival(trials, largest)
+    return mass(trials, GRID[:-1]), survival(trials, largest)
+
+
+def survival(trials: int, chances: Array) -> Array:
+    """(len(chances), trials + 2) float64: P(successes ≥ j) for j in 0 … trials + 1. chances: (m,) in [0, 1]."""
+    count = np.arange(1, trials + 1)
+    inner = betainc(count[None, :], trials - count[None, :] + 1, np.asarray(chances, dtype=np.float64)[:, None])
+    return np.concatenate([np.ones((len(inner), 1)), inner, np.zeros((len(inner), 1))], axis=1)
+
+
+def mass(trials: int, chances: Array) -> Array:
+    """(len(chances), trials + 1) float64: P(successes = j) for j in 0 … trials."""
+    return np.asarray(-np.diff(survival(trials, chances), axis=1))

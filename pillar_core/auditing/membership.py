@@ -29,8 +29,7 @@ def log_losses(scores: Array, y: Array) -> Array:
     values = np.asarray(scores, dtype=np.float64)
     top = values.max(axis=1)
     normaliser = top + np.log(np.exp(values - top[:, None]).sum(axis=1))
-    losses: Array = normaliser - values[np.arange(len(y)), y]
-    return losses
+    return np.asarray(normaliser - values[np.arange(len(y)), y])
 
 
 def auc(members: Array, others: Array) -> float:

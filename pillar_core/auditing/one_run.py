@@ -11,7 +11,7 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from pillar_core.accounting import epsilon_of_mu, mu_of
-from pillar_core.auditing import binomial
+from pillar_core.auditing import hypothesis_test
 from pillar_core.errors import SettingError
 from pillar_core.numerics import bisected
 
@@ -31,7 +31,7 @@ def p_value(epsilon: float, *, canaries: int, guesses: int, correct: int, delta:
     if not (epsilon >= 0 and 0 <= delta <= 1):
         raise SettingError(f"epsilon must be at least 0 and delta in [0, 1]; got {epsilon!r}, {delta!r}.")
     share = 1.0 / (1.0 + math.exp(-min(epsilon, 700.0)))
-    reached = binomial.survival(guesses, np.array([share]))[0]
+    reached = hypothesis_test.survival(guesses, np.array([share]))[0]
     tail = float(reached[correct])
     back = np.arange(1, correct + 1)
     more = (reached[correct - back] - tail) / back if correct else np.zeros(1)

@@ -92,8 +92,7 @@ def individual_mu(released: torch.Tensor, rows: HeadRows, plan: HeadPlan) -> Arr
     for state in states(released[:, None], plan)[:-1]:
         clipped = gradient_norms(rows, state, plan)[0].clamp(max=plan.l2_clip_norm)
         squares += clipped.double().square().numpy()
-    mu: Array = np.sqrt(squares) / (plan.noise_multiplier * plan.l2_clip_norm)
-    return mu
+    return np.asarray(np.sqrt(squares) / (plan.noise_multiplier * plan.l2_clip_norm))
 
 
 def kept_norms(rows: HeadRows, state: torch.Tensor, *, clip: float, basis: torch.Tensor | None) -> torch.Tensor:
@@ -123,8 +122,7 @@ def canary_scores(released: torch.Tensor, canary: HeadRows, plan: HeadPlan, *, w
         projections += (left_over * direction).sum((1, 2))
         squares += direction.square().sum((1, 2))
     scale = (plan.noise_multiplier * plan.l2_clip_norm) * squares.sqrt().clamp(min=1e-12)
-    scores: Array = (projections / scale).numpy()
-    return scores
+    return np.asarray((projections / scale).numpy())
 
 
 def clipped_gradient(rows: HeadRows, state: torch.Tensor, plan: HeadPlan) -> torch.Tensor:

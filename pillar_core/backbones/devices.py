@@ -76,5 +76,4 @@ def pooled(given: Any, *, n: int) -> Array:
     if not isinstance(given, torch.Tensor) or given.ndim != 2 or len(given) != n:
         what = f"shape {tuple(given.shape)}" if isinstance(given, torch.Tensor) else type(given).__name__
         raise DataError(f"a backbone must answer a batch with one row (b, width) or one map (b, c, h, w) an image; it gave {what}.")
-    answer: Array = given.float().cpu().numpy()
-    return answer
+    return np.asarray(given.float().cpu().numpy())

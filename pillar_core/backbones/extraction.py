@@ -3,9 +3,17 @@
 The key is what decides the features: the images, the backbone with its version and options, the weights' content, the kind of
 device. Every batch has the same number of rows (the last one is filled up), so equal inputs give equal bytes on the same
 device at the same batch size. Memory holds one batch of images besides the data set and the features themselves.
+
+A killed process loses at most one batch: each is a file of its own, whole or not there, named by the row that it begins with; those
+after a gap are made again.
 """
 
+import contextlib
 import dataclasses
+import os
+import shutil
+import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,16 +21,107 @@ import numpy as np
 
 from pillar_core import store
 from pillar_core.arrays import Array
-from pillar_core.backbones import journal, shipped
+from pillar_core.backbones import shipped
 from pillar_core.backbones.cards import BACKBONES, BATCH_SIZE, DEVICE, Backbone, Encoder, Features, Work
 from pillar_core.backbones.devices import DEVICES, OUT_OF_MEMORY, chosen_device, n_threads
 from pillar_core.backbones.names import address
 from pillar_core.backbones.weights import content_hash
 from pillar_core.deferred import torch
-from pillar_core.errors import Cancelled, DataError, SettingError
+from pillar_core.errors import Cancelled, DataError, SettingError, StoreError
 from pillar_core.fingerprint import fingerprint
+from pillar_core.store.codec import UNREADABLE
+from pillar_core.store.entry import make_private
+from pillar_core.store.files import try_lock, waiting_for, write_whole
 from pillar_core.threads import using
 from pillar_core.types import Dataset, Progress, StopRequested
+
+ABANDONED_SECONDS = 14 * 86_400.0
+_BATCH = "{:012}.npy"
+
+
+class Journal:
+    """The rows of one extraction below `folder`; only the holder of its lock may use it."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder, self._paths = folder, list[Path]()
+        self.done = 0
+        with contextlib.suppress(*UNREADABLE):
+            while True:
+                self._count(folder / _BATCH.format(self.done))
+
+    def append(self, rows: Array) -> None:
+        """Keep the next rows, (b, width), on the disk.
+
+        Raises:
+            StoreError: the disk is full or refuses; what was kept before stays good.
+        """
+        path = self._folder / _BATCH.format(self.done)
+        try:
+            write_whole(path, lambda file: np.save(file, rows), claim=lambda written: os.replace(written, path))
+            self._count(path)
+        except OSError as error:
+            raise StoreError(
+                f"{path} could not be written ({error}): {self.done} rows are kept. Free space on that disk or set PILLAR_CACHE to "
+                "a folder on another one, then ask again; it goes on from there."
+            ) from error
+
+    def rows(self) -> Array:
+        """(done, width) of all that was kept."""
+        first, stop = np.load(self._paths[0], mmap_mode="r"), 0
+        rows = np.empty((self.done, *first.shape[1:]), first.dtype)
+        for path in self._paths:
+            batch = np.load(path)
+            rows[stop : stop + len(batch)] = batch
+            stop += len(batch)
+        return rows
+
+    def _count(self, path: Path) -> None:
+        self.done += len(np.load(path, mmap_mode="r"))
+        self._paths.append(path)
+
+
+@contextlib.contextmanager
+def locked(root: Path, key: str, *, wait: Any) -> Iterator[Path]:
+    """The folder for the extraction `key` below `root`, held by this caller alone; the lock goes with its process.
+
+    wait: called now and then while another process holds it, with the rows that this one has kept; it may raise to give up.
+
+    Raises:
+        StoreError: a disk that refuses.
+    """
+    folder = root / "extraction" / key
+    with waiting_for(lambda: _lock(folder, root), told=lambda: wait(_rows_kept(folder))):
+        yield folder
+
+
+def remove(root: Path, prefix: str) -> None:
+    """Delete what unfinished extractions kept whose key starts with `prefix`."""
+    for folder in (root / "extraction").glob(f"{prefix}*"):
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def sweep(root: Path) -> None:
+    """Delete what nobody went on with for two weeks."""
+    for folder in (root / "extraction").glob("*"):
+        with contextlib.suppress(OSError):
+            if time.time() - max(item.stat().st_mtime for item in (folder, *folder.iterdir())) > ABANDONED_SECONDS:
+                shutil.rmtree(folder, ignore_errors=True)
+
+
+def _lock(folder: Path, root: Path) -> int | None:
+    try:
+        make_private(folder, parents_of=root)
+        return try_lock(folder / "lock")
+    except FileNotFoundError:
+        return None  # whoever held it has finished and removes the folder
+    except OSError as error:
+        raise StoreError(f"{folder} could not be written ({error}); free space or set PILLAR_CACHE.") from error
+
+
+def _rows_kept(folder: Path) -> int:
+    """The row that the last batch begins with: those before it are there."""
+    return max((int(path.stem) for path in folder.glob("[0-9]*.npy")), default=0)
+
 
 VERSION = 1
 
@@ -90,15 +189,15 @@ def extract(
     if stored is not None:
         return stored
     root, key = store.default().root, plan.key(plan.work.device)
-    journal.sweep(root)
+    sweep(root)
 
     def wait(done: int) -> None:
         if plan.cancelled():
             raise Cancelled("stopped while another process extracts the same features.")
         plan.progress(done, plan.total, "another process extracts these features")
 
-    with journal.locked(root, key, wait=wait) as folder:
-        return _stored(plan, device) or _made(plan, key, journal.Journal(folder))
+    with locked(root, key, wait=wait) as folder:
+        return _stored(plan, device) or _made(plan, key, Journal(folder))
 
 
 def is_ready(dataset: Dataset, *, backbone: str, weights: str | Path | None = None, device: str = "auto") -> bool:
@@ -124,15 +223,15 @@ def to_ship(dataset: Dataset, *, backbone: str, progress: Progress | None = None
     plan = _planned(dataset, backbone, None, "cpu", 64, network=False)
     plan.progress = progress or plan.progress
     key = plan.key(plan.work.device)
-    with journal.locked(store.default().root, key, wait=lambda done: None) as folder:
-        features = _stored(plan, "cpu", ships=False) or _made(plan, key, journal.Journal(folder))
+    with locked(store.default().root, key, wait=lambda done: None) as folder:
+        features = _stored(plan, "cpu", ships=False) or _made(plan, key, Journal(folder))
     return plan.key(shipped.DEVICE), shipped.packed(np.concatenate([part for part in features[:2] if part is not None]))
 
 
 def forget(dataset: Dataset) -> int:
     """How many sets of features of these images were deleted from the cache; unfinished ones go too."""
     cache, prefix = store.default(), f"{dataset.rows_fingerprint}-"
-    journal.remove(cache.root, prefix)
+    remove(cache.root, prefix)
     return sum(cache.delete("arrays", key) for key in cache.keys("arrays", prefix=prefix))
 
 
@@ -172,7 +271,7 @@ def _at_once(plan: _Plan) -> Features:
     return encode(plan.dataset.x_train), None if plan.dataset.x_test is None else encode(plan.dataset.x_test)
 
 
-def _made(plan: _Plan, key: str, log: journal.Journal) -> tuple[Array, Array | None, tuple[str, ...]]:
+def _made(plan: _Plan, key: str, log: Journal) -> tuple[Array, Array | None, tuple[str, ...]]:
     """Extract what is missing, move all of it into the store and delete the journal's rows."""
     kind = np.dtype(address(plan.backbone.name).storage)
     # Networks are large steps: they get the cores that this process may use.
@@ -192,7 +291,7 @@ def _made(plan: _Plan, key: str, log: journal.Journal) -> tuple[Array, Array | N
         arrays["x_test"] = rows[n_train:]
     train, test = (np.asarray(part, dtype=np.float32) for part in (rows[:n_train], rows[n_train:]))
     store.default().put_arrays(key, **arrays)
-    journal.remove(store.default().root, key)
+    remove(store.default().root, key)
     return train, None if plan.dataset.x_test is None else test, tuple(plan.notes)
 
 

@@ -13,9 +13,9 @@ from typing import Any
 from pillar_core.backbones import weights as files
 from pillar_core.backbones.cards import BACKBONES, Backbone, Encoder, Work, card_of, described_with
 from pillar_core.backbones.devices import encoder
-from pillar_core.backbones.fetching import hub_file
 from pillar_core.backbones.names import address, is_plain
 from pillar_core.backbones.preparing import Preparing, three
+from pillar_core.backbones.weights import hub_file
 from pillar_core.deferred import torch
 from pillar_core.errors import SettingError, UnknownNameError
 from pillar_core.extras import needed

@@ -63,8 +63,7 @@ def _wave(height: int, width: int, scale: int, angle: int) -> Array:
     sigma, frequency, slant, turn = 0.8 * 2**scale, 0.75 * math.pi / 2**scale, 4 / ANGLES, math.pi * angle / ANGLES
     wave = _gabor(height, width, sigma, frequency, turn, slant=slant)
     envelope = _gabor(height, width, sigma, 0.0, turn, slant=slant)
-    morlet: Array = (wave - wave.sum() / envelope.sum() * envelope) * slant / (2 * math.pi * sigma**2)
-    return morlet
+    return np.asarray((wave - wave.sum() / envelope.sum() * envelope) * slant / (2 * math.pi * sigma**2))
 
 
 def _gabor(height: int, width: int, sigma: float, frequency: float, angle: float, *, slant: float) -> Array:

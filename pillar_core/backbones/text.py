@@ -70,8 +70,7 @@ def _encoded(sentences: list[str], model_name: str, weights: str | Path | None) 
     model = open_clip.create_model(model_name, pretrained=str(weights)).eval()
     with torch.no_grad():
         vectors = model.encode_text(open_clip.get_tokenizer(model_name)(sentences))
-    encoded: Array = vectors.float().numpy()
-    return encoded
+    return np.asarray(vectors.float().numpy())
 
 
 def _unit(vectors: Array) -> Array:

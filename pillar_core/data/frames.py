@@ -10,7 +10,6 @@ import re
 import warnings
 import zlib
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -215,7 +214,8 @@ def _wider(content: io.BytesIO | Path, how: dict[str, Any]) -> dict[str, Any]:
         stream: Any = opened.enter_context(content.open("rb")) if isinstance(content, Path) else _rewound(content)
         stream = gzip.GzipFile(fileobj=stream) if how["compression"] else stream
         text = io.TextIOWrapper(stream, encoding=how["encoding"], errors="replace", newline="")
-        rows = _counted_rows(csv.reader(text, delimiter=how["sep"], skipinitialspace=True), how["skiprows"])
+        lines = csv.reader(text, delimiter=how["sep"], skipinitialspace=True)
+        rows = (row for row in itertools.islice(lines, how["skiprows"], None) if row)
         header = how["names"] or next(rows, [])
         widest, unnamed = len(header), []
         for number, row in enumerate(rows):
@@ -231,10 +231,6 @@ def _wider(content: io.BytesIO | Path, how: dict[str, Any]) -> dict[str, Any]:
         )
     names = [*header, *(f"Unnamed: {place}" for place in range(len(header), widest))]
     return {"names": names, "header": None, "skiprows": how["skiprows"] + (how["names"] is None)}
-
-
-def _counted_rows(rows: Iterator[list[str]], skipped: int) -> Iterator[list[str]]:
-    return (row for row in itertools.islice(rows, skipped, None) if row)
 
 
 def _read_excel(content: io.BytesIO | Path) -> Any:

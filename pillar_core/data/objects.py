@@ -1,5 +1,6 @@
-"""What people hold in Python: pairs of rows and labels, Bunches, tensor data sets and the hub's data sets."""
+"""Whatever lies in a file, a folder, an upload or Python: images or features, pairs, Bunches, tensors, the hub's data sets; checked."""
 
+import dataclasses
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -7,11 +8,12 @@ from typing import Any
 import numpy as np
 
 from pillar_core.data import files, labels
+from pillar_core.data.images import loading as images
 from pillar_core.data.images.loading import checked_images
 from pillar_core.data.partition import with_drawn_test
-from pillar_core.data.parts import Parts
+from pillar_core.data.parts import Parts, opened, place_of
 from pillar_core.errors import DataError
-from pillar_core.types import Dataset, FeatureSet
+from pillar_core.types import Dataset, FeatureSet, Progress, unwatched
 
 KINDS = (
     "a path, a DataFrame, a pair (rows, labels) of arrays or of .npy files, scikit-learn's Bunch, a TensorDataset, "
@@ -88,3 +90,36 @@ def _class_names(classes: Any, y: Any) -> list[str] | None:
     codes = labels.as_array(y)
     is_coded = classes is not None and codes.dtype.kind in "iu" and codes.max(initial=-1) < len(classes)
     return list(map(str, classes)) if is_coded else None
+
+
+def read(
+    source: str | Path | bytes | Dataset | FeatureSet,
+    *,
+    filename: str = "",
+    keys: tuple[str, str | None] | None = None,
+    progress: Progress = unwatched,
+) -> Dataset | FeatureSet:
+    """What lies at a path or was uploaded, images or features; a dataset or feature set comes back as it is.
+
+    filename: an upload's name, whose ending says the format; a path needs none. keys: of rows and labels in a npz. progress: counts images.
+    Labelled rows without test rows give a stratified fifth of themselves to the test.
+
+    Raises:
+        DataError: a file or rows that cannot be used.
+    """
+    if isinstance(source, Dataset | FeatureSet):
+        return source
+    place = source if isinstance(source, bytes) else place_of(source)
+    name = Path(filename) if isinstance(place, bytes) else place
+    if name.suffix.lower() == ".zip" or (isinstance(place, Path) and place.is_dir()):
+        found = images.read_images(place, filename=filename, progress=progress)
+        return dataclasses.replace(found, test_drawn=images.SET_APART in found.notes)
+    if name.suffix.lower() == ".npz":
+        parts = files.read_parts(place, filename=filename, keys=keys)
+        if parts.holds_images:
+            found = images.checked_images(parts, name=name.stem)
+            return dataclasses.replace(found, test_drawn=images.SET_APART in found.notes)
+        return with_drawn_test(files.checked_features(parts, name=name.stem))
+    if name.suffix.lower() == ".npy":
+        return read_array(opened(place), name=name.stem)
+    return files.read_features(place, filename=filename)

@@ -169,9 +169,11 @@ def fetching(title: str, place: Path, by_hand: str) -> Iterator[None]:
         except FETCHING_FAILS + foreign() as error:
             downloading.look()  # torchvision takes a stop for one more failure of a mirror
             _tidy(place)
+            words = " ".join(str(error).split())[:500]
             raise DataError(
-                f"{title} could not be fetched ({_short(error)}). What was half fetched is never read: ask again and it goes on, or is "
-                f"fetched anew. Without a network: {by_hand} Put it into {place}, or say where it lies with the setting root."
+                f"{title} could not be fetched ({type(error).__name__}: {words}). What was half fetched is never read: ask again and it "
+                f"goes on, or is fetched anew. Without a network: {by_hand} Put it into {place}, or say where it lies with the setting "
+                "root."
             ) from error
 
 
@@ -192,8 +194,3 @@ def _keep_archives(place: Path) -> None:
     for path in sorted(place.rglob("*"), reverse=True):
         if path.is_file() and path.name != UNFINISHED and not path.name.endswith(ARCHIVES):
             path.unlink()
-
-
-def _short(error: Exception) -> str:
-    text = " ".join(str(error).split())
-    return f"{type(error).__name__}: {text[:500]}"

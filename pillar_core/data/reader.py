@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from pillar_core import installation, store
-from pillar_core.data import frames, raw, reading, room, tables
+from pillar_core.data import frames, objects, raw, room, tables
 from pillar_core.data.packing import packed, unpacked
 from pillar_core.data.parts import opened
 from pillar_core.errors import DataError, PillarError, memory_ran_out
@@ -225,7 +225,7 @@ def _write(content: bytes | str, asked: dict[str, Any], out: BinaryIO, progress:
         with pyarrow.ipc.new_file(out, table.schema) as sink:
             sink.write_table(table)
         return "table"
-    rows = reading.read(content, filename=asked["name"] if asked["is_sent"] else "", keys=asked["keys"], progress=progress)
+    rows = objects.read(content, filename=asked["name"] if asked["is_sent"] else "", keys=asked["keys"], progress=progress)
     arrays = packed(rows)
     if isinstance(rows, Dataset) and rows.stored_rows:
         del arrays["x_train"]

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from pillar_core.arrays import Array
-from pillar_core.data.reading import read
+from pillar_core.data.objects import read
 from pillar_core.data.wording import listed
 from pillar_core.errors import DataError, PillarError
 from pillar_core.types import Dataset, FeatureSet

@@ -27,10 +27,8 @@ class LinearClassifier:
         Raises:
             DataError: rows of another dimension.
         """
-        scores: Array = self.transform(x) @ self.weights + self.bias
-        return scores
+        return np.asarray(self.transform(x) @ self.weights + self.bias)
 
     def predict(self, x: Array) -> Array:
         """(n,) int64 labels, ties to the lower one."""
-        labels: Array = np.argmax(self.scores(x), axis=1)
-        return labels
+        return np.asarray(np.argmax(self.scores(x), axis=1))

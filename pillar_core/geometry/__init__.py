@@ -4,8 +4,7 @@ Nothing here trains with privacy; whatever compares with measured accuracy gets 
 """
 
 from pillar_core import checks
-from pillar_core.geometry.alignment import averaged, xi_of, xi_table
-from pillar_core.geometry.bases import BASIS_TITLES, Basis, BasisKind, basis_of
+from pillar_core.geometry.bases import BASIS_TITLES, Basis, BasisKind, basis_of, projector_distance, spectrum, spectrum_of
 from pillar_core.geometry.margins import QUANTILE, Coordinates, coordinates, margin_at, projected_margins, refitted_margins, smallest
 from pillar_core.geometry.prediction import ClassMoments, accuracy_drop, best_k, class_moments, predicted
 from pillar_core.geometry.rows import Rows, checked_ks, rows_of, thinned
@@ -15,10 +14,12 @@ from pillar_core.geometry.separators import (
     REGULARISATION,
     REST,
     Separators,
+    averaged,
     pairs_of,
     separators,
     separators_of,
+    xi_of,
+    xi_table,
 )
-from pillar_core.geometry.spectrum import projector_distance, spectrum, spectrum_of
 
 __all__ = checks.public_names(__name__)

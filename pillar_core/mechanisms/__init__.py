@@ -1,7 +1,6 @@
 """The only places that draw privacy noise or a private sample; each charges the ledger before it draws."""
 
-from pillar_core.mechanisms.batches import Batches
 from pillar_core.mechanisms.bingham import BinghamMechanism
 from pillar_core.mechanisms.exponential import ExponentialMechanism, exponential
 from pillar_core.mechanisms.gaussian import GaussianMechanism, release_joint
-from pillar_core.mechanisms.poisson import poisson_sample, sampled
+from pillar_core.mechanisms.poisson import Batches, poisson_sample, sampled

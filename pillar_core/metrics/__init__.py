@@ -1,5 +1,3 @@
 """Numbers about a classifier's scores, and their interval over seeds."""
 
-from pillar_core.metrics.classes import RAREST, by_class
-from pillar_core.metrics.classification import METRICS, Metric, evaluate
-from pillar_core.metrics.intervals import interval, over_runs
+from pillar_core.metrics.classification import METRICS, RAREST, Metric, by_class, evaluate, interval, over_runs

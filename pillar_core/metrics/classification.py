@@ -1,13 +1,15 @@
-"""Accuracy and its relatives, from scores (n, C) and labels (n,). Fractions in [0, 1]; percent only in pages."""
+"""Numbers about scores (n, C) and labels (n,), within [0, 1] (percent only in pages), and their 95 % intervals over test rows or seeds."""
 
 import dataclasses
-from collections.abc import Callable
-from typing import Literal
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal
 
 import numpy as np
 
 from pillar_core.arrays import Array
 from pillar_core.errors import DataError
+from pillar_core.numerics import half_width, wilson
 from pillar_core.registry import Registry
 
 Value = float | list[float | None] | None
@@ -101,3 +103,73 @@ METRICS.register(Metric("error", "Error", "lower", "fraction", error))
 METRICS.register(Metric("balanced_accuracy", "Balanced accuracy", "higher", "fraction", balanced_accuracy))
 METRICS.register(Metric("auc", "Area under the ROC curve (one versus rest)", "higher", "fraction", auc))
 METRICS.register(Metric("per_class", "Recall per class", "higher", "fraction", recalls))
+
+
+def interval(values: Sequence[float]) -> tuple[float, float, float]:
+    """(mean, low, high): the mean and its two-sided 95 % Student interval over independent seeds.
+
+    One value says nothing about its spread: low and high are then −inf and inf.
+
+    Raises:
+        DataError: no values, or values that are not finite.
+    """
+    numbers = np.asarray(values, dtype=np.float64)
+    if not numbers.size or not np.isfinite(numbers).all():
+        raise DataError(f"an interval needs at least one value, all finite; got {numbers.tolist()}.")
+    mean = float(numbers.mean())
+    if numbers.size == 1:
+        return mean, -math.inf, math.inf
+    half = half_width(float(numbers.std(ddof=1)), numbers.size)
+    return mean, mean - half, mean + half
+
+
+def over_runs(values: Sequence[float], *, low: float = 0.0, high: float = 1.0) -> tuple[float, float, float]:
+    """`interval` of the runs that have a value, its ends cut to [`low`, `high`]: for tables, NaN where too few runs say nothing."""
+    known = [value for value in values if not math.isnan(value)]
+    if not known:
+        return math.nan, math.nan, math.nan
+    mean, first, last = interval(known)
+    return (mean, max(first, low), min(last, high)) if len(known) > 1 else (mean, math.nan, math.nan)
+
+
+RAREST = "Rarest quarter of the classes"
+Measure = tuple[float, float, float]
+"""Value, low and high; ends are NaN where rows give no interval."""
+
+
+def by_class(found: Mapping[str, Any], rows: Sequence[int], classes: Sequence[str]) -> dict[str, Measure]:
+    """By title: accuracy, balanced accuracy, AUC, of two classes sensitivity and specificity, of more the rarest quarter.
+
+    found: a run's metrics, or {} without test rows. rows: test rows of each class.
+
+    Of a mean of recalls each class's Wilson interval is brought together by the square-and-add rule (Zou & Donner 2008), of an AUC the
+    variance is at most A(1 − A)/min(n₀, n₁) (Birnbaum & Klose 1957): no end passes 0 or 1.
+    """
+    recalls = [math.nan if recall is None else float(recall) for recall in found.get("per_class") or []]
+    if not recalls:
+        return {}
+    accuracy = float(found["accuracy"])
+    measures = {"Accuracy": (accuracy, *wilson(accuracy, sum(rows))), "Balanced accuracy": _mean(recalls, rows, range(len(recalls)))}
+    if found.get("auc") is not None:
+        ends = wilson(found["auc"], min(rows)) if len(rows) == 2 else (math.nan, math.nan)
+        measures["AUC"] = (float(found["auc"]), *ends)
+    if len(recalls) == 2:
+        for name, other, recall, count in zip(classes, reversed(classes), recalls, rows, strict=True):
+            if count:
+                measures[f"Sensitivity to {name} (specificity for {other})"] = (recall, *wilson(recall, count))
+        return measures
+    return measures | {RAREST: _mean(recalls, rows, _rarest(rows))}
+
+
+def _rarest(rows: Sequence[int]) -> list[int]:
+    """The quarter of the classes (at least one) with the fewest rows, among those that have any; of equals the first."""
+    present = sorted((count, label) for label, count in enumerate(rows) if count)
+    return [label for _, label in present[: math.ceil(len(present) / 4)]]
+
+
+def _mean(recalls: Sequence[float], rows: Sequence[int], labels: Sequence[int]) -> Measure:
+    present = [(recalls[label], *wilson(recalls[label], rows[label])) for label in labels if rows[label]]
+    mean = math.fsum(recall for recall, _, _ in present) / len(present)
+    below = math.sqrt(math.fsum((recall - low) ** 2 for recall, low, _ in present)) / len(present)
+    above = math.sqrt(math.fsum((high - recall) ** 2 for recall, _, high in present)) / len(present)
+    return mean, mean - below, mean + above

@@ -10,8 +10,8 @@ from pillar_core.backbones import extract
 from pillar_core.backbones.cards import stated
 from pillar_core.backbones.names import address
 from pillar_core.data import objects, raw
+from pillar_core.data.objects import read
 from pillar_core.data.raw import Roles
-from pillar_core.data.reading import read
 from pillar_core.errors import SettingError
 from pillar_core.params import COUNT
 from pillar_core.types import Dataset, FeatureSet, Progress, StopRequested

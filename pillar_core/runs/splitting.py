@@ -11,7 +11,7 @@ from pillar_core.arrays import Array
 from pillar_core.backbones import extraction
 from pillar_core.data import DATASETS, duplicates, load_dataset, matching, raw, uploads, visitors
 from pillar_core.data.cards import default_backbone
-from pillar_core.data.images.resizing import resized
+from pillar_core.data.images.decoding import resized
 from pillar_core.data.partition import whole
 from pillar_core.data.persons import persons_of
 from pillar_core.errors import DataError, SettingError

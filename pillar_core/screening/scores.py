@@ -13,7 +13,7 @@ import numpy as np
 from pillar_core.arrays import Array
 from pillar_core.errors import DataError
 from pillar_core.registry import Registry, facts
-from pillar_core.screening import leep, logme, task2vec
+from pillar_core.screening import logme, task2vec
 from pillar_core.screening.batches import flat_pixels
 from pillar_core.screening.gsd import Gradients, Side
 from pillar_core.screening.otdd import otdd
@@ -130,20 +130,21 @@ def projection_residual(private: Seen, public: Seen, k: int, m: int) -> float:
     return float(np.clip(1.0 - held / max(total, 1e-300), 0.0, 1.0))
 
 
-def _gsd(private: Seen, public: Seen, k: int, m: int) -> float:
-    return projection_distance(private.gradients.directions(k, m).basis, public.gradients.directions(k, m).basis)
-
-
 def _register(name: str, *needs: Need, value: Callable[[Seen, Seen, int, int], float] | None = None, **ways: Any) -> None:
     """The score of which `scores.toml` says the rest."""
     SCORES.register(Score(name=name, needs=frozenset(needs), value=value, **facts(Path(__file__).with_suffix(".toml"))[name], **ways))
 
 
 _register("class_signal", Need.LABELS, is_of_features=True)
-_register("gsd", Need.GRADIENTS, value=_gsd, from_moment=lambda moment, basis: projection_distance(top_of(moment, basis.shape[1]), basis))
+_register(
+    "gsd",
+    Need.GRADIENTS,
+    value=lambda a, b, k, m: projection_distance(a.gradients.directions(k, m).basis, b.gradients.directions(k, m).basis),
+    from_moment=lambda moment, basis: projection_distance(top_of(moment, basis.shape[1]), basis),
+)
 _register("missed_energy", Need.GRADIENTS, value=projection_residual, from_moment=residual_of_moment)
 _register("gsd_pure", Need.GRADIENTS, from_directions=projection_distance)
 _register("task2vec", Need.LABELS, Need.NETWORK, value=lambda a, b, _, m: task2vec.task2vec_distance(a.fisher(m), b.fisher(m)))
 _register("otdd", Need.LABELS, value=lambda a, b, _, m: otdd(a.flat[:m], a.labels[:m], b.flat[:m], b.labels[:m]))
-_register("leep", Need.LABELS, value=lambda a, b, _, m: leep.negative_leep(b.flat[:m], b.labels[:m], a.flat[:m], a.labels[:m]))
+_register("leep", Need.LABELS, value=lambda a, b, _, m: logme.negative_leep(b.flat[:m], b.labels[:m], a.flat[:m], a.labels[:m]))
 _register("logme", Need.LABELS, value=lambda a, b, _, m: logme.negative_logme(b.flat[:m], a.flat[:m], a.labels[:m]))

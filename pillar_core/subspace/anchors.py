@@ -16,8 +16,7 @@ RANK_TOLERANCE = 1e-6
 def rank_one_gram(residuals: "torch.Tensor", row_products: Array) -> Array:
     """(m, m) float64 inner products of the gradients r_i ⊗ z_i. residuals: (C, m); row_products: (m, m) float64 z_i·z_j."""
     wide = residuals.double().numpy()
-    gram: Array = (wide.T @ wide) * row_products
-    return gram
+    return np.asarray((wide.T @ wide) * row_products)
 
 
 def anchor_coefficients(gram: Array, k: int) -> Array:
@@ -32,5 +31,4 @@ def anchor_coefficients(gram: Array, k: int) -> Array:
     values, vectors = values[::-1], vectors[:, ::-1]
     keep = values > RANK_TOLERANCE * max(float(values[0]), np.finfo(np.float64).tiny)
     scale = np.divide(1.0, np.sqrt(np.maximum(values, 0.0)), out=np.zeros_like(values), where=keep)
-    coefficients: Array = vectors * scale
-    return coefficients
+    return np.asarray(vectors * scale)

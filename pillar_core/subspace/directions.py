@@ -1,14 +1,19 @@
-"""The top right singular directions of a matrix of per-example gradients.
+"""Per-example gradients, the top right singular directions of their matrix, and the angles between two such spaces.
 
 Up to `GRAM_PARAMETERS` columns the rows fit in memory and the answer is exact, through the (m, m) Gram matrix. Wider ones
 come as chunks that are produced twice: a randomised SVD of two passes (Halko, Martinsson & Tropp 2011, Algorithm 5.1 without
 power iterations), whose memory is p·(k + OVERSAMPLING) numbers.
+
+Principal angles and the projection metric made of them: gsd, Definition 3 (Ham & Lee 2008; Edelman et al. 1998),
+d = (Σ sin²θ)^½ = (k − ‖V₁ᵀV₂‖²_F)^½ in [0, √k]; the paper's tables are d/√k in [0, 1], here "normalised".
 """
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterable
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -99,5 +104,69 @@ def _orthonormal(columns: Array) -> Array:
     """The same span, orthonormal in float64; signs as given, so that equal rows give equal bases."""
     basis, triangle = np.linalg.qr(columns)
     signs = np.where(np.diag(triangle) < 0, -1.0, 1.0)
-    result: Array = basis * signs
-    return result
+    return np.asarray(basis * signs)
+
+
+CHUNK_NUMBERS = 64_000_000
+"""Gradient numbers per chunk: a quarter of a gigabyte of float32."""
+LARGEST_CHUNK = 64
+
+
+def gradient_chunks(
+    module: torch.nn.Module,
+    inputs: Any,
+    labels: torch.Tensor,
+    *,
+    names: Sequence[str] | None = None,
+    read: Callable[[Any], torch.Tensor] | None = None,
+    at_once: int = LARGEST_CHUNK,
+) -> Iterator[torch.Tensor]:
+    """(c, p) float32 gradients of each example's own cross-entropy, chunk after chunk.
+
+    module: a network without batch statistics; inputs: (m, …), of which `read` (None: none needed) makes a chunk float32 in its turn;
+    labels: (m,) int64; names: the parameters that are differentiated (None: all), the others stay frozen; at_once: examples
+    in a chunk at most.
+    """
+    every = dict(module.named_parameters())
+    chosen = {name: value.detach() for name, value in every.items() if names is None or name in names}
+    frozen = {name: value.detach() for name, value in every.items() if name not in chosen} | dict(module.named_buffers())
+
+    def loss(parameters: dict[str, torch.Tensor], x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        logits = torch.func.functional_call(module, {**parameters, **frozen}, (x.unsqueeze(0),))
+        return torch.nn.functional.cross_entropy(logits, y.unsqueeze(0))
+
+    rows = torch.func.vmap(torch.func.grad(loss), in_dims=(None, 0, 0))
+    size = max(1, min(at_once, CHUNK_NUMBERS // max(1, sum(value.numel() for value in chosen.values()))))
+    for start in range(0, len(inputs), size):
+        parts = rows(chosen, (read or torch.as_tensor)(inputs[start : start + size]), labels[start : start + size])
+        yield torch.cat([parts[name].flatten(1) for name in chosen], dim=1)
+
+
+SAME = 1e-12
+"""Squared cosines this close to 1 count as 1: float64 bases of one subspace differ by about 1e-15, and sin² would show it."""
+
+
+def cosines(first: Array, second: Array) -> Array:
+    """(k,) float64 cosines of the principal angles, largest first, in [0, 1]. Arguments: (p, k) orthonormal bases.
+
+    Raises:
+        DataError: the bases have different shapes.
+    """
+    if first.shape != second.shape:
+        raise DataError(f"two subspaces are compared in one space and dimension; got bases of shapes {first.shape} and {second.shape}.")
+    product = np.asarray(first, dtype=np.float64).T @ np.asarray(second, dtype=np.float64)
+    values: Array = np.clip(np.linalg.svd(product, compute_uv=False), 0.0, 1.0)
+    values[values**2 > 1 - SAME] = 1.0
+    return values
+
+
+def projection_distance(first: Array, second: Array, *, normalised: bool = True) -> float:
+    """The projection metric of two (p, k) orthonormal bases: in [0, 1], or in [0, √k] where not normalised. Equal spaces give 0."""
+    values = cosines(first, second)
+    sines = math.fsum(1.0 - value * value for value in values)
+    return math.sqrt(sines / len(values) if normalised else sines)
+
+
+def random_distance(k: int, dimension: int) -> float:
+    """The normalised distance that two independent uniform k-subspaces of R^dimension show: √(1 − k/dimension) in root mean square."""
+    return math.sqrt(max(0.0, 1.0 - k / dimension))

@@ -21,7 +21,7 @@ from contract.cases import case_for, few_rows_case, small_split
 from pillar_core import ledger, rng
 from pillar_core.engine import gradient
 from pillar_core.errors import PillarError
-from pillar_core.mechanisms import batches, poisson
+from pillar_core.mechanisms import poisson
 from pillar_core.mechanisms.exponential import ExponentialMechanism
 from pillar_core.mechanisms.gaussian import GaussianMechanism
 from pillar_core.mechanisms.printed_noisy_sgd import PrintedNoisySgd
@@ -419,12 +419,12 @@ FAULTS = (
     ),
     Fault("sampling", "one sample for all steps", poisson, "poisson_sample", drawn_once, ("dp_sgd", "private_knn"), True),
     Fault("sampling", "rows in pairs", poisson, "poisson_sample", in_pairs, ("dp_sgd",), True),
-    _allocated("sampling", "a shuffle charged as random allocation", batches, "steps_of_rows", equal_parts),
-    _allocated("sampling", "the same steps in every pass", batches, "steps_of_rows", one_for_all_passes),
+    _allocated("sampling", "a shuffle charged as random allocation", poisson, "steps_of_rows", equal_parts),
+    _allocated("sampling", "the same steps in every pass", poisson, "steps_of_rows", one_for_all_passes),
     _allocated(
         "sampling",
         "no row enters a pass's last step",
-        batches,
+        poisson,
         "steps_of_rows",
         lambda original: lambda steps, n, s: original(steps - 1, n, s),
     ),

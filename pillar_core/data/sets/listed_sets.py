@@ -1,18 +1,22 @@
-"""Data sets whose files are arranged by the source's own lists: what their modules share."""
+"""What data sets share whose files are arranged by the source's lists, and those with several findings of one chest x-ray as a label."""
 
 import dataclasses
 import functools
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from pillar_core.arrays import Array
 from pillar_core.data import places
-from pillar_core.data.cards import DATASETS, DatasetCard, card_of
+from pillar_core.data.cards import DATASETS, DatasetCard, card_of, own
 from pillar_core.data.images import arranging, tree
 from pillar_core.data.images.folders import Layout
 from pillar_core.data.images.loading import assembled
 from pillar_core.data.images.tree import Entry, Tree
+from pillar_core.data.places import RootSettings
 from pillar_core.errors import UnknownNameError
 from pillar_core.types import Dataset
 
@@ -55,3 +59,40 @@ def by_lists(
         return Layout(found.members, (NO_LISTS, *found.notes))
     sides = [(path, in_test) for in_test, name in enumerate(names) for path in paths(files, name)]
     return files.layout([Entry(path, label(path.split("/")[0]), bool(in_test)) for path, in_test in sides], below="Images")
+
+
+FINDINGS = {"pleural": "pleural thickening"}
+"""Words that a source uses for a finding, where another says more."""
+
+
+@dataclasses.dataclass(frozen=True)
+class FindingsSettings(RootSettings):
+    """Where the files are, and how several findings of one image become one label."""
+
+    labels: str = own("shared", "labels")
+
+
+@dataclasses.dataclass(frozen=True)
+class Findings:
+    """How rows of marks, one column for each of the findings `names`, become one label."""
+
+    names: Sequence[str]
+    how: str
+
+    @property
+    def classes(self) -> list[str]:
+        """The names of the labels, in the order of their codes."""
+        return ["no finding", "finding"] if self.how == "any" else list(self.names)
+
+    def of(self, marks: Array) -> tuple[Array, Array]:
+        """((m,) int64 labels of the rows kept, (n,) bool which those are) from (n, findings) bool marks."""
+        counts = marks.sum(axis=1)
+        keep = np.ones(len(marks), dtype=bool) if self.how == "any" else counts == 1
+        labels = (counts > 0).astype(np.int64) if self.how == "any" else marks.argmax(axis=1).astype(np.int64)
+        return labels[keep], keep
+
+    def notes(self, n_left_out: int) -> tuple[str, ...]:
+        """What was decided, in words."""
+        if self.how == "any":
+            return ("An image may show several findings; the label says whether it shows any.",)
+        return (f"Only images with exactly one finding are kept; {n_left_out:,} with none or several were left out.",)

@@ -16,8 +16,7 @@ from pillar_core.data.images.folders import Layout
 from pillar_core.data.images.tree import Entry, Tree
 from pillar_core.data.partition import stratified
 from pillar_core.data.places import RootSettings
-from pillar_core.data.sets.findings import Findings, FindingsSettings
-from pillar_core.data.sets.listed_sets import FILES, register
+from pillar_core.data.sets.listed_sets import FILES, Findings, FindingsSettings, register
 from pillar_core.errors import DataError
 from pillar_core.registry import facts
 

@@ -16,7 +16,7 @@ from pillar_core.data.cards import DATASETS, FACTS, DatasetCard, card_of
 from pillar_core.data.images import loading as images
 from pillar_core.data.npz import read_npz
 from pillar_core.data.parts import Parts
-from pillar_core.data.sets.findings import FINDINGS, Findings, FindingsSettings
+from pillar_core.data.sets.listed_sets import FINDINGS, Findings, FindingsSettings
 from pillar_core.errors import DataError, UnknownNameError
 from pillar_core.registry import facts
 from pillar_core.types import Dataset

@@ -13,12 +13,10 @@ from collections.abc import Mapping
 from typing import Any, TypeVar
 
 from pillar_core import params
-from pillar_core.methods.method import METHODS, Method, Plan, said_of
+from pillar_core.methods.method import METHODS, Plan
 from pillar_core.methods.parts import descent, rules
 from pillar_core.methods.parts.fields import filled
-from pillar_core.methods.public_subspace.pillar import PillarSettings, project
-from pillar_core.rng import Streams
-from pillar_core.splits import Prepared, View
+from pillar_core.methods.public_subspace.pillar import PillarSettings, fit_many
 from pillar_core.types import PublicFacts, PublicUse
 
 
@@ -72,40 +70,17 @@ def uses(settings: Mapping[str, Any]) -> PublicUse:
     return PublicUse.NONE if settings["k"] is None else PublicUse.UNLABELLED
 
 
-def prepare_rows(settings: DpRaftSettings, view: View, streams: Streams) -> Prepared:
-    """All features, or k public directions."""
-    return descent.rows_as_they_are(settings, view, streams) if settings.k is None else project(settings, view, streams)
-
-
-fit_many = descent.fit_many_with(prepare_rows, ("k", *descent.PREPROCESSING))
-
 METHODS.register(
-    Method(
-        **said_of("dp_raft"),
-        public_use=PublicUse.NONE,
-        is_head_descent=True,
-        settings=DpRaftSettings,
-        cost=descent.cost,
-        public_statistics=lambda settings, view: {} if settings.k is None else rules.public_statistics(settings, view),
-        fit_many=fit_many,
-        resolve_schedule=rules.resolve_schedule,
-        resolve_hyperparameters=resolve_hyperparameters,
-        version=2,
-        uses=uses,
-    )
+    descent.learner("dp_raft", DpRaftSettings, fit_many, resolve_hyperparameters, public_statistics=rules.projection_statistics, uses=uses)
 )
 
 METHODS.register(
-    Method(
-        **said_of("dp_raft_pillar"),
+    descent.learner(
+        "dp_raft_pillar",
+        DpRaftPillarSettings,
+        fit_many,
+        resolve_projected_hyperparameters,
         public_use=PublicUse.UNLABELLED,
-        is_head_descent=True,
-        settings=DpRaftPillarSettings,
-        cost=descent.cost,
         public_statistics=rules.public_statistics,
-        fit_many=fit_many,
-        resolve_schedule=rules.resolve_schedule,
-        resolve_hyperparameters=resolve_projected_hyperparameters,
-        version=2,
     )
 )

@@ -5,22 +5,9 @@ q = batch_size / n_private, or each row in one random step of each pass (add/rem
 if any, only standardise and centre. Source: Abadi et al. 2016, Algorithm 1. Cost: two matrix products a step.
 """
 
-from pillar_core.methods.method import METHODS, FitMany, Method, said_of
+from pillar_core.methods.method import METHODS, FitMany
 from pillar_core.methods.parts import descent, rules
-from pillar_core.types import PublicUse
 
 fit_many: FitMany[descent.DescentSettings] = descent.fit_many_with(descent.rows_as_they_are, descent.PREPROCESSING)
 
-METHODS.register(
-    Method(
-        **said_of("dp_sgd"),
-        public_use=PublicUse.NONE,
-        is_head_descent=True,
-        settings=descent.DescentSettings,
-        cost=descent.cost,
-        fit_many=fit_many,
-        resolve_schedule=rules.resolve_schedule,
-        resolve_hyperparameters=rules.resolve_hyperparameters,
-        version=2,
-    )
-)
+METHODS.register(descent.learner("dp_sgd", descent.DescentSettings, fit_many, rules.resolve_hyperparameters))

@@ -7,12 +7,11 @@ scaling N(0, 1/k)). Cost: one projection, then k-dimensional steps.
 
 import numpy as np
 
-from pillar_core.methods.method import METHODS, Method, said_of
+from pillar_core.methods.method import METHODS
 from pillar_core.methods.parts import descent, rules
 from pillar_core.methods.public_subspace.pillar import PillarSettings
 from pillar_core.rng import Streams
 from pillar_core.splits import Prepared, Transform, View
-from pillar_core.types import PublicUse
 
 
 def project(settings: PillarSettings, view: View, streams: Streams) -> Prepared:
@@ -26,15 +25,5 @@ def project(settings: PillarSettings, view: View, streams: Streams) -> Prepared:
 fit_many = descent.fit_many_with(project, ("k", *descent.PREPROCESSING), per_seed=True)
 
 METHODS.register(
-    Method(
-        **said_of("jl"),
-        public_use=PublicUse.NONE,
-        is_head_descent=True,
-        settings=PillarSettings,
-        cost=descent.cost,
-        fit_many=fit_many,
-        resolve_schedule=rules.resolve_schedule,
-        resolve_hyperparameters=lambda settings, facts: rules.resolve_projection(settings, facts, k_ceiling=facts.d),
-        version=2,
-    )
+    descent.learner("jl", PillarSettings, fit_many, lambda settings, facts: rules.resolve_projection(settings, facts, k_ceiling=facts.d))
 )

@@ -8,10 +8,9 @@ import dataclasses
 from typing import ClassVar
 
 from pillar_core import params
-from pillar_core.methods.method import METHODS, FitMany, Method, said_of
+from pillar_core.methods.method import METHODS, FitMany
 from pillar_core.methods.parts import descent, rules
 from pillar_core.methods.parts.fields import own
-from pillar_core.types import PublicUse
 
 
 @dataclasses.dataclass(frozen=True)
@@ -33,16 +32,4 @@ class NoisyGdSettings:
 
 fit_many: FitMany[NoisyGdSettings] = descent.fit_many_with(descent.rows_as_they_are, descent.PREPROCESSING)
 
-METHODS.register(
-    Method(
-        **said_of("noisy_gd"),
-        public_use=PublicUse.NONE,
-        is_head_descent=True,
-        settings=NoisyGdSettings,
-        cost=descent.cost,
-        fit_many=fit_many,
-        resolve_schedule=rules.resolve_schedule,
-        resolve_hyperparameters=rules.resolve_hyperparameters,
-        version=2,
-    )
-)
+METHODS.register(descent.learner("noisy_gd", NoisyGdSettings, fit_many, rules.resolve_hyperparameters))

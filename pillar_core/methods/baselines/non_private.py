@@ -42,11 +42,6 @@ def cost(settings: NonPrivateSettings, facts: PublicFacts) -> DpEvent:
     return gaussian(0.0)
 
 
-def public_statistics(settings: NonPrivateSettings, view: View) -> dict[str, int | float]:
-    """The rank of the public rows, where there is a projection to bound."""
-    return {} if settings.k is None else rules.public_statistics(settings, view)
-
-
 def resolve_hyperparameters(settings: NonPrivateSettings, facts: PublicFacts) -> Plan[NonPrivateSettings]:
     """The settings, an explicit k checked against the rank."""
     rules.check_k(settings.k, rules.public_rank(facts))
@@ -105,7 +100,7 @@ METHODS.register(
         cost=cost,
         fit=fit,
         resolve_hyperparameters=resolve_hyperparameters,
-        public_statistics=public_statistics,
+        public_statistics=rules.projection_statistics,
         budget_setting=None,
         version=2,
     )

@@ -52,13 +52,7 @@ def cost(settings: DpLsSettings, facts: PublicFacts) -> DpEvent:
 def second_moment(z_public: Array, n_private: int) -> Array:
     """(d, d) float64 N times the mean of u uᵀ over public rows z_public (m, d)."""
     rows = z_public.astype(np.float64)
-    moment: Array = rows.T @ rows * (n_private / len(rows))
-    return moment
-
-
-def ridge_of(settings: DpLsSettings, n_private: int) -> float:
-    """λ: what was set, else ten noise standard deviations, at least 10⁻⁴·N."""
-    return settings.ridge or max(RIDGE_PER_NOISE * (settings.noise_multiplier or 0.0), SMALLEST_RIDGE * n_private)
+    return np.asarray(rows.T @ rows * (n_private / len(rows)))
 
 
 @together(lambda one, _: (one.standardise, one.centre))
@@ -72,7 +66,8 @@ def fit_many(view: View, runs: list[Run[DpLsSettings]]) -> Iterator[TrainResult]
     for one, stream, ledger in runs:
         noise = one.noise_multiplier or 0.0
         released = GaussianMechanism(noise, 1.0, stream.secret("noise"), ledger, label="class sums").release(sums)
-        weights = np.linalg.solve(moment + ridge_of(one, facts.n_private) * np.eye(len(moment)), released.numpy().T)
+        ridge = one.ridge or max(RIDGE_PER_NOISE * noise, SMALLEST_RIDGE * facts.n_private)
+        weights = np.linalg.solve(moment + ridge * np.eye(len(moment)), released.numpy().T)
         classifier = LinearClassifier(prepared.transform, weights.astype(np.float32), np.zeros(facts.n_classes, dtype=np.float32))
         yield TrainResult(classifier)
 

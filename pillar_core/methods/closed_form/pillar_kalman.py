@@ -199,8 +199,7 @@ def shortened(rows: Array, k: int, floor: float) -> Array:
     """(n, K′) float64 rows over max(norm of the first k entries, floor); a row of zero or infinite norm there is all zeros."""
     norms = np.sqrt(np.einsum("ij,ij->i", rows[:, :k], rows[:, :k]))
     usable = (norms > 0) & np.isfinite(norms)
-    divided: Array = np.where(usable[:, None], rows / np.where(usable, np.maximum(norms, floor), 1.0)[:, None], 0.0)
-    return divided
+    return np.asarray(np.where(usable[:, None], rows / np.where(usable, np.maximum(norms, floor), 1.0)[:, None], 0.0))
 
 
 def rows_at_once(width: int) -> int:
@@ -266,8 +265,7 @@ def distilled(head: Array, public: Array, weight: float, labels: Array | None) -
     fitted = np.linalg.solve(public.T @ public + RIDGE * np.eye(public.shape[1]), public.T @ (shares - shares.mean(axis=0)))
     answers = public @ fitted
     size = float((answers**2).sum())
-    moved: Array = (1.0 - weight) * head + weight * (float((logits * answers).sum()) / size if size > 0 else 0.0) * fitted
-    return moved
+    return np.asarray((1.0 - weight) * head + weight * (float((logits * answers).sum()) / size if size > 0 else 0.0) * fitted)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -31,7 +31,7 @@ from pillar_core.methods.parts.fields import own
 from pillar_core.rng import Stream
 from pillar_core.splits import Prepared, Transform, View
 from pillar_core.splits.transform import unit_rows
-from pillar_core.types import PrivacyBudget, PublicFacts, PublicUse, TrainResult
+from pillar_core.types import PublicFacts, PublicUse, TrainResult
 
 SMALLEST_COUNT_SHARE = 0.05
 """Noisy class counts are kept above this share of N/C."""
@@ -104,8 +104,7 @@ def class_counts(noisy: Array | None, *, std: float, n_private: int, n_classes: 
     apart = noisy - noisy.mean()
     spread = float((apart**2).sum()) / (n_classes - 1)
     share = max(0.0, 1.0 - std**2 / spread) if spread > 0 else 0.0
-    counts: Array = np.maximum(even + share * apart, SMALLEST_COUNT_SHARE * even)
-    return counts
+    return np.asarray(np.maximum(even + share * apart, SMALLEST_COUNT_SHARE * even))
 
 
 def classifier_of(sums: Array, counts: Array, *, std: float, z_public: Array) -> tuple[Array, Array]:
@@ -140,8 +139,7 @@ def _between(means: Array, noise: Array, share_of_class: Array) -> Array:
     precision = p**2 / (p**2).sum()
     expected_noise = noise * (1.0 - 2.0 * p) + (p**2 * noise).sum()
     expected_signal = float(precision @ (1.0 - 2.0 * p)) + (p**2).sum()
-    between: Array = np.maximum(0.0, (means**2 - expected_noise) @ precision / expected_signal)
-    return between
+    return np.asarray(np.maximum(0.0, (means**2 - expected_noise) @ precision / expected_signal))
 
 
 @together(lambda one, _: (one.k, one.whitening, one.count_weight, one.standardise, one.centre))
@@ -171,11 +169,6 @@ def head(settings: OneShotSettings, released: Array, prepared: Prepared, facts: 
     return LinearClassifier(prepared.transform, np.pad(weights, ((0, width - k), (0, 0))), bias)
 
 
-def resolve_schedule(settings: OneShotSettings, facts: PublicFacts, budget: PrivacyBudget | None) -> Plan[OneShotSettings]:
-    """Nothing: one release has no schedule."""
-    return Plan(settings)
-
-
 def resolve_hyperparameters(settings: OneShotSettings, facts: PublicFacts) -> Plan[OneShotSettings]:
     """Fills `k` from the noise."""
     rules.check_k(settings.k, rules.public_rank(facts))
@@ -202,7 +195,6 @@ METHODS.register(
         cost=cost,
         public_statistics=rules.public_statistics,
         fit_many=fit_many,
-        resolve_schedule=resolve_schedule,
         resolve_hyperparameters=resolve_hyperparameters,
         assumptions=("with count_weight = 0 every class is taken to have N/C rows",),
     )

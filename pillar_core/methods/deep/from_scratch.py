@@ -8,10 +8,10 @@ semi-private paper's Fig. 2. Cost: a forward and a backward pass of every copy i
 """
 
 from pillar_core.errors import SettingError
-from pillar_core.methods.method import METHODS, Method, Plan, said_of
+from pillar_core.methods.method import METHODS, Plan
 from pillar_core.methods.parts.deep import settings as deep
 from pillar_core.methods.parts.deep.networks import TIMM
-from pillar_core.types import PrivacyBudget, PublicFacts, PublicUse
+from pillar_core.types import PrivacyBudget, PublicFacts
 
 
 def resolve_schedule(settings: deep.DeepSettings, facts: PublicFacts, budget: PrivacyBudget | None) -> Plan[deep.DeepSettings]:
@@ -22,20 +22,9 @@ def resolve_schedule(settings: deep.DeepSettings, facts: PublicFacts, budget: Pr
     """
     if settings.network.startswith(TIMM):
         raise SettingError(f"from_scratch starts at random and {TIMM}… from weights; take private_fine_tuning, or small_cnn or wrn_16_4.")
-    return deep.resolve_schedule(settings, facts, budget)
+    return Plan(settings)
 
 
 METHODS.register(
-    Method(
-        **said_of("from_scratch"),
-        public_use=PublicUse.NONE,
-        settings=deep.DeepSettings,
-        cost=deep.cost,
-        fit=deep.fit,
-        resolve_schedule=resolve_schedule,
-        resolve_hyperparameters=deep.resolve_hyperparameters,
-        unsupported_reason=deep.unsupported_reason,
-        assumptions=(deep.ROWS_APART,),
-        version=2,
-    )
+    deep.learner("from_scratch", deep.DeepSettings, deep.fit, resolve_schedule=resolve_schedule, assumptions=(deep.ROWS_APART,))
 )

@@ -10,12 +10,12 @@ Cost: a forward pass, and a backward pass down to the lowest trained layer, of e
 import dataclasses
 
 from pillar_core.ledger import Ledger
-from pillar_core.methods.method import METHODS, Method, said_of
+from pillar_core.methods.method import METHODS
 from pillar_core.methods.parts.deep import settings as deep
 from pillar_core.methods.parts.deep.networks import TIMM
 from pillar_core.rng import Streams
 from pillar_core.splits import View
-from pillar_core.types import PublicUse, TrainResult
+from pillar_core.types import TrainResult
 
 RANDOM_START = "This network has a random start: nothing was pre-trained. Name one with weights: timm:<name>?weights=<file>."
 
@@ -26,17 +26,4 @@ def fit(settings: deep.ChosenSettings, view: View, streams: Streams, ledger: Led
     return result if settings.network.startswith(TIMM) else dataclasses.replace(result, notes=(RANDOM_START, *result.notes))
 
 
-METHODS.register(
-    Method(
-        **said_of("private_fine_tuning"),
-        public_use=PublicUse.NONE,
-        settings=deep.ChosenSettings,
-        cost=deep.cost,
-        fit=fit,
-        resolve_schedule=deep.resolve_schedule,
-        resolve_hyperparameters=deep.resolve_hyperparameters,
-        unsupported_reason=deep.unsupported_reason,
-        assumptions=(deep.ROWS_APART, deep.PUBLIC_START),
-        version=2,
-    )
-)
+METHODS.register(deep.learner("private_fine_tuning", deep.ChosenSettings, fit))

@@ -20,7 +20,7 @@ from pillar_core.deferred import torch
 from pillar_core.engine.device import training_device
 from pillar_core.errors import SettingError
 from pillar_core.ledger import Ledger
-from pillar_core.methods.method import METHODS, Method, said_of
+from pillar_core.methods.method import METHODS
 from pillar_core.methods.parts.deep import settings as deep
 from pillar_core.methods.parts.deep.classifier import Design
 from pillar_core.methods.parts.deep.train import PixelRows, public_phase
@@ -88,18 +88,4 @@ def _public_state(settings: SecondPhaseSettings, private_design: Design, view: V
     return make() if streams.seed is None else view.memo.get(("second phase", private_design, public, streams.seed, str(where)), make)
 
 
-METHODS.register(
-    Method(
-        **said_of("second_phase"),
-        public_use=PublicUse.OTHER_LABELS,
-        uses=uses,
-        settings=SecondPhaseSettings,
-        cost=deep.cost,
-        fit=fit,
-        resolve_schedule=deep.resolve_schedule,
-        resolve_hyperparameters=deep.resolve_hyperparameters,
-        unsupported_reason=deep.unsupported_reason,
-        assumptions=(deep.ROWS_APART, deep.PUBLIC_START),
-        version=2,
-    )
-)
+METHODS.register(deep.learner("second_phase", SecondPhaseSettings, fit, public_use=PublicUse.OTHER_LABELS, uses=uses))

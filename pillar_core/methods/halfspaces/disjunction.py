@@ -94,8 +94,7 @@ def fit(settings: DisjunctionSettings, view: View, streams: Streams, ledger: Led
 def union(parts: Array, candidate: int) -> Array:
     """(d,) bool: the variables of candidate 0 … 2^Z − 1, whose bits say which components it holds."""
     chosen = (candidate >> np.arange(len(parts))) & 1
-    members: Array = (parts & chosen.astype(bool)[:, None]).any(axis=0)
-    return members
+    return np.asarray((parts & chosen.astype(bool)[:, None]).any(axis=0))
 
 
 def right_rows(x: Array, y: Array, parts: Array) -> Array:

@@ -3,7 +3,7 @@
 import dataclasses
 import math
 from collections.abc import Callable, Iterator, Sequence
-from typing import ClassVar, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
@@ -13,11 +13,12 @@ from pillar_core.arrays import Array
 from pillar_core.deferred import torch
 from pillar_core.engine import Head, HeadPlan, LinearClassifier, Step, train_heads
 from pillar_core.ledger import DpEvent
-from pillar_core.methods.method import FitMany, Run, together
+from pillar_core.methods.method import FitMany, Method, Plan, Run, said_of, together
+from pillar_core.methods.parts import rules
 from pillar_core.methods.parts.fields import HasDescent, HasPreprocessing, HasSampling, filled
 from pillar_core.rng import Streams
 from pillar_core.splits import Prepared, View
-from pillar_core.types import PublicFacts, TrainResult
+from pillar_core.types import PublicFacts, PublicUse, TrainResult
 
 S = TypeVar("S")
 Descent = TypeVar("Descent", bound=HasDescent)
@@ -133,3 +134,27 @@ def rows_as_they_are(settings: HasPreprocessing, view: View, streams: Streams) -
 
 
 PREPROCESSING = ("standardise", "centre", "normalise")
+
+
+def learner(
+    name: str,
+    settings: type[Descent],
+    fit_many: FitMany[Descent],
+    resolve_hyperparameters: Callable[[Descent, PublicFacts], Plan[Descent]],
+    *,
+    public_use: PublicUse = PublicUse.NONE,
+    **others: Any,
+) -> Method[Descent]:
+    """A learner of linear heads by this descent; `others`: further fields of `Method`."""
+    return Method(
+        **said_of(name),
+        public_use=public_use,
+        is_head_descent=True,
+        settings=settings,
+        cost=cost,
+        fit_many=fit_many,
+        resolve_schedule=rules.resolve_schedule,
+        resolve_hyperparameters=resolve_hyperparameters,
+        version=2,
+        **others,
+    )

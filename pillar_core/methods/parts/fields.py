@@ -91,6 +91,10 @@ class HasDimension(Protocol):
     def k(self) -> int | None: ...
 
 
+class HasChosenDimension(HasMoments, HasDimension, Protocol):
+    """And whether there is a projection at all."""
+
+
 class HasProjection(HasBatch, HasDimension, Protocol):
     """Noisy steps in k directions."""
 

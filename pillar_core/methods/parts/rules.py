@@ -14,7 +14,16 @@ from pillar_core import params
 from pillar_core.accounting import mu_of
 from pillar_core.errors import DataError
 from pillar_core.methods.method import Plan
-from pillar_core.methods.parts.fields import HasBatch, HasMoments, HasMomentum, HasProjectedMomentum, HasProjection, HasSteps, filled
+from pillar_core.methods.parts.fields import (
+    HasBatch,
+    HasChosenDimension,
+    HasMoments,
+    HasMomentum,
+    HasProjectedMomentum,
+    HasProjection,
+    HasSteps,
+    filled,
+)
 from pillar_core.splits import View
 from pillar_core.types import NeighboringRelation, PrivacyBudget, PublicFacts
 
@@ -118,6 +127,11 @@ def noise_scale(settings: HasBatch, facts: PublicFacts) -> float:
 def public_statistics(settings: HasMoments, view: View) -> dict[str, int | float]:
     """The rank of the public rows: the largest k."""
     return {"public_rank": view.basis(standardise=settings.standardise, centre=settings.centre).rank}
+
+
+def projection_statistics(settings: HasChosenDimension, view: View) -> dict[str, int | float]:
+    """The rank of the public rows, where k asks for a projection."""
+    return {} if settings.k is None else public_statistics(settings, view)
 
 
 def public_rank(facts: PublicFacts) -> int:

@@ -21,7 +21,7 @@ from pillar_core import params
 from pillar_core.arrays import Array
 from pillar_core.deferred import torch
 from pillar_core.engine import Clipping, NoisySum, Step, per_head, training_device
-from pillar_core.engine.gradient_subspace import gradient_subspace
+from pillar_core.engine.mixed import gradient_subspace
 from pillar_core.engine.train import SMALLEST_CLIP
 from pillar_core.errors import DataError, SettingError
 from pillar_core.methods.method import METHODS, FitMany, Method, Plan, said_of

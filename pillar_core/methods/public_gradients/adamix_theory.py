@@ -12,11 +12,12 @@ import math
 from collections.abc import Sequence
 from typing import ClassVar
 
+import numpy as np
+
 from pillar_core import params
 from pillar_core.arrays import Array
 from pillar_core.deferred import torch
 from pillar_core.engine import Clipping, NoisySum, Step, per_head
-from pillar_core.engine.one_pass import one_pass
 from pillar_core.methods.method import METHODS, Method, Plan, said_of
 from pillar_core.methods.parts import descent, mixed, rules
 from pillar_core.methods.parts.fields import filled, own
@@ -93,11 +94,21 @@ def unit_rows(settings: AdamixTheorySettings, view: View, streams: Streams) -> P
 
 
 def one_public_pass(settings: AdamixTheorySettings, together: descent.Together) -> Array:
-    """(d, C) weights after one pass over the public rows in a random order: the start, and what the weights are pulled back to."""
-    labels, classes = mixed.labels_of(together.view), together.view.facts.n_classes
-    order = together.streams.public("one pass").permutation(len(labels))
-    convexity, radius = float(settings.strong_convexity or math.nan), settings.radius
-    return one_pass(together.prepared.z_public, labels, order, n_classes=classes, strong_convexity=convexity, radius=radius)
+    """(d, C) float32 last iterate from zero of one pass over the public rows in a random order: the start, and what is pulled back to.
+
+    Step t is 2/(c(t + 1)) long, c the strong convexity of the population risk, and ends in ‖W‖ ≤ radius.
+    """
+    labels, convexity = mixed.labels_of(together.view), float(settings.strong_convexity or math.nan)
+    rows = together.prepared.z_public.astype(np.float64)
+    weights = np.zeros((together.view.facts.n_classes, rows.shape[1]))
+    for t, row in enumerate(together.streams.public("one pass").permutation(len(labels)), start=1):
+        logits = weights @ rows[row]
+        residual = np.exp(logits - logits.max())
+        residual /= residual.sum()
+        residual[labels[row]] -= 1.0
+        weights -= 2.0 / (convexity * (t + 1)) * np.outer(residual, rows[row])
+        weights *= min(1.0, settings.radius / max(float(np.linalg.norm(weights)), 1e-300))
+    return np.ascontiguousarray(weights.T.astype(np.float32))
 
 
 fit_many = descent.fit_many_by(

@@ -91,8 +91,7 @@ def _moment(settings: DpFcSettings, view: View, prepared: Prepared, streams: Str
     )
     released = mechanism.release(dp_pca.second_moment(view, prepared.transform)).numpy()
     values, vectors = np.linalg.eigh((released + released.T) / 2)
-    positive: Array = (vectors * np.maximum(values, 0.0)) @ vectors.T
-    return positive
+    return np.asarray((vectors * np.maximum(values, 0.0)) @ vectors.T)
 
 
 METHODS.register(

@@ -9,7 +9,7 @@ Source: Pinto, Hu, Yang & Sanyal, PILLAR, Algorithm 1. Cost: one eigendecomposit
 import dataclasses
 
 from pillar_core import params
-from pillar_core.methods.method import METHODS, Method, said_of
+from pillar_core.methods.method import METHODS
 from pillar_core.methods.parts import descent, rules
 from pillar_core.rng import Streams
 from pillar_core.splits import Prepared, View
@@ -24,23 +24,19 @@ class PillarSettings(descent.DescentSettings):
 
 
 def project(settings: PillarSettings, view: View, streams: Streams) -> Prepared:
-    """Private rows in the first k public principal directions."""
+    """Private rows in the first k public principal directions (k None: all features)."""
     return view.prepare(standardise=settings.standardise, centre=settings.centre, normalise=settings.normalise, k=settings.k)
 
 
 fit_many = descent.fit_many_with(project, ("k", *descent.PREPROCESSING))
 
 METHODS.register(
-    Method(
-        **said_of("pillar"),
+    descent.learner(
+        "pillar",
+        PillarSettings,
+        fit_many,
+        rules.resolve_projection,
         public_use=PublicUse.UNLABELLED,
-        is_head_descent=True,
-        settings=PillarSettings,
-        cost=descent.cost,
         public_statistics=rules.public_statistics,
-        fit_many=fit_many,
-        resolve_schedule=rules.resolve_schedule,
-        resolve_hyperparameters=rules.resolve_projection,
-        version=2,
     )
 )

@@ -8,28 +8,29 @@ highest ones answered; `threshold` further drops those below it from what the st
 Guarantee: one row added, removed or replaced changes one teacher: one vote moves, √2 for a row of votes and 1 for a top
 count, under both relations. GNMax costs α/σ² per answered row in RDP, a top count α/(2σ_top²) per asked row; the declared cost
 is all of it. The number of answers is fixed, not decided by the data as in the paper, so the cost is known beforehand. The
-data-dependent ε of the paper is private itself: here a non-private annotation.
+data-dependent ε of the paper, small where teachers agree, is computed from true votes and so private itself: here a non-private
+annotation, never released or used to set noise.
 Source: Papernot et al. 2017, 2018. Cost: one small ridge regression a teacher, one product of asked rows with all teachers.
 """
 
 import dataclasses
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
+from scipy.special import log_ndtr, logsumexp
 
 from pillar_core import ledger as events
 from pillar_core.arrays import Array
 from pillar_core.deferred import torch
-from pillar_core.engine.ridge import grouped_ridge
+from pillar_core.engine.logistic import grouped_ridge
 from pillar_core.errors import SettingError
 from pillar_core.ledger import DpEvent, Ledger
 from pillar_core.mechanisms import GaussianMechanism
 from pillar_core.methods.method import METHODS, Method, Plan, Run, said_of, together
 from pillar_core.methods.parts import rules, voting
 from pillar_core.methods.parts.fields import own
-from pillar_core.methods.parts.pate_rdp import data_dependent_epsilon
 from pillar_core.rng import Streams
 from pillar_core.splits import Prepared, View
 from pillar_core.types import Provenance, PublicFacts, PublicUse, TrainResult
@@ -162,3 +163,47 @@ METHODS.register(
         assumptions=("a row keeps its own number, whatever other rows are present; its teacher follows from that number",),
     )
 )
+
+
+ORDERS = tuple(float(order) for order in np.concatenate([np.arange(1.5, 20, 0.5), np.arange(20, 200, 5), np.arange(200, 2001, 50)]))
+
+
+def log_chance_of_another(votes: Array, sigma: float) -> float:
+    """log q̃ of Proposition 7: a bound on the probability that GNMax does not answer the top class. votes: (C,).
+
+    At most 1 − 1/C: the top class is no less likely than any other.
+    """
+    top = int(np.argmax(votes))
+    gaps = np.delete(votes[top] - votes, top)
+    return min(math.log1p(-1.0 / len(votes)), float(logsumexp(log_ndtr(-gaps / (math.sqrt(2.0) * sigma)))))
+
+
+def gnmax_rdp(votes: Array, sigma: float, orders: Sequence[float] = ORDERS) -> Array:
+    """(len(orders),) RDP of one GNMax answer on these votes, at most order/σ² (Theorem 6 and Proposition 10)."""
+    log_q = log_chance_of_another(np.asarray(votes, dtype=np.float64), sigma)
+    plain = np.asarray(orders, dtype=np.float64) / sigma**2
+    if log_q == -math.inf:
+        return np.zeros_like(plain)
+    second = sigma * math.sqrt(-log_q)
+    first = second + 1.0
+    first_rdp, second_rdp = first / sigma**2, second / sigma**2
+    if not second > 1:
+        return plain
+    limit = (second - 1.0) * second_rdp - second * (math.log1p(1.0 / (first - 1.0)) + math.log1p(1.0 / (second - 1.0)))
+    if not log_q <= limit or not log_q + second_rdp < 0:
+        return plain
+    log_rest = math.log1p(-math.exp(log_q))
+    log_a = log_rest - math.log1p(-math.exp((log_q + second_rdp) * (1.0 - 1.0 / second)))
+    log_b = first_rdp - log_q / (first - 1.0)
+    better = [
+        (np.logaddexp(log_rest + (order - 1.0) * log_a, log_q + (order - 1.0) * log_b)) / (order - 1.0) if order <= first else math.inf
+        for order in orders
+    ]
+    return np.asarray(np.minimum(plain, np.maximum(np.array(better), 0.0)))
+
+
+def data_dependent_epsilon(votes: Array, sigma: float, *, delta: float) -> float:
+    """ε at `delta` of answering all rows of votes (m, C), by RDP: non-private, because it depends on the votes."""
+    total = np.sum([gnmax_rdp(row, sigma) for row in votes], axis=0)
+    orders = np.array(ORDERS)
+    return float(np.min(total + np.log1p(-1.0 / orders) - (math.log(delta) + np.log(orders)) / (orders - 1.0)))

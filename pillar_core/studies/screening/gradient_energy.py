@@ -16,8 +16,7 @@ import pandas as pd
 
 from pillar_core.deferred import torch
 from pillar_core.engine import Head, NoisySum, Step, train_heads
-from pillar_core.engine.gradient_subspace import gradient_subspace
-from pillar_core.engine.mixed import public_gradients
+from pillar_core.engine.mixed import gradient_subspace, public_gradients
 from pillar_core.engine.train import Optimiser
 from pillar_core.errors import DataError
 from pillar_core.ledger import Ledger

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from pillar_core.accounting.composition import ROUNDING, compose, infinite_mass
+from pillar_core.accounting.composition import ROUNDING, FourierTail, LatticeTail, Spectrum, compose, infinite_mass
 from pillar_core.accounting.lattice import Law, cells, merge, slip, spread
 from pillar_core.accounting.loss import (
     AtomPair,
@@ -20,7 +20,6 @@ from pillar_core.accounting.loss import (
     SwappedPair,
     _randomised_response,
 )
-from pillar_core.accounting.tails import FourierTail, LatticeTail, Spectrum
 
 PAIRS: dict[str, Pair] = {
     "gaussian": GaussianPair(0.3),

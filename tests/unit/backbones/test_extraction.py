@@ -11,7 +11,7 @@ import torch
 
 from pillar_core import store
 from pillar_core.backbones import BACKBONES, Backbone, extract, forget, is_ready
-from pillar_core.backbones import journal as journals
+from pillar_core.backbones import extraction as journals
 from pillar_core.backbones.cards import Encoder, Work
 from pillar_core.backbones.devices import n_threads
 from pillar_core.errors import Cancelled, DataError, SettingError, StoreError

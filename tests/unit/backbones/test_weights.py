@@ -133,7 +133,7 @@ _LOOKING = """
 import socket
 asked = []
 socket.getaddrinfo = lambda *where, **_: (asked.append(where), exec("raise OSError"))
-from pillar_core.backbones.fetching import hub_file
+from pillar_core.backbones.weights import hub_file
 print(hub_file("timm/resnet18.a1_in1k", "model.safetensors", network=False), asked)
 """
 

@@ -11,9 +11,8 @@ import pillar_core as pc
 from contract import checks
 from contract.cases import case_for, small_split
 from pillar_core import rng
-from pillar_core.engine.gradient_subspace import gradient_subspace
 from pillar_core.engine.logistic import descended_head, public_head
-from pillar_core.engine.mixed import clipped_difference_sum
+from pillar_core.engine.mixed import clipped_difference_sum, gradient_subspace
 from pillar_core.errors import BudgetError, DataError, SettingError
 from pillar_core.ledger import Ledger
 from pillar_core.methods import METHODS

@@ -13,10 +13,10 @@ import pillar_core as pc
 from contract import checks
 from contract.cases import case_for, few_rows_case, image_split
 from pillar_core import errors, rng
-from pillar_core.data.images.resizing import resized
+from pillar_core.data.images.decoding import resized
 from pillar_core.ledger import Ledger
 from pillar_core.methods import METHODS
-from pillar_core.methods.parts.deep import choice, gradients, layers, networks, pixels, train
+from pillar_core.methods.parts.deep import classifier, gradients, layers, networks, pixels, train
 from pillar_core.methods.parts.deep.layers import FixedNorm, WideResNet
 from pillar_core.rng import Streams
 from pillar_core.types import Dataset
@@ -272,14 +272,14 @@ def test_moves_are_a_row_s_own_and_reflect_at_borders():
 )
 def test_what_is_chosen_is_trained(trainable, layers, expected):
     built = networks.build("small_cnn", channels=1, n_classes=3, seed=0)
-    module = choice.choose(built, trainable=trainable, layers=layers, lora_rank=2, seed=0)
+    module = classifier.choose(built, trainable=trainable, layers=layers, lora_rank=2, seed=0)
     assert {name for name, parameter in module.named_parameters() if parameter.requires_grad} == expected
 
 
 def test_low_rank_additions_start_as_nothing_and_are_named_by_the_seed():
     plain = networks.build("small_cnn", channels=1, n_classes=3, seed=0).module
     made = [networks.build("small_cnn", channels=1, n_classes=3, seed=0) for _ in range(2)]
-    first, again = (choice.choose(built, trainable="lora", layers="second", lora_rank=2, seed=0) for built in made)
+    first, again = (classifier.choose(built, trainable="lora", layers="second", lora_rank=2, seed=0) for built in made)
     images = torch.rand(4, 1, 8, 8, generator=rng_torch())
     torch.testing.assert_close(first(images), plain(images))
     names = {name for name, parameter in first.named_parameters() if parameter.requires_grad}
@@ -291,7 +291,7 @@ def test_low_rank_additions_start_as_nothing_and_are_named_by_the_seed():
 
 def test_parts_that_a_network_does_not_have_are_refused():
     def chosen(**settings):
-        return choice.choose(networks.build("small_cnn", channels=1, n_classes=3, seed=0), lora_rank=2, seed=0, **settings)
+        return classifier.choose(networks.build("small_cnn", channels=1, n_classes=3, seed=0), lora_rank=2, seed=0, **settings)
 
     with pytest.raises(errors.SettingError, match="layers names conv9"):
         chosen(trainable="layers", layers="conv9")

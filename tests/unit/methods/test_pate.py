@@ -12,12 +12,12 @@ import pillar_core as pc
 from contract import checks
 from contract.cases import case_for, small_split
 from pillar_core import rng
-from pillar_core.engine.ridge import grouped_ridge
+from pillar_core.engine.logistic import grouped_ridge
 from pillar_core.errors import SettingError
 from pillar_core.ledger import counted
 from pillar_core.methods import METHODS
-from pillar_core.methods.parts.pate_rdp import data_dependent_epsilon, gnmax_rdp, log_chance_of_another
 from pillar_core.methods.voting import pate
+from pillar_core.methods.voting.pate import data_dependent_epsilon, gnmax_rdp, log_chance_of_another
 from pillar_core.types import Provenance
 
 CONFIDENT = {"answers": 15, "threshold": 0.2}

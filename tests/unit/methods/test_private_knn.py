@@ -11,10 +11,10 @@ import pillar_core as pc
 from contract import checks
 from contract.cases import case_for, small_split
 from pillar_core import rng
-from pillar_core.engine.ridge import cross_validated_ridge, shrunk_regression
+from pillar_core.engine.logistic import cross_validated_ridge, shrunk_regression
 from pillar_core.ledger import counted
 from pillar_core.methods import METHODS
-from pillar_core.methods.parts.exact_rows import STEP, exact_rows
+from pillar_core.methods.parts.voting import STEP, exact_rows
 from pillar_core.methods.voting.private_knn import PrivateKnnSettings, neighbour_votes
 from pillar_core.splits import view_of
 from pillar_core.types import PublicUse

@@ -14,7 +14,7 @@ from scipy.stats import binom
 from pillar_core import geometry, rng, theory
 from pillar_core.errors import DataError, SettingError
 from pillar_core.theory import CALCULATORS, Form
-from pillar_core.theory.pillar_theorems import public_rows
+from pillar_core.theory.pillar_shift import public_rows
 
 LEVEL = 1e-6
 

@@ -1,6 +1,7 @@
 """Settings, cost and fit that the deep learners share: they differ in where the network starts and in what is trained."""
 
 import dataclasses
+from collections.abc import Callable
 from typing import Any, TypeVar
 
 import numpy as np
@@ -11,8 +12,8 @@ from pillar_core.engine import HeadPlan
 from pillar_core.engine.device import training_device
 from pillar_core.errors import DataError
 from pillar_core.ledger import DpEvent, Ledger
-from pillar_core.methods.method import Plan
-from pillar_core.methods.parts.deep import choice
+from pillar_core.methods.method import Method, said_of
+from pillar_core.methods.parts.deep import classifier
 from pillar_core.methods.parts.deep.classifier import Design, NetworkClassifier
 from pillar_core.methods.parts.deep.pixels import Input
 from pillar_core.methods.parts.deep.train import PixelRows, PrivatePhase, private_phase
@@ -20,13 +21,13 @@ from pillar_core.methods.parts.fields import filled, own
 from pillar_core.params import Param
 from pillar_core.rng import Streams
 from pillar_core.splits import View
-from pillar_core.types import PrivacyBudget, PublicFacts, SemiPrivateSplit, TrainResult
+from pillar_core.types import PublicFacts, PublicUse, SemiPrivateSplit, TrainResult
 
 NO_PIXELS = (
     "trains a network on images and these rows are no pixels: take a data set of images with the backbone raw_pixels, "
     "such as digits, or a folder, zip or npz of images"
 )
-TRAINABLE = Param("trainable", str, "all", "Which parameters are trained, besides the head.", choices=choice.CHOICES)
+TRAINABLE = Param("trainable", str, "all", "Which parameters are trained, besides the head.", choices=classifier.CHOICES)
 LORA_RANK = Param("lora_rank", int, 8, "Rank of the additions.", low=1, high=256, log=True)
 
 PUBLIC_START = "the weights that the network starts from were made without the private rows"
@@ -37,7 +38,7 @@ ROWS_APART = (
     "before each training, random images are tried)"
 )
 """What a guarantee of any network assumes."""
-S = TypeVar("S")
+S = TypeVar("S", bound="DeepSettings")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -88,16 +89,6 @@ def cost(settings: DeepSettings, facts: PublicFacts) -> DpEvent:
     return events.repeated(events.subsampled(events.gaussian(plan.noise_multiplier), plan.sampling_probability), plan.steps)
 
 
-def resolve_schedule(settings: S, facts: PublicFacts, budget: PrivacyBudget | None) -> Plan[S]:
-    """The settings as they are: nothing is left to fill."""
-    return Plan(settings)
-
-
-def resolve_hyperparameters(settings: S, facts: PublicFacts) -> Plan[S]:
-    """The settings as they are."""
-    return Plan(settings)
-
-
 def head_plan(settings: DeepSettings, facts: PublicFacts) -> HeadPlan:
     """The private phase as a plan; its cost is that of noisy gradient descent."""
     return HeadPlan(
@@ -142,3 +133,9 @@ def fit_privately(
     phase = PrivatePhase(head_plan(settings, view.facts), settings.copies, settings.mirror, settings.ema_decay)
     notes = private_phase(module.to(training_device()), private_rows(view, taken), phase, streams, ledger)
     return TrainResult(NetworkClassifier.of(chosen, module), notes=notes)
+
+
+def learner(name: str, settings: type[S], fit: Callable[[S, View, Streams, Ledger], TrainResult], **others: Any) -> Method[S]:
+    """A learner that trains networks by this private phase; `others`: further fields of `Method`."""
+    fields = {"public_use": PublicUse.NONE, "assumptions": (ROWS_APART, PUBLIC_START), **said_of(name), **others}
+    return Method(settings=settings, cost=cost, fit=fit, unsupported_reason=unsupported_reason, version=2, **fields)
