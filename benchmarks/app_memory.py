@@ -6,16 +6,18 @@ answer. What the server holds must stay flat once every session has made its fir
 
 from __future__ import annotations
 
+import importlib
 import sys
 import tempfile
 import time
 from pathlib import Path
 
 import psutil
-
-sys.path[:0] = [str(Path(__file__).resolve().parents[1] / "tests" / folder) for folder in ("e2e", ".")]
-import browser  # the end-to-end tests' server and browser
 from playwright.sync_api import sync_playwright
+
+for folder in (".", "e2e"):
+    sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / folder))
+browser = importlib.import_module("browser")  # the end-to-end tests' server and browser
 
 BUSY = '[data-testid="stStatusWidget"], [data-testid="stSpinner"], [data-stale="true"]'
 SLIDERS = '[data-testid="stSidebar"] [data-testid="stSlider"] input[type="range"]'
