@@ -1,4 +1,4 @@
-"""What is expected, before anything was trained: a mark with its 95 % range for each of several choices."""
+"""What is expected, before anything was trained: a mark with its range for each of several choices."""
 
 from typing import Any
 

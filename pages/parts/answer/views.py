@@ -24,11 +24,9 @@ _MEASURES = {"accuracy": "Accuracy", "balanced_accuracy": "Balanced accuracy"}
 
 def sentence(advice: Advice, target: float | None) -> None:
     """One sentence that says what to do, and why; with a target first the ε that it takes."""
-    low, high = advice.expected_accuracy
     with st.container(border=True, key="answer"):
         badges.show(Provenance.PUBLIC)
         learner = pc.METHODS[advice.method].title
-        expected = f"{50 * (low + high):.0f} ± {50 * (high - low):.0f} %{free.IN_WORDS[advice.metric]}"
         first = ""
         if target is not None:
             is_near = sum(advice.expected_accuracy) / 2 >= target
@@ -38,7 +36,7 @@ def sentence(advice: Advice, target: float | None) -> None:
             use = f"Let your rows choose the public set, under *Paid*. Without public rows, {learner}"
         elif advice.public == free.NONE:
             use = f"Use no public rows, {learner}"
-        st.markdown(f"### {first}{use}; expect {expected} at ε = {advice.epsilon:g}.")
+        st.markdown(f"### {first}{use}; expect {free.range_words(advice.expected_accuracy, advice.metric)} at ε = {advice.epsilon:g}.")
         st.markdown("\n".join(f"- {plain.text(_named(reason, advice))}" for reason in advice.reasons))
         navigation.link("explore", "See it in Explore, curves and all", changes=_in_explore(advice))
 
@@ -58,7 +56,7 @@ def figures_of(advice: Advice, settings: Settings, names: list[str], alike: list
             by_learner,
             learner,
             "By learner",
-            f"{said}, with this public set. The range is 95 % of the errors on other data sets.",
+            f"{said}, with this public set. For the learner named, {free.held_words(advice.held)}.",
         ),
         (
             "public",

@@ -30,7 +30,7 @@ from pillar_core.runs.run import Solved, run_many, solve
 from pillar_core.runs.splitting import alike, is_known, named_features, public_features
 from pillar_core.runs.splitting import split as split_of
 from pillar_core.screening import class_signal
-from pillar_core.studies.advice.free import FITTED, IN_WORDS, NONE, OWN, Prediction, kind_of, predicted, preferred
+from pillar_core.studies.advice.free import FITTED, NONE, OWN, Prediction, held_words, kind_of, predicted, preferred, range_words
 from pillar_core.studies.advice.simulation import blind
 from pillar_core.studies.compare.learners import obstacle
 from pillar_core.studies.tuning.selection import guarantee_of, refuse_more_than
@@ -69,10 +69,9 @@ class Choice:
     @property
     def sentence(self) -> str:
         """The choice in one sentence."""
-        (low, high), upper = self.expected_accuracy, upwards(self.guarantee.epsilon.upper)
+        upper, expected = upwards(self.guarantee.epsilon.upper), range_words(self.expected_accuracy, self.metric)
         public = {NONE: "no public rows", OWN: "the public rows at hand"}.get(self.public, f"*{self.public}* as public data")
-        expected = f"expect {50 * (low + high):.0f} ± {50 * (high - low):.0f} %{IN_WORDS[self.metric]}"
-        return f"Use {public}, {METHODS[self.method].title}; {expected}. ε ≤ {upper} covers the choice and this training."
+        return f"Use {public}, {METHODS[self.method].title}; expect {expected}. ε ≤ {upper} covers the choice and this training."
 
 
 def choose(
@@ -129,9 +128,8 @@ def choose(
         first = predicted(name, "pillar_kalman", blind(sides[name]), after, seed or 0, "foreign")
     price = f"paid: {SHARE:.0%} of μ² of the total ε = {epsilon:g} went into the choice among {len(sides)}, the rest into training"
     left_out = (f"{other} is left out: {reason}" for other, reason in refused.items())
-    return Choice(
-        name, backbone, record.method, record.settings, record, sides[name], first.accuracy, (why, price, *left_out), first.metric
-    )
+    reasons = (why, price, held_words(first.held), *left_out)
+    return Choice(name, backbone, record.method, record.settings, record, sides[name], first.accuracy, reasons, first.metric)
 
 
 def _sides(

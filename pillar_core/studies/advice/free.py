@@ -47,8 +47,9 @@ FITTED: Mapping[str, Any] = tomllib.loads(Path(__file__).with_name("fitted.toml"
 
 @dataclasses.dataclass(frozen=True)
 class Prediction:
-    """What one learner with one public set should reach on rows like the public ones: a 95 % range around `middle`, in [0, 1].
+    """What one learner with one public set should reach on rows like the public ones: a range around `middle`, in [0, 1].
 
+    `held`: on how many of how many data sets such a range held in every run, each set left out of the fit in turn.
     `metric`: "balanced_accuracy" in the place of accuracy where public labels say that one class has more than 60 % of the rows.
     """
 
@@ -56,6 +57,7 @@ class Prediction:
     method: str
     accuracy: tuple[float, float]
     metric: str = "accuracy"
+    held: tuple[int, int] = (0, 0)
 
     @property
     def middle(self) -> float:
@@ -68,9 +70,9 @@ class Advice:
     """What to do first: a hypothesis, which a measurement may contradict.
 
     `public` is a candidate's name, "own" (the split's own public rows), "none" (no public rows), or None where nobody knows which candidate
-    is like the private rows; `method` is then the best without public rows. `expected_accuracy` is a 95 % range in [0, 1] whose middle is
-    the prediction, of accuracy or what `metric` names (see `Prediction`); `predictions` are those of all learners and candidates that were
-    weighed, best first; `price` says what asking cost.
+    is like the private rows; `method` is then the best without public rows. `expected_accuracy` is a range in [0, 1] around the prediction,
+    of accuracy or what `metric` names; `held` as in `Prediction`. `predictions` are those of all learners and candidates that were weighed,
+    best first; `price` says what asking cost.
     """
 
     method: str
@@ -83,6 +85,7 @@ class Advice:
     price: str = FREE
     predictions: tuple[Prediction, ...] = ()
     metric: str = "accuracy"
+    held: tuple[int, int] = (0, 0)
 
 
 def advise(
@@ -127,19 +130,32 @@ def advise(
     if first.metric != best.metric or first.middle >= best.accuracy[0]:  # numbers of two metrics do not compare
         best = first
     is_unknown = best.public == NONE and not of_public and len(sides) > 1
-    title, half, rows = METHODS[best.method].title, best.middle - best.accuracy[0], sides[best.public]
+    title, rows = METHODS[best.method].title, sides[best.public]
     public = {NONE: "no public rows", OWN: "the public rows at hand"}.get(best.public, f"*{best.public}* as public data")
     first_words = "Let private rows choose the public set (paid, within ε). Without public rows:" if is_unknown else f"Use {public},"
-    sentence = f"{first_words} {title}; expect {100 * best.middle:.0f} ± {100 * half:.0f} %{IN_WORDS[best.metric]} at ε = {epsilon:g}."
+    sentence = f"{first_words} {title}; expect {range_words(best.accuracy, best.metric)} at ε = {epsilon:g}."
     reasons = (
         *((UNKNOWN,) if is_unknown else ()),
+        held_words(best.held),
         _size(rows, budget),
         *_grounds(best, rows, found[best.public]),
         *(f"{name} is left out: {why}" for name, why in refused.items()),
     )
     every = tuple(sorted((one for each in found.values() for one in each), key=lambda one: (one.metric != best.metric, -one.middle)))
     named = None if is_unknown else best.public
-    return Advice(best.method, {}, best.accuracy, named, float(epsilon), sentence, reasons, FREE, every, best.metric)
+    return Advice(best.method, {}, best.accuracy, named, float(epsilon), sentence, reasons, FREE, every, best.metric, best.held)
+
+
+def range_words(accuracy: tuple[float, float], metric: str) -> str:
+    """A range as its middle and half of its width, in percent, with the metric where it is not accuracy."""
+    low, high = accuracy
+    return f"{50 * (low + high):.0f} ± {50 * (high - low):.0f} %{IN_WORDS[metric]}"
+
+
+def held_words(held: tuple[int, int]) -> str:
+    """How far a range can be relied on: a count of data sets, for so few carry no level in percent."""
+    inside, n_sets = held
+    return f"the range held on {inside} of {n_sets} data sets that were left out of the fit in turn" if n_sets else "no range was measured"
 
 
 def _reaching(split: SemiPrivateSplit, target: float, **asked: Any) -> Advice:
@@ -187,9 +203,10 @@ def predicted(name: str, method: str, rows: SemiPrivateSplit, budget: PrivacyBud
         sizes = {"directions": rows.memo.get("directions", lambda: simulation.effective_directions(rows))}
     terms = simulation.regressors(rows.facts, rules.gaussian_mu(budget), sizes)
     share = 1 / (1 + math.exp(-sum(weight * terms[term] for term, weight in FITTED[kind]["learners"][method].items())))
-    error = FITTED[kind]["error_of_few" if _is_few(rows) else "error"]
+    measured = FITTED[kind].get("few" if _is_few(rows) else "range", FITTED[kind]["range"])
     metric = simulation.metric_of(rows) if kind == "labelled" else "accuracy"
-    return Prediction(name, method, (max(share - error, 0.0), min(share + error, 1.0)), metric)
+    ends = max(share - measured["error"], 0.0), min(share + measured["error"], 1.0)
+    return Prediction(name, method, ends, metric, (measured["inside"], len(measured["sets"])))
 
 
 def preferred(found: list[Prediction], rows: SemiPrivateSplit) -> Prediction:
