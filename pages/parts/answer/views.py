@@ -30,14 +30,16 @@ def sentence(advice: Advice, target: float | None) -> None:
         learner = pc.METHODS[advice.method].title
         first = ""
         if target is not None:
-            is_near = sum(advice.expected_accuracy) / 2 >= target
+            is_near = advice.predicted >= target
             first = f"{100 * target:.0f} % should take ε = {advice.epsilon:g}. " if is_near else f"{100 * target:.0f} % is out of reach. "
         use = f"Use *{plain.text(question.title(advice.public or free.NONE))}* as public data, {learner}"
         if advice.public is None:
             use = f"Let your rows choose the public set, under *Paid*. Without public rows, {learner}"
         elif advice.public == free.NONE:
             use = f"Use no public rows, {learner}"
-        st.markdown(f"### {first}{use}; expect {free.range_words(advice.expected_accuracy, advice.metric)} at ε = {advice.epsilon:g}.")
+        st.markdown(
+            f"### {first}{use}; expect {free.range_words(advice.predicted, advice.expected_accuracy, advice.metric)} at ε = {advice.epsilon:g}."
+        )
         st.markdown("\n".join(f"- {plain.text(_named(reason, advice))}" for reason in advice.reasons))
         navigation.link("explore", "See it in Explore, curves and all", changes=_in_explore(advice))
 
@@ -45,12 +47,12 @@ def sentence(advice: Advice, target: float | None) -> None:
 def figures_of(advice: Advice, settings: Settings, names: list[str], alike: list[str]) -> None:
     """By learner, by public set, by budget."""
     learner, public, said = pc.METHODS[advice.method].title, advice.public or free.NONE, _MEASURES[advice.metric]
-    by_learner = [(pc.METHODS[one.method].title, *one.accuracy) for one in advice.predictions if one.public == public]
+    by_learner = [(pc.METHODS[one.method].title, one.middle, *one.accuracy) for one in advice.predictions if one.public == public]
     best = {one.public: one for one in reversed(advice.predictions) if one.metric == advice.metric}
-    by_public = [(question.title(name), *one.accuracy) for name, one in best.items()]
+    by_public = [(question.title(name), one.middle, *one.accuracy) for name, one in best.items()]
     budgets = sorted({*BUDGETS, advice.epsilon})
     over = question.over_budgets(settings, names, alike, budgets)
-    by_budget = [(f"ε = {epsilon:g}", *one.accuracy) for epsilon, one in zip(budgets, over, strict=True)]
+    by_budget = [(f"ε = {epsilon:g}", one.middle, *one.accuracy) for epsilon, one in zip(budgets, over, strict=True)]
     drawings = (
         (
             "learners",
@@ -69,7 +71,7 @@ def figures_of(advice: Advice, settings: Settings, names: list[str], alike: list
         ("budgets", by_budget, f"ε = {advice.epsilon:g}", "By budget", f"{said} of the best learner up to each ε."),
     )
     for column, (name, rows, chosen, title, caption) in zip(st.columns(3), drawings, strict=True):
-        table = pd.DataFrame(rows, columns=["name", "low", "high"])
+        table = pd.DataFrame(rows, columns=["name", "mean", "low", "high"])
         figure = plots.expected(table, title=title, chosen=chosen, caption=caption, mode=theme.mode())
         with column:
             figures.show(figure, table, name=f"answer_{name}", kinds=(Provenance.PUBLIC,), settings=settings, sets=names)

@@ -60,6 +60,7 @@ class Choice:
     expected_accuracy: tuple[float, float]
     reasons: tuple[str, ...]
     metric: str = "accuracy"
+    predicted: float = 0.5
 
     @property
     def guarantee(self) -> Guarantee:
@@ -69,7 +70,7 @@ class Choice:
     @property
     def sentence(self) -> str:
         """The choice in one sentence."""
-        upper, expected = upwards(self.guarantee.epsilon.upper), range_words(self.expected_accuracy, self.metric)
+        upper, expected = upwards(self.guarantee.epsilon.upper), range_words(self.predicted, self.expected_accuracy, self.metric)
         public = {NONE: "no public rows", OWN: "the public rows at hand"}.get(self.public, f"*{self.public}* as public data")
         return f"Use {public}, {METHODS[self.method].title}; expect {expected}. ε ≤ {upper} covers the choice and this training."
 
@@ -129,7 +130,7 @@ def choose(
     price = f"paid: {SHARE:.0%} of μ² of the total ε = {epsilon:g} went into the choice among {len(sides)}, the rest into training"
     left_out = (f"{other} is left out: {reason}" for other, reason in refused.items())
     reasons = (why, price, held_words(first.held), *left_out)
-    return Choice(name, backbone, record.method, record.settings, record, sides[name], first.accuracy, reasons, first.metric)
+    return Choice(name, backbone, record.method, record.settings, record, sides[name], first.accuracy, reasons, first.metric, first.middle)
 
 
 def _sides(
@@ -208,7 +209,7 @@ def _learner(name: str, rows: SemiPrivateSplit, budget: PrivacyBudget, methods: 
     able = [method for method in methods if not obstacle(METHODS[method], rows)]
     if not able:
         raise SettingError(f"none of the methods {', '.join(methods)} fits the public set {name!r}; name one that does.")
-    return Prediction(name, able[0], (0.0, 1.0))
+    return Prediction(name, able[0], (0.0, 1.0), 0.5)
 
 
 def _training(method: str, rows: SemiPrivateSplit, budget: PrivacyBudget, seed: int | None) -> Solved:

@@ -49,7 +49,8 @@ def test_advice_runs_as_it_is_and_is_right_within_its_range(digits):
     record = pc.run(advice.method, split, epsilon=1.0, **advice.settings)
     assert low <= record.accuracy <= high
     assert pc.METHODS[advice.method].title in advice.sentence
-    assert f"{50 * (low + high):.0f} ±" in advice.sentence
+    assert low < advice.predicted <= high
+    assert f"expect {100 * advice.predicted:.0f} ({100 * low:.0f} to {100 * high:.0f}) %" in advice.sentence
     assert advice.price.startswith("free")
 
 
