@@ -37,9 +37,8 @@ def sentence(advice: Advice, target: float | None) -> None:
             use = f"Let your rows choose the public set, under *Paid*. Without public rows, {learner}"
         elif advice.public == free.NONE:
             use = f"Use no public rows, {learner}"
-        st.markdown(
-            f"### {first}{use}; expect {free.range_words(advice.predicted, advice.expected_accuracy, advice.metric)} at ε = {advice.epsilon:g}."
-        )
+        expected = free.range_words(advice.predicted, advice.expected_accuracy, advice.metric)
+        st.markdown(f"### {first}{use}; expect {expected} at ε = {advice.epsilon:g}.")
         st.markdown("\n".join(f"- {plain.text(_named(reason, advice))}" for reason in advice.reasons))
         navigation.link("explore", "See it in Explore, curves and all", changes=_in_explore(advice))
 

@@ -47,7 +47,7 @@ FITTED: Mapping[str, Any] = tomllib.loads(Path(__file__).with_name("fitted.toml"
 
 @dataclasses.dataclass(frozen=True)
 class Prediction:
-    """What one learner with one public set should reach on rows like the public ones: `middle`, and a range around it that is cut to [0, 1].
+    """What one learner with one public set should reach on rows like the public ones: `middle` and a range around it, in [0, 1].
 
     `held`: on how many of how many data sets such a range held in every run, each set left out of the fit in turn.
     `metric`: "balanced_accuracy" in the place of accuracy where public labels say that one class has more than 60 % of the rows.
