@@ -32,7 +32,7 @@ with failures.shown("There is no advice for these rows."):
     with paid:
         train.paid(settings, names)
     with diagnostic:
-        views.diagnostic(settings, advice)
+        views.diagnostic(settings, advice, names)
     views.figures_of(advice, settings, names, alike)
 
 words.explained("answer")

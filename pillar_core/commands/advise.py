@@ -21,7 +21,7 @@ def command(options: argparse.Namespace) -> int:
 
 
 def _plain(found: Advice) -> dict[str, Any]:
-    names = ("method", "settings", "expected_accuracy", "public", "epsilon", "sentence", "reasons", "price")
+    names = ("method", "settings", "expected_accuracy", "predicted", "held", "public", "epsilon", "sentence", "reasons", "price")
     return {name: getattr(found, name) for name in names}
 
 

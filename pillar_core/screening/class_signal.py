@@ -7,7 +7,8 @@ S = Σ_i u_i e_{y_i}ᵀ + noise, (d, C). For a candidate with mean m, directions
 
 what its directions keep of the class sums, each weighted as its own spread has it, the noise's share s² subtracted, over the private
 rows' mean square distance from its mean, twice: PILLAR centres by that mean and scales rows to unit norm, so what lies far off
-shrinks the signal and drowns it. The score is 1 − √signal, an amplitude: smaller is nearer, 1 is no signal at all.
+shrinks the signal and drowns it. The score is 1 − √signal, an amplitude: smaller is nearer, 1 is no signal at all. It is no share of 1:
+rows that lie close around a candidate's mean, as those of tables do, gain by the division, and their score may be below 0.
 
 Guarantee: a row enters one column of S with ‖u‖ ≤ 1: S moves by at most 1 (add/remove) or 2 (replace-one) in L2. One Gaussian
 release, exact; all else is post-processing of it and of public rows. The number of private rows and the classes are public.
@@ -123,7 +124,7 @@ def signal(release: ClassSums, one: Candidate, sums: Array | None = None, *, noi
 
 
 def lost(energy: float) -> float:
-    """The score of a signal: 1 − √signal, above 1 where noise left less than nothing."""
+    """The score of a signal: 1 − √signal; above 1 where noise left less than nothing, below 0 where rows lie close around a mean."""
     return 1.0 - math.copysign(math.sqrt(abs(energy)), energy)
 
 

@@ -13,10 +13,12 @@ import streamlit as st
 import pillar_core as pc
 from page_reading import linked, words
 from pages.frame import history
-from pages.frame.settings import Settings
+from pages.frame.settings import PART, Settings
+from pages.parts.answer import views
 from pillar_core import store
 from pillar_core.data import uploads
 from pillar_core.runs.statement import IN_SIGHT, RANKED_IN_SIGHT
+from pillar_core.studies.advice import free
 
 
 def test_the_page_says_what_to_do_and_reads_no_test_row_unasked(start):
@@ -35,9 +37,13 @@ def test_looking_at_test_rows_compares_them_with_the_prediction_and_says_what_tw
     app = start("answer", data="breast_cancer", epsilon="1")
     app.toggle(key="local-widget.answer-look").set_value(True).run()
     assert not app.exception
+    assert app.button(key="answer-measure-run")
+    learners = list(free.FITTED["labelled"]["learners"])
+    pc.sweep({"dataset": "breast_cancer", "public_fraction": 0.1, "method": learners, "epsilon": 1.0, "seed": [0, 1, 2]})
+    app.run()
     verdicts = [item.value for item in (*app.success, *app.warning)]
     assert any("with the prediction" in verdict or "contradicts the prediction" in verdict for verdict in verdicts)
-    assert "the advice holds" in words(app) or "measured here" in words(app)
+    assert "the advice holds" in words(app) or "easured here" in words(app)
     assert "most frequent class" in words(app)
     assert "was looked at" in words(app)
     table = app.dataframe[0].value
@@ -46,6 +52,15 @@ def test_looking_at_test_rows_compares_them_with_the_prediction_and_says_what_tw
     for cell in table[titles].to_numpy().ravel():
         low, high = (float(end) for end in cell.partition("(")[2].strip(")").split("–"))
         assert 0 <= low <= high <= 100
+
+
+def test_the_diagnostic_tries_the_best_learner_with_each_other_candidate():
+    said = [("own", "adamix", 0.7), ("none", "dp_raft", 0.6), ("mnist", "pillar", 0.5), ("none", "dp_sgd", 0.4), ("mnist", "dp_sgd", 0.3)]
+    predictions = tuple(free.Prediction(public, method, (0.0, 1.0), middle) for public, method, middle in said)
+    advice = free.Advice("dp_raft", {}, (0.0, 1.0), None, 1.0, "", (), predictions=predictions)
+    choices = views._choices(Settings(method="dp_raft", public="mnist"), advice, ["mnist", PART])
+    tried = [(choice.method, choice.public) for choice in choices.values()]
+    assert tried == [("dp_raft", "mnist"), ("dp_sgd", "mnist"), ("pillar", "mnist"), ("adamix", PART)]
 
 
 def test_what_was_looked_at_stays_looked_at(start):

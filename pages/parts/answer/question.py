@@ -64,7 +64,7 @@ def over_budgets(settings: Settings, names: list[str], alike: list[str], epsilon
     best: list[Prediction] = []
     for epsilon in epsilons:
         one = _asked(dataclasses.replace(settings, epsilon=epsilon), names, alike, None)
-        now = Prediction(one.public or free.NONE, one.method, one.expected_accuracy, one.metric)
+        now = Prediction(one.public or free.NONE, one.method, one.expected_accuracy, one.predicted, one.metric)
         best.append(max([now, *best[-1:]], key=lambda each: each.middle))
     return best
 

@@ -1,43 +1,43 @@
 """What the answer shows: the sentence with its numbers, three figures, and what test rows say of it."""
 
 import dataclasses
-import math
 from typing import Any
 
 import pandas as pd
 import streamlit as st
 
 import pillar_core as pc
-from pages.frame import badges, core, figures, history, local, navigation, plain, theme
-from pages.frame.settings import RULE, Settings
+from pages.frame import badges, core, figures, history, jobs, local, navigation, plain, theme
+from pages.frame.settings import PART, RULE, Settings
 from pages.parts.answer import question
 from pillar_core import metrics, plots
 from pillar_core.studies.advice import Advice, free
-from pillar_core.studies.compare.learners import against_advice
-from pillar_core.types import Provenance
+from pillar_core.studies.compare import learners as compare
+from pillar_core.types import Provenance, PublicUse
 
 BUDGETS = (0.1, 0.3, 1.0, 3.0)
 SEEDS = 3
+_SECONDS = 1.0
+"""A rough cost of one run, for the estimate before it."""
 LOOK = "answer-look"
 _MEASURES = {"accuracy": "Accuracy", "balanced_accuracy": "Balanced accuracy"}
 
 
 def sentence(advice: Advice, target: float | None) -> None:
     """One sentence that says what to do, and why; with a target first the ε that it takes."""
-    low, high = advice.expected_accuracy
     with st.container(border=True, key="answer"):
         badges.show(Provenance.PUBLIC)
         learner = pc.METHODS[advice.method].title
-        expected = f"{50 * (low + high):.0f} ± {50 * (high - low):.0f} %{free.IN_WORDS[advice.metric]}"
         first = ""
         if target is not None:
-            is_near = sum(advice.expected_accuracy) / 2 >= target
+            is_near = advice.predicted >= target
             first = f"{100 * target:.0f} % should take ε = {advice.epsilon:g}. " if is_near else f"{100 * target:.0f} % is out of reach. "
         use = f"Use *{plain.text(question.title(advice.public or free.NONE))}* as public data, {learner}"
         if advice.public is None:
             use = f"Let your rows choose the public set, under *Paid*. Without public rows, {learner}"
         elif advice.public == free.NONE:
             use = f"Use no public rows, {learner}"
+        expected = free.range_words(advice.predicted, advice.expected_accuracy, advice.metric)
         st.markdown(f"### {first}{use}; expect {expected} at ε = {advice.epsilon:g}.")
         st.markdown("\n".join(f"- {plain.text(_named(reason, advice))}" for reason in advice.reasons))
         navigation.link("explore", "See it in Explore, curves and all", changes=_in_explore(advice))
@@ -46,19 +46,19 @@ def sentence(advice: Advice, target: float | None) -> None:
 def figures_of(advice: Advice, settings: Settings, names: list[str], alike: list[str]) -> None:
     """By learner, by public set, by budget."""
     learner, public, said = pc.METHODS[advice.method].title, advice.public or free.NONE, _MEASURES[advice.metric]
-    by_learner = [(pc.METHODS[one.method].title, *one.accuracy) for one in advice.predictions if one.public == public]
+    by_learner = [(pc.METHODS[one.method].title, one.middle, *one.accuracy) for one in advice.predictions if one.public == public]
     best = {one.public: one for one in reversed(advice.predictions) if one.metric == advice.metric}
-    by_public = [(question.title(name), *one.accuracy) for name, one in best.items()]
+    by_public = [(question.title(name), one.middle, *one.accuracy) for name, one in best.items()]
     budgets = sorted({*BUDGETS, advice.epsilon})
     over = question.over_budgets(settings, names, alike, budgets)
-    by_budget = [(f"ε = {epsilon:g}", *one.accuracy) for epsilon, one in zip(budgets, over, strict=True)]
+    by_budget = [(f"ε = {epsilon:g}", one.middle, *one.accuracy) for epsilon, one in zip(budgets, over, strict=True)]
     drawings = (
         (
             "learners",
             by_learner,
             learner,
             "By learner",
-            f"{said}, with this public set. The range is 95 % of the errors on other data sets.",
+            f"{said}, with this public set. For the learner named, {free.held_words(advice.held)}.",
         ),
         (
             "public",
@@ -70,59 +70,96 @@ def figures_of(advice: Advice, settings: Settings, names: list[str], alike: list
         ("budgets", by_budget, f"ε = {advice.epsilon:g}", "By budget", f"{said} of the best learner up to each ε."),
     )
     for column, (name, rows, chosen, title, caption) in zip(st.columns(3), drawings, strict=True):
-        table = pd.DataFrame(rows, columns=["name", "low", "high"])
+        table = pd.DataFrame(rows, columns=["name", "mean", "low", "high"])
         figure = plots.expected(table, title=title, chosen=chosen, caption=caption, mode=theme.mode())
         with column:
             figures.show(figure, table, name=f"answer_{name}", kinds=(Provenance.PUBLIC,), settings=settings, sets=names)
 
 
-def diagnostic(settings: Settings, advice: Advice) -> None:
-    """What test rows say of the advice and of the next learners, once somebody asks; a contradiction is said and changes the advice."""
+def diagnostic(settings: Settings, advice: Advice, names: list[str]) -> None:
+    """What test rows say of the advice, of other learners and of other candidates, once you ask; with Stop while they train."""
     if not local.toggle(LOOK):
         st.caption("Nothing was read so far.")
         return
     history.look(settings)
     badges.show(Provenance.NON_PRIVATE)
-    methods = list(
-        dict.fromkeys([advice.method, *(one.method for one in advice.predictions if one.public == (advice.public or free.NONE))])
-    )
-    measured = {method: _measured(dataclasses.replace(settings, method=method)) for method in methods}
-    rows = [{"learner": pc.METHODS[method].title} | _in_words(found) for method, found in measured.items()]
-    table = pd.DataFrame(rows)
-    st.dataframe(table, hide_index=True, key="answer-measured")
+    choices = _choices(settings, advice, names)
+    seeds = list(range(settings.seed, settings.seed + SEEDS))
+    grids = [
+        {**core.axes(choice), **core.public_axis(choice), "method": choice.method, "epsilon": choice.epsilon, "seed": seeds}
+        for choice in choices.values()
+    ]
+    records = [record for _, record in core.found(grids).values()]
+    if missing := records.count(None):
+        jobs.panel(
+            [{"kind": "sweep", "grid": grid} for grid in grids],
+            what=f"Measure {len(choices)} choices, {SEEDS} seeds each",
+            seconds=_SECONDS * missing,
+            found=len(records) - missing,
+            total=len(records),
+            key="answer-measure",
+        )
+        return
+    measured = {name: _measured(choice) for name, choice in choices.items()}
+    titles = {name: f"{pc.METHODS[choice.method].title}, {_public(choice, advice)}" for name, choice in choices.items()}
+    rows = [
+        {"learner": pc.METHODS[choices[name].method].title, "public set": _public(choices[name], advice)} | _in_words(runs)
+        for name, runs in measured.items()
+    ]
+    st.dataframe(pd.DataFrame(rows), hide_index=True, key="answer-measured")
     st.caption(
         f"Always saying the most frequent class: {100 * (core.majority(settings) or 0):.1f} % of the test rows. {SEEDS} seeds each; in "
         "brackets the 95 % interval of the mean over them."
     )
-    said = _MEASURES[advice.metric]
-    each = [(method, seed, one) for method, found in measured.items() for seed, one in enumerate(found) if one]
-    scores = [(method, seed, one.get(said, one["Accuracy"])[0]) for method, seed, one in each]
-    _compared(advice, pd.DataFrame(scores, columns=["method", "seed", "accuracy"]))
+    metric = _MEASURES[advice.metric]
+    scores = [(name, seed, run.get(metric, run["Accuracy"])[0]) for name, runs in measured.items() for seed, run in enumerate(runs) if run]
+    _compared(advice, pd.DataFrame(scores, columns=["method", "seed", "accuracy"]), choices, titles)
     navigation.link("explore", "Confusion matrix and misread rows, in Explore", changes=_in_explore(advice) | {"view": "classes"})
 
 
-def _compared(advice: Advice, runs: pd.DataFrame) -> None:
-    own = runs.loc[runs["method"] == advice.method, "accuracy"].mean()
-    if math.isnan(own):
+def _choices(settings: Settings, advice: Advice, names: list[str]) -> dict[str, Settings]:
+    """The settings of the advice, first, of the other learners with its public set, and of the best with each other candidate."""
+    public = advice.public or free.NONE
+    pairs = [(advice.method, settings.public)]
+    pairs += [(prediction.method, settings.public) for prediction in advice.predictions if prediction.public == public]
+    best = {prediction.public: prediction for prediction in reversed(advice.predictions)}
+    for name in names:
+        prediction = best.get(free.OWN if name == PART else name)
+        pairs += [(prediction.method, name)] if prediction is not None and prediction.public != public else []
+    return {f"{method} {name}": dataclasses.replace(settings, method=method, public=name) for method, name in dict.fromkeys(pairs)}
+
+
+def _public(choice: Settings, advice: Advice) -> str:
+    """What people call the public set of a choice; learners that read none have none."""
+    reads_none = pc.METHODS[choice.method].public_use is PublicUse.NONE and advice.public in (None, free.NONE)
+    return question.title(free.NONE if reads_none else choice.public)
+
+
+def _compared(advice: Advice, runs: pd.DataFrame, choices: dict[str, Settings], titles: dict[str, str]) -> None:
+    advised, (low, high) = next(iter(choices)), advice.expected_accuracy
+    verdict = compare.judge_advice(runs, advised, expected=(low, high), titles=titles)
+    if verdict.agrees is None:
         st.info("There are no test labels to measure on.", icon=":material/info:")
         return
-    (low, high), (said, better) = advice.expected_accuracy, against_advice(runs, advice.method)
-    expected = f"{100 * own:.1f} %, expected {100 * low:.0f} to {100 * high:.0f} %"
-    if low <= own <= high:
+    mean = runs.loc[runs["method"] == advised, "accuracy"].mean()
+    expected = f"{100 * mean:.1f} %, expected {100 * low:.0f} to {100 * high:.0f} %"
+    if verdict.agrees:
         st.success(f"**The measurement agrees with the prediction**: {expected}.", icon=":material/check:")
     else:
         st.warning(f"**The measurement contradicts the prediction**: {expected}.", icon=":material/warning:")
-    if better:
-        st.warning(f"**{said}**", icon=":material/published_with_changes:")
-        navigation.link("explore", f"{pc.METHODS[better].title} instead, in Explore", changes=_in_explore(advice) | {"method": better})
+    if verdict.better:
+        instead = choices[verdict.better]
+        st.warning(f"**{plain.text(verdict.words)}**", icon=":material/published_with_changes:")
+        changes = _in_explore(advice) | {"method": instead.method, "public": instead.public}
+        navigation.link("explore", f"{plain.text(titles[verdict.better])} instead, in Explore", changes=changes)
     else:
-        st.markdown(said)
+        st.markdown(plain.text(verdict.words))
 
 
 def _measured(settings: Settings) -> list[dict[str, tuple[float, float, float]]]:
     """What test rows say of each seed's run, by measure; {} without test labels."""
     runs = [dataclasses.replace(settings, seed=settings.seed + place) for place in range(SEEDS)]
-    return [core.measures(core.run(one), one) for one in runs]
+    return [core.measures(core.run(run), run) for run in runs]
 
 
 def _in_words(found: list[dict[str, tuple[float, float, float]]]) -> dict[str, str]:

@@ -182,7 +182,8 @@ def _epsilon(value: float) -> str:
 def advice(settings: Settings, comparison: Comparison) -> None:
     """What to try first, by the same free advice as Answer's: a hypothesis, beside what was measured since."""
     first = _advised(fingerprint(core.split_key(settings), settings.epsilon, settings.delta, settings.relation), settings)
-    said, better = compare.against_advice(_at_budget(comparison, settings), first.method)
+    verdict = compare.judge_advice(_at_budget(comparison, settings), first.method)
+    said, better = verdict.words, verdict.better
     with st.container(border=True, key="compare-advice"):
         word = f"Take {pc.METHODS[better].title}." if better else f"Try {pc.METHODS[first.method].title} first."
         st.markdown(f"**{word}** {said if better else plain.text('; '.join(first.reasons) + '.')}")

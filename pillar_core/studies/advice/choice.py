@@ -30,7 +30,7 @@ from pillar_core.runs.run import Solved, run_many, solve
 from pillar_core.runs.splitting import alike, is_known, named_features, public_features
 from pillar_core.runs.splitting import split as split_of
 from pillar_core.screening import class_signal
-from pillar_core.studies.advice.free import FITTED, IN_WORDS, NONE, OWN, Prediction, kind_of, predicted, preferred
+from pillar_core.studies.advice.free import FITTED, NONE, OWN, Prediction, held_words, kind_of, predicted, preferred, range_words
 from pillar_core.studies.advice.simulation import blind
 from pillar_core.studies.compare.learners import obstacle
 from pillar_core.studies.tuning.selection import guarantee_of, refuse_more_than
@@ -60,6 +60,7 @@ class Choice:
     expected_accuracy: tuple[float, float]
     reasons: tuple[str, ...]
     metric: str = "accuracy"
+    predicted: float = 0.5
 
     @property
     def guarantee(self) -> Guarantee:
@@ -69,10 +70,9 @@ class Choice:
     @property
     def sentence(self) -> str:
         """The choice in one sentence."""
-        (low, high), upper = self.expected_accuracy, upwards(self.guarantee.epsilon.upper)
+        upper, expected = upwards(self.guarantee.epsilon.upper), range_words(self.predicted, self.expected_accuracy, self.metric)
         public = {NONE: "no public rows", OWN: "the public rows at hand"}.get(self.public, f"*{self.public}* as public data")
-        expected = f"expect {50 * (low + high):.0f} ± {50 * (high - low):.0f} %{IN_WORDS[self.metric]}"
-        return f"Use {public}, {METHODS[self.method].title}; {expected}. ε ≤ {upper} covers the choice and this training."
+        return f"Use {public}, {METHODS[self.method].title}; expect {expected}. ε ≤ {upper} covers the choice and this training."
 
 
 def choose(
@@ -129,9 +129,8 @@ def choose(
         first = predicted(name, "pillar_kalman", blind(sides[name]), after, seed or 0, "foreign")
     price = f"paid: {SHARE:.0%} of μ² of the total ε = {epsilon:g} went into the choice among {len(sides)}, the rest into training"
     left_out = (f"{other} is left out: {reason}" for other, reason in refused.items())
-    return Choice(
-        name, backbone, record.method, record.settings, record, sides[name], first.accuracy, (why, price, *left_out), first.metric
-    )
+    reasons = (why, price, held_words(first.held), *left_out)
+    return Choice(name, backbone, record.method, record.settings, record, sides[name], first.accuracy, reasons, first.metric, first.middle)
 
 
 def _sides(
@@ -210,7 +209,7 @@ def _learner(name: str, rows: SemiPrivateSplit, budget: PrivacyBudget, methods: 
     able = [method for method in methods if not obstacle(METHODS[method], rows)]
     if not able:
         raise SettingError(f"none of the methods {', '.join(methods)} fits the public set {name!r}; name one that does.")
-    return Prediction(name, able[0], (0.0, 1.0))
+    return Prediction(name, able[0], (0.0, 1.0), 0.5)
 
 
 def _training(method: str, rows: SemiPrivateSplit, budget: PrivacyBudget, seed: int | None) -> Solved:

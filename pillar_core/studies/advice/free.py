@@ -47,20 +47,18 @@ FITTED: Mapping[str, Any] = tomllib.loads(Path(__file__).with_name("fitted.toml"
 
 @dataclasses.dataclass(frozen=True)
 class Prediction:
-    """What one learner with one public set should reach on rows like the public ones: a 95 % range around `middle`, in [0, 1].
+    """What one learner with one public set should reach on rows like the public ones: `middle` and a range around it, in [0, 1].
 
+    `held`: on how many of how many data sets such a range held in every run, each set left out of the fit in turn.
     `metric`: "balanced_accuracy" in the place of accuracy where public labels say that one class has more than 60 % of the rows.
     """
 
     public: str
     method: str
     accuracy: tuple[float, float]
+    middle: float
     metric: str = "accuracy"
-
-    @property
-    def middle(self) -> float:
-        """The prediction."""
-        return sum(self.accuracy) / 2
+    held: tuple[int, int] = (0, 0)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -68,9 +66,9 @@ class Advice:
     """What to do first: a hypothesis, which a measurement may contradict.
 
     `public` is a candidate's name, "own" (the split's own public rows), "none" (no public rows), or None where nobody knows which candidate
-    is like the private rows; `method` is then the best without public rows. `expected_accuracy` is a 95 % range in [0, 1] whose middle is
-    the prediction, of accuracy or what `metric` names (see `Prediction`); `predictions` are those of all learners and candidates that were
-    weighed, best first; `price` says what asking cost.
+    is like the private rows; `method` is then the best without public rows. `expected_accuracy` is a range in [0, 1] around `predicted`,
+    of accuracy or what `metric` names; `held` as in `Prediction`. `predictions` are those of all learners and candidates that were weighed,
+    best first; `price` says what asking cost.
     """
 
     method: str
@@ -83,6 +81,8 @@ class Advice:
     price: str = FREE
     predictions: tuple[Prediction, ...] = ()
     metric: str = "accuracy"
+    held: tuple[int, int] = (0, 0)
+    predicted: float = 0.5
 
 
 def advise(
@@ -127,27 +127,42 @@ def advise(
     if first.metric != best.metric or first.middle >= best.accuracy[0]:  # numbers of two metrics do not compare
         best = first
     is_unknown = best.public == NONE and not of_public and len(sides) > 1
-    title, half, rows = METHODS[best.method].title, best.middle - best.accuracy[0], sides[best.public]
+    title, rows = METHODS[best.method].title, sides[best.public]
     public = {NONE: "no public rows", OWN: "the public rows at hand"}.get(best.public, f"*{best.public}* as public data")
     first_words = "Let private rows choose the public set (paid, within ε). Without public rows:" if is_unknown else f"Use {public},"
-    sentence = f"{first_words} {title}; expect {100 * best.middle:.0f} ± {100 * half:.0f} %{IN_WORDS[best.metric]} at ε = {epsilon:g}."
+    sentence = f"{first_words} {title}; expect {range_words(best.middle, best.accuracy, best.metric)} at ε = {epsilon:g}."
     reasons = (
         *((UNKNOWN,) if is_unknown else ()),
+        held_words(best.held),
         _size(rows, budget),
         *_grounds(best, rows, found[best.public]),
         *(f"{name} is left out: {why}" for name, why in refused.items()),
     )
     every = tuple(sorted((one for each in found.values() for one in each), key=lambda one: (one.metric != best.metric, -one.middle)))
     named = None if is_unknown else best.public
-    return Advice(best.method, {}, best.accuracy, named, float(epsilon), sentence, reasons, FREE, every, best.metric)
+    return Advice(
+        best.method, {}, best.accuracy, named, float(epsilon), sentence, reasons, FREE, every, best.metric, best.held, best.middle
+    )
+
+
+def range_words(middle: float, accuracy: tuple[float, float], metric: str) -> str:
+    """A prediction with its range, in percent, and the metric where it is not accuracy."""
+    low, high = (100 * end for end in accuracy)
+    return f"{100 * middle:.0f} ({low:.0f} to {high:.0f}) %{IN_WORDS[metric]}"
+
+
+def held_words(held: tuple[int, int]) -> str:
+    """How far a range can be relied on: a count of data sets, for so few carry no level in percent."""
+    inside, n_sets = held
+    return f"the range held on {inside} of {n_sets} data sets that were left out of the fit in turn" if n_sets else "no range was measured"
 
 
 def _reaching(split: SemiPrivateSplit, target: float, **asked: Any) -> Advice:
     """The advice at the smallest budget that should reach the target; at the largest, with a reason, where none does."""
     at = functools.cache(lambda place: advise(split, epsilon=BUDGETS[place], **asked))
-    low = bisect.bisect_left(range(len(BUDGETS) - 1), True, key=lambda place: sum(at(place).expected_accuracy) / 2 >= target)
+    low = bisect.bisect_left(range(len(BUDGETS) - 1), True, key=lambda place: at(place).predicted >= target)
     found = at(low)
-    if sum(found.expected_accuracy) / 2 >= target:
+    if found.predicted >= target:
         return dataclasses.replace(found, reasons=(f"ε = {BUDGETS[low]:g} is the smallest that should reach {target:.0%}", *found.reasons))
     missed = f"no ε up to {BUDGETS[-1]:g} should reach {target:.0%}: bring more private rows, or public rows that are nearer"
     return dataclasses.replace(found, reasons=(missed, *found.reasons))
@@ -187,9 +202,10 @@ def predicted(name: str, method: str, rows: SemiPrivateSplit, budget: PrivacyBud
         sizes = {"directions": rows.memo.get("directions", lambda: simulation.effective_directions(rows))}
     terms = simulation.regressors(rows.facts, rules.gaussian_mu(budget), sizes)
     share = 1 / (1 + math.exp(-sum(weight * terms[term] for term, weight in FITTED[kind]["learners"][method].items())))
-    error = FITTED[kind]["error_of_few" if _is_few(rows) else "error"]
+    measured = FITTED[kind].get("few" if _is_few(rows) else "range", FITTED[kind]["range"])
     metric = simulation.metric_of(rows) if kind == "labelled" else "accuracy"
-    return Prediction(name, method, (max(share - error, 0.0), min(share + error, 1.0)), metric)
+    ends = max(share - measured["error"], 0.0), min(share + measured["error"], 1.0)
+    return Prediction(name, method, ends, share, metric, (measured["inside"], len(measured["sets"])))
 
 
 def preferred(found: list[Prediction], rows: SemiPrivateSplit) -> Prediction:

@@ -1,5 +1,6 @@
 """Every learner at one budget: which can run on a split, the grid that compares them, and one line per learner and ε."""
 
+import dataclasses
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -78,24 +79,43 @@ def verdict(table: pd.DataFrame) -> str:
     return f"{ties} of {len(ranked)} tie within intervals; {titles[ranked[0]]} is ahead of {titles[ranked[1]]} by {spread}."
 
 
-def against_advice(table: pd.DataFrame, advised: str) -> tuple[str, str]:
-    """(what runs at one budget say of the advice to take `advised`, the learner to take instead).
+@dataclasses.dataclass(frozen=True)
+class Verdict:
+    """What runs say of an advice. `agrees`: whether the mean lies in the expected range, None where nothing was expected or measured.
 
-    The lead of the best other learner is paired by seed; it is taken where its interval lies above 0, else "" says that the advice stays.
-    Both are "" where the advised learner or every other one has no run.
+    `words` are "" without a run of the advised choice and of another; `better` is the choice to take instead, "" where the advice stays.
+    """
+
+    agrees: bool | None
+    words: str
+    better: str
+
+
+def judge_advice(
+    table: pd.DataFrame, advised: str, *, expected: tuple[float, float] | None = None, titles: Mapping[str, str] | None = None
+) -> Verdict:
+    """What runs at one budget say of the advice to take `advised`.
+
+    The lead of the best other choice is paired by seed; it is taken where its interval lies above 0.
+    table: columns seed, accuracy in [0, 1] and method, a learner's name or one of `titles`. expected: the range that was predicted.
     """
     runs, ranked = _ranked(table)
-    others = [name for name in ranked if name != advised]
-    if advised not in runs or not others or runs[[advised, others[0]]].dropna().empty:
-        return "", ""
-    title, best = METHODS[advised].title, METHODS[others[0]].title
-    gaps = (100 * (runs[others[0]] - runs[advised])).dropna().to_list()
+    mean = runs[advised].mean() if advised in runs else math.nan
+    agrees = None if expected is None or math.isnan(mean) else bool(expected[0] <= mean <= expected[1])
+    rivals = [name for name in ranked if name != advised]
+    if advised not in runs or not rivals or runs[[advised, rivals[0]]].dropna().empty:
+        return Verdict(agrees, "", "")
+    title, best = ((titles or {}).get(name) or METHODS[name].title for name in (advised, rivals[0]))
+    gaps = (100 * (runs[rivals[0]] - runs[advised])).dropna().to_list()
     if sum(gaps) <= 0:
-        return f"Measured here, {title} is not behind any of the others: the advice holds.", ""
+        end = "but its accuracy is not what was predicted" if agrees is False else "the advice holds"
+        return Verdict(agrees, f"Measured here, {title} is not behind any of the others{',' if agrees is False else ':'} {end}.", "")
     lead, low, high = metrics.interval(gaps)
     spread = f" ({low:.1f} to {high:.1f})" if len(gaps) > 1 else ""
-    found = f"Advice was {title}; measured here {best} leads it by {lead:.1f} points{spread}"
-    return (f"{found}: take {best}.", others[0]) if low > 0 else (f"{found}; seeds so far: {len(gaps)}, too few to be certain.", "")
+    lead_words = f"Advice was {title}; measured here {best} leads it by {lead:.1f} points{spread}"
+    if low > 0:
+        return Verdict(agrees, f"{lead_words}: take {best}.", rivals[0])
+    return Verdict(agrees, f"{lead_words}; seeds so far: {len(gaps)}, too few to be certain.", "")
 
 
 def _ranked(table: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:

@@ -53,6 +53,18 @@ def test_the_set_with_the_classes_directions_comes_first(private: FeatureSet, pu
     assert ("guarantee" in table.attrs) == (epsilon is not None)
 
 
+def test_rows_close_around_a_mean_have_scores_below_zero_in_the_right_order() -> None:
+    """As on tables in raw units: the signal is divided by a small distance, so that it is no share of 1."""
+    generator = np.random.default_rng(0)
+    labels = generator.integers(2, size=900)
+    x = generator.standard_normal((900, 5)) + 2 * labels[:, None] * np.eye(5)[0] + 4
+    half, far = (FeatureSet(rows.astype(np.float32), None, None, None, ()) for rows in (x[600:], -x[600:]))
+    private = FeatureSet(x[:600].astype(np.float32), labels[:600], None, None, ("a", "b"))
+    table = class_signal.ranking(private, {"far": far, "half": half}, epsilon=None)
+    assert list(table["public"]) == ["half", "far"]
+    assert table["value"].iloc[0] < 0 < table["value"].iloc[1]
+
+
 def test_labels_decide(private: FeatureSet, public) -> None:
     """With labels at random there is no signal to keep, and nothing is clear."""
     mixed = dataclasses.replace(private, y_train=stream(9, "labels").permutation(private.y_train))

@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -48,8 +49,27 @@ def test_advice_runs_as_it_is_and_is_right_within_its_range(digits):
     record = pc.run(advice.method, split, epsilon=1.0, **advice.settings)
     assert low <= record.accuracy <= high
     assert pc.METHODS[advice.method].title in advice.sentence
-    assert f"{50 * (low + high):.0f} ±" in advice.sentence
+    assert low < advice.predicted <= high
+    assert f"expect {100 * advice.predicted:.0f} ({100 * low:.0f} to {100 * high:.0f}) %" in advice.sentence
     assert advice.price.startswith("free")
+
+
+def test_the_range_says_on_how_many_sets_it_held_and_the_document_says_the_same(digits):
+    document = (Path(__file__).parents[3] / "docs" / "advice.md").read_text(encoding="utf-8")
+    for kind, table in free.FITTED.items():
+        for part in {"range", "few"} & {*table}:
+            inside, sets = table[part]["inside"], table[part]["sets"]
+            assert table[part]["error"] == max(sets.values())
+            assert inside < len(sets) < 19  # so few sets carry no level of 95 %
+            title = f"{kind}, few" if part == "few" else kind
+            assert f"| {title} | {inside} of {len(sets)} | ± {100 * table[part]['error']:.1f} |" in document
+    measured = free.FITTED["labelled"]["range"]
+    advice = pc.advise(pc.split(digits, public_fraction=0.1))
+    assert advice.held == (measured["inside"], len(measured["sets"]))
+    assert f"the range held on {measured['inside']} of {len(measured['sets'])} data sets" in " ".join(advice.reasons)
+    low, high = advice.expected_accuracy
+    assert high - low <= 2 * measured["error"] + 1e-9
+    assert "95 %" not in document
 
 
 def test_where_one_class_is_most_rows_advice_speaks_of_balanced_accuracy(digits):

@@ -146,16 +146,23 @@ def test_a_measurement_contradicts_the_advice_or_confirms_it():
         + [("non_private", seed, 0.99) for seed in range(3)],
         columns=["method", "seed", "accuracy"],
     )
-    said, better = compare.against_advice(table, "adamix")
+    verdict = compare.judge_advice(table, "adamix")
+    said, better = verdict.words, verdict.better
     assert better == "pillar"
     assert said.startswith("Advice was AdaMix; measured here PILLAR leads it by 20.1 points (")
     assert said.endswith("take PILLAR.")
-    assert "the advice holds" in compare.against_advice(table, "pillar")[0]
-    said, better = compare.against_advice(table[table["seed"] == 0], "adamix")
+    assert "the advice holds" in compare.judge_advice(table, "pillar").words
+    verdict = compare.judge_advice(table[table["seed"] == 0], "adamix")
+    said, better = verdict.words, verdict.better
     assert said.endswith("seeds so far: 1, too few to be certain.")
     assert better == ""
-    assert compare.against_advice(table, "dp_sgd") == ("", "")
-    assert compare.against_advice(table[table["method"] != "pillar"], "adamix") == ("", "")
+    assert compare.judge_advice(table, "dp_sgd") == compare.Verdict(None, "", "")
+    assert compare.judge_advice(table[table["method"] != "pillar"], "adamix") == compare.Verdict(None, "", "")
+    inside, outside = (compare.judge_advice(table, "pillar", expected=ends) for ends in ((0.0, 1.0), (0.0, 0.01)))
+    assert (inside.agrees, outside.agrees) == (True, False)
+    assert "the advice holds" in inside.words
+    assert "the advice holds" not in outside.words
+    assert "not what was predicted" in outside.words
 
 
 @pytest.mark.parametrize(
