@@ -17,6 +17,7 @@ from pillar_core.jobs.state import UNFINISHED
 
 _BYTES_PER_SECOND, _UNKNOWN_BYTES = 5 * 2**20, 300 * 2**20
 """An ordinary line; and what is assumed where nobody knows a size."""
+RELEASES = "On real private rows each of these models is a further release, and their ε compose"
 Spec = Mapping[str, Any]
 
 
@@ -67,6 +68,12 @@ def panel(
             args=([dict(spec) for spec in specs],),
             help="Runs in the background and survives reload; you can go on meanwhile.",
         )
+
+
+def sweeps(*grids: Mapping[str, Any], each: float, found: int, total: int, cost: str = f"{RELEASES}.", **said: Any) -> None:
+    """`panel` for the runs that grids lack so far, of `each` so many seconds."""
+    specs = [{"kind": "sweep", "grid": grid} for grid in grids]
+    panel(specs, seconds=each * (total - found), found=found, total=total, cost=cost, **said)
 
 
 def status_of(spec: Spec) -> Any:

@@ -143,15 +143,9 @@ def note(message: str) -> None:
         st.session_state[_NOTES] = "\n".join([*notes, message])
 
 
-def take_notes() -> list[str]:
-    """The messages that wait, each shown once."""
-    return [line for line in st.session_state.pop(_NOTES, "").split("\n") if line]
-
-
 def show_notes() -> None:
-    """Draws the messages that wait above the page."""
-    notes = take_notes()
-    if notes:
+    """Draws the messages that wait above the page, each once."""
+    if notes := list(filter(None, st.session_state.pop(_NOTES, "").split("\n"))):
         st.warning("\n\n".join(map(plain.text, notes)), icon=":material/info:")
 
 

@@ -15,7 +15,10 @@ def draw(settings: Settings) -> None:
     with st.sidebar:
         st.html(f'<div class="pillar-odds">{odds.sentence(settings)}</div>')
         _pin(settings)
-        _link(settings)
+        hint = (
+            "It shows the same view on any machine that has the data, and holds the seed: runs that it shows are experiments, not releases."
+        )
+        copying.button("Copy link", settings, key="copy-link", hint=hint)
         jobs.unfinished()
         _machine()
 
@@ -37,11 +40,6 @@ def _pin(settings: Settings) -> None:
         changed = exports.differences(pinned, settings)
         changes = "; ".join(f"{row.setting} {row.A} → {row.B}" for row in changed.itertuples()) or "nothing yet"
         st.caption(f"Changed since A: {plain.text(changes)}")
-
-
-def _link(settings: Settings) -> None:
-    hint = "It shows the same view on any machine that has the data, and holds the seed: runs that it shows are experiments, not releases."
-    copying.button("Copy link", settings, key="copy-link", hint=hint)
 
 
 def _machine() -> None:

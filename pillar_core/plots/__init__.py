@@ -6,12 +6,10 @@ Every figure carries `layout.meta["alt"]` and `layout.meta["caption"]`; colours,
 from pillar_core import checks
 from pillar_core.numerics import wilson
 from pillar_core.plots.accuracy import Here, accuracy_against_k
-from pillar_core.plots.advice import expected
 from pillar_core.plots.answers import accuracy_by, total_budget
-from pillar_core.plots.bars import comparison
+from pillar_core.plots.bars import comparison, expected, overlay
 from pillar_core.plots.budgets import error_against_epsilon
 from pillar_core.plots.classes import class_balance, confusion, per_class
-from pillar_core.plots.component_graph import component_graph, component_table
 from pillar_core.plots.effect import effect
 from pillar_core.plots.evidence import (
     audit_power,
@@ -22,20 +20,32 @@ from pillar_core.plots.evidence import (
     right_guesses,
     two_worlds,
 )
-from pillar_core.plots.geometry import BASES, margins_against_k, spectrum_and_gaps, xi_against_k
+from pillar_core.plots.geometry import BASES, by_direction, map_2d, margins_against_k, spectrum, spectrum_and_gaps, xi_against_k
 from pillar_core.plots.heatmap import accuracy_heatmap
 from pillar_core.plots.hero import learning_hero
 from pillar_core.plots.intervals import over_seeds
-from pillar_core.plots.map2d import map_2d
 from pillar_core.plots.odds import odds_dots, one_in
-from pillar_core.plots.prediction import accuracy_drops, best_k_against_epsilon, predicted_accuracy, projection_gains
+from pillar_core.plots.prediction import (
+    MOST_SETS,
+    accuracy_drops,
+    accuracy_of_sets,
+    best_k_against_epsilon,
+    predicted_accuracy,
+    projection_gains,
+)
 from pillar_core.plots.privacy import bars_of_epsilon, epsilon_against_delta, epsilon_against_steps, noise_against_epsilon, trade_off_curve
-from pillar_core.plots.runs import overlay
-from pillar_core.plots.screening import angles, distance_map, gradient_spectra, public_rows, ranking, score_against_accuracy
-from pillar_core.plots.screening_training import captured_gradients, order_over_training, reconstruction_bound
-from pillar_core.plots.sets import MOST_SETS, accuracy_of_sets
-from pillar_core.plots.spectrum import by_direction, spectrum
+from pillar_core.plots.screening import (
+    angles,
+    captured_gradients,
+    distance_map,
+    gradient_spectra,
+    order_over_training,
+    public_rows,
+    ranking,
+    reconstruction_bound,
+    score_against_accuracy,
+)
 from pillar_core.plots.theme import Mode, epsilon_colour, epsilon_label, in_order, method_style
-from pillar_core.plots.theory import choice_errors, mixture_errors, rates, rows_against_dimension, shift
+from pillar_core.plots.theory import choice_errors, component_graph, component_table, mixture_errors, rates, rows_against_dimension, shift
 
 __all__ = checks.public_names(__name__)

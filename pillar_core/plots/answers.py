@@ -72,9 +72,8 @@ def total_budget(table: pd.DataFrame, *, here: int, mode: Mode = "light") -> Any
     figure = go.Figure()
     lines = (("sum", "plain sum of ε", ink.muted, "dash"), ("total", "proved by composition", _LINE[mode], "solid"))
     for name, label, colour, dash in lines:
-        line = {"color": colour, "dash": dash, "width": 2.5}
-        words = "%{x} models: ε = %{y:.3g}"
-        figure.add_scatter(x=table["releases"], y=table[name], mode="lines", name=label, line=line, hovertemplate=words)
+        words = f"%{{x}} models: ε = %{{y:.3g}}<extra>{label}</extra>"
+        marks.line(figure, table["releases"], table[name], colour, width=2.5, dash=dash, name=label, hover=words)
     mark = table[table["releases"] == here]
     style = {"size": 14, "symbol": "star", "color": marks.MARKED[mode]}
     figure.add_scatter(x=mark["releases"], y=mark["total"], mode="markers", name="here", marker=style)

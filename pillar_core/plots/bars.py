@@ -1,4 +1,4 @@
-"""Methods side by side: one bar each, intervals over seeds, published values where they exist."""
+"""Methods or choices side by side: measured bars with intervals, single seeds, and what is expected before anything is trained."""
 
 import math
 from collections.abc import Mapping
@@ -7,6 +7,7 @@ from typing import Any
 import pandas as pd
 import plotly.graph_objects as go
 
+from pillar_core.errors import SettingError
 from pillar_core.plots import marks
 from pillar_core.plots.intervals import over_seeds
 from pillar_core.plots.theme import INK, Mode, described, faded, in_order, method_style, seeds_phrase
@@ -85,3 +86,68 @@ def comparison(
 def _text(row: Any) -> str:
     spread = f" ± {50 * (row.high - row.low):.1f}" if math.isfinite(row.low) else ""
     return f"{100 * row.mean:.1f} %{spread}, n = {row.seeds:g}" if math.isfinite(row.mean) else ""
+
+
+_COLOUR: dict[Mode, str] = {"light": "#4C3FB1", "dark": "#A99CF5"}
+
+
+def expected(table: pd.DataFrame, *, title: str, chosen: str, caption: str, mode: Mode = "light") -> Any:
+    """Expected accuracy (percent) by name, from above in the table's order; the chosen one stands out.
+
+    table: columns name, mean, the prediction, low and high, in [0, 1].
+    """
+    colours = [marks.MARKED[mode] if name == chosen else _COLOUR[mode] for name in table["name"]]
+    figure = go.Figure()
+    marks.dots(
+        figure,
+        100 * table["mean"],
+        table["name"],
+        colours,
+        size=12,
+        error_x=marks.reach(table, INK[mode].muted, thickness=1.6, width=5),
+        mode="markers+text",
+        text=[f"{100 * value:.0f}" for value in table["mean"]],
+        textposition="top center",
+        cliponaxis=False,
+        hover="%{y}: %{x:.1f} %",
+    )
+    marks.names_axis(figure, list(table["name"]))
+    ends = zip(table["name"], table["low"], table["high"], strict=True)
+    words = "; ".join(f"{name} {100 * low:.0f} to {100 * high:.0f} percent" for name, low, high in ends)
+    return described(figure, "expected", mode=mode, height=190 + 46 * len(table), title=title, caption=caption, summary=words)
+
+
+def overlay(runs: pd.DataFrame, lines: pd.DataFrame, *, labels: dict[str, str], mode: Mode = "light") -> Any:
+    """Every seed as a dot and each setting's mean with its 95 % interval, in percent, one line per setting.
+
+    runs: columns group, method, accuracy in [0, 1]; lines: columns group, method, mean, low, high; labels: words by group.
+    """
+    if not set(map(str, lines["group"])) <= set(labels):
+        raise SettingError("labels must name every group of the lines.")
+    figure = go.Figure()
+    for number, line in enumerate(lines[["group", "method", "mean", "low", "high"]].to_dict("records")):
+        colour = method_style(str(line["method"])).colour(mode)
+        accuracies = 100 * runs.loc[runs["group"] == line["group"], "accuracy"].dropna()
+        name = f"{number + 1}. {labels[str(line['group'])]}"
+        reach = 0.0 if pd.isna(line["low"]) else 100 * (line["high"] - line["mean"])
+        figure.add_scatter(
+            x=accuracies,
+            y=[name] * len(accuracies),
+            mode="markers",
+            marker={"color": colour, "size": 7, "opacity": 0.4},
+            hovertemplate="%{x:.1f} %<extra>one seed</extra>",
+        )
+        marks.dots(
+            figure,
+            [100 * line["mean"]],
+            [name],
+            colour,
+            size=13,
+            symbol="diamond",
+            edge=(1, INK[mode].text),
+            error_x={"type": "data", "array": [reach], "color": INK[mode].text, "thickness": 1.4},
+            hover="%{x:.1f} %<extra>mean</extra>",
+        )
+    best = lines.sort_values("mean").iloc[-1]
+    said = {"settings": len(lines), "percent": 100 * best["mean"], "best": labels[str(best["group"])]}
+    return described(figure, "overlay", mode=mode, height=130 + 44 * len(lines), **said)

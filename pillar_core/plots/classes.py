@@ -75,7 +75,7 @@ def per_class(table: pd.DataFrame, *, mode: Mode = "light") -> Any:
     figure.update_yaxes(categoryarray=list(names)[::-1], dtick=1 if is_few else None, showgrid=is_few)
     words = names + " with " + (100 * ordered["accuracy"]).map("{:.1f}".format)
     said = {"rows": int(ordered["rows"].sum()), "classes": len(names), "worst": words.iloc[0], "best": words.iloc[-1]}
-    return described(figure, "per_class", mode=mode, height=_tall(len(names)), **said)
+    return described(figure, "per_class", mode=mode, height=190 + 26 * len(names) if is_few else min(190 + 11 * len(names), 1100), **said)
 
 
 def confusion(table: pd.DataFrame, *, classes: Sequence[str], mode: Mode = "light") -> Any:
@@ -111,7 +111,3 @@ def confusion(table: pd.DataFrame, *, classes: Sequence[str], mode: Mode = "ligh
     worst = [f"{one.rows} of {sizes[one[0]]} {one[0]} taken for {one[1]}" for one in wrong.head(3).itertuples(index=False)]
     said = {"rows": int(sizes.sum()), "classes": len(names), "worst": "; ".join(worst) or "no row"}
     return described(figure, "confusion", mode=mode, height=230 + 34 * len(names) if is_few else 700, **said)
-
-
-def _tall(count: int) -> int:
-    return 190 + 26 * count if count <= _MANY else min(190 + 11 * count, 1100)

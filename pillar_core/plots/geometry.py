@@ -1,6 +1,7 @@
-"""Geometry against k: what the first k directions miss of a separator (ξ_k), margins, and the spectrum with its gaps."""
+"""Geometry against k: what the first k directions miss of a separator (ξ_k), margins, spectra with their gaps; and a map of rows."""
 
 import math
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 import pandas as pd
@@ -8,7 +9,7 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from pillar_core.plots import marks
-from pillar_core.plots.theme import INK, Mode, described, end_labels, faded, log_ticks, method_style
+from pillar_core.plots.theme import INK, Mode, categorical, class_symbols, described, end_labels, faded, finished, log_ticks, method_style
 
 BASES: dict[str, tuple[str, str, str]] = {
     "public_pca": ("pillar", "solid", "public directions"),
@@ -105,34 +106,47 @@ def margins_against_k(
 
 def spectrum_and_gaps(table: pd.DataFrame, *, mode: Mode = "light", k: int | None = None, rows: int = 0) -> Any:
     """Three panels over k: eigenvalues, cumulative energy, gaps Δ_k; `k` is marked. table: see `geometry.spectrum`."""
-    ink = INK[mode]
-    figure = make_subplots(cols=3, horizontal_spacing=0.09)
-    hovers = ("direction %{x}: variance %{y:.3g}", "first %{x}: %{y:.1f} % of the energy", "Δ at k = %{x}: %{y:.3g}")
-    columns = (table["eigenvalue"], 100 * table["cumulative"], table["gap"].where(table["gap"] > 0))
-    for place, (values, hover) in enumerate(zip(columns, hovers, strict=True), start=1):
-        figure.add_scatter(
-            x=table["component"],
-            y=values,
-            mode="lines" if place < 3 else "markers",
-            line={"color": ink.accent, "width": 2.4},
-            marker={"size": 4, "color": faded(ink.accent, 0.7)},
-            fill="tozeroy" if place == 2 else None,
-            fillcolor=faded(ink.accent, 0.12),
-            hovertemplate=hover + "<extra></extra>",
-            row=1,
-            col=place,
-        )
-        figure.update_xaxes(type="log", dtick=1, title_text="k (log scale)", row=1, col=place)
-        if k is not None and 1 <= k <= len(table):
-            figure.add_vline(x=k, line={"color": marks.MARKED[mode], "width": 1.6, "dash": "dot"}, row=1, col=place)
-    figure.update_yaxes(type="log", exponentformat="power", dtick=1, title_text="eigenvalue λ_k", row=1, col=1)
-    figure.update_yaxes(title_text="energy held, %", range=[0, 103], row=1, col=2)
-    figure.update_yaxes(type="log", exponentformat="power", dtick=1, title_text="gap Δ_k = λ_k − λ_k₊₁", row=1, col=3)
+    figure = _panels(
+        ((table["component"], table["eigenvalue"]), (table["component"], 100 * table["cumulative"]), _above_zero(table, "gap")),
+        ("direction %{x}: variance %{y:.3g}", "first %{x}: %{y:.1f} % of the energy", "Δ at k = %{x}: %{y:.3g}"),
+        ("eigenvalue λ_k", "energy held, %", "gap Δ_k = λ_k − λ_k₊₁"),
+        k=k if k is not None and k <= len(table) else None,
+        mode=mode,
+    )
+    figure.update_xaxes(title_text="k (log scale)")
     held = ""
     if k is not None and 1 <= k <= len(table):
         line = table.iloc[k - 1]
         held = f" At k = {k}: {100 * line['cumulative']:.1f} % of the energy, gap {line['gap']:.2g}."
     return described(figure, "spectrum_and_gaps", mode=mode, rows=rows, directions=len(table), held=held)
+
+
+def _panels(columns: Sequence[tuple[Any, Any]], hovers: Sequence[str], titles: Sequence[str], *, k: int | None, mode: Mode) -> Any:
+    """Panels over a logarithmic k, which is marked: a spectrum as a line, the share of it as an area, gaps as points."""
+    colour, figure = INK[mode].accent, make_subplots(cols=len(columns), horizontal_spacing=0.1)
+    for place, ((x, y), hover, title) in enumerate(zip(columns, hovers, titles, strict=True), start=1):
+        figure.add_scatter(
+            x=x,
+            y=y,
+            mode="lines" if place < 3 else "markers",
+            line={"color": colour, "width": 2.4},
+            marker={"size": 4, "color": faded(colour, 0.7)},
+            fill="tozeroy" if place == 2 else None,
+            fillcolor=faded(colour, 0.12),
+            hovertemplate=hover + "<extra></extra>",
+            row=1,
+            col=place,
+        )
+        shape: dict[str, Any] = {"range": [0, 103]} if place == 2 else {"type": "log", "exponentformat": "power", "dtick": 1}
+        figure.update_yaxes(title_text=title, **shape, row=1, col=place)
+    if k is not None and k >= 1:
+        figure.add_vline(x=k, line={"color": marks.MARKED[mode], "width": 1.6, "dash": "dot"})
+    return figure.update_xaxes(type="log", dtick=1)
+
+
+def _above_zero(table: pd.DataFrame, column: str) -> tuple[Any, Any]:
+    """Components and what a logarithmic axis can show of a column."""
+    return table["component"], table[column].where(table[column] > 0)
 
 
 def _beyond(figure: Any, table: pd.DataFrame, name: str, mode: Mode) -> None:
@@ -161,3 +175,87 @@ def _k_axis(figure: Any, ks: pd.Series) -> None:
 
 def _picked(rows: pd.DataFrame) -> list[Any]:
     return [rows.iloc[place] for place in sorted({0, len(rows) // 2, len(rows) - 1})]
+
+
+def spectrum(table: pd.DataFrame, *, mode: Mode = "light", k: int | None = None, n_public: int | None = None) -> Any:
+    """Two panels: eigenvalues on log axes, and the cumulative share of energy; `k` is marked.
+
+    table: columns component (1, 2, …) and eigenvalue ≥ 0, in falling order. Public only.
+    """
+    share = 100 * table["eigenvalue"].cumsum() / table["eigenvalue"].sum()
+    figure = _panels(
+        (_above_zero(table, "eigenvalue"), (table["component"], share)),
+        ("direction %{x}: variance %{y:.3g}", "first %{x} directions: %{y:.1f} % of the variance"),
+        ("variance along it (log scale)", "variance held, %"),
+        k=k if k is not None and k <= len(table) else None,
+        mode=mode,
+    )
+    for column, words in enumerate(("direction (log scale)", "directions kept, k (log scale)"), start=1):
+        figure.update_xaxes(title_text=words, row=1, col=column)
+    held = ""
+    if k is not None and 1 <= k <= len(table):
+        held = f"The first k = {k} directions hold {share.iloc[k - 1]:.1f} % of the variance."
+    rows = f"n = {n_public:,} public rows, " if n_public else ""
+    largest = float(table["eigenvalue"].max())
+    return described(figure, "spectrum", mode=mode, rows=rows, directions=len(table), largest=largest, held=held)
+
+
+def by_direction(
+    table: pd.DataFrame, labels: Mapping[str, str], *, title: str, y_title: str, caption: str, y_log: bool = False, mode: Mode = "light"
+) -> Any:
+    """Two or three columns of `labels` over the column `direction`: a line, a dotted line and points. Their numbers are at least 0."""
+    ink = INK[mode]
+    looks = (("lines", ink.accent, "solid"), ("lines", ink.text, "dot"), ("markers", ink.muted, "solid"))
+    figure = go.Figure()
+    for (column, label), (shape, colour, dash) in zip(labels.items(), looks, strict=False):
+        shown = table[table[column] > 0] if y_log else table
+        figure.add_scatter(
+            x=shown["direction"],
+            y=shown[column],
+            name=label,
+            mode=shape,
+            marker={"color": colour, "size": 6},
+            line={"color": colour, "width": 2.4, "dash": dash},
+            hovertemplate="direction %{x}: %{y:.3g}<extra>" + label + "</extra>",
+        )
+    figure.update_xaxes(type="log", dtick=1, title_text="direction (log scale)")
+    figure.update_yaxes(type="log" if y_log else "linear", title_text=y_title, rangemode="tozero" if not y_log else "normal")
+    figure.update_layout(legend={"orientation": "h", "y": -0.3})
+    alt = f"{title}. Over {len(table)} directions: " + "; ".join(
+        f"{label} from {float(table[column].iloc[0]):.3g} to {float(table[column].iloc[-1]):.3g}" for column, label in labels.items()
+    )
+    return finished(figure, title=title, caption=caption, alt=alt, mode=mode, height=380, line=44)
+
+
+_MOST_CLASSES = 12
+_COLOURED_OF_MANY = 6
+
+
+def map_2d(table: pd.DataFrame, *, mode: Mode = "light") -> Any:
+    """Points in the plane, one per public row.
+
+    table: columns x, y and class (text; empty where there is no label). Beyond twelve classes only the six most
+    frequent keep a colour. Public only.
+    """
+    labels = table["class"].astype(str)
+    kept = _MOST_CLASSES if labels.nunique() <= _MOST_CLASSES else _COLOURED_OF_MANY
+    frequent = list(labels.value_counts().index[:kept])
+    shown = sorted(frequent, key=lambda name: (int(name), "") if name.isdigit() else (10**9, name))
+    figure = go.Figure()
+    rest = table[~labels.isin(frequent)]
+    if len(rest):
+        _points(figure, rest, name=f"{labels.nunique() - len(frequent)} other classes", colour=INK[mode].grid, symbol="circle")
+    for name, colour, symbol in zip(shown, categorical(len(shown), mode), class_symbols(len(shown)), strict=True):
+        _points(figure, table[labels == name], name=name or "no label", colour=colour, symbol=symbol)
+    return described(figure, "map_2d", mode=mode, rows=len(table), classes=labels.nunique())
+
+
+def _points(figure: Any, rows: pd.DataFrame, *, name: str, colour: str, symbol: str) -> None:
+    figure.add_scattergl(
+        x=rows["x"],
+        y=rows["y"],
+        mode="markers",
+        name=name,
+        marker={"size": 6, "opacity": 0.75, "color": colour, "symbol": symbol},
+        hovertemplate=f"{name}<extra></extra>",
+    )

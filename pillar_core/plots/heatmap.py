@@ -21,8 +21,8 @@ def accuracy_heatmap(table: pd.DataFrame, *, mode: Mode = "light", method: str =
     cells = over_seeds(table[table["method"] == method], by=["epsilon", "k"], value="accuracy", low=0, high=1)
     ks, budgets = sorted(cells["k"].unique()), sorted(cells["epsilon"].unique())
     columns, rows = [f"{k:g}" for k in ks], [_tick(epsilon) for epsilon in budgets]
-    rows_found: list[Any] = list(cells.itertuples())
-    points = {(float(row.epsilon), float(row.k)): row for row in rows_found}
+    known: list[Any] = list(cells.itertuples())
+    points = {(float(cell.epsilon), float(cell.k)): cell for cell in known}
     grid = [[points.get((float(epsilon), float(k))) for k in ks] for epsilon in budgets]
     figure = go.Figure(
         go.Heatmap(
@@ -40,29 +40,17 @@ def accuracy_heatmap(table: pd.DataFrame, *, mode: Mode = "light", method: str =
             colorbar={"title": {"text": "%"}, "thickness": 10, "outlinewidth": 0, "len": 0.9},
         )
     )
-    ridge = _ridge(cells, budgets)
-    _draw_ridge(figure, ridge, columns, rows)
+    ridge = [best(cells[cells["epsilon"] == epsilon]) for epsilon in budgets]
+    for row, top in enumerate(ridge):  # white inside dark, so that frames stand out from every colour of the scale
+        _outline(figure, columns.index(f"{top['k']:g}"), row, colour="#1B1033", dash="solid", inset=0.46, width=6)
+        _outline(figure, columns.index(f"{top['k']:g}"), row, colour="#FFFFFF", dash="solid", inset=0.46, width=2.4)
     if here is not None and f"{here[0]:g}" in columns and _tick(here[1]) in rows:
         _outline(figure, columns.index(f"{here[0]:g}"), rows.index(_tick(here[1])), colour="#FF8A3C", dash="dot", inset=0.4)
     figure.update_xaxes(categoryarray=columns)
     figure.update_yaxes(categoryarray=rows)
-    summary = "; ".join(f"epsilon {epsilon:g}: best k {k:g}, {100 * mean:.1f} percent" for epsilon, k, mean in ridge)
+    summary = "; ".join(f"epsilon {top['epsilon']:g}: best k {top['k']:g}, {100 * top['mean']:.1f} percent" for top in ridge)
     said = {"seeds": seeds_phrase(cells["seeds"]), "ks": len(ks), "budgets": len(budgets), "summary": summary}
     return described(figure, "accuracy_heatmap", mode=mode, **said)
-
-
-def _ridge(cells: pd.DataFrame, budgets: list[float]) -> list[tuple[float, float, float]]:
-    """(ε, best k, its mean accuracy) for each budget."""
-    tops = [best(cells[cells["epsilon"] == epsilon]) for epsilon in budgets]
-    return [(float(row["epsilon"]), float(row["k"]), float(row["mean"])) for row in tops]
-
-
-def _draw_ridge(figure: Any, ridge: list[tuple[float, float, float]], columns: list[str], rows: list[str]) -> None:
-    """Frames around the best cells: white inside dark, so that they stand out from every colour of the scale."""
-    for epsilon, k, _ in ridge:
-        column, row = columns.index(f"{k:g}"), rows.index(_tick(epsilon))
-        _outline(figure, column, row, colour="#1B1033", dash="solid", inset=0.46, width=6)
-        _outline(figure, column, row, colour="#FFFFFF", dash="solid", inset=0.46, width=2.4)
 
 
 def _outline(figure: Any, column: int, row: int, *, colour: str, dash: str, inset: float, width: float = 2.6) -> None:

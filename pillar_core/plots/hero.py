@@ -56,7 +56,9 @@ def learning_hero(
     end_labels(figure, ends, low=min(heights), high=max(heights), bold=epsilon_label(tight), height=260)
     _story(figure, main, top=top, low_level=low_level, mode=mode)
     if k:
-        _here(figure, main.iloc[(main["k"].astype(float).apply(math.log) - math.log(k)).abs().argmin()], mode=mode)
+        point = main.iloc[(main["k"].astype(float).apply(math.log) - math.log(k)).abs().argmin()]
+        words = f"k = {point['k']:g} of the sidebar: {100 * point['mean']:.1f} %"
+        marks.ring(figure, point["k"], 100 * point["mean"], INK[mode].text, size=16, hover=words)
     title = "k: how many directions, learned from public data, the private training may use"
     k_curves.k_axis(figure, [float(k) for k in main["k"]], title=title)
     return described(
@@ -157,13 +159,6 @@ def _story(figure: Any, main: pd.DataFrame, *, top: Any, low_level: float | None
             yshift=-14,
             align=anchor,
         )
-
-
-def _here(figure: Any, point: pd.Series, *, mode: Mode) -> None:
-    """The ring round the k of the sidebar."""
-    ring = {"size": 16, "symbol": "circle-open", "color": INK[mode].text, "line": {"width": 2.5}}
-    words = f"k = {point['k']:g} of the sidebar: {100 * point['mean']:.1f} %<extra></extra>"
-    figure.add_scatter(x=[point["k"]], y=[100 * point["mean"]], mode="markers", marker=ring, hovertemplate=words)
 
 
 def _mean(rows: pd.DataFrame) -> float | None:

@@ -33,6 +33,6 @@ def unprojected(table: pd.DataFrame, method: str) -> pd.DataFrame:
     return rows[rows["k"].isna()] if rows["k"].isna().any() else rows
 
 
-def best(means: pd.DataFrame) -> "pd.Series[Any]":
-    """The row of an `over_seeds` table with the largest mean; the first of equals."""
-    return means.sort_values("mean", ascending=False, kind="stable").iloc[0]
+def best(rows: pd.DataFrame, column: str = "mean") -> "pd.Series[Any]":
+    """The row with the largest number in `column`, which is that of an `over_seeds` table; the first of equals."""
+    return rows.sort_values(column, ascending=False, kind="stable").iloc[0]

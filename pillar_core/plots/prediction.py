@@ -6,8 +6,8 @@ from typing import Any
 import pandas as pd
 import plotly.graph_objects as go
 
-from pillar_core.plots import marks
-from pillar_core.plots.intervals import over_seeds
+from pillar_core.plots import k_curves, marks
+from pillar_core.plots.intervals import best, over_seeds
 from pillar_core.plots.theme import (
     INK,
     Mode,
@@ -57,7 +57,7 @@ def predicted_accuracy(predicted: pd.DataFrame, measured: pd.DataFrame | None = 
     """
     ink, epsilon = INK[mode], float(predicted["epsilon"].iloc[0])
     rows = predicted.sort_values("k", ignore_index=True)
-    peak = _highest(rows, "accuracy")
+    peak = best(rows, "accuracy")
     clean, noisy = 100 * (1 - rows["lost_to_projection"]), 100 * rows["accuracy"]
     figure = go.Figure()
     for top, bottom, colour in ((pd.Series(100.0, index=rows.index), clean, _LOSS[mode]), (clean, noisy, _NOISE[mode])):
@@ -84,7 +84,7 @@ def predicted_accuracy(predicted: pd.DataFrame, measured: pd.DataFrame | None = 
             error_y=marks.reach(means, ink.text, width=4),
             hover="measured: %{y:.1f} % at k = %{x}",
         )
-        top = _highest(means, "mean")
+        top = best(means)
         marks.ring(figure, top["k"], 100 * top["mean"], ink.text, size=20, hover="best measured k: %{x}")
         summary += f" Best measured k {top['k']:g} with {100 * top['mean']:.1f} percent."
         caption = f"Lines: a model, not a bound. Points: {seeds_phrase(means['seeds'])}; the best is chosen on test rows."
@@ -182,11 +182,6 @@ def _named(figure: Any, x: pd.Series, y: pd.Series, colour: str, dash: str, name
     marks.line(figure, x, y, colour, width=2.8, dash=dash, name=name, hover=f"{name}: %{{y:.1f}} % at k = %{{x}}")
 
 
-def _highest(rows: pd.DataFrame, column: str) -> Any:
-    """The row with the largest value; the first of equals."""
-    return rows.iloc[int(rows[column].to_numpy().argmax())]
-
-
 def _areas(figure: Any, rows: pd.DataFrame, clean: pd.Series, noisy: pd.Series, floor: float, mode: Mode) -> None:
     """Names inside the two areas, where they are tallest."""
     widest = int((clean - noisy).to_numpy().argmax())
@@ -198,3 +193,55 @@ def _areas(figure: Any, rows: pd.DataFrame, clean: pd.Series, noisy: pd.Series, 
 
 def _area_name(figure: Any, k: float, y: float, text: str, colour: str, anchor: str) -> None:
     marks.note(figure, math.log10(k), y, text, colour, size=14, weight=600, xanchor=anchor, xshift=8 if anchor == "left" else -8)
+
+
+MOST_SETS = 7
+_DASHES = ("solid", "dash", "dot", "dashdot")
+
+
+def accuracy_of_sets(table: pd.DataFrame, *, epsilon: float, mode: Mode = "light", k: int | None = None) -> Any:
+    """One line per set with its interval over seeds, its best k ringed, and its accuracy without privacy at the right edge.
+
+    table: runs with columns set, private (False for runs without noise), k, seed, accuracy in [0, 1].
+    """
+    figure, summary, counts = go.Figure(), [], []
+    runs = table[table["private"]]
+    last = float(runs["k"].max())
+    for place, (name, rows) in enumerate(runs.groupby("set", sort=False)):
+        colour, dash = categorical(MOST_SETS, mode)[place % MOST_SETS], _DASHES[place // 2 % len(_DASHES)]
+        means = over_seeds(rows, by=["k"], value="accuracy", low=0, high=1).sort_values("k")
+        counts.append(means["seeds"])
+        k_curves.band(figure, means, colour, opacity=0.16)
+        marks.line(
+            figure,
+            means["k"],
+            100 * means["mean"],
+            colour,
+            width=2.4,
+            dash=dash,
+            mode="lines+markers",
+            name=str(name),
+            marker={"size": 6},
+            hover=f"{name}: %{{y:.1f}} % at k = %{{x}}",
+        )
+        top = best(means)
+        marks.ring(figure, top["k"], 100 * top["mean"], colour, size=15)
+        summary.append(f"{name} {100 * top['mean']:.1f} percent at k {top['k']:g}")
+        roof = table[(table["set"] == name) & ~table["private"]].groupby("k", dropna=False)["accuracy"].mean()
+        if len(roof):
+            marks.dots(
+                figure,
+                [last * 1.12],
+                [100 * float(roof.max())],
+                colour,
+                size=11,
+                symbol="line-ew-open",
+                edge=(3, None),
+                showlegend=False,
+                hover=f"{name} without privacy: %{{y:.1f}} %",
+            )
+    if k is not None:
+        figure.add_vline(x=k, line={"width": 1.2, "dash": "dot", "color": "grey"})
+    figure.update_xaxes(marks.log_axis(marks.round_ticks(float(runs["k"].min()), last), "k, directions kept (log scale)"))
+    said = {"budget": epsilon_label(epsilon), "seeds": seeds_phrase(pd.concat(counts)), "summary": "; ".join(summary)}
+    return described(figure, "accuracy_of_sets", mode=mode, **said)

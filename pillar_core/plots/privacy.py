@@ -75,9 +75,7 @@ def trade_off_curve(table: pd.DataFrame, *, mode: Mode = "light", advantage: flo
     )
     marks.line(figure, [0, 1], [0, 1], ink.muted, width=1.2, dash="dash", name="coin flip")
     marks.line(figure, [best, best], [best, best + advantage], ink.text, width=2, showlegend=False)
-    figure.add_annotation(
-        x=best, y=best + advantage / 2, text=f"advantage {advantage:.3g}", showarrow=False, xanchor="left", xshift=8, font={"size": 14}
-    )
+    marks.note(figure, best, best + advantage / 2, f"advantage {advantage:.3g}", ink.text, size=14, xanchor="left", xshift=8)
     return described(figure, "trade_off_curve", mode=mode, advantage=advantage, odds=one_in(advantage / 2))
 
 

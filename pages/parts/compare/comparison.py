@@ -84,14 +84,8 @@ def panel(comparison: Comparison) -> None:
     """The state of the comparison's job, where anything is missing."""
     if comparison.found == comparison.total:
         return
-    jobs.panel(
-        [{"kind": "sweep", "grid": comparison.grid}],
-        what=f"Train {len(comparison.grid['method'])} learners at {len(comparison.grid['epsilon'])} budgets",
-        seconds=_SECONDS * (comparison.total - comparison.found),
-        cost="On real private rows each of these models is a further release, and their ε compose.",
-        found=comparison.found,
-        total=comparison.total,
-    )
+    what = f"Train {len(comparison.grid['method'])} learners at {len(comparison.grid['epsilon'])} budgets"
+    jobs.sweeps(comparison.grid, what=what, each=_SECONDS, found=comparison.found, total=comparison.total)
 
 
 def draw(comparison: Comparison, settings: Settings) -> None:

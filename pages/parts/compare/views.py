@@ -46,7 +46,7 @@ def show(name: str, settings: Settings) -> None:
     cells = compare_views.cells(view, setup)
     runs = compare_views.table_of(cells)
     if len(runs) < len(cells):
-        _panel(view, setup, found=len(runs), total=len(cells))
+        jobs.sweeps(*compare_views.grids_of(view, setup), what=view.title, each=_SECONDS, found=len(runs), total=len(cells))
     if len(runs):
         _draw(view, compare_views.lines(view, runs, setup), settings, setup)
 
@@ -78,17 +78,6 @@ def _other(settings: Settings) -> str | None:
     if not names:
         return None
     return str(local.one("compare-other", names, names[0], title=uploads.title_of))
-
-
-def _panel(view: CompareView, setup: Setup, *, found: int, total: int) -> None:
-    jobs.panel(
-        [{"kind": "sweep", "grid": grid} for grid in compare_views.grids_of(view, setup)],
-        what=view.title,
-        seconds=_SECONDS * (total - found),
-        cost="On real private rows each of these models is a further release, and their ε compose.",
-        found=found,
-        total=total,
-    )
 
 
 def _draw(view: CompareView, lines: pd.DataFrame, settings: Settings, setup: Setup) -> None:

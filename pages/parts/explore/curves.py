@@ -92,32 +92,16 @@ def panel(curves: Curves, record: RunRecord, settings: Settings) -> None:
     """The state of the grid's jobs, where anything is missing; of rows that somebody brought, the first curve by itself."""
     if curves.is_complete:
         return
-    each = record.seconds + _OVERHEAD
-    is_release = (
-        "On real private rows each of these models is a further release, and their ε compose; only what nobody else sees costs nothing."
-    )
+    shared: dict[str, Any] = {"each": record.seconds + _OVERHEAD, "cost": f"{jobs.RELEASES}; only what nobody else sees costs nothing."}
     if codec.is_stored("data", settings.data) and math.isfinite(settings.epsilon):
         grid = first(settings)
         runs = [one for group in sweep.trials(grid) for one in sweep.cached(group)]
         if missing := sum(one is None for one in runs):
-            jobs.panel(
-                [{"kind": "sweep", "grid": grid}],
-                what=f"Measure a first curve: {len(runs)} k at ε = {settings.epsilon:g}",
-                seconds=missing * each,
-                cost=is_release,
-                found=len(runs) - missing,
-                total=len(runs),
-                key="first",
-            )
-    budgets = len(curves.grids[0]["epsilon"])
-    jobs.panel(
-        [{"kind": "sweep", "grid": grid} for grid in curves.grids],
-        what=f"Measure the curves: {len(curves.grids[0]['k'])} k × {budgets} ε × {settings.seeds} seeds, floor and ceiling",
-        seconds=(curves.total - curves.found) * each,
-        cost=is_release,
-        found=curves.found,
-        total=curves.total,
-    )
+            what = f"Measure a first curve: {len(runs)} k at ε = {settings.epsilon:g}"
+            jobs.sweeps(grid, what=what, found=len(runs) - missing, total=len(runs), key="first", **shared)
+    ks, budgets = (len(curves.grids[0][axis]) for axis in ("k", "epsilon"))
+    what = f"Measure the curves: {ks} k × {budgets} ε × {settings.seeds} seeds, floor and ceiling"
+    jobs.sweeps(*curves.grids, what=what, found=curves.found, total=curves.total, **shared)
 
 
 @memory.kept(max_entries=16, is_free=True)

@@ -36,7 +36,7 @@ def panel(settings: Settings, runs: pd.DataFrame) -> None:
             [{"kind": "sweep", "grid": grid}],
             what=f"Sweep of {estimate['cells']:,.0f} runs",
             seconds=seconds,
-            cost="On real private rows each of these models is a further release, and their ε compose.",
+            cost=f"{jobs.RELEASES}.",
             found=int(estimate["cached"]),
             total=int(estimate["cells"]),
         )

@@ -1,18 +1,22 @@
-"""The Compare page's views, one registration each, and the one way to read or run them."""
+"""What Compare can vary: learners on the same rows (parts of AdaMix, noise a step, preprocessing), or the rows (how many, from where)."""
 
+import math
 from typing import Any
 
 import pandas as pd
 
+from pillar_core.accounting import mu_of
 from pillar_core.errors import DataError
 from pillar_core.fingerprint import fingerprint
+from pillar_core.methods import METHODS
+from pillar_core.methods.parts import rules
 from pillar_core.runs import sweep
-from pillar_core.studies.compare import views_of_learners as compare_views_learners
-from pillar_core.studies.compare import views_of_rows as compare_views_rows
-from pillar_core.studies.compare.view import COMPARE_VIEWS, CompareView, Setup, lines
-from pillar_core.types import Progress, RunSpec, unwatched
+from pillar_core.splits import view_of
+from pillar_core.studies.compare.learners import CEILING, FLOOR, at_every_epsilon
+from pillar_core.studies.compare.view import COMPARE_VIEWS, CompareView, Grid, Setup, lines, reference_of, register
+from pillar_core.types import Progress, PublicUse, RunSpec, unwatched
 
-__all__ = ["COMPARE_VIEWS", "CompareView", "Setup", "cells", "compare_views_learners", "compare_views_rows", "lines", "run", "table_of"]
+__all__ = ["COMPARE_VIEWS", "CompareView", "Setup", "cells", "lines", "run", "table_of"]
 
 
 def run(name: str, setup: Setup, *, progress: Progress = unwatched) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -60,3 +64,168 @@ def table_of(cells: list[RunSpec]) -> pd.DataFrame:
     """The runs of these cells that the cache holds, as a tidy table; empty where there are none."""
     records = [record for record in sweep.cached(cells) if record is not None]
     return sweep.table(records) if records else pd.DataFrame()
+
+
+NOISES = (5.0, 10.0, 20.0, 40.0, 80.0)
+SAFE_RANK = 0.8
+"""Of the public rank of one split: other seeds' public rows may span a little less."""
+PREPROCESSED = ("pillar", "dp_raft_pillar", "pillar_one_shot", "dp_sgd", "jl", "gep", "adamix")
+_PARTS = {
+    (False, False): "NGD: fixed clip, all dimensions",
+    (False, True): "+ projection",
+    (True, False): "+ adaptive clip",
+    (True, True): "AdaMix: both",
+}
+
+
+def ablation_grids(setup: Setup) -> list[Grid]:
+    """AdaMix with its two parts on and off; where projection is on, on the (μN)^(2/3) dimensions that the noise allows."""
+    grids = []
+    for epsilon in setup.epsilons:
+        wanted = round((mu_of(epsilon, float(setup.data.get("delta") or 1e-5)) * setup.split.facts.n_private) ** (2 / 3))
+        k = max(1, min(max(wanted, rules.SMALLEST_K), int(SAFE_RANK * _rank(setup))))
+        switches = {"adaptive_clip": [False, True], "projection": [False, True]}
+        grids.append(setup.grid(method="adamix", k=k, **setup.public, **switches, epsilon=[epsilon]))
+    return grids
+
+
+def ablation_places(runs: pd.DataFrame, setup: Setup) -> pd.DataFrame:
+    """Series: which parts are on; x: ε."""
+    switches = zip(runs["adaptive_clip"].astype(bool), runs["projection"].astype(bool), strict=True)
+    return runs.assign(series=[_PARTS[pair] for pair in switches], x=runs["epsilon"])
+
+
+def noise_grids(setup: Setup) -> list[Grid]:
+    """NGD and AdaMix with the noise multiplier given and the steps solved from ε."""
+    shared = setup.grid(method="adamix", preset="fixed_noise", noise_multiplier=list(NOISES), **setup.public)
+    return [{**shared, "adaptive_clip": False, "projection": False}, shared]
+
+
+def preprocessing_places(runs: pd.DataFrame, setup: Setup) -> pd.DataFrame:
+    """Series: standardised or not; x: the learner."""
+    preprocessing = runs["standardise"].map({True: "standardised by public rows", False: "centred only"})
+    return runs.assign(series=preprocessing, x=[METHODS[str(name)].title for name in runs["method"]])
+
+
+def _rank(setup: Setup) -> int:
+    return view_of(setup.split, PublicUse.LABELLED).basis(standardise=False, centre=None).rank
+
+
+register("ablation", ablation_grids, ablation_places)
+register(
+    "noise",
+    noise_grids,
+    lambda runs, _: runs.assign(series=runs["adaptive_clip"].eq(False).map({True: "NGD", False: "AdaMix"}), x=runs["noise_multiplier"]),
+)
+register(
+    "preprocessing",
+    lambda setup: [setup.grid(method=setup.able(PREPROCESSED), standardise=[True, False], **setup.public)],
+    preprocessing_places,
+)
+
+
+KEPT = (0.05, 0.1, 0.25, 0.5, 0.75, 1.0)
+PUBLIC_SHARES = (0.01, 0.05, 0.1, 0.2)
+SHOTS = (1, 2, 5, 10, 20, 50, 100)
+MOST_SHOTS = 0.5
+"""Of the rows a class: half may become public, so that the other half can stay private."""
+LARGEST_SHARE = 0.5
+FEW_ROWS = ("pillar", "dp_sgd", CEILING)
+PUBLIC_READERS = ("pillar", "pillar_one_shot", "pillar_kalman", "dp_raft_pillar", "gep", "adamix")
+BOOSTED = ("adamix", "ppgd", "pda_dpmd", "dope_sgd", FLOOR, CEILING)
+SHIFTED = ("pillar", "adamix", FLOOR)
+IMBALANCES = (1.0, 3.0, 10.0, 30.0, 100.0)
+UNEQUAL = ("pillar", "pillar_one_shot", "pillar_kalman", "dp_ls", "prototypes", "dp_sgd", CEILING)
+
+
+def few_rows_grids(setup: Setup) -> list[Grid]:
+    """The same public rows, and a share of the private ones: the others are set aside as validation rows."""
+    set_aside = [None if share == 1 else 1.0 - share for share in KEPT]
+    return [setup.grid(method=setup.able(FEW_ROWS), validation_fraction=set_aside, **setup.public)]
+
+
+def kept_share(runs: pd.DataFrame) -> "pd.Series[Any]":
+    """The share of the private rows that is kept."""
+    aside = runs["validation_fraction"].fillna(0.0) if "validation_fraction" in runs else pd.Series(0.0, index=runs.index)
+    return (1.0 - aside.astype(float)).round(6)
+
+
+def shots_grids(setup: Setup) -> list[Grid]:
+    """N labelled rows a class as public rows alone; and as private rows alone, without any public row, noised or not."""
+    shots = _shots(setup)
+    set_aside = [None if count >= setup.rows_a_class else 1.0 - count / setup.rows_a_class for count in (*shots, setup.rows_a_class)]
+    return [setup.grid(method=FLOOR, public_per_class=shots), setup.grid(method=["noisy_gd", CEILING], validation_fraction=set_aside)]
+
+
+def shots_places(runs: pd.DataFrame, setup: Setup) -> pd.DataFrame:
+    """Series: public, private at each ε, private without protection; x: rows a class."""
+    labels = {FLOOR: "public rows", CEILING: "private rows, not protected"}
+    budgets = zip(runs["method"], runs["epsilon"], strict=True)
+    series = [labels.get(method, f"private rows, ε = {epsilon:g}") for method, epsilon in budgets]
+    rows = runs["n_private"].where(runs["method"] != FLOOR, runs["n_public"])
+    return runs.assign(series=series, x=(rows / setup.features.n_classes).round())
+
+
+def boosts(runs: pd.DataFrame) -> "pd.Series[Any]":
+    """(err_public − err_ceiling)/(err − err_ceiling) of each run, within its seed and public rows; empty for the ceiling."""
+    ceiling, floor = (reference_of(runs, runs["method"] == name, ["x", "seed"]) for name in (CEILING, FLOOR))
+    distance = ceiling - runs["accuracy"]
+    return ((ceiling - floor) / distance).where(distance > 0)
+
+
+def shift_grids(setup: Setup) -> list[Grid]:
+    """Public rows from the same set, and from another one, with as many private rows in both."""
+    share = min(LARGEST_SHARE, len(setup.split.public_x) / len(setup.features.x_train))
+    able = setup.able(SHIFTED)
+    near = setup.grid(method=[*SHIFTED, CEILING], public_fraction=share)
+    return [near, setup.grid(method=able, public=setup.other, validation_fraction=share)]
+
+
+def shift_places(runs: pd.DataFrame, setup: Setup) -> pd.DataFrame:
+    """Series: learner, and whether its public rows come from another set; x: ε."""
+    runs = at_every_epsilon(runs)
+    far = runs["public"].notna() if "public" in runs else pd.Series(False, index=runs.index)
+    titles = [METHODS[str(name)].title for name in runs["method"]]
+    labels = [title + (", public rows from elsewhere" if other else "") for title, other in zip(titles, far, strict=True)]
+    return runs.assign(series=labels, x=runs["epsilon"])
+
+
+def rarest_accuracy(runs: pd.DataFrame) -> "pd.Series[Any]":
+    """Accuracy on the rarest quarter of the classes, each of which counts alike."""
+    return runs["rarest_accuracy"] if "rarest_accuracy" in runs else pd.Series(math.nan, index=runs.index)
+
+
+def _shots(setup: Setup) -> list[int]:
+    return [count for count in SHOTS if count <= max(1.0, MOST_SHOTS * setup.rows_a_class)]
+
+
+def _by_budget(runs: pd.DataFrame, x: Any) -> pd.DataFrame:
+    """Series: the learner's title, and its ε where the runs have several."""
+    several = runs.loc[runs["method"].map(lambda name: METHODS[str(name)].is_private), "epsilon"].nunique() > 1
+    learners = [METHODS[str(name)] for name in runs["method"]]
+    pairs = zip(learners, runs["epsilon"], strict=True)
+    series = [method.title + (f", ε = {epsilon:g}" if several and method.is_private else "") for method, epsilon in pairs]
+    return runs.assign(series=series, x=x)
+
+
+register("few_rows", few_rows_grids, lambda runs, _: _by_budget(runs, kept_share(runs)))
+register(
+    "public_share",
+    lambda setup: [setup.grid(method=setup.able(PUBLIC_READERS), public_fraction=list(PUBLIC_SHARES))],
+    lambda runs, _: _by_budget(runs, runs["public_fraction"]),
+    published_table=("pillar", "IV"),
+)
+register("shots", shots_grids, shots_places)
+register(
+    "boost",
+    lambda setup: [setup.grid(method=list(BOOSTED), public_per_class=_shots(setup))],
+    lambda runs, _: _by_budget(runs, runs["public_per_class"]),
+    value=boosts,
+)
+register(
+    "imbalance",
+    lambda setup: [setup.grid(method=setup.able(UNEQUAL), imbalance=list(IMBALANCES), **setup.public)],
+    lambda runs, _: _by_budget(runs, runs["imbalance"]),
+    value=rarest_accuracy,
+)
+register("shift", shift_grids, shift_places)

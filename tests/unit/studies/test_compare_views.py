@@ -13,7 +13,6 @@ from pillar_core.data import uploads
 from pillar_core.runs import sweep
 from pillar_core.splits import imbalanced, rarest
 from pillar_core.studies.compare import views as compare_views
-from pillar_core.studies.compare import views_of_rows as compare_views_rows
 from pillar_core.studies.compare.views import COMPARE_VIEWS, Setup
 
 pytestmark = pytest.mark.usefixtures("own_cache")
@@ -46,7 +45,7 @@ def test_every_view_asks_for_runs_that_can_be(name):
 
 @pytest.mark.parametrize(("name", "seeds"), [("preprocessing", 2), ("few_rows", 1), ("shots", 1), ("boost", 2), ("shift", 1)])
 def test_a_view_runs_counts_its_seeds_and_draws(name, seeds, monkeypatch):
-    monkeypatch.setattr(compare_views_rows, "SHOTS", (2, 20))
+    monkeypatch.setattr(compare_views, "SHOTS", (2, 20))
     view = COMPARE_VIEWS[name]
     seen = []
     lines, runs = compare_views.run(name, for_view(name, seeds=range(seeds)), progress=lambda done, total, what: seen.append((done, total)))
@@ -92,7 +91,7 @@ def test_fewer_rows_are_private_and_the_public_ones_stay():
 
 
 def test_classes_get_rarer_and_the_rare_ones_are_asked_for(monkeypatch):
-    monkeypatch.setattr(compare_views_rows, "IMBALANCES", (1.0, 30.0))
+    monkeypatch.setattr(compare_views, "IMBALANCES", (1.0, 30.0))
     lines, runs = compare_views.run("imbalance", setup(seeds=(0, 1)))
     assert runs["error_message"].isna().all()
     known = lines.set_index(["method", "x"])
@@ -120,7 +119,7 @@ def test_boosts_follow_the_definition():
             "accuracy": [0.9, 0.6, 0.8, 0.9, 0.8, 0.9],
         }
     )
-    found = compare_views_rows.boosts(table)
+    found = compare_views.boosts(table)
     assert found[1] == found[4] == 1.0
     assert found[2] == pytest.approx((0.9 - 0.6) / (0.9 - 0.8))
     assert math.isnan(found[0])
