@@ -82,21 +82,21 @@ def clopper_pearson(successes: int, trials: int, *, level: float = LEVEL) -> Rat
     if not 0 <= successes <= trials or not trials > 0 or not 0 < level < 1:
         raise SettingError(f"need 0 <= successes <= trials, trials > 0, level in (0, 1); got {successes}, {trials}, {level}.")
     share = (1 - level) / 2
-    return Rate(successes / trials, lower_end(successes, trials, share), upper_end(successes, trials, share))
+    return Rate(successes / trials, float(lower_end(successes, trials, share)), float(upper_end(successes, trials, share)))
 
 
-def lower_end(successes: int, trials: int, significance: float) -> float:
-    """The share that the true one lies below with probability at most `significance`."""
+def lower_end(successes: Array | float, trials: Array | float, significance: float) -> Array:
+    """The shares that the true ones lie below with probability at most `significance`, in the shape of the counts."""
     from scipy.special import betaincinv
 
-    return 0.0 if successes == 0 else float(betaincinv(successes, trials - successes + 1, significance))
+    return np.where(
+        np.greater(successes, 0), betaincinv(np.maximum(successes, 1e-9), np.subtract(trials, successes) + 1, significance), 0.0
+    )
 
 
-def upper_end(successes: int, trials: int, significance: float) -> float:
-    """The share that the true one lies above with probability at most `significance`."""
-    from scipy.special import betaincinv
-
-    return 1.0 if successes == trials else float(betaincinv(successes + 1, trials - successes, 1 - significance))
+def upper_end(successes: Array | float, trials: Array | float, significance: float) -> Array:
+    """The shares that the true ones lie above with probability at most `significance`, in the shape of the counts."""
+    return 1 - lower_end(np.subtract(trials, successes), trials, significance)
 
 
 def _finite(values: Array) -> Array:

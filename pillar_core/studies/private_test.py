@@ -6,10 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scipy.special import betaincinv, expit
+from scipy.special import expit
 
 from pillar_core import checks
 from pillar_core.arrays import Array
+from pillar_core.auditing.membership import lower_end, upper_end
 from pillar_core.data.partition import whole
 from pillar_core.errors import DataError, SettingError
 from pillar_core.fingerprint import fingerprint
@@ -178,8 +179,7 @@ def _shares(cells: Array, rate: float, most: int) -> tuple[float, float, float, 
     few = [np.maximum(side - noise, 0.0) / most for side in (wrong, right)]
     many = [(side + noise) / most for side in (wrong, right)]
     each = miss / len(cells) / 2
-    low = np.where(few[1] > 0, betaincinv(np.maximum(few[1], 1e-9), many[0] + 1, each), 0.0)
-    high = np.where(few[0] > 0, betaincinv(many[1] + 1, np.maximum(few[0], 1e-9), 1 - each), 1.0)
+    low, high = lower_end(few[1], few[1] + many[0], each), upper_end(many[1], many[1] + few[0], each)
     is_told = (few[0] > 0) | (few[1] > 0)
     shares = right / np.maximum(right + wrong, 1.0)
     value = float(shares[is_told].mean()) if is_told.any() else 0.5
