@@ -1,6 +1,7 @@
 """From own files to a model, on a fresh server: a hospital's table, x-rays with three public image sets."""
 
 import io
+import re
 import subprocess
 import sys
 import zipfile
@@ -77,8 +78,8 @@ def prediction(page: Any) -> tuple[float, float]:
     heading = page.locator(".st-key-answer h3")
     expect(heading).to_contain_text("at ε = 1.")
     settled(page)
-    words = heading.inner_text().partition("expect ")[2].split()
-    return (float(words[0]) - float(words[2])) / 100, (float(words[0]) + float(words[2])) / 100
+    low, high = re.findall(r"expect \d+ \((\d+) to (\d+)\) %", heading.inner_text())[0]
+    return float(low) / 100, float(high) / 100
 
 
 def downloaded(page: Any, name: str, folder: Path) -> Any:
