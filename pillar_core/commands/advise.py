@@ -4,30 +4,50 @@ import argparse
 import json
 from typing import Any
 
+from pillar_core import params
 from pillar_core.commands import options as shared
-from pillar_core.commands.options import features_of, is_table_file
+from pillar_core.commands.options import Commands, features_of, is_table_file
 from pillar_core.studies.advice import Advice, advise
 from pillar_core.studies.advice.free import IN_WORDS
+
+
+def add_to(commands: Commands) -> None:
+    """Adds the command and its options."""
+    parser = commands.add_parser("advise", help="which learner and public set to take, and what accuracy to expect")
+    shared.add_data_options(parser)
+    shared.add_column_options(parser)
+    parser.add_argument("--candidates", nargs="+", default=[], help="public sets to weigh: registered names or files")
+    parser.add_argument(
+        "--alike", nargs="+", default=[], metavar="NAME", help="candidates that you state to be like the private rows (own: --public)"
+    )
+    parser.add_argument("--epsilon", type=float, default=1.0, help="privacy budget ε")
+    parser.add_argument("--delta", type=float, default=params.DELTA.default)
+    parser.add_argument("--relation", default="add_or_remove_one", help="add_or_remove_one or replace_one")
+    parser.add_argument("--target-accuracy", type=float, help="in [0, 1]: look for the smallest ε that should reach it")
+    parser.add_argument("--seed", type=int, default=0, help="of the split and of the plays on public rows")
+    parser.add_argument("--json", action="store_true", help="print the advice as JSON")
+    parser.set_defaults(command=command)
 
 
 def command(options: argparse.Namespace) -> int:
     """Prints the sentence, its grounds, and what every learner should reach."""
     split = shared.load_split(options, seed=options.seed)
     candidates = {name: name if is_table_file(name) else features_of(name, options.backbone, {}) for name in options.candidates}
-    asked = {name: getattr(options, name) for name in ("epsilon", "delta", "relation", "alike", "target_accuracy", "seed")}
-    found = advise(split, candidates=candidates or None, **asked)
-    print(json.dumps(_plain(found), indent=2, ensure_ascii=False) if options.json else _words(found))
+    request = {name: getattr(options, name) for name in ("epsilon", "delta", "relation", "alike", "target_accuracy", "seed")}
+    advice = advise(split, candidates=candidates or None, **request)
+    print(json.dumps(_plain(advice), indent=2, ensure_ascii=False) if options.json else _words(advice))
     return 0
 
 
-def _plain(found: Advice) -> dict[str, Any]:
+def _plain(advice: Advice) -> dict[str, Any]:
     names = ("method", "settings", "expected_accuracy", "predicted", "held", "public", "epsilon", "sentence", "reasons", "price")
-    return {name: getattr(found, name) for name in names}
+    return {name: getattr(advice, name) for name in names}
 
 
-def _words(found: Advice) -> str:
-    lines = [found.sentence, *(f"why  {line}" for line in found.reasons), f"price {found.price}"]
-    for one in found.predictions:
-        low, high = (100 * end for end in one.accuracy)
-        lines.append(f"{one.method:<24} {one.public:<24} {100 * one.middle:5.1f} %  ({low:.1f} to {high:.1f}){IN_WORDS[one.metric]}")
+def _words(advice: Advice) -> str:
+    lines = [advice.sentence, *(f"why  {line}" for line in advice.reasons), f"price {advice.price}"]
+    for guess in advice.predictions:
+        low, high = (100 * end for end in guess.accuracy)
+        accuracy = f"{100 * guess.middle:5.1f} %  ({low:.1f} to {high:.1f}){IN_WORDS[guess.metric]}"
+        lines.append(f"{guess.method:<24} {guess.public:<24} {accuracy}")
     return "\n".join(lines)

@@ -6,10 +6,33 @@ import time
 import pandas as pd
 
 from pillar_core import store
-from pillar_core.commands.options import printable
+from pillar_core.commands.options import Commands, printable
 from pillar_core.errors import StoreError
 
 UNITS = {"kB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
+
+
+def add_to(commands: Commands) -> None:
+    """Adds the commands and their options."""
+    actions = commands.add_parser("cache", help="list, verify, prune, export or import cached results").add_subparsers(
+        required=True, metavar="action"
+    )
+    parser = actions.add_parser("ls", help="what the cache holds, by kind")
+    parser.add_argument("--kind", choices=store.KINDS, help="its entries one by one, longest unused first")
+    parser.set_defaults(command=_print_entries)
+    parser = actions.add_parser("verify", help="compare every entry with its checksum; 1 where one is damaged")
+    parser.add_argument("--remove", action="store_true", help="remove damaged entries; they are computed again when asked for")
+    parser.set_defaults(command=_verify)
+    parser = actions.add_parser("prune", help="remove the longest unused entries, features first, records last")
+    parser.add_argument("--to", required=True, metavar="SIZE", help="the size to keep at most, such as 500MB or 5GB")
+    parser.set_defaults(command=_prune)
+    parser = actions.add_parser("export", help="write records into one zip file, for another machine")
+    parser.add_argument("file", help="the zip file to write")
+    parser.add_argument("--features", action="store_true", help="take features along as well; they may be private")
+    parser.set_defaults(command=_export)
+    parser = actions.add_parser("import", help="take in what a zip file that `export` wrote holds; each checksum is compared")
+    parser.add_argument("file", help="the zip file to read")
+    parser.set_defaults(command=_import)
 
 
 def byte_count(text: str) -> int:
@@ -38,7 +61,7 @@ def size_words(count: int) -> str:
     return f"{count} bytes"
 
 
-def _ls(options: argparse.Namespace) -> int:
+def _print_entries(options: argparse.Namespace) -> int:
     cache = store.default()
     if options.kind is None:
         rows = [(kind, len(items), size_words(sum(item.size for item in items))) for kind in store.KINDS for items in [cache.ls(kind)]]

@@ -6,7 +6,9 @@ from typing import Any
 
 import pandas as pd
 
+from pillar_core import params
 from pillar_core.commands import options as shared
+from pillar_core.commands.options import Commands
 from pillar_core.data import uploads
 from pillar_core.errors import SettingError
 from pillar_core.runs.splitting import is_known
@@ -14,10 +16,31 @@ from pillar_core.runs.sweep import sweep
 from pillar_core.spreadsheets import without_formulas
 from pillar_core.studies.compare import views as compare_views
 from pillar_core.studies.compare.learners import applicable, compare_grid, summary
-from pillar_core.studies.compare.views import Setup
+from pillar_core.studies.compare.views import COMPARE_VIEWS, Setup
 from pillar_core.types import FeatureSet, SemiPrivateSplit
 
 BUDGETS = "budgets"
+
+
+def add_to(commands: Commands) -> None:
+    """Adds the command and its options."""
+    parser = commands.add_parser("compare", help="every learner that fits the data, at the same budgets")
+    shared.add_data_options(parser)
+    shared.add_column_options(parser)
+    views = "; ".join(f"{name}: {view.title} ({view.source})" for name, view in COMPARE_VIEWS.items())
+    parser.add_argument("--view", default=BUDGETS, choices=(BUDGETS, *COMPARE_VIEWS), help=f"what varies (budgets: ε; {views})")
+    parser.add_argument("--other", help="for the view shift: the data set or file whose rows become public instead")
+    parser.add_argument("--methods", help="comma-separated names (default: all that can run)")
+    parser.add_argument("--epsilon", default="0.1,0.3,0.7", help="comma-separated budgets")
+    parser.add_argument("--delta", type=float, default=params.DELTA.default)
+    parser.add_argument("--relation", default="add_or_remove_one", help="add_or_remove_one or replace_one")
+    parser.add_argument("--accountant", default="auto", help="see `list accountants`")
+    parser.add_argument("--seeds", type=int, default=3, help="runs per cell; seed s sets split and run")
+    parser.add_argument("--first-seed", type=int, default=0, help="the smallest of these seeds")
+    parser.add_argument("--score", default="accuracy", choices=["accuracy", "balanced_accuracy", "auc"])
+    parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="a setting of every learner that has it")
+    parser.add_argument("--output", help="CSV file of the single runs")
+    parser.set_defaults(command=command)
 
 
 def command(options: argparse.Namespace) -> int:
@@ -50,8 +73,8 @@ def _view(options: argparse.Namespace) -> tuple[pd.DataFrame, pd.DataFrame]:
             raise SettingError(f"--{name} goes with the view {BUDGETS}; the view {options.view} has learners and settings of its own.")
     split = shared.load_split(options, seed=0)
     data = _rows(options, split) | _budget(options)
-    other = None if options.other is None else _named(options.other, split.features, options.backbone)
-    setup = Setup(data, _public(options, split), split, _epsilons(options), _seeds(options), other)
+    shifted = None if options.other is None else _public_name(options.other, split.features, options.backbone)
+    setup = Setup(data, _public(options, split), split, _epsilons(options), _seeds(options), shifted)
     lines, table = compare_views.run(options.view, setup, progress=shared.printer(unit="runs"))
     return table, lines
 
@@ -73,18 +96,18 @@ def _budget(options: argparse.Namespace) -> dict[str, Any]:
 
 def _rows(options: argparse.Namespace, split: SemiPrivateSplit) -> dict[str, Any]:
     """The axes that name the rows: by name where others (the app) can find them, else the loaded features."""
-    given = {"allow_overlap": options.allow_overlap or None, "split_seed": options.split_seed}
+    split_axes = {"allow_overlap": options.allow_overlap or None, "split_seed": options.split_seed}
     named = is_known(options.dataset) and not options.dataset_setting
     rows = {"dataset": options.dataset, "backbone": options.backbone} if named else {"dataset": split.features}
-    return rows | {name: value for name, value in given.items() if value is not None}
+    return rows | {name: value for name, value in split_axes.items() if value is not None}
 
 
 def _public(options: argparse.Namespace, split: SemiPrivateSplit) -> dict[str, Any]:
     """The axis that says which rows are public; a file of public rows is kept in the cache, under a name."""
-    public = None if options.public is None else _named(options.public, split.features, options.backbone)
+    public = None if options.public is None else _public_name(options.public, split.features, options.backbone)
     axes = {"public_fraction": options.public_fraction, "public_per_class": options.public_per_class, "public": public}
     return {name: value for name, value in axes.items() if value is not None}
 
 
-def _named(name: str, private: FeatureSet, backbone: str | None) -> str:
+def _public_name(name: str, private: FeatureSet, backbone: str | None) -> str:
     return name if is_known(name) else uploads.keep(shared.public_of(name, private, backbone))

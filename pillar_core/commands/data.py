@@ -3,11 +3,22 @@
 import argparse
 
 from pillar_core import params
-from pillar_core.commands.options import as_lines, assignments, printer
+from pillar_core.commands.options import Commands, as_lines, assignments, printer
 from pillar_core.data import DATASETS, DatasetCard, downloading, forget, load_dataset, places
 from pillar_core.data.cards import in_short
 from pillar_core.errors import SettingError
 from pillar_core.types import Dataset
+
+
+def add_to(commands: Commands) -> None:
+    """Adds the command and its options."""
+    parser = commands.add_parser("data", help="data sets: what is here, how to get the others, what one holds")
+    parser.add_argument("name", nargs="?", help="a data set, such as ham10000 or hub:<owner>/<name>; none: all")
+    parser.add_argument("--download", action="store_true", help="fetch it where its files are not here, then read it")
+    parser.add_argument("--read", action="store_true", help="read it and say what it holds")
+    parser.add_argument("--forget", action="store_true", help="delete what decoding its images kept in the cache; its files stay")
+    parser.add_argument("--dataset-setting", action="append", default=[], metavar="NAME=VALUE", help="a setting, such as root")
+    parser.set_defaults(command=command)
 
 
 def command(options: argparse.Namespace) -> int:
@@ -24,7 +35,7 @@ def command(options: argparse.Namespace) -> int:
     if options.download or options.read or options.forget:
         with downloading.watched(printer(unit="bytes")):
             dataset = load_dataset(options.name, download=options.download, **settings)
-        print(f"\n{as_lines(_held(dataset))}")
+        print(f"\n{as_lines(_contents(dataset))}")
         if options.forget:
             forget(dataset)
             print(f"deleted from the cache: {len(dataset.stored_rows)} entries of decoded images")
@@ -54,7 +65,7 @@ def _card(card: DatasetCard, root: str | None) -> dict[str, str]:
     }
 
 
-def _held(dataset: Dataset) -> dict[str, str]:
+def _contents(dataset: Dataset) -> dict[str, str]:
     test = 0 if dataset.x_test is None else len(dataset.x_test)
     notes = {f"note {number}": note for number, note in enumerate(dataset.notes, 1)}
     return {

@@ -7,14 +7,24 @@ import platform
 import shutil
 
 from pillar_core import store
-from pillar_core.commands.options import DECLARED, as_lines
+from pillar_core.commands.options import Commands, as_lines
 from pillar_core.deferred import torch
-from pillar_core.registry import facts
+
+_PACKAGES = (
+    *("torch", "torchvision", "timm", "opacus", "scikit-learn", "pandas", "numpy", "scipy", "prv-accountant", "dp-accounting"),
+    *("diskcache", "distributed", "safetensors", "streamlit", "plotly"),
+)
+
+
+def add_to(commands: Commands) -> None:
+    """Adds the command and its options."""
+    parser = commands.add_parser("doctor", help="versions, device, cache and what is missing")
+    parser.set_defaults(command=command)
 
 
 def command(options: argparse.Namespace) -> int:
     """Prints the state; 1 where a package is missing."""
-    versions = {name: _version(name) for name in facts(DECLARED)["doctor"]["packages"]}
+    versions = {name: _version(name) for name in _PACKAGES}
     cache = store.default()
     free = shutil.disk_usage(cache.root).free / 1e9
     state = {

@@ -10,11 +10,27 @@ import numpy as np
 
 from pillar_core import store
 from pillar_core.arrays import Array
+from pillar_core.backbones.cards import BATCH_SIZE, DEVICE
 from pillar_core.commands import options as shared
+from pillar_core.commands.options import Commands
 from pillar_core.data import DATASETS, downloading, load_dataset
 from pillar_core.errors import DataError, StoreError
 from pillar_core.runs.loading import read, through_backbone
 from pillar_core.types import Dataset, FeatureSet
+
+
+def add_to(commands: Commands) -> None:
+    """Adds the command and its options."""
+    parser = commands.add_parser("extract", help="images through a backbone, into the cache; goes on after a kill")
+    parser.add_argument("--dataset", required=True, help="a registered data set, or a npz, folder or zip of images")
+    parser.add_argument("--dataset-setting", action="append", default=[], metavar="NAME=VALUE", help="a setting, such as root")
+    parser.add_argument("--download", action="store_true", help="fetch the data set where its files are not here")
+    parser.add_argument("--backbone", required=True, help="see `list backbones`; options follow a ?, as in timm:resnet50?input_size=160")
+    parser.add_argument("--weights", metavar="FILE", help="the backbone's weights (safetensors or a PyTorch state dictionary)")
+    parser.add_argument("--device", default=DEVICE.default, help=f"{DEVICE.help} ({DEVICE.range})")
+    parser.add_argument("--batch-size", type=int, default=BATCH_SIZE.default, help=f"{BATCH_SIZE.help} ({BATCH_SIZE.range})")
+    parser.add_argument("--output", metavar="FILE", help="write the features into a npz file as well")
+    parser.set_defaults(command=command)
 
 
 def command(options: argparse.Namespace) -> int:
@@ -37,7 +53,7 @@ def command(options: argparse.Namespace) -> int:
     }
     print("\n".join([shared.as_lines(lines), *(f"note {note}" for note in features.notes)]))
     if options.output:
-        print(f"written: {_written(features, Path(options.output))}")
+        print(f"written: {_write_features(features, Path(options.output))}")
     return 0
 
 
@@ -52,7 +68,7 @@ def _images(options: argparse.Namespace) -> Dataset:
         return load_dataset(name, download=options.download, **shared.assignments(options.dataset_setting))
 
 
-def _written(features: FeatureSet, path: Path) -> Path:
+def _write_features(features: FeatureSet, path: Path) -> Path:
     arrays = {name: getattr(features, name) for name in ("x_train", "y_train", "x_test", "y_test")}
     present = {name: array for name, array in arrays.items() if array is not None}
     try:

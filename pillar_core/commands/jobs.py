@@ -4,7 +4,15 @@ import argparse
 import sys
 
 from pillar_core import store
+from pillar_core.commands.options import Commands
 from pillar_core.jobs import server as jobs_server
+
+
+def add_to(commands: Commands) -> None:
+    """Adds the command and its options."""
+    parser = commands.add_parser("jobs", help="serve this cache folder's jobs until they are done")
+    parser.add_argument("--idle-minutes", type=float, default=10.0, help="stop after so long without work")
+    parser.set_defaults(command=command)
 
 
 def command(options: argparse.Namespace) -> int:

@@ -9,7 +9,7 @@ from typing import Any
 from pillar_core import params
 from pillar_core.accounting import ACCOUNTANTS
 from pillar_core.backbones import BACKBONES
-from pillar_core.commands.options import as_lines
+from pillar_core.commands.options import Commands, as_lines
 from pillar_core.data import DATASETS
 from pillar_core.errors import UnknownNameError
 from pillar_core.jobs import JOB_KINDS
@@ -38,6 +38,13 @@ WHAT: Mapping[str, Registry[Any]] = {f"{registry.what.replace(' ', '-')}s": regi
 """Every registry by the word that `list` takes."""
 
 
+def add_to(commands: Commands) -> None:
+    """Adds the command and its options."""
+    parser = commands.add_parser("list", help="what there is by name: methods, datasets, scores …; or what is known of one of them")
+    parser.add_argument("what", nargs="?", help=f"one of {', '.join(WHAT)}, or the name of an item")
+    parser.set_defaults(command=command)
+
+
 def command(options: argparse.Namespace) -> int:
     """Prints it."""
     if options.what in WHAT or options.what is None:
@@ -49,8 +56,8 @@ def command(options: argparse.Namespace) -> int:
         near = difflib.get_close_matches(options.what, [*WHAT, *(name for registry in _REGISTRIES for name in registry)], cutoff=0.5)
         hint = f"Did you mean {', '.join(near)}?" if near else f"Lists: {', '.join(WHAT)}."
         raise UnknownNameError(f"Nothing is named {options.what!r}. {hint}")
-    for what, item in matches:
-        print(f"{item.title} ({what})\n{as_lines(_facts(item))}\n")
+    for kind, item in matches:
+        print(f"{item.title} ({kind})\n{as_lines(_facts(item))}\n")
     return 0
 
 

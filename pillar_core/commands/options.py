@@ -5,7 +5,7 @@ import sys
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from pillar_core import params
 from pillar_core.backbones.names import literal
@@ -21,8 +21,54 @@ from pillar_core.runs.loading import load_features
 from pillar_core.runs.splitting import named_features, public_features, split
 from pillar_core.types import FeatureSet, Progress, SemiPrivateSplit
 
-DECLARED = Path(__file__).with_name("commands.toml")
+Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
+"""What a command adds its parser to."""
 _SECONDS_BETWEEN_LINES = 1.0
+
+
+def add_data_options(parser: argparse.ArgumentParser) -> None:
+    """Options that name the rows and which of them are public."""
+    group = parser.add_argument_group("data")
+    group.add_argument("--dataset", default="digits", help="a registered data set, or a file: npz, csv, parquet, folder or zip of images")
+    group.add_argument("--dataset-setting", action="append", default=[], metavar="NAME=VALUE", help="a setting of a generated data set")
+    group.add_argument("--backbone", help="features of images: a registered backbone (default: as the card says, else numbers as they are)")
+    group.add_argument("--public-fraction", type=float, help="share of the train rows that is public, in (0, 1)")
+    group.add_argument("--public-per-class", type=int, help="public rows a class, instead")
+    group.add_argument("--public", help="another data set or file whose train rows are public, instead")
+    group.add_argument("--allow-overlap", action="store_true", help="accept public rows that are private rows")
+    group.add_argument("--split-seed", type=int, help="seed of the split (default: the run's seed)")
+
+
+def add_column_options(parser: argparse.ArgumentParser) -> None:
+    """Options that say what the columns of a table mean."""
+    group = parser.add_argument_group("columns of a table")
+    group.add_argument("--label", metavar="COLUMN", help="of a table: what is predicted (default: the column that is named so)")
+    group.add_argument("--person", metavar="COLUMN", help="of a table: whose the rows are; ε is then a person's")
+    group.add_argument("--leave-out", metavar="COLUMN", nargs="+", action="extend", default=[], help="columns of a table to leave out")
+    group.add_argument("--recipe", metavar="FILE", help="how a table becomes numbers (default: as the first public table)")
+
+
+def add_person_options(parser: argparse.ArgumentParser) -> None:
+    """Options that say which rows belong to one person."""
+    group = parser.add_argument_group("several rows of one person")
+    group.add_argument("--persons", metavar="FILE", help="text with a line for each train row that names its person")
+    group.add_argument("--rows-per-person", type=int, default=1, help="rows of a person that are kept (1: the first, or as declared)")
+
+
+def add_class_name_options(parser: argparse.ArgumentParser) -> None:
+    """Options that turn class names into vectors."""
+    group = parser.add_argument_group("class names")
+    group.add_argument("--text-embeddings", metavar="SOURCE", help="vectors of class names: npz, or open_clip:<model>")
+    group.add_argument("--text-weights", metavar="FILE_OR_TAG", help="weights of open_clip: a file, or a tag of its hub")
+
+
+def add_privacy_options(parser: argparse.ArgumentParser) -> None:
+    """Options of the privacy budget."""
+    group = parser.add_argument_group("privacy")
+    group.add_argument("--epsilon", type=float, help=f"{params.EPSILON.help} ({params.EPSILON.range}; inf: no noise)")
+    group.add_argument("--delta", type=float, default=params.DELTA.default, help=f"{params.DELTA.help} ({params.DELTA.range})")
+    group.add_argument("--relation", default="add_or_remove_one", help="add_or_remove_one or replace_one")
+    group.add_argument("--accountant", default="auto", help="see `list accountants`")
 
 
 def printable(text: object) -> str:
@@ -35,16 +81,16 @@ def printer(*, unit: str = "rows") -> Progress:
     begun: tuple[float, int] | None = None
     printed = 0.0
 
-    def show(done: int, total: int, message: str = "") -> None:
+    def show(count: int, total: int, message: str = "") -> None:
         nonlocal begun, printed
         now = time.monotonic()
-        begun = begun or (now, done)
-        if now - printed < _SECONDS_BETWEEN_LINES and done < total:
+        begun = begun or (now, count)
+        if now - printed < _SECONDS_BETWEEN_LINES and count < total:
             return
         printed = now
-        since, new = now - begun[0], done - begun[1]
-        left = f"{since / new * (total - done):.0f} s left" if new else ""
-        print(f"\r{done:,} of {total:,} {unit}  {left:<12} {message:<60}", end="\n" if done >= total else "", file=sys.stderr, flush=True)
+        since, new = now - begun[0], count - begun[1]
+        left = f"{since / new * (total - count):.0f} s left" if new else ""
+        print(f"\r{count:,} of {total:,} {unit}  {left:<12} {message:<60}", end="\n" if count >= total else "", file=sys.stderr, flush=True)
 
     return show
 
@@ -52,17 +98,17 @@ def printer(*, unit: str = "rows") -> Progress:
 def load_split(options: argparse.Namespace, *, seed: int) -> SemiPrivateSplit:
     """The split that the options describe."""
     options.backbone = options.backbone or default_backbone(options.dataset)
-    others = [name for name in (options.public, *getattr(options, "candidates", ())) if name is not None]
-    features = private_of(options.dataset, options, others, settings=assignments(options.dataset_setting))
+    public_names = [name for name in (options.public, *getattr(options, "candidates", ())) if name is not None]
+    features = private_of(options.dataset, options, public_names, settings=assignments(options.dataset_setting))
     persons = _persons(options)
     if persons is not None and features.recipe is not None and features.recipe["person"] is not None:
         raise SettingError("--person, or the recipe, names a column of persons and --persons a file: give one of them.")
-    given = None if options.public is None else public_of(options.public, features, options.backbone)
-    made = split(
+    pairs = None if options.public is None else public_of(options.public, features, options.backbone)
+    drawn = split(
         features,
         public_fraction=options.public_fraction,
         public_per_class=options.public_per_class,
-        public=given,
+        public=pairs,
         text_embeddings=_class_names(options, features),
         persons=persons,
         rows_per_person=getattr(options, "rows_per_person", 1),
@@ -70,9 +116,9 @@ def load_split(options: argparse.Namespace, *, seed: int) -> SemiPrivateSplit:
         seed=seed if options.split_seed is None else options.split_seed,
     )
     if is_table_file(options.dataset):
-        for note in (*features.notes, *(given.notes if given else ()), *made.notes):
+        for note in (*features.notes, *(pairs.notes if pairs else ()), *drawn.notes):
             print(f"note: {note}", file=sys.stderr)
-    return made
+    return drawn
 
 
 def _persons(options: argparse.Namespace) -> list[str] | None:
@@ -96,24 +142,24 @@ def _class_names(options: argparse.Namespace, features: FeatureSet) -> Any:
     return text_embeddings(features.classes, source, weights=weights)
 
 
-def method_settings(method: str, given: list[str]) -> dict[str, Any]:
+def method_settings(method: str, pairs: list[str]) -> dict[str, Any]:
     """NAME=VALUE pairs as the method's settings, each read as its parameter's type.
 
     Raises:
         SettingError: a name that the method does not have, or a value that cannot be read.
     """
     known = params.params_of(METHODS[method].settings)
-    values = assignments(given)
+    values = assignments(pairs)
     for name in values:
         if name not in known:
             raise SettingError(f"{method} has no setting {name}; it has {', '.join(known)}.")
     return {name: known[name].check(value) for name, value in values.items()}
 
 
-def assignments(given: list[str]) -> dict[str, Any]:
+def assignments(pairs: list[str]) -> dict[str, Any]:
     """NAME=VALUE pairs as a mapping; numbers, true, false and none are read as such."""
     values: dict[str, Any] = {}
-    for pair in given:
+    for pair in pairs:
         name, equals, text = pair.partition("=")
         if not equals or not name:
             raise SettingError(f"settings are written NAME=VALUE; got {pair!r}.")
@@ -137,7 +183,7 @@ def private_of(name: str, options: argparse.Namespace, public: Sequence[str], *,
     """The private features: a table as its options, its recipe or the first public table say, anything else as `features_of`."""
     roles = roles_of(options)
     if is_table_file(name):
-        return raw.read_private(name, roles, [other for other in public if is_table_file(other)])
+        return raw.read_private(name, roles, [public_name for public_name in public if is_table_file(public_name)])
     if roles:
         raise SettingError(f"--label, --person, --leave-out and --recipe go with a table (csv, parquet); got {name!r}.")
     if getattr(options, "persons", None) is not None and name not in DATASETS and Path(name).suffix.lower() == ".npz":

@@ -7,7 +7,7 @@ from typing import Any
 import pandas as pd
 
 from pillar_core.backbones import BACKBONES
-from pillar_core.commands.options import printer
+from pillar_core.commands.options import Commands, printer
 from pillar_core.data import DATASETS, DatasetCard, downloading, load_dataset
 from pillar_core.data.cards import Count
 from pillar_core.errors import DataError, SettingError
@@ -19,7 +19,27 @@ from pillar_core.spreadsheets import without_formulas
 from pillar_core.studies import papers
 
 
-def _list(options: argparse.Namespace) -> int:
+def add_to(commands: Commands) -> None:
+    """Adds the commands and their options."""
+    actions = commands.add_parser("papers", help="published tables beside our own runs").add_subparsers(required=True, metavar="action")
+    parser = actions.add_parser("list", help="every published table and figure: runnable, shown on a page, or why not")
+    parser.set_defaults(command=_print_catalogue)
+    parser = actions.add_parser("show", help="a table's published numbers")
+    parser.add_argument("table", help="a runnable table, or “paper, item” such as 'gsd, Table 1'; see `papers list`")
+    parser.set_defaults(command=_print_numbers)
+    parser = actions.add_parser("run", help="train a table's grid and lay it beside the published numbers")
+    parser.add_argument("table", help="see `papers list`")
+    parser.add_argument("--dataset", help="its part for this private set (default: those of --data, or the first)")
+    parser.add_argument("--data", action="append", default=[], metavar="DATASET=NAME", help="its features: a file or a stored name")
+    parser.add_argument("--get", action="store_true", help="fetch the paper's own data sets and weights, and run every part of the table")
+    parser.add_argument("--dry-run", action="store_true", help="with --get: say what it would fetch and train, and stop")
+    parser.add_argument("--seeds", type=int, help="runs per cell (default: the paper's number; 2 on stand-in rows)")
+    parser.add_argument("--scheduler", help="jobs, or the address of a cluster (default: train in this process)")
+    parser.add_argument("--output", help="CSV file")
+    parser.set_defaults(command=_run_table)
+
+
+def _print_catalogue(options: argparse.Namespace) -> int:
     items = papers.catalogue()
     where = {"run": "papers run ", "page": "app, page ", "no": ""}
     items["here"] = items["how"].map(where) + items["where"]
@@ -27,7 +47,7 @@ def _list(options: argparse.Namespace) -> int:
     return 0
 
 
-def _show(options: argparse.Namespace) -> int:
+def _print_numbers(options: argparse.Namespace) -> int:
     paper, comma, item = options.table.partition(",")
     rows = papers.numbers(paper.strip(), item.strip()) if comma else papers.published(options.table)
     title = f"{paper.strip()}, {item.strip()}" if comma else papers.TABLES[options.table].title
@@ -42,13 +62,13 @@ def _show(options: argparse.Namespace) -> int:
     return 0
 
 
-def _run(options: argparse.Namespace) -> int:
-    table, given = papers.named(options.table), _given(options.data)
+def _run_table(options: argparse.Namespace) -> int:
+    table, files = papers.named(options.table), _file_places(options.data)
     if options.get:
-        return _shown(_got(table, options), options)
+        return _print_tables(_run_fetched(table, options), options)
     frames = []
-    for dataset in [options.dataset] if options.dataset else list(given) or [table.datasets[0]]:
-        data = given.get(dataset)
+    for dataset in [options.dataset] if options.dataset else list(files) or [table.datasets[0]]:
+        data = files.get(dataset)
         if data is None:
             print(
                 f"{dataset} is not at hand: {papers.STAND_IN_ROWS:,} generated rows with as many classes (to 100) stand in. "
@@ -57,10 +77,10 @@ def _run(options: argparse.Namespace) -> int:
             )
         shared = {"data": data, "seeds": options.seeds, "scheduler": options.scheduler, "progress": printer(unit="runs")}
         frames.append(papers.run(table.name, dataset=dataset, **shared).assign(rows="generated" if data is None else dataset))
-    return _shown(frames, options)
+    return _print_tables(frames, options)
 
 
-def _shown(frames: list[pd.DataFrame], options: argparse.Namespace) -> int:
+def _print_tables(frames: list[pd.DataFrame], options: argparse.Namespace) -> int:
     """Prints the tables and a verdict on each; 1 where there is none."""
     if not frames:
         return 0 if options.dry_run else 1
@@ -74,7 +94,7 @@ def _shown(frames: list[pd.DataFrame], options: argparse.Namespace) -> int:
     return 0
 
 
-def _got(table: papers.PaperTable, options: argparse.Namespace) -> list[pd.DataFrame]:
+def _run_fetched(table: papers.PaperTable, options: argparse.Namespace) -> list[pd.DataFrame]:
     """Each part of the table on its own data set, which is fetched with the weights; what cannot be had is said and left out."""
     frames = []
     for dataset in [options.dataset] if options.dataset else table.datasets:
@@ -91,9 +111,9 @@ def _got(table: papers.PaperTable, options: argparse.Namespace) -> list[pd.DataF
                         BACKBONES[backbone].weights_file(network=True)
                 through_backbone(rows, backbone, progress=printer())
                 runs = sweep(grid, scheduler=options.scheduler, progress=printer(unit="runs"))
-                beside = papers.beside(table.name, runs, dataset=dataset)
-                is_own = beside["backbone"] == words if "backbone" in beside else slice(None)
-                frames.append(beside[is_own].assign(rows=dataset))
+                comparison = papers.beside(table.name, runs, dataset=dataset)
+                is_own = comparison["backbone"] == words if "backbone" in comparison else slice(None)
+                frames.append(comparison[is_own].assign(rows=dataset))
         except DataError as error:
             print(f"{dataset}: left out. {error}", file=sys.stderr)
     return frames
@@ -111,7 +131,7 @@ def _cost(card: DatasetCard, backbone: str | None, grid: dict[str, Any]) -> str:
     return "; ".join([*parts, f"{len(cells)} runs, {sum(record is not None for record in cached(cells))} of them cached"])
 
 
-def _given(pairs: list[str]) -> dict[str, str]:
+def _file_places(pairs: list[str]) -> dict[str, str]:
     split = [pair.partition("=") for pair in pairs]
     wrong = [pair for pair, (_, equals, path) in zip(pairs, split, strict=True) if not (equals and path)]
     if wrong:

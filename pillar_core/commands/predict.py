@@ -6,11 +6,23 @@ import sys
 from collections.abc import Iterator
 
 from pillar_core.arrays import Array
-from pillar_core.commands.options import printer
+from pillar_core.commands.options import Commands, printer
 from pillar_core.data.parts import place_of
 from pillar_core.errors import SettingError, StoreError
 from pillar_core.runs import use
 from pillar_core.runs.loaded import Model, load_model
+
+
+def add_to(commands: Commands) -> None:
+    """Adds the command and its options."""
+    parser = commands.add_parser("predict", help="label new rows with an exported model, with probabilities")
+    parser.add_argument("model", help="file written by `run --export` or downloaded from the app")
+    parser.add_argument("rows", help="a table with the model's columns, a folder or zip of images, npz or npy")
+    parser.add_argument("--output", metavar="FILE", help="csv file (default: standard output)")
+    parser.add_argument("--threshold", type=float, metavar="T", help="of two classes: the second, or --positive, from this probability on")
+    parser.add_argument("--positive", metavar="NAME", help="the class that the threshold is about")
+    parser.add_argument("--weights", metavar="FILE", help="weights of the backbone of an image model, where it needs a file")
+    parser.set_defaults(command=command)
 
 
 def command(options: argparse.Namespace) -> int:
@@ -27,7 +39,7 @@ def command(options: argparse.Namespace) -> int:
     try:
         path = options.output and place_of(options.output)
         with path.open("w", encoding="utf-8", newline="") if path else contextlib.nullcontext(sys.stdout) as out:
-            use.write(out, _watched(model, x), model.classes, threshold=options.threshold, positive=options.positive)
+            use.write(out, _probabilities(model, x), model.classes, threshold=options.threshold, positive=options.positive)
     except BrokenPipeError:
         raise
     except OSError as error:
@@ -35,10 +47,10 @@ def command(options: argparse.Namespace) -> int:
     return 0
 
 
-def _watched(model: Model, x: Array) -> Iterator[Array]:
-    show, done = printer(), 0
+def _probabilities(model: Model, x: Array) -> Iterator[Array]:
+    show, count = printer(), 0
     for p in model.blocks(x):
         yield p
-        done += len(p)
+        count += len(p)
         if len(x) > use.AT_ONCE:
-            show(done, len(x))
+            show(count, len(x))

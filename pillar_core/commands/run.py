@@ -6,10 +6,30 @@ import math
 from typing import Any
 
 from pillar_core.commands import options as shared
+from pillar_core.commands.options import Commands
 from pillar_core.methods import METHODS
 from pillar_core.runs.models import guarantee_card, save_model
 from pillar_core.runs.run import run_declared
 from pillar_core.types import RunRecord, RunSpec
+
+
+def add_to(commands: Commands) -> None:
+    """Adds the command and its options."""
+    parser = commands.add_parser("run", help="train one learner within a privacy budget")
+    shared.add_data_options(parser)
+    shared.add_column_options(parser)
+    shared.add_person_options(parser)
+    shared.add_class_name_options(parser)
+    shared.add_privacy_options(parser)
+    parser.add_argument("--method", default="pillar", help="see `list methods`")
+    parser.add_argument("--seed", type=int, default=0, help="seed of an experiment")
+    parser.add_argument("--release", action="store_true", help="secret noise from the operating system instead of a seed")
+    parser.add_argument("--preset", help="named settings of the method, such as paper")
+    parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="a setting of the method, such as k=40")
+    parser.add_argument("--export", metavar="FILE", help="write the model (release runs only)")
+    parser.add_argument("--chosen-beforehand", action="store_true", help="you fixed the settings without a look at these rows")
+    parser.add_argument("--json", action="store_true", help="print the record as JSON")
+    parser.set_defaults(command=command)
 
 
 def command(options: argparse.Namespace) -> int:

@@ -11,9 +11,9 @@ from typing import Any
 import pandas as pd
 
 from pillar_core import params, plots
-from pillar_core.commands.options import is_table_file, printer, private_of, public_of
+from pillar_core.commands.options import Commands, add_column_options, is_table_file, printer, private_of, public_of
 from pillar_core.runs.splitting import alike
-from pillar_core.screening import SCORES, screen
+from pillar_core.screening import MODELS, SCORES, screen
 from pillar_core.spreadsheets import without_formulas
 from pillar_core.studies.screening.answers import OWN_HALF, OWN_PART, Ask, computed, feature_sets_of, is_of_features, parted, sets_of
 from pillar_core.types import Dataset, FeatureSet
@@ -21,12 +21,38 @@ from pillar_core.types import Dataset, FeatureSet
 Rows = Dataset | FeatureSet
 
 
+def add_to(commands: Commands) -> None:
+    """Adds the command and its options."""
+    parser = commands.add_parser("screen", help="rank public sets for a private one")
+    add_column_options(parser)
+    parser.add_argument("--private", required=True, help="a data set, npz, folder or zip of images; for class_signal a table, too")
+    parser.add_argument(
+        "--public",
+        required=True,
+        nargs="+",
+        help="candidates: the same, a~0.5 (shifted), a+b (mixed), part (a tenth of --private), own_half",
+    )
+    parser.add_argument("--score", nargs="+", default=["gsd"], help=f"any of {', '.join(SCORES)}")
+    parser.add_argument("--model", default="probe", help=f"{', '.join(MODELS)}, or timm:NAME?weights=FILE[&layers=…|&lora=8]")
+    parser.add_argument("--k", type=int, default=16, help="directions that are compared")
+    parser.add_argument("--examples", type=int, default=2000, help="rows of each set")
+    parser.add_argument("--repeats", type=int, default=3, help="draws of rows and labels, for intervals")
+    parser.add_argument("--epsilon", type=float, help="rank from one private release at this ε (default: a non-private diagnostic)")
+    parser.add_argument("--delta", type=float, default=params.DELTA.default)
+    parser.add_argument("--seed", type=int, default=0, help="of everything public, and of the noise unless --release")
+    parser.add_argument("--release", action="store_true", help="draw the noise from the operating system: for a ranking that is published")
+    parser.add_argument("--allow-overlap", action="store_true", help="accept public rows that are private rows")
+    parser.add_argument("--output", help="CSV file of the table")
+    parser.add_argument("--report", help="HTML file with the ranking as a figure")
+    parser.set_defaults(command=command)
+
+
 def command(options: argparse.Namespace) -> int:
     """Prints the table, best first; writes what was asked for."""
-    ask = _ask(options)
+    ask = _question(options)
     key = ask.key
     private, public = sets = _sets(ask, options)
-    table = computed(ask, printer(unit="steps"), sets=sets, key=key) if _is_kept(options) else _screened(private, public, options)
+    table = computed(ask, printer(unit="steps"), sets=sets, key=key) if _is_kept(options) else _rank(private, public, options)
     notes = [*table.attrs["notes"], *(note for data in (private, *public.values()) for note in data.notes), _provenance(table, options)]
     print(table.drop(columns=["provenance"]).to_string(index=False, float_format=lambda value: f"{value:.4g}"))
     for note in notes:
@@ -44,8 +70,8 @@ def report(table: pd.DataFrame, private: Rows, notes: list[str]) -> str:
     parts: list[str] = []
     title = private.title if isinstance(private, Dataset) and private.title else private.name
     for score in dict.fromkeys(table["score"]):
-        one = table[table["score"] == score]
-        figure = plots.ranking(one, score=SCORES[score], private=title, random_subspaces=table.attrs["random_subspaces"])
+        rows = table[table["score"] == score]
+        figure = plots.ranking(rows, score=SCORES[score], private=title, random_subspaces=table.attrs["random_subspaces"])
         parts.append(f"<h2>{html.escape(SCORES[score].title)}</h2>{figure.to_html(include_plotlyjs=not parts, full_html=False)}")
     lines = "".join(f"<li>{html.escape(note)}</li>" for note in notes)
     style = "body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;color:#23233A}"
@@ -66,16 +92,16 @@ def _sets(ask: Ask, options: argparse.Namespace) -> tuple[Any, dict[str, Any]]:
     return parted(ask, private, {name: alike(public_of(name, private), private)[0] for name in named})
 
 
-def _screened(private: Rows, public: Mapping[str, Rows], options: argparse.Namespace) -> pd.DataFrame:
-    asked = {name: getattr(options, name) for name in ("model", "k", "repeats", "epsilon", "delta", "allow_overlap")}
+def _rank(private: Rows, public: Mapping[str, Rows], options: argparse.Namespace) -> pd.DataFrame:
+    request = {name: getattr(options, name) for name in ("model", "k", "repeats", "epsilon", "delta", "allow_overlap")}
     seed = None if options.release else options.seed
-    return screen(private, public, scores=options.score, n_examples=options.examples, seed=seed, progress=printer(unit="steps"), **asked)
+    return screen(private, public, scores=options.score, n_examples=options.examples, seed=seed, progress=printer(unit="steps"), **request)
 
 
-def _ask(options: argparse.Namespace) -> Ask:
+def _question(options: argparse.Namespace) -> Ask:
     """The question as the Screen page asks it."""
-    asked = {name: getattr(options, name) for name in ("model", "k", "repeats", "epsilon", "seed")}
-    return Ask("ranking", options.private, tuple(options.public), n_examples=options.examples, score=options.score[0], **asked)
+    request = {name: getattr(options, name) for name in ("model", "k", "repeats", "epsilon", "seed")}
+    return Ask("ranking", options.private, tuple(options.public), n_examples=options.examples, score=options.score[0], **request)
 
 
 def _is_kept(options: argparse.Namespace) -> bool:

@@ -3,8 +3,16 @@
 import argparse
 import sys
 
-from pillar_core.commands.options import printer
+from pillar_core.commands.options import Commands, printer
 from pillar_core.runs import starter
+
+
+def add_to(commands: Commands) -> None:
+    """Adds the command and its options."""
+    parser = commands.add_parser("starter", help="rebuild what ships for the first paint from embedded data")
+    parser.add_argument("--check", action="store_true", help="only say whether every record is there for the current code")
+    parser.add_argument("--features", action="store_true", help="rebuild the features of the images that come with the library instead")
+    parser.set_defaults(command=command)
 
 
 def command(options: argparse.Namespace) -> int:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from pillar_core.commands.options import printer, private_of, public_of
+from pillar_core.commands.options import Commands, add_column_options, printer, private_of, public_of
 from pillar_core.data import uploads
 from pillar_core.errors import DataError, SettingError
 from pillar_core.jobs.sweep import run_through, sweep
@@ -16,6 +16,18 @@ from pillar_core.runs.splitting import is_known
 from pillar_core.runs.sweep import cached, table, trials
 from pillar_core.spreadsheets import without_formulas
 from pillar_core.store.codec import decode_yaml
+
+
+def add_to(commands: Commands) -> None:
+    """Adds the command and its options."""
+    parser = commands.add_parser("sweep", help="train a grid of runs, from the cache where it can")
+    add_column_options(parser)
+    parser.add_argument("grid", help="YAML or JSON: dataset (a name or a file), method, epsilon, k, seed …, each a value or a list")
+    parser.add_argument("--output", help="CSV file (default: standard output)")
+    parser.add_argument("--count", action="store_true", help="only say how many runs there are and how many are cached")
+    parser.add_argument("--scheduler", help="jobs, or the address of a cluster (default: train in this process)")
+    parser.add_argument("--gpu", action="store_true", help="only on workers that offer GPU=1; with --scheduler")
+    parser.set_defaults(command=command)
 
 
 def command(options: argparse.Namespace) -> int:
@@ -58,15 +70,15 @@ def with_files(grid: dict[str, Any], options: argparse.Namespace) -> dict[str, A
     Raises:
         DataError: a file that cannot be used.
     """
-    names, public = _listed(grid.get("dataset", [])), _listed(grid.get("public", []))
+    names, public = _as_list(grid.get("dataset", [])), _as_list(grid.get("public", []))
     read = {name: private_of(name, options, list(filter(_is_file, public))) for name in names if _is_file(name)}
-    beside = {name: public_of(name, next(iter(read.values()))) if read else load_features(name) for name in public if _is_file(name)}
-    stored = {name: uploads.keep(features) for name, features in (read | beside).items()}
+    candidates = {name: public_of(name, next(iter(read.values()))) if read else load_features(name) for name in public if _is_file(name)}
+    stored = {name: uploads.keep(features) for name, features in (read | candidates).items()}
     axes = {"dataset": names, "public": public}
     return grid | {axis: [stored.get(name, name) for name in values] for axis, values in axes.items() if values}
 
 
-def _listed(values: Any) -> list[Any]:
+def _as_list(values: Any) -> list[Any]:
     return values if isinstance(values, list) else [values]
 
 
