@@ -4,7 +4,7 @@ import streamlit as st
 
 from pages.frame import failures, navigation, session, words
 from pages.frame import settings as codec
-from pages.parts.answer import question, train, views
+from pages.parts.answer import private_test, question, train, views
 from pages.parts.data import upload
 
 navigation.begin()
@@ -33,6 +33,7 @@ with failures.shown("There is no advice for these rows."):
         train.paid(settings, names)
     with diagnostic:
         views.diagnostic(settings, advice, names)
+    private_test.panel(settings)
     views.figures_of(advice, settings, names, alike)
 
 words.explained("answer")

@@ -144,7 +144,7 @@ def _card(record: RunRecord, classes: tuple[str, ...], split: SemiPrivateSplit |
         "deployment": dict(statement(record).fields),
         "public_data": METHODS[record.method].public_words(record.settings),
         "public_set": None if split is None else {"name": split.public_name, "rows": len(split.public_x)} | public,
-        "notes": "Test accuracy is left out: it is a non-private release of the test rows.",
+        "notes": "Exact test accuracy is left out: it is a non-private release of the test rows.",
     }
 
 
@@ -192,7 +192,7 @@ def _read_me(record: RunRecord, card: dict[str, Any]) -> str:
         f"## Settings\n\n{settings}\n\n## Use\n\n```python\n{code}```\n\n"
         "Or `python -m pillar_core predict model.zip ROWS --output labels.csv`. "
         f"{_alone(card)}\n\n"
-        "Test accuracy is left out: it is a non-private release of the test rows.\n"
+        "Exact test accuracy is left out: it is a non-private release of the test rows.\n"
     )
 
 

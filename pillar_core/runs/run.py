@@ -15,6 +15,7 @@ from pillar_core.ledger import DpEvent, Ledger, compose, describe, of_person
 from pillar_core.methods import METHODS, Method
 from pillar_core.methods.parts.fields import HasMoments
 from pillar_core.rng import Streams
+from pillar_core.runs import private_tests
 from pillar_core.runs.counting import solved_count
 from pillar_core.runs.models import in_sight
 from pillar_core.splits import View, view_of
@@ -49,7 +50,7 @@ PERSON_STATED = "you state that no person of the private rows has public rows: t
 ROW_APART = "no private row is among the public ones too: ε protects none that is"
 TEXT_PUBLIC = "the embeddings of class names are public, made without looking at private rows"
 FOREIGN = "the learner, from the package {}, charges all that it releases: no test of this library has held it to that"
-SPLIT_GIVEN = "the split is taken as given; validation and test rows are not protected, and scores on them are non-private releases"
+SPLIT_GIVEN = f"the split is taken as given{private_tests.UNTESTED}"
 
 S = TypeVar("S")
 

@@ -10,6 +10,7 @@ from pillar_core.errors import UnsupportedError
 from pillar_core.ledger import DpEvent, describe, of_person
 from pillar_core.methods import METHODS
 from pillar_core.numerics import upwards
+from pillar_core.runs import private_tests
 from pillar_core.types import Guarantee, NeighboringRelation, PublicUse, RunRecord
 
 _RELATIONS = {
@@ -54,7 +55,7 @@ def statement(record: RunRecord) -> Statement:
     summary = None if curve is None else accounting.gaussian_summary(curve)
     public = learner.public_words(record.settings)
     choice = _choice(own)
-    most, unit = own.rows_per_person, own.unit.protected
+    most, unit, tests = own.rows_per_person, own.unit.protected, private_tests.lines(record)
     loss = f"ε ≤ {upwards(upper)} at δ = {own.delta:g}" if math.isfinite(upper) else "none: ε is infinite"
     lines = [
         f"Model: {learner.title}, from {record.facts.n_private:,} private examples of {record.facts.n_classes} classes.",
@@ -67,8 +68,9 @@ def statement(record: RunRecord) -> Statement:
         f"Public data: {record.facts.n_public:,} examples, used as: {public}. They are not protected.",
         f"Choice of settings: {choice}",
         "It holds if: " + "; ".join(own.assumptions) + ".",
-        "Not protected: public, validation and test rows; that the data set was used at all; what is true of the population whether or not "
-        "anybody takes part; and further runs on the same rows, whose losses add up.",
+        *tests,
+        f"Not protected: public{' and validation' if tests else ', validation and test'} rows; that the data set was used at all; what is "
+        "true of the population whether or not anybody takes part; and further runs on the same rows, whose losses add up.",
     ]
     if own.delta * record.facts.n_private >= 1 and own.has_releases:
         lines.append(
@@ -92,6 +94,7 @@ def statement(record: RunRecord) -> Statement:
         "public_data": str(PublicUse.NONE) if not record.facts.n_public else public,
         "assumptions": list(own.assumptions),
         "implementation": "PILLAR explorer",
+        **private_tests.fields(record),
     }
     return Statement("\n".join(lines), fields)
 

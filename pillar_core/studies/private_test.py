@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from scipy.special import expit
 
 from pillar_core import checks
@@ -20,6 +21,7 @@ from pillar_core.mechanisms.geometric import DENOMINATOR, GeometricMechanism, re
 from pillar_core.numerics import upwards
 from pillar_core.params import EPSILON
 from pillar_core.rng import Streams
+from pillar_core.runs import private_tests
 from pillar_core.runs.loaded import Model, load_model
 from pillar_core.runs.loading import load_features
 from pillar_core.runs.run import CLASSES_PUBLIC, NOISE_SECRET, NOISE_SYSTEM
@@ -50,17 +52,15 @@ class Released:
     metric: str
     cells: Array
     untold: tuple[str, ...] = ()
+    words: str = ""
 
     @property
     def text(self) -> str:
         """The figure and its guarantee in plain words."""
-        own, name = self.guarantee, self.metric.replace("_", " ") if self.metric != "auc" else "AUC"
-        figures = " ".join(f"{100 * number:.1f}" for number in (self.low, self.high))
-        what = f"{name} {100 * self.value:.1f} %, between {figures.replace(' ', ' and ')} % with {100 * self.level:g} % confidence."
-        rare = f" Too few rows to tell: {', '.join(self.untold)}." if self.untold else ""
-        secret = "NOT FOR RELEASE: the seed of the noise is known.\n" if NOISE_SECRET in own.assumptions else ""
-        cost = f"ε ≤ {upwards(own.epsilon.upper)}, δ = 0, for {own.unit.protected} ({str(own.relation).replace('_', ' ')})."
-        return f"{secret}{what[0].upper()}{what[1:]}{rare}\n{cost}\nIt holds if: {'; '.join(own.assumptions)}."
+        promise = self.guarantee
+        secret = "NOT FOR RELEASE: the seed of the noise is known.\n" if NOISE_SECRET in promise.assumptions else ""
+        cost = f"ε ≤ {upwards(promise.epsilon.upper)}, δ = 0, for {promise.unit.protected} ({str(promise.relation).replace('_', ' ')})."
+        return f"{secret}{self.words}\n{cost}\nIt holds if: {'; '.join(promise.assumptions)}."
 
 
 def private_test(
@@ -99,13 +99,17 @@ def private_test(
         raise SettingError(f"rows_per_person must be a whole number from 1 to {MOST_ROWS}; got {rows_per_person!r}.")
     if isinstance(model, str | Path):
         model = load_model(model)
-    classes = model.classes if isinstance(model, Model) else tuple(map(str, range(model.facts.n_classes)))
+    if isinstance(model, Model):
+        classes = model.classes
+    else:
+        classes = tuple(map(str, range(model.facts.n_classes)))
+        classes = rows.classes if isinstance(rows, FeatureSet) and rows.n_classes == len(classes) else classes
     if metric == "auc" and len(classes) != 2:
         raise SettingError(f"auc is for two classes, and the model tells {len(classes)} apart: use balanced_accuracy.")
     head = model.classifier
     if head is None:
         raise DataError("this record holds no model: run it again, or give the model's file.")
-    x, y = _rows(model, rows, rows_per_person)
+    x, y, content = _rows(model, rows, rows_per_person)
     width = getattr(head, "width", x.shape[1])
     if x.shape[1] != width:
         raise DataError(f"the model takes rows of {width} numbers; these have {x.shape[1]}.")
@@ -119,33 +123,55 @@ def private_test(
     cells = mechanism.release(counts)
     event = of_person(ledger.spent, most)
     upper = event.epsilon_add_remove if worst == 1 else event.epsilon_replace_one
-    own = (MOST.format(most),) if rows_per_person else ()
-    assumptions = (CLASSES_PUBLIC, GIVEN, UNSEEN, ADDED, *own, NOISE_SYSTEM if seed is None else NOISE_SECRET)
+    persons = (MOST.format(most),) if rows_per_person else ()
+    assumptions = (CLASSES_PUBLIC, GIVEN, UNSEEN, ADDED, *persons, NOISE_SYSTEM if seed is None else NOISE_SECRET)
     bounds = EpsilonBounds(upper, upper, upper)
     guarantee = Guarantee(bounds, 0.0, neighbours, "pure", assumptions, describe(event), rows_per_person=rows_per_person, event=event)
-    figure = _auc if metric == "auc" else _shares
-    value, low, high, untold = figure(cells, mechanism.rate, most)
-    return Released(value, low, high, LEVEL, guarantee, metric, cells, tuple(classes[one] for one in untold))
+    value, low, high, unclear = (_auc if metric == "auc" else _shares)(cells, mechanism.rate, most)
+    test = private_tests.PrivateTest(
+        private_tests.model_of(head),
+        metric,
+        *(value, low, high, LEVEL, float(upper), str(neighbours), rows_per_person, mechanism.rate),
+        tuple(tuple(map(int, row)) for row in cells),
+        tuple(classes[place] for place in unclear),
+    )
+    if seed is None:
+        private_tests.keep(content, test)
+    return Released(value, low, high, LEVEL, guarantee, metric, cells, test.unclear, test.words)
 
 
-def _rows(model: Model | RunRecord, rows: Any, most: int | None) -> tuple[Array, Array]:
-    """The rows that count and their labels, as the model's codes."""
+def roc(test: private_tests.PrivateTest) -> pd.DataFrame:
+    """The ROC of a test whose metric is auc, with no further ε: columns false_positive_rate, true_positive_rate, and by the ends of both
+    bands at once low_false_positive, high_true_positive, high_false_positive, low_true_positive.
+    """
+    clean, bands, _ = _bands(np.array(test.cells), test.rate, test.rows_per_person or 1)
+    above = [1 - np.cumsum(share)[:-1] for share in clean]
+    (first_low, first_high), (second_low, second_high) = bands
+    columns = {"false_positive_rate": above[0], "true_positive_rate": above[1]}
+    columns |= {"low_false_positive": 1 - first_high, "high_true_positive": 1 - second_low}
+    columns |= {"high_false_positive": 1 - first_low, "low_true_positive": 1 - second_high}
+    ends = pd.DataFrame([[1.0] * 6, [0.0] * 6], columns=list(columns))
+    return pd.concat([ends[:1], pd.DataFrame(columns), ends[1:]], ignore_index=True)
+
+
+def _rows(model: Model | RunRecord, rows: Any, most: int | None) -> tuple[Array, Array, str]:
+    """The rows that count, their labels as the model's codes, and the name of the rows' content."""
     form = model.card.get("input") or {} if isinstance(model, Model) else {}
     if isinstance(rows, FeatureSet):
-        found = rows
+        loaded = rows
     else:
         is_images = isinstance(rows, str | Path) and (Path(rows).is_dir() or Path(rows).suffix.lower() == ".zip")
         backbone = form["backbone"]["name"] if is_images and "backbone" in form else None
-        found = load_features(rows, backbone, recipe=form.get("recipe"))
-    if found.persons is not None and most is None:
+        loaded = load_features(rows, backbone, recipe=form.get("recipe"))
+    if loaded.persons is not None and most is None:
         raise SettingError("these rows say whose they are: pass rows_per_person, the most rows that one person has among them.")
-    features = found if isinstance(rows, FeatureSet) else whole(found)
+    features = loaded if isinstance(rows, FeatureSet) else whole(loaded)
     x, y = (features.x_train, features.y_train) if features.x_test is None else (features.x_test, features.y_test)
     if y is None or not len(x):
         raise DataError("a private test needs rows with labels, and these have none.")
     if features.persons is not None and features.x_test is None and most is not None:
-        kept = np.sort(np.concatenate([theirs[:most] for theirs in by_label(features.persons.of).values()]))
-        x, y = x[kept], y[kept]
+        first = np.sort(np.concatenate([places[:most] for places in by_label(features.persons.of).values()]))
+        x, y = x[first], y[first]
     if isinstance(model, Model):
         codes = {name: code for code, name in enumerate(model.classes)}
         if strangers := [name for name in features.classes if name not in codes]:
@@ -153,7 +179,7 @@ def _rows(model: Model | RunRecord, rows: Any, most: int | None) -> tuple[Array,
         y = np.array([codes[name] for name in features.classes])[y]
     elif len(y) and y.max() >= model.facts.n_classes:
         raise DataError(f"the rows have {features.n_classes} classes and the model {model.facts.n_classes}.")
-    return x, y
+    return x, y, private_tests.content_of(features)
 
 
 def _counts(scores: Array, y: Array, n_classes: int, metric: str) -> Array:
@@ -180,38 +206,45 @@ def _shares(cells: Array, rate: float, most: int) -> tuple[float, float, float, 
     many = [(side + noise) / most for side in (wrong, right)]
     each = miss / len(cells) / 2
     low, high = lower_end(few[1], few[1] + many[0], each), upper_end(many[1], many[1] + few[0], each)
-    is_told = (few[0] > 0) | (few[1] > 0)
+    is_clear = (few[0] > 0) | (few[1] > 0)
     shares = right / np.maximum(right + wrong, 1.0)
-    value = float(shares[is_told].mean()) if is_told.any() else 0.5
+    value = float(shares[is_clear].mean()) if is_clear.any() else 0.5
     ends = float(low.mean()), float(high.mean())
-    return min(max(value, ends[0]), ends[1]), *ends, [int(one) for one in np.flatnonzero(~is_told)]
+    return min(max(value, ends[0]), ends[1]), *ends, [int(label) for label in np.flatnonzero(~is_clear)]
 
 
 def _auc(cells: Array, rate: float, most: int) -> tuple[float, float, float, list[int]]:
-    """The area under the ROC curve, its ends, and the classes of which nothing is known.
+    """The area under the ROC curve, its ends, and the classes of which nothing is known; it rises as the second class moves up."""
+    clean, ((first_low, first_high), (second_low, second_high)), unclear = _bands(cells, rate, most)
+    value = _area(clean[1], clean[0], ties=0.5)
+    least = _area(_masses(second_high), _masses(first_low), ties=0.0)
+    largest = _area(_masses(second_low), _masses(first_high), ties=1.0)
+    return min(max(value, least), largest), least, largest, unclear
+
+
+def _bands(cells: Array, rate: float, most: int) -> tuple[Array, list[tuple[Array, Array]], list[int]]:
+    """(2, 32) shares of each class by range, the ends of both cumulative distributions, and the classes of which nothing is known.
 
     Bands hold each class's distribution over the ranges: half of 1 − level for the noise of all sums of cells, half for the chance of
-    the rows (Dvoretzky, Kiefer & Wolfowitz with Massart's constant). The area rises as the second class moves up and the first down.
+    the rows (Dvoretzky, Kiefer & Wolfowitz with Massart's constant).
     """
     miss = (1 - LEVEL) / 2
     events = 2 * 2 * (BINS - 1) + 2
-    low, high, told = [], [], []
-    for counts in cells:
+    bands, unclear = [], []
+    sizes = np.arange(1, BINS)
+    slack = np.array([reach(rate, size, miss / events) for size in range(1, BINS)])
+    for label, counts in enumerate(cells):
         below, above = np.cumsum(counts)[:-1], counts.sum() - np.cumsum(counts)[:-1]
-        sizes = np.arange(1, BINS)
-        slack = np.array([reach(rate, size, miss / events) for size in range(1, BINS)])
         few, many = np.maximum(below - slack, 0), np.maximum(below + slack, 1e-9)
         rest_few, rest_many = np.maximum(above - slack[BINS - 1 - sizes], 0), np.maximum(above + slack[BINS - 1 - sizes], 1e-9)
         n = (counts.sum() - reach(rate, BINS, miss / events)) / most
-        told.append(n >= 1)
+        unclear += [label] if n < 1 else []
         band = math.sqrt(math.log(4 / miss) / (2 * n)) if n >= 1 else 1.0
-        low.append(np.maximum.accumulate(np.clip(few / (few + rest_many) - band, 0, 1)))
-        high.append(np.minimum.accumulate(np.clip(many / (many + rest_few) + band, 0, 1)[::-1])[::-1])
+        low = np.maximum.accumulate(np.clip(few / (few + rest_many) - band, 0, 1))
+        high = np.minimum.accumulate(np.clip(many / (many + rest_few) + band, 0, 1)[::-1])[::-1]
+        bands.append((low, high))
     clean = np.maximum(cells, 0) + 1e-9
-    value = _area(clean[1] / clean[1].sum(), clean[0] / clean[0].sum(), ties=0.5)
-    least = _area(_masses(high[1]), _masses(low[0]), ties=0.0)
-    largest = _area(_masses(low[1]), _masses(high[0]), ties=1.0)
-    return min(max(value, least), largest), least, largest, [one for one, is_told in enumerate(told) if not is_told]
+    return clean / clean.sum(axis=1, keepdims=True), bands, unclear
 
 
 def _masses(below: Array) -> Array:

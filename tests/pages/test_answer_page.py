@@ -17,6 +17,7 @@ from pages.frame.settings import PART, Settings
 from pages.parts.answer import views
 from pillar_core import store
 from pillar_core.data import uploads
+from pillar_core.runs.private_tests import SHOWN
 from pillar_core.runs.statement import IN_SIGHT, RANKED_IN_SIGHT
 from pillar_core.studies.advice import free
 
@@ -180,3 +181,27 @@ def test_a_set_from_elsewhere_is_named_once_it_is_stated_to_be_alike_and_the_sid
     assert linked(app)["public"] == near
     uploads.keep(pc.data.features(rows[200:] + 1, labels[200:]), title="public part of mine")
     assert "Use *public part of mine* as public data" in words(start("answer", data=private, epsilon="1"))
+
+
+def test_a_private_test_locks_the_rows_and_its_figure_is_in_the_statement(start, monkeypatch):
+    handed = {}
+    monkeypatch.setattr(st, "download_button", lambda *_, data=None, key="", **__: handed.update({key: data}))
+    app = start("answer", data="breast_cancer", epsilon="1")
+    app.toggle(key="local-widget.answer-test").set_value(True).run()
+    assert not app.exception
+    assert "no exact figure of them is shown" in " ".join(item.value for item in app.info)
+    assert "local-widget.answer-look" not in [toggle.key for toggle in app.toggle]
+    app.button(key="answer-test-run").click().run()
+    assert "Train and download a model of these settings first" in words(app) + " ".join(item.value for item in (*app.error, *app.warning))
+    handed["answer-train"]()
+    app.button(key="answer-test-run").click().run()
+    assert not app.exception
+    assert "Accuracy, ε = 1" in [metric.label for metric in app.metric]
+    with zipfile.ZipFile(io.BytesIO(handed["answer-tested"]())) as archive:
+        said = archive.read("statement.txt").decode()
+    assert "Tested privately: Accuracy" in said
+    assert "Training and tests together: ε ≤ 2 " in said
+    assert "test rows are not protected" not in said
+    assert SHOWN not in said
+    again = start("answer", data="breast_cancer", epsilon="1")
+    assert "no exact figure of them is shown" in " ".join(item.value for item in again.info)

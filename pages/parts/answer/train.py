@@ -10,7 +10,7 @@ import streamlit as st
 import pillar_core as pc
 from pages.frame import core, history, local, plain
 from pages.frame.settings import PART, Settings
-from pages.parts.answer import question
+from pages.parts.answer import private_test, question
 from pages.parts.answer.views import LOOK
 from pillar_core import mode
 from pillar_core.numerics import upwards
@@ -67,7 +67,9 @@ def _download(trained: Callable[[], tuple[RunRecord, SemiPrivateSplit]], setting
     def content() -> bytes:
         record, split = trained()
         what, done = history.in_sight(settings) or seen, rankings.counted(record, history.paid_rankings(settings))
-        return model_bytes(in_sight(done, what) if what else done, split=split)
+        done = in_sight(done, what) if what else done
+        private_test.remember(settings, done, split)
+        return model_bytes(done, split=split)
 
     st.download_button(
         label,

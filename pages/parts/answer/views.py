@@ -9,7 +9,7 @@ import streamlit as st
 import pillar_core as pc
 from pages.frame import badges, core, figures, history, jobs, local, navigation, plain, theme
 from pages.frame.settings import PART, RULE, Settings
-from pages.parts.answer import question
+from pages.parts.answer import private_test, question
 from pillar_core import metrics, plots
 from pillar_core.studies.advice import Advice, free
 from pillar_core.studies.compare import learners as compare
@@ -78,6 +78,9 @@ def figures_of(advice: Advice, settings: Settings, names: list[str], alike: list
 
 def diagnostic(settings: Settings, advice: Advice, names: list[str]) -> None:
     """What test rows say of the advice, of other learners and of other candidates, once you ask; with Stop while they train."""
+    if private_test.is_locked(settings):
+        st.info("A private test of these rows was asked for, so no exact figure of them is shown here.", icon=":material/lock:")
+        return
     if not local.toggle(LOOK):
         st.caption("Nothing was read so far.")
         return

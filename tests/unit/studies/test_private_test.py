@@ -17,7 +17,9 @@ from pillar_core.engine import LinearClassifier
 from pillar_core.errors import DataError, SettingError
 from pillar_core.ledger import Ledger
 from pillar_core.mechanisms.geometric import DENOMINATOR, GeometricMechanism, reach
+from pillar_core.runs import private_tests
 from pillar_core.splits import Transform
+from pillar_core.studies.private_test import roc
 from pillar_core.types import Persons
 
 
@@ -132,3 +134,35 @@ def test_a_released_model_is_tested_by_name_on_the_command_line(tmp_path, capsys
     assert found["epsilon"] <= 1
     assert main([*arguments, "--seed", "3"]) == 0
     assert "NOT FOR RELEASE" in capsys.readouterr().out
+
+
+def test_a_statement_names_the_tests_of_its_rows_and_what_they_cost_together(monkeypatch, tmp_path):
+    monkeypatch.setenv("PILLAR_CACHE", str(tmp_path))
+    split = pc.split(pc.load_dataset("breast_cancer"), public_fraction=0.1)
+    released = pc.run("dp_sgd", split, epsilon=2.0, seed=None)
+    content = private_tests.content_of(split.features)
+    pc.private_test(released, split.features, epsilon=1.0, seed=3)
+    assert not private_tests.of_rows(content)
+    for epsilon, metric in ((0.5, "accuracy"), (1.0, "auc")):
+        pc.private_test(released, split.features, epsilon=epsilon, metric=metric, seed=None)
+    pc.private_test(pc.run("dp_sgd", split, epsilon=1.0, seed=None), split.features, epsilon=4.0, seed=None)
+    tests = private_tests.of_rows(content)
+    assert [test.metric for test in tests] == ["accuracy", "auc", "accuracy"]
+    upper, spent = released.guarantee.epsilon.upper, sum(test.epsilon for test in tests)
+    assert 5.499 < spent <= 5.5
+    for has_coin, total in ((False, upper + spent), (True, max(upper, spent))):
+        named = private_tests.tested(released, tests, has_coin=has_coin, is_shown=has_coin)
+        statement = pc.statement(named)
+        assert statement.fields["epsilon_with_tests"] == pytest.approx(total)
+        assert [test["epsilon"] for test in statement.fields["private_tests"]] == pytest.approx([0.5, 1.0])
+        assert (private_tests.LARGER if has_coin else private_tests.SUM) in statement.text
+        assert (private_tests.SHOWN in statement.text) is has_coin
+        assert "Private tests of other models on these test rows: 1" in statement.text
+    zipped = pc.save_model(named, tmp_path / "model.zip", split=split)
+    assert private_tests.model_of(pc.load_model(zipped).classifier) == tests[0].model
+    elsewhere = pc.run("dp_sgd", split, epsilon=2.0, relation="replace_one", seed=None)
+    assert private_tests.epsilon_with_tests(private_tests.tested(elsewhere, tests, has_coin=True, is_shown=False)) is None
+    table = roc(tests[1])
+    assert (table.iloc[[0, -1]].to_numpy() == [[1.0] * 6, [0.0] * 6]).all()
+    for rate in ("false_positive", "true_positive"):
+        assert (table[f"low_{rate}"] <= table[f"high_{rate}"]).all()

@@ -1,0 +1,121 @@
+"""A private test at the end of Answer: one noisy figure of the test rows for the model that was just taken away, and its statement."""
+
+from typing import Any
+
+import streamlit as st
+
+import pillar_core as pc
+from pages.frame import badges, core, failures, figures, history, local, memory, plain, theme
+from pages.frame.settings import Settings
+from pillar_core import mode
+from pillar_core.data import uploads
+from pillar_core.errors import DataError
+from pillar_core.memo import Memo
+from pillar_core.plots.roc import private_roc
+from pillar_core.runs import private_tests
+from pillar_core.runs.models import model_bytes
+from pillar_core.runs.private_tests import PrivateTest
+from pillar_core.runs.statement import IN_SIGHT
+from pillar_core.studies.private_test import METRICS, roc
+from pillar_core.types import Provenance, RunRecord, SemiPrivateSplit
+
+_ASKED = "answer-test"
+_TRAINED = Memo(slots=1)
+memory.MEMOS.append(_TRAINED)
+
+
+def remember(settings: Settings, record: RunRecord, split: SemiPrivateSplit) -> None:
+    """Keeps the model that was taken away, for a test, until the next one or until its rows are forgotten."""
+    _TRAINED.clear()
+    _TRAINED.get(_key(settings), lambda: (record, split))
+
+
+def is_locked(settings: Settings) -> bool:
+    """Whether a private test of these rows was asked for, here or earlier, so that no exact figure of them is shown."""
+    return not mode.binds() and (bool(local.value(_ASKED, False)) or bool(private_tests.of_rows(_content(settings))))
+
+
+def panel(settings: Settings) -> None:
+    """The switch; then ε, figure and what they cost, the button, and what the tests of the model said."""
+    data = core.features(settings)
+    if mode.binds() or data.y_test is None:
+        return
+    with st.container(border=True, key="private-test"):
+        if not local.toggle(_ASKED):
+            st.caption("Test rows are people, too: a noisy figure of them may be shown and signed.")
+            return
+        metrics = [name for name in METRICS if name != "auc" or data.n_classes == 2]
+        left, right = st.columns(2)
+        with left:
+            epsilon = float(local.slider("answer-test-epsilon"))
+        with right:
+            metric = local.one("answer-test-metric", {name: private_tests.title_of(name) for name in metrics})
+        most = None if data.persons is None else data.persons.most
+        has_coin = not data.test_drawn and local.toggle("answer-test-coin")
+        persons = f" No person may have more than {most} of the test rows." if most else ""
+        st.caption(f"{_together(settings, epsilon, has_coin, is_drawn=data.test_drawn)}{persons}")
+        asked = {"epsilon": epsilon, "metric": metric, "rows_per_person": most, "relation": settings.relation}
+        looks: dict[str, Any] = {"icon": ":material/lock:", "type": "primary", "key": "answer-test-run"}
+        st.button("Spend it and test", on_click=_spend, args=(settings, asked), help="It tests the model that you download above.", **looks)
+        if _key(settings) not in _TRAINED:
+            return
+        record, split = _TRAINED.get(_key(settings), _forgotten)
+        tests = private_tests.of_rows(_content(settings))
+        _results(settings, record, split, tests, has_coin)
+
+
+def _spend(settings: Settings, asked: dict[str, Any]) -> None:
+    """A test of the model that was taken away last; the note of its release is in the cache before anything is drawn."""
+    with failures.noted("Nothing was spent"):
+        record, split = _TRAINED.get(_key(settings), _forgotten)
+        pc.private_test(record, split.features, seed=None, **asked)
+
+
+def _results(settings: Settings, record: RunRecord, split: SemiPrivateSplit, tests: tuple[PrivateTest, ...], has_coin: bool) -> None:
+    """What tests of this model said, and its file with them in the statement."""
+    model = private_tests.model_of(record.classifier) if record.classifier else ""
+    for place, test in enumerate(reversed([test for test in tests if test.model == model])):
+        value = f"{100 * test.value:.1f} % ({100 * test.low:.1f}–{100 * test.high:.1f})" if test.low > 0 or test.high < 1 else "cannot tell"
+        st.metric(f"{private_tests.title_of(test.metric)}, ε = {test.epsilon:.3g}", value, help=plain.text(test.words))
+        badges.show(Provenance.PRIVATE)
+        st.caption(plain.text(test.rare))
+        if test.metric == "auc":
+            table = roc(test)
+            figure = private_roc(table, mode=theme.mode())
+            figures.show(figure, table, name=f"private_roc_{place}", kinds=(Provenance.PRIVATE,), settings=settings)
+    if not any(test.model == model for test in tests):
+        return
+    named = private_tests.tested(record, tests, has_coin=has_coin, is_shown=history.in_sight(settings) == IN_SIGHT)
+    st.markdown("\n".join(f"- {plain.text(line)}" for line in private_tests.lines(named)))
+    st.download_button(
+        "Download the model again, with its tests in the statement",
+        data=lambda: model_bytes(named, split=split),
+        file_name="model-tested.zip",
+        mime="application/zip",
+        icon=":material/download:",
+        key="answer-tested",
+        on_click="ignore",
+        help="The same weights as before: no further training, no further ε.",
+    )
+
+
+def _together(settings: Settings, epsilon: float, has_coin: bool, *, is_drawn: bool) -> str:
+    """What training and tests cost together, in words."""
+    spent = sum(test.epsilon for test in private_tests.of_rows(_content(settings)))
+    earlier = f" Earlier tests of these rows spent ε = {spent:.3g}." if spent else ""
+    if has_coin and settings.relation == "add_or_remove_one":
+        return f"Together with training: ε = {max(settings.epsilon, spent + epsilon):.3g}, {private_tests.LARGER}.{earlier}"
+    drawn = " The app drew the test rows class by class, and not by such a coin." if is_drawn else ""
+    return f"Together with training: ε = {settings.epsilon + spent + epsilon:.3g}, {private_tests.SUM}.{drawn}{earlier}"
+
+
+def _forgotten() -> tuple[RunRecord, SemiPrivateSplit]:
+    raise DataError("Train and download a model of these settings first: that one is tested.")
+
+
+def _content(settings: Settings) -> str:
+    return private_tests.content_of(core.features(settings))
+
+
+def _key(settings: Settings) -> tuple[frozenset[str], str]:
+    return frozenset(map(uploads.key_of, uploads.names_in([settings]))), core.split_key(settings)

@@ -1,0 +1,158 @@
+"""Private tests of models: kept by the content of the rows that they read, summed, and named in a model's statement."""
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any
+
+from pillar_core import store
+from pillar_core.errors import StoreError
+from pillar_core.fingerprint import fingerprint
+from pillar_core.numerics import upwards
+from pillar_core.store import upkeep
+from pillar_core.types import Classifier, FeatureSet, NeighboringRelation, Provenance, RunRecord, Unit
+
+LARGER = "the larger of the two, as you state that a secret coin of each row or person alone decides between training and test"
+SUM = "their sum, because no secret coin of each row or person alone decides between training and test"
+SHOWN = "An exact figure of these test rows was shown, too, and no ε here covers it."
+UNTESTED = "; validation and test rows are not protected, and scores on them are non-private releases"
+_NAME = "private_tests"
+
+
+@dataclasses.dataclass(frozen=True)
+class PrivateTest:
+    """A figure of protected rows with its ends, its noisy `cells`, and its ε. `model`: the content of the tested model's weights.
+
+    rate: of the noise on each cell. unclear: classes of which the cells say nothing.
+    """
+
+    model: str
+    metric: str
+    value: float
+    low: float
+    high: float
+    level: float
+    epsilon: float
+    relation: str
+    rows_per_person: int | None
+    rate: float
+    cells: tuple[tuple[int, ...], ...]
+    unclear: tuple[str, ...] = ()
+
+    @property
+    def words(self) -> str:
+        """The figure and its interval."""
+        if self.low <= 0 and self.high >= 1:
+            return f"{title_of(self.metric)}: these rows cannot tell at this ε.{self.rare}"
+        ends = " and ".join(f"{100 * end:.1f}" for end in (self.low, self.high))
+        confidence = f"between {ends} % with {100 * self.level:g} % confidence"
+        return f"{title_of(self.metric)} {100 * self.value:.1f} %, {confidence}.{self.rare}"
+
+    @property
+    def rare(self) -> str:
+        """The classes of which the cells say nothing."""
+        return f" Too few rows to tell: {', '.join(self.unclear)}." if self.unclear else ""
+
+
+def title_of(metric: str) -> str:
+    """A metric's name for people."""
+    return "AUC" if metric == "auc" else metric.replace("_", " ").capitalize()
+
+
+def content_of(features: FeatureSet) -> str:
+    """The content of the rows that a private test reads: test rows, or where there are none train rows; images before any backbone."""
+    data = features if features.images is None else features.images
+    return fingerprint(data.x_train if features.x_test is None else data.x_test)
+
+
+def model_of(classifier: Classifier) -> str:
+    """The content of a classifier's weights."""
+    names = ("weights", "bias", "arrays", "names")
+    return fingerprint(*(getattr(classifier, name) for name in names if hasattr(classifier, name)))
+
+
+def keep(rows: str, test: PrivateTest) -> None:
+    """Writes a test of these rows down, before anyone sees what it says.
+
+    Raises:
+        StoreError: a disk that refuses, or another test of these rows at the same time.
+    """
+    if not store.default().put_json("record", _key(rows, len(of_rows(rows))), {"test": dataclasses.asdict(test)}):
+        raise StoreError("another test of these rows ended at the same time; nothing was shown. Run it again.")
+
+
+def of_rows(rows: str) -> tuple[PrivateTest, ...]:
+    """The private tests of these rows that this cache holds, oldest first."""
+    tests: list[PrivateTest] = []
+    while (stored := store.default().get_json("record", _key(rows, len(tests)))) is not None:
+        form = stored["test"]
+        tests.append(PrivateTest(**form | {"cells": tuple(map(tuple, form["cells"])), "unclear": tuple(form["unclear"])}))
+    return tuple(tests)
+
+
+def tested(record: RunRecord, tests: Sequence[PrivateTest], *, has_coin: bool, is_shown: bool) -> RunRecord:
+    """The record, its statement naming private tests of its test rows.
+
+    has_coin: a secret coin of each row or person alone decides between training and test. is_shown: an exact figure was shown.
+    """
+    form = {"tests": tuple(tests), "has_coin": has_coin, "is_shown": is_shown}
+    assumptions = tuple(line.replace(UNTESTED, "; validation rows are not protected") for line in record.guarantee.assumptions)
+    guarantee = dataclasses.replace(record.guarantee, assumptions=assumptions)
+    diagnostics = {**record.diagnostics, _NAME: (form, Provenance.PRIVATE)}
+    return dataclasses.replace(record, guarantee=guarantee, diagnostics=diagnostics)
+
+
+def epsilon_with_tests(record: RunRecord) -> float | None:
+    """ε of training and tests together, at the training's δ; None without tests, or where a test has another unit or relation.
+
+    Guarantee: the sum composes both. The larger holds where a coin of each row alone decides and neighbours differ by one row or person
+    added or removed: given everybody else's coins, either side of the coin changes one of the two releases.
+    """
+    form, own = record.diagnostics.get(_NAME, ({"tests": ()}, None))[0], record.guarantee
+    if not form["tests"] or any((test.relation, test.rows_per_person) != (own.relation, own.rows_per_person) for test in form["tests"]):
+        return None
+    total = sum(test.epsilon for test in form["tests"])
+    return float(max(own.epsilon.upper, total) if _is_larger(record) else own.epsilon.upper + total)
+
+
+def lines(record: RunRecord) -> list[str]:
+    """What a statement says of the tests of a record, line by line."""
+    form, own = record.diagnostics.get(_NAME, ({"tests": ()}, None))[0], record.guarantee
+    tests: tuple[PrivateTest, ...] = form["tests"]
+    if not tests:
+        return []
+    model = model_of(record.classifier) if record.classifier is not None else ""
+    words = [
+        f"Tested privately: {test.words} ε ≤ {upwards(test.epsilon)}, δ = 0, for {Unit(test.rows_per_person).protected} of the test rows "
+        f"({test.relation.replace('_', ' ')})."
+        for test in tests
+        if test.model == model
+    ]
+    if rest := [test.epsilon for test in tests if test.model != model]:
+        words.append(f"Private tests of other models on these test rows: {len(rest)}, with ε ≤ {upwards(sum(rest))} together.")
+    total = epsilon_with_tests(record)
+    if total is None:
+        words.append("Training and tests protect different units, so no one ε covers both.")
+    else:
+        why = LARGER if _is_larger(record) else SUM
+        words.append(f"Training and tests together: ε ≤ {upwards(total)} at δ = {own.delta:g}, {why}.")
+    return [*words, *([SHOWN] if form["is_shown"] else [])]
+
+
+def fields(record: RunRecord) -> dict[str, Any]:
+    """What a registry of deployments files of the tests of a record."""
+    form = record.diagnostics.get(_NAME, ({"tests": ()}, None))[0]
+    if not form["tests"]:
+        return {}
+    names = ("metric", "value", "low", "high", "level", "epsilon", "relation", "rows_per_person")
+    model = model_of(record.classifier) if record.classifier is not None else ""
+    own = [{name: getattr(test, name) for name in names} for test in form["tests"] if test.model == model]
+    return {"private_tests": own, "epsilon_with_tests": epsilon_with_tests(record), "exact_figure_shown": form["is_shown"]}
+
+
+def _is_larger(record: RunRecord) -> bool:
+    is_added = record.guarantee.relation == NeighboringRelation.ADD_OR_REMOVE_ONE
+    return bool(record.diagnostics[_NAME][0]["has_coin"]) and is_added
+
+
+def _key(rows: str, place: int) -> str:
+    return upkeep.SPENT + fingerprint("private test", rows, place)
