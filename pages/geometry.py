@@ -4,7 +4,6 @@ from pages.frame import badges, failures, history, local, navigation, session, w
 from pages.parts.geometry import shapes
 from pages.parts.geometry import views as geometry_views
 from pillar_core import geometry as geo
-from pillar_core.types import Provenance
 
 navigation.begin()
 settings = session.current()
@@ -20,7 +19,7 @@ with failures.shown("The geometry of these rows could not be drawn."):
     best = geo.best_k(shapes.predicted(settings, (settings.epsilon,)))
     k = int(best["k"].iloc[0]) if settings.is_rule_k else min(settings.k, basis.rank)
     missed = geo.xi_of(found.weights, basis.vectors)[:, k - 1].mean()
-    badges.provenance_row(Provenance.NON_PRIVATE)
+    badges.show_row(badges.NON_PRIVATE)
     numbers = {
         "energy": f"{100 * spectrum['cumulative'].iloc[k - 1]:.1f} %",
         "missed": f"{missed:.2f}",

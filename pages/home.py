@@ -4,10 +4,10 @@ import dataclasses
 
 import streamlit as st
 
-from pages.frame import core, figures, navigation, presets, session, theme, words
+from pages.frame import badges, core, navigation, presets, session, theme, words
 from pages.frame import settings as codec
+from pages.frame.figures import FigureInfo, show_figure
 from pillar_core import plots
-from pillar_core.types import Provenance
 
 _DATA = "Fashion-MNIST through EfficientNet-Lite0: 1,800 private images, 200 public"
 
@@ -35,17 +35,8 @@ with picture:
         )
     else:
         figure = plots.learning_hero(table, mode=theme.mode(), epsilon=settings.epsilon, k=settings.k or None, data=_DATA)
-        figures.show(
-            figure,
-            table,
-            name="hero",
-            key="hero",
-            kinds=(Provenance.NON_PRIVATE,),
-            settings=settings,
-            seeds=int(table["seed"].nunique()),
-            is_experiment=True,
-            is_real=True,
-        )
+        seeds = int(table["seed"].nunique())
+        show_figure(figure, table, FigureInfo("hero", settings, [*badges.DIAGNOSTIC, badges.REAL], seeds, key="hero"))
         st.caption(
             "Every point is a model that was really trained and tested on real images. All of one colour promise the same privacy; only k, "
             "the number of public directions, differs. ε and k move the bold curve and the ring. The gain over training "

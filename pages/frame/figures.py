@@ -1,16 +1,18 @@
 """A figure as every page shows it: badges, the drawing, then its table, alt text and exports one click away."""
 
-from collections.abc import Callable, Iterable, Mapping
+import dataclasses
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pandas as pd
 import streamlit as st
 
-from pages.frame import badges, copying, core, exports, moving, plain, report, shares, theme
+from pages.frame import copying, core, exports, moving, plain, report, shares, theme
+from pages.frame.badges import DIAGNOSTIC, REAL, SYNTHETIC, Seeds, show_row
 from pages.frame.settings import Settings
 from pillar_core.plots.accuracy import with_runs
-from pillar_core.plots.theme import narrowed
+from pillar_core.plots.theme import Figure, narrowed
 from pillar_core.types import Provenance
 
 _PICTURES = Path(__file__).with_name("pictures.js").read_text(encoding="utf-8")
@@ -23,98 +25,98 @@ _CONFIG: dict[str, Any] = {
 Table = pd.DataFrame | Callable[[], pd.DataFrame]
 
 
-def show(
-    figure: Any,
+@dataclasses.dataclass(frozen=True)
+class FigureInfo:
+    """What a page says of a figure, and what its exports are made of.
+
+    name: part of file names and element keys, in snake_case, unique on a page. key: another key of the chart.
+    badges: from `badges`. "synthetic" joins them where rows of the settings' private set were read and are generated, by `is_synthetic`.
+    is_accuracy: test accuracy of these settings: the share of the largest class is written below.
+    command: the shell command that repeats it, by default that of the settings' run. sets: further data sets that it shows.
+    """
+
+    name: str
+    settings: Settings
+    badges: Sequence[str] = DIAGNOSTIC
+    seeds: Seeds = None
+    is_synthetic: bool | None = None
+    is_accuracy: bool = False
+    key: str = ""
+    command: str = ""
+    sets: Iterable[str] = ()
+
+    @property
+    def chart(self) -> str:
+        """The key of the chart."""
+        return self.key or f"chart-{self.name}"
+
+    @property
+    def all_badges(self) -> list[str]:
+        """The badges with "synthetic" where it is due."""
+        reads_rows = not set(self.badges).isdisjoint(Provenance)
+        is_synthetic = self.is_synthetic
+        if is_synthetic is None:
+            is_synthetic = reads_rows and REAL not in self.badges and core.is_synthetic(self.settings.data)
+        return [*self.badges, *([SYNTHETIC] if is_synthetic else [])]
+
+
+def show_figure(
+    figure: Figure,
     table: Table,
+    info: FigureInfo,
     *,
-    name: str,
-    kinds: tuple[Provenance, ...],
-    settings: Settings,
-    seeds: int | tuple[int, int] | None = None,
-    is_experiment: bool = False,
-    is_synthetic: bool | None = None,
-    is_real: bool = False,
-    is_theory: bool = False,
-    is_accuracy: bool = False,
-    key: str = "",
-    on_select: Any = "ignore",
+    on_select: Literal["ignore"] | Callable[[], None] = "ignore",
     base: str = "",
     runs: Mapping[str, Any] | None = None,
-    command: str = "",
-    sets: Iterable[str] = (),
-) -> Any:
-    """Draws `figure` above its badges with `table`, alt text and downloads below; returns the chart's selection.
+) -> None:
+    """Draws a figure with its badges, and below it table, alt text and downloads.
 
-    table: or what makes it, where no move should wait for what only the opened exports show.
-    name: what files are called and what keys the elements, in snake_case, unique on a page.
-    key: the chart's own, where others look for it under a name that does not change.
-    is_synthetic: by default, where `kinds` says that rows were read, whether those of the settings' private set are generated.
-    is_accuracy: of these settings' test rows: what always saying their largest class reaches is said, too.
-    base, runs: a name of the figure and what lies on it, for a chart that stays while its star walks; such a chart selects nothing.
-    command: the shell command that repeats it, where it is not the run that the settings describe.
-    sets: data sets that it was made of beside those that it names; a report forgets it with them.
+    table: a frame, or the function that makes it once the exports are opened.
+    base, runs: the name of a figure that stays while the traces `runs` move over it (see `moving`).
     """
-    with st.container(key=f"figure-{name}", border=True):
+    with st.container(key=f"figure-{info.name}", border=True):
         is_narrow = theme.is_narrow()
-        chosen, shared = None, {"key": key or f"chart-{name}", "alt": figure.layout.meta["alt"]}
-        shared["config"] = _CONFIG | {"displayModeBar": False if is_narrow else "hover"}
-        shared["config"]["toImageButtonOptions"] = {"format": "svg", "filename": name}
+        config = _CONFIG | {
+            "displayModeBar": False if is_narrow else "hover",
+            "toImageButtonOptions": {"format": "svg", "filename": info.name},
+        }
+        shared: dict[str, Any] = {"key": info.chart, "alt": figure.layout.meta["alt"], "config": config}
         if runs is None:
             drawn = narrowed(figure) if is_narrow else figure
-            chosen = st.plotly_chart(drawn, theme=None, on_select=on_select, selection_mode="points", **shared)
+            st.plotly_chart(drawn, theme=None, on_select=on_select, selection_mode="points", **shared)
         else:
             moving.chart(figure, runs=runs, base=base, is_narrow=is_narrow, **shared)
-        if is_synthetic is None:
-            is_synthetic = bool(kinds) and not is_real and core.is_synthetic(settings.data)
-        badges.provenance_row(
-            *kinds, seeds=seeds, is_experiment=is_experiment, is_synthetic=is_synthetic, is_real=is_real, is_theory=is_theory
-        )
-        majority = core.majority(settings) if is_accuracy else None
+        show_row(*info.all_badges, seeds=info.seeds)
+        majority = core.majority(info.settings) if info.is_accuracy else None
         if majority is not None:
-            st.caption(f"Always saying the largest class is right in {100 * majority:.1f} % of the test rows.")
-        worn = [*kinds, *([badges.EXPERIMENT] if is_experiment else []), *([badges.THEORY] if is_theory else [])]
-        _below(figure, runs, table, command, chart=shared["key"], name=name, settings=settings, badges=worn, sets=sets)
-    return chosen
+            st.caption(f"Guessing the most common class scores {100 * majority:.1f} % on the test rows.")
+        _show_exports(figure, runs, table, info)
 
 
-def _below(
-    figure: Any, runs: Mapping[str, Any] | None, table: Table, command: str, *, chart: str, name: str, settings: Settings, **more: Any
-) -> None:
-    """What the expander holds is made when somebody opens it: drawn unseen, tables and code took longer than the figure.
+def _show_exports(figure: Figure, runs: Mapping[str, Any] | None, table: Table, info: FigureInfo) -> None:
+    """Makes tables and code only when they are opened: unseen, they took longer than the figure.
 
-    Its buttons come before the table, whose cells take a press of Tab each.
+    The buttons come before the table, whose cells take a press of Tab each.
     """
-    below = st.expander("Table, description and exports", icon=":material/table_view:", key=f"below-{name}", on_change="rerun")
+    below = st.expander("Table, description and exports", icon=":material/table_view:", key=f"below-{info.name}", on_change="rerun")
     if not below.open:
         return
     figure = figure if runs is None else with_runs(figure, runs)
-    table = table if isinstance(table, pd.DataFrame) else table()
+    frame = table if isinstance(table, pd.DataFrame) else table()
     with below:
         st.caption(plain.text(figure.layout.meta["alt"]))
         pictures = st.components.v2.component("pillar_pictures", html="<section></section>", css=copying.STYLE, js=_PICTURES)
-        pictures(key=f"pictures-{name}", data={"chart": chart, "name": name})
+        pictures(key=f"pictures-{info.name}", data={"chart": info.chart, "name": info.name})
+        files: dict[str, tuple[str, bytes | Callable[[], bytes], str]] = {
+            "CSV": ("csv", exports.csv(frame), "The numbers behind this figure, one row per run or point."),
+            "Settings": ("yaml", exports.settings_yaml(info.settings).encode(), "Every setting as YAML; the Data page reads it back."),
+            "HTML": ("html", shares.paid(lambda: exports.page(figure)), "The figure as a page that zooms and hovers without a network."),
+        }
         with st.container(horizontal=True):
-            _download("CSV", exports.csv(table), f"{name}.csv", "text/csv", "The numbers behind this figure, one row per run or point.")
-            _download(
-                "Settings",
-                exports.settings_yaml(settings).encode(),
-                f"{name}.yaml",
-                "text/yaml",
-                "Every setting as YAML; the Data page reads it back.",
-            )
-            _download(
-                "HTML",
-                shares.paid(lambda: exports.page(figure)),
-                f"{name}.html",
-                "text/html",
-                "The figure as a page of its own that zooms and hovers without a network.",
-            )
-            report.button(figure, table, name=name, settings=settings, **more)
-        st.dataframe(table, hide_index=True, key=f"table-{name}", height=min(38 + 35 * max(len(table), 1), 320))
+            for label, (ending, data, hint) in files.items():
+                key, icon = f"download-{info.name}.{ending}", ":material/download:"
+                st.download_button(label, data, f"{info.name}.{ending}", f"text/{ending}", key=key, help=hint, on_click="ignore", icon=icon)
+            report.button(figure, frame, info)
+        st.dataframe(frame, hide_index=True, key=f"table-{info.name}", height=min(38 + 35 * max(len(frame), 1), 320))
         st.caption("The same run from a terminal:")
-        st.code(command or exports.command_line(settings), language="bash", wrap_lines=True)
-
-
-def _download(label: str, data: bytes | Callable[[], bytes], name: str, mime: str, help_text: str) -> None:
-    icon = ":material/download:"
-    st.download_button(label, data, name, mime, key=f"download-{name}", help=help_text, on_click="ignore", icon=icon)
+        st.code(info.command or exports.command_line(info.settings), language="bash", wrap_lines=True)

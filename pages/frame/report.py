@@ -1,4 +1,4 @@
-"""Figures that somebody collects, and one page of HTML with all of them that needs no network: tables, settings, ledger and assumptions.
+"""The figures that you collected, and one page of HTML with all of them that needs no network.
 
 The session holds them as text until its tab is closed.
 """
@@ -6,10 +6,10 @@ The session holds them as text until its tab is closed.
 import contextlib
 import html
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from string import Template
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 import streamlit as st
@@ -20,7 +20,10 @@ from pages.frame.settings import Settings
 from pillar_core import store
 from pillar_core.data import uploads
 from pillar_core.errors import PillarError
-from pillar_core.plots.theme import INK, script
+from pillar_core.plots.theme import INK, Figure, script
+
+if TYPE_CHECKING:
+    from pages.frame.figures import FigureInfo
 
 _KEY = "report."
 _MOST, _ROWS = 12, 200
@@ -28,61 +31,61 @@ _MOST, _ROWS = 12, 200
 _PAGE = Template(Path(__file__).with_suffix(".html").read_text(encoding="utf-8"))
 
 
-def button(figure: Any, table: pd.DataFrame, *, name: str, settings: Settings, badges: Sequence[str], sets: Iterable[str]) -> None:
-    """Adds the figure to the report as it is drawn now. sets: what it shows beside what it names."""
+def button(figure: Figure, table: pd.DataFrame, info: "FigureInfo") -> None:
+    """Draws the button that adds the figure to the report as it is drawn now."""
     hint = f"Keeps this figure, its table and settings for a page of HTML that the sidebar then offers; {_MOST} figures at most."
-    looks: dict[str, Any] = {"icon": ":material/note_add:", "help": hint, "disabled": len(_names()) >= _MOST}
-    asked = {"name": name, "settings": settings, "badges": badges, "sets": tuple(sets)}
-    st.button("Add to report", key=f"report-{name}", on_click=_add, args=(figure, table), kwargs=asked, **looks)
+    is_full, icon = len(_names()) >= _MOST, ":material/note_add:"
+    st.button("Add to report", key=f"report-{info.name}", on_click=_add, args=(figure, table, info), icon=icon, help=hint, disabled=is_full)
 
 
 def panel() -> None:
-    """The report's download in the sidebar, once it holds a figure."""
-    held = _held()
-    if count := len(held):
-        with st.sidebar, st.container(horizontal=True, gap="small", key="report"):
-            hint = f"{_counted(count)} with tables, settings, ledger and assumptions; opens without a network."
-            made = shares.paid(lambda: page(held).encode())
-            looks: dict[str, Any] = {"help": hint, "on_click": "ignore", "icon": ":material/summarize:", "key": "report-download"}
-            st.download_button(f"Report ({count})", made, "report.html", "text/html", **looks)
-            st.button("Empty it", key="report-empty", help="Forgets the report's figures.", on_click=_empty, type="tertiary")
+    """Draws the report's download in the sidebar, once it holds a figure."""
+    figures = _figures()
+    if not figures:
+        return
+    with st.sidebar, st.container(horizontal=True, gap="small", key="report"):
+        hint = f"{_count_words(len(figures))} with tables, settings, ledger and assumptions; opens without a network."
+        make, label = shares.paid(lambda: page(figures).encode()), f"Report ({len(figures)})"
+        icon = ":material/summarize:"
+        st.download_button(label, make, "report.html", "text/html", help=hint, on_click="ignore", icon=icon, key="report-download")
+        st.button("Empty it", key="report-empty", help="Forgets the report's figures.", on_click=_empty, type="tertiary")
 
 
-def page(held: Sequence[str]) -> str:
-    """The report of what was kept as HTML, made where no session is at hand. What came from data is text; Plotly lies in it once."""
-    parts = [json.loads(one) for one in held]
-    figures = "".join(_section(place, one) for place, one in enumerate(parts, 1))
-    stated = dict.fromkeys(one["statement"] for one in parts if one["statement"])
-    statements = "".join(f"<pre>{html.escape(text)}</pre>" for text in stated) or "<p>None of the settings had a run of their own.</p>"
-    shared = {"count": _counted(len(held)), "version": pc.__version__, "plotly": script()}
-    return _PAGE.substitute(shared, figures=figures, statements=statements)
+def page(figures: Sequence[str]) -> str:
+    """The report as HTML. It runs where no session is at hand; whatever came from data is text; Plotly is in it once."""
+    entries = [json.loads(figure) for figure in figures]
+    sections = "".join(_section(place, entry) for place, entry in enumerate(entries, 1))
+    texts = dict.fromkeys(entry["statement"] for entry in entries if entry["statement"])
+    statements = "".join(f"<pre>{html.escape(text)}</pre>" for text in texts) or "<p>None of the settings had a run of their own.</p>"
+    shared = {"count": _count_words(len(figures)), "version": pc.__version__, "plotly": script()}
+    return _PAGE.substitute(shared, figures=sections, statements=statements)
 
 
-def _section(place: int, one: dict[str, Any]) -> str:
-    rows = f"{min(one['rows'], _ROWS):,} of {one['rows']:,} rows"
-    said = (f"{place}. {one['title']}", " · ".join(one["badges"]), one["alt"], one["settings"])
-    title, badges, alt, settings = map(html.escape, said)
+def _section(place: int, entry: dict[str, Any]) -> str:
+    rows = f"{min(entry['rows'], _ROWS):,} of {entry['rows']:,} rows"
+    words = (f"{place}. {entry['title']}", " · ".join(entry["badges"]), entry["alt"], entry["settings"])
+    title, badges, alt, settings = map(html.escape, words)
     return (
-        f'<section><h2>{title}</h2><div class="figure" style="background: {one["surface"]}">{one["drawn"]}</div>'
-        f"<p><b>{badges}</b></p><p>{alt}</p><details><summary>Table, {rows}</summary>{one['table']}</details>"
+        f'<section><h2>{title}</h2><div class="figure" style="background: {entry["surface"]}">{entry["drawn"]}</div>'
+        f"<p><b>{badges}</b></p><p>{alt}</p><details><summary>Table, {rows}</summary>{entry['table']}</details>"
         f"<details><summary>Settings</summary><pre>{settings}</pre></details></section>"
     )
 
 
-def _add(figure: Any, table: pd.DataFrame, *, name: str, settings: Settings, badges: Sequence[str], sets: Iterable[str] = ()) -> None:
-    drawn = {
-        "title": figure.layout.title.text or name,
+def _add(figure: Figure, table: pd.DataFrame, info: "FigureInfo") -> None:
+    entry = {
+        "title": figure.layout.title.text or info.name,
         "alt": figure.layout.meta["alt"],
         "drawn": figure.to_html(include_plotlyjs=False, full_html=False, config={"displaylogo": False, "responsive": True}),
         "surface": INK[theme.mode()].surface,
-        "badges": [str(word) for word in badges],
+        "badges": info.all_badges,
         "rows": len(table),
         "table": table.head(_ROWS).to_html(index=False, border=0),
-        "settings": exports.settings_yaml(settings),
-        "statement": _statement(settings),
-        "sets": list(sets),
+        "settings": exports.settings_yaml(info.settings),
+        "statement": _statement(info.settings),
+        "sets": list(info.sets),
     }
-    st.session_state[f"{_KEY}{1 + max(map(int, _names()), default=0):04}"] = json.dumps(drawn)
+    st.session_state[f"{_KEY}{1 + max(map(int, _names()), default=0):04}"] = json.dumps(entry)
 
 
 def _statement(settings: Settings) -> str:
@@ -97,7 +100,7 @@ def _names() -> list[str]:
     return sorted(str(key).removeprefix(_KEY) for key in st.session_state if str(key).startswith(_KEY))
 
 
-def _held() -> tuple[str, ...]:
+def _figures() -> tuple[str, ...]:
     """The figures in their order; those of a set that is not here any more are dropped."""
     for name in _names():
         if not all(map(uploads.is_here, uploads.names_in(st.session_state[_KEY + name]))):
@@ -110,5 +113,5 @@ def _empty() -> None:
         del st.session_state[_KEY + name]
 
 
-def _counted(count: int) -> str:
+def _count_words(count: int) -> str:
     return f"{count} figure{'' if count == 1 else 's'}"

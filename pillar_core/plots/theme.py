@@ -23,6 +23,7 @@ from pillar_core.errors import SettingError
 from pillar_core.registry import facts
 
 Mode = Literal["light", "dark"]
+Figure = go.Figure
 FONT = '"Source Sans", "Source Sans Pro", system-ui, sans-serif'
 HEADING_FONT = '"Source Serif", "Source Serif Pro", Georgia, serif'
 

@@ -11,6 +11,7 @@ from streamlit.testing.v1 import AppTest
 
 from page_reading import Start
 from pages.frame import report
+from pages.frame.figures import FigureInfo
 from pages.frame.settings import Settings
 from pillar_core import plots
 from pillar_core.data import uploads
@@ -31,8 +32,7 @@ def session(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
 def added(name: str = "bars", data: str = "digits", sets: tuple[str, ...] = ()) -> None:
     table = pd.DataFrame({"source": [EVIL, "b"], "set": name, "seed": [0, 0], "accuracy": [0.5, 0.25], EVIL: [1, 2]})
     figure = plots.accuracy_by(table, x="source", label="k", title="A figure", words={EVIL: EVIL, "b": "b"})
-    badges = [Provenance.NON_PRIVATE]
-    report._add(figure, table, name=name, settings=Settings(data=data, screen="<b>"), badges=badges, sets=sets)
+    report._add(figure, table, FigureInfo(name, Settings(data=data, screen="<b>"), [Provenance.NON_PRIVATE], sets=sets))
 
 
 def counted(app: AppTest) -> list[str]:
@@ -80,6 +80,6 @@ def test_a_report_forgets_figures_of_rows_that_were_brought(
     added()
     for name, count in ((private, 3), (candidate, 2), (listed, 1)):
         uploads.forget(name)
-        assert len(report._held()) == count
+        assert len(report._figures()) == count
     added()
     assert report._names() == ["0004", "0005"]

@@ -5,7 +5,8 @@ import math
 
 import streamlit as st
 
-from pages.frame import figures, local, memory, odds, theme, words
+from pages.frame import badges, local, memory, odds, theme, words
+from pages.frame.figures import FigureInfo, show_figure
 from pages.frame.settings import Settings
 from pillar_core import accounting, plots
 from pillar_core.numerics import upwards
@@ -79,7 +80,7 @@ def against_steps(setting: GaussianSetting, settings: Settings) -> None:
     slow = privacy_tables.SLOW if asked else ()
     table = _lines(setting, (*_LINES, *slow))
     drawn = plots.epsilon_against_steps(table, mode=theme.mode(), delta=setting.delta, here=setting.steps)
-    figures.show(drawn, table, name="epsilon_steps", kinds=(), settings=settings, is_theory=True)
+    show_figure(drawn, table, FigureInfo("epsilon_steps", settings, [badges.THEORY]))
     shown = _side_by_side(setting, (*privacy_tables.QUICK, *slow))
     st.markdown("**Why they differ**")
     columns = {
@@ -110,10 +111,10 @@ def meaning(setting: GaussianSetting, settings: Settings) -> None:
     left, right = st.columns(2)
     with left:
         drawn = plots.trade_off_curve(table, mode=theme.mode(), advantage=accounting.advantage(curve), best=privacy_tables.widest(table))
-        figures.show(drawn, table, name="trade_off", kinds=(), settings=settings, is_theory=True)
+        show_figure(drawn, table, FigureInfo("trade_off", settings, [badges.THEORY]))
     with right:
         drawn = plots.epsilon_against_delta(pairs, mode=theme.mode(), delta=setting.delta)
-        figures.show(drawn, pairs, name="profile", kinds=(), settings=settings, is_theory=True)
+        show_figure(drawn, pairs, FigureInfo("profile", settings, [badges.THEORY]))
     for column, one, icon in zip(st.columns(3), accounting.odds(curve), ("casino", "gavel", "person_search"), strict=True):
         with column, st.container(border=True, height="stretch"):
             st.markdown(f":material/{icon}: {one.sentence}")
@@ -129,7 +130,7 @@ def noise(setting: GaussianSetting, settings: Settings) -> None:
     """σ for every ε."""
     table = _noise_curve(dataclasses.replace(setting, noise_multiplier=1.0))
     drawn = plots.noise_against_epsilon(table, mode=theme.mode(), here=(_epsilon(setting).upper, setting.noise_multiplier))
-    figures.show(drawn, table, name="noise", kinds=(), settings=settings, is_theory=True)
+    show_figure(drawn, table, FigureInfo("noise", settings, [badges.THEORY]))
 
 
 def rules(setting: GaussianSetting, settings: Settings) -> None:
@@ -138,7 +139,7 @@ def rules(setting: GaussianSetting, settings: Settings) -> None:
     share = f"{100 * setting.sampling_probability:g} %"
     caption = f"σ = {setting.noise_multiplier:.3g}, {setting.steps:,} steps, batch share {share}, δ = {setting.delta:g}. Upper ends."
     drawn = plots.bars_of_epsilon(table, mode=theme.mode(), title="The same noise, other rules, another ε", caption=caption)
-    figures.show(drawn, table, name="samplers", kinds=(), settings=settings, is_theory=True)
+    show_figure(drawn, table, FigureInfo("samplers", settings, [badges.THEORY]))
     st.warning(
         "**Shuffled but accounted as Poisson** is the most common privacy bug: most training loops shuffle, and quote the first bar. "
         "Here batches are Poisson samples that the mechanism draws itself.",
@@ -158,13 +159,13 @@ def composition(setting: GaussianSetting, settings: Settings) -> None:
     drawn = plots.bars_of_epsilon(
         known, mode=theme.mode(), title="What choices add to training", caption="Everything that looks at private rows enters one ledger."
     )
-    figures.show(drawn, table, name="composition", kinds=(), settings=settings, is_theory=True)
+    show_figure(drawn, table, FigureInfo("composition", settings, [badges.THEORY]))
     budget = _epsilon(setting).upper
     price = _price(budget, delta=setting.delta, means=(3.0, 10.0, 30.0))
     title = f"If ε = {budget:.3g} must cover the tuning, one run may spend"
     caption = "Best of a random number of runs (Papernot & Steinke 2022, logarithmic law), each a full-batch Gaussian run."
     drawn = plots.bars_of_epsilon(price, mode=theme.mode(), title=title, caption=caption)
-    figures.show(drawn, price, name="tuning_price", kinds=(), settings=settings, is_theory=True)
+    show_figure(drawn, price, FigureInfo("tuning_price", settings, [badges.THEORY]))
     st.caption("Papers tune on test rows and pay nothing. The rules of every learner here read public facts alone, which costs nothing.")
 
 

@@ -5,7 +5,8 @@ from typing import Any
 import streamlit as st
 
 import pillar_core as pc
-from pages.frame import badges, core, failures, figures, history, local, memory, plain, theme
+from pages.frame import badges, core, failures, history, local, memory, plain, theme
+from pages.frame.figures import FigureInfo, show_figure
 from pages.frame.settings import Settings
 from pillar_core import mode
 from pillar_core.data import uploads
@@ -82,7 +83,7 @@ def _results(settings: Settings, record: RunRecord, split: SemiPrivateSplit, tes
         if test.metric == "auc":
             table = roc(test)
             figure = private_roc(table, mode=theme.mode())
-            figures.show(figure, table, name=f"private_roc_{place}", kinds=(Provenance.PRIVATE,), settings=settings)
+            show_figure(figure, table, FigureInfo(f"private_roc_{place}", settings, [badges.PRIVATE]))
     if not any(test.model == model for test in tests):
         return
     named = private_tests.tested(record, tests, has_coin=has_coin, is_shown=history.in_sight(settings) == IN_SIGHT)

@@ -7,7 +7,8 @@ import pandas as pd
 import streamlit as st
 
 import pillar_core as pc
-from pages.frame import badges, core, figures, history, jobs, local, navigation, plain, theme
+from pages.frame import badges, core, history, jobs, local, navigation, plain, theme
+from pages.frame.figures import FigureInfo, show_figure
 from pages.frame.settings import PART, RULE, Settings
 from pages.parts.answer import private_test, question
 from pillar_core import metrics, plots
@@ -73,7 +74,7 @@ def figures_of(advice: Advice, settings: Settings, names: list[str], alike: list
         table = pd.DataFrame(rows, columns=["name", "mean", "low", "high"])
         figure = plots.expected(table, title=title, chosen=chosen, caption=caption, mode=theme.mode())
         with column:
-            figures.show(figure, table, name=f"answer_{name}", kinds=(Provenance.PUBLIC,), settings=settings, sets=names)
+            show_figure(figure, table, FigureInfo(f"answer_{name}", settings, [badges.PUBLIC], sets=names))
 
 
 def diagnostic(settings: Settings, advice: Advice, names: list[str]) -> None:

@@ -10,7 +10,8 @@ import pandas as pd
 import streamlit as st
 
 import pillar_core as pc
-from pages.frame import badges, core, exports, figures, jobs, memory, plain, session, theme
+from pages.frame import badges, core, exports, jobs, memory, plain, session, theme
+from pages.frame.figures import FigureInfo, show_figure
 from pages.frame.settings import Settings
 from pillar_core import plots
 from pillar_core.fingerprint import fingerprint
@@ -18,7 +19,6 @@ from pillar_core.runs import starter, sweep
 from pillar_core.studies import papers
 from pillar_core.studies.advice import Advice
 from pillar_core.studies.compare import learners as compare
-from pillar_core.types import Provenance
 
 BUDGETS, START = starter.HERO_EPSILONS, starter.COMPARED
 _SECONDS = 1.5
@@ -96,7 +96,6 @@ def draw(comparison: Comparison, settings: Settings) -> None:
     titles = {name: method.title for name, method in pc.METHODS.items()}
     learners = ("--methods", ",".join(comparison.grid["method"]))
     again = command(settings, core.public_axis(settings), comparison.grid["epsilon"], *learners)
-    shared: dict[str, Any] = {"settings": settings, "is_experiment": True, "command": again}
     if not here.empty:
         runs = _at_budget(comparison, settings)
         said = compare.verdict(runs)
@@ -107,12 +106,12 @@ def draw(comparison: Comparison, settings: Settings) -> None:
         if compare.FLOOR in set(here["method"]):
             levels["public rows alone"] = float(here.loc[here["method"] == compare.FLOOR, "mean"].iloc[0])
         runs = _with_published(runs[runs["method"] != compare.FLOOR], settings)
-        words: dict[str, Any] = {"titles": titles, "title": f"Learners at {plots.epsilon_label(settings.epsilon)}"}
-        figure = plots.comparison(runs, mode=theme.mode(), levels=levels, **words)
-        figures.show(figure, runs, name="compare_bars", kinds=(Provenance.NON_PRIVATE,), seeds=seeds_of(here), **shared)
+        title = f"Learners at {plots.epsilon_label(settings.epsilon)}"
+        figure = plots.comparison(runs, mode=theme.mode(), levels=levels, titles=titles, title=title)
+        show_figure(figure, runs, FigureInfo("compare_bars", settings, seeds=seeds_of(here), command=again))
     figure = _against_epsilon(comparison.key, theme.mode(), comparison.lines)
-    shared |= {"seeds": seeds_of(comparison.lines), "is_accuracy": True}
-    figures.show(figure, comparison.lines, name="compare_budgets", kinds=(Provenance.NON_PRIVATE,), **shared)
+    info = FigureInfo("compare_budgets", settings, seeds=seeds_of(comparison.lines), is_accuracy=True, command=again)
+    show_figure(figure, comparison.lines, info)
     _table(comparison.lines)
 
 
@@ -183,7 +182,7 @@ def advice(settings: Settings, comparison: Comparison) -> None:
         st.markdown(f"**{word}** {said if better else plain.text('; '.join(first.reasons) + '.')}")
         st.caption("From public facts and public rows alone, as on Answer: asking costs no privacy.")
         if said:
-            badges.show(Provenance.NON_PRIVATE)
+            badges.show(badges.NON_PRIVATE)
         if said and not better:
             st.markdown(said)
 

@@ -2,13 +2,13 @@
 
 import dataclasses
 import math
-from typing import Any
 
 import pandas as pd
 import streamlit as st
 
 import pillar_core as pc
-from pages.frame import core, figures, jobs, local, plain, session, theme
+from pages.frame import core, jobs, local, plain, session, theme
+from pages.frame.figures import FigureInfo, show_figure
 from pages.frame.settings import BUDGETS, PART, Settings
 from pages.parts.compare.comparison import command, seeds_of
 from pillar_core import plots
@@ -16,7 +16,6 @@ from pillar_core.data import uploads, visitors
 from pillar_core.data.cards import Count
 from pillar_core.studies.compare import views as compare_views
 from pillar_core.studies.compare.views import COMPARE_VIEWS, CompareView, Setup
-from pillar_core.types import Provenance
 
 _SECONDS = 0.4
 """A rough cost of one run, for the estimate before anything ran."""
@@ -98,10 +97,10 @@ def _draw(view: CompareView, lines: pd.DataFrame, settings: Settings, setup: Set
         percent=view.is_share,
         asked=len(setup.seeds),
     )
-    badges: dict[str, Any] = {"kinds": (Provenance.NON_PRIVATE,), "settings": settings, "seeds": seeds_of(known), "is_experiment": True}
     more = ("--view", view.name, *(() if setup.other is None else ("--other", setup.other)))
-    badges |= {"sets": (setup.other or "",), "command": command(settings, setup.public, setup.epsilons, *more)}
-    figures.show(figure, lines, name=f"compare_{view.name}", is_accuracy=view.value is None, **badges)
+    again, sets = command(settings, setup.public, setup.epsilons, *more), [setup.other or ""]
+    info = FigureInfo(f"compare_{view.name}", settings, seeds=seeds_of(known), command=again, sets=sets)
+    show_figure(figure, lines, dataclasses.replace(info, is_accuracy=view.value is None))
     if view.base is not None:
         gone = known.assign(mean=known["decrease"], low=known["decrease_low"], high=known["decrease_high"])
         figure = plots.effect(
@@ -113,7 +112,7 @@ def _draw(view: CompareView, lines: pd.DataFrame, settings: Settings, setup: Set
             x_log=view.x_log,
             asked=len(setup.seeds),
         )
-        figures.show(figure, lines, name=f"compare_{view.name}_decrease", **badges)
+        show_figure(figure, lines, dataclasses.replace(info, name=f"compare_{view.name}_decrease"))
     refused = sorted(set(lines["error_message"]) - {""})
     if refused:
         st.caption("Could not run: " + plain.text(" ".join(refused[:3])))

@@ -2,7 +2,8 @@
 
 import streamlit as st
 
-from pages.frame import core, figures, plain, theme, words
+from pages.frame import core, plain, theme, words
+from pages.frame.figures import FigureInfo, show_figure
 from pages.frame.settings import Settings
 from pages.parts.data import samples
 from pillar_core import plots
@@ -23,15 +24,15 @@ def panel(settings: Settings) -> None:
     spectrum = core.spectrum(settings)
     k = None if settings.is_rule_k else settings.k
     drawn = plots.spectrum(spectrum, mode=theme.mode(), k=k, n_public=facts.n_public)
-    figures.show(drawn, spectrum, name="spectrum", kinds=(Provenance.PUBLIC,), settings=settings)
+    show_figure(drawn, spectrum, FigureInfo("spectrum", settings, [Provenance.PUBLIC]))
 
     left, right = st.columns(2)
     with left:
         counts = core.class_counts(settings)
         drawn = plots.class_balance(counts, mode=theme.mode())
-        figures.show(drawn, counts, name="class_balance", kinds=(Provenance.NON_PRIVATE,), settings=settings)
+        show_figure(drawn, counts, FigureInfo("class_balance", settings, [Provenance.NON_PRIVATE]))
     with right:
         places = core.public_map(settings)
         drawn = plots.map_2d(places, mode=theme.mode())
-        figures.show(drawn, places, name="public_map", kinds=(Provenance.PUBLIC,), settings=settings)
+        show_figure(drawn, places, FigureInfo("public_map", settings, [Provenance.PUBLIC]))
     samples.panel(settings)

@@ -5,7 +5,8 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from pages.frame import badges, core, figures, local, memory, odds, plain, theme, words
+from pages.frame import badges, core, local, memory, odds, plain, theme, words
+from pages.frame.figures import FigureInfo, show_figure
 from pages.frame.settings import Settings
 from pillar_core import accounting, plots
 from pillar_core.ledger import of_person
@@ -16,7 +17,7 @@ from pillar_core.studies.evidence import attacks as evidence
 from pillar_core.studies.evidence import individual
 from pillar_core.studies.evidence.attacks import Attack
 from pillar_core.studies.evidence.individual import Individuals
-from pillar_core.types import Provenance, RunRecord
+from pillar_core.types import RunRecord
 
 _SHOWN_IMAGES = 10
 
@@ -25,14 +26,14 @@ def attack(settings: Settings) -> None:
     """The loss threshold on the sidebar's run, LiRA on demand, both under the ceiling."""
     record, found = core.run(settings), tried(settings)
     ceiling = ceiling_of(record)
-    badges.provenance_row(Provenance.NON_PRIVATE, is_experiment=True)
+    badges.show_row(*badges.DIAGNOSTIC)
     _numbers(record, found, ceiling, settings)
     roc = pd.concat([one.roc() for one in found], ignore_index=True)
     bound = privacy_tables.trade_off(ceiling, logarithmic=True)
     drawn = plots.membership_roc(
         roc, bound, mode=theme.mode(), epsilon=record.guarantee.epsilon.upper, members=len(found[0].members), others=len(found[0].others)
     )
-    figures.show(drawn, roc, name="membership", kinds=(Provenance.NON_PRIVATE,), settings=settings, is_experiment=True)
+    show_figure(drawn, roc, FigureInfo("membership", settings))
     _lira_button(settings, is_done=len(found) > 1)
     rates = evidence.rates_under(found, ceiling)
     st.markdown("**Members found at few false alarms**, with exact 95 % intervals, beside the most that the guarantee allows")
@@ -55,7 +56,7 @@ def exposed(settings: Settings) -> None:
     """Histogram of individual ε against the stated one, the most exposed rows, and classes."""
     losses = _individuals(core.run_key(settings), settings)
     with st.container(horizontal=True, gap="small"):
-        badges.show(Provenance.NON_PRIVATE)
+        badges.show(badges.NON_PRIVATE)
         st.badge(
             "individual privacy, no guarantee",
             icon=":material/history:",
@@ -70,13 +71,12 @@ def exposed(settings: Settings) -> None:
         "most": f"ε = {losses.table['epsilon'].max():.3g}",
     }
     words.metrics("exposed", numbers)
-    shared: dict[str, Any] = {"settings": settings, "kinds": (Provenance.NON_PRIVATE,), "is_experiment": True}
     drawn = plots.individual_losses(losses.table, mode=theme.mode(), stated=losses.stated_epsilon, delta=losses.delta)
-    figures.show(drawn, losses.table, name="individual_privacy", **shared)
+    show_figure(drawn, losses.table, FigureInfo("individual_privacy", settings))
     left, right = st.columns([1.2, 1])
     with left:
         drawn = plots.individual_by_class(losses.table, mode=theme.mode(), stated=losses.stated_epsilon)
-        figures.show(drawn, losses.table, name="individual_privacy_by_class", **shared)
+        show_figure(drawn, losses.table, FigureInfo("individual_privacy_by_class", settings))
     with right:
         _most_exposed(losses, settings)
 
@@ -121,7 +121,7 @@ def _lira_button(settings: Settings, *, is_done: bool) -> None:
 def _most_exposed(losses: Individuals, settings: Settings) -> None:
     worst = losses.table.nlargest(_SHOWN_IMAGES, "epsilon")
     with st.container(border=True, key="most-exposed"):
-        badges.show(Provenance.NON_PRIVATE)
+        badges.show(badges.NON_PRIVATE)
         st.markdown("**The most exposed rows**")
         images = core.features(settings).images
         if images is not None and images.is_images:

@@ -5,7 +5,8 @@ import math
 import pandas as pd
 import streamlit as st
 
-from pages.frame import core, figures, local, memory, theme, words
+from pages.frame import badges, core, local, memory, theme, words
+from pages.frame.figures import FigureInfo, show_figure
 from pages.frame.settings import Settings
 from pages.parts.evidence import attacks as evidence_attacks
 from pillar_core import accounting, auditing, plots
@@ -15,7 +16,6 @@ from pillar_core.studies import privacy_tables
 from pillar_core.studies.evidence import attacks as evidence
 from pillar_core.studies.evidence.attacks import CanaryAudit
 from pillar_core.studies.evidence.one_run import OneRunAudit, one_run_audit
-from pillar_core.types import Provenance
 
 _CANARIES = 1000
 
@@ -30,7 +30,7 @@ def audit(settings: Settings) -> None:
     trials = local.slider("audit-redraws")
     table = _power(claimed, settings.delta, epsilon, trials)
     drawn = plots.audit_power(table, mode=theme.mode(), claimed=epsilon, significance=evidence.SIGNIFICANCE)
-    figures.show(drawn, table, name="audit_power", kinds=(), settings=settings, is_theory=True)
+    show_figure(drawn, table, FigureInfo("audit_power", settings, [badges.THEORY]))
     reason = evidence.supports(settings.method)
     wanted = f"{core.run_key(settings)}-{trials}"
     if reason:
@@ -49,7 +49,7 @@ def audit(settings: Settings) -> None:
         )
     reach = _reach(settings.delta)
     drawn = plots.one_run_reach(reach, mode=theme.mode(), canaries=_CANARIES)
-    figures.show(drawn, reach, name="one_run", kinds=(), settings=settings, is_theory=True)
+    show_figure(drawn, reach, FigureInfo("one_run", settings, [badges.THEORY]))
     if not reason:
         _one_run(_audited_once(core.run_key(settings), settings))
 
@@ -79,7 +79,7 @@ def fault_injection(settings: Settings) -> None:
     table = privacy_tables.worlds(worst)
     title = f"Canary “{worst.canary}”: {worst.counts.hits} alarms with it, {worst.counts.false_alarms} without, of {worst.counts.trials}"
     drawn = plots.two_worlds(table, mode=theme.mode(), threshold=worst.threshold, claimed_mu=outcome.claimed.mu, title=title)
-    figures.show(drawn, table, name="fault_injection", kinds=(), settings=settings, is_experiment=True, is_synthetic=True)
+    show_figure(drawn, table, FigureInfo("fault_injection", settings, [badges.EXPERIMENT, badges.SYNTHETIC]))
     st.markdown(f"**Every fault, same audit, claimed ε = {claim:g}**")
     st.dataframe(_all_faults(claim, settings.seed), hide_index=True, key="faults")
     st.caption(
@@ -115,7 +115,7 @@ def _result(outcome: CanaryAudit, settings: Settings) -> None:
     finding, table = outcome.finding, privacy_tables.worlds(outcome.finding)
     title = f"{finding.counts.hits} alarms with the canary, {finding.counts.false_alarms} without, of {finding.counts.trials}"
     drawn = plots.two_worlds(table, mode=theme.mode(), threshold=finding.threshold, claimed_mu=outcome.claimed.mu, title=title)
-    figures.show(drawn, table, name="audit_worlds", kinds=(Provenance.NON_PRIVATE,), settings=settings, is_experiment=True)
+    show_figure(drawn, table, FigureInfo("audit_worlds", settings))
 
 
 def _one_run(trial: OneRunAudit) -> None:

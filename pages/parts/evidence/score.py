@@ -2,12 +2,12 @@
 
 import streamlit as st
 
-from pages.frame import badges, core, figures, memory, navigation, theme, words
+from pages.frame import badges, core, memory, navigation, theme, words
+from pages.frame.figures import FigureInfo, show_figure
 from pages.frame.settings import Settings
 from pillar_core import plots
 from pillar_core.studies.evidence import score_leak
 from pillar_core.studies.evidence.score_leak import ScoreLeak
-from pillar_core.types import Provenance
 
 
 def leak(settings: Settings) -> None:
@@ -22,7 +22,7 @@ def leak(settings: Settings) -> None:
         return
     study = _found(settings)
     sure, table = study.table.iloc[0], study.table.set_index(["attacker", "sees"])["success"]
-    badges.provenance_row(Provenance.NON_PRIVATE, is_experiment=True)
+    badges.show_row(*badges.DIAGNOSTIC)
     numbers = {
         "distance": f"{study.distance:.4f}",
         "moves": f"{study.largest_movement:.2g}",
@@ -32,7 +32,7 @@ def leak(settings: Settings) -> None:
     words.metrics("score", numbers, k=score_leak.K, rows=study.rows)
     title = "A score without noise tells about one row to whom knows the others"
     drawn = plots.right_guesses(study.table, mode=theme.mode(), published=score_leak.PUBLISHED, title=title)
-    figures.show(drawn, study.table, name="score_leak", kinds=(Provenance.NON_PRIVATE,), settings=settings, is_experiment=True)
+    show_figure(drawn, study.table, FigureInfo("score_leak", settings))
     left, right = st.columns([3, 1], vertical_alignment="center")
     left.caption(
         "Published: the paper on this score (GSD), Table 8, an attacker who knows 1,800 of 2,000 rows. Rounding hides a row only by luck: "

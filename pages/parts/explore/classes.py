@@ -1,12 +1,12 @@
 """Whom a run serves and whom it misreads: measures of two classes and of rare ones, recall by class, the confusion matrix, misread rows."""
 
 import math
-from typing import Any
 
 import pandas as pd
 import streamlit as st
 
-from pages.frame import badges, core, failures, figures, memory, theme
+from pages.frame import badges, core, failures, memory, theme
+from pages.frame.figures import FigureInfo, show_figure
 from pages.frame.settings import Settings
 from pages.parts.data import samples
 from pages.parts.explore.curves import reference
@@ -39,8 +39,7 @@ def panel(record: RunRecord, settings: Settings) -> None:
     recalls = pd.DataFrame({"class": names, "accuracy": record.metrics["per_class"], "rows": rows})
     without = reference(settings)
     recalls = (recalls if without is None else recalls.assign(reference=pd.Series(without, dtype=float))).dropna()
-    shared: dict[str, Any] = {"kinds": (Provenance.NON_PRIVATE,), "settings": settings, "is_experiment": True}
-    figures.show(plots.per_class(recalls, mode=theme.mode()), recalls, name="recall_by_class", **shared)
+    show_figure(plots.per_class(recalls, mode=theme.mode()), recalls, FigureInfo("recall_by_class", settings))
     title = "Which class is taken for which, and the rows that are misread"
     misread = st.expander(title, icon=":material/grid_view:", key="misread", on_change="rerun")
     if misread.open:
@@ -48,7 +47,7 @@ def panel(record: RunRecord, settings: Settings) -> None:
             tested, labels, read = _read(core.run_key(settings), settings)
             pairs = pd.DataFrame({"class": [names[label] for label in labels], "taken for": [names[label] for label in read]})
             counts = pairs.value_counts(sort=False).rename("rows").reset_index()
-            figures.show(plots.confusion(counts, classes=names, mode=theme.mode()), counts, name="confusion", **shared)
+            show_figure(plots.confusion(counts, classes=names, mode=theme.mode()), counts, FigureInfo("confusion", settings))
             wrong = pairs[pairs["class"] != pairs["taken for"]]
             st.markdown(f"**{len(wrong):,} of {len(pairs):,} test rows are misread**" + ("; the first:" if len(wrong) > _MOST else ""))
             badges.show(Provenance.NON_PRIVATE)

@@ -2,11 +2,11 @@
 
 import streamlit as st
 
-from pages.frame import core, figures, memory, theme
+from pages.frame import badges, core, memory, theme
+from pages.frame.figures import FigureInfo, show_figure
 from pages.frame.settings import Settings
 from pillar_core import plots
 from pillar_core.studies import kalman_reasons
-from pillar_core.types import Provenance
 
 LEARNER = kalman_reasons.LEARNER
 
@@ -47,9 +47,9 @@ def panel(settings: Settings) -> None:
     )
     drawings = (("prior", prior, found.prior), ("believed", believed, found.believed), ("distilled", distilled, found.distilled))
     for column, (name, figure, table) in zip(st.columns(3), drawings, strict=True):
-        kinds = (Provenance.PRIVATE, Provenance.NON_PRIVATE) if name == "distilled" and found.accuracies else (Provenance.PRIVATE,)
+        provenance = [badges.PRIVATE, *([badges.NON_PRIVATE] if name == "distilled" and found.accuracies else []), badges.EXPERIMENT]
         with column:
-            figures.show(figure, table, name=f"kalman_{name}", kinds=kinds, settings=settings, is_experiment=True)
+            show_figure(figure, table, FigureInfo(f"kalman_{name}", settings, provenance))
     st.caption(
         "All three are computed from what this run released anyway and from public rows; they cost no further ε. What each part is worth "
         "on average is in docs/research.md, under “Part by part”."

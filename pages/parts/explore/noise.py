@@ -5,12 +5,12 @@ from typing import Any
 
 import streamlit as st
 
-from pages.frame import core, figures, local, memory, plain, theme
+from pages.frame import badges, core, local, memory, plain, theme
+from pages.frame.figures import FigureInfo, show_figure
 from pages.frame.settings import Settings
 from pillar_core.plots import Mode
 from pillar_core.plots.steps import training_in_steps
 from pillar_core.studies import training_steps as steps
-from pillar_core.types import Provenance
 
 
 def panel(settings: Settings) -> None:
@@ -21,8 +21,8 @@ def panel(settings: Settings) -> None:
     key = core.run_key(shown)
     found = _steps(key, shown)
     figure = _figure(key, theme.mode(), local.toggle("noise-strip"), found, shown)
-    kinds = (Provenance.NON_PRIVATE, Provenance.PRIVATE)
-    figures.show(figure, found.pushes, name="training_steps", kinds=kinds, settings=shown, is_experiment=True)
+    info = FigureInfo("training_steps", shown, [badges.NON_PRIVATE, badges.PRIVATE, badges.EXPERIMENT])
+    show_figure(figure, found.pushes, info)
     numbers = [int(step) for step in found.pushes["step"]]
     step = local.slider("noise-step", numbers, numbers[0])
     rows = found.opened[found.opened["step"] == step].drop(columns="step")

@@ -6,8 +6,9 @@ import pandas as pd
 import streamlit as st
 
 import pillar_core as pc
-from pages.frame import core, figures, history, memory, navigation, odds, plain, session, theme
+from pages.frame import badges, core, history, memory, navigation, odds, plain, session, theme
 from pages.frame import settings as codec
+from pages.frame.figures import FigureInfo, show_figure
 from pages.frame.settings import Settings
 from pages.parts.explore import classes, kalman, noise, result
 from pages.parts.explore.curves import Curves, method_of, read
@@ -15,7 +16,7 @@ from pillar_core import plots, store
 from pillar_core.params import params_of
 from pillar_core.plots import accuracy
 from pillar_core.runs import sweep
-from pillar_core.types import Provenance, RunRecord
+from pillar_core.types import RunRecord
 
 _TITLES = {
     "k": "Curves",
@@ -25,7 +26,6 @@ _TITLES = {
     "odds": "Odds",
     "why": "Why these settings?",
 }
-_DIAGNOSTIC = (Provenance.NON_PRIVATE,)
 
 
 NEEDS_CURVES = ("k", "plane")
@@ -80,8 +80,8 @@ def _over_k(curves: Curves, record: RunRecord, settings: Settings) -> None:
     base = "-".join(map(str, drawn_from))
     measured = _measured(base, curves, settings, reach, pinned)
     runs = accuracy.runs(measured, here=here, history=history.table(settings), mode=theme.mode())
-    shown: dict[str, Any] = {"seeds": curves.seeds, "base": base, "runs": runs}
-    _show(measured, lambda: _with_star(curves.table, settings), "accuracy_against_k", settings, **shown)
+    info = FigureInfo("accuracy_against_k", settings, seeds=curves.seeds, is_accuracy=True)
+    show_figure(measured, lambda: _with_star(curves.table, settings), info, base=base, runs=runs)
     if record.method == "pillar":
         changes = {"method": kalman.LEARNER, "k": codec.RULE, "view": "why"}
         navigation.link("explore", "No k to choose: PILLAR Kalman at the same ε, and why it works", changes=changes)
@@ -109,7 +109,8 @@ def _plane(curves: Curves, record: RunRecord, settings: Settings) -> None:
     k = record.settings.get("k")
     here = (int(k), settings.epsilon) if k else None
     figure = plots.accuracy_heatmap(curves.table, mode=theme.mode(), method=method, here=here)
-    _show(figure, curves.table, "accuracy_plane", settings, seeds=curves.seeds, on_select=_take_cell)
+    info = FigureInfo("accuracy_plane", settings, seeds=curves.seeds, is_accuracy=True)
+    show_figure(figure, curves.table, info, on_select=_take_cell)
     st.caption("Click a cell to take its k and ε.")
 
 
@@ -120,7 +121,7 @@ def _odds(record: RunRecord, settings: Settings) -> None:
         st.info(reason, icon=":material/casino:")
         return
     figure = plots.odds_dots(table, mode=theme.mode(), protected=f"one {odds.unit(settings.data)}")
-    figures.show(figure, table, name="odds", kinds=(Provenance.PRIVATE,), settings=settings, is_experiment=True)
+    show_figure(figure, table, FigureInfo("odds", settings, [badges.PRIVATE, badges.EXPERIMENT]))
     st.caption(
         f"From the trade-off curve of what really ran ({'; '.join(record.guarantee.events)}), "
         f"{odds.relation_words(settings.relation, settings.data)}, at any chance δ that ε fails. "
@@ -176,7 +177,3 @@ def _take_cell() -> None:
     if points and "customdata" in points[0]:
         k, epsilon = points[0]["customdata"]
         session.change(k=int(k), epsilon=float(epsilon))
-
-
-def _show(figure: Any, table: figures.Table, name: str, settings: Settings, **chart: Any) -> None:
-    figures.show(figure, table, name=name, kinds=_DIAGNOSTIC, settings=settings, is_experiment=True, is_accuracy=True, **chart)

@@ -4,14 +4,14 @@ from typing import Any
 
 import streamlit as st
 
-from pages.frame import figures, local, theme
+from pages.frame import badges, local, theme
+from pages.frame.figures import FigureInfo, show_figure
 from pages.frame.settings import Settings
 from pages.parts.explore import curves
 from pillar_core import plots
 from pillar_core.data import uploads
 from pillar_core.runs import records
 from pillar_core.studies import feature_sets
-from pillar_core.types import Provenance
 
 
 def draw(settings: Settings) -> None:
@@ -35,11 +35,8 @@ def draw(settings: Settings) -> None:
     shown = table[table["set"].isin(chosen[: plots.MOST_SETS])]
     k = None if settings.is_rule_k else settings.k
     figure = plots.accuracy_of_sets(shown, epsilon=settings.epsilon, mode=theme.mode(), k=k)
-    more: dict[str, Any] = {
-        "is_synthetic": False,
-        "seeds": shown["seed"].nunique(),
-        "sets": [name for name in titles if shown["set"].str.startswith(titles[name]).any()],
-    }
-    figures.show(figure, shown, name="feature_sets", kinds=(Provenance.NON_PRIVATE,), settings=settings, **more)
+    drawn_sets, seeds = [name for name in titles if shown["set"].str.startswith(titles[name]).any()], int(shown["seed"].nunique())
+    info = FigureInfo("feature_sets", settings, [badges.NON_PRIVATE], seeds, is_synthetic=False, sets=drawn_sets)
+    show_figure(figure, shown, info)
     if len(names) == 1:
         st.caption("Choose another data set or backbone in the sidebar and measure its curves on the view “Best k”: both are drawn then.")

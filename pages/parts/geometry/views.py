@@ -2,14 +2,14 @@
 
 import dataclasses
 import math
-from typing import Any
 
 import pandas as pd
 import streamlit as st
 
 import pillar_core as pc
-from pages.frame import core, figures, jobs, local, theme
+from pages.frame import badges, core, jobs, local, theme
 from pages.frame import settings as codec
+from pages.frame.figures import FigureInfo, show_figure
 from pages.frame.settings import EPSILONS, Settings
 from pages.parts.explore import curves
 from pages.parts.geometry import sets as geometry_sets
@@ -18,7 +18,6 @@ from pillar_core import geometry as geo
 from pillar_core import plots
 from pillar_core.data import uploads
 from pillar_core.studies import geometry
-from pillar_core.types import Provenance
 
 _WHICH = {"pairs": "pairs of classes", "one_versus_rest": "each class against the rest"}
 _SECONDS_PER_SEPARATOR = {"pairs": 0.35, "one_versus_rest": 2.0}
@@ -36,7 +35,7 @@ def _gain(settings: Settings) -> None:
         shared = {"n_private": facts.n_private, "d": facts.d, "classes": facts.n_classes}
         here = geometry.noise_ratio(**shared, epsilon=settings.epsilon, delta=settings.delta)
     figure = plots.projection_gains(table, spearman=table.attrs["spearman"], mode=theme.mode(), here=here)
-    _show(figure, table, "projection_gains", settings, seeds=2, is_experiment=True)
+    show_figure(figure, table, FigureInfo("projection_gains", settings, seeds=2))
     st.caption(
         "The noise is that of one Gaussian release in all d directions, √d/μ, the rows of a class are n/C: public facts alone. "
         "It leaves out what the first k public directions lose, so public rows of another kind gain less. A tenth of each set was "
@@ -53,10 +52,9 @@ def _xi(settings: Settings) -> None:
     table = _with_pinned(table, settings, separation)
     k = None if settings.is_rule_k else settings.k
     subject = "" if is_complete else "Preview: a few classes, few rows. "
-    noised = (Provenance.PRIVATE,) if "dp_pca" in kinds else ()
-    _show(
-        plots.xi_against_k(table, mode=theme.mode(), k=k, subject=subject), table, "xi", settings, kinds=(Provenance.NON_PRIVATE, *noised)
-    )
+    noised = [badges.PRIVATE] if "dp_pca" in kinds else []
+    figure = plots.xi_against_k(table, mode=theme.mode(), k=k, subject=subject)
+    show_figure(figure, table, FigureInfo("xi", settings, [badges.NON_PRIVATE, *noised]))
     if not is_complete:
         _separators_job(separation)
     if "dp_pca" in kinds:
@@ -77,7 +75,7 @@ def _margins(settings: Settings) -> None:
     subject = "" if is_complete else "Preview: a few classes, their separators projected, not trained anew at each k. "
     k = None if settings.is_rule_k else settings.k
     figure = plots.margins_against_k(table, mode=theme.mode(), convention=convention, k=k, subject=subject)
-    _show(figure, table, "margins", settings)
+    show_figure(figure, table, FigureInfo("margins", settings, [badges.NON_PRIVATE]))
     if not is_complete:
         ks = geometry.margin_ks(shapes.basis(separation, geo.BasisKind.PUBLIC_PCA).rank)
         classes = len(set(shapes.rows(settings).y.tolist()))
@@ -97,7 +95,7 @@ def _spectrum(settings: Settings) -> None:
     table = geo.spectrum(basis)
     k = None if settings.is_rule_k else min(settings.k, basis.rank)
     figure = plots.spectrum_and_gaps(table, mode=theme.mode(), k=k, rows=basis.n_rows)
-    _show(figure, table, "spectrum_and_gaps", settings, kinds=(Provenance.PUBLIC,))
+    show_figure(figure, table, FigureInfo("spectrum_and_gaps", settings, [badges.PUBLIC]))
 
 
 def _best(settings: Settings) -> None:
@@ -111,7 +109,8 @@ def _best(settings: Settings) -> None:
     figure = plots.predicted_accuracy(at_budget, runs[runs["epsilon"] == settings.epsilon], mode=theme.mode(), k=k)
     seeds = settings.seeds if len(runs) else None
     is_drawn = settings.epsilon in set(runs["epsilon"])
-    _show(figure, at_budget, "predicted_accuracy", settings, seeds=seeds if is_drawn else None, is_theory=True, is_accuracy=True)
+    info = FigureInfo("predicted_accuracy", settings, [badges.NON_PRIVATE, badges.THEORY], seeds if is_drawn else None, is_accuracy=True)
+    show_figure(figure, at_budget, info)
     if _is_uneven(settings):
         st.caption(
             ":orange[Many classes of unequal size]: a rougher guide. On such a set (GTSRB, 43 classes) the predicted k lost up to 3 points "
@@ -123,7 +122,7 @@ def _best(settings: Settings) -> None:
     measured_best = geo.best_k(runs) if len(runs) else None
     best = geo.best_k(predicted)
     figure = plots.best_k_against_epsilon(best, measured_best, mode=theme.mode())
-    _show(figure, best, "best_k", settings, seeds=seeds, is_theory=True)
+    show_figure(figure, best, FigureInfo("best_k", settings, [badges.NON_PRIVATE, badges.THEORY], seeds))
     if not curve.is_complete:
         curves.panel(curve, core.run(dataclasses.replace(settings, method=method)), settings)
 
@@ -151,7 +150,8 @@ def _pair(settings: Settings) -> None:
         lines += _drops(curve.table, curves.method_of(one), side)
     if lines:
         table = pd.DataFrame(lines, columns=["side", "epsilon", "drop", "half", "seeds"])
-        _show(plots.accuracy_drops(table, mode=theme.mode()), table, "accuracy_drops", settings, seeds=settings.seeds)
+        info = FigureInfo("accuracy_drops", settings, [badges.NON_PRIVATE], settings.seeds)
+        show_figure(plots.accuracy_drops(table, mode=theme.mode()), table, info)
     else:
         st.info("Drops need measured curves of both sides: measure them with the button on the view “Best k”, once for each.")
     if lines and missing:
@@ -222,10 +222,6 @@ def _separators_job(separation: shapes.Separation) -> None:
         cost=_FREE,
         total=total,
     )
-
-
-def _show(figure: object, table: pd.DataFrame, name: str, settings: Settings, **badges: Any) -> None:
-    figures.show(figure, table, name=name, settings=settings, **{"kinds": (Provenance.NON_PRIVATE,)} | badges)
 
 
 VIEWS = {"gain": _gain, "xi": _xi, "margins": _margins, "spectrum": _spectrum, "best": _best, "sets": geometry_sets.draw, "pair": _pair}

@@ -6,13 +6,13 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from pages.frame import copying, figures, local, memory, navigation, session, theme
+from pages.frame import badges, copying, local, memory, navigation, session, theme
+from pages.frame.figures import FigureInfo, show_figure
 from pages.frame.settings import Settings
 from pages.parts.explore import noise
 from pages.parts.learn import classroom, questions
 from pages.parts.learn.steps import LESSONS, Lesson, Step, of_number, step_of
 from pillar_core import plots
-from pillar_core.types import Provenance
 
 
 def number(settings: Settings) -> int:
@@ -162,18 +162,10 @@ def _answer(this: Step, place: int, guess: int | None, settings: Settings) -> No
     titles = dict(zip(this.values, named, strict=True))
     here = local.slider("lesson-control", titles, this.start, of=str(place), label=this.control)
     st.html(f'<div class="pillar-ends" aria-hidden="true">{"".join(f"<span>{words}</span>" for words in titles.values())}</div>')
-    is_measured = this.kind == "measured"
-    figures.show(
-        _drawn(place, here, theme.mode()),
-        table,
-        name=f"lesson_{place}",
-        kinds=(Provenance.NON_PRIVATE,) if is_measured else (),
-        settings=settings,
-        seeds=int(table["seed"].nunique()) if "seed" in table else None,
-        is_experiment=is_measured,
-        is_synthetic=False,
-        is_theory=not is_measured,
-    )
+    seeds = int(table["seed"].nunique()) if "seed" in table else None
+    provenance = badges.DIAGNOSTIC if this.kind == "measured" else [badges.THEORY]
+    info = FigureInfo(f"lesson_{place}", settings, provenance, seeds, is_synthetic=False)
+    show_figure(_drawn(place, here, theme.mode()), table, info)
     st.markdown(f":material/key: {this.moral}")
     if this.is_watched and local.toggle("lesson-watch"):
         noise.panel(Settings(**{**this.explore, "k": here}))

@@ -6,13 +6,13 @@ import pandas as pd
 import streamlit as st
 
 import pillar_core as pc
-from pages.frame import badges, figures, jobs, local, navigation, plain, theme
+from pages.frame import badges, jobs, local, navigation, plain, theme
+from pages.frame.figures import FigureInfo, show_figure
 from pages.frame.settings import Settings
 from pillar_core import plots
 from pillar_core.runs import records, sweep
 from pillar_core.studies import papers
 from pillar_core.studies.papers.tables import CLASSES
-from pillar_core.types import Provenance
 
 _PERCENT = ("published", "measured", "difference")
 _MARKS = {"run": "▶", "page": "↗", "no": "–"}
@@ -94,7 +94,8 @@ def _beside(name: str, dataset: str, records_: list[dict[str, object]], settings
         if words:
             st.markdown(f"**{plain.text(words)}**")
         _figure(name, runs, table, settings, is_synthetic=is_synthetic)
-    badges.provenance_row(Provenance.NON_PRIVATE, is_experiment=bool(records_), is_synthetic=is_synthetic and bool(records_))
+    experiment = [badges.EXPERIMENT, *([badges.SYNTHETIC] if is_synthetic else [])] if records_ else []
+    badges.show_row(badges.NON_PRIVATE, *experiment)
     _show(table)
 
 
@@ -114,9 +115,7 @@ def _figure(name: str, runs: pd.DataFrame, table: pd.DataFrame, settings: Settin
         first = table[table["backbone"] == table["backbone"].iloc[0]].drop_duplicates(["method", "epsilon"])
         lines = lines.merge(first[["method", "epsilon", "published"]], on=["method", "epsilon"], how="left")
     drawn = plots.effect(lines, mode=theme.mode(), title=papers.TABLES[name].title, x_title="ε" if x == "epsilon" else x, x_log=True)
-    figures.show(
-        drawn, lines, name="papers", kinds=(Provenance.NON_PRIVATE,), settings=settings, is_experiment=True, is_synthetic=is_synthetic
-    )
+    show_figure(drawn, lines, FigureInfo("papers", settings, is_synthetic=is_synthetic))
 
 
 def _series(row: dict[Any, Any], more: list[str]) -> str:

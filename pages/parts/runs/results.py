@@ -6,12 +6,13 @@ import pandas as pd
 import streamlit as st
 
 import pillar_core as pc
-from pages.frame import badges, exports, figures, memory, session, shares, theme
+from pages.frame import badges, core, exports, memory, session, shares, theme
+from pages.frame.figures import FigureInfo, show_figure
 from pages.frame.settings import Settings
 from pages.parts.runs import exports as runs_exports
 from pillar_core import plots
+from pillar_core.plots.theme import Figure
 from pillar_core.runs import records
-from pillar_core.types import Provenance
 
 VIEWS = {"results": "Results", "plan": "Plan", "jobs": "Jobs", "papers": "Papers"}
 FILTERS = {"dataset": "Data", "method": "Learner", "k": "k", "epsilon": "ε"}
@@ -36,17 +37,13 @@ def panel(settings: Settings, runs: pd.DataFrame) -> None:
     if lines.empty:
         return
     shown = shown[shown["error_message"].isna()]
-    badges.provenance_row(Provenance.NON_PRIVATE, is_experiment=True, is_synthetic=_has_synthetic(shown))
+    is_synthetic = any(map(core.is_synthetic, shown["dataset"].unique()))
+    badges.show_row(*badges.DIAGNOSTIC, *([badges.SYNTHETIC] if is_synthetic else []))
     chosen = _table(lines)
-    drawn: list[Any] = []
-    shared: dict[str, Any] = {
-        "kinds": (Provenance.NON_PRIVATE,),
-        "settings": settings,
-        "is_experiment": True,
-        "is_synthetic": _has_synthetic(shown),
-    }
+    drawn: list[Figure] = []
     if len(chosen):
-        drawn.append(_compared(chosen, shown, shared))
+        info = FigureInfo("runs_overlay", settings, seeds=int(chosen["seeds"].min()), is_synthetic=is_synthetic)
+        drawn.append(_compared(chosen, shown, info))
     picked = chosen if len(chosen) else lines
     _exports(picked, shown[shown["group"].isin(picked["group"])], drawn)
 
@@ -184,22 +181,12 @@ def _forget_refusals(shown: pd.DataFrame) -> None:
     session.note(f"{count} refusals were forgotten: start their sweep again under Plan or Jobs.")
 
 
-def _has_synthetic(runs: pd.DataFrame) -> bool:
-    return any(name in pc.DATASETS and pc.DATASETS[name].synthetic for name in runs["dataset"].unique())
-
-
-def _compared(chosen: pd.DataFrame, shown: pd.DataFrame, shared: dict[str, Any]) -> Any:
+def _compared(chosen: pd.DataFrame, shown: pd.DataFrame, info: FigureInfo) -> Figure:
     """The chosen settings over each other, and what differs between them."""
     rows = shown[shown["group"].isin(chosen["group"])]
     labels = {str(line["group"]): words_of(line) for _, line in chosen.iterrows()}
     figure = plots.overlay(rows, chosen, labels=labels, mode=theme.mode())
-    figures.show(
-        figure,
-        rows.drop(columns=["group"]).dropna(axis=1, how="all"),
-        name="runs_overlay",
-        seeds=int(chosen["seeds"].min()),
-        **shared,
-    )
+    show_figure(figure, rows.drop(columns=["group"]).dropna(axis=1, how="all"), info)
     if len(chosen) > 1:
         differing = [name for name in ("data", *records.AXES[1:]) if name in chosen and chosen[name].map(_text).nunique() > 1]
         st.markdown("**What differs**")
@@ -208,7 +195,7 @@ def _compared(chosen: pd.DataFrame, shown: pd.DataFrame, shared: dict[str, Any])
     return figure
 
 
-def _exports(lines: pd.DataFrame, runs: pd.DataFrame, drawn: list[Any]) -> None:
+def _exports(lines: pd.DataFrame, runs: pd.DataFrame, drawn: list[Figure]) -> None:
     with st.expander(f"Export these {len(runs):,} runs", icon=":material/download:"):
         if len(runs) > _MOST_REPORTED:
             st.caption(f"Notebook and report hold at most {_MOST_REPORTED} runs: choose lines or filters to say which.")

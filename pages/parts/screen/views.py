@@ -2,6 +2,7 @@
 
 import dataclasses
 import math
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,8 @@ import pandas as pd
 import streamlit as st
 
 import pillar_core as pc
-from pages.frame import core, figures, history, local, plain, session, theme
+from pages.frame import badges, core, history, local, plain, session, theme
+from pages.frame.figures import FigureInfo, show_figure
 from pages.frame.settings import Settings
 from pages.parts.screen import question as screening
 from pages.parts.screen import sets as screening_sets
@@ -21,7 +23,6 @@ from pillar_core.runs import rankings
 from pillar_core.studies.screening import benefit as experiments
 from pillar_core.studies.screening import public_rows
 from pillar_core.studies.screening.answers import OWN_HALF
-from pillar_core.types import Provenance
 
 VIEWS = {
     "angles": "Compare directions one by one",
@@ -77,8 +78,10 @@ def ranking(choice: Choice, table: pd.DataFrame, settings: Settings) -> None:
         yardstick=OWN_HALF,
     )
     private = choice.epsilon is not None
-    kind, is_experiment = Provenance.PRIVATE if private else Provenance.NON_PRIVATE, private and not choice.is_paid
-    _show(figure, table, "screening", choice, settings, kind, is_experiment=is_experiment)
+    if not private or not choice.is_paid:
+        _note_in_sight(choice, settings, is_ranking=private)
+    provenance = [badges.PRIVATE, *([] if choice.is_paid else [badges.EXPERIMENT])] if private else [badges.NON_PRIVATE]
+    show_figure(figure, table, _info("screening", choice, settings, provenance))
     _nulls(choice, table)
     if private:
         more = (
@@ -125,17 +128,10 @@ def enough(choice: Choice, settings: Settings) -> None:
     private = table["private"].iloc[0]
     if private != choice.private:
         st.caption(f"Measured on {screening_sets.title(private)}, not on {plain.text(screening_sets.title(choice.private))}.")
-    figures.show(
-        plots.public_rows(table, mode=theme.mode(), titles={name: screening_sets.title(name) for name in table["public"].unique()}),
-        table,
-        name="public_rows",
-        kinds=(Provenance.NON_PRIVATE,),
-        settings=settings,
-        seeds=5,
-        is_experiment=True,
-        is_real=True,
-        command="python benchmarks/public_rows.py public_rows.csv",
-    )
+    titles = {name: screening_sets.title(name) for name in table["public"].unique()}
+    again = "python benchmarks/public_rows.py public_rows.csv"
+    info = FigureInfo("public_rows", settings, [*badges.DIAGNOSTIC, badges.REAL], seeds=5, command=again)
+    show_figure(plots.public_rows(table, mode=theme.mode(), titles=titles), table, info)
 
 
 def more(choice: Choice, table: pd.DataFrame, settings: Settings) -> None:
@@ -156,7 +152,8 @@ def more(choice: Choice, table: pd.DataFrame, settings: Settings) -> None:
         "training": lambda: plots.order_over_training(answered, kept=answered.attrs.get("order_kept"), **shown),
         "energy": lambda: plots.captured_gradients(answered, **shown),
     }[view]()
-    _show(figure, answered, f"screening_{view}", choice, settings, Provenance.NON_PRIVATE)
+    _note_in_sight(choice, settings)
+    show_figure(figure, answered, _info(f"screening_{view}", choice, settings, [badges.NON_PRIVATE]))
     if view == "training" and choice.model == "linear_head":
         st.caption("A linear head's directions hardly move while it learns: take the small CNN to see an order change.")
     absent = [screening_sets.title(name) for name in choice.public if name not in set(answered["public"])] if view == "energy" else []
@@ -204,7 +201,8 @@ def _accuracy(choice: Choice, table: pd.DataFrame, settings: Settings) -> None:
         baseline=accuracy.attrs.get("baseline"),
         learner=pc.METHODS[method].title,
     )
-    _show(figure, accuracy, "screening_accuracy", choice, settings, Provenance.NON_PRIVATE, is_experiment=True, seeds=3)
+    _note_in_sight(choice, settings)
+    show_figure(figure, accuracy, _info("screening_accuracy", choice, settings, badges.DIAGNOSTIC, seeds=3))
 
 
 def _nulls(choice: Choice, table: pd.DataFrame) -> None:
@@ -238,31 +236,14 @@ def _titles(choice: Choice) -> dict[str, str]:
     return {name: screening_sets.title(name) for name in choice.public} | private
 
 
-def _show(
-    figure: Any,
-    table: pd.DataFrame,
-    name: str,
-    choice: Choice,
-    settings: Settings,
-    kind: Provenance,
-    *,
-    seeds: int | None = None,
-    is_experiment: bool = False,
-) -> None:
-    if kind is Provenance.NON_PRIVATE or not choice.is_paid:
-        history.look(dataclasses.replace(settings, data=choice.private), is_ranking=kind is Provenance.PRIVATE)
-    figures.show(
-        figure,
-        table,
-        name=name,
-        kinds=(kind,),
-        settings=settings,
-        seeds=seeds,
-        is_experiment=is_experiment,
-        is_synthetic=core.is_synthetic(choice.private.partition("~")[0]),
-        sets=(choice.private, *choice.public),
-        command=choice.command,
-    )
+def _info(name: str, choice: Choice, settings: Settings, provenance: Sequence[str], seeds: int | None = None) -> FigureInfo:
+    is_synthetic, sets = core.is_synthetic(choice.private.partition("~")[0]), (choice.private, *choice.public)
+    return FigureInfo(name, settings, provenance, seeds, is_synthetic=is_synthetic, sets=sets, command=choice.command)
+
+
+def _note_in_sight(choice: Choice, settings: Settings, *, is_ranking: bool = False) -> None:
+    """Remembers that the private rows were looked at without a payment."""
+    history.look(dataclasses.replace(settings, data=choice.private), is_ranking=is_ranking)
 
 
 def _undecided(table: pd.DataFrame) -> list[str]:

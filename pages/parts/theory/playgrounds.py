@@ -6,17 +6,18 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from pages.frame import figures, local, memory, theme
+from pages.frame import badges, local, memory, theme
+from pages.frame.figures import FigureInfo, show_figure
 from pages.frame.settings import Settings
 from pillar_core import plots, theory
 from pillar_core.data.generators import gaussian_mixture
 from pillar_core.numerics import geometric_grid
 from pillar_core.studies import playgrounds
-from pillar_core.types import Provenance
 
 _N = (30, 100, 300, 1000, 3000, 10_000)
 _D = (8, 16, 32, 64, 128, 256, 512, 1024, 2048)
 _SEEDS = 3
+_SIMULATED, _COMPUTED = (badges.NON_PRIVATE, badges.SYNTHETIC), (badges.THEORY, badges.SYNTHETIC)
 
 
 def mixture(settings: Settings) -> None:
@@ -32,7 +33,7 @@ def mixture(settings: Settings) -> None:
     best = 1 - gaussian_mixture.bayes_accuracy(sigma=sigma)
     curve = _predicted(d, theta, sigma, epsilon, held)
     figure = plots.mixture_errors(table, curve, mode=theme.mode(), floor=best)
-    _show(figure, table, "mixture", settings, seeds=_SEEDS)
+    show_figure(figure, table, FigureInfo("mixture", settings, _SIMULATED, _SEEDS))
     st.caption(
         f"The first direction of {n_public:,} public rows holds {100 * held:.1f} % of μ and misses ξ₁ = {1 - held:.3f}. "
         f"ε = {epsilon:g} comes from the sidebar."
@@ -45,7 +46,8 @@ def mixture(settings: Settings) -> None:
     ]
     needed = pd.DataFrame(lines, columns=["d", "projection", "rows"])
     if needed["rows"].map(math.isfinite).any():
-        _show(plots.rows_against_dimension(needed, mode=theme.mode(), here=d), needed, "rows_needed", settings, kinds=(), is_theory=True)
+        figure = plots.rows_against_dimension(needed, mode=theme.mode(), here=d)
+        show_figure(figure, needed, FigureInfo("rows_needed", settings, _COMPUTED))
     else:
         st.info(
             f"With σ = {sigma:g} even the best classifier errs in {100 * best:.1f} % of rows: no number of rows reaches {100 * target:g} %."
@@ -68,13 +70,9 @@ def disjunctions(settings: Settings) -> None:
     with four:
         n = local.slider("graph.n")
     graph = _graph(d, k, p, n, settings.seed)
-    _show(
-        plots.component_graph(graph.labels, graph.edges, k=k, n_unlabelled=n, mode=theme.mode()),
-        plots.component_table(graph.labels, k=k),
-        "component_graph",
-        settings,
-        kinds=(Provenance.PUBLIC,),
-    )
+    figure = plots.component_graph(graph.labels, graph.edges, k=k, n_unlabelled=n, mode=theme.mode())
+    info = FigureInfo("component_graph", settings, [badges.PUBLIC, badges.SYNTHETIC])
+    show_figure(figure, plots.component_table(graph.labels, k=k), info)
     bound = theory.CALCULATORS["semi_private_theorem_2"](d=d, k=k, p=p).value("unlabelled rows", theory.Form.CORRECTED)
     if math.isinf(bound):
         st.caption("Theorem 2, corrected, promises nothing for so few variables.")
@@ -88,7 +86,8 @@ def disjunctions(settings: Settings) -> None:
         return
     epsilons = tuple(sorted({0.1, 0.5, 2.0, min(settings.epsilon, 8.0)}))
     table = _choices(d, k, p, n, epsilons, settings.seed)
-    _show(plots.choice_errors(table.dropna(subset=["error"]), mode=theme.mode()), table, "choice_errors", settings, seeds=5)
+    figure = plots.choice_errors(table.dropna(subset=["error"]), mode=theme.mode())
+    show_figure(figure, table, FigureInfo("choice_errors", settings, _SIMULATED, seeds=5))
     st.caption(
         "The mechanism takes a union of components with probability ∝ exp(−ε·errors/2): ε under replacing a row, ε/2 under adding one."
     )
@@ -102,7 +101,7 @@ def shift(settings: Settings) -> None:
     )
     d, k, decay, n = local.sliders("shift.d", "shift.k", "shift.decay", "shift.n")
     table = _shift(d, k, decay, n, settings.seed)
-    _show(plots.shift(table, mode=theme.mode()), table, "shift", settings, kinds=(), is_theory=True)
+    show_figure(plots.shift(table, mode=theme.mode()), table, FigureInfo("shift", settings, _COMPUTED))
     limit, printed = (float(table[table[name] > 0]["eta"].max()) for name in ("bound", "bound_printed"))
     st.caption(f"The corrected bound says something up to η = {limit:.2g}, the printed one up to η = {printed:.2g}.")
 
@@ -137,16 +136,3 @@ def _choices(d: int, k: int, p: float, n: int, epsilons: tuple[float, ...], seed
 @memory.kept(max_entries=32)
 def _shift(d: int, k: int, decay: float, n: int, seed: int) -> pd.DataFrame:
     return playgrounds.shifted_directions(d=d, k=k, decay=decay, n_public=n, seed=seed, points=61)
-
-
-def _show(
-    figure: Any,
-    table: pd.DataFrame,
-    name: str,
-    settings: Settings,
-    *,
-    kinds: tuple[Provenance, ...] = (Provenance.NON_PRIVATE,),
-    seeds: int | None = None,
-    is_theory: bool = False,
-) -> None:
-    figures.show(figure, table, name=name, kinds=kinds, settings=settings, seeds=seeds, is_synthetic=True, is_theory=is_theory)

@@ -6,14 +6,14 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from pages.frame import badges, core, failures, figures, local, theme
+from pages.frame import badges, core, failures, local, theme
+from pages.frame.figures import FigureInfo, show_figure
 from pages.frame.settings import Settings
 from pages.parts.geometry import shapes
 from pillar_core import geometry as geo
 from pillar_core import params, plots, theory
 from pillar_core.numerics import geometric_grid
 from pillar_core.theory import CALCULATORS, Calculator, Form, Outcome, Value
-from pillar_core.types import Provenance
 
 _ACROSS = 4
 _COLOURS: dict[Form, Any] = {Form.PRINTED: "gray", Form.CORRECTED: "green", Form.DERIVED: "blue"}
@@ -83,7 +83,7 @@ def _inputs(calculator: Calculator, settings: Settings) -> dict[str, Any]:
                 on_click=_fill,
                 args=(calculator.name, usable, settings),
             )
-            badges.show(Provenance.NON_PRIVATE)
+            badges.show(badges.NON_PRIVATE)
     inputs = {}
     columns = st.columns(_ACROSS)
     for place, (name, param) in enumerate(known.items()):
@@ -161,4 +161,4 @@ def _curves(inputs: dict[str, Any], settings: Settings) -> None:
     xs = sorted({round(x) for x in grid}) if axis in ("k", "d") else [float(x) for x in grid]
     table = theory.rate_curves(axis, xs, **{name: value for name, value in inputs.items() if name != axis})
     figure = plots.rates(table, mode=theme.mode(), here=float(inputs[axis]))
-    figures.show(figure, table, name="rates", kinds=(), settings=settings, is_theory=True)
+    show_figure(figure, table, FigureInfo("rates", settings, [badges.THEORY]))
