@@ -4,6 +4,7 @@ A page shows one of: ready (nothing), missing (a Run button with time and cost),
 Only while a job lives does a fragment look at it again, every second.
 """
 
+import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -13,7 +14,7 @@ import pillar_core as pc
 from pages.frame import failures, plain, session, shares
 from pillar_core import mode
 from pillar_core.errors import PillarError
-from pillar_core.jobs.state import UNFINISHED
+from pillar_core.jobs.state import UNFINISHED, JobStatus
 
 _BYTES_PER_SECOND, _UNKNOWN_BYTES = 5 * 2**20, 300 * 2**20
 """An ordinary line; and what is assumed where nobody knows a size."""
@@ -21,46 +22,43 @@ RELEASES = "On real private rows each of these models is a further release, and 
 Spec = Mapping[str, Any]
 
 
-def panel(
-    specs: Sequence[Spec],
-    *,
-    what: str,
-    seconds: float,
-    cost: str = "",
-    found: int = 0,
-    total: int = 1,
-    unit: tuple[str, str] = ("model", "models"),
-    button: str = "Run",
-    key: str = "job",
-) -> None:
-    """The state of the jobs that `specs` describe, and what can be done about it.
+@dataclasses.dataclass(frozen=True)
+class Work:
+    """What jobs would do: title, seconds, the ε that it would cost, and how many of its results the cache has; `button` starts it."""
 
-    what: the work in words; seconds: how long it should take; cost: what it would spend on real private data.
-    found of total results are in the cache already; `unit` is what one and what several are called. button: the word that starts it.
-    key: what the keys of its widgets begin with, where a page has two.
-    """
+    title: str
+    seconds: float
+    cost: str = ""
+    cached: int = 0
+    total: int = 1
+    unit: str = "model"
+    button: str = "Run"
+
+
+def panel(specs: Sequence[Spec], work: Work, *, key: str = "job") -> None:
+    """Draws the state of the jobs that `specs` describe, and what can be done about it; `key` begins those of its widgets."""
     statuses = [status for spec in specs if (status := status_of(spec)) is not None]
-    live = [status.job_id for status in statuses if status.state in UNFINISHED]
+    live = [status for status in statuses if status.state in UNFINISHED]
     if live:
-        _running(" ".join(live), what, sum(status.done for status in statuses if status.state in UNFINISHED), key)
+        _running(" ".join(status.job_id for status in live), work.title, sum(status.done for status in live), key)
         return
-    if found < total and any(status.state == "done" and (status.finished or 0.0) >= session.began() for status in statuses):
+    missing = work.total - work.cached
+    if missing and any(status.state == "done" and (status.finished or 0.0) >= session.began() for status in statuses):
         st.rerun()  # the page counted its results before the job stored the last of them
     with st.container(border=True, key=f"{key}-panel"):
         for status in statuses:
             if status.state == "failed":
-                st.error(f"**{plain.text(what)} failed.** {plain.text(status.cause)}", icon=":material/error:")
-                st.markdown(
-                    plain.text(status.advice) or "Run it again; if it fails again, lower the number of seeds or choose a smaller data set."
-                )
+                st.error(f"**{plain.text(work.title)} failed.** {plain.text(status.cause)}", icon=":material/error:")
+                advice = "Run it again; if it fails again, lower the number of seeds or choose a smaller data set."
+                st.markdown(plain.text(status.advice) or advice)
         if any(status.state == "cancelled" for status in statuses):
-            st.caption(":material/stop_circle: Stopped. What was finished is kept.")
+            st.caption(":material/stop_circle: Stopped. Finished results are in the cache.")
         line, place = st.columns([5, 1], vertical_alignment="center")
-        in_cache = f" {found} of {total} are in the cache." if found else ""
-        noun = unit[0] if total - found == 1 else unit[1]
-        line.markdown(f"**{plain.text(what)}** · {total - found:,} {noun} · {duration(seconds)} on this machine.{in_cache} {cost}")
+        in_cache = f" {work.cached} of {work.total} are in the cache." if work.cached else ""
+        amount = f"{missing:,} {work.unit}{'' if missing == 1 else 's'} · {duration(work.seconds)} on this machine."
+        line.markdown(f"**{plain.text(work.title)}** · {amount}{in_cache} {work.cost}")
         place.button(
-            "Run the rest" if found else button,
+            "Run the rest" if work.cached else work.button,
             type="primary",
             icon=":material/play_arrow:",
             key=f"{key}-run",
@@ -70,22 +68,24 @@ def panel(
         )
 
 
-def sweeps(*grids: Mapping[str, Any], each: float, found: int, total: int, cost: str = f"{RELEASES}.", **said: Any) -> None:
-    """`panel` for the runs that grids lack so far, of `each` so many seconds."""
-    specs = [{"kind": "sweep", "grid": grid} for grid in grids]
-    panel(specs, seconds=each * (total - found), found=found, total=total, cost=cost, **said)
+def sweeps(
+    *grids: Mapping[str, Any], title: str, each: float, cached: int, total: int, cost: str = f"{RELEASES}.", key: str = "job"
+) -> None:
+    """Draws `panel` for the runs that grids lack so far; a run takes `each` seconds."""
+    work = Work(title, each * (total - cached), cost, cached, total)
+    panel([{"kind": "sweep", "grid": grid} for grid in grids], work, key=key)
 
 
-def status_of(spec: Spec) -> Any:
-    """Where the job of this specification stands, None where it was never submitted or cannot be."""
+def status_of(spec: Spec) -> JobStatus | None:
+    """The status of the job of this specification, None where it was never submitted or cannot be."""
     try:
         return pc.jobs.find(spec)
     except PillarError:
         return None
 
 
-def unfinished() -> None:
-    """The sidebar's list of jobs that are queued or running."""
+def show_unfinished() -> None:
+    """Draws the sidebar's list of jobs that are queued or running."""
     live = [status for status in _all() if status.state in UNFINISHED]
     if not live:
         return
@@ -94,7 +94,7 @@ def unfinished() -> None:
         for status in live:
             st.progress(share_of(status), text=f"{plain.text(status.kind)}: {share_of(status):.0%}")
             key = f"unfinished-stop-{status.job_id}"
-            st.button("Stop", key=key, on_click=_stop, args=(status.job_id,), help="Keeps what is finished.")
+            st.button("Stop", key=key, on_click=_stop, args=(status.job_id,), help="Finished results stay in the cache.")
 
 
 def line(size: str, n_bytes: int | None) -> tuple[float, str]:
@@ -111,8 +111,8 @@ def duration(seconds: float) -> str:
 
 @st.fragment(run_every=1.0)
 @failures.caught()
-def _running(job_ids: str, what: str, done_when_drawn: int, key: str) -> None:
-    """Progress, looked at again every second; the whole page is drawn anew when a further part is there to be seen."""
+def _running(job_ids: str, title: str, done_when_drawn: int, key: str) -> None:
+    """Draws progress every second, and the whole page anew once a further part is finished."""
     statuses = [pc.jobs.status(job_id) for job_id in job_ids.split()]
     live = [status for status in statuses if status.state in UNFINISHED]
     if len(live) < len(statuses) or sum(status.done for status in statuses) > done_when_drawn:
@@ -124,14 +124,14 @@ def _running(job_ids: str, what: str, done_when_drawn: int, key: str) -> None:
         left = f" · {duration(max(lefts))} left" if lefts else ""
         bar, button = st.columns([5, 1], vertical_alignment="center")
         now = f" · {live[0].message}" if live and live[0].message else ""
-        bar.progress(share, text=plain.text(f"{what}: {share:.0%}{waiting}{left}{now}"))
-        own = " ".join(status.job_id for status in live if mode.JOBS.is_own(status.job_id))
-        if own:
-            button.button("Stop", icon=":material/stop:", key=f"{key}-stop", on_click=_stop, args=(own,), help="Keeps what is finished.")
+        bar.progress(share, text=plain.text(f"{title}: {share:.0%}{waiting}{left}{now}"))
+        if ids := " ".join(status.job_id for status in live if mode.JOBS.is_own(status.job_id)):
+            hint = "Finished results stay in the cache."
+            button.button("Stop", icon=":material/stop:", key=f"{key}-stop", on_click=_stop, args=(ids,), help=hint)
 
 
-def _waiting(live: Sequence[Any]) -> str:
-    """What jobs that have done nothing yet wait for."""
+def _waiting(live: Sequence[JobStatus]) -> str:
+    """What jobs without any progress wait for, in words."""
     if any(status.fraction > 0 for status in live):
         return ""
     began = min(status.submitted for status in live)
@@ -154,12 +154,12 @@ def _stop(job_ids: str) -> None:
             pc.jobs.cancel(job_id)
 
 
-def share_of(status: Any) -> float:
+def share_of(status: JobStatus) -> float:
     """How much of a job is done, in [0, 1]."""
     return 1.0 if status.state == "done" else min(max(float(status.fraction), 0.0), 1.0)
 
 
-def _all() -> tuple[Any, ...]:
+def _all() -> tuple[JobStatus, ...]:
     try:
         return tuple(pc.jobs.status())
     except PillarError:

@@ -19,7 +19,7 @@ def draw(settings: Settings) -> None:
             "It shows the same view on any machine that has the data, and holds the seed: runs that it shows are experiments, not releases."
         )
         copying.button("Copy link", settings, key="copy-link", hint=hint)
-        jobs.unfinished()
+        jobs.show_unfinished()
         _machine()
 
 

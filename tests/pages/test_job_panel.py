@@ -22,9 +22,8 @@ def page_of_one_result() -> None:
 
     session.synchronise()
     session.show_notes()
-    found = int(st.session_state.get("is_stored", False))
-    if found < 1:
-        jobs.panel([{"kind": "sweep"}], what="Measure", seconds=1.0, cost="", found=found, total=1)
+    if not st.session_state.get("is_stored", False):
+        jobs.panel([{"kind": "sweep"}], jobs.Work("Measure", 1.0))
 
 
 def test_what_was_stored_while_the_page_was_drawn_is_not_offered_again(monkeypatch: pytest.MonkeyPatch) -> None:

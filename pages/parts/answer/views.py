@@ -95,14 +95,8 @@ def diagnostic(settings: Settings, advice: Advice, names: list[str]) -> None:
     ]
     records = [record for _, record in core.found(grids).values()]
     if missing := records.count(None):
-        jobs.panel(
-            [{"kind": "sweep", "grid": grid} for grid in grids],
-            what=f"Measure {len(choices)} choices, {SEEDS} seeds each",
-            seconds=_SECONDS * missing,
-            found=len(records) - missing,
-            total=len(records),
-            key="answer-measure",
-        )
+        title, cached = f"Measure {len(choices)} choices, {SEEDS} seeds each", len(records) - missing
+        jobs.sweeps(*grids, title=title, each=_SECONDS, cached=cached, total=len(records), cost="", key="answer-measure")
         return
     measured = {name: _measured(choice) for name, choice in choices.items()}
     titles = {name: f"{pc.METHODS[choice.method].title}, {_public(choice, advice)}" for name, choice in choices.items()}

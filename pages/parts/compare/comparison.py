@@ -84,8 +84,8 @@ def panel(comparison: Comparison) -> None:
     """The state of the comparison's job, where anything is missing."""
     if comparison.found == comparison.total:
         return
-    what = f"Train {len(comparison.grid['method'])} learners at {len(comparison.grid['epsilon'])} budgets"
-    jobs.sweeps(comparison.grid, what=what, each=_SECONDS, found=comparison.found, total=comparison.total)
+    title = f"Train {len(comparison.grid['method'])} learners at {len(comparison.grid['epsilon'])} budgets"
+    jobs.sweeps(comparison.grid, title=title, each=_SECONDS, cached=comparison.found, total=comparison.total)
 
 
 def draw(comparison: Comparison, settings: Settings) -> None:

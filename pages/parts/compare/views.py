@@ -45,7 +45,7 @@ def show(name: str, settings: Settings) -> None:
     cells = compare_views.cells(view, setup)
     runs = compare_views.table_of(cells)
     if len(runs) < len(cells):
-        jobs.sweeps(*compare_views.grids_of(view, setup), what=view.title, each=_SECONDS, found=len(runs), total=len(cells))
+        jobs.sweeps(*compare_views.grids_of(view, setup), title=view.title, each=_SECONDS, cached=len(runs), total=len(cells))
     if len(runs):
         _draw(view, compare_views.lines(view, runs, setup), settings, setup)
 

@@ -184,22 +184,12 @@ def _state(settings: Settings, beside: Sequence[str]) -> bool:
     if card.needs_fetching:
         size = f"about {card.n_bytes / 2**20:,.0f} MB" if card.n_bytes else "a file whose size its hub says"
         seconds, speed = jobs.line(size, card.n_bytes)
-        jobs.panel(
-            [fetch.specification(one, backbone=name) for one, _ in missing],
-            what=f"Weights of {title}",
-            seconds=seconds,
-            cost=f"{speed}; licence: {plain.text(card.licence)}. The features follow by themselves.",
-            unit=("download", "downloads"),
-            button="Get it",
-        )
+        cost = f"{speed}; licence: {plain.text(card.licence)}. The features follow by themselves."
+        work = jobs.Work(f"Weights of {title}", seconds, cost, unit="download", button="Get it")
+        jobs.panel([fetch.specification(one, backbone=name) for one, _ in missing], work)
         return False
     images = sum(count for _, count in missing)
-    jobs.panel(
-        [specification(one, name) for one, _ in missing],
-        what=f"Features through {title}",
-        seconds=images * (_SECONDS_PER_IMAGE if card.weights else _SECONDS_WITHOUT_WEIGHTS),
-        total=images,
-        unit=("image", "images"),
-        button="Extract",
-    )
+    seconds = images * (_SECONDS_PER_IMAGE if card.weights else _SECONDS_WITHOUT_WEIGHTS)
+    work = jobs.Work(f"Features through {title}", seconds, total=images, unit="image", button="Extract")
+    jobs.panel([specification(one, name) for one, _ in missing], work)
     return False

@@ -124,15 +124,9 @@ def _get(name: str, card: DatasetCard, *, is_coming: bool) -> None:
             return
     seconds, speed = jobs.line(size, n_bytes)
     then = "" if fetch.backbone_of(name) is None else " Its features follow by themselves."
-    jobs.panel(
-        [fetch.specification(name)],
-        what=card.short_title,
-        seconds=seconds,
-        cost=f"{speed}; licence: {plain.text(licence)}.{then}",
-        unit=("download", "downloads"),
-        button="Get it",
-        key="get",
-    )
+    cost = f"{speed}; licence: {plain.text(licence)}.{then}"
+    work = jobs.Work(card.short_title, seconds, cost, unit="download", button="Get it")
+    jobs.panel([fetch.specification(name)], work, key="get")
 
 
 def _ask(name: str) -> None:
@@ -154,14 +148,9 @@ def _explore(name: str, card: DatasetCard, settings: Settings) -> None:
     elif status.state == "done":
         navigation.link("explore", "Explore it", changes={"data": name, "public": PART, "backbone": backbone})
     else:
-        jobs.panel(
-            [extraction.specification(name, backbone)],
-            what=f"Features of {card.short_title}",
-            seconds=sum(count.number for count in (card.n_train, card.n_test) if isinstance(count, Count)) * _SECONDS_PER_IMAGE,
-            unit=("extraction", "extractions"),
-            button="Extract",
-            key="get",
-        )
+        seconds = sum(count.number for count in (card.n_train, card.n_test) if isinstance(count, Count)) * _SECONDS_PER_IMAGE
+        work = jobs.Work(f"Features of {card.short_title}", seconds, unit="extraction", button="Extract")
+        jobs.panel([extraction.specification(name, backbone)], work, key="get")
 
 
 def _from_place(name: str) -> None:

@@ -97,11 +97,11 @@ def panel(curves: Curves, record: RunRecord, settings: Settings) -> None:
         grid = first(settings)
         runs = [one for group in sweep.trials(grid) for one in sweep.cached(group)]
         if missing := sum(one is None for one in runs):
-            what = f"Measure a first curve: {len(runs)} k at ε = {settings.epsilon:g}"
-            jobs.sweeps(grid, what=what, found=len(runs) - missing, total=len(runs), key="first", **shared)
+            title = f"Measure a first curve: {len(runs)} k at ε = {settings.epsilon:g}"
+            jobs.sweeps(grid, title=title, cached=len(runs) - missing, total=len(runs), key="first", **shared)
     ks, budgets = (len(curves.grids[0][axis]) for axis in ("k", "epsilon"))
-    what = f"Measure the curves: {ks} k × {budgets} ε × {settings.seeds} seeds, floor and ceiling"
-    jobs.sweeps(*curves.grids, what=what, found=curves.found, total=curves.total, **shared)
+    title = f"Measure the curves: {ks} k × {budgets} ε × {settings.seeds} seeds, floor and ceiling"
+    jobs.sweeps(*curves.grids, title=title, cached=curves.found, total=curves.total, **shared)
 
 
 @memory.kept(max_entries=16, is_free=True)

@@ -79,13 +79,9 @@ def _margins(settings: Settings) -> None:
     if not is_complete:
         ks = geometry.margin_ks(shapes.basis(separation, geo.BasisKind.PUBLIC_PCA).rank)
         classes = len(set(shapes.rows(settings).y.tolist()))
-        jobs.panel(
-            [{"kind": "margins", **separation.payload}],
-            what=f"Train separators of {classes} classes at {len(ks)} values of k",
-            seconds=_SECONDS_PER_COEFFICIENT * len(shapes.rows(settings).y) * classes * sum(ks),
-            cost=_FREE,
-            total=len(ks) * classes,
-        )
+        title = f"Train separators of {classes} classes at {len(ks)} values of k"
+        seconds = _SECONDS_PER_COEFFICIENT * len(shapes.rows(settings).y) * classes * sum(ks)
+        jobs.panel([{"kind": "margins", **separation.payload}], jobs.Work(title, seconds, _FREE, total=len(ks) * classes))
 
 
 def _spectrum(settings: Settings) -> None:
@@ -215,13 +211,8 @@ def _with_pinned(table: pd.DataFrame, settings: Settings, separation: shapes.Sep
 
 def _separators_job(separation: shapes.Separation) -> None:
     total = shapes.count(separation)
-    jobs.panel(
-        [{"kind": "separators", **separation.payload}],
-        what=f"Separate all {_WHICH[separation.which]}",
-        seconds=total * _SECONDS_PER_SEPARATOR[separation.which] / 2,
-        cost=_FREE,
-        total=total,
-    )
+    title, seconds = f"Separate all {_WHICH[separation.which]}", total * _SECONDS_PER_SEPARATOR[separation.which] / 2
+    jobs.panel([{"kind": "separators", **separation.payload}], jobs.Work(title, seconds, _FREE, total=total))
 
 
 VIEWS = {"gain": _gain, "xi": _xi, "margins": _margins, "spectrum": _spectrum, "best": _best, "sets": geometry_sets.draw, "pair": _pair}

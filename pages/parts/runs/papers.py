@@ -55,13 +55,8 @@ def _runnable(name: str, settings: Settings, runs: pd.DataFrame) -> None:
         substitution = f"{papers.STAND_IN_ROWS:,} generated rows with {CLASSES[dataset]} classes stand in for {dataset}"
         st.warning(f"{substitution}: compare the order of the methods, not their numbers.", icon=":material/swap_horiz:")
     if estimate["cached"] < estimate["cells"]:
-        jobs.panel(
-            [{"kind": "sweep", "grid": grid}],
-            what=papers.TABLES[name].title,
-            seconds=estimate["seconds"] / 2,
-            found=int(estimate["cached"]),
-            total=int(estimate["cells"]),
-        )
+        work = jobs.Work(papers.TABLES[name].title, estimate["seconds"] / 2, "", int(estimate["cached"]), int(estimate["cells"]))
+        jobs.panel([{"kind": "sweep", "grid": grid}], work)
     done = [record for record in sweep.cached(sweep.cells(grid)) if record is not None]
     trained = [record for record in done if record.get("error") is None]
     if len(trained) < len(done):

@@ -32,14 +32,9 @@ def panel(settings: Settings, runs: pd.DataFrame) -> None:
     }
     words.metrics("plan", numbers)
     if missing:
-        jobs.panel(
-            [{"kind": "sweep", "grid": grid}],
-            what=f"Sweep of {estimate['cells']:,.0f} runs",
-            seconds=seconds,
-            cost=f"{jobs.RELEASES}.",
-            found=int(estimate["cached"]),
-            total=int(estimate["cells"]),
-        )
+        title, cost = f"Sweep of {estimate['cells']:,.0f} runs", f"{jobs.RELEASES}."
+        work = jobs.Work(title, seconds, cost, int(estimate["cached"]), int(estimate["cells"]))
+        jobs.panel([{"kind": "sweep", "grid": grid}], work)
     else:
         st.success(
             "Every run of this grid is there already: your own under **Results**, those that ship on **Home** and **Explore**.",

@@ -165,7 +165,7 @@ def answer(ask: Ask, what: str, *, cost: str = "Spends no ε: a non-private diag
             return None
         with st.spinner(f"{what} …"), shares.turn():
             return screening_kept.computed(ask)
-    jobs.panel([ask.payload], what=what, seconds=seconds, cost=cost, total=_parts(ask), unit=("part", "parts"), button=button)
+    jobs.panel([ask.payload], jobs.Work(what, seconds, cost, total=_parts(ask), unit="part", button=button))
     return None
 
 
