@@ -116,7 +116,7 @@ def _show_exports(figure: Figure, runs: Mapping[str, Any] | None, table: Table, 
             for label, (ending, data, hint) in files.items():
                 key, icon = f"download-{info.name}.{ending}", ":material/download:"
                 st.download_button(label, data, f"{info.name}.{ending}", f"text/{ending}", key=key, help=hint, on_click="ignore", icon=icon)
-            report.button(figure, frame, info)
+            report.button(figure, frame, info.name, info.settings, info.all_badges, info.sets)
         st.dataframe(frame, hide_index=True, key=f"table-{info.name}", height=min(38 + 35 * max(len(frame), 1), 320))
         st.caption("The same run from a terminal:")
         st.code(info.command or exports.command_line(info.settings), language="bash", wrap_lines=True)

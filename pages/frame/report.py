@@ -6,10 +6,10 @@ The session holds them as text until its tab is closed.
 import contextlib
 import html
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from string import Template
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pandas as pd
 import streamlit as st
@@ -22,20 +22,17 @@ from pillar_core.data import uploads
 from pillar_core.errors import PillarError
 from pillar_core.plots.theme import INK, Figure, script
 
-if TYPE_CHECKING:
-    from pages.frame.figures import FigureInfo
-
 _KEY = "report."
 _MOST, _ROWS = 12, 200
 """Figures of a report and rows of a table, at most."""
 _PAGE = Template(Path(__file__).with_suffix(".html").read_text(encoding="utf-8"))
 
 
-def button(figure: Figure, table: pd.DataFrame, info: "FigureInfo") -> None:
-    """Draws the button that adds the figure to the report as it is drawn now."""
+def button(figure: Figure, table: pd.DataFrame, name: str, settings: Settings, badges: Sequence[str], sets: Iterable[str]) -> None:
+    """Draws the button that adds the figure to the report as it is drawn now; sets: those that it shows beside the settings' own."""
     hint = f"Keeps this figure, its table and settings for a page of HTML that the sidebar then offers; {_MOST} figures at most."
-    is_full, icon = len(_names()) >= _MOST, ":material/note_add:"
-    st.button("Add to report", key=f"report-{info.name}", on_click=_add, args=(figure, table, info), icon=icon, help=hint, disabled=is_full)
+    is_full, icon, arguments = len(_names()) >= _MOST, ":material/note_add:", (figure, table, name, settings, badges, tuple(sets))
+    st.button("Add to report", key=f"report-{name}", on_click=_add, args=arguments, icon=icon, help=hint, disabled=is_full)
 
 
 def panel() -> None:
@@ -72,18 +69,18 @@ def _section(place: int, entry: dict[str, Any]) -> str:
     )
 
 
-def _add(figure: Figure, table: pd.DataFrame, info: "FigureInfo") -> None:
+def _add(figure: Figure, table: pd.DataFrame, name: str, settings: Settings, badges: Sequence[str], sets: Sequence[str]) -> None:
     entry = {
-        "title": figure.layout.title.text or info.name,
+        "title": figure.layout.title.text or name,
         "alt": figure.layout.meta["alt"],
         "drawn": figure.to_html(include_plotlyjs=False, full_html=False, config={"displaylogo": False, "responsive": True}),
         "surface": INK[theme.mode()].surface,
-        "badges": info.all_badges,
+        "badges": list(badges),
         "rows": len(table),
         "table": table.head(_ROWS).to_html(index=False, border=0),
-        "settings": exports.settings_yaml(info.settings),
-        "statement": _statement(info.settings),
-        "sets": list(info.sets),
+        "settings": exports.settings_yaml(settings),
+        "statement": _statement(settings),
+        "sets": list(sets),
     }
     st.session_state[f"{_KEY}{1 + max(map(int, _names()), default=0):04}"] = json.dumps(entry)
 

@@ -11,7 +11,6 @@ from streamlit.testing.v1 import AppTest
 
 from page_reading import Start
 from pages.frame import report
-from pages.frame.figures import FigureInfo
 from pages.frame.settings import Settings
 from pillar_core import plots
 from pillar_core.data import uploads
@@ -32,7 +31,7 @@ def session(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
 def added(name: str = "bars", data: str = "digits", sets: tuple[str, ...] = ()) -> None:
     table = pd.DataFrame({"source": [EVIL, "b"], "set": name, "seed": [0, 0], "accuracy": [0.5, 0.25], EVIL: [1, 2]})
     figure = plots.accuracy_by(table, x="source", label="k", title="A figure", words={EVIL: EVIL, "b": "b"})
-    report._add(figure, table, FigureInfo(name, Settings(data=data, screen="<b>"), [Provenance.NON_PRIVATE], sets=sets))
+    report._add(figure, table, name, Settings(data=data, screen="<b>"), [Provenance.NON_PRIVATE], sets)
 
 
 def counted(app: AppTest) -> list[str]:
